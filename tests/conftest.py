@@ -48,6 +48,16 @@ def pytest_collection_finish(session):
     gc.set_threshold(*RARELY)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Nor what a file of tests has left behind: late in a run a test that collects would walk it for seconds."""
+    result = yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+    return result
+
+
 @pytest.fixture(autouse=True)
 def rules_are_left_as_they_were():
     """A rule that a test leaves behind would be met by later tests; `tests.judges.planted.registered` removes it."""

@@ -1,11 +1,12 @@
 """The layout of the package: who imports whom, who touches adjoints, how long files are and what they are called."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
 
-from tests.judges.sources import PACKAGE, ROOT, SOURCES
+from tests.judges.sources import PACKAGE, ROOT, SOURCES, nodes_of, parse
 
 MAX_LINES = 600
 VAGUE = {"utils", "helpers", "misc", "data"}
@@ -91,12 +92,18 @@ def room_of(package, names):
     return inner if inner in FLOORS.get(package, ()) else names[0]
 
 
+@functools.cache
+def imports_of(source):
+    """(what a source imports, line), in their order."""
+    imports = Imports()
+    imports.visit(parse(source))
+    return tuple(imports.found)
+
+
 def wrong_imports(module, source):
     """What a module may not import, as `line N: ...`: rooms above, siblings, relative and computed names."""
-    imports = Imports()
-    imports.visit(ast.parse(source))
     wrong = []
-    for target, line in imports.found:
+    for target, line in imports_of(source):
         if target == "a computed import":
             wrong.append(f"line {line}: the name of an import is computed")
             continue
@@ -185,9 +192,7 @@ def circles(sources):
     """Groups of modules that import each other, at once or when they run."""
     arrows = {}
     for module, source in sources.items():
-        imports = Imports()
-        imports.visit(ast.parse(source))
-        targets = {target if target in sources else f"{target}.__init__" for target, _ in imports.found}
+        targets = {target if target in sources else f"{target}.__init__" for target, _ in imports_of(source)}
         arrows[module] = targets & sources.keys() - {module}
     remaining, size = dict(arrows), None
     while size != len(remaining):  # take away what imports nothing that remains, and what nothing that remains imports
@@ -215,9 +220,7 @@ def orphans(sources):
     while waiting:
         module = waiting.pop()
         reached.add(module)
-        imports = Imports()
-        imports.visit(ast.parse(sources[module]))
-        waiting += [target for target, _ in imports.found if target in sources and target not in reached]
+        waiting += [target for target, _ in imports_of(sources[module]) if target in sources and target not in reached]
     found = sorted(module for module in sources if module.startswith("contad.ops.") and module not in reached)
     return [f"{module}: import its functions in contad/ops/__init__.py" for module in found]
 
@@ -241,7 +244,7 @@ def test_an_orphan_is_found():
 def adjoint_writes(source):
     """Lines that write to something whose name speaks of adjoints: `adj[i] = v`, `s.adjoints += v`, `adj.add(x, v)`."""
     lines = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
             written = node
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WRITERS:
@@ -332,7 +335,7 @@ def repeated_classes(sources):
     """The names of classes that several modules define at their top level, with the modules."""
     found = {}
     for module, source in sources.items():
-        for node in ast.parse(source).body:
+        for node in parse(source).body:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(module)
     return {name: modules for name, modules in found.items() if len(modules) > 1}
@@ -375,7 +378,7 @@ def undocumented(source):
 
     Rule bodies are excepted (the rule's function documents them), and so are overloads.
     """
-    tree = ast.parse(source)
+    tree = parse(source)
     missing = [] if ast.get_docstring(tree) else ["module"]
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
@@ -394,7 +397,7 @@ def undocumented_inside(source):
     """Classes, and functions of more than ten lines, at any depth, that lack a docstring."""
     return [
         f"line {node.lineno}: {node.name}"
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.ClassDef) or (isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= 10)
         if not ast.get_docstring(node)
     ]

@@ -9,6 +9,7 @@ import pytest
 
 from contad.native.lapack import find_routine
 from contad.native.machine_code import SealedCache
+from tests.judges.sources import nodes_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "notes" / "guide" / "portability.md").read_text(encoding="utf-8")
@@ -18,7 +19,7 @@ OF_POSIX = frozenset(("fcntl", "grp", "posix", "pty", "pwd", "resource", "signal
 
 def texts_without_encoding(source):
     """The lines where a text file is opened without an encoding."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(source) if isinstance(node, ast.Call)]
     found = []
     for call in calls:
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
@@ -34,9 +35,8 @@ def texts_without_encoding(source):
 
 def imports_of_posix(source):
     """The modules that only POSIX has and that are imported where their absence is no case to go on with."""
-    tree = ast.parse(source)
-    guarded = {id(n) for t in ast.walk(tree) if isinstance(t, ast.Try) for s in t.body for n in ast.walk(s)}
-    nodes = [n for n in ast.walk(tree) if id(n) not in guarded]
+    guarded = {id(n) for t in nodes_of(source) if isinstance(t, ast.Try) for s in t.body for n in ast.walk(s)}
+    nodes = [n for n in nodes_of(source) if id(n) not in guarded]
     names = [alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names]
     names += [n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)]
     return sorted(OF_POSIX.intersection(names))

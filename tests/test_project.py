@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.judges.sources import nodes_of
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -50,7 +52,7 @@ def test_a_difference_of_bounds_is_found():
 def undeclared(sources, declared):
     """The top-level names that sources import though neither Python, this project nor a declared package has them."""
     known = sys.stdlib_module_names | {"contad", "tests", "benchmarks", "notes"} | declared
-    nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
+    nodes = [node for source in sources for node in nodes_of(source)]
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
     return {name.split(".")[0] for name in names} - known
@@ -71,7 +73,7 @@ def test_an_undeclared_package_is_found():
 
 def imports_of_tests(source):
     """The files of tests that a source imports from; what tests share stands in files without tests."""
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = nodes_of(source)
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     names += [f"{node.module}.{alias.name}" for node in froms for alias in node.names]

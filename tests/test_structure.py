@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from tests.judges.sources import SOURCES
+from tests.judges.sources import SOURCES, nodes_of
 
 MAX_DEPTH = 3  # a class and two ancestors
 
@@ -53,7 +53,7 @@ def stubs(source):
     """The lines that raise NotImplementedError: an interface has abstract methods or is a protocol."""
     if "NotImplementedError" not in source:
         return []
-    raised = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise) and node.exc is not None]
+    raised = [node for node in nodes_of(source) if isinstance(node, ast.Raise) and node.exc is not None]
     return [f"line {n.lineno}" for n in raised if ast.unparse(n.exc).partition("(")[0] == "NotImplementedError"]
 
 
@@ -65,7 +65,7 @@ def test_no_body_is_a_stub():
 def free_selves(source):
     """Functions with a parameter `self` outside of a class: what is no method has a name for what it takes."""
     methods, found = set(), []
-    for node in ast.walk(ast.parse(source)):  # classes before what is in them
+    for node in nodes_of(source):  # classes before what is in them
         if isinstance(node, ast.ClassDef):
             methods.update(node.body)
         elif isinstance(node, (ast.FunctionDef, ast.Lambda)) and node not in methods:
@@ -90,7 +90,7 @@ NO_PARTICIPLES = {"seed", "need", "nested", "factorized", "searchsorted", "order
 def participles(source):
     """Functions named by a bare participle: a function is a verb, a noun for what it returns, or a property."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.FunctionDef):
             name = node.name.strip("_")
             is_value = any("property" in ast.unparse(d) for d in node.decorator_list)

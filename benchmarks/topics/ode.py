@@ -1,4 +1,4 @@
-"""Gradients of solutions of differential equations, beside autograd's odeint, JAX's diffrax and gradients by hand."""
+"""Gradients of solutions of equations and of hidden states, beside autograd's, JAX's with diffrax, and by hand."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +8,12 @@ import numpy as np
 import scipy.integrate
 
 import contad
+import contad.stan
 from benchmarks.comparison import shaped
 from benchmarks.comparison.program import Program, Run
 from benchmarks.comparison.topic import EVERYTHING, QUICK, Choice, Timed, Topic
 from contad.scipy.integrate import Adjoint, dopri5, sdirk4, solve_ivp
+from contad.scipy.optimize import brentq, newton
 
 RTOL = ATOL = 1e-7
 TOLERANCE = 1e-3  # gradients of different methods, at these tolerances
@@ -179,7 +181,7 @@ def brusselator(t, y, p):
 @numba.njit
 def brusselator_loss(p, y0):
     """The sum of squares at the end."""
-    return np.sum(sdirk4(brusselator, ENDS, y0, (p,), 1e-5, 1e-5)[1] ** 2)
+    return np.sum(sdirk4(brusselator, ENDS, y0, (p,), 1e-5, 1e-5, 100_000, 2, 2)[1] ** 2)
 
 
 @numba.njit
@@ -242,15 +244,192 @@ def brusselator_by_solve_ivp(sensitivity: Any) -> Callable[..., Run]:
     return lambda *args: lambda: gradient(*args)
 
 
+# ---- hidden states ---------------------------------------------------------------------------------------------------
+def hidden_states(log_omega: Any, gamma: Any, rho: Any) -> Any:
+    """The logarithm of the density of observations of a hidden Markov model."""
+    return contad.stan.hmm_marginal(log_omega, gamma, rho)
+
+
+@numba.njit
+def hidden_states_by_hand(log_omega, gamma, rho):
+    """Value and gradient: the forward variables, scaled, and the way back."""
+    states, times = log_omega.shape
+    alpha, omega, scale, value = np.empty((times, states)), np.empty((times, states)), np.empty(times), 0.0
+    for t in range(times):
+        top = log_omega[:, t].max()
+        omega[t] = np.exp(log_omega[:, t] - top)
+        alpha[t] = omega[t] * (rho if t == 0 else alpha[t - 1] @ gamma)
+        scale[t] = alpha[t].sum()
+        alpha[t] /= scale[t]
+        value += top + np.log(scale[t])
+    of_omega, of_gamma, beta = np.empty((states, times)), np.zeros((states, states)), np.ones(states)
+    for t in range(times - 1, -1, -1):
+        of_omega[:, t] = alpha[t] * beta
+        ahead = omega[t] * beta / scale[t]
+        if t > 0:
+            of_gamma += np.outer(alpha[t - 1], ahead)
+            beta = gamma @ ahead
+    return value, (of_omega, of_gamma, ahead)
+
+
+def hidden_states_inputs(states: int, steps: int) -> tuple[np.ndarray, ...]:
+    """Densities, probabilities of steps and of the start."""
+    rng = np.random.default_rng(5)
+    even = np.ones(states)
+    return rng.normal(size=(states, steps)), rng.dirichlet(even, states), rng.dirichlet(even)
+
+
+def hidden_states_by_contad(*args: np.ndarray) -> Run:
+    """The functional, whose derivative its own compiled recursions are."""
+    gradient = contad.value_and_grad(hidden_states, (0, 1, 2))
+    return lambda: gradient(*args)
+
+
+def hidden_states_by_autograd(*args: np.ndarray) -> Run:
+    """autograd on the loop of the forward variables."""
+
+    def write(anp: Any) -> Callable[..., Any]:
+        def f(log_omega: Any, gamma: Any, rho: Any) -> Any:
+            omega, ahead, value = anp.exp(log_omega), rho, 0.0
+            for t in range(log_omega.shape[1]):
+                alpha = omega[:, t] * ahead
+                scale = anp.sum(alpha)
+                value, ahead = value + anp.log(scale), anp.dot(alpha / scale, gamma)
+            return value
+
+        return f
+
+    return shaped.with_autograd(write, (0, 1, 2))(*args)
+
+
+def hidden_states_by_jax(*args: np.ndarray) -> Run:
+    """JAX on a scan."""
+
+    def write(jnp: Any) -> Callable[..., Any]:
+        from jax.lax import scan
+
+        def f(log_omega: Any, gamma: Any, rho: Any) -> Any:
+            def step(ahead: Any, omega: Any) -> Any:
+                alpha = omega * ahead
+                scale = jnp.sum(alpha)
+                return (alpha / scale) @ gamma, jnp.log(scale)
+
+            return jnp.sum(scan(step, rho, jnp.exp(log_omega).T)[1])
+
+        return f
+
+    return shaped.with_jax(write, (0, 1, 2))(*args)
+
+
+# ---- roots in a loop -------------------------------------------------------------------------------------------------
+@numba.njit
+def kepler(x, mean, eccentricity):
+    """Zero where x is the eccentric anomaly of a planet."""
+    return x - eccentricity * np.sin(x) - mean
+
+
+@numba.njit
+def orbit(eccentricity, means):
+    """A sum of squares of distances, a root for each time."""
+    total = 0.0
+    for k in range(len(means)):
+        total += (1.0 - eccentricity[0] * np.cos(brentq(kepler, 0.0, 7.0, (means[k], eccentricity[0])))) ** 2
+    return total
+
+
+@numba.njit
+def orbit_by_newton(eccentricity, means):
+    """The same from a start."""
+    total = 0.0
+    for k in range(len(means)):
+        total += (1.0 - eccentricity[0] * np.cos(newton(kepler, means[k], (means[k], eccentricity[0])))) ** 2
+    return total
+
+
+@numba.njit
+def orbit_by_hand(eccentricity, means):
+    """Value and gradient: Newton's method with the slope by hand, and the implicit function theorem."""
+    e, total, of_e, of_means = eccentricity[0], 0.0, 0.0, np.empty(len(means))
+    for k in range(len(means)):
+        x = means[k]
+        for _ in range(50):
+            move = (x - e * np.sin(x) - means[k]) / (1.0 - e * np.cos(x))
+            x -= move
+            if abs(move) < 1e-14 * (1.0 + abs(x)):
+                break
+        sine, cosine = np.sin(x), np.cos(x)
+        radius = 1.0 - e * cosine
+        total += radius * radius
+        of_e += 2.0 * radius * (e * sine * sine / radius - cosine)
+        of_means[k] = 2.0 * e * sine
+    return total, (np.array([of_e]), of_means)
+
+
+def orbit_inputs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """An eccentricity, and times in a year."""
+    return np.array([0.3]), np.linspace(0.1, 6.0, n)
+
+
+def orbit_by_autograd(*args: np.ndarray) -> Run:
+    """autograd's fixed points, of Newton's steps of all roots at once."""
+
+    def write(anp: Any) -> Callable[..., Any]:
+        from autograd.builtins import tuple as autograd_tuple
+        from autograd.misc.fixed_points import fixed_point
+
+        def step(given: Any) -> Callable[[Any], Any]:
+            e, means = given
+            return lambda x: x - (x - e * anp.sin(x) - means) / (1.0 - e * anp.cos(x))
+
+        def f(eccentricity: Any, means: Any) -> Any:
+            given = autograd_tuple((eccentricity, means))
+            x = fixed_point(step, given, args[1], lambda x, y: np.max(np.abs(x - y)), 1e-12)
+            return anp.sum((1.0 - eccentricity * anp.cos(x)) ** 2)
+
+        return f
+
+    return shaped.with_autograd(write, (0, 1))(*args)
+
+
+def orbit_by_jax(*args: np.ndarray) -> Run:
+    """JAX's custom_root on all roots at once."""
+
+    def write(jnp: Any) -> Callable[..., Any]:
+        from jax.lax import custom_root, while_loop
+
+        def f(eccentricity: Any, means: Any) -> Any:
+            def equation(x: Any) -> Any:
+                return x - eccentricity * jnp.sin(x) - means
+
+            def solve(f: Any, x: Any) -> Any:
+                def step(state: Any) -> Any:
+                    x = state[0]
+                    move = f(x) / (1.0 - eccentricity * jnp.cos(x))
+                    return x - move, jnp.max(jnp.abs(move))
+
+                return while_loop(lambda state: state[1] > 1e-13, step, (x, jnp.inf))[0]
+
+            def tangent_solve(g: Any, y: Any) -> Any:
+                return y / g(jnp.ones_like(y))
+
+            x = custom_root(equation, means, solve, tangent_solve)
+            return jnp.sum((1.0 - eccentricity * jnp.cos(x)) ** 2)
+
+        return f
+
+    return shaped.with_jax(write, (0, 1))(*args)
+
+
 REMARKS = (
     "By hand are, for Lotka and Volterra's equations, those of all sensitivities by the same compiled solver; for the "
     "subjects the solution in closed form, which nobody has of an equation that needs a solver; for the Brusselator "
-    "sensitivities by SciPy's LSODA, told that its Jacobian is a band, of which contad's methods know nothing."
+    "sensitivities by SciPy's LSODA, told that its Jacobian is a band. For hidden states and roots they are the "
+    "recursions and the implicit function theorem with derivatives by hand. JAX and autograd find all roots at once."
 )
 
 
 def list_programs(choice: Choice = EVERYTHING) -> list[Program]:
-    """The three equations."""
+    """The three equations, hidden states, and roots."""
     return [
         Program(
             name="Lotka-Volterra", about="two populations, ten times, six derivatives",
@@ -280,9 +459,23 @@ def list_programs(choice: Choice = EVERYTHING) -> list[Program]:
             },
             tolerance=TOLERANCE,
         ),
+        Program(
+            name="hmm", about="the density of a chain of hidden states", argnums=(0, 1, 2),
+            sizes={QUICK: {"states": 3, "steps": 5}, "8 states, 500 times": {"states": 8, "steps": 500}},
+            inputs=hidden_states_inputs, primal=hidden_states, by_hand=hidden_states_by_hand,
+            contad={"hmm_marginal": hidden_states_by_contad},
+            peers={"autograd": hidden_states_by_autograd, "jax scan": hidden_states_by_jax},
+        ),
+        Program(
+            name="roots", about="Kepler's equation at every time, derivatives in the eccentricity and the times",
+            sizes={QUICK: {"n": 5}, "1000 roots": {"n": 1000}}, inputs=orbit_inputs, argnums=(0, 1),
+            primal=orbit, by_hand=orbit_by_hand,
+            contad={"brentq": by_compiled(orbit, (0, 1)), "newton": by_compiled(orbit_by_newton, (0, 1))},
+            peers={"autograd fixed_point": orbit_by_autograd, "jax custom_root": orbit_by_jax},
+        ),
     ]  # fmt: skip
 
 
 TOPIC = Topic(
-    "Differential equations", {"Gradients of solutions, us": Timed(REMARKS, list_programs)}
+    "Solvers", {"Gradients of solutions, us": Timed(REMARKS, list_programs)}
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """The Python copy of a Numba function, held against the compiled function wherever it runs."""
 
+import copy
 import functools
 import linecache
 import re
@@ -38,7 +39,7 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
         given, n = [*args, *kwargs.values()], len(args)
         for_twin = [assignable(x) for x in given]
         # both may write into their arrays, so they share none
-        plain = [x if own is not x else map_leaves(_for_compiled, x) for x, own in zip(given, for_twin, strict=True)]
+        plain = [x if own is not x else _for_comparison(x) for x, own in zip(given, for_twin, strict=True)]
         try:
             y = twin(*for_twin[:n], **dict(zip(kwargs, for_twin[n:], strict=True)))
         except ContadError as error:
@@ -73,6 +74,11 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
 
     run.is_twin = True  # type: ignore[attr-defined]  # it names the Numba function, and means it
     return run
+
+
+def _for_comparison(x: Nested) -> Nested:
+    """An argument for the compiled function: of a generator of random numbers one that draws the same."""
+    return copy.deepcopy(x) if isinstance(x, np.random.Generator) else map_leaves(_for_compiled, x)
 
 
 def _refusal_of_numba(f: NumbaFunction, args: list[Nested], kwargs: Options) -> str | None:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 from numba import types
 
 from contad.errors import UnsupportedError
-from contad.native.request import Mode
+from contad.native.request import Mode, Numerics
 from contad.variables.open_types import Nested, NumbaType
 
 Kind = Literal[
@@ -44,6 +44,7 @@ class Form(NamedTuple):
     vector: int = -1  # the position of the vector among the arguments of "hvp", or of the matrix
     along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before
     size: int = 0  # of a block of "hessian_block_diag"
+    numerics: Numerics = "libm"  # whose elementary functions
 
     @property
     def shown(self) -> str:

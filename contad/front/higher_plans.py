@@ -227,6 +227,7 @@ class Way(NamedTuple):
     types: tuple[NumbaType, ...]
     lines: list[str]
     lanes: int = 1  # how many directions one call takes
+    memory: bool = False  # whether it takes what it has computed for other directions
 
 
 def name_all(call: PlannedCall) -> list[str]:

@@ -20,11 +20,13 @@ from contad.front.higher_plans import (
     matrix_result,
     name_all,
 )
-from contad.native.lanes import LanesType
+from contad.native.lanes import NUMBERS, LanesType
 from contad.variables.open_types import NumbaType
 
 MOST = 8  # lanes: two or four registers of today's processors
 FEW = 4  # for the rows of an array of a length that is not known, which are often two or three
+
+MEMORY = (NUMBERS, NUMBERS)  # of what does not differ between blocks, and its marks
 
 _SMALL = 64  # elements of directions that lie on the stack
 
@@ -71,6 +73,16 @@ class Directions:
             {x: x.name if x.is_array else f"unit_lanes({x.name}_first - {at}, {self.lanes})" for x in self.tree.leaves}
         )
 
+    @property
+    def memory(self) -> bool:
+        """Whether there may be several blocks, so that what a block has computed may be read again."""
+        return self.count is None or self.count > self.lanes
+
+    def way(self, call: PlannedCall, along: NumbaType, lines: list[str]) -> Way:
+        """The way with these statements, by the engine's function for the directions of this type."""
+        taken = (types.Tuple(call.request.types), along, *(MEMORY if self.memory else ()))
+        return Way(taken, lines, self.lanes, self.memory)
+
     def over(self, run: str, then: Sequence[str]) -> list[str]:
         """A loop over the blocks: `run`, with {} for the directions, and what is done with its result."""
         parts = [x for x in self.tree.leaves if x.is_array]
@@ -78,14 +90,20 @@ class Directions:
             [f"    put_units({x.name}_rows, {x.name}_first, start, stop, {value})" for x in parts]
             for value in ("1.0", "0.0")
         )
-        if self.count is not None and self.count <= self.lanes:
+        if not self.memory:
             units = [line.strip() for line in ones]
             return [f"start, stop = 0, {self.count}", *units, run.format(self.text()), *then]
+        call = run.format(self.text()).removesuffix(")")
         return [
+            "marks = small_zeros((3,))",
+            f"many = {self.total} > {2 * self.lanes}",
+            f"memory = np.empty(4 * ({self.total}) + 16) if many else marks",
             f"for start in range(0, {self.total}, {self.lanes}):",
             f"    stop = min(start + {self.lanes}, {self.total})",
             *ones,
-            f"    {run.format(self.text())}",
+            "    if many:",
+            "        memory = begin_block(memory, marks, start == 0)",
+            f"    {call}, point_to(memory), point_to(marks))",
             *(f"    {line}" for line in then),
             *zeros,
         ]
@@ -129,7 +147,7 @@ def plan_hessian(call: PlannedCall, form: Form) -> Way | None:
     lines += [make_matrix(y, x) for y in tree.leaves for x in tree.leaves]
     lines += varies.over(f"z, products = run({call.packed}, {{}})", _gather(varies, products, tree, True))
     lines.append(f"return {matrix_result(tree, tree, form.single, form.single)}")
-    return Way((types.Tuple(call.request.types), varies.types()), lines, varies.lanes)
+    return varies.way(call, varies.types(), lines)
 
 
 def plan_laplacian(call: PlannedCall) -> Way | None:
@@ -147,7 +165,7 @@ def plan_laplacian(call: PlannedCall) -> Way | None:
             then += [f"if start <= {first} and {first} < stop:", f"    total += lane({p.expression}, {first} - start)"]
     lines = [*call.checks, *name_all(call), *varies.zeros(), "total = 0.0"]
     lines += [*varies.over(f"z, products = run({call.packed}, {{}})", then), "return total"]
-    return Way((types.Tuple(call.request.types), varies.types()), lines, varies.lanes)
+    return varies.way(call, varies.types(), lines)
 
 
 def by_columns(
@@ -159,7 +177,7 @@ def by_columns(
         return None
     tangents = DirectionTree([("dy", returned)], "t")
     lines = varies.over(pushed, _gather(varies, tangents, outputs, True))
-    return Way((types.Tuple(call.request.types), varies.types()), [*varies.zeros(), *lines], varies.lanes)
+    return varies.way(call, varies.types(), [*varies.zeros(), *lines])
 
 
 def by_rows(call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, pulled: str) -> Way | None:
@@ -169,11 +187,14 @@ def by_rows(call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, pu
         return None
     grads = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(call.wanted)], "g")
     lines = varies.over(pulled, _gather(varies, grads, inputs, False))
-    return Way((types.Tuple(call.request.types), varies.types()[0]), [*varies.zeros(), *lines], varies.lanes)
+    return varies.way(call, varies.types()[0], [*varies.zeros(), *lines])
 
 
 def value_lines(call: PlannedCall) -> list[str]:
     """The statements of a function that gives the value alone, as `run` computes it along no direction."""
     varies = Directions(call.tree(), MOST)
     start = [*call.checks, *name_all(call), *varies.zeros()]
-    return [*start, f"return run({call.packed}, {varies.text(str(-MOST))})[0]"]
+    if varies.memory:
+        start.append("marks = small_zeros((3,))")
+    memory = ", point_to(marks), point_to(marks)" if varies.memory else ""
+    return [*start, f"return run({call.packed}, {varies.text(str(-MOST))}{memory})[0]"]

@@ -13,6 +13,7 @@ from contad.errors import UnsupportedError
 from contad.functions.memo import memo_of
 from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, positions
+from contad.variables.arguments import fail
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
@@ -69,8 +70,14 @@ def gradient_of(
 
     kind: Any = transform.function.__name__
     argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
-    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
+    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, numerics=options["numerics"])
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
+
+
+def require_numerics(what: str, numerics: str) -> None:
+    """Refuse what is not the name of a set of elementary functions."""
+    if numerics not in ("libm", "simd"):
+        fail(what, "numerics", 'be "libm" or "simd"', repr(numerics))
 
 
 def higher_of(
@@ -85,6 +92,7 @@ def higher_of(
     argnums, engine = options.get("argnums", 0), options.get("engine")
     has_aux = options.get("has_aux", False)
     form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, vector, size=size)
+    form = form._replace(numerics=options.get("numerics", "libm"))
     key = form, engine
     if key not in f.memo:
         f.memo[key] = Derivative(f.dispatcher, form, engine, eager, f.memo, made_by)

@@ -46,7 +46,9 @@ def derivative({parameters}):
 """
 _LANES = """from contad.native.lane_blocks import put_blocks, put_columns, put_combs, put_numbers, put_rows, put_units
 from contad.native.lane_blocks import add_sums, sum_diagonal
+from contad.engines.source.writing.small_products import small_zeros
 from contad.native.lanes import as_rows, lane, lanes_zeros, small_lanes_zeros, unit_lanes
+from contad.native.recalled_values import begin_block, point_to
 """
 _VALUE = """
 
@@ -174,15 +176,17 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
             raise OutputError(f"{what} returned (), without a number in it; return the value to differentiate")
         if form.kind == "jacobian" and jacobian.may_have_more_rows:
             rows, columns = jacobian.by_rows, jacobian.by_columns("run_along")
-            along = call.request._replace(mode="jvp", lanes=columns.lanes), columns.types
-            request = call.request._replace(lanes=rows.lanes)
+            pushed = call.request._replace(mode="jvp", lanes=columns.lanes, memory=columns.memory)
+            along = pushed, columns.types
+            request = call.request._replace(lanes=rows.lanes, memory=rows.memory)
             return Plan(request, rows.types, tuple(parameters), jacobian.either(), along)
         chosen = jacobian.by_columns("run") if forward else jacobian.by_rows
         body = jacobian.whole(chosen)
     value = None
     if chosen.lanes > 1 and form.mode != "vjp":
         value = lane_plans.value_lines(call._replace(taken=list(taken)))
-    return Plan(call.request._replace(lanes=chosen.lanes), chosen.types, tuple(parameters), body, value=value)
+    request = call.request._replace(lanes=chosen.lanes, memory=chosen.memory)
+    return Plan(request, chosen.types, tuple(parameters), body, value=value)
 
 
 def _rows_plan(
@@ -254,7 +258,7 @@ def _defaults(f: NumbaFunction, given: int, what: str) -> list[Argument]:
 
 
 def _request(f: NumbaFunction, form: Form, taken: list[Argument], argnums: tuple[int, ...]) -> Request:
-    return Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode)
+    return Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode, numerics=form.numerics)
 
 
 def _checks(f: NumbaFunction, arguments: list[Argument], what: str) -> list[str]:

@@ -278,6 +278,37 @@ def _kron(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
+@_body(np.kron, "a, b", 1, 1)
+def _kron_of_vectors(a, b):  # type: ignore[no-untyped-def]
+    made = zeros(len(a) * len(b))
+    for j in range(len(a)):
+        for k in range(len(b)):
+            made[j * len(b) + k] = a[j] * b[k]
+    return made
+
+
+@_body(np.kron, "a, b", 1, 2)
+def _kron_with_matrix(a, b):  # type: ignore[no-untyped-def]
+    p, q = b.shape
+    made = zeros((p, len(a) * q))
+    for j in range(len(a)):
+        for k in range(p):
+            for s in range(q):
+                made[k, j * q + s] = a[j] * b[k, s]
+    return made
+
+
+@_body(np.kron, "a, b", 2, 1)
+def _kron_with_vector(a, b):  # type: ignore[no-untyped-def]
+    m, n = a.shape
+    made = zeros((m, n * len(b)))
+    for i in range(m):
+        for j in range(n):
+            for k in range(len(b)):
+                made[i, j * len(b) + k] = a[i, j] * b[k]
+    return made
+
+
 @_body(np.cross, "a, b", 1, 1)
 def _cross(a, b):  # type: ignore[no-untyped-def]
     if len(a) != 3 or len(b) != 3:

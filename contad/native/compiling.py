@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import functools
+import importlib.machinery
 import itertools
 import os
 import re
@@ -11,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from contad.native.trust import is_private, is_trusted_owner
@@ -144,11 +145,18 @@ def write_sealed(path: Path, text: str) -> None:
         make_room(path.parent)
 
 
+class _Sealed(importlib.machinery.SourceFileLoader):
+    """Loads a sealed file without Python's bytecode, whose damage nothing would notice."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _load(path: Path, stem: str) -> ModuleType:
     import importlib.util
 
     qualified = f"contad._generated.{stem}"
-    spec = importlib.util.spec_from_file_location(qualified, path)
+    spec = importlib.util.spec_from_file_location(qualified, path, loader=_Sealed(qualified, str(path)))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[qualified] = module  # Numba names the module when it loads a cached function

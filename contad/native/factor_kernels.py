@@ -28,7 +28,16 @@ from contad.native.matrix_loops import (
 )
 from contad.native.overloads import add_overload, in_machine_code
 from contad.native.products_in_place import add_product, solve_from_right
-from contad.native.small_systems import exchange_rows, find_det, invert, solve_factored, solve_lower
+from contad.native.small_systems import (
+    FEW_ROWS,
+    exchange_rows,
+    factor_few,
+    find_det,
+    invert,
+    invert_turned,
+    solve_factored,
+    solve_lower,
+)
 from contad.native.spectral_kernels import reduced_svd
 
 _LIMIT = 1e8  # the condition from which an inverse has lost half of the digits
@@ -156,11 +165,11 @@ def inv_tangent(z, a_dot):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def transposed_inverse(log, a):  # type: ignore[no-untyped-def]
-    """a^-T, of which nan where a is singular: its logarithm of the determinant is -inf."""
+def transposed_inverse(log, factors, exchanges):  # type: ignore[no-untyped-def]
+    """a^-T from what `factor_slogdet` gives, all nan where a is singular: its logarithm of the determinant is -inf."""
     if log == -np.inf:
-        return np.full(a.shape, np.nan)
-    return turn(invert(a))
+        return np.full(factors.shape, np.nan)
+    return invert_turned(factors, exchanges)
 
 
 @in_machine_code
@@ -248,7 +257,9 @@ def _write_cholesky(a: Any, z: Any) -> Any:
                 row[j] = a[i, j]
             for j in range(i + 1, len(made)):
                 row[j] = 0.0
-        if z.size != 0 and potrf((_UPPER, len(made), made, len(made))) > 0:  # to LAPACK it is the upper triangle
+        if len(made) <= FEW_ROWS and factor_few(a, made):
+            pass
+        elif potrf((_UPPER, len(made), made, len(made))) > 0:  # to LAPACK it is the upper triangle
             raise np.linalg.LinAlgError("Matrix is not positive definite.")
         if not is_in_rows(z):
             write_into(z, made)
@@ -257,20 +268,32 @@ def _write_cholesky(a: Any, z: Any) -> Any:
 
 
 @in_machine_code
-def _reverse_columns(z, bar):  # type: ignore[no-untyped-def]
-    """The adjoint of the lower triangle, in place of that of its factor: column by column."""
-    for j in range(z.shape[0] - 1, -1, -1):
-        for i in range(j + 1, z.shape[0]):
-            bar[j, j] -= bar[i, j] * z[i, j] / z[j, j]
-        for i in range(j, z.shape[0]):
-            bar[i, j] /= z[j, j]
-        for k in range(j):
-            bar[j, k] -= bar[j, j] * z[j, k]
-        for i in range(j + 1, z.shape[0]):
+def reverse_rows(z, bar):  # type: ignore[no-untyped-def]
+    """The adjoint of the lower triangle, in place of that of its factor: row by row, two columns at a time."""
+    for i in range(z.shape[0] - 1, -1, -1):
+        row, row_bar = z[i], bar[i]
+        g = 0.5 * row_bar[i] / row[i]
+        row_bar[i] = g
+        for k in range(i):
+            row_bar[k] -= 2.0 * g * row[k]
+        j = i - 1
+        while j >= 1:
+            first, second = z[j], z[j - 1]
+            g = row_bar[j] / first[j]
+            h = (row_bar[j - 1] - g * first[j - 1]) / second[j - 1]
+            row_bar[j], row_bar[j - 1] = g, h
+            for k in range(j - 1):
+                row_bar[k] -= g * first[k] + h * second[k]
+            first_bar, second_bar = bar[j], bar[j - 1]
+            for k in range(j + 1):
+                first_bar[k] -= g * row[k]
             for k in range(j):
-                bar[j, k] -= bar[i, j] * z[i, k]
-                bar[i, k] -= bar[i, j] * z[j, k]
-        bar[j, j] *= 0.5
+                second_bar[k] -= h * row[k]
+            j -= 2
+        if j == 0:
+            g = row_bar[0] / z[0, 0]
+            row_bar[0] = g
+            bar[0, 0] -= g * row[0]
 
 
 @in_machine_code
@@ -281,6 +304,9 @@ def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
     (Murray 2016, arXiv:1602.07527): twice the work of the factor.
     """
     end = z.shape[0]
+    if end <= _BLOCK:
+        reverse_rows(z, bar)
+        end = 0
     while end > 0:
         start = max(0, end - _BLOCK)
         corner, inner = take_block(z, start, end, start, end), take_block(bar, start, end, start, end)
@@ -290,7 +316,7 @@ def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
             add_product(-1.0, columns.T, z[end:, start:end], inner)
             add_product(-1.0, columns, z[start:end, :start], bar[end:, :start])
             add_product(-1.0, columns.T, z[end:, :start], bar[start:end, :start])
-        _reverse_columns(corner, inner)
+        reverse_rows(corner, inner)
         add_product(-1.0, add_mirrored(inner), z[start:end, :start], bar[start:end, :start])
         write_into(bar[start:end, start:end], inner)
         end = start

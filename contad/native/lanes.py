@@ -114,6 +114,20 @@ def lane(x: Any, j: int) -> float:
     return float(x.numbers[j]) if isinstance(x, Lanes) else x
 
 
+def lane_view(x: Any, j: int) -> Any:
+    """Lane j of an array of lanes, in the same memory where it is compiled; of anything else itself."""
+    if x is None or not np.ndim(x):
+        return None if x is None else lane(x, j)
+    return np.vectorize(lambda e: lane(e, j), otypes=[float])(x)
+
+
+def lane_once(x: Any, j: int) -> Any:
+    """Lane j of an adjoint; numbers, which are the same for all lanes, are with lane 0 alone, and empty elsewhere."""
+    if x is None or not np.ndim(x) or x.dtype == object:
+        return lane_view(x, j)
+    return x[: len(x) if j == 0 else 0]
+
+
 def put_lanes(work: Any, place: int, x: Any, k: int) -> None:
     """Store k lanes in the workspace."""
     work[place : place + k] = numbers_of(x)
@@ -329,6 +343,37 @@ def _lower_as_rows(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         [given.nitems, context.get_constant(types.intp, count)],
         [context.get_constant(types.intp, 8 * count), context.get_constant(types.intp, 8)], 8, given.meminfo,
     )  # fmt: skip
+    return impl_ret_borrowed(context, builder, sig.return_type, made)
+
+
+@type_callable(lane_view)
+def _type_of_lane_view(context):  # type: ignore[no-untyped-def]
+    def typer(x: Any, j: Any) -> Any:
+        if isinstance(x, types.Array):
+            return types.Array(types.float64, x.ndim, "A") if isinstance(x.dtype, LanesType) else x
+        return types.float64 if isinstance(x, (LanesType, types.Float)) else types.unliteral(x)
+
+    return typer
+
+
+@add_overload(lane_once)
+def _lane_once(x: Any, j: Any) -> Any:
+    if isinstance(x, types.Array) and not isinstance(x.dtype, LanesType):
+        return lambda x, j: x[: len(x) if j == 0 else 0]
+    return lambda x, j: lane_view(x, j)  # noqa: PLW0108  (which is emitted, not compiled)
+
+
+@lower_builtin(lane_view, types.Any, types.Integer)
+def _lower_lane_view(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    kind, x = sig.args[0], args[0]
+    if isinstance(kind, LanesType):
+        return builder.extract_element(x, args[1])
+    if not isinstance(kind, types.Array) or not isinstance(kind.dtype, LanesType):
+        return impl_ret_borrowed(context, builder, sig.return_type, context.cast(builder, x, kind, sig.return_type))
+    given = make_array(kind)(context, builder, x)
+    data = builder.gep(builder.bitcast(given.data, DOUBLE.as_pointer()), [args[1]])
+    shape, strides = (cgutils.unpack_tuple(builder, part) for part in (given.shape, given.strides))
+    made = _view(context, builder, sig.return_type, data, shape, strides, 8, given.meminfo)
     return impl_ret_borrowed(context, builder, sig.return_type, made)
 
 

@@ -27,6 +27,7 @@ _DIGEST = 32  # bytes of SHA-256
 # where functions of contad's own are compiled that call each other
 _FOLDERS = (
     Path(__file__).parent,
+    Path(__file__).parent / "elementary",
     *(Path(__file__).parents[1] / "engines" / name for name in ("tape", "source/runtime")),
 )
 

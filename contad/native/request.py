@@ -32,6 +32,7 @@ defaults are positional.
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
+Numerics = Literal["libm", "simd"]
 Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_dependencies"]
 
 
@@ -52,3 +53,5 @@ class Request(NamedTuple):
     # once where there is none. Tangents are in their order, level by level.
     along: tuple[tuple[int, ...], ...] = ()
     lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once
+    memory: bool = False  # with lanes: `run` takes memory and marks of `contad.native.recalled_values` behind these
+    numerics: Numerics = "libm"  # whose elementary functions: the C library's, or those of `contad.native.elementary`

@@ -16,7 +16,9 @@ from contad.native.overloads import add_overload, in_machine_code
 
 FEW_ROWS = 8
 _SMALL = 1e-3  # a pivot beside the largest element: values differ from those of LAPACK in their last digits
-_gesv = _LAPACK().numba_xgesv(types.float64)
+_SINGULAR = 1e-8  # a pivot of Cholesky's factor beside the diagonal
+_gesv, _getrf = _LAPACK().numba_xgesv(types.float64), _LAPACK().numba_xxgetrf(types.float64)
+_getri = _LAPACK().numba_ez_xxgetri(types.float64)
 _KIND = ord("d")
 
 
@@ -98,6 +100,30 @@ def factor_by_loops(a):  # type: ignore[no-untyped-def]
     return True, factors, exchanges
 
 
+@in_machine_code
+def factor_few(a, z):  # type: ignore[no-untyped-def]
+    """Write Cholesky's factor of the lower triangle of a into that of z, a row after the other; whether it is done.
+
+    It is not if a pivot is small beside the diagonal, or not finite: then LAPACK says whether there is a factor.
+    """
+    for i in range(z.shape[0]):
+        for j in range(i):
+            x = a[i, j]
+            for k in range(j):
+                x -= z[i, k] * z[j, k]
+            z[i, j] = x / z[j, j]
+        x = a[i, i]
+        for k in range(i):
+            x -= z[i, k] * z[i, k]
+        if not _SINGULAR * a[i, i] < x < np.inf:
+            for m in range(i + 1):
+                for j in range(m + 1):
+                    z[m, j] = a[m, j]
+            return False
+        z[i, i] = np.sqrt(x)
+    return True
+
+
 def solve_forward(a: Any, b: Any) -> Any:
     """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
     import scipy.linalg
@@ -148,24 +174,63 @@ def _invert(a: Any) -> Any:
     return implementation
 
 
-def find_slogdet(a: Any) -> Any:
-    """(the sign of the determinant, the logarithm of its magnitude)"""
-    return np.linalg.slogdet(a)
+def factor_slogdet(a: Any) -> Any:
+    """(the sign of the determinant, the logarithm of its magnitude, factors and exchanges for `invert_turned`).
+
+    There is one number more of exchanges, 1 where the factors are by loops, 0 where they are LAPACK's.
+    """
+    return *np.linalg.slogdet(a), a.copy(), np.ones(len(a) + 1, F_INT_nptype)
 
 
-@add_overload(find_slogdet, jit_options=INTERNAL_OPTIONS)
-def _find_slogdet(a: Any) -> Any:
+def invert_turned(factors: Any, exchanges: Any) -> Any:
+    """a^-T, of factors that are not singular."""
+    return np.linalg.inv(factors).T
+
+
+@add_overload(factor_slogdet, jit_options=INTERNAL_OPTIONS)
+def _factor_slogdet(a: Any) -> Any:
+    """The value as Numba's own."""
+
     def implementation(a: Any) -> Any:
-        is_done, factors, exchanges = factor_by_loops(a)
-        if not is_done:
-            return np.linalg.slogdet(in_order(a))
+        n = len(a)
+        is_done, factors, found = factor_by_loops(a)
+        exchanges = np.zeros(n + 1, F_INT_nptype)
         sign, log = 1.0, 0.0
-        for i in range(exchanges.size):
+        if not is_done and n != 0:
+            _check_finite_matrix(a)
+            factors = turn(a)  # to LAPACK a
+            report = _getrf(_KIND, n, n, factors.ctypes, n, found.ctypes)
+            if report > 0:
+                return 0.0, -np.inf, factors, exchanges
+            _inv_err_handler(report)
+        for i in range(n):
+            exchanges[i] = found[i]
             x = factors[i, i]
-            if (x < 0.0) != (exchanges[i] != i + 1):
+            if (x < 0.0) != (found[i] != i + 1):
                 sign = -sign
             log += np.log(abs(x))
-        return sign, log
+        exchanges[n] = 1 if is_done else 0
+        return sign, log, factors, exchanges
+
+    return implementation
+
+
+@add_overload(invert_turned, jit_options=INTERNAL_OPTIONS)
+def _invert_turned(factors: Any, exchanges: Any) -> Any:
+    def implementation(factors: Any, exchanges: Any) -> Any:
+        n = len(factors)
+        if exchanges[n] != 0:
+            z = np.zeros((n, n))
+            for i in range(n):
+                z[i, i] = 1.0
+            solve_factored(factors, exchanges[:n], z)
+            return turn(z)
+        z, rows = in_order(factors), np.empty(n, F_INT_nptype)
+        for i in range(n):
+            rows[i] = exchanges[i]
+        if n != 0:
+            _inv_err_handler(_getri(_KIND, n, z.ctypes, n, rows.ctypes))
+        return z  # to LAPACK a^-1
 
     return implementation
 

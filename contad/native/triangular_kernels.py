@@ -19,6 +19,7 @@ from contad.native.products_in_place import add_product
 
 _BLOCK = 64  # rows of a triangle that BLAS multiplies together
 _FEW = 6  # rows and columns from which on it is faster
+_SHORT = 40  # rows up to which loops solve for one column in less time than a call of LAPACK
 _NO, _YES = ord("N"), ord("T")
 _RIGHT = ord("R")
 _UPPER, _LOWER = ord("U"), ord("L")
@@ -96,12 +97,39 @@ def read_triangle(a, lower, unit_diagonal):  # type: ignore[no-untyped-def]
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
+@njit(**NJIT_OPTIONS)
+def _solve_few(a, z, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
+    """z = a^-1 z, or a^-T z, for a vector z: along the rows of a, either from the first row or from the last one."""
+    n = z.size
+    for step in range(n):
+        i = step if lower != transposed else n - 1 - step
+        row = a[i]
+        left, right = (0, i) if lower else (i + 1, n)
+        if transposed:
+            if not unit_diagonal:
+                z[i] /= row[i]
+            x = z[i]
+            for j in range(left, right):
+                z[j] -= row[j] * x
+        else:
+            x = z[i]
+            for j in range(left, right):
+                x -= row[j] * z[j]
+            z[i] = x if unit_diagonal else x / row[i]
+
+
 @called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
 def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
     """The solution, in C order, and LAPACK's report."""
     n, k = b.shape
     z = b.copy()
     if b.size == 0:
+        return z, 0
+    if k == 1 and n <= _SHORT:
+        for i in range(n):
+            if a[i, i] == 0.0 and not unit_diagonal:
+                return z, i + 1
+        _solve_few(a, z.reshape(n), transposed, lower, unit_diagonal)
         return z, 0
     # rows are columns to LAPACK: a is transposed, and the solution of many columns stands on the left
     triangle, diagonal = _UPPER if lower else _LOWER, _UNIT if unit_diagonal else _NO

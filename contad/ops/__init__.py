@@ -34,6 +34,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     truncated_spectra,
     written_functions,
 )
+from contad.ops.accumulations import linear_recurrence
 from contad.ops.airy_functions import airy_ai, airy_aip, airy_bi, airy_bip
 from contad.ops.arithmetic import (
     absolute,
@@ -185,6 +186,7 @@ __all__ = [
     "lbeta",
     "ldexp",
     "lgamma",
+    "linear_recurrence",
     "log",
     "log1m",
     "log1m_exp",

@@ -24,19 +24,22 @@ def all_finite(x):
     >>> all_finite(np.array([1.0, 2.0])), all_finite(np.array([1.0, np.inf]))
     (True, False)
     """
-    x = trace(x)
+    if x.__class__ is not np.ndarray:
+        x = trace(x)
     if x.__class__ is np.ndarray and x.dtype == np.float64:
         if x.size > _MANY and x.flags.forc:  # the sum of squares is one pass of BLAS, without an array of booleans
             flat = x.ravel("K")
             with np.errstate(over="ignore"):
                 if math.isfinite(flat.dot(flat)):
                     return True
-        return bool(np.isfinite(x).all())
+        return np.count_nonzero(np.isfinite(x)) == x.size
     return bool(np.all(observe(np.isfinite, x)))
 
 
 def in_range(z):
     """Whether every primal of z is finite and so far from zero that it may be divided without loss."""
+    if z.__class__ is float or z.__class__ is np.float64:
+        return math.isfinite(z) and abs(z) >= TINY
     far = observe(np.greater_equal, z, TINY) | observe(np.less_equal, z, -TINY)
     return bool(np.all(far & observe(np.isfinite, z)))
 
@@ -49,9 +52,9 @@ def scale(d, p):
     >>> scale(np.array([0.0, 2.0]), np.array([np.inf, 3.0]))
     array([0., 6.])
     """
-    finite = observe(np.isfinite, p)
-    if np.all(finite):
+    if all_finite(p):
         return d * p
+    finite = observe(np.isfinite, p)
     dead = observe(np.equal, d, 0.0) & ~finite
     return d * np.where(dead, 0.0, p)
 
@@ -89,6 +92,8 @@ def fold(x, shape):
     >>> fold(np.ones((2, 3)), (3,))
     array([2., 2., 2.])
     """
+    if x.__class__ is np.ndarray and x.shape == shape:
+        return x
     new = np.ndim(x) - len(shape)
     axes = tuple(k for k, n in enumerate(np.shape(x)) if k < new or (shape[k - new] == 1 and n != 1))
     if axes:

@@ -38,7 +38,7 @@ def det(a):
 
 @det.vjp("a")
 def det_vjp_a(z, z_bar, a):
-    return scale(by_matrix(z_bar), cofactors(z, a))
+    return scale(_beside_matrix(z_bar), cofactors(z, a))
 
 
 @det.jvp
@@ -54,7 +54,7 @@ def cofactors(z, a):
         return cofactors_beside_infinite(z, a)
     inverse = well_conditioned_inverse(a) if in_range(z) else None
     if inverse is not None:
-        return by_matrix(z) * transposed_of(inverse)
+        return _beside_matrix(z) * transposed_of(inverse)
     return cofactor_matrix(a)
 
 
@@ -74,8 +74,18 @@ def well_conditioned_inverse(a):
         inverse = inv(a)
     except np.linalg.LinAlgError:
         return None
-    condition = np.linalg.norm(plain(a), 1, (-2, -1)) * np.linalg.norm(plain(inverse), 1, (-2, -1))
-    return inverse if np.all(condition < 1e8) else None
+    condition = _column_norm(plain(a)) * _column_norm(plain(inverse))
+    return inverse if (condition < 1e8).all() else None
+
+
+def _column_norm(a):
+    """The 1-norm of a matrix that has elements, or of each in a stack."""
+    return np.maximum.reduce(np.add.reduce(np.abs(a), -2), -1)
+
+
+def _beside_matrix(x):
+    """The number of one matrix, or those of a stack with two axes more."""
+    return x if x.__class__ is float else by_matrix(x)
 
 
 def cofactor_matrix(a):

@@ -4,6 +4,7 @@ A factor lives as long as a record holds it in `saved`. A matrix with the same e
 n^2, to factorise n^3, so that nobody has to hand factors on, and derivatives of every order share them.
 """
 
+import functools
 import weakref
 
 import numpy as np
@@ -14,12 +15,18 @@ from contad.ops.cotangents import all_finite, plain
 KEPT = 8  # the newest factors that are compared with a matrix
 
 
-def triangular_solution(t, b, *, lower, transposed, unit_diagonal=False):
+@functools.cache
+def _dtrsm():
+    return linalg().blas.dtrsm
+
+
+def triangular_solution(t, b, lower, transposed, unit_diagonal=False, right=False, overwrite=False):
     """t^-1 b, or t^-T b, for one triangle of a matrix t in Fortran's order and the columns of b, without a check of t.
 
+    From the right it is b t^-1, or b t^-T. A b in Fortran's order may be overwritten.
     dtrsm and not LAPACK's dtrtrs, whose threads cost milliseconds on matrices of three rows.
     """
-    return linalg().blas.dtrsm(1.0, t, b, lower=lower, trans_a=transposed, diag=unit_diagonal)
+    return _dtrsm()(1.0, t, b, right, lower, transposed, unit_diagonal, overwrite)
 
 
 def order_of(pivots):

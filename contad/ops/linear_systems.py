@@ -18,7 +18,7 @@ _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 
 def transposed_of(a):
     """a with its last two axes exchanged."""
-    return np.swapaxes(a, -1, -2)
+    return a.swapaxes(-1, -2) if a.__class__ is np.ndarray else np.swapaxes(a, -1, -2)
 
 
 def turn(a, transposed):
@@ -33,7 +33,7 @@ def in_c_order(x):
 
 def check_square(name, a):
     """Raise LinAlgError, as NumPy does, unless a is a square matrix or a stack of them."""
-    shape = np.shape(a)
+    shape = a.shape if a.__class__ is np.ndarray else np.shape(a)
     if len(shape) < 2:
         raise np.linalg.LinAlgError(f"{name}: a must be a matrix or a stack of matrices, got shape {shape}")
     if shape[-1] != shape[-2]:
@@ -97,7 +97,9 @@ def solve_jvp(z, a_dot, b_dot, a, b, saved, *, transposed=False):
 
 def as_columns(x, ndim):
     """x, which belongs to a system with a right-hand side of ndim axes, as matrices: a vector is one column."""
-    return np.expand_dims(x, -1) if ndim == 1 else x
+    if ndim != 1:
+        return x
+    return x[..., None] if x.__class__ is np.ndarray else np.expand_dims(x, -1)
 
 
 def column_shape(shape):

@@ -7,7 +7,7 @@ from contad.ops.cotangents import plain
 from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.spectra import check_finite, svdvals
-from contad.ops.triangular_factors import solve_triangular, symmetrise
+from contad.ops.triangular_factors import lower_part, solve_triangular, symmetrise
 from contad.ops.truncated_spectra import along_kept, drops_some, truncated_matrix
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -49,7 +49,7 @@ def orthogonal_factor_vjp_a(z, z_bar, a):
 def orthogonal_cotangent(z, z_bar, m):
     """The cotangent of a matrix, from those of its factors."""
     q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
-    t = np.tril(matmul(transposed_of(rt), np.tril(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
+    t = lower_part(matmul(transposed_of(rt), lower_part(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
     total = q_bar + matmul(q, symmetrise(t))
     return transposed_of(solve_triangular(rt, transposed_of(total), transposed=True, lower=True))
 
@@ -71,6 +71,8 @@ def orthogonal_tangent(z, a_dot, m):
 
 def without_zeros(triangle):
     """A triangular matrix with nan for the zeros on its diagonal."""
+    if triangle.__class__ is np.ndarray and triangle.ndim == 2 and triangle.diagonal().all():
+        return triangle
     n = np.shape(triangle)[-1]
     zero = np.eye(n, dtype=bool) & (plain(triangle) == 0.0)
     return np.where(zero, np.nan, triangle) if np.any(zero) else triangle

@@ -16,9 +16,47 @@ _M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles hol
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 3.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.1, 0.4], [0.3, 0.4, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 _BLOCK = 64  # rows of a factor that are reversed together
+_MASKED = 128  # rows up to which masks of triangles are kept
 
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
+def lower_part(a, k=0):
+    """The elements of a on diagonal k and below it, and zeros: np.tril, whose masks are kept for small matrices."""
+    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= _MASKED and a.dtype == np.float64:
+        return np.where(_lower_mask(len(a), k), a, 0.0)
+    return np.tril(a, k)
+
+
+def upper_part(a, k=0):
+    """The elements of a on diagonal k and above it, and zeros."""
+    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= _MASKED and a.dtype == np.float64:
+        return np.where(_lower_mask(len(a), k - 1), 0.0, a)
+    return np.triu(a, k)
+
+
+def strict_triangle(n, lower):
+    """Ones in one triangle of n rows, without the diagonal.
+
+    >>> strict_triangle(2, True)
+    array([[0., 0.],
+           [1., 0.]])
+    """
+    return _kept_triangle(n, lower) if n <= _MASKED else _kept_triangle.__wrapped__(n, lower)
+
+
+@functools.lru_cache(_BLOCK)
+def _kept_triangle(n, lower):
+    ones = np.tri(n, k=-1) if lower else np.triu(np.ones((n, n)), 1)
+    ones.flags.writeable = False
+    return ones
+
+
+@functools.lru_cache(_BLOCK)
+def _lower_mask(n, k):
+    """Where the elements on diagonal k and below it are in a matrix of n rows."""
+    return np.tri(n, k=k, dtype=bool)
+
+
 def half_triangle(a):
     """The lower triangle of a, with half of its diagonal: of a symmetric a, what it is the sum of with its transposed.
 
@@ -27,13 +65,23 @@ def half_triangle(a):
            [3., 2.]])
     """
     n = np.shape(a)[-1]
-    return np.tril(a) * (1.0 - 0.5 * np.eye(n))
+    return lower_part(a) * _diagonal_halved(n)
+
+
+@functools.lru_cache(_BLOCK)
+def _few_halved(n):
+    return 1.0 - 0.5 * np.eye(n)
+
+
+def _diagonal_halved(n):
+    """Ones, and halves on the diagonal."""
+    return _few_halved(n) if n <= _BLOCK else 1.0 - 0.5 * np.eye(n)
 
 
 def symmetrise(a, upper=False):
     """The symmetric matrix of which a function reads one triangle in a."""
-    lower = np.tril(transposed_of(a) if upper else a)
-    return lower + transposed_of(np.tril(lower, -1))
+    lower = lower_part(transposed_of(a) if upper else a)
+    return lower + transposed_of(lower_part(lower, -1))
 
 
 def onto_triangle(c, upper=False):
@@ -70,11 +118,12 @@ def solve_triangular(a, b, *, transposed=False, lower=False, unit_diagonal=False
     """
     check_square("solve_triangular", a)
     columns = as_columns(b, b.ndim)
-    if np.shape(a)[-1] != np.shape(columns)[-2]:
+    if a.shape[-1] != columns.shape[-2]:
         raise ValueError(f"solve_triangular: a has shape {np.shape(a)}, b {np.shape(b)}: their lengths differ")
     flags = (bool(transposed), bool(lower), bool(unit_diagonal))
     if a.ndim == 2 and columns.ndim == 2:
-        return np.reshape(_solve_one(a, columns, flags), np.shape(b))
+        z = _solve_one(a, columns, flags)
+        return z if b.ndim == 2 else z[:, 0]
     stack = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
     left, right = (np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, columns))
     z = np.empty(right.shape)
@@ -87,28 +136,29 @@ def _solve_one(a, b, flags):
     transposed, lower, unit_diagonal = flags
     if b.size == 0:
         return np.zeros(b.shape)
-    zeros = () if unit_diagonal else np.flatnonzero(np.diagonal(a) == 0.0)
-    if len(zeros):
-        raise np.linalg.LinAlgError(f"Singular matrix: element {zeros[0]} of the diagonal is 0")
+    if not unit_diagonal and np.count_nonzero(a.diagonal()) < len(a):
+        zero = np.flatnonzero(a.diagonal() == 0.0)[0]
+        raise np.linalg.LinAlgError(f"Singular matrix: element {zero} of the diagonal is 0")
     if a.flags.c_contiguous:  # the transposed is in the order of BLAS, without a copy
-        return triangular_solution(a.T, b, lower=not lower, transposed=not transposed, unit_diagonal=unit_diagonal)
-    return triangular_solution(a, b, lower=lower, transposed=transposed, unit_diagonal=unit_diagonal)
+        return triangular_solution(a.T, b, not lower, not transposed, unit_diagonal)
+    return triangular_solution(a, b, lower, transposed, unit_diagonal)
 
 
 @solve_triangular.common
 def solve_triangular_common(z, z_bar, a, b, *, transposed=False, lower=False, unit_diagonal=False):
-    return triangular_back(a, z_bar, np.ndim(b), transposed, lower, unit_diagonal)
+    return triangular_back(a, z_bar, b.ndim, transposed, lower, unit_diagonal)
 
 
 @solve_triangular.vjp("a")
 def solve_triangular_vjp_a(z, z_bar, a, b, common, *, transposed=False, lower=False, unit_diagonal=False):
-    c = masked_product(common, transposed_of(as_columns(z, np.ndim(b))))
-    return -fold(triangle_of(turn(c, transposed), lower, unit_diagonal), np.shape(a))
+    c = masked_product(common, transposed_of(as_columns(z, b.ndim)))
+    return -fold(triangle_of(turn(c, transposed), lower, unit_diagonal), a.shape)
 
 
 @solve_triangular.vjp("b")
 def solve_triangular_vjp_b(z, z_bar, a, b, common, *, transposed=False, lower=False, unit_diagonal=False):
-    return np.reshape(fold(common, column_shape(np.shape(b))), np.shape(b))
+    found = fold(common, column_shape(b.shape))
+    return found if b.ndim > 1 else np.reshape(found, b.shape)
 
 
 @solve_triangular.jvp
@@ -131,7 +181,7 @@ def triangular_back(a, z_bar, ndim, transposed, lower, unit_diagonal):
 def triangle_of(a, lower, unit_diagonal):
     """What solve_triangular reads of a: a triangle, with the diagonal or without."""
     k = int(unit_diagonal)
-    return np.tril(a, -k) if lower else np.triu(a, k)
+    return lower_part(a, -k) if lower else upper_part(a, k)
 
 
 # ---- Cholesky factors ------------------------------------------------------------------------------------------------
@@ -159,7 +209,7 @@ def cholesky_factor(a):
 
 @cholesky_factor.vjp("a")
 def cholesky_factor_vjp_a(z, z_bar, a):
-    return pull_factor(z, np.tril(z_bar))
+    return pull_factor(z, lower_part(z_bar))
 
 
 def pull_factor(z, z_bar):
@@ -177,19 +227,16 @@ def pull_factor(z, z_bar):
 
 def _pull_numbers(z, z_bar):
     """The same in few calls: of the symmetric matrix one triangle is made, and the other is that."""
-    lower, half = _lower_masks(len(z))
-    low = np.where(lower, z.T @ z_bar, 0.0)
-    inner = low + low.T
-    inner.flat[:: len(z) + 1] *= 0.5
-    first = triangular_solution(z.T, inner, lower=False, transposed=False)
-    return half * triangular_solution(z.T, first.T, lower=False, transposed=False).T
+    half = _lower_halved(len(z))
+    low = half * z.T.dot(z_bar)
+    first = triangular_solution(z.T, (low + low.T).T, False, False, overwrite=True)
+    return half * triangular_solution(z.T, first, False, True, right=True, overwrite=True).T
 
 
 @functools.lru_cache(_BLOCK)
-def _lower_masks(n):
-    """Where the lower triangle is, and what it is multiplied by: one half on the diagonal."""
-    half = np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
-    return half != 0.0, half
+def _lower_halved(n):
+    """Ones in the lower triangle, and halves on the diagonal."""
+    return np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
 
 
 def pull_blocks(z, bar):

@@ -18,7 +18,7 @@ from contad.protocols.number_protocols import (
     install,
     refuse_ufunc,
 )
-from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc
+from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 from contad.rules.written_ufuncs import written_for
@@ -176,6 +176,9 @@ def _matmul_in_place(x: Value, other: Value) -> Value:
 
 
 def _matmul(x: Value, y: Value) -> Value:
+    method = _product.methods.get(x.__class__)
+    if method is not None and (y.__class__ is np.ndarray or y.__class__ is x.__class__):
+        return method(x, y)
     if not isinstance(y, _DENSE):
         if getattr(y, "__array_ufunc__", y) is None:  # as NumPy's own operators leave it to such an operand
             return NotImplemented
@@ -186,9 +189,14 @@ def _matmul(x: Value, y: Value) -> Value:
 
 def _rmatmul(x: Value, y: Value) -> Value:
     """y @ x: SciPy's sparse arrays and matrices leave it to x."""
+    if y.__class__ is np.ndarray:
+        method = _product.reflected.get(x.__class__)
+        if method is not None:
+            return method(x, y)
     return np.matmul(y, x) if isinstance(y, _DENSE) or not is_sparse(y) else product_with_constant(y, x)
 
 
+_product = array_rule_of("matmul")
 _DENSE = (Array, np.ndarray, list, tuple)
 install_arrays(Array, general_methods)
 _operators: dict[str, Function] = {

@@ -203,8 +203,9 @@ class ArrayRule(Capturing, WithParts):
         return self._pass(self.jvp_body)(z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Value, **options: Option) -> Value:
-        if options and any(isinstance(x, Carrier) for x in options.values()):
-            return self.general(args, options)  # which refuses it
+        for x in options.values():
+            if isinstance(x, Carrier):
+                return self.general(args, options)  # which refuses it
         if self.methods and len(args) == len(self.argument_names):
             method = self.methods.get(args[0].__class__)
             if method is not None:

@@ -35,6 +35,7 @@ class Entry(NamedTuple):
 
 
 _entries: dict[Function, Entry] = {}
+_COUNTS = frozenset((int, type(None)))
 
 
 def register(entry: Entry) -> None:
@@ -68,7 +69,14 @@ def moves(function: Function, *data: int | str, parameters: str = "") -> None:
     names = tuple(parameters.split())
     keys = tuple(d if isinstance(d, str) else names[d] if names else d for d in data)
 
+    name = find_exported_name(function)
+    is_first = keys[:1] == (names[:1] or (0,))
+
     def implementation(*args: Nested, **kwargs: Option) -> Value:
+        if is_first and not kwargs and isinstance(args[0], Array) and _COUNTS.issuperset(map(type, args[1:])):
+            first, *rest = args  # of which nobody can change the rest
+            first._owner.check_usable(name)
+            return first._move((lambda a: function(a, *rest)) if rest else function)
         refuse_out(function, kwargs)
         # a view does it again later, when the caller may have changed the lists and arrays among the arguments
         args, kwargs = (
@@ -88,7 +96,7 @@ def moves(function: Function, *data: int | str, parameters: str = "") -> None:
                 by_position = [by_name.pop(name) for name in names[: len(args)]]
             return function(*by_position, **by_name)
 
-        return move_elements(find_exported_name(function), move, sources)
+        return move_elements(name, move, sources)
 
     register(Entry(function, "movement", implementation, function.__name__, {}, {}))
 

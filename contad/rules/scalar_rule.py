@@ -199,6 +199,10 @@ class ScalarRule(Capturing):
             method = self.reflected.get(y.__class__)
             if method is not None:
                 return method(y, x)
+        elif y.__class__ is np.ndarray and isinstance(x, Number):
+            z = x._owner.number_and_array(self, x, y)
+            if z is not NotImplemented:
+                return z
         return self.operate_slowly(x, y)
 
     def operate_slowly(self, x: Value, y: Value) -> Value:

@@ -13,7 +13,7 @@ from contad.ops.products import matmul
 from contad.ops.schur_forms import schur_factors
 from contad.ops.triangular_factors import cholesky_factor, symmetrise
 from contad.ops.tridiagonal_spectra import tridiagonal_spectrum
-from contad.scipy.mirroring import check_one, matrices, mirror, refuse_options
+from contad.scipy.mirroring import matrices, mirror, over_stacks, refuse_options
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option
 
@@ -25,16 +25,17 @@ def eigh(
     overwrite_a: bool = False, overwrite_b: bool = False, type: int = 1, check_finite: bool = True,
     subset_by_index: Option = None, subset_by_value: Option = None, driver: Option = None,
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
-    """Eigenvalues and eigenvectors of a symmetric matrix, or of a v = w b v with a positive definite b (type 1).
+    """Eigenvalues and eigenvectors of a symmetric matrix, or of a v = w b v with a positive definite b.
 
-    With b = l l^T they are those of l^-1 a l^-T, and v = l^-T y; v^T b v = 1. Vectors of equal eigenvalues have the
+    Of type 2 they are those of a b v = w v, of type 3 those of b a v = w v. With b = l l^T and eigenvectors y of
+    l^-1 a l^-T (of l^T a l for types 2 and 3) v = l^-T y (l y for type 3). Vectors of equal eigenvalues have the
     derivative nan. subset_by_index keeps those from a first to a last position; on variables all are found.
 
     >>> eigh(np.array([[3.0, 0.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 4.0]]), eigvals_only=True)
     array([0.5, 3. ])
     """
-    if type != 1:
-        raise UnsupportedError(f"contad.scipy.linalg.eigh: type={type} is not supported on variables; use type=1")
+    if type not in (1, 2, 3):
+        raise ValueError("contad.scipy.linalg.eigh: \"type\" keyword only accepts 1, 2, and 3.")
     refuse_options("eigh", subset_by_value=subset_by_value)
     (a,) = matrices("eigh", check_finite, a)
     kept = _positions(subset_by_index, np.shape(a)[-1])
@@ -42,11 +43,21 @@ def eigh(
         w, v = spectra.eigh(a, "L" if lower else "U")
         return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
     (b,) = matrices("eigh", check_finite, b)
+    w, v = _solve_generalised(a, b, lower, type)
+    return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
+
+
+@over_stacks(a=2, b=2)
+def _solve_generalised(a: ArrayValue, b: ArrayValue, lower: bool, type: int) -> tuple[ArrayValue, ArrayValue]:
+    """All eigenvalues and eigenvectors of a v = w b v, of a b v = w v or of b a v = w v."""
     c = cholesky_factor(b if lower else in_c_order(transposed_of(b)))
-    solved = triangular_factors.solve_triangular
-    half = solved(c, symmetrise(a, not lower), lower=True)
-    w, y = spectra.eigh(solved(c, transposed_of(half), lower=True))
-    return w[kept] if eigvals_only else (w[kept], solved(c, y[:, kept], transposed=True, lower=True))
+    solved, whole = triangular_factors.solve_triangular, symmetrise(a, not lower)
+    if type == 1:
+        half = solved(c, whole, lower=True)
+        w, y = spectra.eigh(solved(c, transposed_of(half), lower=True))
+    else:
+        w, y = spectra.eigh(matmul(transposed_of(c), matmul(whole, c)))
+    return w, matmul(c, y) if type == 3 else solved(c, y, transposed=True, lower=True)
 
 
 def _positions(subset: Option, n: int) -> slice:
@@ -112,6 +123,7 @@ def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True)
 
 
 @mirror
+@over_stacks(a=2)
 def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
     """u and p of a = u p (a = p u on the side "left"), u with orthonormal columns or rows, p symmetric.
 
@@ -124,7 +136,6 @@ def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
     if side not in ("right", "left"):
         raise ValueError("contad.scipy.linalg.polar: `side` must be either 'right' or 'left'")
     (a,) = matrices("polar", True, a)
-    check_one("polar", a)
     if np.ndim(a) != 2:
         raise ValueError(f"contad.scipy.linalg.polar: `a` must be a 2-D array, got shape {np.shape(a)}")
     m, n = np.shape(a)
@@ -137,6 +148,7 @@ def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
 
 
 @mirror
+@over_stacks(d=1, e=1)
 def eigh_tridiagonal(
     d: ArrayValue, e: ArrayValue, eigvals_only: bool = False, select: str = "a", select_range: Option = None,
     check_finite: bool = True, tol: float = 0.0, lapack_driver: str = "auto",
@@ -183,6 +195,7 @@ def eigvalsh_tridiagonal(
 
 
 @mirror
+@over_stacks(a=2)
 def schur(
     a: ArrayValue, output: str = "real", lwork: Option = None, overwrite_a: bool = False, sort: Option = None,
     check_finite: bool = True,
@@ -198,7 +211,6 @@ def schur(
     if output not in ("real", "r") or sort is not None:
         raise UnsupportedError("contad.scipy.linalg.schur: on variables it takes output='real' and no sort=")
     (a,) = matrices("schur", check_finite, a)
-    check_one("schur", a)
     z = schur_factors(a)
     n = np.shape(z)[1]
     return in_c_order(z[:n]), in_c_order(z[n:])
@@ -218,6 +230,7 @@ def rank_above(a: ArrayValue, bound: float) -> int:
 
 
 @mirror
+@over_stacks(A=2)
 def orth(A: ArrayValue, rcond: Option = None) -> ArrayValue:
     """An orthonormal basis of the range of a matrix: the left singular vectors of singular values that are not zero.
 
@@ -233,6 +246,7 @@ def orth(A: ArrayValue, rcond: Option = None) -> ArrayValue:
 
 
 @mirror
+@over_stacks(A=2)
 def null_space(
     A: ArrayValue, rcond: Option = None, *, overwrite_a: bool = False, check_finite: bool = True,
     lapack_driver: str = "gesdd",
@@ -247,7 +261,6 @@ def null_space(
            [1.]])
     """
     (a,) = matrices("null_space", check_finite, A)
-    check_one("null_space", a)
     given = linalg().null_space(plain(a), rcond=rcond)
     if given.shape[1] > 1:
         raise UnsupportedError(
@@ -263,6 +276,7 @@ def null_space(
 
 
 @mirror
+@over_stacks(A=2, B=2)
 def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
     """The angles between the ranges of two matrices, from the largest.
 

@@ -2,8 +2,9 @@
 
 NumPy's functions find the rules of contad by themselves, SciPy's cannot: so a function that is differentiated calls
 these, by name or by position. Matrices are real. Arguments that permit SciPy something (`overwrite_a`,
-`lapack_driver`) do nothing on variables, and `check_finite` does what it does there. What has no derivative is refused
-by name.
+`lapack_driver`) do nothing on variables, and `check_finite` does what it does there. Stacks of matrices, in leading
+axes, are taken on variables with every version of SciPy, but for `block_diag` and matrices that are given by vectors.
+What has no derivative is refused by name.
 
 >>> import contad
 >>> S = np.array([[4.0, 2.0], [2.0, 10.0]])
@@ -21,7 +22,7 @@ from contad.ops import determinants, linear_systems, matrix_functions, norms, or
 from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, in_c_order, transposed_of
 from contad.ops.matrix_functions import lu_factors, order_in
-from contad.ops.triangular_factors import cholesky_factor, symmetrise, upper_cholesky_factor
+from contad.ops.triangular_factors import cholesky_factor, strict_triangle, symmetrise, upper_cholesky_factor
 from contad.scipy.eigenvalues import (
     eigh,
     eigh_tridiagonal,
@@ -36,7 +37,7 @@ from contad.scipy.eigenvalues import (
     svd,
     svdvals,
 )
-from contad.scipy.mirroring import check_one, matrices, mirror, refuse_options
+from contad.scipy.mirroring import VECTORS, matrices, mirror, over_stacks, refuse_options
 from contad.scipy.structured_matrices import (
     block_diag,
     circulant,
@@ -127,16 +128,14 @@ def solve(
         return linear_systems.solve(a, b, transposed=bool(transposed))
     if assume_a in _SYMMETRIC:
         return linear_systems.solve(symmetrise(a, not lower), b)
-    if assume_a in (*_POSITIVE, "diagonal"):
-        check_one("solve", a, b)
     if assume_a in _POSITIVE:
         return _from_cholesky(_cholesky(a, lower), lower, b)
     if assume_a in ("upper triangular", "lower triangular"):
         lower = assume_a == "lower triangular"
         return triangular_factors.solve_triangular(a, b, transposed=bool(transposed), lower=lower)
     if assume_a == "diagonal":
-        d = np.diagonal(a)
-        return b / (d if b.ndim == 1 else d[:, None])
+        d = np.diagonal(a, axis1=-2, axis2=-1)
+        return b / (d if b.ndim == 1 else d[..., None])
     raise ValueError(f"contad.scipy.linalg.solve: {assume_a!r} is not a recognized matrix structure for assume_a")
 
 
@@ -189,8 +188,8 @@ def cho_factor(
     True
     """
     (a,) = matrices("cho_factor", check_finite, a)
-    rest = np.triu(a, 1) if lower else np.tril(a, -1)
-    return in_c_order(_cholesky(a, lower)) + rest, lower
+    # the other triangle by a product with zeros and ones, which records less than a movement of elements
+    return in_c_order(_cholesky(a, lower)) + a * strict_triangle(np.shape(a)[-1], not lower), lower
 
 
 @mirror
@@ -208,6 +207,7 @@ def cho_solve(
 
 
 @mirror
+@over_stacks(a=2)
 def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> tuple[ArrayValue, ArrayValue]:
     """The triangular factors of a matrix in one, and the exchanges of rows; those of a square one are for `lu_solve`.
 
@@ -216,7 +216,6 @@ def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = Tru
            [ 0.5, -2. ]])
     """
     (a,) = matrices("lu_factor", check_finite, a)
-    check_one("lu_factor", a)
     z = lu_factors(a)
     return z[:, :-1], _exchanges(order_in(z))[: np.shape(a)[-1]]
 
@@ -243,7 +242,11 @@ def lu_solve(
     """
     factors, pivots = lu_and_piv
     factors, b = matrices("lu_solve", check_finite, factors, b)
-    check_one("lu_solve", factors, b)
+    return _solve_with_lu(factors, pivots, b, trans)
+
+
+@over_stacks(factors=2, pivots=1, b=VECTORS)
+def _solve_with_lu(factors: ArrayValue, pivots: ArrayValue, b: ArrayValue, trans: Option) -> ArrayValue:
     order = order_of(np.asarray(pivots))
     solved = triangular_factors.solve_triangular
     if _is_transposed(trans):
@@ -404,6 +407,7 @@ def expm_frechet(
 
 
 @mirror
+@over_stacks(A=2)
 def logm(A: ArrayValue) -> ArrayValue:
     """The principal logarithm of a square matrix; one that is complex is refused.
 
@@ -412,11 +416,11 @@ def logm(A: ArrayValue) -> ArrayValue:
            [0., 0.]])
     """
     (a,) = matrices("logm", True, A)
-    check_one("logm", a)
     return matrix_functions.logm(a)
 
 
 @mirror
+@over_stacks(A=2)
 def sqrtm(A: ArrayValue) -> ArrayValue:
     """The principal square root of a square matrix; one that is complex is refused.
 
@@ -425,11 +429,11 @@ def sqrtm(A: ArrayValue) -> ArrayValue:
            [0., 3.]])
     """
     (a,) = matrices("sqrtm", True, A)
-    check_one("sqrtm", a)
     return matrix_functions.sqrtm(a)
 
 
 @mirror
+@over_stacks(a=2, b=2, q=2)
 def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
     """The solution of a z + z b = q.
 
@@ -437,11 +441,11 @@ def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
     array([[2.]])
     """
     a, b, q = matrices("solve_sylvester", True, a, b, q)
-    check_one("solve_sylvester", a, b, q)
     return matrix_functions.solve_sylvester(a, b, q)
 
 
 @mirror
+@over_stacks(a=2, q=2)
 def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
     """The solution of a z + z a^T = q.
 
@@ -449,11 +453,11 @@ def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
     array([[2.]])
     """
     a, q = matrices("solve_continuous_lyapunov", True, a, q)
-    check_one("solve_continuous_lyapunov", a, q)
     return matrix_functions.solve_sylvester(a, transposed_of(a), q)
 
 
 @mirror
+@over_stacks(a=2, q=2)
 def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = None) -> ArrayValue:
     """The solution of a z a^T - z + q = 0, by the equation in continuous time that the bilinear map makes of it.
 
@@ -461,7 +465,6 @@ def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = N
     array([[4.]])
     """
     a, q = matrices("solve_discrete_lyapunov", True, a, q)
-    check_one("solve_discrete_lyapunov", a, q)
     identity = np.eye(np.shape(a)[-1])
     shifted = transposed_of(a) + identity
     b = transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(transposed_of(a) - identity)))

@@ -1,14 +1,19 @@
 """What mirrors of `scipy.linalg` have in common: SciPy's own function for plain numbers, and the look at arguments."""
 
 import functools
+import inspect
+import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
 from contad.ops.products import as_array
 from contad.rules.compilable import Compilable
-from contad.variables.array import numbers_in
+from contad.variables.array import Array, numbers_in
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 
@@ -19,8 +24,12 @@ def mirror(implementation: Function) -> Any:
 
     @functools.wraps(implementation)
     def call(*args: Value, **options: Option) -> Value:
-        if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
-            return getattr(linalg(), name)(*args, **options)
+        for x in args:
+            if isinstance(x, Array):
+                break
+        else:
+            if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
+                return getattr(linalg(), name)(*args, **options)
         return implementation(*args, **options)
 
     return Compilable(call)
@@ -47,6 +56,56 @@ def check_one(name: str, *arrays: ArrayValue) -> None:
                 f"contad.scipy.linalg.{name}: on variables it takes one matrix, got shape {x.shape}; use np.stack of "
                 "what each of the matrices gives"
             )
+
+
+VECTORS = "1|2"  # one vector or a matrix of columns; more axes make a stack of matrices
+
+
+def over_stacks(**axes: int | str) -> Any:
+    """Take stacks as SciPy does since 1.16, for a function with a rule of one matrix: one call for each of a stack.
+
+    `axes` are those of one matrix or vector in each of the arguments that may be stacks, which are broadcast.
+    """
+
+    def decorate(implementation: Function) -> Any:
+        form = inspect.signature(implementation)
+
+        @functools.wraps(implementation)
+        def call(*args: Value, **options: Option) -> Value:
+            bound = form.bind(*args, **options)
+            given = {name: as_one(x) for name in axes if (x := bound.arguments.get(name)) is not None}
+            cores = {name: _core(np.shape(x), axes[name]) for name, x in given.items()}
+            stacks = [np.shape(x)[: np.ndim(x) - len(cores[name])] for name, x in given.items()]
+            if not any(stacks):
+                return implementation(*args, **options)
+            stack = np.broadcast_shapes(*stacks)
+            if 0 in stack:
+                name = f"contad.scipy.linalg.{implementation.__name__}"
+                raise UnsupportedError(f"{name}: on variables a stack must not be empty, got stacks of shape {stack}")
+            rows = {
+                name: np.reshape(np.broadcast_to(x, (*stack, *cores[name])), (-1, *cores[name]))
+                for name, x in given.items()
+            }
+            found = []
+            for k in range(math.prod(stack)):
+                bound.arguments.update({name: x[k] for name, x in rows.items()})
+                found.append(implementation(*bound.args, **bound.kwargs))
+            if not isinstance(found[0], tuple):
+                return _join(stack, found)
+            return tuple(_join(stack, parts) for parts in zip(*found, strict=True))
+
+        return call
+
+    return decorate
+
+
+def _core(shape: tuple[int, ...], axes: int | str) -> tuple[int, ...]:
+    """The shape of one element of a stack."""
+    return shape[-2:] if axes == VECTORS else shape[max(len(shape) - int(axes), 0) :]
+
+
+def _join(stack: tuple[int, ...], parts: Sequence[ArrayValue]) -> ArrayValue:
+    return np.reshape(np.stack(parts), (*stack, *np.shape(parts[0])))
 
 
 def refuse_options(name: str, **options: Option) -> None:

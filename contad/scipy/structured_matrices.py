@@ -9,7 +9,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.banded_systems import banded_solution, positive_banded_solution
 from contad.ops.toeplitz_systems import circulant_solution, toeplitz_product, toeplitz_solution
-from contad.scipy.mirroring import as_one, check_one, matrices, mirror
+from contad.scipy.mirroring import VECTORS, as_one, check_one, matrices, mirror, over_stacks
 from contad.variables.open_types import ArrayValue, Option
 
 
@@ -24,19 +24,9 @@ def _vector(name: str, x: ArrayValue) -> ArrayValue:
     return found
 
 
-def _band(name: str, ab: ArrayValue, check_finite: bool) -> ArrayValue:
-    """An argument that holds the diagonals of one matrix as rows."""
-    (ab,) = matrices(name, check_finite, ab)
-    if np.ndim(ab) != 2:
-        raise UnsupportedError(
-            f"contad.scipy.linalg.{name}: on variables it takes the diagonals of one matrix, got shape {np.shape(ab)}; "
-            "use np.stack of what each of the matrices gives"
-        )
-    return ab
-
-
 # ---- banded matrices -------------------------------------------------------------------------------------------------
 @mirror
+@over_stacks(ab=2, b=VECTORS)
 def solve_banded(
     l_and_u: Option, ab: ArrayValue, b: ArrayValue, overwrite_ab: bool = False, overwrite_b: bool = False,
     check_finite: bool = True,
@@ -48,12 +38,13 @@ def solve_banded(
     >>> solve_banded((0, 1), np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([4.0, 8.0]))
     array([1., 2.])
     """
-    ab, (b,) = _band("solve_banded", ab, check_finite), matrices("solve_banded", check_finite, b)
+    ab, b = matrices("solve_banded", check_finite, ab, b)
     lower, upper = map(int, l_and_u)
     return banded_solution(ab, b, lower=lower, upper=upper)
 
 
 @mirror
+@over_stacks(ab=2, b=VECTORS)
 def solveh_banded(
     ab: ArrayValue, b: ArrayValue, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
     check_finite: bool = True,
@@ -65,7 +56,7 @@ def solveh_banded(
     >>> solveh_banded(np.array([[4.0, 9.0], [2.0, 0.0]]), np.array([8.0, 20.0]), lower=True)
     array([1., 2.])
     """
-    ab, (b,) = _band("solveh_banded", ab, check_finite), matrices("solveh_banded", check_finite, b)
+    ab, b = matrices("solveh_banded", check_finite, ab, b)
     return positive_banded_solution(ab, b, lower=bool(lower))
 
 

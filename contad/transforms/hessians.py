@@ -16,7 +16,7 @@ from contad.engines.forward import forward_level
 from contad.engines.matrix.matrix_stack import stack_of_whole_rules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
-from contad.front.numba_transforms import Transform, higher_of
+from contad.front.numba_transforms import Transform, higher_of, require_numerics
 from contad.front.user_function import UserFunction, runnable
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
@@ -147,13 +147,15 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
 
 @Transform
 def hvp(
-    f: Function, argnums: int | tuple[int, ...] = 0, *, vector: int | None = None, engine: str | None = None
-) -> Function:
+    f: Function, argnums: int | tuple[int, ...] = 0, *, vector: int | None = None, engine: str | None = None,
+    numerics: str = "libm",
+) -> Function:  # fmt: skip
     """The product of the Hessian of f with a vector: hvp(f)(*args, v), which never forms the Hessian.
 
     v comes last, or at position `vector`: with vector=1 the product is what SciPy's minimize calls, hessp(x, p, *args).
     It has the structure of the argument, a tuple of these for a tuple of argnums; so has the product. Of a Numba
-    function it is compiled, and a Numba function itself, to which all arguments are given in their order.
+    function it is compiled, and a Numba function itself, to which all arguments are given in their order;
+    `numerics` is as in `grad`.
 
     Raises:  TypeError where v has another structure or shape than the argument.
     Cost:    a small multiple of the gradient's, whatever the size of the Hessian.
@@ -166,6 +168,7 @@ def hvp(
     """
     function = UserFunction("hvp", f)
     positions("hvp", argnums)
+    require_numerics("hvp", numerics)
     if vector is not None:
         positions("hvp", vector)
 
@@ -184,10 +187,10 @@ def hvp(
         return found[0] if isinstance(argnums, int) else tuple(found)
 
     if function.takes_compiled(engine):
-        options: Options = {"argnums": argnums, "vector": vector, "engine": engine}
+        options: Options = {"argnums": argnums, "vector": vector, "engine": engine, "numerics": numerics}
         place = -1 if vector is None else vector
         return CompiledProduct(product, higher_of(function, "hvp", lambda: product, (hvp, options), place), f, options)
-    return Transformed(product, hvp, f, argnums, vector=vector, engine=engine)
+    return Transformed(product, hvp, f, argnums, vector=vector, engine=engine, numerics=numerics)
 
 
 class CompiledProduct(Transformed):

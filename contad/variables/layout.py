@@ -43,10 +43,12 @@ def immutable_address(a: np.ndarray) -> int:
     known = _immutable.get(id(a))
     if known is not None and known[0]() is a:
         return known[1]
+    if a.flags.writeable:
+        return 0
     base: Any = a
     while isinstance(base, np.ndarray):
         base = base.base
-    if not isinstance(base, bytes) or a.flags.writeable:
+    if not isinstance(base, bytes):
         return 0
     address: int = a.__array_interface__["data"][0]
     key = id(a)

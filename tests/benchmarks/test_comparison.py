@@ -319,7 +319,11 @@ def test_pictures_are_drawn(figures, tmp_path):
 
 
 # ---- the second reference, and rows that are measured anew -----------------------------------------------------------
-@pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if program.in_numpy])
+# the filter by hand takes seven seconds to compile, which a run of the benchmarks does as well
+IN_NUMPY = [pytest.param(n, marks=[pytest.mark.long] * (n == "kalman")) for n, p in PROGRAMS.items() if p.in_numpy]
+
+
+@pytest.mark.parametrize("name", IN_NUMPY)
 def test_by_hand_in_numpy_is_by_hand(name):
     program = PROGRAMS[name]
     args = measure.arguments(program, next(iter(program.sizes)))

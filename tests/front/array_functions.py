@@ -106,6 +106,14 @@ def searches(x, d):
     return s + np.sum(found) * x[0] + np.searchsorted(np.sort(x), 0.8) * x[1]
 
 
+@njit
+def multiplies_all(x, d):
+    rows = np.outer(x[:2], x[2:])
+    of_vectors = np.sum(np.kron(x[:3], x[3:]) * np.kron(d[:2], x[1:4]))
+    return of_vectors + np.sum(np.sin(np.kron(rows, x[:2]))) + np.sum(np.sin(np.kron(x[3:], rows)))
+
+
 FUNCTIONS = [
     unpacks, ends_loops, converts, rounds, repeats, interpolates, orders, accumulates, crosses, searches,
+    multiplies_all,
 ]  # fmt: skip

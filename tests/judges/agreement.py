@@ -388,7 +388,8 @@ def search(count: int, statistics: Statistics, *, seed: int | None = None, shrin
     )  # fmt: skip
     @hypothesis.given(programs(), st.integers(0, 9))
     def check_one(program: Program, share: int) -> None:
-        check(program, statistics, reference=share < 4, second=share % 4 == 0)
+        with contad.settings(rewrite=share == 9):  # a copy of the interpreter, which is one for all programs, is dear
+            check(program, statistics, reference=share < 4, second=share % 5 == 0)
 
     (check_one if seed is None else hypothesis.seed(seed)(check_one))()
 

@@ -1,5 +1,7 @@
 """The sources of the package, by the names of their modules."""
 
+import ast
+import functools
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,3 +14,15 @@ def module_name(path):
 
 
 SOURCES = {module_name(path): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@functools.cache
+def parse(source):
+    """The tree of a source, which all that look at it share: nobody writes to it."""
+    return ast.parse(source)
+
+
+@functools.cache
+def nodes_of(source):
+    """The nodes of the tree, those of classes before what is in them."""
+    return tuple(ast.walk(parse(source)))

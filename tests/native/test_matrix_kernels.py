@@ -11,7 +11,15 @@ import contad
 from contad.engines.source.ir import known_matrix_functions as known
 from contad.engines.source.runtime import matrix_kernels
 from contad.engines.source.runtime.workspace import workspace
-from contad.native.small_systems import FEW_ROWS, find_det, find_slogdet, invert, solve_forward
+from contad.native.small_systems import (
+    FEW_ROWS,
+    factor_few,
+    factor_slogdet,
+    find_det,
+    invert,
+    invert_turned,
+    solve_forward,
+)
 
 DRAW = np.random.default_rng(71)
 
@@ -137,12 +145,15 @@ def test_singular_values_that_rcond_drops_belong_to_the_derivative(shape):
 @njit
 def solve_small(a, b):
     z, factors, exchanges = solve_forward(a, b)
-    return z, factors, exchanges, invert(a), find_slogdet(a), find_det(a)
+    sign, log, rows, exchanged = factor_slogdet(a)
+    turned = invert_turned(rows, exchanged) if sign != 0.0 else np.full(a.shape, np.nan)
+    return z, factors, exchanges, invert(a), (sign, log), find_det(a), turned
 
 
 def require_lapack(a, b):
     """All of a system is what LAPACK has for it."""
-    z, factors, exchanges, inverse, (sign, log), det = solve_small(a, b)
+    z, factors, exchanges, inverse, (sign, log), det, turned = solve_small(a, b)
+    np.testing.assert_allclose(turned, inverse.T, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(z, np.linalg.solve(a, b), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(inverse, np.linalg.inv(a), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose((sign, log, det), (*np.linalg.slogdet(a), np.linalg.det(a)), rtol=1e-10, atol=1e-12)
@@ -185,9 +196,22 @@ def test_what_is_singular_or_not_finite_is_decided_as_numba_decides():
             np.testing.assert_array_equal(found[3], expected[1])
     with pytest.raises(np.linalg.LinAlgError, match="infs or NaNs"):
         solve_small(np.eye(3), np.full((3, 1), np.inf))
-    for function in (invert, find_slogdet, find_det):
+    for function in (invert, find_det):
         with pytest.raises(np.linalg.LinAlgError, match="must be square"):
             njit(lambda a, function=function: function(a))(draw(3, 2))
+
+
+def test_factors_of_few_rows_are_those_of_lapack():
+    """And what has no factor, or may have none, is left as it was for LAPACK."""
+    for n in range(1, FEW_ROWS + 1):
+        (a,) = draw_positive(n)
+        z = np.tril(draw(n, n))
+        assert factor_few(a, z)
+        np.testing.assert_allclose(z, np.linalg.cholesky(a), rtol=1e-12, atol=1e-14)
+        for last in ((z[-1, :-1] ** 2).sum() * (1.0 + 1e-12), -1.0, np.inf, np.nan):
+            a[-1, -1] = last
+            assert not factor_few(a, z)
+            np.testing.assert_array_equal(np.tril(z), np.tril(a))
 
 
 @njit

@@ -102,3 +102,25 @@ def test_draws_are_constants_on_every_engine():
         return total
 
     np.testing.assert_allclose(contad.grad(compiled)(mu, np.random.default_rng(7)), expected, rtol=1e-12)
+
+
+@numba.njit
+def of_generator(mu, rng):
+    total = 0.0
+    for _ in range(5):
+        total += np.sin(mu + 0.3 * rng.standard_normal())
+    return total
+
+
+def test_draws_in_compiled_code_replay_at_every_order_and_the_generator_moves_on_once():
+    z = 0.3 * np.random.default_rng(1).standard_normal(5)
+    first, second = np.sum(np.cos(0.5 + z)), -np.sum(np.sin(0.5 + z))
+    for engine in (None, "tape", "matrix"):
+        rng = np.random.default_rng(1)
+        assert contad.grad(of_generator, engine=engine)(0.5, rng) == pytest.approx(first, rel=1e-12)
+        again = np.random.default_rng(1)
+        again.standard_normal(5)
+        assert rng.random() == again.random()
+    with pytest.warns(UserWarning, match="a Python copy of it answers"):
+        found = contad.hessian(of_generator)(0.5, np.random.default_rng(1))
+    assert found == pytest.approx(second, rel=1e-12)

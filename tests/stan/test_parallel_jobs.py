@@ -113,6 +113,27 @@ def test_without_derivatives_and_without_elements():
     assert reduce_sum_static(partial_sum, XS, 23, P) == partial_sum(XS, 0, 23, P)
 
 
+def inner_sum(xs, start, end, p):
+    return np.sum(np.sin(p[0] * xs) * np.exp(p[1] * xs))
+
+
+def sum_of_sums(xs, start, end, p):
+    return reduce_sum(inner_sum, xs, p, grainsize=2)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_sums_of_sums_and_their_second_derivatives_do_not_depend_on_workers(workers):
+    def f(p, pool=None):
+        return reduce_sum(sum_of_sums, XS, p, grainsize=6, executor=pool)
+
+    p, v = np.array([1.3, 0.4]), np.array([0.3, -0.2])
+    flat = contad.hvp(lambda p: inner_sum(XS, 0, len(XS), p))(p, v)
+    np.testing.assert_allclose(contad.hvp(f)(p, v), flat, rtol=1e-12)
+    with ThreadPoolExecutor(workers) as pool:
+        np.testing.assert_array_equal(contad.grad(f)(p, pool), contad.grad(f)(p))
+        np.testing.assert_array_equal(contad.hvp(lambda p: f(p, pool))(p, v), contad.hvp(f)(p, v))
+
+
 # ---- map_rect --------------------------------------------------------------------------------------------------------
 OWN = np.array([[0.5, 1.0], [1.0, 2.0], [0.2, 0.3]])
 TIMES = [np.array([1.0, 2.0]), np.array([3.0]), np.array([2.0, 4.0])]

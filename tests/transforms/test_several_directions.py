@@ -13,7 +13,7 @@ from contad.engines.source.build import kind_of
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
-from contad.native import lanes
+from contad.native import lanes, recalled_values
 from tests.judges.planted import registered
 
 RNG = np.random.default_rng(11)
@@ -115,11 +115,11 @@ def test_hessians_of_several_arguments():
 
 
 # ---- the text, run as Python -----------------------------------------------------------------------------------------
-def sweep(f, args, count, argnums=(0,)):
-    """`run` for products of the Hessian with several vectors at once, and its text."""
+def write(f, args, count, argnums=(0,), memory=False):
+    """The names of the module with `run`, for products of the Hessian with several vectors at once."""
     kinds = tuple(kind_of(numba.typeof(x), "f") for x in args)
     program = read(f, kinds, transform=lambda p: add_tangents(p, argnums))
-    text = DerivativeWriter(program, argnums, mode="hvp", lanes=count).source()
+    text = DerivativeWriter(program, argnums, mode="hvp", lanes=count, memory=memory).source()
     names = {}
     exec(text, names)
     return names
@@ -141,13 +141,43 @@ def test_what_does_not_depend_on_the_direction_is_computed_once():
 
     counted = {function.__name__: count_calls(function) for function in (math.exp, math.sin, math.cos)}
     for count in (1, 8):
-        names = sweep(f, (X,), count)
+        names = write(f, (X,), count)
         names["math"] = SimpleNamespace(**counted)
         directions = np.eye(9)[:, :count]
         calls.clear()
         _, (found[count],) = names["run"]((X,), (lanes.as_lanes(directions) if count > 1 else directions[:, 0],))
         assert all(calls.count(name) == len(X) for name in counted)
     np.testing.assert_allclose(lanes.as_floats(found[8])[:, 0], found[1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("room", [100, 5])
+def test_blocks_after_the_first_one_compute_no_function_again(room):
+    """Where there is too little room at first, the second block computes them once more."""
+
+    def f(x):
+        total = 0.0
+        for v in x:
+            total += math.exp(v) * math.sin(v) + v * v
+        return total
+
+    made = write(f, (X,), 4, memory=True)
+    calls, found = [], []
+    counted = {
+        name: lambda x, name=name: calls.append(name) or getattr(math, name)(x) for name in ("exp", "sin", "cos")
+    }
+    made["math"] = SimpleNamespace(**counted)
+    memory, marks, directions = np.empty(room), np.zeros(3), np.eye(9)
+    for start in range(0, 8, 4):
+        for block in range(2):
+            memory = recalled_values.begin_block(memory, marks, start + block == 0)
+            along = lanes.as_lanes(directions[:, start : start + 4])
+            found.append(made["run"]((X,), (along,), memory, marks)[1][0])
+    assert len(calls) == len(X) * 3 * (1 if room > 30 else 2)
+    for k in range(0, 4, 2):
+        np.testing.assert_array_equal(lanes.as_floats(found[k]), lanes.as_floats(found[k + 1]))
+    marks[0] -= 1.0
+    with pytest.raises(RuntimeError, match="has asked for other values than the first one"):
+        recalled_values.begin_block(memory, marks, False)
 
 
 def test_a_direction_of_zeros_keeps_out_of_infinite_partials():
@@ -167,10 +197,10 @@ def test_lanes_in_python():
     assert repr(lanes.unit_lanes(-1, 2)) == "Lanes([0.0, 0.0])"
 
 
-# ---- one direction at a time -----------------------------------------------------------------------------------------
+# ---- matrices, and what has one direction at a time ------------------------------------------------------------------
 @numba.njit
 def solved(x):
-    return np.linalg.solve(np.eye(2) * x[0] + np.outer(x, x), x)
+    return np.linalg.solve(np.eye(len(x)) * x[0] + np.outer(x, x), x)
 
 
 @numba.njit
@@ -184,11 +214,35 @@ def by_rule(a, b, c):
     return bent(a) * b, bent(c) + a, 2.0
 
 
+@contad.custom_vjp
+def bounded(x):
+    """x, whose cotangent is kept within a bound."""
+    return x
+
+
+bounded.defvjp(lambda x: (1.0 * x, None), lambda _, z_bar: (np.minimum(z_bar, 0.5),))
+
+
+@numba.njit
+def handed_on(x):
+    return bounded(x) * x
+
+
 @pytest.mark.long
 def test_what_has_one_direction_at_a_time_says_so():
-    x, hessian = np.array([1.0, 2.0]), contad.hessian(products)
-    np.testing.assert_allclose(hessian(x), contad.hessian(products.py_func)(x), rtol=1e-12)
-    assert "a product of two matrices is differentiated in one direction at a time" in contad.explain(hessian, x)
+    x, jacobian = np.array([1.0, 2.0]), contad.jacrev(handed_on)
+    np.testing.assert_allclose(jacobian(x), [[1.5, 0.0], [0.0, 2.5]], rtol=1e-12)
+    assert "custom_vjp: bounded is differentiated in one direction at a time" in contad.explain(jacobian, x)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", [products, solved])
+def test_products_and_systems(f):
+    x = np.array([1.0, 2.0, -0.7])
+    for transform in (contad.hessian, contad.jacfwd, contad.jacrev)[:: 1 if f is products else -1][:2]:
+        made = transform(f)
+        np.testing.assert_allclose(made(x), transform(f.py_func)(x), rtol=1e-12)
+        assert "at once" in contad.explain(made, x)
 
 
 def test_rules_numbers_and_constant_outputs_in_njit():
@@ -224,8 +278,8 @@ def test_a_jacobian_with_aux(transform):
 def test_the_source_of_a_matrix_of_derivatives():
     text = contad.source(energy, X, P, DATA, of="hessian")
     assert text.startswith('"""The value, and product of the Hessian with a vector, of energy, for 8 vectors at once')
-    for f, of in ((solved, "jacobian"), (products, "hessian")):  # which have one direction at a time
-        assert "at once" not in contad.source(f, X[:2], of=of)
+    for f, of in ((solved, "jacobian"), (products, "hessian")):
+        assert "at once" in contad.source(f, X[:2], of=of)
     assert "for 4 cotangents at once" in contad.source(everything, X, P, DATA, argnums=(0, 1), of="jacobian")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contad.engines.matrix.array_records import fast_elementwise
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.matrix_products import fast_product
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
@@ -137,7 +138,9 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     scope: dict[str, Any] = {
         "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
         "float64": np.float64, "FLOAT": FLOAT, "settle": settle,
-        "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
+        "general": fast_elementwise(
+            rule, rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally
+        ),
     }  # fmt: skip
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
     fields["a_direct"], fields["b_direct"] = _DIRECT.format(i="i", a="a"), _DIRECT.format(i="j", a="b")

@@ -1,11 +1,14 @@
 """How operations on arrays are recorded: as compiled records where a kernel does them, else as pullbacks."""
 
+import math
 from collections.abc import Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contad.engines.matrix.array_var import ArrayVar, affine, is_own
+from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own
+from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.kernels import two_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
 from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of
@@ -173,6 +176,60 @@ def keep_constant(stack: "MatrixStack", v: Value) -> Value:
     if isinstance(v, np.ndarray) and v.dtype == np.float64:
         return stack.buffers.keep(v)[0]
     return copy_parts(v)
+
+
+def fast_elementwise(rule: ScalarRule, general: Function) -> Function:
+    """A rule of one or two arguments on plain arrays, in C order or all transposed, and numbers; else `general`."""
+
+    def method(*args: Value) -> Value:
+        s = None
+        operands: list[Operand] = []
+        values: list[Value] = []
+        turned = straight = False
+        for k, x in enumerate(args):
+            kind = x.__class__
+            if kind is ArrayVar:
+                if s is None:
+                    s = x._owner
+                    if s.thread != get_ident() or s.ended is not None or s.tracer is not None:
+                        return general(*args)
+                factor = factor_of(x)
+                if factor is None or x._owner is not s or not factor.value.ndim or not factor.value.size:
+                    return general(*args)
+                v: Value = factor.value.T if factor.turned else factor.value
+                turned, straight = turned or factor.turned, straight or not factor.turned
+                operands.append((k, factor.cell, v.shape))
+            elif kind is float or kind is int or kind is np.float64:
+                v = float(x)
+            elif kind is np.ndarray and x.dtype is FLOAT and x.flags.c_contiguous and x.ndim and x.size:
+                v, straight = x, True
+            else:
+                return general(*args)
+            values.append(v)
+        if s is None or (turned and straight):
+            return general(*args)
+        x, y = values[0], values[-1]
+        if y.__class__ is float or x is y:
+            shape = x.shape
+        elif x.__class__ is float or x.shape == y.shape:
+            shape = y.shape
+        elif turned:
+            return general(*args)
+        else:
+            try:
+                shape = np.broadcast(x, y).shape
+            except ValueError:
+                return general(*args)  # which refuses it
+        first = s.top
+        n = math.prod(shape)
+        if first + n > s.capacity:
+            s.room(n)
+        z = s.slab[first : first + n].reshape(shape)
+        rule.array_value(*values, out=z)
+        found = _record(s, rule, operands, values, z)
+        return found._view_at(np.transpose, found._value.T, -1) if turned else found
+
+    return method
 
 
 # ---- array rules -----------------------------------------------------------------------------------------------------

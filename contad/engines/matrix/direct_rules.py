@@ -19,6 +19,7 @@ from contad.rules.array_rule import ArrayRule
 from contad.variables.layout import layout_of
 from contad.variables.open_types import Option, Rule, Value
 
+_TURNED = (1, 0)  # the axes of a transposed matrix
 _WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 
 
@@ -27,6 +28,8 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
     general = rule.generally
     function, forward = rule.function, rule.forward_body
     option_names = frozenset(rule.option_names)
+    names = rule.argument_names
+    read: dict[tuple[int, ...], tuple[bool, ...]] = {}  # by positions of the operands: which values vjps read
 
     def method(*args: Value, **options: Option) -> Value:
         s = None
@@ -73,28 +76,37 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
             if option.__class__ not in _WORDS:
                 return general(*args, **options)
         if constants:
-            names = rule.argument_names
-            live = {k for k, _, _ in operands}
-            needed = names if forward is not None else frozenset().union(*(rule.needs(names[k]) for k in live))
-            values = [
-                s.buffers.keep(v)[0] if k not in live and v.__class__ is np.ndarray and names[k] in needed else v
-                for k, v in enumerate(values)
-            ]
+            live = tuple([k for k, _, _ in operands])
+            wanted = read.get(live)
+            if wanted is None:
+                needed = names if forward is not None else frozenset().union(*(rule.needs(names[k]) for k in live))
+                wanted = read[live] = tuple(k not in live and names[k] in needed for k in range(len(names)))
+            for k, is_wanted in enumerate(wanted):
+                if is_wanted and values[k].__class__ is np.ndarray:
+                    values[k] = s.buffers.keep(values[k])[0]
         z, saved = (function(*values, **options), None) if forward is None else forward(*values, **options)
         c = Pullback(rule, operands, values, options, saved, turned)
         if z.__class__ is not np.ndarray or not z.ndim or not z.size:
             return push_continuation(s, c, z)
-        if not z.flags.c_contiguous:
+        in_order = z.flags.c_contiguous
+        if not in_order and not (z.ndim == 2 and z.flags.f_contiguous):
             return push_continuation(s, c, z, layout_of([z]))
         n = z.size
         first = s.top
         if first + n > s.capacity:
             s.room(n)
-        kept = s.slab[first : first + n].reshape(z.shape)
-        kept[...] = z
-        c.results.append(Part(first, n, z.shape, kept))
+        if in_order:
+            kept = s.slab[first : first + n].reshape(z.shape)
+            kept[...] = z
+            c.results.append(Part(first, n, z.shape, kept))
+            s.callbacks.append(c)
+            return s.push_values(PULLBACK, len(s.callbacks) - 1, 0, kept)
+        kept = s.slab[first : first + n].reshape(z.shape[::-1])
+        back = kept.T
+        back[...] = z
+        c.results.append(Part(first, n, kept.shape, back, _TURNED))
         s.callbacks.append(c)
-        return s.push_values(PULLBACK, len(s.callbacks) - 1, 0, kept)
+        return s.push_values(PULLBACK, len(s.callbacks) - 1, 0, kept)._view_at(np.transpose, back, -1)
 
     return method
 

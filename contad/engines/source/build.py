@@ -20,6 +20,7 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
 from contad.native.compiling import load_cached
+from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
 from contad.native.request import Request
@@ -76,7 +77,10 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
     if transform is None:
         _require_differentiable(program, request, what)
-    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested)
+    return DerivativeWriter(
+        program, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested,
+        in_registers=request.numerics == "simd" and has_fast_registers(), memory=request.memory,
+    )  # fmt: skip
 
 
 def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:

@@ -60,13 +60,15 @@ class Continuation(Named):
 
     def adjoints_of_results(self, cells: AdjointVector) -> Any:
         """z_bar, as the rule's value was: an array, a number, or a tuple of them; arrays are read-only."""
-        found = tuple(block_of(cells, part.cell, part.size, part.shape, part.axes) for part in self.results)
-        return found if self.is_tuple else found[0]
+        if not self.is_tuple:
+            return block_of(cells, *self.results[0])
+        return tuple(block_of(cells, *part) for part in self.results)
 
     def values_of_results(self) -> Any:
         """z, as the rule gave it."""
-        found = tuple(part.value for part in self.results)
-        return found if self.is_tuple else found[0]
+        if not self.is_tuple:
+            return self.results[0].value
+        return tuple(part.value for part in self.results)
 
 
 class Pullback(Continuation):
@@ -107,7 +109,7 @@ class Pullback(Continuation):
         names = [self.rule.argument_names[k] for k, _, _ in self.operands]
         found = self.rule.pull_each(names, z, z_bar, self.values, self.options, self.saved)
         for name, (k, cell, shape), c in zip(names, self.operands, found, strict=True):
-            if np.shape(c) != shape:
+            if (c.shape if c.__class__ is np.ndarray else np.shape(c)) != shape:
                 fail(
                     f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)
                 )
@@ -146,7 +148,7 @@ def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Value) -> No
     if adj.cells.__class__ is np.ndarray:
         if is_plain(c):
             block = adj.cells[cell : cell + n].reshape(shape)
-            block += c
+            np.add(block, c, block)
             return
         adj.cells = adj._stack.numbers_of(adj.cells)
     if not shape:
@@ -165,15 +167,18 @@ def unbroadcast(c: Value, shape: tuple[int, ...]) -> Value:
 
 
 def block_of(
-    cells: AdjointVector, first: int, n: int, shape: tuple[int, ...], axes: tuple[int, ...] | None = None
-) -> Value:
-    """The adjoints of a block of cells, in that shape and with axes permuted; arrays are read-only."""
+    cells: AdjointVector, first: int, n: int, shape: tuple[int, ...], _: Value = None,
+    axes: tuple[int, ...] | None = None,
+) -> Value:  # fmt: skip
+    """The adjoints of a block of cells, as a `Part` tells of them, with axes permuted; arrays are read-only."""
+    if cells.__class__ is np.ndarray and shape:
+        plain: np.ndarray = cells[first : first + n].reshape(shape)
+        if axes is not None:
+            plain = plain.transpose(axes)
+        plain.flags.writeable = False
+        return plain
     if not shape:
         d = cells[first]
         return d if isinstance(d, Number) else float(d)
     block = np.reshape(cells[first : first + n], shape)
-    if axes is not None:
-        block = np.transpose(block, axes)
-    if isinstance(block, np.ndarray):
-        block.flags.writeable = False
-    return block
+    return block if axes is None else np.transpose(block, axes)

@@ -169,19 +169,21 @@ class Recording(ChainStack):
             else:
                 return self._sweep_numbers(top, seeds)
         row, k = self.rows_packed - 1, self.top - 1
+        sweep = None if self.watch is None else self.watch.sweep
         while True:
-            if self.watch is None and PATIENCE.seconds_left():
+            if sweep is None and PATIENCE.seconds_left():
                 row, k, out_of_time = PATIENCE.sweep(b, adjoints, row, k, top)
                 if out_of_time:
                     continue
             else:
-                sweep = compile_sweep() if self.watch is None else self.watch.sweep
+                if sweep is None:
+                    sweep = compile_sweep()
                 row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
             if row == 0:
                 return adjoints
             head, x, y = b.records[row].tolist()
             code, _, n = decode(head)
-            if head < 0 and has_kernel(code) and (code != PULLBACK or y) and not KERNELS[code]:
+            if head < 0 and (code != PULLBACK or y) and has_kernel(code) and not KERNELS[code]:
                 if PATIENCE.sweep_array(b, adjoints, row, k, top):
                     row, k = row - 1, k - n
                 continue

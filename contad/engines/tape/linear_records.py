@@ -35,9 +35,10 @@ from contad.native.factor_kernels import (
     inv_tangent,
     solve_tangent,
     transposed_inverse,
+    write_cholesky,
 )
 from contad.native.machine_code import njit
-from contad.native.small_systems import find_det, find_slogdet, invert, solve_forward
+from contad.native.small_systems import factor_slogdet, find_det, invert, solve_forward
 
 
 def sized_operation(
@@ -151,26 +152,30 @@ inv = operation(calculate_inv, pull_inv, push_inv)
 
 # ---- determinants ----------------------------------------------------------------------------------------------------
 def calculate_slogdet(header, block):  # type: ignore[no-untyped-def]
-    """The logarithm, then the sign, which is constant."""
-    sign, log = find_slogdet(operand(header, block, VALUE))
-    write_elements(header, read_block(header, block)[2], np.array([log, sign]), VALUE)
+    """The logarithm, then the sign, which is constant; the factors and the exchanges of rows are saved."""
+    sign, log, factors, exchanges = factor_slogdet(operand(header, block, VALUE))
+    of_saved = write_elements(header, read_block(header, block)[2], np.array([log, sign]), VALUE)
+    write_saved(header, of_saved, 0, factors)
+    write_saved(header, of_saved, factors.size, exchanges)
 
 
 def pull_slogdet(header, block):  # type: ignore[no-untyped-def]
     """The adjoint."""
+    n = sizes_of(header, block)[0]
     _, first, of_z, _ = read_block(header, block)
-    log = read_elements(header, of_z, 1, VALUE)[0]
+    log, of_saved = read_elements(header, of_z, 1, VALUE)[0], of_z + 2
     z_bar = take_adjoints(header, of_z, 2)[0]
     if z_bar != 0.0:  # the other adjoint is that of the sign
-        add_to_operand(header, first, z_bar * transposed_inverse(log, operand(header, block, VALUE)))
+        factors, exchanges = read_saved(header, of_saved, 0, (n, n)), read_saved(header, of_saved, n * n, n + 1)
+        add_to_operand(header, first, z_bar * transposed_inverse(log, factors, exchanges))
 
 
 def push_slogdet(header, block):  # type: ignore[no-untyped-def]
     """The values and their tangents."""
-    of_z, a = read_block(header, block)[2], operand(header, block, VALUE)
-    sign, log = find_slogdet(a)
+    of_z = read_block(header, block)[2]
+    sign, log, factors, exchanges = factor_slogdet(operand(header, block, VALUE))
     write_elements(header, of_z, np.array([log, sign]), VALUE)
-    log_dot = masked_sum(transposed_inverse(log, a), operand(header, block, TANGENT))
+    log_dot = masked_sum(transposed_inverse(log, factors, exchanges), operand(header, block, TANGENT))
     write_elements(header, of_z, np.array([log_dot, 0.0]), TANGENT)
 
 
@@ -214,9 +219,17 @@ det = operation(calculate_det, pull_det, push_det)
 
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def cholesky_factor(a):  # type: ignore[no-untyped-def]
+    """The factor, new."""
+    z = np.empty(a.shape)
+    write_cholesky(a, z)
+    return z
+
+
 def calculate_cholesky(header, block):  # type: ignore[no-untyped-def]
     """The value."""
-    write_elements(header, read_block(header, block)[2], np.linalg.cholesky(operand(header, block, VALUE)), VALUE)
+    write_elements(header, read_block(header, block)[2], cholesky_factor(operand(header, block, VALUE)), VALUE)
 
 
 def pull_cholesky(header, block):  # type: ignore[no-untyped-def]
@@ -230,7 +243,7 @@ def pull_cholesky(header, block):  # type: ignore[no-untyped-def]
 
 def push_cholesky(header, block):  # type: ignore[no-untyped-def]
     """The value and its tangent."""
-    of_z, z = read_block(header, block)[2], np.linalg.cholesky(operand(header, block, VALUE))
+    of_z, z = read_block(header, block)[2], cholesky_factor(operand(header, block, VALUE))
     write_elements(header, of_z, z, VALUE)
     write_elements(header, of_z, cholesky_tangent(z, operand(header, block, TANGENT)), TANGENT)
 

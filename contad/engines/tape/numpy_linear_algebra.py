@@ -9,7 +9,7 @@ from contad.engines.tape import linear_records
 from contad.engines.tape.arrays import is_active_array
 from contad.engines.tape.variables import Active
 from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.factor_kernels import check_system
+from contad.native.factor_kernels import check_system, require_square
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 
@@ -89,7 +89,9 @@ def _slogdet(a: Any) -> Any:
     made = linear_records.slogdet[active]
 
     def implementation(a: Any) -> Any:
-        z = made(a, nothing(), 2, 0)
+        require_square(a)
+        n = a.shape[0]
+        z = made(a, nothing(), 2, n * n + n + 1)  # the factors and the exchanges are saved
         return z[1].value, z[0]
 
     return implementation

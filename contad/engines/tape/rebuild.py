@@ -25,6 +25,9 @@ from contad.rules.function_names import bind_captured, captured_values, copy_und
 from contad.rules.scalar_rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}
+# rooms above, whose functions are differentiated as the user's are
+_SOLVERS = ("contad.scipy.integrate.compiled_solvers", "contad.scipy.optimize.compiled_roots")
+_ON_THE_WAY = ("contad.scipy", "contad.scipy.integrate", "contad.scipy.optimize")  # to them, where modules are named
 _FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change what the user's function computes
 
 
@@ -75,8 +78,8 @@ class Rebuilt:
     def _translate(self, value: Any, used: set[str]) -> Any:
         """A global or captured value as the rebuilt function sees it."""
         if is_dispatcher(value):
-            own = str(value.py_func.__module__).startswith("contad.")  # a derivative, say, which is called as it is
-            return value if own else self.rebuild(value)
+            home = str(value.py_func.__module__)  # a derivative of contad's own, say, is called as it is
+            return value if home.startswith("contad.") and home not in _SOLVERS else self.rebuild(value)
         if isinstance(value, ModuleType):
             return self._module(value, used)
         try:
@@ -107,9 +110,11 @@ class Rebuilt:
             if not isinstance(found, ModuleType) and not library:
                 setattr(known, name, self._translate(found, used))
             elif isinstance(found, ModuleType) and found is not module and (
-                not library or found.__name__.startswith("contad.scipy.stats.")
+                not library or found.__name__ in _ON_THE_WAY or found.__name__.startswith("contad.scipy.stats.")
             ):
                 setattr(known, name, self._module(found, used))
             elif library and isinstance(found, Hashable) and found in self.replaced:
                 setattr(known, name, self.replaced[found])
+            elif is_dispatcher(found):
+                setattr(known, name, self._translate(found, used))
         return known

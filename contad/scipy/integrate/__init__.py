@@ -18,9 +18,10 @@ __all__ += ["tanhsinh"]
 def __getattr__(name: str) -> Any:
     """The compiled solvers are imported, and Numba with them, when they are first used."""
     if name in ("dopri5", "sdirk4"):
-        import contad.scipy.integrate.compiled_solvers
+        import contad.scipy.integrate.compiled_solvers as solvers
 
-        return getattr(contad.scipy.integrate.compiled_solvers, name)
+        found = globals()[name] = getattr(solvers, name)
+        return found
     raise AttributeError(f"module 'contad.scipy.integrate' has no attribute {name!r}")
 
 

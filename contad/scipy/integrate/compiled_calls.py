@@ -15,7 +15,7 @@ from contad.variables.open_types import ArrayValue, Function, Nested, NumbaFunct
 
 COMPILED = ("dopri5", "sdirk4")
 _MOST = 1e6  # steps
-_OURS = "contad.scipy.integrate: "
+_OURS = tuple(f"contad.scipy.integrate.{solver}: " for solver in COMPILED)
 
 
 def solve_compiled(
@@ -25,13 +25,20 @@ def solve_compiled(
     """The solution at times ts: (T, n)."""
     if frozen.dispatcher is None:
         arguments.fail("solve_ivp", "fun", f'be a Numba function for the method "{method}"', "a Python function")
+    bands = [options.pop(name, None) for name in ("lband", "uband")] if method == "sdirk4" else []
     for name, x in options.items():
         if x not in (None, False):
             raise UnsupportedError(f'solve_ivp: {name}= is not supported by the method "{method}"')
     if np.ndim(rtol) or np.ndim(atol) or not (rtol > 0.0 and atol > 0.0):
         arguments.fail("solve_ivp", "rtol and atol", f'be positive numbers for the method "{method}"', (rtol, atol))
     times = np.concatenate([np.reshape(t0, (1,)), ts])
-    return _perform(_bind(method, frozen.dispatcher), (times, y0, tuple(args)), (float(rtol), float(atol), _MOST))
+    settings = (float(rtol), float(atol), _MOST, *(float(_read_band(x, bands)) for x in bands))
+    return _perform(_bind(method, frozen.dispatcher), (times, y0, tuple(args)), settings)
+
+
+def _read_band(x: int | None, both: Sequence[int | None]) -> int:
+    """One of the widths; without one 0 where the other is given, as SciPy has it, else -1."""
+    return x if x is not None else -1 if both == [None, None] else 0
 
 
 def _bind(method: str, fun: NumbaFunction) -> NumbaFunction:
@@ -48,7 +55,11 @@ def _bind(method: str, fun: NumbaFunction) -> NumbaFunction:
         def solve(times, y0, args, rtol, atol, most):  # type: ignore[no-untyped-def]
             return solver(fun, times, y0, args, rtol, atol, int(most))
 
-        memo[key] = solve
+        @numba.njit
+        def solve_band(times, y0, args, rtol, atol, most, lband, uband):  # type: ignore[no-untyped-def]
+            return solver(fun, times, y0, args, rtol, atol, int(most), int(lband), int(uband))
+
+        memo[key] = solve if method == "dopri5" else solve_band
     return memo[key]
 
 
@@ -68,7 +79,7 @@ def _perform(solve: NumbaFunction, args: Sequence[Any], settings: tuple[float, .
         return list(vjp(solve, *args, *settings)[1](pad(z_bar))[:3])
 
     def push(args: Sequence[Any], saved: None, z: ArrayValue, tangents: Sequence[Any]) -> ArrayValue:
-        return jvp(solve, (*args, *settings), (*tangents, 0.0, 0.0, 0.0))[1][1:]
+        return jvp(solve, (*args, *settings), (*tangents, *(0.0 for _ in settings)))[1][1:]
 
     operation = CustomOperation("solve_ivp", args, value, pull, push, [], [])
     return operation.perform()
@@ -83,5 +94,6 @@ def _run(solve: Function, *args: Any) -> np.ndarray:
         if not text.startswith(_OURS):
             raise
         numbers = "".join(f" {x:.6g}" for x in error.args[1:])
-        raise type(error)(f"solve_ivp: {text.removeprefix(_OURS)}{numbers}") from error
+        _, _, reason = text.partition(": ")
+        raise type(error)(f"solve_ivp: {reason}{numbers}") from error
     return found

@@ -11,6 +11,8 @@ import numpy as np
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.ops.logic import stop_gradient
+from contad.scipy.linalg import solve_banded
+from contad.variables.open_types import NumbaFunction
 
 _OPTIONS = {
     name: value for name, value in INTERNAL_OPTIONS.items() if name not in ("no_cpython_wrapper", "no_cfunc_wrapper")
@@ -47,28 +49,6 @@ def _norm(x, y, z, rtol, atol):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _require(t, y0, slope, rtol, atol, max_steps):  # type: ignore[no-untyped-def]
-    """Refuse what no solver can start with; 1.0 or -1.0, the direction of time."""
-    if not (rtol > 0.0 and atol > 0.0):
-        raise ValueError("contad.scipy.integrate: rtol and atol must be positive")
-    if max_steps < 1:
-        raise ValueError("contad.scipy.integrate: max_steps must be positive")
-    given, start = len(slope), stop_gradient(t[0])
-    if given != len(y0):
-        raise ValueError("contad.scipy.integrate: fun must give as many numbers as y0 has, got", given)
-    for j in range(len(y0)):
-        if not math.isfinite(stop_gradient(y0[j])):
-            raise ValueError("contad.scipy.integrate: y0 must be finite")
-        if not math.isfinite(stop_gradient(slope[j])):
-            raise ValueError("contad.scipy.integrate: fun must give finite numbers, got others at t =", start)
-    direction = 1.0 if stop_gradient(t[len(t) - 1] - t[0]) >= 0.0 else -1.0
-    for m in range(len(t)):
-        if not math.isfinite(stop_gradient(t[m])) or (m > 0 and direction * stop_gradient(t[m] - t[m - 1]) < 0.0):
-            raise ValueError("contad.scipy.integrate: t must be finite, and go in one direction")
-    return direction
-
-
-@njit(**_OPTIONS)
 def _first_step(fun, t, direction, y, slope, args, rtol, atol, order):  # type: ignore[no-untyped-def]
     """The length of a first step, by the size of y, of its slope and of the change of the slope."""
     size, speed = _norm(y, y, y, rtol, atol), _norm(slope, y, y, rtol, atol)
@@ -88,15 +68,55 @@ def _factor(norm, order):  # type: ignore[no-untyped-def]
     return min(8.0, 0.9 * max(norm, 1e-10) ** (-1.0 / order))
 
 
-@njit(**_OPTIONS)
-def _require_progress(t, h, end, steps, max_steps, slope_sum):  # type: ignore[no-untyped-def]
-    """Refuse another step where there were too many, or where it would be too short."""
-    if steps >= max_steps:
-        raise RuntimeError("contad.scipy.integrate: more than max_steps steps are needed, which have come to t =", t)
-    if h < _FEW * max(abs(t), abs(end)):
-        if not math.isfinite(slope_sum):
-            raise ValueError("contad.scipy.integrate: fun must give finite numbers, got others at t =", t)
-        raise RuntimeError("contad.scipy.integrate: no step is short enough at t =", t)
+# ---- what is refused -------------------------------------------------------------------------------------------------
+def _make_checks(solver: str) -> tuple[NumbaFunction, NumbaFunction]:
+    """What refuses arguments and steps, with the name of the solver in its texts."""
+    solver = f"contad.scipy.integrate.{solver}"
+    tolerances = f"{solver}: rtol and atol must be positive"
+    no_steps = f"{solver}: max_steps must be positive"
+    length = f"{solver}: fun must give as many numbers as y0 has, got"
+    not_finite = f"{solver}: y0 must be finite"
+    values = f"{solver}: fun must give finite numbers, got others at t ="
+    times = f"{solver}: t must be finite, and go in one direction"
+    steps_taken = f"{solver}: more than max_steps steps are needed, which have come to t ="
+    shortest = f"{solver}: no step is short enough at t ="
+
+    @njit(**_OPTIONS)
+    def require(t, y0, slope, rtol, atol, max_steps):  # type: ignore[no-untyped-def]
+        """Refuse what no solver can start with; 1.0 or -1.0, the direction of time."""
+        if not (rtol > 0.0 and atol > 0.0):
+            raise ValueError(tolerances)
+        if max_steps < 1:
+            raise ValueError(no_steps)
+        given, start = len(slope), stop_gradient(t[0])
+        if given != len(y0):
+            raise ValueError(length, given)
+        for j in range(len(y0)):
+            if not math.isfinite(stop_gradient(y0[j])):
+                raise ValueError(not_finite)
+            if not math.isfinite(stop_gradient(slope[j])):
+                raise ValueError(values, start)
+        direction = 1.0 if stop_gradient(t[len(t) - 1] - t[0]) >= 0.0 else -1.0
+        for m in range(len(t)):
+            if not math.isfinite(stop_gradient(t[m])) or (m > 0 and direction * stop_gradient(t[m] - t[m - 1]) < 0.0):
+                raise ValueError(times)
+        return direction
+
+    @njit(**_OPTIONS)
+    def require_progress(t, h, end, steps, max_steps, slope_sum):  # type: ignore[no-untyped-def]
+        """Refuse another step where there were too many, or where it would be too short."""
+        if steps >= max_steps:
+            raise RuntimeError(steps_taken, t)
+        if h < _FEW * max(abs(t), abs(end)):
+            if not math.isfinite(slope_sum):
+                raise ValueError(values, t)
+            raise RuntimeError(shortest, t)
+
+    return require, require_progress
+
+
+_require_dopri5, _require_progress_dopri5 = _make_checks("dopri5")
+_require_sdirk4, _require_progress_sdirk4 = _make_checks("sdirk4")
 
 
 # ---- explicit --------------------------------------------------------------------------------------------------------
@@ -125,7 +145,7 @@ def dopri5(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
     """
     n, now, y = len(y0), t[0] + 0.0, y0 + 0.0
     k1 = fun(now, y, *args)
-    direction = _require(t, y0, k1, rtol, atol, max_steps)
+    direction = _require_dopri5(t, y0, k1, rtol, atol, max_steps)
     found = np.empty((len(t), n))
     for j in range(n):
         found[0, j] = y[j]
@@ -133,7 +153,7 @@ def dopri5(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
     for m in range(1, len(t)):
         end, slope_sum = t[m], 0.0
         while direction * stop_gradient(end - now) > 0.0:
-            _require_progress(stop_gradient(now), h, stop_gradient(end), steps, max_steps, slope_sum)
+            _require_progress_dopri5(stop_gradient(now), h, stop_gradient(end), steps, max_steps, slope_sum)
             steps += 1
             left = abs(stop_gradient(end - now))
             last = 1.01 * h >= left
@@ -192,51 +212,68 @@ def dopri5(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
 
 # ---- implicit --------------------------------------------------------------------------------------------------------
 @njit(**_OPTIONS)
-def _find_jacobian(fun, t, y, slope, args):  # type: ignore[no-untyped-def]
-    """df/dy by differences: it decides how fast Newton's method converges, and not to what."""
-    n = len(y)
-    found, moved = np.empty((n, n)), stop_gradient(y)
-    for j in range(n):
-        there = moved[j]
-        step = math.sqrt(_ULP * max(1e-5, abs(there)))
-        moved[j] = there + step
-        column = fun(stop_gradient(t), moved, *args)
-        for i in range(n):
-            found[i, j] = (stop_gradient(column[i]) - stop_gradient(slope[i])) / step
-        moved[j] = there
+def _find_jacobian(fun, t, y, slope, args, lband, uband):  # type: ignore[no-untyped-def]
+    """df/dy by differences: it decides how fast Newton's method converges, and not to what.
+
+    Of a band, in SciPy's form, columns that share no row are found at once.
+    """
+    n, now = len(y), stop_gradient(t)
+    width = n if lband < 0 else min(n, lband + uband + 1)
+    found, moved, steps = np.zeros((n if lband < 0 else lband + uband + 1, n)), stop_gradient(y) + 0.0, np.zeros(n)
+    for first in range(width):
+        for j in range(first, n, width):
+            there = stop_gradient(y[j])
+            steps[j] = math.sqrt(_ULP * max(1e-5, abs(there)))
+            moved[j] = there + stop_gradient(steps[j])
+        values = fun(now, moved, *args)
+        for j in range(first, n, width):
+            for i in range(0 if lband < 0 else max(0, j - uband), n if lband < 0 else min(n, j + lband + 1)):
+                change = (stop_gradient(values[i]) - stop_gradient(slope[i])) / stop_gradient(steps[j])
+                found[i if lband < 0 else uband + i - j, j] = change
+            moved[j] = stop_gradient(y[j])
     return found
 
 
 @njit(**_OPTIONS)
-def _invert(jacobian, factor):  # type: ignore[no-untyped-def]
-    """(1 - factor J)^-1; nan where J is not finite."""
-    n = len(jacobian)
-    matrix, is_finite = np.empty((n, n)), True
-    for i in range(n):
+def _prepare(jacobian, factor, lband, uband):  # type: ignore[no-untyped-def]
+    """(1 - factor J)^-1, of a band 1 - factor J; with nan at its beginning where J is not finite."""
+    rows, n = jacobian.shape
+    matrix, is_finite = np.empty((rows, n)), True
+    for i in range(rows):
         for j in range(n):
-            matrix[i, j] = (1.0 if i == j else 0.0) - factor * jacobian[i, j]
+            is_diagonal = i == j if lband < 0 else i == uband
+            matrix[i, j] = (1.0 if is_diagonal else 0.0) - factor * jacobian[i, j]
             is_finite = is_finite and math.isfinite(matrix[i, j])
-    if is_finite:
+    if not is_finite:
+        matrix[0, 0] = np.nan
+    elif lband < 0:
         matrix[:, :] = np.linalg.inv(matrix)
-    else:
-        matrix[:, :] = np.nan
     return matrix
 
 
 @njit(**_OPTIONS)
-def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # type: ignore[no-untyped-def]
+def _apply(matrix, x, lband, uband):  # type: ignore[no-untyped-def]
+    """(1 - factor J)^-1 x."""
+    return matrix @ x if lband < 0 else solve_banded((lband, uband), matrix, x)
+
+
+@njit(**_OPTIONS)
+def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000, lband=-1, uband=-1):  # type: ignore[no-untyped-def]
     """As `dopri5`, for stiff equations: a singly diagonally implicit Runge-Kutta method, L-stable, of order 4.
 
         Y_i = y_k + h sum of a_ij f(t_k + c_j h, Y_j),  j <= i,     y_k+1 = Y_5
 
     Newton's iteration for a Y is recorded as it runs, and goes on until its derivative has converged too: derivatives
     are those of the solution of the implicit equations, and need no second derivatives of fun. The lengths of steps and
-    the matrices of the iteration, by differences of fun, are held fixed.
+    the matrices of the iteration, by differences of fun, are held fixed. `lband` and `uband`, as SciPy's LSODA has
+    them, say that component i of fun depends on y[i - lband] to y[i + uband] only; a band that is too narrow makes the
+    iteration slow, and nothing wrong.
 
     Shapes:  t (T,), y0 (n,), fun(t, y, *args) a new array (n,) -> (T, n).
-    Raises:  as `dopri5`.
+    Raises:  as `dopri5`; ValueError for a band that is none.
     Cost:    n evaluations of fun and the inverse of a matrix (n, n) for a step, and some 30 evaluations with a product
-             of that matrix and a vector; reverse mode keeps the matrix.
+             of that matrix and a vector; reverse mode keeps the matrix. With a band lband + uband + 1 evaluations, and
+             banded systems.
     Ref:     Hairer & Wanner, Solving Ordinary Differential Equations II, IV.6.
 
     >>> import numba
@@ -249,24 +286,27 @@ def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
     """
     n, now, y = len(y0), t[0] + 0.0, y0 + 0.0
     slope = fun(now, y, *args)
-    direction = _require(t, y0, slope, rtol, atol, max_steps)
+    direction = _require_sdirk4(t, y0, slope, rtol, atol, max_steps)
+    if (lband < 0) != (uband < 0) or lband >= n or uband >= n:
+        raise ValueError("contad.scipy.integrate.sdirk4: lband and uband must be below the number of unknowns, got", n)
     found = np.empty((len(t), n))
     for j in range(n):
         found[0, j] = y[j]
     h, steps = _first_step(fun, now, direction, y, slope, args, rtol, atol, 3.0), 0
-    jacobian = _find_jacobian(fun, now, y, slope, args)
+    jacobian = _find_jacobian(fun, now, y, slope, args, lband, uband)
     for m in range(1, len(t)):
         end, slope_sum = t[m], 0.0
         while direction * stop_gradient(end - now) > 0.0:
-            _require_progress(stop_gradient(now), h, stop_gradient(end), steps, max_steps, slope_sum)
+            _require_progress_sdirk4(stop_gradient(now), h, stop_gradient(end), steps, max_steps, slope_sum)
             steps += 1
             left = abs(stop_gradient(end - now))
             last = 1.01 * h >= left
             s = direction * h
             if last:
                 s = end - now
-            inverse = _invert(jacobian, _GAMMA * stop_gradient(s))
-            ks, guess, new, converged = np.zeros((5, n)), slope + 0.0, y + 0.0, True
+            matrix = _prepare(jacobian, _GAMMA * stop_gradient(s), lband, uband)
+            converged = math.isfinite(stop_gradient(matrix[0, 0]))
+            ks, guess, new = np.zeros((5, n)), slope + 0.0, y + 0.0
             for i in range(5):
                 base = y + 0.0
                 for j in range(i):
@@ -274,7 +314,8 @@ def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
                 new = base + s * _GAMMA * guess
                 first, norm, before, count, going = 0.0, 0.0, 0.0, 0, converged
                 while going:
-                    move = inverse @ (base + s * _GAMMA * fun(now + s * _SDIRK_C[i], new, *args) - new)
+                    wrong = base + s * _GAMMA * fun(now + s * _SDIRK_C[i], new, *args) - new
+                    move = _apply(matrix, wrong, lband, uband)
                     new = new + move
                     before, norm = norm, _norm(move, y, new, rtol, atol)
                     if count == 0:
@@ -295,7 +336,7 @@ def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
                 for i in range(5):
                     for j in range(n):
                         error[j] += stop_gradient(s) * _SDIRK_E[i] * stop_gradient(ks[i, j])
-                norm = _norm(inverse @ error, y, new, rtol, atol)
+                norm = _norm(_apply(matrix, error, lband, uband), y, new, rtol, atol)
             for j in range(n):
                 slope_sum += stop_gradient(guess[j])
             factor = _factor(norm, 4.0) if converged else 0.25
@@ -304,7 +345,7 @@ def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
                 y = new
                 slope = guess
                 h = max(h, factor * left) if last else factor * h
-                jacobian = _find_jacobian(fun, now, y, slope, args)
+                jacobian = _find_jacobian(fun, now, y, slope, args, lband, uband)
             else:
                 h = factor * min(h, left)
         for j in range(n):

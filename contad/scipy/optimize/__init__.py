@@ -1,8 +1,28 @@
-"""`scipy.optimize` for functions that contad differentiates: parameters are trees, derivatives are supplied."""
+"""`scipy.optimize` for functions that contad differentiates: parameters are trees, derivatives are supplied.
+
+`brentq`, `newton` and `newton_system` are Numba functions of Numba functions.
+"""
+
+from typing import Any
 
 from contad.scipy.optimize.curves import curve_fit, parameter_jacobian
 from contad.scipy.optimize.least_squares_fits import least_squares
 from contad.scipy.optimize.minimization import minimize
 from contad.scipy.optimize.roots import fixed_point, root, root_scalar
 
-__all__ = ["curve_fit", "fixed_point", "least_squares", "minimize", "parameter_jacobian", "root", "root_scalar"]
+__all__ = ["brentq", "curve_fit", "fixed_point", "least_squares", "minimize", "newton", "newton_system"]
+__all__ += ["parameter_jacobian", "root", "root_scalar"]
+
+
+def __getattr__(name: str) -> Any:
+    """The compiled solvers are imported, and Numba with them, when they are first used."""
+    if name in ("brentq", "newton", "newton_system"):
+        import contad.scipy.optimize.compiled_roots as roots
+
+        found = globals()[name] = getattr(roots, name)
+        return found
+    raise AttributeError(f"module 'contad.scipy.optimize' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

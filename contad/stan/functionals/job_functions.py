@@ -47,9 +47,7 @@ class UserJob:
         self.name, self.f, self.shared, self.captures, self.is_vector = name, f, shared, captures, is_vector
 
     def __call__(self, broadcast: Leaves, own: Leaves, point: Any) -> Results:
-        run = UserFunction(self.name, self._bind(broadcast))
-        f = run.runnable() if run.dispatcher is None else primitive_of(run.dispatcher)
-        z = f(*self.arguments(broadcast, own, point))
+        z = self._make_runnable(broadcast)(*self.arguments(broadcast, own, point))
         if self.is_vector:
             z = array(z)
             if np.ndim(z) != 1:
@@ -81,13 +79,15 @@ class UserJob:
             return None
         return places
 
-    def _bind(self, broadcast: Leaves) -> Function:
-        """f with the variables that it captures."""
-        if not self.captures:
-            return self.f
-        closure = Closure(self.f, PlaceOfVariable)
-        first = len(flatten(self.shared).leaves)
-        return closure.bind([broadcast[first + place.index] for place in closure.variables])
+    def _make_runnable(self, broadcast: Leaves) -> Function:
+        """f, as it runs on variables, with those that it captures."""
+        f = self.f
+        if self.captures:
+            closure = Closure(f, PlaceOfVariable)
+            first = len(flatten(self.shared).leaves)
+            f = closure.bind([broadcast[first + place.index] for place in closure.variables])
+        run = UserFunction(self.name, f)
+        return run.runnable() if run.dispatcher is None else primitive_of(run.dispatcher)
 
 
 class WithGradient:
@@ -98,17 +98,50 @@ class WithGradient:
 
     def __init__(self, job: UserJob, wanted: Sequence[int]) -> None:
         self.job, self.wanted = job, wanted
+        self._forget()
+
+    def _forget(self) -> None:
+        self._is_compiled: bool | None = None
+        self._gradients: dict[Any, Any] = {}  # (places of arguments, their gradient) by what is wanted of a whole leaf
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.job, self.wanted
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.job, self.wanted = state
+        self._forget()
+
+    def _find_gradient(self, wanted: Sequence[int], point: Any) -> Any:
+        """(the places of the arguments that are wanted, their compiled gradient); None where there is none such."""
+        if self._is_compiled is None:
+            self._is_compiled = UserFunction(self.job.name, self.job.f).dispatcher is not None
+        if not self._is_compiled:
+            return None
+        is_whole = point[0].__class__ is int  # then all such jobs have the same
+        key = bool(wanted) if is_whole else None
+        found = self._gradients.get(key)
+        if found is None:
+            places = self.job.arguments_of(self.wanted, wanted, point)
+            if places is None:
+                return None
+            found = tuple(places), value_and_grad(self.job.f, tuple(places))
+            if is_whole:
+                self._gradients[key] = found
+        return found
 
     def __call__(self, broadcast: Leaves, own: Leaves, point: Any) -> Results:
         inner, wanted = point
         if not self.wanted and not wanted:
             return self.job(broadcast, own, inner)
-        compiled = UserFunction(self.job.name, self.job.f).dispatcher is not None
-        places = self.job.arguments_of(self.wanted, wanted, inner) if compiled else None
-        if places is not None:  # without variables, which cost more than a short function
+        compiled = self._find_gradient(wanted, inner)
+        if compiled is not None:  # without variables, which cost more than a short function
+            places, gradient = compiled
             args = self.job.arguments(broadcast, own, inner)
-            value, found = _compiled_gradient(self.job.name, self.job.f, places, args)
-            slopes = [leaf for part in found for leaf in flatten(part).leaves]
+            if any(map(_holds_numbers, [*broadcast, *own])):
+                value, found = _compiled_gradient(self.job.name, self.job.f, places, args)
+            else:
+                value, found = gradient(*args)
+            slopes = [leaf for part in found for leaf in _leaves_of(part)]
         else:
             of_wanted, leaves = _restrict(self.job, broadcast, own, inner, self.wanted, wanted)
             (values, _), pullback = vjp(of_wanted, *leaves)
@@ -116,14 +149,21 @@ class WithGradient:
         return [value, *slopes[: len(self.wanted)]], slopes[len(self.wanted) :]
 
 
-def _compiled_gradient(name: str, f: Function, places: list[int], args: list[Nested]) -> Any:
+def _holds_numbers(x: Value) -> bool:
+    return x.__class__ is not float and bool(numbers_in(x))
+
+
+def _leaves_of(x: Nested) -> Leaves:
+    return [x] if x.__class__ is float or x.__class__ is np.ndarray else flatten(x).leaves
+
+
+def _compiled_gradient(name: str, f: Function, argnums: tuple[int, ...], args: list[Nested]) -> Any:
     """(value, gradients) of a Numba function: an operation whose derivatives are products with its compiled Hessian."""
-    argnums = tuple(places)
-    if not numbers_in([leaf for x in args for leaf in flatten(x).leaves]):
+    if not any(_holds_numbers(leaf) for x in args for leaf in flatten(x).leaves):
         return value_and_grad(f, argnums)(*args)
 
     def value(*args: Nested) -> tuple[Nested, Nested]:
-        z, slopes = _compiled_gradient(name, f, places, list(args))
+        z, slopes = _compiled_gradient(name, f, argnums, list(args))
         return (z, slopes), slopes
 
     def product(args: Sequence[Nested], tangents: Sequence[Nested]) -> Nested:
@@ -193,20 +233,30 @@ class JobPushforward:
         return sums, rows
 
 
-def _restrict(
-    job: Any, broadcast: Leaves, own: Leaves, point: Any, wanted: Sequence[int], wanted_own: Sequence[int]
-) -> tuple[Function, Leaves]:
-    """A job function of the wanted leaves alone, and what they are."""
+class _OfWanted:
+    """A job function of the wanted leaves alone. An object of contad's: nobody searches it for what to replace."""
 
-    def of_wanted(*leaves: Value) -> Results:
-        given = dict(zip(wanted, leaves, strict=False))
-        mine = dict(zip(wanted_own, leaves[len(wanted) :], strict=True))
-        results: Results = job(
-            [given.get(k, x) for k, x in enumerate(broadcast)], [mine.get(k, x) for k, x in enumerate(own)], point
-        )
+    def __init__(
+        self, job: Any, broadcast: Leaves, own: Leaves, point: Any, wanted: Sequence[int], wanted_own: Sequence[int]
+    ) -> None:  # fmt: skip
+        self.job, self.broadcast, self.own, self.point = job, broadcast, own, point
+        self.wanted, self.wanted_own = wanted, wanted_own
+
+    def __call__(self, *leaves: Value) -> Results:
+        broadcast, own, count = list(self.broadcast), list(self.own), len(self.wanted)
+        for into, places, values in ((broadcast, self.wanted, leaves), (own, self.wanted_own, leaves[count:])):
+            for k, x in zip(places, values, strict=False):
+                into[k] = x
+        results: Results = self.job(broadcast, own, self.point)
         return results
 
-    return of_wanted, [*(broadcast[k] for k in wanted), *(own[k] for k in wanted_own)]
+
+def _restrict(
+    job: Any, broadcast: Leaves, own: Leaves, point: Any, wanted: Sequence[int], wanted_own: Sequence[int]
+) -> tuple[_OfWanted, Leaves]:
+    """A job function of the wanted leaves alone, and what they are."""
+    leaves = [*(broadcast[k] for k in wanted), *(own[k] for k in wanted_own)]
+    return _OfWanted(job, broadcast, own, point, wanted, wanted_own), leaves
 
 
 def structure_of(x: Nested, first: int = 0) -> Nested:
@@ -217,5 +267,9 @@ def structure_of(x: Nested, first: int = 0) -> Nested:
 
 def fill(structure: Nested, leaves: Leaves) -> Nested:
     """A tree of places with the leaves that are there."""
+    if structure.__class__ is int:  # as mostly, and in no time
+        return leaves[structure]
+    if structure.__class__ is tuple:
+        return tuple([fill(x, leaves) for x in structure])
     tree = flatten(structure)
     return tree.unflatten([leaves[k] for k in tree.leaves])

@@ -134,7 +134,10 @@ def _sender(name: str, function: Any, executor: Any) -> _Sender:
     try:
         content = cloudpickle.dumps(function)
     except Exception as error:
-        error.add_note(f"{name}: f cannot be sent to another process")
+        error.add_note(
+            f"{name}: f cannot be sent to another process; make inside it what does not pickle (locks, open files), or "
+            "use threads"
+        )
         raise
     client = _client_of(executor)
     return _ToProcesses(content, executor) if client is None else _ToCluster(content, client, executor)

@@ -8,6 +8,7 @@ Without tangents all adjoints are lanes, one for each cotangent, and nothing els
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
+from contad.engines.source.ir.known_functions import MULTIPLY
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
@@ -38,7 +39,9 @@ class LaneValues:
         self.count = count
         self.values = {key for x in given for key in x.roots or (x,)}
         self.has_tangents = bool(self.values)
-        self.masked = False  # whether a tangent of 0 may leave out a partial, so that adjoints of tangents differ too
+        # whether adjoints of tangents differ, too: where a tangent of 0 may leave out a partial, and where tangents are
+        # multiplied (in third derivatives) or enter a function that is not linear in them
+        self.masked = False
         known = -1
         while known != len(self.values):
             known = len(self.values)
@@ -66,7 +69,7 @@ class LaneValues:
         pairs: list[tuple[Value, Value]] = []
         if isinstance(o, Apply) and o.result.kind == FLOAT:
             pairs = [(x, o.result) for x in o.inputs]
-            self.masked |= o.function is CHAIN and o.result in self
+            self.masked |= (o.function is CHAIN and o.result in self) or self._multiplies(o)
         elif isinstance(o, Load):
             pairs = [(o.array, o.result)]
         elif isinstance(o, Store):
@@ -77,6 +80,10 @@ class LaneValues:
             pairs = [(o.result, o.result)]
         elif isinstance(o, Product):
             pairs = [(x, o.result) for x in o.inputs]
+            self.masked |= self._multiplies(o)
+        elif isinstance(o, MatrixCall):
+            pairs = [(x, made) for x in o.operands for made in o.varying]
+            self.masked |= o.function.lanes == "all" and any(x in self for x in o.operands)
         elif isinstance(o, If):
             pairs = [(x, m.result) for m in o.merges for x in (m.then, m.otherwise)]
         elif isinstance(o, Loop):
@@ -88,26 +95,29 @@ class LaneValues:
             if source in self:
                 self._add(target)
 
+    def _multiplies(self, o: Apply | Product) -> bool:
+        """Whether two operands that differ are multiplied, so that the adjoint of one differs by the other."""
+        return (isinstance(o, Product) or o.function is MULTIPLY) and all(x in self for x in o.inputs)
+
     def _check(self, name: str, o: Operation) -> None:
         """Refuse what is computed one direction at a time."""
         if isinstance(o, Apply) and o.result.kind != FLOAT and any(x in self for x in o.inputs):
             refuse(name, "a condition on a tangent")
-        if isinstance(o, (MatrixCall, Handed)) and any(x in self for x in o.inputs):
-            expression = "an expression that Numba computes as it stands"
-            refuse(name, o.function.name if isinstance(o, MatrixCall) else expression)
-        if isinstance(o, Product) and o.result in self:
-            require_vector(name, o)
+        if isinstance(o, Handed) and any(x in self for x in o.inputs):
+            refuse(name, "an expression that Numba computes as it stands")
+        if isinstance(o, MatrixCall):
+            taken = {"right": o.operands[1:], "all": o.operands}.get(o.function.lanes, [])
+            if any(x in self for x in o.operands if x not in taken):
+                refuse(name, o.function.name)
+
+    def enter(self, o: MatrixCall) -> bool:
+        """Whether operands of a call are lanes."""
+        return any(x in self for x in o.operands)
 
 
 def refuse(name: str, what: str) -> NoReturn:
     """Refuse something in a function of this name."""
     raise UnsupportedError(f"{name}: {what} is differentiated in one direction at a time")
-
-
-def require_vector(name: str, o: Product) -> None:
-    """Refuse a product of two matrices, which BLAS computes."""
-    if all(x.kind.ndim == 2 for x in o.inputs):
-        refuse(name, "a product of two matrices")
 
 
 def _walk_calls(program: SourceProgram) -> Iterator[Operation]:

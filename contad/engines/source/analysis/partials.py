@@ -72,6 +72,7 @@ def _write(tree: ast.expr, inverses: Mapping[str, str]) -> str:
 
 
 _CHEAP = ("abs", "select", "math.sqrt", "math.isnan")
+_NOT_RECALLED = (*_CHEAP, "math.isinf", "math.isfinite", "math.copysign", "math.floor")
 
 
 class _ByInverse(ast.NodeTransformer):
@@ -113,6 +114,25 @@ class _Branchless(ast.NodeTransformer):
         operands = [node.left, *node.comparators]
         parts: list[ast.expr] = [ast.Compare(operands[n], [op], [operands[n + 1]]) for n, op in enumerate(node.ops)]
         return functools.reduce(lambda x, y: ast.BinOp(x, ast.BitAnd(), y), parts)
+
+
+class _Recalls(ast.NodeTransformer):
+    """Calls of functions that take long, by `recall`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        if name in _NOT_RECALLED or not name.startswith(("math.", "value_")) or len(node.args) > 2:
+            return node
+        return ast.Call(ast.Name("recall", ast.Load()), [*_MEMORY, node.func, *node.args], [])
+
+
+_MEMORY = [ast.Name("memory", ast.Load()), ast.Name("marks", ast.Load())]
+
+
+def recall_calls(text: str) -> str:
+    """An expression in which functions that take long are computed once for all blocks of directions."""
+    return ast.unparse(_Recalls().visit(ast.parse(text, mode="eval")))
 
 
 def passes(operation: Apply) -> list[Value]:

@@ -11,10 +11,11 @@ class MatrixFunction(NamedTuple):
     constant: int = 0  # how many of the numbers that it computes first have no derivative
     reads_all: bool = True  # whether each element of its operands matters to a result that has a cotangent
     is_finite: bool = True  # whether finite operands give finite results
+    lanes: str = ""  # what takes lanes: "right", the second operand of a solver; "all" operands; else none
     plain: str = "np.linalg.{}({})"  # what computes it where no derivative is wanted; empty: the kernel
 
 
-SOLVE = MatrixFunction("solve", 2)
+SOLVE = MatrixFunction("solve", 2, lanes="right")
 INV = MatrixFunction("inv", 1)
 DET = MatrixFunction("det", 1)
 COFACTORS = MatrixFunction("cofactors", 1, plain="")  # by singular values, for the tangent of a determinant
@@ -33,11 +34,11 @@ NUMPY_FUNCTIONS = (
     SOLVE, INV, DET, COFACTORS, SLOGDET, CHOLESKY, EIGH, EIGVALSH, EIG, EIGVALS, SVD, QR, PINV, LSTSQ, NORM,
 )  # fmt: skip
 
-SOLVE_TRIANGULAR = MatrixFunction("solve_triangular", 2, reads_all=False, plain="")
+SOLVE_TRIANGULAR = MatrixFunction("solve_triangular", 2, reads_all=False, lanes="right", plain="")
 CHO_FACTOR = MatrixFunction("cho_factor", 1, reads_all=False, plain="")
-CHO_SOLVE = MatrixFunction("cho_solve", 2, reads_all=False, plain="")
-SOLVE_BANDED = MatrixFunction("solve_banded", 2, reads_all=False, plain="")
-EXPM = MatrixFunction("expm", 1, plain="")
+CHO_SOLVE = MatrixFunction("cho_solve", 2, reads_all=False, lanes="right", plain="")
+SOLVE_BANDED = MatrixFunction("solve_banded", 2, reads_all=False, lanes="right", plain="")
+EXPM = MatrixFunction("expm", 1, lanes="all", plain="")
 LOGSUMEXP = MatrixFunction("logsumexp", 1, reads_all=False, is_finite=False, plain="")
 SOFTMAX = MatrixFunction("softmax", 1, reads_all=False, plain="")
 LOGSUMEXP_ALONG = MatrixFunction("logsumexp_along", 1, reads_all=False, is_finite=False, plain="")
@@ -48,7 +49,8 @@ SCIPY_FUNCTIONS = (
 
 
 def _kernels(functions: tuple[MatrixFunction, ...]) -> tuple[str, ...]:
-    return tuple(f"{way}_{f.name}" for f in functions for way in ("forward", "reverse"))
+    ways = [(f"{way}_", f"{way}_lanes_") for way in ("forward", "reverse")]
+    return tuple(f"{x}{f.name}" for f in functions for way in ways for x in (way if f.lanes else way[:1]))
 
 
 NUMPY_KERNELS, SCIPY_KERNELS = _kernels(NUMPY_FUNCTIONS), _kernels(SCIPY_FUNCTIONS)

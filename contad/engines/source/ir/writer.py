@@ -19,10 +19,12 @@ LENT = ("lent_empty", "lent_zeros")
 KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
 CALLED = ("forward_of_", "reverse_of_", "value_of_")
 BRANCHLESS = ("chain", "chain_slope", "select")  # likewise
+RECALLED = ("recall",)
 LANES = ("add_lanes", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions at once
 LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
 PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
 GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
+COSTLY = 30.0  # additions that a function takes which is not computed again for each block of directions
 BAR = "_bar"  # the suffix of an adjoint
 # what the source itself calls
 _RESERVED = {
@@ -31,6 +33,9 @@ _RESERVED = {
     "njit",
     "note",
     "run",
+    "new_row",
+    "elementary",
+    "elementary_rows",
     "rule",
     "value_function",
     "work",
@@ -42,6 +47,9 @@ _RESERVED = {
     "RuleError",
     *BRANCHLESS,
     *LANES,
+    *RECALLED,
+    "memory",
+    "marks",
     *LANE_PRODUCTS,
     *PRODUCTS,
     *GRAM_PRODUCTS,
@@ -60,6 +68,7 @@ class Writer:
         self.lines: list[str] = []
         self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls
         self.depth = 1
+        self.recalls = False  # whether what takes long to compute is read again for each block of directions
         self.noted = 0  # the line of the user's source that was noted last
         self.inside: dict[Value, str] = {}  # what is written inside the expression that reads it
         self.numbered: dict[str, int] = {}  # the last number that a hint was given
@@ -146,7 +155,10 @@ class Writer:
             self.call_rule(operation.function.rule)
         template = operation.function.template
         if template.endswith(")") and "{0} " not in template:  # a call
-            return template.format(*(bare(self.text(x)) for x in operation.inputs))
+            text = template.format(*(bare(self.text(x)) for x in operation.inputs))
+            if self.recalls and operation.function.cost >= COSTLY and text.startswith(("math.", "value_")):
+                return f"recall(memory, marks, {text.replace('(', ', ', 1)}"
+            return text
         return operation.function.template.format(*map(self.text, operation.inputs))
 
     def fill(self, operation: Handed) -> str:

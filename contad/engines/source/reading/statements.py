@@ -33,6 +33,7 @@ from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.index_arrays import has_arrays
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.scope import LocalScope
+from contad.errors import SingularPointError
 
 
 class StatementReader:
@@ -255,10 +256,13 @@ class StatementReader:
         raised = statement.exc
         call = raised if isinstance(raised, ast.Call) else None
         name = call.func if call is not None else raised
-        found = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
-        arguments = call.args if call is not None else []
-        if not (isinstance(found, type) and issubclass(found, Exception)):
+        found = self._find_outside(name, env)
+        arguments = list(call.args) if call is not None else []
+        known = found is SingularPointError or getattr(builtins, getattr(found, "__name__", ""), None) is found
+        if not (isinstance(found, type) and issubclass(found, Exception) and known):
             self.progress.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
+        if arguments and isinstance(text := self._find_outside(arguments[0], env), str):
+            arguments[0] = ast.Constant(text)
         numbers: list[Value] = []  # names of numbers behind a text that is known
         if arguments and isinstance(arguments[0], ast.Constant) and all(isinstance(a, ast.Name) for a in arguments[1:]):
             numbers = [self.expressions.expression(a, env) for a in arguments[1:]]
@@ -267,6 +271,15 @@ class StatementReader:
         texts = [ast.unparse(a) if isinstance(a, ast.Constant) else repr(ast.unparse(a)) for a in arguments]
         text = ", ".join(texts[: len(texts) - len(numbers)])
         self.builder.add(Check(constant(True), f"{found.__name__}({text})", numbers))
+
+    def _find_outside(self, node: ast.expr | None, env: Environment) -> Any:
+        """What a name means outside the function; None of other expressions, and of names that it has itself."""
+        if not isinstance(node, ast.Name) or node.id in env:
+            return None
+        try:
+            return self.progress.scope.outer(node.id)
+        except KeyError:
+            return None
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def do_While(self, statement: ast.While, env: Environment) -> None:

@@ -17,6 +17,7 @@ from numba.core.typing import signature
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
+from contad.engines.source.runtime.kernels_by_lanes import count_lanes, lanes_in, run_lane, take_lanes
 from contad.engines.source.runtime.workspace import NUMBERS
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 
@@ -35,8 +36,13 @@ def forward_kernel(*computed: str) -> Callable[[Any], Any]:
 
 
 def reverse_kernel(function: Any) -> Any:
-    """Declare a kernel of matrices, then work and top, which returns top: source calls it as a function."""
-    return _kernel(function, (), types.int64)
+    """Declare a kernel of matrices, then work and top, which returns top: source calls it as a function.
+
+    Where adjoints are lanes, it is called for each of them, with what the value has kept once.
+    """
+    call = _kernel(function, (), types.int64)
+    take_lanes(call)
+    return call
 
 
 def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
@@ -49,6 +55,8 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
     @functools.wraps(function)
     def call(*args: Any) -> Any:
         *given, work, top = args
+        if count := count_lanes(given):
+            return [run_lane(call, given, lane, count, work, top) for lane in range(count)][-1]
         made = [np.empty((1, 1)) for _ in computed]
         found = function(*map(_as_matrix, given), *made, work, top)
         if not computed:
@@ -58,6 +66,8 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
     @type_callable(call)
     def type_of_call(context):  # type: ignore[no-untyped-def]
         def typer(*args: Any) -> Any:
+            if any(map(lanes_in, args)):
+                return None
             if returned is types.int64:
                 return signature(returned, *args)
             return signature(types.Tuple([*(_NUMBERS[kind] for kind in computed), *returned.types]), *args)
@@ -82,7 +92,7 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
         ]
         return context.make_tuple(builder, sig.return_type, [*numbers, *cgutils.unpack_tuple(builder, found, 2)])
 
-    call.signature = compiled  # type: ignore[attr-defined]
+    call.signature, call.parameters = compiled, list(parameters.parameters)[:-2]  # type: ignore[attr-defined]
     return call
 
 

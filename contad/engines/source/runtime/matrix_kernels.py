@@ -10,6 +10,7 @@ Instead of an adjoint that nobody asks for stands None.
 import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
+from contad.engines.source.runtime.kernels_by_lanes import forward_solver, reverse_solver
 from contad.engines.source.runtime.workspace import grow, numbers
 from contad.native.factor_kernels import (
     add_cholesky,
@@ -37,7 +38,7 @@ from contad.native.matrix_loops import (
     write_into,
 )
 from contad.native.overloads import in_machine_code
-from contad.native.small_systems import find_det, find_slogdet, invert, solve_forward
+from contad.native.small_systems import factor_slogdet, find_det, invert, solve_forward
 from contad.native.spectral_kernels import (
     add_eig,
     add_eigh,
@@ -104,6 +105,9 @@ def reverse_solve(z_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-de
     return top
 
 
+forward_lanes_solve, reverse_lanes_solve = forward_solver(forward_solve), reverse_solver(reverse_solve)
+
+
 @forward_kernel()
 def forward_inv(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1, which is kept."""
@@ -159,20 +163,23 @@ def reverse_cofactors(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 
 @forward_kernel("float", "float")
 def forward_slogdet(a, sign, log, work, top):  # type: ignore[no-untyped-def]
-    """The sign, which is constant, and the logarithm; a is kept, and the logarithm."""
+    """The sign, which is constant, and the logarithm; the factors of a are kept, and the logarithm."""
     require_square(a)
-    sign[0, 0], log[0, 0] = find_slogdet(a)
-    work, top = keep(a, work, top)
+    sign[0, 0], log[0, 0], factors, exchanges = factor_slogdet(a)
+    work, top = keep(exchanges.reshape((-1, 1)), work, top)
+    work, top = keep(factors, work, top)
     return keep(log, work, top)
 
 
 @reverse_kernel
 def reverse_slogdet(log_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += log_bar a^-T"""
+    n = a_bar.shape[0]
     log, top = take(1, 1, work, top)
-    a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
+    factors, top = take(n, n, work, top)
+    exchanges, top = take(n + 1, 1, work, top)
     if log_bar[0, 0] != 0.0:
-        add_scaled(a_bar, 0, 0, log_bar[0, 0], transposed_inverse(log[0, 0], a))
+        add_scaled(a_bar, 0, 0, log_bar[0, 0], transposed_inverse(log[0, 0], factors, take_column(exchanges)))
     return top
 
 

@@ -3,6 +3,12 @@
 import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
+from contad.engines.source.runtime.kernels_by_lanes import (
+    forward_by_lanes,
+    forward_solver,
+    reverse_by_lanes,
+    reverse_solver,
+)
 from contad.engines.source.runtime.matrix_kernels import keep, make_room, take
 from contad.native.exponential_kernels import add_by_powers, expm_with_powers
 from contad.native.log_sum_kernels import (
@@ -63,7 +69,8 @@ def forward_solve_triangular(a, b, transposed, lower, unit_diagonal, check_finit
         require_finite(b)
     check_solve_triangular(a.shape, b.shape)
     write_into(z, solve_triangular_forward(in_rows(a), in_rows(b), _is(transposed), _is(lower), _is(unit_diagonal)))
-    work, top = keep(np.array([[transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]]]), work, top)
+    flags, work, top = make_room(1, 3, work, top)
+    flags[0, 0], flags[0, 1], flags[0, 2] = transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]
     work, top = keep(a, work, top)
     return keep(z, work, top)
 
@@ -82,6 +89,10 @@ def reverse_solve_triangular(z_bar, a_bar, b_bar, work, top):  # type: ignore[no
         add_back(a_bar, of_a)
         add_back(b_bar, of_b)
     return top
+
+
+forward_lanes_solve_triangular = forward_solver(forward_solve_triangular)
+reverse_lanes_solve_triangular = reverse_solver(reverse_solve_triangular)
 
 
 # ---- Cholesky factors ------------------------------------------------------------------------------------------------
@@ -137,6 +148,9 @@ def reverse_cho_solve(z_bar, c_bar, b_bar, work, top):  # type: ignore[no-untype
     return top
 
 
+forward_lanes_cho_solve, reverse_lanes_cho_solve = forward_solver(forward_cho_solve), reverse_solver(reverse_cho_solve)
+
+
 # ---- banded systems, exponentials ------------------------------------------------------------------------------------
 @forward_kernel()
 def forward_solve_banded(ab, b, below, above, check_finite, z, work, top):  # type: ignore[no-untyped-def]
@@ -154,17 +168,17 @@ def forward_solve_banded(ab, b, below, above, check_finite, z, work, top):  # ty
     solve_factored_band(lower, upper, factors, solution, False)
     if not is_in_rows(z):
         write_into(z, solution)
-    work, top = keep(solution, work, top)
-    return keep(np.array([[below[0, 0], above[0, 0]]]), work, top)
+    work, top = keep(np.array([[below[0, 0], above[0, 0]]]), work, top)
+    return keep(solution, work, top)
 
 
 @reverse_kernel
 def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
     """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band"""
     n, k = z_bar.shape
+    z, top = take(n, k, work, top)
     bands, top = take(2, 1, work, top)
     lower, upper = int(bands[0, 0]), int(bands[1, 0])
-    z, top = take(n, k, work, top)
     factors, top = take(height_of_factors(lower, upper), n, work, top)
     if not is_zero(z_bar):
         c = in_order(z_bar)
@@ -174,6 +188,10 @@ def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-un
         add_back(ab_bar, of_ab)
         add_back(b_bar, of_b)
     return top
+
+
+forward_lanes_solve_banded = forward_solver(forward_solve_banded)
+reverse_lanes_solve_banded = reverse_solver(reverse_solve_banded)
 
 
 @forward_kernel()
@@ -198,6 +216,9 @@ def reverse_expm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
         add_by_powers(in_rows(z_bar), a, powers, of_a)
         add_back(a_bar, of_a)
     return top
+
+
+forward_lanes_expm, reverse_lanes_expm = forward_by_lanes(forward_expm), reverse_by_lanes(reverse_expm)
 
 
 # ---- sums of exponentials --------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
 
 from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
-from contad.engines.source.analysis.lane_values import LaneValues, refuse, require_vector
-from contad.engines.source.analysis.partials import partial, source_of
+from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.analysis.partials import partial, recall_calls, source_of
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
@@ -161,6 +161,8 @@ class AdjointWriter:
         prefix = f"{o.result.name}_"
         while True:
             lines, text = source_of(o, k, names, prefix, self.writer.call_rule, inverses)
+            if self.writer.recalls:
+                lines, text = [(name, recall_calls(value)) for name, value in lines], recall_calls(text)
             own = {name for name, _ in lines}
             if not own & self.writer.taken:
                 break
@@ -209,15 +211,17 @@ class AdjointWriter:
 
     def reverse_MatrixCall(self, o: MatrixCall) -> None:
         """Take back what was kept, also where no cotangent has come."""
-        if self.lanes is not None:
-            refuse(self.writer.program.name, o.function.name)
         given = []
         for x in [*o.varying, *o.operands]:
             if x.is_array:
                 given.append(self.bar(x) if x in self.active else "None")
             else:
                 given.append(self.bar(x) if self.has_bar(x) else "0.0")
-        self.writer.line(f"top = reverse_{o.function.name}({', '.join([*given, 'work', 'top'])})")
+        way = "reverse_"
+        if self.lanes is not None and self.lanes.enter(o):
+            way = "reverse_lanes_"
+            given.append(str(self.lanes.count))
+        self.writer.line(f"top = {way}{o.function.name}({', '.join([*given, 'work', 'top'])})")
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def reverse_Load(self, o: Load) -> None:
@@ -253,9 +257,7 @@ class AdjointWriter:
         a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))
         if not o.result.is_array and not self.has_bar(o.result):
             return
-        if self.lanes is not None:
-            require_vector(self.writer.program.name, o)
-        elif o.is_gram:
+        if self.lanes is None and o.is_gram:
             if b in self.active:
                 self.writer.line(f"add_gram({d}, {b_name}, {self.bar(b)})")
             return

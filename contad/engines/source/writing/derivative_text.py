@@ -9,9 +9,10 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
 from contad.engines.source.ir.refusal import LIMIT
-from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
+from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
+    BAR,
     BRANCHLESS,
     GRAM_PRODUCTS,
     KEPT,
@@ -19,6 +20,7 @@ from contad.engines.source.ir.writer import (
     LANES,
     LENT,
     PRODUCTS,
+    RECALLED,
     WORKSPACE,
     tuple_text,
 )
@@ -28,6 +30,8 @@ from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
+from contad.engines.source.writing.row_parts import WORK
+from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.errors import UnsupportedError
 
 MOST_LINES = 25_000  # of source; what is longer is left to another engine
@@ -67,11 +71,17 @@ class DerivativeWriter:
         fuse: bool = True,
         lanes: int = 1,
         nested: bool = False,
+        in_registers: bool = False,
+        memory: bool = False,
     ) -> None:
         """Plan the derivative of a program; with `fuse`, loops may be reversed at once.
 
         Where it is `nested`, `run` is called by another derivative: it takes the workspace of that one behind its other
         arguments, and where that ends, and returns (what else it returns, the workspace).
+
+        With `in_registers` loops are split so that elementary functions are computed in vector registers.
+
+        With `memory`, `run` takes that of `contad.native.recalled_values`.
 
         It is for several directions or cotangents at once where `lanes` is more than 1; UnsupportedError where some
         operation is not.
@@ -97,7 +107,9 @@ class DerivativeWriter:
         self.reverse_sweep = ReverseSweep(program, plan, sums, self.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.adjoints.outputs = outputs
+        self.has_memory, self.writer.recalls = memory, memory and not in_registers
         self.is_nested = nested
+        self.in_registers = in_registers and self.lanes is None
         if not nested:
             self.adjoints.expressions.lend_arrays()
 
@@ -121,15 +133,20 @@ class DerivativeWriter:
         self.writer.line(f"return ({results}), work" if self.is_nested else f"return {results}")
         given = [self._argument(k) for k in range(len(self.program.parameters))]
         arguments = _PACKED.get(self.mode) or ", ".join(given)
+        arguments += ", memory, marks" if self.has_memory else ""
         lines = [f"def run({arguments}, work, top):" if self.is_nested else f"def run({arguments}):"]
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
+        definitions: list[str] = []
+        if self.in_registers:
+            body, definitions = split_loops(body, self._list_facts(), self.writer.fresh)
         functions = [line for called in find_used(self) for line in called.source(bool(options))]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
         decorator = [f"@njit({options})"] if options else []
-        text = [*self._head(options, [*functions, *body]), *functions, "", "", *decorator, *body]
+        head = self._head(options, [*functions, *body, *definitions])
+        text = [*head, *definitions, *functions, "", "", *decorator, *body]
         size = len(text) + LOOP_LINES * max(
             _loops(x.lines) for x in (self.writer, *(called.writer for called in find_used(self)))
         )
@@ -140,6 +157,22 @@ class DerivativeWriter:
                 "which are not written in place"
             )
         return "\n".join(text) + "\n"
+
+    def _list_facts(self) -> Facts:
+        """What is known of the names in the text: which are numbers, and what memory arrays may be."""
+        program = self.program
+        given = [v for p in program.parameters for v in leaves(p) if isinstance(v, Value)]
+        read_only = {*given, *program.captured_values} - self._written_roots()
+        values = [*given, *program.captured_values, *(v for o in walk(program.block) for v in o.results)]
+        values += [c.inner for o in walk(program.block) if isinstance(o, Loop) for c in o.carried]
+        numbers = [v for v in values if not v.is_array]
+        roots = {v.name: frozenset(root.name for root in v.roots) for v in values if v.is_array}
+        bars = {name + BAR: frozenset(root + BAR for root in found) for name, found in roots.items()}
+        return Facts(
+            {v.name for v in numbers if v.kind == FLOAT} | {v.name + BAR for v in numbers},
+            roots | bars | {WORK: frozenset((WORK,))},
+            {v.name for v in read_only if v.is_array},
+        )
 
     def _seed(self, tree: Any, text: str) -> None:
         """Start the adjoints of what is returned."""
@@ -170,11 +203,14 @@ class DerivativeWriter:
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
-            ("errors", (LIMIT, "RuleError")),
+            ("errors", (LIMIT, "RuleError", "SingularPointError")),
+            ("native.elementary.rows", ("new_row",)),
+            ("native.elementary.elementary_table", ("elementary", "elementary_rows")),
             ("native.gram_matrices", GRAM_PRODUCTS),
             ("native.lane_products", LANE_PRODUCTS),
             ("native.lanes", LANES),
             ("native.product_adjoints", PRODUCTS),
+            ("native.recalled_values", RECALLED),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
                 own.append(f"from contad.{module} import {', '.join(used)}")
@@ -200,11 +236,14 @@ class DerivativeWriter:
             for k, p in enumerate(self.program.parameters):
                 if isinstance(p, tuple):
                     self._unpack(p, self._argument(k))
-        written = {r for o in walk(self.program.block) if isinstance(o, (Store, Accumulate)) for r in o.array.roots}
+        written = self._written_roots()
         for p in self.program.parameters:
             for value in leaves(p):
                 if value in written:
                     self.writer.line(f"{value.name} = {value.name}.copy()")
+
+    def _written_roots(self) -> set[Value]:
+        return {r for o in walk(self.program.block) if isinstance(o, (Store, Accumulate)) for r in o.array.roots}
 
     def _unpack(self, tree: Any, text: str) -> None:
         for k, part in enumerate(tree):

@@ -119,7 +119,8 @@ class ForwardSweep:
         """What the reverse reads is kept in the workspace; where there is none, NumPy's function stands here."""
         active = self.adjoints.active.changes(o)
         targets = [x.name for x in o.results]
-        if not active and o.function.plain:
+        by_lanes = self.storing.lanes is not None and self.storing.lanes.enter(o)
+        if not active and o.function.plain and not by_lanes:
             filled = [f"{x.name}[...]" for x in o.filled]
             given = ", ".join(bare(self.writer.text(x)) for x in o.read)
             text = o.function.plain.format(o.function.name, given)
@@ -128,7 +129,8 @@ class ForwardSweep:
             self.storing.uses_workspace = True
             targets += ["work", "top" if active else "_"]
             given = ", ".join([*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"])
-            self.writer.line(f"{', '.join(targets)} = forward_{o.function.name}({given})", o.line)
+            way = "forward_lanes_" if by_lanes else "forward_"
+            self.writer.line(f"{', '.join(targets)} = {way}{o.function.name}({given})", o.line)
         for value in o.results:
             self.storing.save(value)
 

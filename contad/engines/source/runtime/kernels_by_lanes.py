@@ -1,0 +1,198 @@
+"""Kernels of matrices where operands or adjoints are lanes: what does not differ is computed, factored and kept once.
+
+Where adjoints alone are lanes, the reverse of a kernel runs for each of them, on what the value has kept once. A solver
+takes a right side that is lanes as further columns, so that its matrix is factored once. Other functions run for each
+lane of an operand.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from contad.engines.source.runtime.workspace import numbers
+from contad.native.lanes import Lanes, LanesType, as_floats, lane_once, lane_view, numbers_of
+from contad.native.overloads import add_overload, in_machine_code
+
+_OPERANDS = ("a_bar", "b_bar", "ab_bar", "c_bar")  # parameters that are adjoints of operands, which are added to
+# the typing functions of what source calls; `call` is the kernel, which is compiled on its own
+_WITH_KEPT_ONCE = """
+def typing({names}, work, top):
+    count = max(map(lanes_in, ({names},)))
+    if count == 0:
+        return None
+
+    def implementation({names}, work, top):
+        found = top
+        for lane in range(count):
+            found = call({views}, work, top)
+        return found
+
+    return implementation
+"""
+_FORWARD = """
+def typing({names}, work, top):
+    count = max(map(lanes_in, ({names},)))
+
+    def implementation({names}, work, top):
+        for lane in range(count):
+            work, top = call({views}, work, top)
+        return work, top
+
+    return implementation
+"""
+_REVERSE = """
+def typing({names}, count, work, top):
+    def implementation({names}, count, work, top):
+        for lane in range(count - 1, -1, -1):
+            top = call({views}, work, top)
+        return top
+
+    return implementation
+"""
+_FORWARD_SOLVE = """
+def typing({names}, work, top):
+    def implementation({names}, work, top):
+        right, found = take_columns({right}), take_columns({found})
+        work, top = call({views}, work, top)
+        give_columns({found}, found)
+        return work, top
+
+    return implementation
+"""
+_REVERSE_SOLVE = """
+def typing({names}, count, work, top):
+    differing = max(map(lanes_in, ({names},)))
+
+    def implementation({names}, count, work, top):
+        size = {first}.size
+        base = top - size * count
+        kept = numbers(work, top)[base:].copy()
+        found = base
+        for lane in range(max(differing, 1)):
+            room = numbers(work, top)[base:]
+            for i in range(size):
+                room[i] = kept[i * count + lane]
+            found = call({views}, work, base + size)
+        return found
+
+    return implementation
+"""
+
+
+# ---- what source calls -----------------------------------------------------------------------------------------------
+def take_lanes(call: Any) -> None:
+    """Let the reverse of a kernel take adjoints that are lanes."""
+    _declare(call, _WITH_KEPT_ONCE, call, _views(call.parameters), call.parameters)
+
+
+def forward_by_lanes(call: Any) -> Any:
+    """The kernel of a value, of operands that are lanes; what it keeps is there for each lane."""
+    made = _forward(call)
+    _declare(made, _FORWARD, call, [f"lane_view({x}, lane)" for x in call.parameters], call.parameters)
+    return made
+
+
+def reverse_by_lanes(call: Any) -> Any:
+    """The reverse of `forward_by_lanes`: the number of lanes stands before the workspace."""
+    made = _reverse(call)
+    _declare(made, _REVERSE, call, _views(call.parameters), call.parameters)
+    return made
+
+
+def forward_solver(call: Any) -> Any:
+    """The kernel of a solver, of a second operand that is lanes; what it keeps last has further columns for them."""
+    names = call.parameters
+    columns = ["right" if k == 1 else "found" if x == names[-1] else x for k, x in enumerate(names)]
+    made = _forward(call)
+    _declare(made, _FORWARD_SOLVE, call, columns, names, right=names[1], found=names[-1])
+    return made
+
+
+def reverse_solver(call: Any) -> Any:
+    """The reverse of `forward_solver`: the number of lanes stands before the workspace."""
+    names = call.parameters
+    made = _reverse(call)
+    _declare(made, _REVERSE_SOLVE, call, _views(names), names, first=names[0])
+    return made
+
+
+def _views(names: Sequence[str]) -> list[str]:
+    return [f"{'lane_once' if x in _OPERANDS else 'lane_view'}({x}, lane)" for x in names]
+
+
+def _declare(function: Any, template: str, call: Any, views: Sequence[str], names: Sequence[str], **words: str) -> None:
+    """Declare what stands for a function in compiled code."""
+    known: dict[str, Any] = {
+        "call": call, "numbers": numbers, "lanes_in": lanes_in, "lane_view": lane_view, "lane_once": lane_once,
+        "take_columns": take_columns, "give_columns": give_columns,
+    }  # fmt: skip
+    exec(template.format(names=", ".join(names), views=", ".join(views), **words), known)
+    add_overload(function)(known["typing"])
+
+
+def lanes_in(kind: Any) -> int:
+    """How many lanes something of a Numba type has; 0 of numbers."""
+    kind = kind.dtype if isinstance(kind, types.Array) else kind
+    return kind.count if isinstance(kind, LanesType) else 0
+
+
+# ---- columns ---------------------------------------------------------------------------------------------------------
+@in_machine_code
+def take_columns(x):  # type: ignore[no-untyped-def]
+    """A copy of lanes, of a vector or a matrix, as a matrix with a column for each lane of each column."""
+    return as_floats(x).copy().reshape((x.shape[0], -1))
+
+
+@in_machine_code
+def give_columns(x, columns):  # type: ignore[no-untyped-def]
+    """Write such a matrix back."""
+    floats = as_floats(x)
+    floats[...] = columns.reshape(floats.shape)
+
+
+# ---- in plain Python, where lanes are objects ------------------------------------------------------------------------
+def count_lanes(given: Sequence[Any]) -> int:
+    """How many lanes there are among arguments: 0 where all are numbers, 1 in arrays in which all lanes are alike."""
+    found = [e for x in given if x is not None for e in np.ravel(x) if isinstance(e, Lanes)]
+    return len(found[0].numbers) if found else int(any(_is_lanes(x) for x in given))
+
+
+def _is_lanes(x: Any) -> bool:
+    return np.ndim(x) > 0 and x.dtype == object
+
+
+def run_lane(call: Any, given: Sequence[Any], lane: int, count: int, work: Any, top: int) -> Any:
+    """A kernel of numbers, for one lane; what it writes goes back into the lanes, which may lie in one memory."""
+    adds = [x in _OPERANDS for x in call.parameters]
+    taken = [lane_once(x, lane) if a else lane_view(x, lane) for x, a in zip(given, adds, strict=True)]
+    before = [np.copy(x) for x in taken]
+    result = call(*taken, work, top)
+    for x, old, new in zip(given, before, taken, strict=True):
+        for index in zip(*np.nonzero(old != new), strict=True) if _is_lanes(x) else ():
+            changed = np.zeros(count) + numbers_of(x[index])
+            changed[lane] += new[index] - (old[index] if np.isfinite(old[index]) else 0.0)
+            x[index] = Lanes(changed) if count > 1 else changed[0]
+    return result
+
+
+def _forward(call: Any) -> Callable[..., Any]:
+    def forward(*args: Any) -> Any:
+        *given, work, top = args
+        count = count_lanes(given)
+        for lane in range(count):
+            work, top = run_lane(call, given, lane, count, work, top)
+        return work, top
+
+    return forward
+
+
+def _reverse(call: Any) -> Callable[..., Any]:
+    def reverse(*args: Any) -> Any:
+        *given, count, work, top = args
+        for lane in range(count - 1, -1, -1):
+            top = run_lane(call, given, lane, count, work, top)
+        return top
+
+    return reverse

@@ -1,0 +1,236 @@
+"""Loops split into blocks of rows, so that elementary functions are computed in vector registers.
+
+    for i in range(n):                         for first in range(0, n, 256):
+        eta = 0.0                                  count = min(256, n - first)
+        for j in range(k):                         for i in range(first, first + count):
+            eta += x[i, j] * beta[j]     ->            eta = 0.0 ...
+        t = math.exp(eta)                              eta_rows[i - first] = eta
+        total += t                                 exp_rows(eta_rows, t_rows, count)
+                                                   for i in range(first, first + count):
+                                                       t = t_rows[i - first]
+                                                       total += t
+
+First comes what arguments are made of, then the functions, then everything else, in its order: sums are added as they
+were. A loop is split where its first part reads nothing that the rest of it writes, and where every iteration is sure
+to run to its end. A function that some loop has in registers is the same one everywhere in the derivative, so that what
+is computed again is what it was.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from contad.engines.source.writing.row_parts import Kernel, LoopParts, SplitBody, find_parts
+from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
+from contad.native.elementary.rows import ROWS
+
+MOST_ROWS = 48  # of a function: 96 KB of its stack
+FEWEST = 8  # iterations that are worth it; known where their number is written out, else tested where loops repeat it
+
+
+class Facts(NamedTuple):
+    """What the text does not tell of the names in it."""
+
+    floats: set[str]  # numbers of float64
+    roots: dict[str, frozenset[str]]  # of arrays: the memory that they may be
+    constant: set[str]  # roots that are never written
+
+
+class Split(NamedTuple):
+    """A function after its loops were split: its lines, and the definitions that they need."""
+
+    lines: list[str]
+    definitions: list[str]
+
+
+def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str]) -> Split:
+    """The lines of a function, its head first, with loops in blocks where that puts functions into registers."""
+    if not any(f"{called}(" in line for line in lines for called in BY_CALL):
+        return Split(lines, [])
+    (function,) = ast.parse("\n".join(lines)).body
+    assert isinstance(function, ast.FunctionDef)
+    calls = (x for x in ast.walk(function) if isinstance(x, ast.Call) and ast.unparse(x.func) in BY_CALL)
+    if any(len(call.args) != 1 for call in calls):  # a logarithm of some base
+        return Split(lines, [])
+    splitter = _Splitter(lines, facts, fresh)
+    splitter.write_block(function.body, 1)
+    if not splitter.rows:
+        return Split(lines, [])
+    made = [f"    {name} = new_row()" for name in splitter.rows]
+    body = [lines[0], *made, *splitter.written]
+    names = {name: given for name, given in splitter.functions.items() if name in splitter.used}
+    for name, (given, _) in names.items():
+        pattern = re.compile(rf"(?<![\w.]){re.escape(ELEMENTARY[name].called)}\(")
+        body = [pattern.sub(f"{given}(", line) for line in body]
+    text = "\n".join(body)
+    alone = {name: given for name, (given, _) in names.items() if re.search(rf"\b{given}\(", text)}
+    definitions = [f'{given} = elementary("{name}")' for name, given in alone.items()]
+    definitions += [f'{given} = elementary_rows("{name}")' for name, (_, given) in names.items()]
+    return Split(body, ["", *definitions])
+
+
+class _Splitter:
+    """Writes statements again, their loops in blocks where they can be."""
+
+    def __init__(self, lines: list[str], facts: Facts, fresh: Callable[[str], str]) -> None:
+        self.lines, self.facts, self.fresh = lines, facts, fresh
+        self.written: list[str] = []
+        self.rows: list[str] = []
+        called = [name for name, known in ELEMENTARY.items() if any(f"{known.called}(" in line for line in lines)]
+        self.functions = {name: (fresh(name), fresh(f"{name}_rows")) for name in called}  # of a number, and along rows
+        self.used: set[str] = set()
+        self.around = 0  # how many loops what is written now is in
+        self.stays_whole = False
+
+    def write_block(self, statements: Iterable[ast.stmt], depth: int) -> None:
+        """Statements at a depth of indentation."""
+        for statement in statements:
+            self.write(statement, depth)
+
+    def write(self, statement: ast.stmt, depth: int) -> None:
+        """A statement."""
+        if isinstance(statement, ast.For):
+            if self._split(statement, depth):
+                return
+            self._write_loop(statement, depth)
+        elif isinstance(statement, ast.While):
+            self._write_loop(statement, depth)
+        elif isinstance(statement, ast.If):
+            self._line(self._original(statement), depth)
+            self.write_block(statement.body, depth + 1)
+            if statement.orelse and self._original(statement.orelse[0]).startswith("elif "):
+                self.write_block(statement.orelse, depth)
+            elif statement.orelse:
+                self._line("else:", depth)
+                self.write_block(statement.orelse, depth + 1)
+        else:
+            self._line(self._original(statement), depth)
+
+    def _write_loop(self, loop: ast.For | ast.While, depth: int) -> None:
+        """A loop as it was, though those in it may be split."""
+        self._line(self._original(loop), depth)
+        self.around += 1
+        self.write_block(loop.body, depth + 1)
+        self.around -= 1
+
+    def _original(self, statement: ast.stmt) -> str:
+        """A line as it was, with its note; of what was made here, its text with the note of the line that it was."""
+        line = self.lines[abs(statement.lineno) - 1].strip() if statement.lineno else ""
+        if statement.lineno > 0:
+            return line
+        _, separator, note = line.partition("  # ")
+        return ast.unparse(statement) + separator + note
+
+    def _line(self, text: str, depth: int) -> None:
+        self.written.append("    " * depth + text)
+
+    def _split(self, loop: ast.For, depth: int) -> bool:
+        """Write a loop in blocks; whether it can be."""
+        bounds = None if self.stays_whole else _bounds(loop)
+        if bounds is None:
+            return False
+        parts = find_parts(SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant), self.fresh)
+        if parts is None or len(self.rows) + len(parts.rows) + len(parts.entering) > MOST_ROWS:
+            return False
+        start, stop, down = bounds
+        if self.around and not (_is_number(start) and _is_number(stop)):
+            length = _difference(start, stop) if down else _difference(stop, start)
+            self._line(f"if {length} < {FEWEST}:", depth)
+            self.stays_whole = True
+            self._write_loop(loop, depth + 1)
+            self.stays_whole = False
+            self._line("else:", depth)
+            depth += 1
+        self.around += 1
+        self._write_parts(loop, bounds, parts, depth)
+        self.around -= 1
+        return True
+
+    def _write_parts(self, loop: ast.For, bounds: tuple[str, str, bool], parts: LoopParts, depth: int) -> None:
+        """A loop in blocks."""
+        start, stop, down = bounds
+        index, names = loop.target.id, {name: self.fresh(f"{name}_rows") for name in parts.rows}  # type: ignore[attr-defined]
+        entering = {name: self.fresh(f"{name}_before") for name in parts.entering}
+        self.rows += [*names.values(), *entering.values()]
+        first, count, at = self.fresh("first"), self.fresh("count"), self.fresh("at")
+        sign, place = ("-", f"{first} - {index}") if down else ("+", f"{index} - {first}")
+        _, _, note = self._original(loop).partition("  # ")
+        self._line(f"for {first} in range({start}, {stop}, {sign.strip('+')}{ROWS}):{note and f'  # {note}'}", depth)
+        left = _difference(first, stop) if down else _difference(stop, first)
+        self._line(f"{count} = min({ROWS}, {left})", depth + 1)
+        head = f"for {index} in range({first}, {first} {sign} {count}{', -1' if down else ''}):"
+        self._line(head, depth + 1)
+        for name, row in entering.items():
+            self._line(f"{row}[{place}] = {name}", depth + 2)
+        self.write_block(parts.before, depth + 2)
+        for name in parts.given:
+            self._line(f"{names[name]}[{place}] = {name}", depth + 2)
+        self._write_functions(parts, names, at, count, depth + 1)
+        self._line(head, depth + 1)
+        for name, source in [*entering.items(), *((name, names[name]) for name in parts.read)]:
+            self._line(f"{name} = {source}[{place}]", depth + 2)
+        for item in parts.after:
+            if isinstance(item, str):
+                self._line(f"{item} = {names[item]}[{place}]", depth + 2)
+            else:
+                self.write(item, depth + 2)
+
+    def _write_functions(self, parts: LoopParts, names: dict[str, str], row: str, count: str, depth: int) -> None:
+        """Functions along rows, and loops over what is between them."""
+        for step in parts.steps:
+            if isinstance(step, Kernel):
+                self.used.add(step.function)
+                function = self.functions[step.function][1]
+                self._line(f"{function}({names[step.argument]}, {names[step.name]}, {count})", depth)
+                continue
+            tree = _InRows(names, row).visit(step.expression)
+            self._line(f"for {row} in range({count}):", depth)
+            self._line(f"{names[step.name]}[{row}] = {ast.unparse(tree)}", depth + 1)
+
+
+class _InRows(ast.NodeTransformer):
+    """An expression of one row: names that have rows become their elements."""
+
+    def __init__(self, names: dict[str, str], row: str) -> None:
+        self.names, self.row = names, row
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The element of a row."""
+        if node.id not in self.names:
+            return node
+        return ast.parse(f"{self.names[node.id]}[{self.row}]", mode="eval").body
+
+
+def _difference(x: str, y: str) -> str:
+    """x - y."""
+    first, second = (text if text.isidentifier() or text.isdigit() else f"({text})" for text in (x, y))
+    return first if y == "0" else f"{first} - {second}"
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+", text) is not None
+
+
+def _bounds(loop: ast.For) -> tuple[str, str, bool] | None:
+    """Where a loop over a range starts and stops, and whether it goes down; None for other loops, and short ones."""
+    call = loop.iter
+    if loop.orelse or not isinstance(loop.target, ast.Name):
+        return None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+        return None
+    texts = [ast.unparse(x) for x in call.args]
+    start, stop = ("0", texts[0]) if len(texts) == 1 else texts[:2]
+    step = texts[2].strip("()") if len(texts) == 3 else "1"
+    if step not in ("1", "-1"):
+        return None
+    if _is_number(start) and _is_number(stop) and abs(int(stop) - int(start)) < FEWEST:
+        return None
+    changed = {x.id for x in _names(loop) if isinstance(x.ctx, ast.Store)}
+    if any(x.id in changed for arg in call.args for x in _names(arg)):
+        return None
+    return start, stop, step == "-1"
+
+
+def _names(node: ast.AST) -> Iterator[ast.Name]:
+    return (x for x in ast.walk(node) if isinstance(x, ast.Name))

@@ -1,0 +1,84 @@
+"""What kernels are made of beside `+`, `-`, `*`, `/`: one instruction each, of numbers and of vectors of them."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
+
+_DOUBLE, _INT = ir.DoubleType(), ir.IntType(64)
+
+# a kernel becomes part of the loop that calls it; a caller's permission to reorder does not reach into it
+kernel = njit(**NJIT_OPTIONS, forceinline=True)
+
+
+def _call_llvm(name: str) -> Any:
+    """What emits an intrinsic function of LLVM's on doubles."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_DOUBLE, [_DOUBLE] * len(args))
+        return builder.call(builder.module.declare_intrinsic(name, [_DOUBLE], kind), args)
+
+    return emit
+
+
+@intrinsic
+def fma(typing, x, y, z):  # type: ignore[no-untyped-def]
+    """x * y + z, rounded once."""
+    return types.float64(types.float64, types.float64, types.float64), lambda c, builder, s, args: builder.fma(*args)
+
+
+@intrinsic
+def choose(typing, condition, x, y):  # type: ignore[no-untyped-def]
+    """x where the condition holds, else y."""
+    kinds = types.float64(types.boolean, types.float64, types.float64)
+    return kinds, lambda c, builder, s, args: builder.select(*args)
+
+
+@intrinsic
+def to_bits(typing, x):  # type: ignore[no-untyped-def]
+    """The 64 bits of a double, as an integer."""
+    return types.int64(types.float64), lambda c, builder, s, args: builder.bitcast(args[0], _INT)
+
+
+@intrinsic
+def from_bits(typing, k):  # type: ignore[no-untyped-def]
+    """The double of these 64 bits."""
+    return types.float64(types.int64), lambda c, builder, s, args: builder.bitcast(args[0], _DOUBLE)
+
+
+@intrinsic
+def shift_right(typing, k, by):  # type: ignore[no-untyped-def]
+    """The bits of an integer, shifted; zeros come in from the left."""
+    return types.int64(types.int64, types.int64), lambda c, builder, s, args: builder.lshr(*args)
+
+
+@intrinsic
+def absolute(typing, x):  # type: ignore[no-untyped-def]
+    """|x|."""
+    return types.float64(types.float64), _call_llvm("llvm.fabs")
+
+
+@intrinsic
+def with_sign(typing, x, y):  # type: ignore[no-untyped-def]
+    """|x| with the sign of y."""
+    return types.float64(types.float64, types.float64), _call_llvm("llvm.copysign")
+
+
+def polynomial(coefficients: tuple[float, ...]) -> Any:
+    """The kernel of c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule."""
+
+    @intrinsic
+    def evaluate(typing, x):  # type: ignore[no-untyped-def]
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            *rest, total = (ir.Constant(_DOUBLE, c) for c in coefficients)
+            for c in reversed(rest):
+                total = builder.fma(total, args[0], c)
+            return total
+
+        return types.float64(types.float64), emit
+
+    return evaluate

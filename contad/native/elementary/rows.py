@@ -1,0 +1,38 @@
+"""Rows of numbers on the stack, which generated code splits its loops by."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+from numba.np.arrayobj import make_array, populate_array
+
+ROWS = 256  # numbers in a row, a multiple of 8: some rows of one loop stay in the first cache
+
+
+def new_row() -> Any:
+    """A row of numbers without values. Compiled, it lies on the stack, and must not outlive the function."""
+    return np.zeros(ROWS)
+
+
+@type_callable(new_row)
+def _type_of_row(context):  # type: ignore[no-untyped-def]
+    return lambda: types.Array(types.float64, 1, "C")
+
+
+@lower_builtin(new_row)
+def _lower_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Emit an array on the stack."""
+    data = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), ROWS))
+    made = make_array(signature.return_type)(context, builder)
+    populate_array(
+        made,
+        data=builder.bitcast(data, ir.DoubleType().as_pointer()),
+        shape=[context.get_constant(types.intp, ROWS)],
+        strides=[context.get_constant(types.intp, 8)],
+        itemsize=context.get_constant(types.intp, 8),
+        meminfo=None,
+    )
+    return made._getvalue()

@@ -1,0 +1,215 @@
+"""Products of matrices and functions of matrices along several directions at once, against one at a time."""
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.build import derivative_of
+from contad.engines.source.ir.known_matrix_functions import NUMPY_FUNCTIONS, SCIPY_FUNCTIONS
+from contad.engines.source.runtime import kernels_by_lanes, matrix_kernels, system_kernels
+from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
+from contad.engines.source.runtime.matrix_kernels import keep, take
+from contad.engines.source.runtime.workspace import workspace
+from contad.native.lane_products import add_lanes_left, add_lanes_right, lanes_product
+from contad.native.lanes import Lanes, as_floats, as_lanes, lane_view, lanes_zeros
+from contad.native.request import Request
+from contad.ops.products import left_cotangent, right_cotangent
+from contad.variables.trees import flatten
+from tests.engines import matrix_programs
+from tests.engines.source import functions_of_matrices
+from tests.engines.source.agreement import constants_in_python
+from tests.judges.samples import sampled
+from tests.random_programs.generated_programs import copied, grown
+
+COUNT = 4
+RNG = np.random.default_rng(7)
+# what is left out: squares of least squares, which are given an element in machine code alone
+PROGRAMS = {
+    f.__name__: (numba.njit(f), [functions_of_matrices.X, functions_of_matrices.A], (0,))
+    for f in functions_of_matrices.MATRICES
+    if "least_squares" not in f.__name__
+}
+PROGRAMS |= {
+    f.__name__: (f, matrix_programs.SHAPES, (0, 1, 2, 3)) for f in (matrix_programs.spectra, matrix_programs.powers)
+}
+PROGRAMS["systems"] = matrix_programs.systems, matrix_programs.DATA, matrix_programs.SQUARES
+PROGRAMS["filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_programs.SQUARES
+
+
+# ---- the text, run as Python -----------------------------------------------------------------------------------------
+def generate(f, args, argnums, mode, count):
+    """The generated function for so many directions, run without Numba."""
+    made = derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, mode, (), count))
+    names = {}
+    exec(compile(made.source(), "<generated>", "exec"), names)
+    names.update(constants_in_python(made), workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
+    return names["run"]
+
+
+def put_together(trees):
+    """Directions as lanes."""
+    several = zip(*(flatten(x).leaves for x in trees), strict=True)
+    leaves = [as_lanes(np.stack(x, axis=-1)) if np.ndim(x[0]) else Lanes(x) for x in several]
+    return flatten(trees[0]).unflatten(leaves)
+
+
+def draw_direction(x):
+    tree = flatten(x)
+    return tree.unflatten([RNG.standard_normal(np.shape(v)) if np.ndim(v) else RNG.normal() for v in tree.leaves])
+
+
+def take_lane(x, k):
+    leaves = flatten(x).leaves
+    return np.concatenate([np.ravel(lane_view(np.asarray(v, object) if np.ndim(v) else v, k)) for v in leaves])
+
+
+@pytest.mark.parametrize("name", sampled(PROGRAMS, 12))
+@pytest.mark.parametrize("mode", ["hvp", "vjp"])
+def test_several_directions(name, mode):
+    f, args, argnums = PROGRAMS[name]
+    directions = [tuple(draw_direction(args[k]) for k in argnums) for _ in range(COUNT)]
+    with np.errstate(all="ignore"):
+        if mode == "vjp":
+            value = generate(f, args, argnums, "jvp", 1)(tuple(copied(args)), directions[0])[0]
+            directions = [draw_direction(value) for _ in range(COUNT)]
+        run = generate(f, args, argnums, mode, 1)
+        expected = [run(tuple(copied(args)), x) for x in directions]
+        found = generate(f, args, argnums, mode, COUNT)(tuple(copied(args)), put_together(directions))
+    for k, one in enumerate(expected):
+        right = take_lane(one, 0)
+        np.testing.assert_allclose(take_lane(found, k), right, rtol=1e-9, atol=1e-9 * np.max(np.abs(right)))
+
+
+def test_every_function_of_matrices_takes_lanes():
+    """Adjoints everywhere; tangents enter the right sides of solvers, and the exponential of a block."""
+    takes = {f.name for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS) if f.lanes}
+    assert takes == {"solve", "solve_triangular", "cho_solve", "solve_banded", "expm"}
+    for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS):
+        module = matrix_kernels if f in NUMPY_FUNCTIONS else system_kernels
+        adjoints = getattr(module, f"reverse_{f.name}").parameters
+        added = [x for x in adjoints if x in kernels_by_lanes._OPERANDS]
+        assert adjoints[-f.operands :] == added and len(added) == f.operands  # all others are read
+        if f.lanes:
+            assert f"forward_lanes_{f.name}" in vars(module) and f"reverse_lanes_{f.name}" in vars(module)
+
+
+# ---- how often a kernel runs -----------------------------------------------------------------------------------------
+@forward_kernel()
+def forward_counted(a, b, z, work, top):  # type: ignore[no-untyped-def]
+    """z = 2 b, which is kept; counts its calls in a."""
+    a[0, 0] += 1.0
+    for i in range(b.shape[0]):
+        for j in range(b.shape[1]):
+            z[i, j] = 2.0 * b[i, j]
+    return keep(z, work, top)
+
+
+@reverse_kernel
+def reverse_counted(z_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
+    """b_bar += 2 z_bar, a_bar += z_bar z; counts its calls in the last number of a_bar."""
+    z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
+    for i in range(z_bar.shape[0]):
+        for j in range(z_bar.shape[1]):
+            if b_bar.size != 0:
+                b_bar[i, j] += 2.0 * z_bar[i, j]
+            a_bar[i, j] += z_bar[i, j] * z[i, j]
+    return top
+
+
+forward_lanes_counted = kernels_by_lanes.forward_solver(forward_counted)
+reverse_lanes_counted = kernels_by_lanes.reverse_solver(reverse_counted)
+
+
+@pytest.mark.long  # as long as it takes to compile
+def test_a_solver_factors_once_for_all_directions():
+    @numba.njit
+    def run(a, directions, z_bar):
+        work, top = workspace()
+        b, z, a_bar, b_bar = lanes_zeros((2, 3), 4), lanes_zeros((2, 3), 4), lanes_zeros((2, 3), 4), np.zeros((2, 3))
+        as_floats(b)[...] = directions
+        work, top = forward_lanes_counted(a, b, z, work, top)
+        kept = top
+        top = reverse_lanes_counted(z_bar, a_bar, b_bar, 4, work, top)
+        return as_floats(z).copy(), as_floats(a_bar).copy(), b_bar, kept, top
+
+    a, directions, z_bar = np.zeros((1, 1)), RNG.normal(size=(2, 3, 4)), RNG.normal(size=(2, 3))
+    z, a_bar, b_bar, kept, top = run(a, directions, z_bar)
+    assert a[0, 0] == 1.0 and kept == 24 and top == 0
+    np.testing.assert_array_equal(z, 2.0 * directions)
+    np.testing.assert_array_equal(a_bar, z_bar[:, :, None] * z)
+    np.testing.assert_array_equal(b_bar, 2.0 * z_bar)  # the same for all lanes: added once
+
+
+def test_a_text_factors_outside_of_loops():
+    """For eight directions as many calls as for one: a factor for the value, and one for all tangents."""
+    f, args, argnums = PROGRAMS["of_solve"]
+    texts = [
+        derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, "hvp", (), n)).source()
+        for n in (1, 8)
+    ]
+    calls = [text.count("= forward_solve(") + text.count("= forward_lanes_solve(") for text in texts]
+    assert calls == [2, 2] and texts[1].count("reverse_lanes_solve(") == 1
+
+
+# ---- products in compiled code ---------------------------------------------------------------------------------------
+def as_lanes_in_njit(x):
+    z = lanes_zeros((x.shape[0], x.shape[1]), 4)
+    as_floats(z)[...] = x
+    return z
+
+
+as_lanes_in_njit = numba.njit(as_lanes_in_njit, no_cpython_wrapper=True)  # lanes are nothing in Python
+
+
+@numba.njit
+def multiply(a, b, a_lanes, b_lanes, z_lanes):
+    """a b for lanes on either side, once transposed, and the adjoints of both factors."""
+    a_bar, b_bar = lanes_zeros(a.shape, 4), lanes_zeros(b.shape, 4)
+    add_lanes_left(as_lanes_in_njit(z_lanes), b, a_bar)
+    add_lanes_right(as_lanes_in_njit(z_lanes), a, b_bar)
+    first = lanes_product(as_lanes_in_njit(a_lanes), b)
+    second = lanes_product(a, as_lanes_in_njit(b_lanes.transpose(1, 0, 2)).T)
+    return as_floats(first).copy(), as_floats(second).copy(), as_floats(a_bar).copy(), as_floats(b_bar).copy()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_infinite", [False, True])
+def test_products_of_matrices(is_infinite):
+    """By loops and by BLAS; a zero of an adjoint masks what is infinite, in its own lane."""
+    for m, p, n in ((2, 3, 4), (9, 10, 11), (1, 9, 200), (30, 20, 1), (0, 3, 2), (3, 0, 2)):
+        a, b, z_bar = RNG.normal(size=(m, p)), RNG.normal(size=(p, n)), RNG.normal(size=(m, n, 4))
+        of_a, of_b = RNG.normal(size=(m, p, 4)), RNG.normal(size=(p, n, 4))
+        if is_infinite and m * p:
+            a[0, 0], b[0, 0] = np.nan, np.inf
+            z_bar[0, 0, 0] = 0.0
+            z_bar[:, :, 1] = 0.0
+        with np.errstate(invalid="ignore"):
+            expected = [
+                [of_a[:, :, k] @ b, a @ of_b[:, :, k], left_cotangent(z_bar[:, :, k], a.shape, b),
+                 right_cotangent(z_bar[:, :, k], a, b.shape)] for k in range(4)
+            ]  # fmt: skip
+        for found, right in zip(multiply(a, b, of_a, of_b, z_bar), zip(*expected, strict=True), strict=True):
+            np.testing.assert_allclose(found, np.stack(right, axis=-1), rtol=1e-12, atol=1e-12)
+
+
+# ---- tangents of tangents --------------------------------------------------------------------------------------------
+@numba.njit
+def by_arrays(x):
+    y = np.sin(x)
+    return np.sum(y * y * y) + np.sum(np.outer(y, x) @ np.outer(x, y))
+
+
+def test_adjoints_of_tangents_differ_where_tangents_are_multiplied():
+    asked = by_arrays.py_func, by_arrays, (numba.typeof(np.ones(3)),), (0,), False, "hvp"
+    second, third = (derivative_of(Request(*asked, along, 4)).lanes for along in (((0,),), ((0,), (0,))))
+    assert isinstance(second, LaneValues) and not second.masked and third.masked
+
+
+@pytest.mark.long
+def test_third_derivatives_by_arrays():
+    x, m = RNG.normal(size=5), RNG.normal(size=(5, 5))
+    found = contad.grad_tr_mat_times_hessian(by_arrays, x, m)
+    np.testing.assert_allclose(found, contad.grad_tr_mat_times_hessian(by_arrays.py_func, x, m), rtol=1e-10)
+    assert "at once" in contad.explain(contad.grad_tr_mat_times_hessian, by_arrays, x, m)

@@ -1,0 +1,352 @@
+"""Loops that are split into blocks, so that elementary functions run in vector registers."""
+
+import functools
+import math
+import re
+import sys
+import warnings
+
+import numba
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.engines.source.build import build, derivative_of
+from contad.engines.source.writing import row_parts, split_loops
+from contad.native.elementary.elementary_table import has_fast_registers
+from contad.native.request import Request
+from tests.engines.source.agreement import constants_in_python, flat
+from tests.random_programs import generated_programs
+from tests.random_programs.generated_grammar import Maker
+
+pytestmark = pytest.mark.skipif(not has_fast_registers(), reason="this processor has no such registers")
+
+
+def request(f, *args, numerics="simd", argnums=None):
+    floats = tuple(k for k, x in enumerate(args) if isinstance(x, float) or getattr(x, "dtype", "") == "float64")
+    kinds = tuple(map(numba.typeof, args))
+    return Request(f.py_func, f, kinds, argnums or floats, False, "value_and_grad", numerics=numerics)
+
+
+def text_of(f, *args):
+    return derivative_of(request(f, *args)).source()
+
+
+def in_python(asked):
+    """The derivative as plain Python."""
+    derivative = derivative_of(asked)
+    names = {}
+    exec(derivative.source(), names)
+    names.update(constants_in_python(derivative))
+    return names["run"]
+
+
+def require_close(got, expected):
+    """Values, and gradients by their size, up to some ulps times the conditioning of sums."""
+    (value, gradient), (known, slopes) = got, expected
+    np.testing.assert_allclose(value, known, rtol=1e-13)
+    scale = np.abs(flat(slopes)).max()
+    assert scale > 0.0
+    np.testing.assert_allclose(flat(gradient), flat(slopes), rtol=1e-13, atol=4e-15 * scale)
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+@njit
+def logistic(w, x, y):
+    total = 0.0
+    for i in range(x.shape[0]):
+        eta = 0.0
+        for j in range(x.shape[1]):
+            eta += x[i, j] * w[j]
+        total += y[i] * eta - math.log1p(math.exp(eta))
+    return total
+
+
+@njit
+def log_sum_exp(x):
+    largest = np.max(x)
+    total = 0.0
+    for k in range(len(x)):
+        total += math.exp(x[k] - largest)
+    return largest + math.log(total)
+
+
+@njit
+def filtered(x, phi):
+    """A recurrence, whose states then go through functions."""
+    state, total = 0.3, 0.0
+    for t in range(len(x)):
+        state = phi * state + x[t]
+        total += math.exp(-state) * math.sin(state) + math.tanh(0.5 * state)
+    return total
+
+
+@njit
+def backwards(x, a):
+    total = 0.0
+    for k in range(len(x) - 1, -1, -1):
+        total = total * a + math.cos(x[k])
+    return total
+
+
+@njit
+def divided(x, a):
+    total = 0.0
+    for k in range(len(x)):
+        total += math.erf(x[k]) / (a + x[k] * x[k])
+    return total
+
+
+@njit
+def in_branches(x, a):
+    total = 0.0
+    for k in range(len(x)):
+        e = math.exp(a * x[k])
+        if x[k] > 0.1:
+            total += e * math.log(1.5 + x[k])
+        else:
+            total -= e
+    return total
+
+
+@njit
+def on_arrays(x, y):
+    return np.sum(np.tanh(x * y) * np.exp(-x)) + np.mean(np.log(1.0 + x * x))
+
+
+@njit
+def layered(x, w):
+    """A loop in a loop, both of which are split."""
+    total = 0.0
+    for i in range(len(x)):
+        h = math.sin(x[i])
+        for j in range(len(w)):
+            total += math.exp(h * w[j])
+    return total
+
+
+@njit
+def of_contad(x):
+    total = 0.0
+    for k in range(len(x)):
+        total += contad.log1p_exp(x[k]) * contad.expit(-x[k])
+    return total
+
+
+def numbers(n, seed=0):
+    return np.random.default_rng(seed).normal(size=n)
+
+
+ROWS = {
+    "logistic": (logistic, (0.3 * numbers(3), numbers((300, 3), 1), np.abs(numbers(300, 2)))),
+    "log_sum_exp": (log_sum_exp, (numbers(600),)),
+    "filtered": (filtered, (0.3 * numbers(520), 0.9)),
+    "backwards": (backwards, (numbers(513), 0.99)),
+    "divided": (divided, (numbers(300), 1.5)),
+    "in_branches": (in_branches, (numbers(300), 0.4)),
+    "on_arrays": (on_arrays, (numbers(270), numbers(270, 1))),
+    "layered": (layered, (numbers(9), numbers(260, 1))),
+    "of_contad": (of_contad, (numbers(300),)),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_gradients_agree_with_those_of_the_c_library(name):
+    f, args = ROWS[name]
+    assert "_rows(" in text_of(f, *args)
+    require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+
+
+@pytest.mark.parametrize("name", ["logistic", "filtered"])
+def test_compiled(name):
+    f, args = ROWS[name]
+    require_close(build(request(f, *args))(*args), build(request(f, *args, numerics="libm"))(*args))
+
+
+# ---- what is left of the C library -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "functions"), [("logistic", 2), ("log_sum_exp", 1), ("filtered", 5), ("divided", 2)])
+def test_functions_of_loops_are_along_rows(name, functions):
+    """No loop has a function of its own, and each is computed once."""
+    f, args = ROWS[name]
+    text = text_of(f, *args)
+    loops = [line for line in text.splitlines() if line.startswith("        ")]
+    assert len(re.findall(r"^ +\w+_rows\(", text, re.MULTILINE)) == functions
+    assert [line for line in loops if re.search(r"\b(math\.)?(exp|log1p|sin|cos|tanh|erf)\(", line)] == []
+
+
+LIBM = {"exp", "log1p", "numba_exp", "numba_log1p", "llvm.exp.f64"}
+
+
+def called_in(run):
+    """The functions of the C library that compiled code calls; compiled anew, as kept code cannot be looked at."""
+    anew = njit(error_model="numpy")(run.py_func)
+    anew.compile(run.signatures[0])
+    text = "".join(anew.inspect_llvm().values())
+    return {name for name in LIBM if re.search(rf'call [^\n]*@"?{re.escape(name)}"?\(', text)}
+
+
+def test_machine_code_calls_no_function_of_the_c_library():
+    f, args = ROWS["logistic"]
+    run = build(request(f, *args))
+    assert not called_in(run) & LIBM
+    assert called_in(build(request(f, *args, numerics="libm"))) & LIBM
+
+
+def test_the_same_function_everywhere():
+    """What another part of the derivative computes of the same number is the same number."""
+    f, args = ROWS["in_branches"]
+    text = text_of(f, *args)
+    assert "math.exp(" not in text and "math.log(" in text  # which no loop has along rows
+
+
+def test_a_short_loop_in_a_loop_stays_whole():
+    """Which is known when it runs."""
+    f, (x, w) = ROWS["layered"]
+    assert "if w_length < 8:" in text_of(f, x, w)
+    for short in (1, 7):
+        args = x, w[:short]
+        require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+
+
+def test_without_fast_registers_nothing_is_split(monkeypatch):
+    f, args = ROWS["logistic"]
+    monkeypatch.setattr(sys.modules[build.__module__], "has_fast_registers", lambda: False)
+    assert text_of(f, *args) == derivative_of(request(f, *args, numerics="libm")).source()
+
+
+# ---- results do not depend on the length of what is left over --------------------------------------------------------
+def test_bits_of_an_element_depend_on_it_alone():
+    @njit
+    def f(x):
+        total = 0.0
+        for k in range(len(x)):
+            total += math.exp(math.sin(x[k])) * math.tanh(x[k])
+        return total
+
+    gradient = contad.grad(f, numerics="simd")
+    x = numbers(800)
+    expected = gradient(x)
+    for n in (1, 2, 7, 8, 9, 255, 256, 257, 511, 513):
+        assert np.array_equal(gradient(x[:n]), expected[:n])
+        assert np.array_equal(gradient(x[3:][:n]), expected[3:][:n])
+
+
+# ---- loops that stay whole -------------------------------------------------------------------------------------------
+@njit
+def through_a_function(x):
+    """The recurrence goes through the function."""
+    state = 0.1
+    for k in range(len(x)):
+        state = math.tanh(0.5 * state + x[k])
+    return state
+
+
+@njit
+def reading_what_it_writes(x):
+    z = np.zeros(len(x) + 1)
+    for k in range(len(x)):
+        z[k + 1] = 0.3 * math.sin(z[k]) + x[k]
+    return z[-1] + z[1]
+
+
+@njit
+def leaving(x):
+    total = 0.0
+    for k in range(len(x)):
+        if x[k] > 5.0:
+            break
+        total += math.exp(x[k])
+    return total
+
+
+@njit
+def guarded(x, places):
+    """The test of an index comes before what is read there."""
+    total = 0.0
+    for k in range(len(places)):
+        if places[k] >= len(x):
+            raise IndexError("too far")
+        total += math.exp(x[places[k]])
+    return total
+
+
+WHOLE = {
+    "through_a_function": (through_a_function, (numbers(20),)),
+    "reading_what_it_writes": (reading_what_it_writes, (numbers(20),)),
+    "leaving": (leaving, (numbers(20),)),
+    "guarded": (guarded, (numbers(20), np.arange(9))),
+}
+
+
+def forward_of(text):
+    """The forward sweep, which ends where the result gets its adjoint."""
+    return text.partition("def run(")[2].partition("_bar = 1.0")[0]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_loop_whose_parts_depend_on_each_other_stays_whole(name):
+    f, args = WHOLE[name]
+    assert "_rows(" not in forward_of(text_of(f, *args))
+    require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+
+
+def test_a_store_that_is_overlooked_is_found(monkeypatch):
+    monkeypatch.setattr(row_parts.SplitBody, "_is_still", lambda self, array: True)
+    f, args = WHOLE["reading_what_it_writes"]
+    with pytest.raises(AssertionError):
+        require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+
+
+# ---- random programs -------------------------------------------------------------------------------------------------
+def outcome_of(seed, in_registers):
+    """What the derivative of a random program gives, or raises, as plain Python, and whether it has rows."""
+    maker = Maker(seed)
+    with warnings.catch_warnings(), np.errstate(all="ignore"), generated_programs.known(generated_programs.softened):
+        warnings.simplefilter("ignore")
+        f = generated_programs.namespace(maker.source(), seed)["f"]
+        with pytest.MonkeyPatch.context() as patch:
+            writer = generated_programs.DerivativeWriter
+            patch.setattr(
+                generated_programs, "DerivativeWriter", functools.partial(writer, in_registers=in_registers)
+            )
+            patch.setattr(split_loops, "ROWS", 3)
+            patch.setattr(split_loops, "FEWEST", 3)
+            run = generated_programs.derivative(f, maker.aux, fuse=bool(seed % 3))
+        try:
+            value, gradient = run(*generated_programs.copied(generated_programs.arguments(seed)))
+        except Exception as error:
+            return repr(error), "new_row" in run.__globals__
+        return np.concatenate([generated_programs.numbers_of(value), flat(gradient)]), "new_row" in run.__globals__
+
+
+def disagreement(seed):
+    """Whether the program has rows, and what is wrong with them."""
+    got, has_rows = outcome_of(seed, True)
+    if not has_rows:
+        return False, None
+    expected, _ = outcome_of(seed, False)
+    if isinstance(got, str) or isinstance(expected, str):
+        return True, None if isinstance(got, str) and got == expected else f"seed {seed}: {got} for {expected}"
+    finite = np.isfinite(expected)
+    size = min(np.abs(expected[finite]).max(initial=1.0), 1e8)
+    close = np.abs(got - expected)[finite] <= 1e-9 * np.abs(expected[finite]) + 1e-11 * size
+    same = np.array_equal(finite, np.isfinite(got)) and close.all()
+    return True, None if same else f"seed {seed}: {got} for {expected}"
+
+
+def test_random_programs_in_blocks_of_three():
+    found = [disagreement(seed) for seed in range(300, 316)]
+    assert [wrong for _, wrong in found if wrong] == []
+    assert sum(has_rows for has_rows, _ in found) > 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(0, 3000, 100))
+def test_more_random_programs_in_blocks_of_three(start):
+    assert [wrong for _, wrong in map(disagreement, range(start, start + 100)) if wrong] == []
+
+
+def test_a_number_of_the_iteration_before_that_is_overlooked_is_found(monkeypatch):
+    monkeypatch.setattr(row_parts._Search, "_is_own", lambda self, name, k: self.body.writers.get(name) == [k])
+    assert disagreement(306)[1]
