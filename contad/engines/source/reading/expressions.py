@@ -25,7 +25,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
-from contad.engines.source.reading import containers
+from contad.engines.source.reading import made_containers
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.merging import Merging
@@ -226,16 +226,16 @@ class ExpressionReader:
         return tuple(self.settle(self.expression(part, env)) for part in node.elts)
 
     def read_List(self, node: ast.List, env: Environment) -> Any:
-        return containers.read_list(self, node, env)
+        return made_containers.read_list(self, node, env)
 
     def read_ListComp(self, node: ast.ListComp, env: Environment) -> Any:
-        return containers.read_comprehension(self, node, env)
+        return made_containers.read_comprehension(self, node, env)
 
     def read_Dict(self, node: ast.Dict, env: Environment) -> Any:
-        return containers.read_dict(self, node, env)
+        return made_containers.read_dict(self, node, env)
 
     def read_Set(self, node: ast.Set, env: Environment) -> Any:
-        return containers.read_set(self, node, env)
+        return made_containers.read_set(self, node, env)
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
@@ -339,7 +339,7 @@ class ExpressionReader:
                 equal = self.builder.apply(known_functions.AND, equal, self.compare("Eq", x, y, node))
             return equal if operator == "Eq" else self.negate(equal)
         if operator in ("In", "NotIn") and isinstance(right, (Keyed, Members)):
-            found = containers.contains(self, left, right, node)
+            found = made_containers.contains(self, left, right, node)
             return found if operator == "In" else self.negate(found)
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")

@@ -290,8 +290,8 @@ def _take(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
 
 def _sum(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """The builtin sum, of a tuple, a list that is written out, or a vector."""
-    given, start = calls.take("iterable start", arguments, keywords, node)
-    given = given.array if isinstance(given, Listed) else given
+    taken, start = calls.take("iterable start", arguments, keywords, node)
+    given: Any = taken.array if isinstance(taken, Listed) else taken
     total = constant(0) if start is None else start
     numbers = isinstance(given, tuple) and all(map(is_number, given))
     if not is_number(total) or not (numbers or (is_array(given) and given.kind.ndim == 1)):

@@ -25,7 +25,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading.containers import check_index
+from contad.engines.source.reading import made_containers
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
@@ -136,10 +136,11 @@ class StatementReader:
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
 
     def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
+        """The array that an assignment goes to, and where in it."""
         array = self.expressions.expression(target.value, env)
         if isinstance(array, Listed):
             index = self.expressions.expression(target.slice, env)
-            check_index(self.expressions, array, index, target)
+            made_containers.check_index(self.expressions, array, index, target)
             return array.array, [index]
         if not isinstance(array, Value) or not array.is_array:
             self.progress.refuse(

@@ -6,9 +6,9 @@ from typing import Any
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Keyed, Listed, Object, Opaque, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
-from contad.engines.source.reading.containers import check_index, look_up
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
+from contad.engines.source.reading.made_containers import check_index, look_up
 from contad.engines.source.reading.progress import Environment
 
 

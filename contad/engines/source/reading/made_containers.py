@@ -35,6 +35,7 @@ def read_list(reader: "ExpressionReader", node: ast.List, env: "Environment") ->
 
 
 def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) -> Listed:
+    """These numbers in an array, of the kind that all of them can have."""
     if not numbers:
         reader.progress.refuse(node, "an empty list, which grows", "make an array, and write into it")
     kind = numbers[0].kind
