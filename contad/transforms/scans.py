@@ -1,6 +1,7 @@
 """Loops as a function: a state carried from step to step, results stacked, and checkpoints between pieces of it."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from contad.transforms.checkpoints import checkpoint
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, Value
-from contad.variables.trees import assemble, flatten, map_leaves
+from contad.variables.trees import assemble, flatten, leaves_of, map_leaves
 
 
 def scan(
@@ -28,10 +29,11 @@ def scan(
              xs      an array, or a tree of arrays, of which x_k is the k-th row; None, where `length` is given.
              length  n, of which the rows must be as many.
              reverse whether to begin with the last row; y_k stays at place k.
-             pieces  how many pieces of the loop are checkpoints; with several, what a step captures is constant.
+             pieces  how many pieces of the loop are checkpoints; with several, what carries a derivative in a step must
+                     come from state or x.
     Returns: (state, ys), ys with the structure of y and an axis of length n first; None where n is 0.
-    Raises:  ValueError where lengths differ or are not given, or a step changes the structure of the state; TypeError
-             where a step gives no pair.
+    Raises:  ValueError where lengths differ or are not given, or a step changes the structure or shapes of the state or
+             of y; TypeError where a step gives no pair; RuleError where pieces capture variables.
     Cost:    that of the steps; with pieces, one more evaluation of each in reverse mode, and the memory of a state for
              each and of one piece.
     Ref:     Griewank & Walther (2008), chapter 12.
@@ -47,7 +49,8 @@ def scan(
         raise ValueError(f"scan: expected pieces to be a positive integer, but got {pieces!r}")
     ends = [n * k // min(pieces, max(n, 1)) for k in range(min(pieces, max(n, 1)) + 1)]
     parts = list(itertools.pairwise(ends))
-    run = _Steps(step, reverse).run
+    run = _Steps(step, reverse).run_piece_of_scan
+    state = _own(state, ())
     if len(parts) > 1:
         run = checkpoint(run)
     found: list[Nested] = []
@@ -68,9 +71,10 @@ class _Steps:
     def __init__(self, step: Function, reverse: bool) -> None:
         self.step, self.reverse = step, reverse
 
-    def run(self, state: Nested, xs: Nested, n: int) -> tuple[Nested, Nested]:
+    def run_piece_of_scan(self, state: Nested, xs: Nested, n: int) -> tuple[Nested, Nested]:
         """The state after n steps over the rows of xs, and what they give, stacked."""
-        structure = _structure(state)
+        structure: Any = _structure(state)
+        given_structure: Any = None
         found: list[Nested] = []
         for k in reversed(range(n)) if self.reverse else range(n):
             given: Any = self.step(state, map_leaves(lambda leaf, k=k: None if leaf is None else leaf[k], xs))
@@ -79,7 +83,10 @@ class _Steps:
             state, y = given
             if _structure(state) != structure:
                 raise ValueError(f"scan: step {k} changes the structure of the state, which was {structure}")
-            found.append(y)
+            if found and _structure(y) != given_structure:
+                raise ValueError(f"scan: step {k} changes the structure of y, which was {given_structure}")
+            given_structure = _structure(y)
+            found.append(_own(y, leaves_of(state)))
         if self.reverse:
             found.reverse()
         return state, map_leaves(lambda *leaves: _stack(leaves), *found) if found else None
@@ -89,7 +96,12 @@ def _count(leaves: list[Nested], length: int | None) -> int:
     """How many steps there are."""
     for leaf in leaves:
         if not getattr(leaf, "shape", ()):
-            raise ValueError("scan: expected xs to be arrays with an axis of steps, but got a number; capture it")
+            raise ValueError(
+                "scan: expected xs to be an array, or a tree of arrays, with an axis of steps, but a leaf is a number; "
+                "make a list of numbers an array"
+            )
+    if length is not None and length < 0:
+        raise ValueError(f"scan: expected length to be 0 or more, but got {length}")
     counts = {len(leaf) for leaf in leaves} | ({length} if length is not None else set())
     if len(counts) != 1:
         given = ", ".join(map(str, sorted(counts))) or "neither"
@@ -97,10 +109,22 @@ def _count(leaves: list[Nested], length: int | None) -> int:
     return counts.pop()
 
 
+def _own(x: Nested, others: Sequence[Nested]) -> Nested:
+    """x with copies of the arrays that others are, too, or of all if there are none: a step may write into them."""
+    return map_leaves(
+        lambda leaf: leaf.copy() if hasattr(leaf, "copy") and _is_among(leaf, others) else leaf, x
+    )
+
+
+def _is_among(leaf: Nested, others: Sequence[Nested]) -> bool:
+    return bool(getattr(leaf, "shape", ())) and (not others or any(leaf is x for x in others))
+
+
 def _structure(x: Nested) -> Any:
-    """How a tree is nested; None of a leaf, of whatever type."""
+    """How a tree is nested, and the shapes of its leaves."""
     tree = flatten(x)
-    return None if len(tree.leaves) == 1 and tree.leaves[0] is x else tree.spec
+    shapes = [getattr(leaf, "shape", ()) for leaf in tree.leaves]
+    return shapes if len(tree.leaves) == 1 and tree.leaves[0] is x else (tree.spec, shapes)
 
 
 def _stack(leaves: tuple[Value, ...]) -> Nested:

@@ -6,8 +6,8 @@ import scipy.optimize
 
 import contad
 from contad.engines import engine_names
-from contad.errors import SingularPointError
-from contad.scipy.optimize import fixed_point, minimize, root, root_scalar
+from contad.errors import SingularPointError, UnsupportedError
+from contad.scipy.optimize import fixed_point, least_squares, minimize, root, root_scalar
 from contad.scipy.optimize.implicit import differentiate_root
 from tests.judges.ways import differences
 
@@ -123,6 +123,24 @@ def test_solutions_that_meet_in_a_system_are_found_beside_the_root():
 
     with pytest.raises(SingularPointError, match="several solutions meet at the one that was found"):
         contad.grad(of)(1.0)
+
+
+def test_a_jump_is_no_root():
+    def of(p):
+        return root_scalar(lambda x: np.where(x > p, 1.0, -1.0) + x * 0.1, bracket=(0.0, 2.3)).root
+
+    with pytest.raises(SingularPointError, match="root_scalar: at 1 the function is .* and jumps"):
+        contad.grad(of)(1.0)
+
+
+@pytest.mark.parametrize("solve", [
+    lambda p: minimize(lambda x: np.sum((x - 5.0) ** 2), np.zeros(2), bounds=[(0.0, p), (0.0, 3.0)]).x[0],
+    lambda p: minimize(lambda x: np.sum(x * x), np.ones(1), bounds=scipy.optimize.Bounds(np.array([p]), [2.0])).x[0],
+    lambda p: least_squares(lambda x: x - 5.0, [0.5], bounds=(0.0, p)).x[0],
+])  # fmt: skip
+def test_bounds_that_carry_derivatives_are_refused(solve):
+    with pytest.raises(UnsupportedError, match="bounds that carry a derivative are not supported"):
+        contad.grad(solve)(2.0)
 
 
 def test_a_simple_root_of_any_size_is_none_of_several():

@@ -63,6 +63,21 @@ def test_derivatives_by_the_rows():
     np.testing.assert_allclose(contad.grad(by_rows)(x), right, rtol=1e-12)
 
 
+def test_a_step_may_write_into_its_state():
+    def add(s, x):
+        s[0] += x
+        return s, s
+
+    start, weights = np.zeros(2), np.array([[1.0, 0.0], [10.0, 0.0]])
+    np.testing.assert_array_equal(contad.scan(add, start, np.array([1.0, 3.0]))[1], [[1.0, 0.0], [4.0, 0.0]])
+    np.testing.assert_array_equal(start, [0.0, 0.0])
+
+    def by_start(k):
+        return np.sum(contad.scan(add, np.array([k, k**2]), np.array([1.0, 3.0]))[1] ** 2 * weights)
+
+    assert contad.grad(by_start)(0.5) == pytest.approx(2.0 * 1.5 + 20.0 * 4.5)
+
+
 def test_pieces_keep_less():
     def kept(pieces):
         top = []
@@ -83,7 +98,7 @@ def test_bad_input():
         contad.scan(step, 0.0, XS, length=2)
     with pytest.raises(ValueError, match="but got neither"):
         contad.scan(step, 0.0)
-    with pytest.raises(ValueError, match="axis of steps, but got a number"):
+    with pytest.raises(ValueError, match="axis of steps, but a leaf is a number"):
         contad.scan(step, 0.0, (XS, 3.0))
     with pytest.raises(ValueError, match="scan: step 0 changes the structure of the state"):
         contad.scan(lambda s, _: ((s, s), None), 0.0, length=2)
@@ -91,5 +106,10 @@ def test_bad_input():
         contad.scan(lambda s, _: s, 0.0, length=2)
     with pytest.raises(ValueError, match="pieces to be a positive integer, but got 0"):
         contad.scan(step, 0.0, length=2, pieces=0)
-    with pytest.raises(RuleError):
+    with pytest.raises(ValueError, match="length to be 0 or more, but got -1"):
+        contad.scan(step, 0.0, length=-1)
+    for steps in (lambda s, x: (s, None if x > 1.0 else x), lambda s, x: (s, np.ones(int(x)))):
+        with pytest.raises(ValueError, match="scan: step 1 changes the structure of y"):
+            contad.scan(steps, 0.0, np.array([1.0, 2.0, 3.0]))
+    with pytest.raises(RuleError, match="scan"):
         contad.grad(lambda v: contad.scan(lambda s, _: (s * v, None), 1.0, length=4, pieces=2)[0])(2.0)

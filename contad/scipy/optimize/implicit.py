@@ -6,18 +6,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg
 
-from contad.errors import SingularPointError
+from contad.errors import SingularPointError, UnsupportedError
 from contad.transforms.gradients import derivative, jvp, vjp
 from contad.transforms.jacobians import jacobian
 from contad.transforms.operation import CustomOperation
 from contad.variables.array import numbers_in
 from contad.variables.number import Carrier, map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
-from contad.variables.trees import leaves_of
+from contad.variables.trees import holds_number, leaves_of
 
 _LARGEST = 1e13  # condition number beyond which the derivative of a root has no digits
 _DOUBTFUL = 1e6  # condition number from which the error of the root is asked for
 _HALF_THE_DIGITS = 1.5e-8  # relative: to this a double root is known
+_FAR = 1e-6  # a step of Newton's, relative to the root or to 1, that a root is not away from itself
 _CHANGE = 0.4  # of the inverse of the Jacobian times another one, against 1
 _DENSE = 100  # unknowns up to which the Jacobian is a matrix; beyond, there are only its products
 _TOLERANCE = 1e-12  # of iterations, relative to the right-hand side
@@ -58,7 +59,11 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
         if not np.isfinite(slope) or slope == 0.0:
             raise SingularPointError(f"{what}: the derivative of the function at the root {z:.6g} is {slope:.6g}")
         rest = float(take_primals(fun(float(z), *args)))
-        _require_simple(what, float(z), rest / slope, slope, lambda x: take_primals(derivative(fun)(x, *args)))
+        step = rest / slope
+        far = abs(step) > _FAR * max(abs(float(z)), 1.0)
+        if far and not abs(float(take_primals(fun(float(z) - step, *args)))) <= 0.5 * abs(rest):
+            raise SingularPointError(f"{what}: at {z:.6g} the function is {rest:.3g}, and jumps: that is no root")
+        _require_simple(what, float(z), step, slope, lambda x: take_primals(derivative(fun)(x, *args)))
         return lambda r: r / slope
     if np.size(z) > _DENSE:
         return ProductsOfInverse(what, _Iterations(what, fun, z, args, symmetric).apply, symmetric).solve
@@ -90,7 +95,7 @@ def _require_simple(what: str, z: Any, step: Any, slope: Any, slope_at: Function
     if np.max(change, initial=0.0) > _CHANGE:
         raise SingularPointError(
             f"{what}: several solutions meet at the one that was found, or nearly so: its derivative changes by "
-            f"{100.0 * np.max(change):.0f} % within the error of the solution"
+            f"{np.max(change):.2g} times itself within the error of the solution"
         )
 
 
@@ -152,6 +157,15 @@ class _Iterations:
                 f"{error / scale:.1e} of the right-hand side"
             )
         return np.reshape(x, shape)
+
+
+def require_plain_bounds(what: str, bounds: Any) -> None:
+    """Raise where bounds carry a derivative: a solution at one would move with it."""
+    if holds_number([getattr(bounds, "lb", bounds), getattr(bounds, "ub", None)]):
+        raise UnsupportedError(
+            f"{what}: bounds that carry a derivative are not supported; give plain numbers, or solve for an x without "
+            "bounds, of which they are made, as in low + (high - low) * contad.expit(x)"
+        )
 
 
 def _depth(x: Nested) -> int:

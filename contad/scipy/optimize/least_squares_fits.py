@@ -7,7 +7,7 @@ import numpy as np
 import scipy.optimize
 
 from contad.errors import UnsupportedError
-from contad.scipy.optimize.implicit import differentiate_root, take_primals
+from contad.scipy.optimize.implicit import differentiate_root, require_plain_bounds, take_primals
 from contad.transforms.gradients import grad
 from contad.transforms.jacobians import jacobian
 from contad.variables.array import numbers_in
@@ -26,7 +26,8 @@ def least_squares(
 
     SciPy gets the exact Jacobian; options are SciPy's but for `jac`. H is the whole Hessian of the cost, with second
     derivatives of residuals that are not zero. Variables at a bound stay there. Of more than 100 unknowns there is no
-    Hessian: conjugate gradients solve with its products. `cost` carries its derivative, too; x0 and bounds none.
+    Hessian: conjugate gradients solve with its products. `cost` carries its derivative, too; x0 carries none, and
+    bounds must not.
 
     Shapes:  x0 (n,) or a number, fun(x, *args) (m,) -> x (n,).
     Raises:  TypeError for `jac`, which contad supplies; what SciPy raises; where a derivative is wanted
@@ -63,6 +64,7 @@ def least_squares(
     def jac(x: ArrayValue, *p: Nested) -> Any:
         return np.reshape(take_primals(jacobian(of_vector)(x, *p)), (-1, np.size(x)))
 
+    require_plain_bounds("least_squares", bounds)
     result = scipy.optimize.least_squares(
         of_floats, start, jac, take_primals(bounds), method, loss=loss, f_scale=f_scale, args=take_primals(args),
         **options,

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 
 from contad.errors import UnsupportedError
-from contad.scipy.optimize.implicit import differentiate_root, take_primals
+from contad.scipy.optimize.implicit import differentiate_root, require_plain_bounds, take_primals
 from contad.transforms.flat_functions import FlatFunction, Unravel, flat
 from contad.variables.arguments import fail
 from contad.variables.array import numbers_in
@@ -45,7 +45,8 @@ def minimize(
 
     Where args or what fun captures are variables, the minimum is differentiable in them, at every order, by the
     implicit function theorem: `x`, `vector` and `fun` carry derivatives. Coordinates at a bound stay there. Of more
-    than 100 parameters there is no Hessian: conjugate gradients solve with its products. x0 and bounds carry none.
+    than 100 parameters there is no Hessian: conjugate gradients solve with its products. x0 carries none, and
+    bounds must not.
 
         grad f(z, p) = 0,     z_dot = -H^-1 (grad f)_p p_dot
 
@@ -53,7 +54,8 @@ def minimize(
     `covariance` also `covariance`, a matrix in the order of `names`, and `standard_errors`, a tree as x.
 
     Raises:  what SciPy raises; where a derivative is wanted, SingularPointError for a Hessian that is singular at the
-             minimum, RuntimeError where none was found, UnsupportedError for `constraints`; ValueError for bounds that
+             minimum, RuntimeError where none was found, UnsupportedError for `constraints`, and for bounds that are
+             variables; ValueError for bounds that
              do not fit and for `sparse` where the method takes no sparse Hessian; ImportError where tqdm is missing.
     Cost:    a value with its gradient for each evaluation; n products for a Hessian of n parameters; a derivative of
              the minimum takes one Hessian, or a product with it for each step of conjugate gradients.
@@ -73,6 +75,7 @@ def minimize(
     array([-0.25, -0.5 , -1.  ])
     """
     name = (method or "").lower()
+    require_plain_bounds("minimize", bounds)
     x0, bounds, tol = take_primals(x0), _plain_bounds(bounds), take_primals(tol)
     if sparse and name != "trust-constr":
         fail("minimize", "method", 'be "trust-constr" for a sparse Hessian', repr(method))
