@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _TRANSFORMS = (
     "IpoptProblem", "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients",
     "grad_tr_mat_times_hessian", "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian",
-    "jacrev", "laplacian", "linearize", "make_jvp", "make_vjp", "ravel", "sparse_hessian", "sparse_jacobian",
+    "jacrev", "laplacian", "linearize", "make_jvp", "make_vjp", "ravel", "scan", "sparse_hessian", "sparse_jacobian",
     "sparsity",
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ order for each block: the n-th value of one block is that of any other.
 
 Reading takes some 4 ns, computing 8 to 30. Splitting a derivative into a part that runs once and one that runs for each
 block would keep sums and products, too: those cost less than a load; and loops that are reversed at once have no such
-parts. Measured in one process, without and with it, in microseconds: the Hessian of 300 inputs of
+parts. Measured without and with it, in microseconds: the Hessian of 300 inputs of
 sum(x^2) sum(sin(x)) 178 and 144, of log(1 + exp(x)) times sines 397 and 306; the Jacobian of a recurrence, 100 by 100,
 by rows 76 and 38, by columns 39 and 30; of tanh(a x), 100 by 60, 130 and 108.
 

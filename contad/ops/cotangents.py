@@ -32,7 +32,7 @@ def all_finite(x):
             with np.errstate(over="ignore"):
                 if math.isfinite(flat.dot(flat)):
                     return True
-        return np.count_nonzero(np.isfinite(x)) == x.size
+        return bool(np.count_nonzero(np.isfinite(x)) == x.size)
     return bool(np.all(observe(np.isfinite, x)))
 
 

@@ -157,8 +157,7 @@ def solve_triangular_vjp_a(z, z_bar, a, b, common, *, transposed=False, lower=Fa
 
 @solve_triangular.vjp("b")
 def solve_triangular_vjp_b(z, z_bar, a, b, common, *, transposed=False, lower=False, unit_diagonal=False):
-    found = fold(common, column_shape(b.shape))
-    return found if b.ndim > 1 else np.reshape(found, b.shape)
+    return np.reshape(fold(common, column_shape(b.shape)), b.shape)
 
 
 @solve_triangular.jvp

@@ -16,6 +16,7 @@ from contad.transforms.ipopt_problems import IpoptProblem
 from contad.transforms.jacobians import jacfwd, jacobian, jacrev
 from contad.transforms.linearized import linearize, make_jvp, make_vjp
 from contad.transforms.pattern_search import sparsity
+from contad.transforms.scans import scan
 from contad.transforms.sparse_derivatives import sparse_hessian, sparse_jacobian
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "make_jvp",
     "make_vjp",
     "ravel",
+    "scan",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",

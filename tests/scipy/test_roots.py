@@ -7,7 +7,8 @@ import scipy.optimize
 import contad
 from contad.engines import engine_names
 from contad.errors import SingularPointError
-from contad.scipy.optimize import fixed_point, root, root_scalar
+from contad.scipy.optimize import fixed_point, minimize, root, root_scalar
+from contad.scipy.optimize.implicit import differentiate_root
 from tests.judges.ways import differences
 
 A = np.array([[2.0, 0.3], [0.1, 1.5]])
@@ -96,6 +97,44 @@ def test_an_equation_without_a_smooth_root_is_refused_where_a_derivative_is_want
     with pytest.raises(RuntimeError, match="root: no root was found"):
         contad.grad(lambda p: np.sum(root(lambda x: np.array([x[0] ** 2 + p, x[1]]), np.ones(2)).x))(1.0)
     assert contad.stack().top <= 1
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda p: root_scalar(lambda x, p: (x - p) ** 2, x0=1.3, args=(p,), method="newton").root,
+        lambda p: root_scalar(lambda x, p: x**2 - p + 1.0, x0=1.3, args=(p,), method="newton").root,
+        lambda p: root(lambda x, p: (x - p) ** 2, np.array([1.3]), args=(p,)).x[0],
+        lambda p: fixed_point(lambda x, p: x - (x - p) ** 2, 1.2, args=(p,)),
+        lambda p: minimize(lambda x, p: (x[0] - p) ** 4, np.array([1.2]), args=(p,)).x[0],
+    ],
+)
+def test_solutions_that_meet_are_no_smooth_function(of):
+    with pytest.raises(SingularPointError, match="several solutions meet"):
+        contad.grad(of)(1.0)
+
+
+def test_solutions_that_meet_in_a_system_are_found_beside_the_root():
+    def fun(x, p):
+        return np.array([(x[0] - p) ** 2, x[1] - p])
+
+    def of(p):
+        return differentiate_root("root", fun, np.array([1.0 + 1e-7, 1.0]), (p,), True, "")[1]
+
+    with pytest.raises(SingularPointError, match="several solutions meet at the one that was found"):
+        contad.grad(of)(1.0)
+
+
+def test_a_simple_root_of_any_size_is_none_of_several():
+    for p in (1e-12, 2.0, 1e12):
+        found = contad.grad(lambda p: root_scalar(lambda x, p: x**2 - p, x0=2.0 * p**0.5, args=(p,)).root)(p)
+        assert found == pytest.approx(0.5 / p**0.5, rel=1e-8)
+
+    def nearly_dependent(x, p):
+        return np.array([1e4 * x[0] + x[1] - p, 1e4 * x[0] + 1.0001 * x[1] - p**2])
+
+    found = contad.grad(lambda p: root(nearly_dependent, np.ones(2), args=(p,)).x[1])(1.5)
+    assert found == pytest.approx(2e4, rel=1e-6)
 
 
 def test_a_start_has_no_derivative():

@@ -16,6 +16,9 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Real
 from contad.variables.trees import leaves_of
 
 _LARGEST = 1e13  # condition number beyond which the derivative of a root has no digits
+_DOUBTFUL = 1e6  # condition number from which the error of the root is asked for
+_HALF_THE_DIGITS = 1.5e-8  # relative: to this a double root is known
+_CHANGE = 0.4  # of the inverse of the Jacobian times another one, against 1
 _DENSE = 100  # unknowns up to which the Jacobian is a matrix; beyond, there are only its products
 _TOLERANCE = 1e-12  # of iterations, relative to the right-hand side
 _ENOUGH = 1e-8  # the relative residual that is taken where rounding keeps them from it
@@ -54,6 +57,8 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
         slope: Real = take_primals(derivative(fun)(float(z), *args))
         if not np.isfinite(slope) or slope == 0.0:
             raise SingularPointError(f"{what}: the derivative of the function at the root {z:.6g} is {slope:.6g}")
+        rest = float(take_primals(fun(float(z), *args)))
+        _require_simple(what, float(z), rest / slope, slope, lambda x: take_primals(derivative(fun)(x, *args)))
         return lambda r: r / slope
     if np.size(z) > _DENSE:
         return ProductsOfInverse(what, _Iterations(what, fun, z, args, symmetric).apply, symmetric).solve
@@ -66,7 +71,27 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
             f"{'minimum' if symmetric else 'root'} is no smooth function of what it depends on"
         )
     inverse = np.linalg.inv(matrix)
+    if np.size(z) == 1 or condition > _DOUBTFUL:
+        step = np.reshape(inverse @ np.reshape(np.asarray(take_primals(fun(z, *args)), float), (-1,)), np.shape(z))
+        _require_simple(what, z, step, matrix, lambda x: take_primals(jacobian(fun)(x, *args)))
     return lambda r: np.reshape(inverse @ np.reshape(r, (-1,)), np.shape(z))
+
+
+def _require_simple(what: str, z: Any, step: Any, slope: Any, slope_at: Function) -> None:
+    """Raise where the slope is another one a step of Newton's away, as it is beside a root of several equal ones.
+
+    There the step is some part of the distance to the root, and the slope is at most half of what it was; a simple root
+    is known to rounding, and the slope stays. A single unknown is moved by half of its digits at least.
+    """
+    if np.size(z) == 1:
+        step = np.copysign(np.maximum(np.abs(step), _HALF_THE_DIGITS * np.abs(z)), step)
+    other = np.reshape(slope_at(z - step), np.shape(slope))
+    change = np.abs(other / slope - 1.0) if np.ndim(slope) == 0 else np.abs(np.linalg.solve(slope, other - slope))
+    if np.max(change, initial=0.0) > _CHANGE:
+        raise SingularPointError(
+            f"{what}: several solutions meet at the one that was found, or nearly so: its derivative changes by "
+            f"{100.0 * np.max(change):.0f} % within the error of the solution"
+        )
 
 
 class ProductsOfInverse:

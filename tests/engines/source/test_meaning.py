@@ -200,24 +200,10 @@ v = w.view(np.float64)
 w[1] = 7.0
 return v[1] * a
 
-# the array method .sort
-w = m[0].copy()
-w.sort()
-return w[0] * a
-
 # the call of 'fill_diagonal'
 w = m[:3, :3].copy()
 np.fill_diagonal(w, 1.0)
 return w[0, 0] * a
-
-# the array method .sort
-@njit
-def h(v):
-    v.sort()
-    return v[0]
----
-w = m[0].copy()
-return h(w) * a * w[0]
 
 # the recursive function power
 @njit
@@ -226,7 +212,7 @@ def power(n):
 ---
 return power(k) * a
 
-# the expression '{}' (Dict)
+# the dict '{}'
 @njit
 def h(v):
     found = {}

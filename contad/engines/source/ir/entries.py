@@ -1,7 +1,7 @@
 """What a name of the user's program may stand for while it is read, and how two possibilities become one.
 
-A name stands for a value, a tuple of entries, an array expression not yet computed, or an object of Python (a function,
-a module, a string). Where control flow meets, the entries of a name are merged.
+A name stands for a value, a tuple of entries, an array expression not yet computed, a list, dict or set of values, or
+an object of Python (a function, a module, a string). Where control flow meets, the entries of a name are merged.
 """
 
 from typing import Any
@@ -45,6 +45,27 @@ class Method:
         self.array, self.name = array, name
 
 
+class Listed:
+    """A list of numbers that keeps its length, and the array that holds them."""
+
+    def __init__(self, array: Value) -> None:
+        self.array = array
+
+
+class Keyed:
+    """A dict that is only read, whose keys are constants."""
+
+    def __init__(self, members: dict[Any, Any]) -> None:
+        self.members = members
+
+
+class Members:
+    """A set of numbers, of which it is only asked whether it has one."""
+
+    def __init__(self, numbers: list[Value]) -> None:
+        self.numbers = numbers
+
+
 class Elementwise:
     """function(operands), element by element, not yet computed."""
 
@@ -53,6 +74,27 @@ class Elementwise:
         kinds = [operand.kind for operand in operands]
         base = function.kind([Kind(kind.base) for kind in kinds]).base
         self.kind = Kind(base, max(kind.ndim for kind in kinds))
+
+
+class Range:
+    """range(...) before it is iterated over."""
+
+    def __init__(self, start: Value, stop: Value, step: Value) -> None:
+        self.limits = [start, stop, step]
+
+
+class Iteration:
+    """enumerate(...) or zip(...) before it is iterated over."""
+
+    def __init__(self, kind: str, arguments: list[Any], start: Value) -> None:
+        self.kind, self.arguments, self.start = kind, arguments, start
+
+
+class Grid:
+    """np.ndindex(...), np.ndenumerate(array) or array.flat before it is iterated over."""
+
+    def __init__(self, kind: str, shape: list[Value], array: Value | None = None) -> None:
+        self.kind, self.shape, self.array = kind, shape, array
 
 
 class Unknown:

@@ -26,6 +26,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.declared_names import cast, cast_arguments
+from contad.engines.source.reading.elementwise import arrays_of, overlaps
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.progress import Environment
@@ -60,20 +61,6 @@ def _as_tuple(node: ast.expr) -> ast.expr:
 def _fill(tree: Any, values: Iterator[Value]) -> Any:
     """Nested tuples with these values as leaves."""
     return like(tree, (_fill(part, values) for part in tree)) if isinstance(tree, tuple) else next(values)
-
-
-class Range:
-    """range(...) before it is iterated over."""
-
-    def __init__(self, start: Value, stop: Value, step: Value) -> None:
-        self.limits = [start, stop, step]
-
-
-class Iteration:
-    """enumerate(...) or zip(...) before it is iterated over."""
-
-    def __init__(self, kind: str, arguments: list[Any], start: Value) -> None:
-        self.kind, self.arguments, self.start = kind, arguments, start
 
 
 ReadCallee = Callable[
@@ -154,6 +141,8 @@ class CallReader:
                 )
             self.progress.refuse(node, f"the call of {name!r}")
         arity = found.template.count("{") if found is not known_functions.SQUARE else 1
+        if isinstance(function, np.ufunc) and len(arguments) == arity + 1 and not keywords:
+            return self.compute_into(arguments.pop(), self.compute_by(found, arguments, node), node)
         if keywords or len(arguments) != arity:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers only, by position")
         return self.compute_by(found, arguments, node)
@@ -227,6 +216,17 @@ class CallReader:
         if function.result == "float":
             operands = [self.as_float(x) for x in operands]
         return self.builder.apply(function, *operands)
+
+    def compute_into(self, out: Any, found: Any, node: ast.Call) -> Any:
+        """The result of a function of NumPy's, in an array that is given for it."""
+        if not isinstance(out, Value) or out.kind.base != "float" or not out.is_array or found.kind.base != "float":
+            self.progress.refuse(node, f"the last argument of {ast.unparse(node)!r}", "give an array of floats")
+        if any(overlaps(out, operand) for operand in arrays_of(found)):
+            self.progress.refuse(
+                node, f"{ast.unparse(node)!r} of overlapping parts, where Numba and NumPy differ", "copy them first"
+            )
+        self.arrays.fill(out, found, node)
+        return out
 
     def as_float(self, x: Any) -> Any:
         """An integer as a float."""
@@ -342,6 +342,9 @@ class CallReader:
             return self.arrays.copy_elements(array)
         if method.name == "astype" and len(arguments) == 1:
             return self.as_type(array, self.dtype(arguments[0], node))
+        if method.name == "sort" and not arguments and isinstance(array, Value):
+            self.arrays.fill(array, self.in_loops(ARRAY_FUNCTIONS[np.sort], [array], {}, node, {}), node)
+            return Object(None)
         if method.name == "dot" and len(arguments) == 1:
             return self.arrays.product(array, arguments[0], node)
         if method.name == "fill" and len(arguments) == 1 and is_number(arguments[0]):

@@ -12,7 +12,10 @@ import numpy as np
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     Elementwise,
+    Grid,
+    Keyed,
     Local,
+    Members,
     Method,
     Object,
     Unknown,
@@ -22,6 +25,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
+from contad.engines.source.reading import made_containers
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.merging import Merging
@@ -209,6 +213,9 @@ class ExpressionReader:
                 return array if array.kind.ndim == 1 else self.builder.view(array, None)
             if node.attr == "dtype":
                 return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[base.kind.base]))
+            if node.attr == "flat":
+                array = self.arrays.compute(base)
+                return Grid("flat", self.arrays.shape(array), array)
             return Method(base, node.attr)
         return self.progress.refuse(node, f"the attribute {ast.unparse(node)!r}")
 
@@ -217,6 +224,18 @@ class ExpressionReader:
 
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
         return tuple(self.settle(self.expression(part, env)) for part in node.elts)
+
+    def read_List(self, node: ast.List, env: Environment) -> Any:
+        return made_containers.read_list(self, node, env)
+
+    def read_ListComp(self, node: ast.ListComp, env: Environment) -> Any:
+        return made_containers.read_comprehension(self, node, env)
+
+    def read_Dict(self, node: ast.Dict, env: Environment) -> Any:
+        return made_containers.read_dict(self, node, env)
+
+    def read_Set(self, node: ast.Set, env: Environment) -> Any:
+        return made_containers.read_set(self, node, env)
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
@@ -319,6 +338,9 @@ class ExpressionReader:
             for x, y in zip(left, right, strict=False):
                 equal = self.builder.apply(known_functions.AND, equal, self.compare("Eq", x, y, node))
             return equal if operator == "Eq" else self.negate(equal)
+        if operator in ("In", "NotIn") and isinstance(right, (Keyed, Members)):
+            found = made_containers.contains(self, left, right, node)
+            return found if operator == "In" else self.negate(found)
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")
         if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):

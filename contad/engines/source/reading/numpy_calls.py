@@ -9,9 +9,18 @@ import numba
 import numpy as np
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Object, constant, is_array, is_number
+from contad.engines.source.ir.entries import (
+    Grid,
+    Iteration,
+    Listed,
+    Object,
+    Range,
+    constant,
+    is_array,
+    is_number,
+)
 from contad.engines.source.ir.single_assignment import INT, Kind, Value
-from contad.engines.source.reading.call_reader import CallReader, Iteration, Range
+from contad.engines.source.reading.call_reader import CallReader
 
 
 def _creation(fill: str) -> Callable[..., Any]:
@@ -49,6 +58,10 @@ def _full(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
 def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.array of a list of numbers, or of lists of them; of an array, its copy."""
     given, dtype = calls.take("object dtype", arguments, keywords, node)
+    if isinstance(given, Listed):
+        return _copy(calls, [given.array], {}, node) if dtype is None else calls.as_type(
+            given.array, calls.dtype(dtype, node)
+        )
     if is_array(given):
         return _copy(calls, [given], {}, node)
     rows = [row if isinstance(row, tuple) else (row,) for row in given] if isinstance(given, tuple) else []
@@ -104,6 +117,7 @@ def _length(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
     (x,) = calls.take("x", arguments, keywords, node)
     if isinstance(x, tuple):
         return constant(len(x))
+    x = x.array if isinstance(x, Listed) else x
     return calls.arrays.shape(x)[0] if is_array(x) else calls.progress.refuse(node, f"{ast.unparse(node)!r}")
 
 
@@ -127,6 +141,23 @@ def _iteration(kind: str) -> Callable[..., Any]:
         return Iteration(kind, arguments, start)
 
     return iterate
+
+
+def _indices(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """np.ndindex(shape) or np.ndindex(n, m, ...)."""
+    shape = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else tuple(arguments)
+    if keywords or not shape:
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the lengths")
+    return Grid("ndindex", calls.lengths(shape, node))
+
+
+def _elements(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """np.ndenumerate(array)."""
+    (array,) = calls.take("arr", arguments, keywords, node)
+    if not is_array(array):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+    array = calls.arrays.compute(array)
+    return Grid("ndenumerate", calls.arrays.shape(array), array)
 
 
 def _conversion(function: known_functions.Function) -> Callable[..., Any]:
@@ -213,6 +244,7 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     np.empty_like: _creation_like("empty"), np.copy: _copy,
     np.array: _array, np.arange: _arange, np.eye: _identity, np.identity: _identity,
     builtins.len: _length, builtins.range: _range, numba.prange: _range,
+    np.ndindex: _indices, np.ndenumerate: _elements,
     builtins.enumerate: _iteration("enumerate"), builtins.zip: _iteration("zip"),
     builtins.float: _conversion(known_functions.TO_FLOAT), np.float64: _conversion(known_functions.TO_FLOAT),
     builtins.int: _conversion(known_functions.TO_INT), np.int64: _conversion(known_functions.TO_INT),

@@ -10,12 +10,25 @@ import numpy as np
 from numba import types
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, Local, Object, Opaque, constant, is_array, is_number
+from contad.engines.source.ir.entries import (
+    Elementwise,
+    Grid,
+    Iteration,
+    Listed,
+    Local,
+    Object,
+    Opaque,
+    Range,
+    constant,
+    is_array,
+    is_number,
+)
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading.call_reader import Iteration, Range
+from contad.engines.source.reading import made_containers
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
+from contad.engines.source.reading.exits import locate
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.index_arrays import has_arrays
 from contad.engines.source.reading.progress import Environment
@@ -123,7 +136,12 @@ class StatementReader:
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
 
     def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
+        """The array that an assignment goes to, and where in it."""
         array = self.expressions.expression(target.value, env)
+        if isinstance(array, Listed):
+            index = self.expressions.expression(target.slice, env)
+            made_containers.check_index(self.expressions, array, index, target)
+            return array.array, [index]
         if not isinstance(array, Value) or not array.is_array:
             self.progress.refuse(
                 target, f"the assignment to {ast.unparse(target)!r}", "assign to the elements of an array"
@@ -300,6 +318,9 @@ class StatementReader:
         if isinstance(iterated, tuple):
             self._unroll(statement, iterated, env)
             return
+        if isinstance(iterated, Grid):
+            self._walk(statement, iterated, env)
+            return
         limits, item = self.items(iterated, statement)
         hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
 
@@ -313,6 +334,26 @@ class StatementReader:
             return For(limits, index, body, ends)
 
         self.loop(env, find_assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
+
+    def _walk(self, statement: ast.For, grid: Grid, env: Environment) -> None:
+        """A loop over the indices of a shape, or over the elements of an array row by row: a loop for each axis."""
+        depth = self.progress.loop_depth
+        lengths, at = ([f".{name}{depth}_{axis}" for axis in range(len(grid.shape))] for name in ("length", "at"))
+        env.update(zip(lengths, grid.shape, strict=True))
+        env |= {".range": Object(range), f".array{depth}": grid.array}
+        index: ast.expr = ast.Tuple([ast.Name(name, ast.Load()) for name in at], ast.Load())
+        element = ast.Subscript(ast.Name(f".array{depth}", ast.Load()), index, ast.Load())
+        items = {"ndindex": index, "flat": element, "ndenumerate": ast.Tuple([index, element], ast.Load())}
+        nested: list[ast.stmt] = [locate(ast.Assign([statement.target], items[grid.kind]), statement), *statement.body]
+        for name, length in zip(reversed(at), reversed(lengths), strict=True):
+            loop = copy.copy(statement)
+            loop.target, loop.body = ast.Name(name, ast.Store()), nested
+            loop.iter = ast.Call(ast.Name(".range", ast.Load()), [ast.Name(length, ast.Load())], [])
+            nested = [loop]
+        for node in ast.walk(ast.Module(nested, [])):
+            if isinstance(node, (ast.expr, ast.stmt)) and not hasattr(node, "lineno"):
+                ast.copy_location(node, statement)
+        self.statements(nested, env)
 
     def _over_argument(self, statement: ast.For, env: Environment) -> ast.For:
         """A loop over a dict that is an argument as one over arrays of its keys and values."""
@@ -347,8 +388,8 @@ class StatementReader:
         """The limits of the range that a loop runs over, and what the target stands for at an index."""
         if isinstance(iterated, Range):
             return iterated.limits, lambda index: index
-        if is_array(iterated):
-            array = self.arrays.compute(iterated)
+        if is_array(iterated) or isinstance(iterated, Listed):
+            array = iterated.array if isinstance(iterated, Listed) else self.arrays.compute(iterated)
             rest = [(None, None, None)] * (array.kind.ndim - 1)
             limits = [constant(0), self.builder.length(array, 0), constant(1)]
             return (

@@ -1,0 +1,172 @@
+"""Containers that are made inside: lists of numbers, dicts and sets with members that the source shows.
+
+A list keeps its length, so that it is an array that checks its indices. A dict is looked up while it is read, a set is
+a comparison with each of its members. What would change which members they have is refused.
+"""
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import (
+    Keyed,
+    Listed,
+    Members,
+    Object,
+    Range,
+    constant,
+    is_number,
+    join_kinds,
+)
+from contad.engines.source.ir.single_assignment import INT, Block, Check, For, Value
+
+if TYPE_CHECKING:
+    from contad.engines.source.reading.expressions import ExpressionReader
+    from contad.engines.source.reading.progress import Environment
+
+_BEYOND = "IndexError('the index of a list is out of range')"
+
+
+# ---- lists -----------------------------------------------------------------------------------------------------------
+def read_list(reader: "ExpressionReader", node: ast.List, env: "Environment") -> Listed:
+    """[x, y, ...], of numbers."""
+    numbers = [reader.number(part, env) for part in node.elts]
+    return _list_of(reader, numbers, node)
+
+
+def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) -> Listed:
+    """These numbers in an array, of the kind that all of them can have."""
+    if not numbers:
+        reader.progress.refuse(node, "an empty list, which grows", "make an array, and write into it")
+    kind = numbers[0].kind
+    for x in numbers[1:]:
+        kind = join_kinds(kind, x.kind)
+    made = reader.builder.create("empty", [constant(len(numbers))], kind.base)
+    made.order = "C"
+    for k, x in enumerate(numbers):
+        reader.arrays.put(made, [constant(k)], x)
+    return Listed(made)
+
+
+def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> Listed:
+    """[expression for target in iterated], of numbers: a loop that fills an array as long as what it runs over."""
+    if len(node.generators) != 1 or node.generators[0].ifs:
+        reader.progress.refuse(node, f"the list {ast.unparse(node)!r}", "write it as a loop over one array")
+    (generator,) = node.generators
+    statements, builder = reader.statements, reader.builder
+    iterated, inner = reader.expression(generator.iter, env), dict(env)
+    if isinstance(iterated, tuple):
+        numbers = []
+        for part in iterated:
+            statements.assign(generator.target, part, inner)
+            numbers.append(reader.number(node.elt, inner))
+        return _list_of(reader, numbers, node)
+    limits, item = statements.items(iterated, node)
+
+    def element(index: Value, env: "Environment") -> Value:
+        statements.assign(generator.target, item(index), env)
+        return reader.number(node.elt, env)
+
+    before = builder.added
+    reader.progress.loop_depth += 1
+    with builder.inside(Block()):  # once, to see of which kind the elements are
+        kind = element(Value(INT), dict(env)).kind
+    reader.progress.loop_depth -= 1
+    builder.added = before
+    made = builder.create("empty", [_count(reader, iterated, limits, node)], kind.base)
+    made.order = "C"
+
+    def write(env: "Environment", start: Any) -> For:
+        index = Value(INT, "k")
+        with builder.inside(Block()) as body:
+            start(env)
+            reader.arrays.put(made, [_position(reader, index, limits)], element(index, env))
+        return For(limits, index, body, None)
+
+    names = [x.id for x in ast.walk(generator.target) if isinstance(x, ast.Name)]
+    for name in names:
+        inner.pop(name, None)
+    statements.loop(inner, names, write)
+    return Listed(made)
+
+
+def _count(reader: "ExpressionReader", iterated: Any, limits: list[Value], node: ast.AST) -> Value:
+    """How often a loop with these limits runs."""
+    start, stop, step = limits
+    if not isinstance(iterated, Range):
+        return stop
+    if not isinstance(step.constant, int) or step.constant == 0:
+        reader.progress.refuse(node, "a list made over a range with a variable step", "write it as a loop")
+    apply = reader.builder.apply
+    first, last, size = (start, stop, step.constant) if step.constant > 0 else (stop, start, -step.constant)
+    span = apply(known_functions.SUBTRACT, last, first)
+    if size > 1:
+        span = apply(known_functions.ADD, span, constant(size - 1))
+        span = reader.builder.divide(known_functions.FLOOR_DIVIDE, span, constant(size))
+    some = apply(known_functions.COMPARISONS["Gt"], span, constant(0))
+    found: Value = apply(known_functions.SELECT, some, span, constant(0))
+    return found
+
+
+def _position(reader: "ExpressionReader", index: Value, limits: list[Value]) -> Value:
+    """The how-manieth iteration one with this index is, from 0."""
+    start, _, step = limits
+    if start.constant == 0 and step.constant == 1:
+        return index
+    offset = reader.builder.apply(known_functions.SUBTRACT, index, start)
+    return offset if step.constant == 1 else reader.builder.divide(known_functions.FLOOR_DIVIDE, offset, step)
+
+
+def check_index(reader: "ExpressionReader", listed: Listed, index: Any, node: ast.AST) -> None:
+    """An index of a list is one integer; beyond the ends it raises, whatever the flags of the function."""
+    if not is_number(index) or index.kind != INT:
+        reader.progress.refuse(node, f"{ast.unparse(node)!r} of a list", "give one integer, or make it an array")
+    outside = reader.builder.apply(known_functions.OUTSIDE, index, reader.builder.length(listed.array, 0))
+    reader.builder.add(Check(outside, _BEYOND))
+
+
+# ---- dicts and sets --------------------------------------------------------------------------------------------------
+def read_dict(reader: "ExpressionReader", node: ast.Dict, env: "Environment") -> Keyed:
+    """{key: value, ...} with constant keys; the values are of one kind, unless the keys are strings."""
+    members: dict[Any, Any] = {}
+    for key, part in zip(node.keys, node.values, strict=True):
+        entry = None if key is None else reader.expression(key, env)
+        members[_key(reader, entry, node)] = reader.settle(reader.expression(part, env))
+    kinds = {x.kind if isinstance(x, Value) else None for x in members.values()}
+    if not members or (len(kinds) > 1 and not all(isinstance(key, str) for key in members)):
+        reader.progress.refuse(node, f"the dict {ast.unparse(node)!r}", "give it values of one type, or use a tuple")
+    return Keyed(members)
+
+
+def _key(reader: "ExpressionReader", entry: Any, node: ast.AST) -> Any:
+    """A key that the source shows."""
+    found = entry.value if isinstance(entry, Object) else entry.constant if is_number(entry) else None
+    if type(found) not in (int, str):
+        reader.progress.refuse(node, f"the key in {ast.unparse(node)!r}", "give a constant integer or string")
+    return found
+
+
+def look_up(reader: "ExpressionReader", keyed: Keyed, node: ast.Subscript, env: "Environment") -> Any:
+    """The value of a key."""
+    key = _key(reader, reader.expression(node.slice, env), node)
+    if key not in keyed.members:
+        reader.progress.refuse(node, f"{ast.unparse(node)!r}: no such key", "give one that the dict has")
+    return keyed.members[key]
+
+
+def read_set(reader: "ExpressionReader", node: ast.Set, env: "Environment") -> Members:
+    """{x, y, ...}, of numbers."""
+    return Members([reader.number(part, env) for part in node.elts])
+
+
+def contains(reader: "ExpressionReader", x: Any, container: Keyed | Members, node: ast.AST) -> Value:
+    """x in container."""
+    if isinstance(container, Keyed):
+        return constant(_key(reader, x, node) in container.members)
+    if not is_number(x):
+        reader.progress.refuse(node, f"the comparison {ast.unparse(node)!r}")
+    found = constant(False)
+    for member in container.numbers:
+        equal = reader.builder.apply(known_functions.COMPARISONS["Eq"], x, member)
+        found = equal if found.constant is False else reader.builder.apply(known_functions.OR, found, equal)
+    return found

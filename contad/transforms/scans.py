@@ -1,0 +1,112 @@
+"""Loops as a function: a state carried from step to step, results stacked, and checkpoints between pieces of it."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from contad.transforms.checkpoints import checkpoint
+from contad.variables.number import Carrier
+from contad.variables.open_types import Function, Nested, Value
+from contad.variables.trees import assemble, flatten, map_leaves
+
+
+def scan(
+    step: Function, state: Nested, xs: Nested = None, *, length: int | None = None, reverse: bool = False,
+    pieces: int = 1,
+) -> tuple[Nested, Nested]:  # fmt: skip
+    """The state after all steps, and what they give, stacked.
+
+        state, y_k = step(state, x_k)     k = 0, ..., n - 1
+
+    A plain loop, which differentiates as loops do, at every order and on every engine; a step may branch as it likes.
+    With `pieces`, reverse mode keeps what is between so many pieces of the loop, and evaluates each again when the
+    sweep comes to it; about sqrt(n) pieces take the least memory. Inside `@njit`, write the loop.
+
+    Args:    step    step(state, x) -> (state, y); y may be None.
+             state   a number, an array or a tree of them, whose structure the steps keep.
+             xs      an array, or a tree of arrays, of which x_k is the k-th row; None, where `length` is given.
+             length  n, of which the rows must be as many.
+             reverse whether to begin with the last row; y_k stays at place k.
+             pieces  how many pieces of the loop are checkpoints; with several, what a step captures is constant.
+    Returns: (state, ys), ys with the structure of y and an axis of length n first; None where n is 0.
+    Raises:  ValueError where lengths differ or are not given, or a step changes the structure of the state; TypeError
+             where a step gives no pair.
+    Cost:    that of the steps; with pieces, one more evaluation of each in reverse mode, and the memory of a state for
+             each and of one piece.
+    Ref:     Griewank & Walther (2008), chapter 12.
+
+    >>> from contad import grad, scan
+    >>> scan(lambda total, x: (total + x, total * x), 0.0, np.array([1.0, 2.0, 3.0]))[1]
+    array([0., 2., 9.])
+    >>> grad(lambda r: scan(lambda z, _: (r * z * (1.0 - z), None), 0.3, length=3)[0])(2.0)
+    0.2657...
+    """
+    n = _count(flatten(xs).leaves, length)
+    if not isinstance(pieces, (int, np.integer)) or pieces < 1:
+        raise ValueError(f"scan: expected pieces to be a positive integer, but got {pieces!r}")
+    ends = [n * k // min(pieces, max(n, 1)) for k in range(min(pieces, max(n, 1)) + 1)]
+    parts = list(itertools.pairwise(ends))
+    run = _Steps(step, reverse).run
+    if len(parts) > 1:
+        run = checkpoint(run)
+    found: list[Nested] = []
+    for start, stop in reversed(parts) if reverse else parts:
+        rows = map_leaves(lambda leaf, a=start, b=stop: None if leaf is None else leaf[a:b], xs)
+        state, ys = run(state, rows, stop - start)
+        found.append(ys)
+    if reverse:
+        found.reverse()
+    if len(found) == 1:
+        return state, found[0]
+    return state, map_leaves(lambda *leaves: None if leaves[0] is None else np.concatenate(leaves), *found)
+
+
+class _Steps:
+    """Consecutive steps of one loop."""
+
+    def __init__(self, step: Function, reverse: bool) -> None:
+        self.step, self.reverse = step, reverse
+
+    def run(self, state: Nested, xs: Nested, n: int) -> tuple[Nested, Nested]:
+        """The state after n steps over the rows of xs, and what they give, stacked."""
+        structure = _structure(state)
+        found: list[Nested] = []
+        for k in reversed(range(n)) if self.reverse else range(n):
+            given: Any = self.step(state, map_leaves(lambda leaf, k=k: None if leaf is None else leaf[k], xs))
+            if not isinstance(given, tuple) or len(given) != 2:
+                raise TypeError(f"scan: expected step to return (state, y), but got {type(given).__name__}")
+            state, y = given
+            if _structure(state) != structure:
+                raise ValueError(f"scan: step {k} changes the structure of the state, which was {structure}")
+            found.append(y)
+        if self.reverse:
+            found.reverse()
+        return state, map_leaves(lambda *leaves: _stack(leaves), *found) if found else None
+
+
+def _count(leaves: list[Nested], length: int | None) -> int:
+    """How many steps there are."""
+    for leaf in leaves:
+        if not getattr(leaf, "shape", ()):
+            raise ValueError("scan: expected xs to be arrays with an axis of steps, but got a number; capture it")
+    counts = {len(leaf) for leaf in leaves} | ({length} if length is not None else set())
+    if len(counts) != 1:
+        given = ", ".join(map(str, sorted(counts))) or "neither"
+        raise ValueError(f"scan: expected xs of one length, or a length, but got {given}")
+    return counts.pop()
+
+
+def _structure(x: Nested) -> Any:
+    """How a tree is nested; None of a leaf, of whatever type."""
+    tree = flatten(x)
+    return None if len(tree.leaves) == 1 and tree.leaves[0] is x else tree.spec
+
+
+def _stack(leaves: tuple[Value, ...]) -> Nested:
+    """Leaves of all steps in one array."""
+    if leaves[0] is None:
+        return None
+    if any(isinstance(x, Carrier) or getattr(x, "dtype", None) == np.dtype(object) for x in leaves):
+        return assemble(leaves, (len(leaves), *getattr(leaves[0], "shape", ())))
+    return np.array(leaves)
