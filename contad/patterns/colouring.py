@@ -6,27 +6,47 @@ from typing import Any
 
 import numpy as np
 
+from contad.patterns.grids import colour_grid
+
 MOST_WORK = 200_000_000  # visits of pairs of neighbours: beyond, vertices of many neighbours get colours of their own
+AGAIN = 6  # how often a colouring is made again, class by class
+MOST_AGAIN = 2_000_000  # visits of pairs of neighbours for which that is worth its time
 
 
 def colour_columns(pattern: Any) -> np.ndarray | None:
     """Colours of columns so that no two that have an element in one row share one; None where that is hopeless.
 
     Ref:     Curtis, Powell & Reid (1974), Journal of the Institute of Mathematics and its Applications 13, 117-119;
-             Brélaz (1979), Communications of the ACM 22(4), 251-256.
+             Brélaz (1979), Communications of the ACM 22(4), 251-256; Culberson (1992), Iterated greedy graph coloring
+             and the difficulty landscape, TR 92-07, University of Alberta.
     """
     from contad.patterns import colouring_kernels as kernels
 
     by_rows, by_columns = pattern.tocsr(), pattern.tocsc()
     in_rows = np.diff(by_rows.indptr).astype(np.int64)
-    if int(np.sum(in_rows**2)) > MOST_WORK:
+    work = int(np.sum(in_rows**2))
+    if work > MOST_WORK:
         return None
     arrays = [_integers(a) for a in (by_columns.indptr, by_columns.indices, by_rows.indptr, by_rows.indices)]
     conflicts = np.zeros(pattern.shape[1], np.int64)  # of each column, those that meet it twice counted twice
     np.add.at(conflicts, by_rows.indices, np.repeat(in_rows, in_rows))
     least = int(in_rows.max(initial=0))
     in_order = (kernels.colour_apart(*arrays, order) for order in _orders(conflicts))
-    return _best(itertools.chain(in_order, (kernels.colour_most_constrained(*arrays)[0] for _ in range(1))), least)
+    best = _best(itertools.chain(in_order, (kernels.colour_most_constrained(*arrays)[0] for _ in range(1))), least)
+    count = int(best.max(initial=-1)) + 1
+    if count <= least:
+        return best
+    on_grid = colour_grid(pattern, least, count)
+    if on_grid is not None and on_grid.max() + 1 == least:
+        return on_grid
+    for k in range(
+        AGAIN if work <= MOST_AGAIN else 0
+    ):  # in the order of its classes a greedy colouring never has more colours than before
+        following = kernels.colour_apart(*arrays, _order_classes(best, k))
+        best = following if following.max() < best.max() else best
+        if best.max() + 1 <= least:
+            break
+    return best if on_grid is None or best.max() < on_grid.max() else on_grid
 
 
 def colour_symmetric(pattern: Any) -> np.ndarray:
@@ -107,6 +127,13 @@ def is_alone(lines: np.ndarray, colours: np.ndarray, count: int) -> np.ndarray:
 def _orders(degrees: np.ndarray) -> list[np.ndarray]:
     """As they stand, and largest first."""
     return [np.arange(len(degrees)), np.argsort(-degrees, kind="stable")]
+
+
+def _order_classes(colours: np.ndarray, k: int) -> np.ndarray:
+    """The vertices, colour by colour: the last one first, the smallest one first, or as it comes."""
+    count = int(colours.max()) + 1
+    keys = (-np.arange(count), np.bincount(colours), np.random.default_rng(k).permutation(count))[k % 3]
+    return np.argsort(keys[colours], kind="stable")
 
 
 def _best(colourings: Iterator[np.ndarray], least: int) -> np.ndarray:

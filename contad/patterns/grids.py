@@ -1,0 +1,59 @@
+"""Colourings of what stands on a grid: a stencil gives every colour the places of a lattice, and few colours do.
+
+Unknowns that are numbered along a grid have coordinates, the digits of their number: of unknown n i + j of a square
+these are j and i. A colouring by (w . coordinates) mod m is one if the columns that meet in a row have different
+remainders; the five points of a Laplacian do with (j + 2 i) mod 5, which greedy colourings miss.
+"""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+MOST_TRIED = 2_000  # weights
+MOST_AXES = 4
+
+
+def colour_grid(pattern: Any, least: int, most: int) -> np.ndarray | None:
+    """Colours of columns, of which no two in one row have the same, at least `least` and less than `most`; or None.
+
+    Ref:     Fertin, Godard & Raspaud (2003), Information Processing Letters 87(1), 51-58, of grids without species.
+    """
+    m, n = pattern.shape
+    places = pattern.tocoo()
+    if m != n or not places.nnz:
+        return None
+    strides = _find_strides(places, n)
+    if not 1 < len(strides) <= MOST_AXES:
+        return None
+    numbers = np.arange(n)
+    digits = np.stack([numbers // a % (b // a) for a, b in itertools.pairwise([*strides, strides[-1] * n])])
+    rows, columns = places.row.astype(np.int64), places.col.astype(np.int64)
+    samples = [digits[:, columns[rows == row]] for row in _choose_rows(rows, m)]
+    tried = 0
+    for count in range(least, most):
+        for rest in itertools.product(range(count), repeat=len(strides) - 1):
+            tried += 1
+            if tried > MOST_TRIED:
+                return None
+            weights = np.array([1, *rest])
+            if all(len(set((weights @ x % count).tolist())) == x.shape[1] for x in samples):
+                colours = weights @ digits % count
+                if len(np.unique(rows * count + colours[columns])) == len(rows):
+                    return np.unique(colours, return_inverse=True)[1].astype(np.int64)
+    return None
+
+
+def _find_strides(places: Any, n: int) -> list[int]:
+    """How far neighbours along each axis are apart: what many rows have, each a multiple of the one before."""
+    apart = np.abs(places.col.astype(np.int64) - places.row)
+    strides = [1]
+    for stride in np.flatnonzero(np.bincount(apart) >= n // 2):
+        if stride > strides[-1] and stride % strides[-1] == 0:
+            strides.append(int(stride))
+    return strides
+
+
+def _choose_rows(rows: np.ndarray, m: int) -> list[int]:
+    """The row of the most elements, and some others, which refuse most weights."""
+    return [int(np.bincount(rows, minlength=m).argmax()), 0, m // 3, m // 2, m - 1]
