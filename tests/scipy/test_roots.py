@@ -127,7 +127,7 @@ def test_solutions_that_meet_in_a_system_are_found_beside_the_root():
 
 def test_a_jump_is_no_root():
     def of(p):
-        return root_scalar(lambda x: np.where(x > p, 1.0, -1.0) + x * 0.1, bracket=(0.0, 2.3)).root
+        return root_scalar(lambda x: np.where(x > p, 1.0, -1.0) + x * p * 0.1, bracket=(0.0, 2.3)).root
 
     with pytest.raises(SingularPointError, match="root_scalar: at 1 the function is .* and jumps"):
         contad.grad(of)(1.0)
