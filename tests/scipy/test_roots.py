@@ -125,6 +125,17 @@ def test_solutions_that_meet_in_a_system_are_found_beside_the_root():
         contad.grad(of)(1.0)
 
 
+def test_a_function_that_gives_another_number_of_values_is_named():
+    def of(p):
+        return root(lambda x: np.concatenate([x * x - p, x]), [1.0]).x[0]
+
+    for find in (of, contad.grad(of)):
+        with pytest.raises(ValueError, match="root: fun must return 1 numbers, as many as x0 has, got 2"):
+            find(1.0)
+    with pytest.raises(ValueError, match="root: fun must return as many numbers as there are unknowns, 2, got 3"):
+        contad.grad(lambda p: root(lambda x: np.array([x[0] - p, x[0] - x[1], 0.0]), [1.0, 2.0], method="lm").x[0])(1.0)
+
+
 def test_a_jump_is_no_root():
     def of(p):
         return root_scalar(lambda x: np.where(x > p, 1.0, -1.0) + x * p * 0.1, bracket=(0.0, 2.3)).root

@@ -10,6 +10,7 @@ from contad.errors import SingularPointError, UnsupportedError
 from contad.transforms.gradients import derivative, jvp, vjp
 from contad.transforms.jacobians import jacobian
 from contad.transforms.operation import CustomOperation
+from contad.variables.arguments import fail
 from contad.variables.array import numbers_in
 from contad.variables.number import Carrier, map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
@@ -37,6 +38,9 @@ def differentiate_root(
     function r -> J^-1 r of plain arguments, where the caller knows how J looks.
     """
     residual = fun(z, *args)
+    size = sum(np.size(take_primals(leaf)) for leaf in leaves_of(residual))
+    if size != np.size(z):
+        fail(what, "fun", f"return as many numbers as there are unknowns, {np.size(z)}", size)
     depth = max((_depth(leaf) for leaf in leaves_of(residual)), default=0)
     if not depth:
         return z

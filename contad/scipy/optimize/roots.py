@@ -29,8 +29,9 @@ def root(
     "krylov" is SciPy's method for these. x0 carries no derivative.
 
     Shapes:  x0 (n,) or a number, as SciPy takes it; fun gives n numbers -> x (n,).
-    Raises:  SingularPointError where the Jacobian at the root is singular, or nearly so, and a derivative is wanted;
-             RuntimeError where SciPy does not converge and a derivative is wanted.
+    Raises:  ValueError where fun does not give n numbers; where a derivative is wanted, SingularPointError where the
+             Jacobian is singular at the root, or nearly so, where solutions meet there, or fun jumps; RuntimeError
+             where SciPy does not converge.
     Cost:    SciPy's, and an evaluation of fun on variables for each order of derivatives, one Jacobian and its inverse;
              of more than 100 unknowns, a product with the Jacobian for each step of GMRES.
     Ref:     Griewank & Walther (2008), section 15.1; Christianson (1994), Optimization Methods and Software 3.
@@ -49,7 +50,10 @@ def root(
     supplied = {"jac": lambda x, *p: take_primals(jacobian(fun)(x, *p))} if method in ("hybr", "lm") else {}
 
     def of_floats(x: ArrayValue, *p: Nested) -> Any:
-        return take_primals(fun(x, *p))
+        value = take_primals(fun(x, *p))
+        if np.size(value) != np.size(x) and method != "lm":  # which takes more equations than unknowns
+            fail("root", "fun", f"return {np.size(x)} numbers, as many as x0 has", np.size(value))
+        return value
 
     if method == "newton":
         result = _by_newton(of_floats, lambda x: fun(x, *plain_args), start, plain_args, tol, options or {})
