@@ -159,6 +159,49 @@ def subjects_by_hand(p):
     return total, (gradient,)
 
 
+def subjects_by_autograd(p: np.ndarray) -> Run:
+    """autograd's odeint, subject by subject."""
+    import autograd
+    import autograd.numpy as anp
+    from autograd.builtins import tuple as autograd_tuple
+    from autograd.scipy.integrate import odeint
+
+    def slope(y: Any, t: Any, p: Any) -> Any:
+        absorbed = anp.exp(p[0]) * y[0]
+        return anp.array([-absorbed, absorbed - anp.exp(p[1]) * y[1]])
+
+    def loss(p: Any) -> Any:
+        total = 0.0
+        for k in range(len(p)):
+            y = odeint(slope, np.array([10.0, 0.0]), HOURS, autograd_tuple((p[k],)), rtol=RTOL, atol=ATOL)
+            total = total + anp.sum((y[1:, 1] * anp.exp(-p[k, 2]) - 0.5) ** 2)
+        return total
+
+    gradient = autograd.value_and_grad(loss)
+    return lambda: gradient(p)
+
+
+def subjects_by_diffrax(p: np.ndarray) -> Run:
+    """diffrax' Dopri5 of all subjects at once."""
+    jax, jnp = shaped.import_jax()
+    import diffrax
+
+    def slope(t: Any, y: Any, p: Any) -> Any:
+        absorbed = jnp.exp(p[0]) * y[0]
+        return jnp.array([-absorbed, absorbed - jnp.exp(p[1]) * y[1]])
+
+    def solve(p: Any) -> Any:
+        found = diffrax.diffeqsolve(
+            diffrax.ODETerm(slope), diffrax.Dopri5(), 0.0, HOURS[-1], None, jnp.array([10.0, 0.0]), p, max_steps=4096,
+            saveat=diffrax.SaveAt(ts=jnp.asarray(HOURS[1:])),
+            stepsize_controller=diffrax.PIDController(rtol=RTOL, atol=ATOL),
+        )  # fmt: skip
+        return jnp.sum((found.ys[:, 1] * jnp.exp(-p[2]) - 0.5) ** 2)
+
+    gradient, given = jax.jit(jax.value_and_grad(lambda p: jnp.sum(jax.vmap(solve)(p)))), jnp.asarray(p)
+    return lambda: jax.block_until_ready(gradient(given))
+
+
 # ---- Brusselator -----------------------------------------------------------------------------------------------------
 ENDS = np.array([0.0, 1.0])
 
@@ -242,6 +285,30 @@ def brusselator_by_solve_ivp(sensitivity: Any) -> Callable[..., Run]:
 
     gradient = contad.value_and_grad(loss)
     return lambda *args: lambda: gradient(*args)
+
+
+def brusselator_by_diffrax(p: np.ndarray, y0: np.ndarray) -> Run:
+    """diffrax' Kvaerno5, whose Newton's method has the dense Jacobian."""
+    jax, jnp = shaped.import_jax()
+    import diffrax
+
+    def slope(t: Any, y: Any, p: Any) -> Any:
+        y = y.reshape(-1, 2)
+        edge, (u, v), d = jnp.array([[1.0, 3.0]]), y.T, p[2] * (len(y) + 1.0) ** 2
+        around = jnp.concatenate([edge, y, edge])
+        spread, uuv = around[:-2] - 2.0 * y + around[2:], u * u * v
+        react = jnp.stack([p[0] + uuv - (p[1] + 1.0) * u, p[1] * u - uuv], axis=1)
+        return (react + d * spread).reshape(-1)
+
+    def loss(p: Any, y0: Any) -> Any:
+        found = diffrax.diffeqsolve(
+            diffrax.ODETerm(slope), diffrax.Kvaerno5(), 0.0, 1.0, None, y0, p, max_steps=4096,
+            stepsize_controller=diffrax.PIDController(rtol=1e-5, atol=1e-5),
+        )  # fmt: skip
+        return jnp.sum(found.ys[-1] ** 2)
+
+    gradient, args = jax.jit(jax.value_and_grad(loss)), (jnp.asarray(p), jnp.asarray(y0))
+    return lambda: jax.block_until_ready(gradient(*args))
 
 
 # ---- hidden states ---------------------------------------------------------------------------------------------------
@@ -424,7 +491,8 @@ REMARKS = (
     "By hand are, for Lotka and Volterra's equations, those of all sensitivities by the same compiled solver; for the "
     "subjects the solution in closed form, which nobody has of an equation that needs a solver; for the Brusselator "
     "sensitivities by SciPy's LSODA, told that its Jacobian is a band. For hidden states and roots they are the "
-    "recursions and the implicit function theorem with derivatives by hand. JAX and autograd find all roots at once."
+    "recursions and the implicit function theorem with derivatives by hand. JAX and autograd find all roots at once. "
+    "autograd's odeint has no right gradient of the Brusselator: it solves a stiff equation backwards, and gives up."
 )
 
 
@@ -447,7 +515,7 @@ def list_programs(choice: Choice = EVERYTHING) -> list[Program]:
             sizes={QUICK: {"n": 2}, "100 subjects": {"n": 100}},
             inputs=lambda n: (np.array([0.3, -1.5, 1.0]) + 0.2 * np.random.default_rng(1).normal(size=(n, 3)),),
             argnums=(0,), primal=subjects, by_hand=subjects_by_hand, contad={"dopri5": by_compiled(subjects, (0,))},
-            tolerance=TOLERANCE,
+            peers={"autograd": subjects_by_autograd, "jax diffrax": subjects_by_diffrax}, tolerance=TOLERANCE,
         ),
         Program(
             name="Brusselator", about="a stiff equation on a line, three derivatives",
@@ -457,7 +525,7 @@ def list_programs(choice: Choice = EVERYTHING) -> list[Program]:
                 "sdirk4": by_compiled(brusselator_loss, (0,)), "forward": brusselator_by_solve_ivp("forward"),
                 "adjoint": brusselator_by_solve_ivp(Adjoint()),
             },
-            tolerance=TOLERANCE,
+            peers={"jax diffrax": brusselator_by_diffrax}, tolerance=TOLERANCE,
         ),
         Program(
             name="hmm", about="the density of a chain of hidden states", argnums=(0, 1, 2),
