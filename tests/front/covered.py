@@ -526,6 +526,23 @@ def products(x, m):
     return v[0, 1] + u @ u + np.dot(w, x[:3]) + np.dot(m, m.T)[1, 1]
 
 
+@njit
+def with_list(x):
+    values = [x, x * x]
+    return values[0] * values[1]
+
+
+@njit
+def with_comprehension(x):
+    return sum([v * v for v in x])
+
+
+@njit
+def with_look_up(x):
+    table = {1: x}
+    return table[1] * x if 2 in {1, 2} else x
+
+
 E3 = np.array([1.0, 0.6, 2.0])
 
 COVERED = {
@@ -554,26 +571,17 @@ COVERED = {
         (calls_that_write, X), (calls_in_expressions, 0.7),
     ],
     "functions": [(of_math, 0.7), (of_numpy, 0.7), (imported_by_name, 0.7), (of_registry, 0.7), (by_rule, 0.7)],
+    "containers": [(with_list, 0.7), (with_comprehension, X), (with_look_up, 0.7)],
     "whole arrays": [(elementwise, E3, M), (in_place, X), (reductions, X, M), (products, X, M)],
 }  # fmt: skip
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 @njit
-def with_list(x):
-    values = [x, x * x]
-    return values[0] * values[1]
-
-
-@njit
-def with_comprehension(x):
-    return sum([v * v for v in x])
-
-
-@njit
 def with_dict(x):
     table = {1: x}
-    return table[1] * x
+    table[2] = x * x
+    return table[2]
 
 
 @njit
@@ -658,10 +666,8 @@ def with_plain_function(x):
 
 
 REFUSED = [
-    (with_list, (0.7,), "(List)"),
-    (with_comprehension, (X,), "(ListComp)"),
-    (with_dict, (0.7,), "(Dict)"),
-    (with_set, (0.7,), "(Set)"),
+    (with_dict, (0.7,), "the assignment to 'table[2]'"),
+    (with_set, (0.7,), "'len(seen)'"),
     (with_try, (0.7,), "try/except"),
     (with_generator, (0.7,), "a generator"),
     (with_object, (0.7, Holder(2.0)), "the attribute 'holder.moved'"),
