@@ -323,7 +323,7 @@ assert min(means, key=means.get) == "contad" and (len(results["programs"]), len(
 # | what you have | engine | what it costs | notebook |
 # |---|---|---|---|
 # | an `@njit` function | `generated` | about what a gradient by hand costs; compile time once | 7 |
-# | with lists that grow, dicts that change, recursion | `tape` | some ns and 32 bytes (24 and an adjoint) for each | 6 |
+# | with lists that grow, dicts that change, `try` | `tape` | some ns and 32 bytes (24 and an adjoint) for each | 6 |
 # | NumPy code on arrays | `matrix` | a microsecond or so for each call of NumPy; no compilation | 5 |
 # | Python code on numbers | `matrix` or `records` | up to a microsecond for each operation | 2 |
 # | the same program many times, at new inputs | `contad.record` | some nanoseconds for each operation | 2 |
