@@ -39,9 +39,8 @@ def colour_columns(pattern: Any) -> np.ndarray | None:
     on_grid = colour_grid(pattern, least, count)
     if on_grid is not None and on_grid.max() + 1 == least:
         return on_grid
-    for k in range(
-        AGAIN if work <= MOST_AGAIN else 0
-    ):  # in the order of its classes a greedy colouring never has more colours than before
+    # in the order of its classes a greedy colouring never has more colours than before
+    for k in range(AGAIN if work <= MOST_AGAIN else 0):
         following = kernels.colour_apart(*arrays, _order_classes(best, k))
         best = following if following.max() < best.max() else best
         if best.max() + 1 <= least:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 MOST_TRIED = 2_000  # weights
+MOST_CHECKED = 20  # weights that are tried on all rows
 MOST_AXES = 4
 
 
@@ -30,17 +31,21 @@ def colour_grid(pattern: Any, least: int, most: int) -> np.ndarray | None:
     digits = np.stack([numbers // a % (b // a) for a, b in itertools.pairwise([*strides, strides[-1] * n])])
     rows, columns = places.row.astype(np.int64), places.col.astype(np.int64)
     samples = [digits[:, columns[rows == row]] for row in _choose_rows(rows, m)]
-    tried = 0
+    tried = checked = 0
     for count in range(least, most):
         for rest in itertools.product(range(count), repeat=len(strides) - 1):
             tried += 1
-            if tried > MOST_TRIED:
+            if tried > MOST_TRIED or checked > MOST_CHECKED:
                 return None
             weights = np.array([1, *rest])
             if all(len(set((weights @ x % count).tolist())) == x.shape[1] for x in samples):
                 colours = weights @ digits % count
-                if len(np.unique(rows * count + colours[columns])) == len(rows):
+                met = np.bincount(rows * count + colours[columns])
+                if met.max() == 1:
                     return np.unique(colours, return_inverse=True)[1].astype(np.int64)
+                refused = met.argmax() // count  # by this row, which refuses others, too
+                samples.append(digits[:, columns[rows == refused]])
+                checked += 1
     return None
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from contad.patterns import colouring
+from contad.patterns import colouring, grids
 from contad.patterns.colouring import colour_both, colour_columns, colour_symmetric
 from contad.patterns.compression import Compression, compress_hessian, compress_jacobian
+from contad.patterns.grids import colour_grid
 
 RANDOM = np.random.default_rng(5)
 SHAPES = [(int(RANDOM.integers(1, 14)), int(RANDOM.integers(1, 14)), p) for p in [0.1, 0.3, 0.5, 1.0] * 8]
@@ -112,7 +113,7 @@ def test_every_element_is_found(m, n, p, hubs, monkeypatch):
         (laplacian_of_cube(12), 7, 7),
         (brusselator(20), 6, 6),
         (periodic_brusselator(10), 7, 7),
-        (periodic_brusselator(32), 8, 8),  # asdex, a library for JAX, tells of 12 for this one
+        (periodic_brusselator(32), 8, 8),
         (blocks(50, 5), 5, 5),
         (sparse.eye_array(100).tocsr() != 0, 1, 1),
     ],
@@ -124,6 +125,20 @@ def test_every_element_is_found(m, n, p, hubs, monkeypatch):
 def test_few_colours(pattern, jacobian, hessian):
     assert compress_jacobian(pattern).passes <= jacobian
     assert compress_hessian(pattern).passes <= hessian
+
+
+def test_a_row_that_is_none_of_the_grid_refuses_weights_at_once(monkeypatch):
+    pattern = laplacian_of_cube(12).tolil()
+    pattern[700, 300:310] = 1.0
+    pattern = pattern.tocsr() != 0
+    checks = []
+    real = np.bincount
+    monkeypatch.setattr(grids.np, "bincount", lambda x, **given: checks.append(len(x)) or real(x, **given))
+    colours = colour_grid(pattern, 16, 30)
+    assert sum(n == pattern.nnz for n in checks) <= grids.MOST_CHECKED + 3
+    if colours is not None:
+        places = pattern.tocoo()
+        assert real(places.row * 30 + colours[places.col]).max() == 1
 
 
 @pytest.mark.parametrize("pattern", [laplacian(12), laplacian_of_cube(6), periodic_brusselator(10), band(40, 2)])
