@@ -231,6 +231,23 @@ def test_draws_of_likelihoods_with_a_name_replay(kind):
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("block", [1, 2])
+def test_blocks_that_leave_elements_out_are_refused(block):
+    k = np.exp(-0.5 * np.subtract.outer(np.arange(4.0), np.arange(4.0)) ** 2) + 0.1 * np.eye(4)
+    y = np.array([1.0, 0.0, 2.0, 1.0])
+
+    def coupled(theta):
+        return np.sum(y * theta - np.exp(theta)) - 0.7 * (theta[0] * theta[1] - theta[2] * theta[3]) ** 2
+
+    def f(block, s):
+        return stan.laplace_marginal(coupled, (), block, lambda s: s * k, (s,))
+
+    with pytest.raises(ValueError, match=f"hessian_block_size must be that of the blocks .* got {block}, and elements"):
+        contad.grad(lambda s: f(block, s))(1.3)
+    found = contad.grad(lambda s: f(4, s))(1.3)
+    assert found == pytest.approx((f(4, 1.3 + 1e-4) - f(4, 1.3 - 1e-4)) / 2e-4, rel=1e-7)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [

@@ -30,12 +30,13 @@ def laplace_marginal(
     second derivatives of l along (K^-1 + W)^-1 at the mode, and one over l; they are of any order.
 
     `hessian_block_size` is the size of the blocks on the diagonal of W, 1 where each observation depends on one element
-    of theta; entries off the blocks must be zero. The functions may be Numba functions.
+    of theta; entries off the blocks must be zero, which one product with the Hessian checks. The functions may be Numba
+    functions.
 
     Shapes:  covariance gives (n, n), theta (n,), log_likelihood a number -> a number.
     Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
-    Raises:  ValueError for other shapes, a block size that does not divide n, and what is not finite; RuntimeError
-             where the mode is not found.
+    Raises:  ValueError for other shapes, a block size that does not divide n or is too small, and what is not finite;
+             RuntimeError where the mode is not found.
     Cost:    O(n^3) and a gradient and `hessian_block_size` second derivatives of l for each of some 5 to 10 steps; a
              gradient O(n^3) and `hessian_block_size` gradients of a second derivative of l; saves a matrix.
     Ref:     Margossian, Vehtari, Simpson & Agrawal (2020), NeurIPS 33; Rasmussen & Williams (2006), section 3.4;

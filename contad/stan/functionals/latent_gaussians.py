@@ -92,6 +92,10 @@ class LatentModel:
             f = _along(f, v)
         return f(theta)
 
+    def along_gradient(self, theta: ArrayValue, params: Nested, v: ArrayValue) -> ArrayValue:
+        """The Hessian of the log likelihood in theta times v."""
+        return jvp(lambda t: self.gradient(t, params), (theta,), (v,))[1]
+
     # ---- the operations ----------------------------------------------------------------------------------------------
     def marginal(self) -> Real:
         """The approximate log marginal likelihood.
@@ -223,6 +227,7 @@ class LatentModel:
             slope, w = self._expand(theta, params)
             log_det, r = self._factor(k, w)
             if is_near:
+                self._require_blocks(theta, params, w)
                 return Mode(theta, slope, objective, log_det, r)
             residual = slope - a
             a_step = residual - r @ (k @ residual)
@@ -269,6 +274,21 @@ class LatentModel:
         if not (np.isfinite(slope).all() and np.isfinite(w).all()):
             arguments.fail(self.search.name, "log_likelihood", "have finite derivatives", f"others at theta = {theta}")
         return slope, w
+
+    def _require_blocks(self, theta: np.ndarray, params: Nested, w: np.ndarray) -> None:
+        """Raise where the Hessian has more than the blocks that it was said to have: one product tells."""
+        n = len(theta)
+        if self.search.block == n:
+            return
+        probe = 1.0 + np.modf(np.arange(1.0, n + 1.0) * 0.6180339887498949)[0]  # of no symmetry
+        whole = np.asarray(self.along_gradient(theta, params, probe), float)
+        blocks = w * probe if w.ndim == 1 else w @ probe
+        scale = np.max(np.abs(whole)) + np.max(np.abs(blocks))
+        if np.max(np.abs(whole + blocks)) > _SYMMETRIC * scale:
+            arguments.fail(
+                self.search.name, "hessian_block_size", "be that of the blocks on the diagonal of the Hessian of "
+                "log_likelihood, beyond which it is zero", f"{self.search.block}, and elements beyond",
+            )  # fmt: skip
 
     def _factor(self, k: np.ndarray, w: np.ndarray) -> tuple[float, np.ndarray]:
         """log |I + K W| and (K + W^-1)^-1, by the solver, or one that works for more where it does not."""
