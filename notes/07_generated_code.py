@@ -356,9 +356,8 @@ print(contad.source(diffuse, np.linspace(0.2, 1.0, 6), 0.3, 4, argnums=(0, 1)).p
 # %% tags=["raises"]
 @njit
 def counted(x):
-    seen = {1: x}
-    seen[2] = x * x
-    return seen[2]
+    seen = [x]
+    return seen.pop() * x
 
 
 try:

@@ -51,7 +51,8 @@ def test_engines_that_refuse_are_named():
     @numba.njit
     def f(x):
         d = {1: x}
-        return d[1] * x
+        d[2] = x
+        return d[2] * x
 
     told = contad.explain(f, 2.0)
     assert [name for name, _ in told.refusals][:1] == ["generated"] and told.engine != "generated"

@@ -101,6 +101,7 @@ def run_here(folder):
     Each has a folder of its own with its files, and is a module, as what a user imports.
     """
     results = {}
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # a module that is written anew is read anew
     for place in sorted(Path(folder).iterdir()):
         output = io.StringIO()
         os.chdir(place)
@@ -113,6 +114,7 @@ def run_here(folder):
             error = "".join(traceback.format_exception(caught))
         sys.path.remove(str(place))
         results[place.name] = [output.getvalue().split(MARK + "\n"), error, _run_commands(place)]
+    sys.dont_write_bytecode = written
     return results
 
 
