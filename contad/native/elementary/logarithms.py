@@ -73,6 +73,13 @@ def log_parts(f: Any) -> Any:
 
 
 @kernel
+def multiply(x: Any, x_rest: Any, y: Any, y_rest: Any) -> Any:
+    """A product of two numbers with what they lack, and what it lacks."""
+    z = x * y
+    return z, fma(x, y, -z) + fma(x_rest, y, x * y_rest)
+
+
+@kernel
 def at_the_ends(x: Any, y: Any) -> Any:
     """A logarithm at 0, at infinity and where there is none."""
     y = choose(x > 0.0, y, choose(x == 0.0, -math.inf, math.nan))
@@ -91,8 +98,7 @@ def log2(x: Any) -> Any:
     """The logarithm to base 2."""
     k, m = split_any(x)
     h, rest = log_parts(m - 1.0)
-    v = h * LOG2_E
-    v_rest = fma(h, LOG2_E, -v) + fma(rest, LOG2_E, h * LOG2_E_REST)
+    v, v_rest = multiply(h, rest, LOG2_E, LOG2_E_REST)
     y, y_rest = add(k, v)
     return at_the_ends(x, y + (y_rest + v_rest))
 
@@ -102,8 +108,7 @@ def log10(x: Any) -> Any:
     """The logarithm to base 10."""
     k, m = split_any(x)
     h, rest = log_parts(m - 1.0)
-    v = h * _LOG10_E
-    v_rest = fma(h, _LOG10_E, -v) + fma(rest, _LOG10_E, h * _LOG10_E_REST)
+    v, v_rest = multiply(h, rest, _LOG10_E, _LOG10_E_REST)
     u = k * _LOG10_2
     u_rest = fma(k, _LOG10_2, -u) + k * _LOG10_2_REST
     y, y_rest = add(u, v)

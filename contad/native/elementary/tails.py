@@ -36,13 +36,19 @@ def scaled_tail(a: Any) -> Any:
 
 
 @kernel
+def far_parts(a: Any) -> Any:
+    """`scaled_tail` of a, and e^(-a^2) as k, p and what 2^k (1 + p) lacks."""
+    q, q_rest = scaled_tail(a)
+    h = a * a
+    k, p, rest = exp_parts(-h, -fma(a, a, -h))
+    return q, q_rest, k, p, rest
+
+
+@kernel
 def erf(x: Any) -> Any:
     """The error function."""
     a = absolute(x)
-    far = choose(a > 6.5, 6.5, a)
-    q, q_rest = scaled_tail(far)
-    h = far * far
-    k, p, _ = exp_parts(-h, -fma(far, far, -h))
+    q, q_rest, k, p, _ = far_parts(choose(a > 6.5, 6.5, a))
     y = with_sign(1.0 - power_of_2(k) * fma(1.0 + p, q, q_rest), x)
     z = choose(a < 1.0, x * x, 0.0)
     return choose(a < 1.0, fma(x, _ERF(z), x), y)
@@ -52,10 +58,7 @@ def erf(x: Any) -> Any:
 def erfc(x: Any) -> Any:
     """1 - erf(x), without losing digits."""
     a = absolute(x)
-    far = choose(a > 28.0, 28.0, a)
-    q, q_rest = scaled_tail(far)
-    h = far * far
-    k, p, rest = exp_parts(-h, -fma(far, far, -h))
+    q, q_rest, k, p, rest = far_parts(choose(a > 28.0, 28.0, a))
     e = 1.0 + p
     e_rest = (p - (e - 1.0)) + rest
     y = scale(fma(e, q, fma(e, q_rest, e_rest * q)), k)

@@ -16,7 +16,7 @@ from contad.engines.source.build import build, derivative_of
 from contad.engines.source.writing import row_parts, split_loops
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.request import Request
-from tests.engines.source.agreement import constants_in_python, flat
+from tests.engines.source.agreement import as_python, flat
 from tests.random_programs import generated_programs
 from tests.random_programs.generated_grammar import Maker
 
@@ -31,15 +31,6 @@ def request(f, *args, numerics="simd", argnums=None):
 
 def text_of(f, *args):
     return derivative_of(request(f, *args)).source()
-
-
-def in_python(asked):
-    """The derivative as plain Python."""
-    derivative = derivative_of(asked)
-    names = {}
-    exec(derivative.source(), names)
-    names.update(constants_in_python(derivative))
-    return names["run"]
 
 
 def require_close(got, expected):
@@ -155,7 +146,7 @@ ROWS = {
 def test_gradients_agree_with_those_of_the_c_library(name):
     f, args = ROWS[name]
     assert "_rows(" in text_of(f, *args)
-    require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+    require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
 @pytest.mark.parametrize("name", ["logistic", "filtered"])
@@ -206,7 +197,7 @@ def test_a_short_loop_in_a_loop_stays_whole():
     assert "if w_length < 8:" in text_of(f, x, w)
     for short in (1, 7):
         args = x, w[:short]
-        require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+        require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
 def test_without_fast_registers_nothing_is_split(monkeypatch):
@@ -288,14 +279,14 @@ def forward_of(text):
 def test_a_loop_whose_parts_depend_on_each_other_stays_whole(name):
     f, args = WHOLE[name]
     assert "_rows(" not in forward_of(text_of(f, *args))
-    require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+    require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
 def test_a_store_that_is_overlooked_is_found(monkeypatch):
     monkeypatch.setattr(row_parts.SplitBody, "_is_still", lambda self, array: True)
     f, args = WHOLE["reading_what_it_writes"]
     with pytest.raises(AssertionError):
-        require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+        require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
 # ---- random programs -------------------------------------------------------------------------------------------------
