@@ -1,7 +1,6 @@
 """Loops as a function: a state carried from step to step, results stacked, and checkpoints between pieces of it."""
 
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,10 +46,10 @@ def scan(
     n = _count(flatten(xs).leaves, length)
     if not isinstance(pieces, (int, np.integer)) or pieces < 1:
         raise ValueError(f"scan: expected pieces to be a positive integer, but got {pieces!r}")
-    ends = [n * k // min(pieces, max(n, 1)) for k in range(min(pieces, max(n, 1)) + 1)]
-    parts = list(itertools.pairwise(ends))
+    count = min(pieces, max(n, 1))
+    parts = list(itertools.pairwise(n * k // count for k in range(count + 1)))
     run = _Steps(step, reverse).run_piece_of_scan
-    state = _own(state, ())
+    state = map_leaves(_copy, state)  # a step may write into it
     if len(parts) > 1:
         run = checkpoint(run)
     found: list[Nested] = []
@@ -73,20 +72,22 @@ class _Steps:
 
     def run_piece_of_scan(self, state: Nested, xs: Nested, n: int) -> tuple[Nested, Nested]:
         """The state after n steps over the rows of xs, and what they give, stacked."""
-        structure: Any = _structure(state)
-        given_structure: Any = None
+        structure_of_state: Any = _structure(state)
+        structure_of_y: Any = None
         found: list[Nested] = []
         for k in reversed(range(n)) if self.reverse else range(n):
             given: Any = self.step(state, map_leaves(lambda leaf, k=k: None if leaf is None else leaf[k], xs))
             if not isinstance(given, tuple) or len(given) != 2:
                 raise TypeError(f"scan: expected step to return (state, y), but got {type(given).__name__}")
             state, y = given
-            if _structure(state) != structure:
-                raise ValueError(f"scan: step {k} changes the structure of the state, which was {structure}")
-            if found and _structure(y) != given_structure:
-                raise ValueError(f"scan: step {k} changes the structure of y, which was {given_structure}")
-            given_structure = _structure(y)
-            found.append(_own(y, leaves_of(state)))
+            if _structure(state) != structure_of_state:
+                raise ValueError(f"scan: step {k} changes the structure of the state, which was {structure_of_state}")
+            if not found:
+                structure_of_y = _structure(y)
+            elif _structure(y) != structure_of_y:
+                raise ValueError(f"scan: step {k} changes the structure of y, which was {structure_of_y}")
+            of_state = leaves_of(state)  # which the next step may write into
+            found.append(map_leaves(lambda leaf, own=of_state: _copy(leaf) if any(leaf is x for x in own) else leaf, y))
         if self.reverse:
             found.reverse()
         return state, map_leaves(lambda *leaves: _stack(leaves), *found) if found else None
@@ -109,13 +110,9 @@ def _count(leaves: list[Nested], length: int | None) -> int:
     return counts.pop()
 
 
-def _own(x: Nested, others: Sequence[Nested]) -> Nested:
-    """x with copies of the arrays that others are, too, or of all if there are none: a step may write into them."""
-    return map_leaves(lambda leaf: leaf.copy() if hasattr(leaf, "copy") and _is_among(leaf, others) else leaf, x)
-
-
-def _is_among(leaf: Nested, others: Sequence[Nested]) -> bool:
-    return bool(getattr(leaf, "shape", ())) and (not others or any(leaf is x for x in others))
+def _copy(leaf: Nested) -> Nested:
+    """A copy of an array; anything else as it is."""
+    return leaf.copy() if getattr(leaf, "shape", ()) else leaf
 
 
 def _structure(x: Nested) -> Any:

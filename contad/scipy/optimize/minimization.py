@@ -55,8 +55,8 @@ def minimize(
 
     Raises:  what SciPy raises; where a derivative is wanted, SingularPointError for a Hessian that is singular at the
              minimum, RuntimeError where none was found, UnsupportedError for `constraints`, and for bounds that are
-             variables; ValueError for bounds that
-             do not fit and for `sparse` where the method takes no sparse Hessian; ImportError where tqdm is missing.
+             variables; ValueError for bounds that do not fit and for `sparse` where the method takes no sparse Hessian;
+             ImportError where tqdm is missing.
     Cost:    a value with its gradient for each evaluation; n products for a Hessian of n parameters; a derivative of
              the minimum takes one Hessian, or a product with it for each step of conjugate gradients.
     Ref:     scipy.optimize.minimize.

@@ -92,10 +92,6 @@ class LatentModel:
             f = _along(f, v)
         return f(theta)
 
-    def along_gradient(self, theta: ArrayValue, params: Nested, v: ArrayValue) -> ArrayValue:
-        """The Hessian of the log likelihood in theta times v."""
-        return jvp(lambda t: self.gradient(t, params), (theta,), (v,))[1]
-
     # ---- the operations ----------------------------------------------------------------------------------------------
     def marginal(self) -> Real:
         """The approximate log marginal likelihood.
@@ -281,7 +277,7 @@ class LatentModel:
         if self.search.block == n:
             return
         probe = 1.0 + np.modf(np.arange(1.0, n + 1.0) * 0.6180339887498949)[0]  # of no symmetry
-        whole = np.asarray(self.along_gradient(theta, params, probe), float)
+        whole = np.asarray(_along(lambda t: self.gradient(t, params), probe)(theta), float)
         blocks = w * probe if w.ndim == 1 else w @ probe
         scale = np.max(np.abs(whole)) + np.max(np.abs(blocks))
         if np.max(np.abs(whole + blocks)) > _SYMMETRIC * scale:
