@@ -34,69 +34,19 @@ from contad.stan.checks import (  # isort: skip
     check_positive_finite, check_positive_ordered, check_range, check_row_index, check_simplex, check_size_match,
     check_sorted, check_square, check_symmetric, check_unit_vector, check_vector, check_vector_index,
 )  # fmt: skip
-from contad.stan.decompositions import (
-    cholesky_decompose,
-    eigendecompose,
-    eigendecompose_sym,
-    eigenvalues,
-    eigenvalues_sym,
-    eigenvectors,
-    eigenvectors_sym,
-    qr,
-    qr_Q,
-    qr_R,
-    qr_thin,
-    qr_thin_Q,
-    qr_thin_R,
-    singular_values,
-    svd,
-    svd_U,
-    svd_V,
-)
-from contad.stan.densities import (
-    bernoulli_logit_lpmf,
-    bernoulli_lpmf,
-    beta_binomial_lpmf,
-    beta_lpdf,
-    beta_neg_binomial_lpmf,
-    beta_proportion_lpdf,
-    binomial_logit_lpmf,
-    binomial_lpmf,
-    cauchy_lpdf,
-    chi_square_lpdf,
-    discrete_range_lpmf,
-    double_exponential_lpdf,
-    exp_mod_normal_lpdf,
-    exponential_lpdf,
-    frechet_lpdf,
-    gamma_lpdf,
-    gumbel_lpdf,
-    hypergeometric_lpmf,
-    inv_chi_square_lpdf,
-    inv_gamma_lpdf,
-    logistic_lpdf,
-    loglogistic_lpdf,
-    lognormal_lpdf,
-    neg_binomial_2_log_lpmf,
-    neg_binomial_2_lpmf,
-    neg_binomial_lpmf,
-    normal_lpdf,
-    pareto_lpdf,
-    pareto_type_2_lpdf,
-    poisson_log_lpmf,
-    poisson_lpmf,
-    rayleigh_lpdf,
-    scaled_inv_chi_square_lpdf,
-    skew_double_exponential_lpdf,
-    skew_normal_lpdf,
-    std_normal_lpdf,
-    student_t_lpdf,
-    uniform_lpdf,
-    von_mises_lpdf,
-    weibull_lpdf,
-    yule_simon_lpmf,
-)
-
+from contad.stan.decompositions import (  # isort: skip
+    cholesky_decompose, eigendecompose, eigendecompose_sym, eigenvalues, eigenvalues_sym, eigenvectors,
+    eigenvectors_sym, qr, qr_Q, qr_R, qr_thin, qr_thin_Q, qr_thin_R, singular_values, svd, svd_U, svd_V,
+)  # fmt: skip
+from contad.stan.densities import (  # isort: skip
+    bernoulli_logit_lpmf, bernoulli_lpmf, beta_binomial_lpmf, beta_lpdf, beta_neg_binomial_lpmf, beta_proportion_lpdf,
+    binomial_logit_lpmf, binomial_lpmf, cauchy_lpdf, chi_square_lpdf, discrete_range_lpmf, double_exponential_lpdf,
+    exp_mod_normal_lpdf, exponential_lpdf, frechet_lpdf, gamma_lpdf, gumbel_lpdf, hypergeometric_lpmf,
+    inv_chi_square_lpdf, inv_gamma_lpdf, logistic_lpdf, loglogistic_lpdf, lognormal_lpdf, neg_binomial_2_log_lpmf,
+    neg_binomial_2_lpmf, neg_binomial_lpmf, normal_lpdf, pareto_lpdf, pareto_type_2_lpdf, poisson_log_lpmf,
+    poisson_lpmf, rayleigh_lpdf, scaled_inv_chi_square_lpdf, skew_double_exponential_lpdf, skew_normal_lpdf,
+    std_normal_lpdf, student_t_lpdf, uniform_lpdf, von_mises_lpdf, weibull_lpdf, yule_simon_lpmf,
+)  # fmt: skip
 from contad.stan.distribution_functions import (  # isort: skip
     bernoulli_cdf, bernoulli_lccdf, bernoulli_lcdf, beta_cdf, beta_lccdf, beta_lcdf, beta_proportion_lccdf,
     beta_proportion_lcdf, binomial_cdf, binomial_lccdf, binomial_lcdf, cauchy_cdf, cauchy_lccdf, cauchy_lcdf,
@@ -133,49 +83,19 @@ from contad.stan.glms import (
     poisson_log_glm_lpmf,
 )
 from contad.stan.linear_filters import gaussian_dlm_obs_lpdf
-from contad.stan.matrix_algebra import (
-    add_diag,
-    columns_dot_product,
-    columns_dot_self,
-    crossprod,
-    diag_post_multiply,
-    diag_pre_multiply,
-    elt_divide,
-    elt_multiply,
-    matrix_exp,
-    matrix_exp_multiply,
-    matrix_power,
-    multiply_lower_tri_self_transpose,
-    quad_form,
-    quad_form_diag,
-    quad_form_sym,
-    rows_dot_product,
-    rows_dot_self,
-    scale_matrix_exp_multiply,
-    tcrossprod,
-    trace_gen_quad_form,
-    trace_quad_form,
-)
-from contad.stan.multivariate import (
-    dirichlet_lpdf,
-    dirichlet_multinomial_lpmf,
-    inv_wishart_cholesky_lpdf,
-    inv_wishart_lpdf,
-    lkj_corr_cholesky_lpdf,
-    lkj_corr_lpdf,
-    lkj_cov_lpdf,
-    multi_gp_cholesky_lpdf,
-    multi_gp_lpdf,
-    multi_normal_cholesky_lpdf,
-    multi_normal_lpdf,
-    multi_normal_prec_lpdf,
-    multi_student_t_cholesky_lpdf,
-    multi_student_t_lpdf,
-    multinomial_logit_lpmf,
-    multinomial_lpmf,
-    wishart_cholesky_lpdf,
-    wishart_lpdf,
-)
+
+from contad.stan.matrix_algebra import (  # isort: skip
+    add_diag, columns_dot_product, columns_dot_self, crossprod, diag_post_multiply, diag_pre_multiply, elt_divide,
+    elt_multiply, matrix_exp, matrix_exp_multiply, matrix_power, multiply_lower_tri_self_transpose, quad_form,
+    quad_form_diag, quad_form_sym, rows_dot_product, rows_dot_self, scale_matrix_exp_multiply, tcrossprod,
+    trace_gen_quad_form, trace_quad_form,
+)  # fmt: skip
+from contad.stan.multivariate import (  # isort: skip
+    dirichlet_lpdf, dirichlet_multinomial_lpmf, inv_wishart_cholesky_lpdf, inv_wishart_lpdf, lkj_corr_cholesky_lpdf,
+    lkj_corr_lpdf, lkj_cov_lpdf, multi_gp_cholesky_lpdf, multi_gp_lpdf, multi_normal_cholesky_lpdf, multi_normal_lpdf,
+    multi_normal_prec_lpdf, multi_student_t_cholesky_lpdf, multi_student_t_lpdf, multinomial_logit_lpmf,
+    multinomial_lpmf, wishart_cholesky_lpdf, wishart_lpdf,
+)  # fmt: skip
 from contad.stan.ordered_outcomes import (
     categorical_logit_lpmf,
     categorical_lpmf,
@@ -190,21 +110,10 @@ from contad.stan.scalar_functions import (  # isort: skip
     log_inv_logit_diff, log_modified_bessel_first_kind, log_rising_factorial, log_softmax, log_sum_exp,
     modified_bessel_first_kind, modified_bessel_second_kind, pow, rising_factorial, student_t_qf,
 )  # fmt: skip
-from contad.stan.solves import (
-    chol2inv,
-    determinant,
-    generalized_inverse,
-    inverse,
-    inverse_spd,
-    log_determinant,
-    log_determinant_spd,
-    mdivide_left,
-    mdivide_left_spd,
-    mdivide_left_tri_low,
-    mdivide_right,
-    mdivide_right_spd,
-    mdivide_right_tri_low,
-)
+from contad.stan.solves import (  # isort: skip
+    chol2inv, determinant, generalized_inverse, inverse, inverse_spd, log_determinant, log_determinant_spd,
+    mdivide_left, mdivide_left_spd, mdivide_left_tri_low, mdivide_right, mdivide_right_spd, mdivide_right_tri_low,
+)  # fmt: skip
 from contad.stan.sparse import (
     csr_extract,
     csr_extract_u,
@@ -213,23 +122,12 @@ from contad.stan.sparse import (
     csr_matrix_times_vector,
     csr_to_dense_matrix,
 )
-from contad.stan.transforms import (
-    cholesky_factor_corr,
-    cholesky_factor_cov,
-    corr_matrix,
-    cov_matrix,
-    lower_bound,
-    lower_upper_bound,
-    offset_multiplier,
-    ordered,
-    positive_ordered,
-    simplex,
-    stochastic_column,
-    stochastic_row,
-    sum_to_zero,
-    unit_vector,
+
+from contad.stan.transforms import (  # isort: skip
+    cholesky_factor_corr, cholesky_factor_cov, corr_matrix, cov_matrix, lower_bound, lower_upper_bound,
+    offset_multiplier, ordered, positive_ordered, simplex, stochastic_column, stochastic_row, sum_to_zero, unit_vector,
     upper_bound,
-)
+)  # fmt: skip
 
 __all__ = [
     "Phi",

@@ -23,7 +23,7 @@ from contad.variables.open_types import Nested, Real
 TOLERANCE = 1e-8
 
 
-class Check:
+class ArgumentCheck:
     """One check, under Stan's name, with the names of its arguments."""
 
     def __init__(self, name: str, names: str, what: str, run: Callable[..., None]) -> None:
@@ -69,7 +69,7 @@ ELEMENTS: dict[str, tuple[str, str, _Test]] = {
 }
 
 
-def _of_elements(kind: str) -> Check:
+def _of_elements(kind: str) -> ArgumentCheck:
     what, bounds, test = ELEMENTS[kind]
 
     def run(function: str, name: str, y: Nested, *limits: Nested) -> None:
@@ -81,7 +81,8 @@ def _of_elements(kind: str) -> Check:
             words = what.format(**{b: x[first] for b, x in zip(bounds.split(), given, strict=True)})
             arguments.fail(function, name, words, f"{a[first]}{arguments.at(first)}")
 
-    return Check(f"check_{kind}", f"function name y {bounds}".strip(), f"every element of y {_third(what)}", run)
+    names = f"function name y {bounds}".strip()
+    return ArgumentCheck(f"check_{kind}", names, f"every element of y {_third(what)}", run)
 
 
 def _third(what: str) -> str:
@@ -155,7 +156,7 @@ def _ordered(a: np.ndarray) -> str:
     return _find_row(np.diff(flat) > 0.0, flat[1:], "no greater element after ") if flat.size > 1 else _nan(flat)
 
 
-def _sorted(a: np.ndarray) -> str:
+def _ascending(a: np.ndarray) -> str:
     flat = a.ravel()
     return _find_row(np.diff(flat) >= 0.0, flat[1:], "a greater element before ") if flat.size > 1 else _nan(flat)
 
@@ -193,7 +194,7 @@ ARRAYS: dict[str, tuple[str, Callable[[np.ndarray], str]]] = {
     "pos_semidefinite": ("be symmetric and positive semidefinite", _positive_semidefinite),
     "positive_ordered": ("be nonnegative and increasing", _positive_ordered),
     "simplex": ("be a simplex: nonnegative numbers that sum to 1", _simplex),
-    "sorted": ("be in ascending order", _sorted),
+    "sorted": ("be in ascending order", _ascending),
     "square": ("be a square matrix", _square),
     "symmetric": ("be a symmetric matrix", _symmetric),
     "unit_vector": ("be of length 1", _unit_vector),
@@ -201,7 +202,7 @@ ARRAYS: dict[str, tuple[str, Callable[[np.ndarray], str]]] = {
 }
 
 
-def _of_array(kind: str) -> Check:
+def _of_array(kind: str) -> ArgumentCheck:
     what, judge = ARRAYS[kind]
 
     def run(function: str, name: str, y: Nested) -> None:
@@ -210,7 +211,7 @@ def _of_array(kind: str) -> Check:
             arguments.fail(function, name, what, found)
 
     third = "y has elements" if kind == "nonzero_size" else f"y {_third(what)}"
-    return Check(f"check_{kind}", "function name y", third, run)
+    return ArgumentCheck(f"check_{kind}", "function name y", third, run)
 
 
 # ---- how things fit --------------------------------------------------------------------------------------------------
@@ -227,7 +228,7 @@ PAIRS: dict[str, tuple[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]]]
 }
 
 
-def _of_pair(kind: str) -> Check:
+def _of_pair(kind: str) -> ArgumentCheck:
     what, fit = PAIRS[kind]
 
     def run(function: str, name1: str, y1: Nested, name2: str, y2: Nested) -> None:
@@ -235,7 +236,8 @@ def _of_pair(kind: str) -> Check:
         if not fit(s, t):
             arguments.fail(function, name1, f"{what} {name2}", f"shapes {s} and {t}")
 
-    return Check(f"check_{kind}", "function name1 y1 name2 y2", f"y1 can {what} y2".replace("can have", "has"), run)
+    words = f"y1 can {what} y2".replace("can have", "has")
+    return ArgumentCheck(f"check_{kind}", "function name1 y1 name2 y2", words, run)
 
 
 def check_consistent_size(function: str, name: str, x: Nested, expected_size: int) -> None:
@@ -356,4 +358,4 @@ check_symmetric, check_unit_vector, check_vector = _of_array("symmetric"), _of_a
 
 check_matching_dims, check_matching_sizes = _of_pair("matching_dims"), _of_pair("matching_sizes")
 check_multiplicable = _of_pair("multiplicable")
-check_size_match = Check("check_size_match", "function name_i i name_j j", "i = j", _size_match)
+check_size_match = ArgumentCheck("check_size_match", "function name_i i name_j j", "i = j", _size_match)
