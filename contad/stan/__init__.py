@@ -82,6 +82,11 @@ from contad.stan.glms import (
     ordered_logistic_glm_lpmf,
     poisson_log_glm_lpmf,
 )
+from contad.stan.hypergeometric_series import (
+    hypergeometric_2F1,
+    hypergeometric_3F2,
+    hypergeometric_pFq,
+)
 from contad.stan.linear_filters import gaussian_dlm_obs_lpdf
 
 from contad.stan.matrix_algebra import (  # isort: skip
@@ -301,7 +306,10 @@ __all__ = [
     "gumbel_lcdf",
     "gumbel_lpdf",
     "hypergeometric_1F0",
+    "hypergeometric_2F1",
+    "hypergeometric_3F2",
     "hypergeometric_lpmf",
+    "hypergeometric_pFq",
     "hypot",
     "inc_beta",
     "inv",
