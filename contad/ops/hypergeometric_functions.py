@@ -11,7 +11,7 @@ from contad.ops._scipy import special
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
 
-MOST_STEPS = 4000
+MOST_STEPS = 600
 MOST_TERMS = 2000
 
 
@@ -43,13 +43,15 @@ def hyp1f1(a, b, x):
         z = 1F1(a; b; x) = sum_k (a)_k x^k / ((b)_k k!),     dz/da = hyp1f1_derivative(1, 0, 0, a, b, x),
         dz/db = hyp1f1_derivative(0, 1, 0, a, b, x),     dz/dx = hyp1f1_derivative(0, 0, 1, a, b, x)
 
-    Domain:  partials: |a| <= 100, -1 < b <= 100, b not 0, |x| <= 700; elsewhere nan.
+    Domain:  |a| <= 1000, -100 <= b <= 1000, and nan elsewhere, where SciPy's function may end the process.
+             Partials: |a| <= 100, -1 < b <= 100, b not 0, |x| <= 700; elsewhere nan.
     Ref:     DLMF 13.2.2.
 
     >>> round(hyp1f1(1.0, 2.0, 1.0), 12)
     1.718281828459
     """
-    return float(special().hyp1f1(a, b, x))
+    safe = abs(a) <= 1e3 and -100.0 <= b <= 1e3  # SciPy's ends the process at some places outside
+    return float(special().hyp1f1(a, b, x)) if safe else math.nan
 
 
 @hyp1f1.partials
@@ -72,13 +74,15 @@ def hyp2f1(a, b, c, x):
         dz/db = hyp2f1_derivative(0, 1, 0, 0, ...), dz/dc = hyp2f1_derivative(0, 0, 1, 0, ...),
         dz/dx = hyp2f1_derivative(0, 0, 0, 1, ...)
 
-    Domain:  partials: |a|, |b| <= 100, -1 < c <= 100, c not 0, -1e8 <= x <= 1 - 1e-8; elsewhere nan.
+    Domain:  |a|, |b| <= 1000, -100 <= c <= 1000, and nan elsewhere, where SciPy's function may end the process.
+             Partials: |a|, |b| <= 100, -1 < c <= 100, c not 0, -1e8 <= x <= 1 - 1e-8; elsewhere nan.
     Ref:     DLMF 15.2.1, 15.10.1.
 
     >>> round(hyp2f1(1.0, 1.0, 2.0, 0.5), 12)
     1.38629436112
     """
-    return float(special().hyp2f1(a, b, c, x))
+    safe = abs(a) <= 1e3 and abs(b) <= 1e3 and -100.0 <= c <= 1e3  # SciPy's ends the process at some places outside
+    return float(special().hyp2f1(a, b, c, x)) if safe else math.nan
 
 
 @hyp2f1.partials

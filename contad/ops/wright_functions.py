@@ -64,7 +64,7 @@ def wright_bessel_derivative(n, m, d, a, b, x):
         term = (1.0 if n == 0 else math.pow(float(k), n)) * _reciprocal_gamma(order, a * k + b, logarithm)
         total += term
         size = max(size, abs(term))
-        if k > d + 4 and abs(term) <= 1e-18 * size and abs(term) < 0.5 * last:
+        if k > d + 4 and abs(term) <= 1e-18 * size and abs(term) <= 0.5 * last:
             return total
         last = abs(term)
     return math.nan

@@ -69,7 +69,8 @@ def hypergeometric_pFq(a: Nested, b: Nested, z: Real) -> Real:
         shapes = f"{np.shape(above)} and {np.shape(below)}"
         raise ValueError(f"hypergeometric_pFq: a must be a vector with at most one element more than b, got {shapes}")
     if len(above) == len(below) + 1 and not abs(z) < 1.0 and not _ends(above):
-        raise ValueError(f"hypergeometric_pFq: |z| must be less than 1 where a has one element more, got {primal(z)}")
+        at = float(primal(z))
+        raise ValueError(f"hypergeometric_pFq: |z| must be less than 1 where a has one element more, got {at}")
     return _evaluate("hypergeometric_pFq", above, below, z)
 
 
@@ -82,7 +83,7 @@ def _evaluate(name: str, above: Nested, below: Nested, z: Real) -> Real:
     value = _series(p, q)(*[0.0] * (p + q + 1), *above, *below, z)
     if value != value:
         numbers = [[float(primal(x)) for x in xs] for xs in (above, below)]
-        given = f"{numbers[0]}, {numbers[1]} and z = {primal(z)}"
+        given = f"{numbers[0]}, {numbers[1]} and z = {float(primal(z))}"
         raise ValueError(f"{name}: the series must converge without loss, got {given}")
     return value
 

@@ -19,7 +19,7 @@ POINTS = {
         (0.6, 0.7, -0.65, 0.99999), (40.0, 20.0, 30.0, -0.7), (-3.0, 6.0, 4.9, 0.8),
     ],
     "hyperu": [(1.3, 2.1, 0.9), (40.0, -60.0, 3.0), (0.2, 14.6, 500.0), (-9.1, -7.8, 0.26), (1.0, 1.0, 1.0)],
-    "wright_bessel": [(0.7, 1.3, 0.9), (2.7, 0.6, 0.0058), (0.0, 2.1, 40.0), (1.5, 0.0, 200.0)],
+    "wright_bessel": [(0.7, 1.3, 0.9), (2.7, 0.6, 0.0058), (0.2, 2.1, 40.0), (1.5, 0.1, 200.0)],
 }  # fmt: skip
 
 
@@ -34,12 +34,8 @@ def test_partials(name):
             z = at(*point)
             slopes = [mp.diff(reference, args, unit(n, k), h=mp.mpf(10) ** -15) for k in range(n)]
             for k, slope in enumerate(slopes):
-                if name == "wright_bessel" and point[k] == 0.0:
-                    continue  # at an end of the domain
-                parts = [mp.diff(reference, args, unit(n, j, k), h=mp.mpf(10) ** -12) for j in range(n)
-                         if not (name == "wright_bessel" and point[j] == 0.0)]  # fmt: skip
-                active = [x for x in args if not (name == "wright_bessel" and x == 0)]
-                condition = sum(abs(x * p / slope) for x, p in zip(active, parts, strict=True))
+                parts = [mp.diff(reference, args, unit(n, j, k), h=mp.mpf(10) ** -12) for j in range(n)]
+                condition = sum(abs(x * p / slope) for x, p in zip(args, parts, strict=True))
                 error = abs(at.partial(k)(z, *point) - slope)
                 assert error <= (fixed + 4 * condition) * 2.0**-52 * abs(slope), (point, k, float(slope))
 

@@ -61,7 +61,11 @@ def scipy_is_wrong(name, args):
     return False
 
 
-@pytest.mark.parametrize("name", [name for name in SPECIAL if rule(name).ufuncs and name not in ("expn", "ldexp")])
+# of whole orders; where SciPy ends the process at some of these floats; and where it has lost all digits
+DIFFERENT = ("expn", "ldexp", "hyp1f1", "hyp2f1", "hyperu")
+
+
+@pytest.mark.parametrize("name", [name for name in SPECIAL if rule(name).ufuncs and name not in DIFFERENT])
 def test_values_are_those_of_scipy(name):
     at = rule(name)
     compared = 0
