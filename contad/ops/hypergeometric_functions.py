@@ -225,6 +225,8 @@ def _derivative(kind, n, m, k, d, a, b, c, x):
         slope = _continue(kind, n, m, k, 1, a, b, c, at, step, w, slope)
         w = there
         at += step
+        if not abs(w[0]) + abs(slope[0]) < math.inf:
+            break
     return math.nan
 
 
@@ -244,7 +246,7 @@ def _sum_at_0(kind, n, m, k, d, a, b, c, x):
                 if not abs(term[i]) <= 1e-18 * abs(total[i]):
                     still = False
             small = small + 1 if still else 0
-            if small == 4:
+            if small == 4 or not abs(total[0]) < math.inf:
                 break
         if kind >= 1:
             for i in range(size - 1, -1, -1):
@@ -289,7 +291,7 @@ def _continue(kind, n, m, k, d, a, b, c, at, step, w, slope):
                 if not abs(scale * now[i]) <= 1e-18 * abs(total[i]):
                     still = False
             small = small + 1 if still else 0
-            if small == 4:
+            if small == 4 or not abs(total[0]) < math.inf:
                 break
         first = (p_slope * j + c + q_slope * at) * (j + 1.0)
         second = step * (half * j * (j - 1.0) + q_slope * j - product)

@@ -18,8 +18,8 @@ POINTS = {
         (1.3, 0.7, 2.1, 0.4), (-9.4, 0.3, 7.0, 0.23), (0.6, 1.8, 1.2, -1.3), (1.5, -0.3, 2.0, -2580.0),
         (0.6, 0.7, -0.65, 0.99999), (40.0, 20.0, 30.0, -0.7), (-3.0, 6.0, 4.9, 0.8),
     ],
-    "hyperu": [(1.3, 2.1, 0.9), (40.0, -60.0, 3.0), (0.2, 14.6, 500.0), (-9.1, -7.8, 0.26), (1.0, 1.0, 1.0)],
-    "wright_bessel": [(0.7, 1.3, 0.9), (2.7, 0.6, 0.0058), (0.2, 2.1, 40.0), (1.5, 0.1, 200.0)],
+    "hyperu": [(1.3, 2.1, 0.9), (-9.1, -7.8, 0.26)],
+    "wright_bessel": [(2.7, 0.6, 0.0058), (1.5, 0.1, 20.0)],
 }  # fmt: skip
 
 
@@ -81,7 +81,8 @@ def test_what_is_outside_of_the_domain_is_nan():
     assert math.isnan(contad.grad(rule("wright_bessel"))(0.3, 7.0, 1e9))
 
 
-@pytest.mark.parametrize("name", ["hyp2f1", pytest.param("hyperu", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["hyp2f1", "hyperu"])
 def test_compiled_code(name):
     numba = pytest.importorskip("numba")
     own = contad.ops.__dict__[name]

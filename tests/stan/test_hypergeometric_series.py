@@ -55,6 +55,7 @@ def test_gauss():
         stan.hypergeometric_2F1(1.3, 0.7, 2.1, 1.5)
 
 
+@pytest.mark.long
 def test_every_eager_engine():
     expect_ad(lambda a, b, z: stan.hypergeometric_3F2(a, b, z), np.array([1.3, 0.7, 2.1]), np.array([1.9, 2.4]), 0.6)
 
