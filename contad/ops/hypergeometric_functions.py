@@ -158,7 +158,8 @@ def hyp1f1_derivative_partials(z, n, m, d, a, b, x):
 def hyp2f1_derivative(n, m, k, d, a, b, c, x):
     """Derivatives of 2F1(a, b; c; x), n in a, m in b, k in c and d in x.
 
-        z = d^n/da^n d^m/db^m d^k/dc^k d^d/dx^d 2F1(a, b; c; x),     dz/dn = dz/dm = dz/dk = dz/dd = 0,
+        z = d^n/da^n d^m/db^m d^k/dc^k d^d/dx^d 2F1(a, b; c; x),     dz/dn = 0,     dz/dm = 0,     dz/dk = 0,
+        dz/dd = 0,
         dz/da = hyp2f1_derivative(n + 1, m, k, d, ...), dz/db = hyp2f1_derivative(n, m + 1, k, d, ...),
         dz/dc = hyp2f1_derivative(n, m, k + 1, d, ...), dz/dx = hyp2f1_derivative(n, m, k, d + 1, ...)
 
