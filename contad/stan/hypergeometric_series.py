@@ -50,7 +50,7 @@ def hypergeometric_3F2(a: Nested, b: Nested, z: Real) -> Real:
     if np.shape(above) != (3,) or np.shape(below) != (2,):
         shapes = f"{np.shape(above)} and {np.shape(below)}"
         raise ValueError(f"hypergeometric_3F2: a and b must have 3 and 2 elements, got shapes {shapes}")
-    check_3F2_converges("hypergeometric_3F2", *above, *below, z)
+    check_3F2_converges("hypergeometric_3F2", above[0], above[1], above[2], below[0], below[1], z)
     return _evaluate("hypergeometric_3F2", above, below, z)
 
 
