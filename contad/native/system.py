@@ -103,7 +103,8 @@ def thread_functions() -> ThreadFunctions | None:
         if system.pthread_attr_init(attributes) or system.pthread_attr_setstacksize(attributes, ctypes.c_size_t(STACK)):
             return None
         functions = system.pthread_create, system.pthread_join, system.clock_gettime
-        return ThreadFunctions(*map(address_of_symbol, functions), time.CLOCK_MONOTONIC, attributes)
+        create, join, clock = map(address_of_symbol, functions)
+        return ThreadFunctions(create, join, clock, time.CLOCK_MONOTONIC, attributes)
     except (AttributeError, OSError, TypeError):
         return None
 

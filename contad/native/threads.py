@@ -19,12 +19,13 @@ from numba.core.callconv import Status, excinfo_ptr_t
 from numba.extending import intrinsic
 from numba.np.ufunc import parallel
 
+from contad.functions.python_copy import is_dispatcher
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call
 from contad.native.overloads import add_overload
 from contad.native.system import address_of_symbol, thread_functions
-from contad.native.words import WORD, add_atomically, external_words, place, set_word, word
+from contad.native.words import WORD, add_atomically, external_words, place, word
 
 MOST_BLOCKS = 64
 WORTH = 200_000  # nanoseconds of work left that pay for making threads, which takes ten times less
@@ -41,7 +42,7 @@ _BUSY, _ENABLED, _CLOCK, _ATTRIBUTES = range(4)
 def _register() -> Any:
     """Give what machine code reads its names; what has to live as long as the process."""
     found = thread_functions()
-    addresses = [address_of_symbol(ctypes.pythonapi.Py_IsInitialized)] * 4  # called by nobody where there are no threads
+    addresses = [address_of_symbol(ctypes.pythonapi.Py_IsInitialized)] * 4  # never called without threads
     if found is not None:
         try:
             numba.get_num_threads()
@@ -151,54 +152,68 @@ def runner_address(name: str) -> int:
 
 
 # ---- what generated code calls ---------------------------------------------------------------------------------------
-def share(part: Any, blocks: int, given: tuple[Any, ...]) -> None:
-    """part(block, *given) for every block, at most MOST_BLOCKS; of the exceptions, the one of the first block.
+def sharer(part: Any) -> Any:
+    """A function share(blocks, given) that calls part(block, *given) for every block, at most MOST_BLOCKS.
 
-    In compiled code on several threads, in any order, where that is worth it. `part` must write to places of its own
-    block only, and call nothing of Python's.
+    In compiled code on several threads, in any order, where that is worth it; of the exceptions that blocks raise, that
+    of the first one. `part`, a Numba function, must write to places of its block only and call nothing of Python's.
     """
-    for block in range(blocks):
-        part(block, *given)
+
+    def share(blocks: int, given: tuple[Any, ...]) -> None:
+        for block in range(blocks):
+            part(block, *given)
+
+    if is_dispatcher(part):
+        share_compiled = _share_compiled(part)
+
+        @add_overload(share)
+        def _share(blocks: Any, given: Any) -> Any:
+            return lambda blocks, given: share_compiled(blocks, given)  # noqa: PLW0108  (Numba wants a function)
+
+    return share
 
 
-@add_overload(share)
-def _share(part: Any, blocks: Any, given: Any) -> Any:
-    return lambda part, blocks, given: _share_compiled(part, blocks, given)  # noqa: PLW0108  (Numba wants a function)
+def _share_compiled(part: Any) -> Any:
+    """The function of `sharer` in compiled code. It does not take the part as an argument, which would be an address."""
+
+    @intrinsic
+    def share_compiled(typingctx, blocks, given):  # type: ignore[no-untyped-def]
+        kind = typingctx.resolve_value_type(part)
+        found = kind.get_call_type(typingctx, (types.int64, *map(types.unliteral, given.types)), {})
+
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            compiled = part.overloads[tuple(found.args)]
+            values = cgutils.unpack_tuple(builder, args[1])
+            casts = zip(values, given.types, found.args[1:], strict=True)
+            values = [context.cast(builder, value, old, new) for value, old, new in casts]
+            _emit_share(context, builder, compiled, found, args[0], values)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, given), codegen
+
+    return share_compiled
 
 
-@intrinsic
-def _share_compiled(typingctx, part, blocks, given):  # type: ignore[no-untyped-def]
-    """`share` in compiled code."""
-    found = part.get_call_type(typingctx, (types.int64, *map(types.unliteral, given.types)), {})
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Emit what is shared, the functions that run blocks, and the call."""
-        compiled = part.dispatcher.overloads[tuple(found.args)]
-        context.add_linking_libs([compiled.library])
-        values = [
-            context.cast(builder, value, given.types[k], found.args[1 + k])
-            for k, value in enumerate(cgutils.unpack_tuple(builder, args[2]))
-        ]
-        layout = ir.LiteralStructType([ir.ArrayType(WORD, _HEAD), *(value.type for value in values)])
-        shared = cgutils.alloca_once(builder, layout)
-        data = builder.ptrtoint(shared, WORD)
-        builder.store(ir.Constant(WORD, 0), place(builder, data, _NEXT))
-        builder.store(args[1], place(builder, data, _COUNT))
-        with cgutils.for_range(builder, args[1], intp=WORD) as loop:
-            code = builder.add(loop.index, ir.Constant(WORD, _CODES))
-            builder.store(ir.Constant(WORD, 0), place(builder, data, code))
-        for k, value in enumerate(values):
-            builder.store(value, cgutils.gep_inbounds(builder, shared, 0, 1 + k))
-        one = _emit_one(context, builder.module, compiled, found, layout)
-        every = _emit_all(builder.module, one)
-        address = emit_address(context, builder, runner_address, "run_blocks")
-        runners = [builder.ptrtoint(one, WORD), builder.ptrtoint(every, WORD), data]
-        failed = emit_call(context, builder, address, _RUNNER, runners)
-        with cgutils.if_unlikely(builder, builder.icmp_signed(">=", failed, ir.Constant(WORD, 0))):
-            _emit_raise(context, builder, data, failed)
-        return context.get_dummy_value()
-
-    return types.void(part, types.int64, given), codegen
+def _emit_share(context: Any, builder: Any, compiled: Any, found: Any, blocks: Any, values: list[Any]) -> None:
+    """Emit what is shared, the functions that run blocks, and the call."""
+    context.add_linking_libs([compiled.library])
+    layout = ir.LiteralStructType([ir.ArrayType(WORD, _HEAD), *(value.type for value in values)])
+    shared = cgutils.alloca_once(builder, layout)
+    data = builder.ptrtoint(shared, WORD)
+    builder.store(ir.Constant(WORD, 0), place(builder, data, _NEXT))
+    builder.store(blocks, place(builder, data, _COUNT))
+    with cgutils.for_range(builder, blocks, intp=WORD) as loop:
+        code = builder.add(loop.index, ir.Constant(WORD, _CODES))
+        builder.store(ir.Constant(WORD, 0), place(builder, data, code))
+    for k, value in enumerate(values):
+        builder.store(value, cgutils.gep_inbounds(builder, shared, 0, 1 + k))
+    one = _emit_one(context, builder.module, compiled, found, layout)
+    every = _emit_all(builder.module, one)
+    address = emit_address(context, builder, runner_address, "run_blocks")
+    runners = [builder.ptrtoint(one, WORD), builder.ptrtoint(every, WORD), data]
+    failed = emit_call(context, builder, address, _RUNNER, runners)
+    with cgutils.if_unlikely(builder, builder.icmp_signed(">=", failed, ir.Constant(WORD, 0))):
+        _emit_raise(context, builder, data, failed)
 
 
 def _function(module: Any, name: str) -> tuple[Any, Any]:
@@ -217,9 +232,7 @@ def _emit_one(context: Any, module: Any, compiled: Any, found: Any, layout: Any)
     count = builder.load(place(builder, data, _COUNT))
     with builder.if_then(builder.icmp_signed(">=", block, count)):
         builder.ret(ir.Constant(WORD, 0))
-    values = [
-        builder.load(cgutils.gep_inbounds(builder, shared, 0, 1 + k)) for k in range(len(layout.elements) - 1)
-    ]
+    values = [builder.load(cgutils.gep_inbounds(builder, shared, 0, 1 + k)) for k in range(len(layout.elements) - 1)]
     called = context.declare_function(module, compiled.fndesc)
     status, _ = context.call_conv.call_function(builder, called, found.return_type, found.args, [block, *values])
     with cgutils.if_unlikely(builder, status.is_error):

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop, MatrixCall, Value
+from contad.engines.source.ir.single_assignment import FLOAT, Apply, For, Load, Loop, MatrixCall, Value
 from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.planning.parts import PART
 from contad.engines.source.writing.called_reverse import find_used
@@ -29,6 +29,7 @@ class ReversedLoop(NamedTuple):
     is_fused: bool  # reversed at once, iteration by iteration
     stored: tuple[StoredNumber, ...]
     again: tuple[str, ...]
+    threads: str  # whether threads share its iterations; empty unless it is a prange that asks for it
 
     @property
     def bytes(self) -> int:
@@ -93,14 +94,37 @@ def _describe(derivative: DerivativeWriter, loop: Loop) -> ReversedLoop:
             stored.append(StoredNumber(_show(value), made.file, made.line))
         values = derivative.plan.recomputed.get(loop, ())
         again = sorted(_show(v) for v in values if v.kind == FLOAT and isinstance(v.operation, Apply))
-    return ReversedLoop(loop.file, loop.line, depth, fused, tuple(stored), tuple(again))
+    threads = _tell_threads(derivative, loop)
+    return ReversedLoop(loop.file, loop.line, depth, fused, tuple(stored), tuple(again), threads)
+
+
+def _tell_threads(derivative: DerivativeWriter, loop: Loop) -> str:
+    """Whether threads share the iterations of a loop, forwards and backwards, and why not."""
+    if not isinstance(loop, For) or not loop.is_parallel:
+        return ""
+    found = [(shared.is_reverse, why) for shared, why in derivative.shared_reasons if shared.loop is loop]
+    heads = derivative.reverse_sweep.forward_sweep.shared
+    if not heads.enabled:
+        return "it runs in order: threads share loops in the reverse mode of one direction alone"
+    if loop in heads.serial:
+        return f"it runs in order: {heads.serial[loop]}"
+    ways = {"forwards" if not reverse else "backwards": why for reverse, why in found}
+    serial = dict.fromkeys(why for why in ways.values() if why)
+    if not ways:
+        return "" if any(isinstance(x, For) and x.is_parallel for x in around(loop.block)) else "it runs in order"
+    if not serial:
+        return "threads share its iterations"
+    order = [f"{way}: {why}" for way, why in ways.items() if why]
+    shared = [way for way, why in ways.items() if not why]
+    return "; ".join([*(f"threads share its iterations {way}" for way in shared), *(f"in order {x}" for x in order)])
 
 
 def _tell(loop: ReversedLoop) -> str:
     """The line on one loop."""
     head = f"{'  ' * loop.depth}line {loop.line}: the loop "
+    threads = f"; {loop.threads}" if loop.threads else ""
     if loop.is_fused:
-        return head + "is reversed iteration by iteration, as it runs; it stores nothing"
+        return head + "is reversed iteration by iteration, as it runs; it stores nothing" + threads
     told = "stores nothing"
     if loop.stored:
         n = len(loop.stored)
@@ -108,7 +132,7 @@ def _tell(loop: ReversedLoop) -> str:
         told = f"stores {numbers} ({loop.bytes} bytes) in each iteration: {', '.join(x.shown for x in loop.stored)}"
     if loop.again:
         told += f"; computes again {', '.join(loop.again)}"
-    return head + told
+    return head + told + threads
 
 
 def _show(value: Value) -> str:

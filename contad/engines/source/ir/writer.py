@@ -17,7 +17,7 @@ ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
 LENT = ("lent_empty", "lent_zeros")
 KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
-CALLED = ("forward_of_", "reverse_of_", "value_of_")
+CALLED = ("forward_of_", "reverse_of_", "value_of_", "share_")
 BRANCHLESS = ("chain", "chain_slope", "select")  # likewise
 RECALLED = ("recall",)
 SHARED = ("add_parts", "count_blocks", "make_parts", "part_of")  # by threads
@@ -51,7 +51,7 @@ _RESERVED = {
     *RECALLED,
     *SHARED,
     "prange",
-    "share",
+    "sharer",
     "memory",
     "marks",
     *LANE_PRODUCTS,

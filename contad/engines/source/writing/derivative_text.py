@@ -115,7 +115,7 @@ class DerivativeWriter:
         self.has_memory, self.writer.recalls = memory, memory and not in_registers
         self.is_nested = nested
         self.in_registers = in_registers and self.lanes is None
-        self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why loops over prange are serial; "" where they are not
+        self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why pranges are serial; "" where not
         threads = self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
         self.reverse_sweep.forward_sweep.shared.enabled = threads
         if not nested:
@@ -150,7 +150,8 @@ class DerivativeWriter:
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
         shared = self._share_loops(body, functions)
-        body, blocks, definitions = shared.lines, shared.functions, []
+        body, blocks = shared.lines, shared.functions
+        definitions: list[str] = []
         if self.in_registers:
             body, definitions = split_loops(body, self._list_facts(), self.writer.fresh)
             for k, block in enumerate(blocks):
@@ -160,6 +161,8 @@ class DerivativeWriter:
         inside = write_options(options_of(self.program.fastmath) | INSIDE)
         for block in blocks:
             functions += ["", "", *([f"@njit({inside})"] if options else []), *block]
+            name = block[0][4 : block[0].index("(")]
+            functions += ["", "", f"share_{name} = sharer({name})"]
         head = self._head(options, [*functions, *body, *definitions])
         text = [*head, *definitions, *functions, "", "", *decorator, *body]
         size = len(text) + LOOP_LINES * max(
@@ -177,7 +180,7 @@ class DerivativeWriter:
         """The text with loops that threads share taken out of it."""
         heads = self.reverse_sweep.forward_sweep.shared
         facts = self._list_facts()
-        kinds = {name: "float" for name in facts.floats}
+        kinds = dict.fromkeys(facts.floats, "float")
         for o in walk(self.program.block):
             carried = [c.inner for c in o.carried] if isinstance(o, Loop) else []
             kinds |= {x.name: x.kind.base for x in [*o.results, *carried] if not x.is_array}
@@ -248,7 +251,7 @@ class DerivativeWriter:
             ("native.lanes", LANES),
             ("native.product_adjoints", PRODUCTS),
             ("native.recalled_values", RECALLED),
-            ("native.threads", ("share",)),
+            ("native.threads", ("sharer",)),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
                 own.append(f"from contad.{module} import {', '.join(used)}")

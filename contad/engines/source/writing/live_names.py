@@ -1,4 +1,4 @@
-"""Names of generated text that are read before they are assigned again: what a loop takes, and what it leaves behind."""
+"""Names of generated text that are read before they are assigned again: what a loop takes, and what it leaves."""
 
 import ast
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ class LiveNames:
         self.before(body, NONE)
 
     def before(self, body: list[ast.stmt], after: Names, end: Names = NONE, again: Names = NONE) -> Names:
-        """The names that are live before statements: `end` are those after the loop around, `again` those at its head."""
+        """The names that are live before statements: `end` those after the loop around, `again` those at its head."""
         for statement in reversed(body):
             after = self._statement(statement, after, end, again)
         return after

@@ -1,6 +1,6 @@
-"""Which loops of the text may be shared by threads: pranges, under heads of their own until it is known whether they are.
+"""Which loops of the text threads may share: pranges, under heads of their own until it is known whether they do.
 
-    for i in prange(3, range(n)):      stands for range(n); 3 is the place in the list `loops`
+for i in prange(3, range(n)):      stands for range(n); 3 is the place in the list `loops`
 """
 
 from typing import NamedTuple
