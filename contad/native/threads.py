@@ -33,10 +33,10 @@ SURE = 5_000  # nanoseconds after which the clock is believed
 # words of what threads share: the next block, how many there are; of each block how it ended, and its exception
 _NEXT, _COUNT, _CODES, _CAUSES, _HEAD = 0, 1, 2, 2 + MOST_BLOCKS, 2 + 2 * MOST_BLOCKS
 
-# what machine code reads by name: how many threads are at work beside their callers; whether there can be any; which
-# clock never goes backwards; the attributes of threads
-_numbers = np.zeros(4, np.int64)
-_BUSY, _ENABLED, _CLOCK, _ATTRIBUTES = range(4)
+# what machine code reads by name: how many threads are at work beside their callers; WORTH and SURE; whether there can be
+# any threads; which clock never goes backwards; the attributes of threads
+_numbers = np.array([0, WORTH, SURE, 0, 0, 0])
+_BUSY, _WORTH, _SURE, _ENABLED, _CLOCK, _ATTRIBUTES = range(6)
 
 
 def _register() -> Any:
@@ -113,7 +113,7 @@ def run_blocks(run_one, run_all, data):  # type: ignore[no-untyped-def]
         while _call_with(run_one, data) != 0:
             done += 1
             spent, left = _now(times) - start, count - done
-            if spent > SURE and spent * left > WORTH * done:
+            if spent > word(numbers, _SURE) and spent * left > word(numbers, _WORTH) * done:
                 _share_rest(run_all, data, left - 1)
                 break
     for k in range(count):

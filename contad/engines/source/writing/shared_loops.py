@@ -37,6 +37,7 @@ QUIET = frozenset(
     (
         *("chain", "chain_slope", "select", "integer", "put_integer", "small_zeros", "abs", "bool", "float", "int"),
         *("len", "max", "min", "range", "np.int64", "np.float64", "np.zeros", "np.empty", "np.ones", "np.isfinite"),
+        *("np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # of numbers
     )
 )
 WORK = ("work", "top")
