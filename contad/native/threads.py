@@ -33,8 +33,8 @@ SURE = 5_000  # nanoseconds after which the clock is believed
 # words of what threads share: the next block, how many there are; of each block how it ended, and its exception
 _NEXT, _COUNT, _CODES, _CAUSES, _HEAD = 0, 1, 2, 2 + MOST_BLOCKS, 2 + 2 * MOST_BLOCKS
 
-# what machine code reads by name: how many threads are at work beside their callers; WORTH and SURE; whether there can be
-# any threads; which clock never goes backwards; the attributes of threads
+# what machine code reads by name: how many threads are at work beside their callers; WORTH and SURE; whether there can
+# be any threads; which clock never goes backwards; the attributes of threads
 _numbers = np.array([0, WORTH, SURE, 0, 0, 0])
 _BUSY, _WORTH, _SURE, _ENABLED, _CLOCK, _ATTRIBUTES = range(6)
 
@@ -174,7 +174,7 @@ def sharer(part: Any) -> Any:
 
 
 def _share_compiled(part: Any) -> Any:
-    """The function of `sharer` in compiled code. It does not take the part as an argument, which would be an address."""
+    """The function of `sharer` in compiled code. It does not take the part as argument, which would be an address."""
 
     @intrinsic
     def share_compiled(typingctx, blocks, given):  # type: ignore[no-untyped-def]

@@ -16,8 +16,7 @@ from numba import njit, prange
 import contad
 from contad.engines.source.build import derivative_of
 from contad.engines.source.runtime import shared_loops
-from contad.engines.source.writing import shared_heads
-from contad.engines.source.writing import shared_loops as written
+from contad.engines.source.writing import shared_heads, shared_loops as written
 from contad.native import threads
 from contad.native.request import Request
 from tests.judges.samples import sampled
@@ -214,7 +213,9 @@ def floats_in(args):
 
 
 def derivative(f, args):
-    return derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), floats_in(args), False, "value_and_grad"))
+    return derivative_of(
+        Request(f.py_func, f, tuple(map(numba.typeof, args)), floats_in(args), False, "value_and_grad")
+    )
 
 
 def run_in_python(f, args):
@@ -305,7 +306,7 @@ def mark_every_loop(monkeypatch):
     monkeypatch.setattr(shared_heads.SharedHeads, "head", marked)
 
 
-@pytest.mark.parametrize("start", sampled(range(0, 300, 10), 2))
+@pytest.mark.parametrize("start", sampled(range(0, 300, 10), 10))
 def test_whatever_loops_of_random_programs_are_shared_may_be(start, at_random, monkeypatch):
     """Every loop is taken for a prange: what is then shared was found to be independent by what it does alone."""
     mark_every_loop(monkeypatch)
@@ -326,12 +327,21 @@ def nothing_live(monkeypatch):
     monkeypatch.setattr(written, "carried_names", lambda body: frozenset())
 
 
-def views_unseen(monkeypatch):
-    monkeypatch.setattr(written, "resolve", lambda access, views: access)
+@pytest.mark.parametrize(("plant", "f"), [(all_private, overlapping), (sums_forgotten, sums), (nothing_live, carried)])
+def test_planted_races_are_found(plant, f, at_random, monkeypatch):
+    args = X[:40], W
+    expected = run_in_python(plain(f), args)
+    plant(monkeypatch)
+    try:
+        found = run_in_python(f, args)
+    except NameError:  # a number is not there
+        return
+    assert not np.allclose(found[0], expected[0]) or not np.allclose(found[1], expected[1])
 
 
-@pytest.mark.parametrize("plant", sampled([all_private, sums_forgotten, nothing_live, views_unseen], 2))
-def test_planted_races_are_found(plant, at_random, monkeypatch):
+@pytest.mark.long
+@pytest.mark.parametrize("plant", [all_private, sums_forgotten, nothing_live])
+def test_planted_races_are_found_by_random_programs(plant, at_random, monkeypatch):
     mark_every_loop(monkeypatch)
     plant(monkeypatch)
     found = (generated_programs.check(seed) or "" for seed in range(120))
@@ -375,7 +385,7 @@ def test_results_are_the_same_for_any_number_of_threads(at_once):
     require_same(mixed, (X[:3], W, PLACES[:3] % 3), counts())
     require_same(mixed, (X[:0], W, PLACES[:0]), counts())
     zero = X.copy()
-    zero[3000] = zero[1700] = 0.0
+    zero[PLACES[3000]] = zero[PLACES[1700]] = 0.0
     for count in counts():
         numba.set_num_threads(count)
         with pytest.raises(ZeroDivisionError, match="division by zero"):
@@ -392,8 +402,7 @@ def several_callers():
     found = []
 
     def call():
-        for _ in range(20):
-            found.append(np.array_equal(gradient(X, W, PLACES), expected))
+        found.extend(np.array_equal(gradient(X, W, PLACES), expected) for _ in range(20))
 
     callers = [threading.Thread(target=call) for _ in range(4)]
     for caller in callers:
