@@ -15,8 +15,8 @@ from numba import njit, prange
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.engines.source.runtime import shared_loops
-from contad.engines.source.writing import shared_heads, shared_loops as written
+from contad.engines.source.runtime import loop_blocks
+from contad.engines.source.writing import shared_heads, shared_loops
 from contad.native import threads
 from contad.native.request import Request
 from tests.judges.samples import sampled
@@ -247,7 +247,7 @@ def at_random(monkeypatch):
         return share
 
     monkeypatch.setattr(threads, "sharer", sharer)
-    monkeypatch.setattr(shared_loops, "count_blocks", lambda n, cost, buffered: max(1, min(n, 3)))
+    monkeypatch.setattr(loop_blocks, "count_blocks", lambda n, cost, buffered: max(1, min(n, 3)))
     return ran
 
 
@@ -316,15 +316,15 @@ def test_whatever_loops_of_random_programs_are_shared_may_be(start, at_random, m
 
 
 def all_private(monkeypatch):
-    monkeypatch.setattr(written._LoopOfBlocks, "_is_private", lambda self, accesses: True)
+    monkeypatch.setattr(shared_loops._LoopOfBlocks, "_is_private", lambda self, accesses: True)
 
 
 def sums_forgotten(monkeypatch):
-    monkeypatch.setattr(written._LoopOfBlocks, "_find_sums", lambda self: {})
+    monkeypatch.setattr(shared_loops._LoopOfBlocks, "_find_sums", lambda self: {})
 
 
 def nothing_live(monkeypatch):
-    monkeypatch.setattr(written, "carried_names", lambda body: frozenset())
+    monkeypatch.setattr(shared_loops, "carried_names", lambda body: frozenset())
 
 
 @pytest.mark.parametrize(("plant", "f"), [(all_private, overlapping), (sums_forgotten, sums), (nothing_live, carried)])

@@ -59,6 +59,7 @@ class Accesses:
         return name in self.arrays or name in self.made
 
     def _statement(self, s: ast.stmt) -> None:
+        """Where a statement touches arrays."""
         if isinstance(s, (ast.For, ast.While, ast.If)):
             self._expression(s.iter if isinstance(s, ast.For) else s.test)
             for inner in [*s.body, *s.orelse]:
@@ -114,6 +115,7 @@ class Accesses:
             self._expression(index)
 
     def _expression(self, node: ast.AST) -> None:
+        """Where an expression reads arrays."""
         if isinstance(node, ast.Subscript):
             if isinstance(node.value, ast.Name):
                 self._touch(node.value.id, _indices(node), "read")
@@ -192,4 +194,5 @@ def offset_of(node: ast.expr, index: str) -> int | None:
 
 
 def show(node: ast.AST) -> str:
+    """A node as a message shows it."""
     return ast.unparse(node).splitlines()[0] if isinstance(node, (ast.expr, ast.stmt)) else type(node).__name__

@@ -240,7 +240,7 @@ class DerivativeWriter:
             ("engines.source.runtime.kept_values", KEPT),
             ("engines.source.runtime.lent_arrays", LENT),
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
-            ("engines.source.runtime.shared_loops", SHARED),
+            ("engines.source.runtime.loop_blocks", SHARED),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
             ("errors", (LIMIT, "RuleError", "SingularPointError")),

@@ -33,6 +33,7 @@ class LiveNames:
         return after
 
     def _statement(self, s: ast.stmt, after: Names, end: Names, again: Names) -> Names:
+        """The names that are live before a statement."""
         if isinstance(s, (ast.For, ast.While)):
             self.after[s] = self.after.get(s, NONE) | after
             return self._loop(s, after)

@@ -96,6 +96,7 @@ class _Sharer:
         self.reasons: dict[int, str] = {}
 
     def visit(self, body: list[ast.stmt]) -> None:
+        """Look for loops in statements, the outermost first."""
         for s in body:
             if isinstance(s, ast.For) and _number_of(s) is not None and self._share(s):
                 continue
@@ -106,6 +107,7 @@ class _Sharer:
                 self.visit(s.orelse)
 
     def _share(self, loop: ast.For) -> bool:
+        """Take a loop out of the text; whether it can be shared."""
         number = _number_of(loop)
         assert number is not None and loop.end_lineno is not None
         try:
@@ -167,12 +169,13 @@ class _LoopOfBlocks:
                 node, (ast.MatMult, ast.Lambda, ast.Try, ast.With, ast.JoinedStr, ast.Dict, ast.Set, ast.List)
             ):
                 raise SerialReason(f"{show(node)} may not run on several threads")
-            if isinstance(node, ast.Attribute) and not is_plain(node):
+            if isinstance(node, ast.Attribute) and not _is_plain(node):
                 raise SerialReason(f"{show(node)} may not run on several threads")
             if isinstance(node, ast.Call):
                 self._require_quiet_call(node)
 
     def _require_quiet_call(self, node: ast.Call) -> None:
+        """A call runs without Python, and so does what is called."""
         name = ast.unparse(node.func)
         if name.startswith("math.") or name in QUIET or name in self.facts.quiet_rules or name.endswith("Error"):
             return
@@ -365,5 +368,5 @@ def _known_number(node: ast.expr) -> int | None:
     return None
 
 
-def is_plain(node: ast.Attribute) -> bool:
+def _is_plain(node: ast.Attribute) -> bool:
     return node.attr in ("shape", "size") or ast.unparse(node.value) in ("math", "np")
