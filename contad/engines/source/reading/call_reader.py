@@ -58,6 +58,10 @@ def _as_tuple(node: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Tuple(list(map(_as_tuple, node.elts)), ast.Load()), node)
 
 
+def _is_text(x: Any) -> bool:
+    return isinstance(x, Object) and isinstance(x.value, str)
+
+
 def _fill(tree: Any, values: Iterator[Value]) -> Any:
     """Nested tuples with these values as leaves."""
     return like(tree, (_fill(part, values) for part in tree)) if isinstance(tree, tuple) else next(values)
@@ -182,10 +186,11 @@ class CallReader:
                     bound[name] = self.expressions.import_constant(parameter.default, node, name)
             bound = {name: bound[name] for name in list(function.signature.parameters)[:count]}
         given = list(bound.values())
-        known = all(is_number(x) or is_array(x) for x in given)
-        body = function.body(tuple(x.kind.ndim for x in given)) if known else None
+        known = all(is_number(x) or is_array(x) or _is_text(x) for x in given)
+        body = function.body(tuple(x.value if _is_text(x) else x.kind.ndim for x in given)) if known else None
+        numbers = [x for x in given if not _is_text(x)]
         # a result of integers is one; and data are left to the function itself
-        if body is None or (not is_face and all(x.kind.base != "float" or self.is_constant(x) for x in given)):
+        if body is None or (not is_face and all(x.kind.base != "float" or self.is_constant(x) for x in numbers)):
             self.progress.refuse(node, f"the call of {name!r}")
         before = self.expressions.state()
         self.progress.pinned = True
