@@ -607,7 +607,8 @@ class Maker:
             self.names += 1
             name = f"l{self.names}"
             text = r.choice(LISTS).replace("{e}", self.bounded([v for v in sc if v not in lists], ivs, True))
-            sc += [f"{name}[{k}]" for k in r.sample(["0", "1", "2", "-1", "-3", "p % 3", *(f"{i} % 3" for i in ivs)], 2)]
+            places = ["0", "1", "2", "-1", "-3", "p % 3", *(f"{i} % 3" for i in ivs)]
+            sc += [f"{name}[{k}]" for k in r.sample(places, 2)]
             if r.random() < 0.4:
                 return [S(f"{name} = {text}")]
             sc.append(f"{name}c[1]")  # a second name

@@ -196,7 +196,8 @@ def outputs_untouched(monkeypatch):
     ("plant", "seed"),
     [
         (positions_counted_from_zero, 68), (lists_copied, 445), (keys_confused, 184), (members_forgotten, 228),
-        (columns_first, 299), (indices_short, 145), (elements_of_rows, 63), (sorted_copies, 247), (outputs_untouched, 27),
+        (columns_first, 299), (indices_short, 145), (elements_of_rows, 63), (sorted_copies, 247),
+        (outputs_untouched, 27),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )  # fmt: skip

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.ufunc.dufunc import DUFunc
 
 from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
@@ -29,6 +28,7 @@ from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.elementwise import arrays_of, overlaps
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.made_functions import is_made, read_made
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.rule_calls import read_rule
 from contad.engines.source.reading.scope import Scope
@@ -118,6 +118,8 @@ class CallReader:
             function = numba_function(function.decorated)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
+        if is_made(function):
+            return read_made(self, function, arguments, keywords, node, env)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return self.make_named(function, arguments, keywords, node)
         if owns(function):  # a body that another one calls
@@ -139,10 +141,6 @@ class CallReader:
         found = known_functions.function_of(function)
         if found is None:
             name = getattr(function, "__name__", function)
-            if isinstance(function, DUFunc):
-                self.progress.refuse(
-                    node, f"{name}, made by numba.vectorize", "make it by numba.njit, and call it in a loop"
-                )
             self.progress.refuse(node, f"the call of {name!r}")
         arity = found.template.count("{") if found is not known_functions.SQUARE else 1
         if isinstance(function, np.ufunc) and len(arguments) == arity + 1 and not keywords:
