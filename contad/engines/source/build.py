@@ -105,15 +105,21 @@ def _require_differentiable(program: SourceProgram, request: Any, what: str) -> 
     """UnsupportedError unless what is returned, and the arguments, can be differentiated in this mode."""
     returned = program.returned
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
-        raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
+        raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux); return both")
     value = returned[0] if request.has_aux else returned
     is_number = isinstance(value, Value) and not value.is_array and value.kind != BOOL
     if request.mode in ("value_and_grad", "hvp") and not is_number:
-        raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
+        raise UnsupportedError(
+            f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux; "
+            "return one, or ask for contad.jacobian"
+        )
     for k in request.argnums:
         given = [v for v in leaves(program.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
         if not all(isinstance(v, Value) and v.kind.base == "float" for v in given):
-            raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
+            raise UnsupportedError(
+                f"{what}: argument {k} is not made of float64 and cannot be differentiated; "
+                "leave it out of argnums, or convert it"
+            )
 
 
 def build(request: Any) -> Any:

@@ -120,7 +120,11 @@ class WholeArrays:
         shape = self.shape(array)
         if is_array(entry):
             if entry.kind.ndim > array.kind.ndim:
-                self.progress.refuse(node, "an assignment from an array with more dimensions")
+                self.progress.refuse(
+                    node,
+                    "an assignment from an array with more dimensions",
+                    "take a part that has as many as the left side",
+                )
             if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copy_elements(entry)
             lengths = self.shape(entry)
@@ -183,7 +187,7 @@ class WholeArrays:
     def product(self, a: Any, b: Any, node: ast.AST) -> Value:
         """a @ b."""
         if not (is_array(a) and is_array(b)) or {a.kind.base, b.kind.base} != {"float"}:
-            self.progress.refuse(node, "a product of other things than arrays of floats")
+            self.progress.refuse(node, "a product of other things than arrays of floats", "make both arrays of floats")
         if max(a.kind.ndim, b.kind.ndim) > 2:
             self.progress.refuse(node, "a product of arrays with more than two dimensions", "write it as a loop")
         a, b = self.compute(a), self.compute(b)

@@ -104,7 +104,7 @@ class ExpressionReader:
         """An expression that must be a number."""
         entry = self.expression(node, env)
         if not is_number(entry):
-            self.progress.refuse(node, f"{ast.unparse(node)!r} where a number is needed")
+            self.progress.refuse(node, f"{ast.unparse(node)!r} where a number is needed", "give a number")
         return entry
 
     def condition(self, node: ast.expr, env: Environment) -> Value:
@@ -115,7 +115,9 @@ class ExpressionReader:
         if isinstance(entry, Object):
             return constant(bool(entry.value))
         if not is_number(entry):
-            self.progress.refuse(node, f"the truth of {ast.unparse(node)!r}, which is not a number")
+            self.progress.refuse(
+                node, f"the truth of {ast.unparse(node)!r}, which is not a number", "compare it with a number"
+            )
         if entry.kind == BOOL:
             return entry
         return self.builder.apply(
@@ -194,7 +196,7 @@ class ExpressionReader:
         base = self.expression(node.value, env)
         if isinstance(base, Object) and isinstance(base.value, types.ModuleType):
             if not hasattr(base.value, node.attr):
-                self.progress.refuse(node, f"{ast.unparse(node)} is not defined")
+                self.progress.refuse(node, f"{ast.unparse(node)} is not defined", "define it before it is read")
             return self.import_constant(getattr(base.value, node.attr), node, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
             return base[class_of_names(base)._fields.index(node.attr)]
@@ -268,12 +270,16 @@ class ExpressionReader:
         if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
             return x + y
         if not all(is_number(v) or is_array(v) for v in (x, y)):
-            self.progress.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+            self.progress.refuse(
+                node,
+                f"the operator in {ast.unparse(node)!r} on something that is no number or array",
+                "give numbers and arrays",
+            )
         if operator == "MatMult":
             return self.arrays.product(x, y, node)
         if operator in known_functions.BITWISE:
             if "float" in (x.kind.base, y.kind.base):
-                self.progress.refuse(node, f"{ast.unparse(node)!r} on floats")
+                self.progress.refuse(node, f"{ast.unparse(node)!r} on floats", "make them integers")
             return self.builder.apply(known_functions.BITWISE[operator], x, y)
         function = known_functions.OPERATORS.get(operator)
         if function is None:
@@ -295,7 +301,11 @@ class ExpressionReader:
             return self.negate(self.condition(node.operand, env))
         x = self.expression(node.operand, env)
         if not (is_number(x) or is_array(x)):
-            self.progress.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+            self.progress.refuse(
+                node,
+                f"the operator in {ast.unparse(node)!r} on something that is no number or array",
+                "give numbers and arrays",
+            )
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.Invert):
@@ -344,7 +354,7 @@ class ExpressionReader:
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")
         if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
-            self.progress.refuse(node, f"the comparison {ast.unparse(node)!r}")
+            self.progress.refuse(node, f"the comparison {ast.unparse(node)!r}", "compare numbers with numbers")
         return self.builder.apply(known_functions.COMPARISONS[operator], left, right)
 
     def read_BoolOp(self, node: ast.BoolOp, env: Environment) -> Any:
@@ -387,7 +397,7 @@ class ExpressionReader:
             lambda: self.settle(self.expression(node.orelse, env)),
         )
         if isinstance(result, Unknown):
-            self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
+            self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}", "make both sides of one kind")
         return result
 
     def settle(self, entry: Any) -> Any:

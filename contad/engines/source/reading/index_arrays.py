@@ -48,7 +48,9 @@ class IndexArrays:
         shape = self._shape(part, first, positions)
         if is_array(entry):
             if entry.kind.ndim > len(shape):
-                self.progress.refuse(node, "an assignment from an array with more dimensions")
+                self.progress.refuse(
+                    node, "an assignment from an array with more dimensions", "take a part of as many as the left side"
+                )
             if any(set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.arrays.copy_elements(entry)
             for axis, length in zip(range(-entry.kind.ndim, 0), self.arrays.shape(entry), strict=True):

@@ -37,7 +37,7 @@ def _creation_like(fill: str) -> Callable[..., Any]:
     def create(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         array, dtype = calls.take("a dtype", arguments, keywords, node)
         if not is_array(array):
-            calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+            calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
         if dtype is None and array.kind.narrow:
             calls.progress.refuse(node, f"{ast.unparse(node)!r} of an array of small integers", "give a dtype")
         return calls.builder.create(fill, calls.arrays.shape(array), calls.dtype(dtype, node, array.kind.base))
@@ -48,7 +48,7 @@ def _creation_like(fill: str) -> Callable[..., Any]:
 def _full(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     shape, value, dtype = calls.take("shape fill_value dtype", arguments, keywords, node)
     if not is_number(value):
-        calls.progress.refuse(node, f"the value in {ast.unparse(node)!r}")
+        calls.progress.refuse(node, f"the value in {ast.unparse(node)!r}", "give a number")
     array = calls.builder.create("empty", calls.lengths(shape, node), calls.dtype(dtype, node, value.kind.base))
     calls.arrays.fill(array, value, node)
     array.order = "C"
@@ -109,7 +109,7 @@ def _identity(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
 def _copy(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     (array,) = calls.take("a", arguments, keywords, node)
     if not is_array(array):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
     return calls.arrays.copy_elements(array)
 
 
@@ -155,7 +155,7 @@ def _elements(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
     """np.ndenumerate(array)."""
     (array,) = calls.take("arr", arguments, keywords, node)
     if not is_array(array):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
     array = calls.arrays.compute(array)
     return Grid("ndenumerate", calls.arrays.shape(array), array)
 
@@ -169,7 +169,7 @@ def _conversion(function: known_functions.Function) -> Callable[..., Any]:
         if to_float and isinstance(x, Object) and str(x.value).strip("+-") in ("inf", "nan"):
             return constant(float(x.value))
         if not is_number(x):
-            calls.progress.refuse(node, f"the conversion {ast.unparse(node)!r}")
+            calls.progress.refuse(node, f"the conversion {ast.unparse(node)!r}", "give a number, or use .astype")
         return calls.builder.apply(function, arguments[0])
 
     return convert
@@ -195,7 +195,7 @@ def _reduction(reduce: Callable[[Any, Any], Value]) -> Callable[..., Any]:
     def apply(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         array, axis = calls.take("a axis", arguments, keywords, node)
         if not is_array(array):
-            calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+            calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
         if axis is not None and array.kind.ndim > 1:
             return calls.arrays.along(array, axis, reduce, node)
         return reduce(calls.arrays, array)
@@ -219,14 +219,14 @@ def _type(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
     """type(x) of a number, which is called to convert others."""
     (x,) = calls.take("x", arguments, keywords, node)
     if not is_number(x):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no number")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no number", "give a number")
     return Object({"float": np.float64, "int": np.int64, "bool": np.bool_}[x.kind.base])
 
 
 def _divmod(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     x, y = calls.take("x y", arguments, keywords, node)
     if not (is_number(x) and is_number(y)):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no number")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no number", "give a number")
     return calls.builder.divide(known_functions.FLOOR_DIVIDE, x, y), calls.builder.divide(
         known_functions.REMAINDER, x, y
     )

@@ -32,7 +32,11 @@ def read_rule(
     parts = compile_parts(rule)
     for part in parts[:3]:
         if part is not None and may_take_derivatives(part, ()):
-            calls.progress.refuse(node, f"{rule.name}, whose rule takes derivatives or calls itself")
+            calls.progress.refuse(
+                node,
+                f"{rule.name}, whose rule takes derivatives or calls itself",
+                'call it outside of njit, or use engine="tape"',
+            )
     read: list[Value] = []
     given: list[int | str] = []
     plain: list[Any] = []

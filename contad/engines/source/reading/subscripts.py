@@ -56,7 +56,7 @@ class SubscriptReader:
                 for given, x in zip((node.slice.lower, node.slice.upper), limits, strict=True)
             ):
                 return parts[slice(*limits)]
-            self.progress.refuse(node, "a slice of a tuple with variable limits")
+            self.progress.refuse(node, "a slice of a tuple with variable limits", "use constants, or make it an array")
         index = self.expressions.number(node.slice, env)
         if isinstance(index.constant, int):
             if not -len(parts) <= index.constant < len(parts):
@@ -105,7 +105,11 @@ class SubscriptReader:
                 spec.append(x)
         given = len(spec) - spec.count(NEW_AXIS)
         if given > array.kind.ndim:
-            self.progress.refuse(node, f"{given} indices of an array with {array.kind.ndim} dimension(s)")
+            self.progress.refuse(
+                node,
+                f"{given} indices of an array with {array.kind.ndim} dimension(s)",
+                "give one for each dimension at most",
+            )
         self._check_indices(array, [part for part in spec if part != NEW_AXIS])
         return spec + [(None, None, None)] * (array.kind.ndim - given)
 
