@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.entries import Object, OpaqueKind
+from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
@@ -38,7 +38,10 @@ _BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_N
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, t.layout)
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, order=t.layout)
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in SMALL:
+        small = SMALL[str(t.dtype)]
+        return Kind("float" if small == "single" else "int", t.ndim, True, small, t.layout)
     if isinstance(t, types.BaseTuple):
         parts = [kind_of(part, what) for part in t.types]
         return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
@@ -53,7 +56,7 @@ def kind_of(t: Any, what: str) -> Any:
     if isinstance(t, _READABLE):
         return OpaqueKind(t)
     raise UnsupportedError(
-        f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
+        f"{what}: an argument of type {t}; use float64, int64, booleans, and arrays of them with "
         'one to five dimensions, or engine="tape"'
     )
 
@@ -115,7 +118,7 @@ def _require_differentiable(program: SourceProgram, request: Any, what: str) -> 
         )
     for k in request.argnums:
         given = [v for v in leaves(program.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
-        if not all(isinstance(v, Value) and v.kind.base == "float" for v in given):
+        if not all(isinstance(v, Value) and v.kind.base == "float" and not v.kind.small for v in given):
             raise UnsupportedError(
                 f"{what}: argument {k} is not made of float64 and cannot be differentiated; "
                 "leave it out of argnums, or convert it"

@@ -189,6 +189,7 @@ class CallReader:
             bound = {name: bound[name] for name in list(function.signature.parameters)[:count]}
         given = list(bound.values())
         known = all(is_number(x) or is_array(x) or _is_text(x) for x in given)
+        known = known and not any(x.kind.small for x in given if not _is_text(x))
         body = function.body(tuple(x.value if _is_text(x) else x.kind.ndim for x in given)) if known else None
         numbers = [x for x in given if not _is_text(x)]
         # a result of integers is one; and data are left to the function itself

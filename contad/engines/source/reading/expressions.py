@@ -11,6 +11,7 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    SMALL,
     Elementwise,
     Grid,
     Keyed,
@@ -177,15 +178,17 @@ class ExpressionReader:
 
     def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
         """A global array, which Numba makes a constant."""
-        bases = {"f": "float", "i": "int", "b": "bool"}
-        if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= MOST_AXES:
+        bases, small = {"f": "float", "i": "int", "b": "bool", "u": "int"}, SMALL.get(str(x.dtype), "")
+        known = x.dtype.kind in "ib" or x.dtype == np.float64 or small
+        if not known or not 1 <= x.ndim <= MOST_AXES:
             self.progress.refuse(
                 node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
             )
         for value, array in self.progress.captured.values():
             if array is x:
                 return value
-        value = Value(Kind(bases[x.dtype.kind], x.ndim, x.dtype.kind == "i" and x.dtype != np.int64), name)
+        narrow = x.dtype.kind != "b" and x.dtype not in (np.int64, np.float64)
+        value = Value(Kind(bases[x.dtype.kind], x.ndim, narrow, small), name)
         value.order = "C" if x.flags.c_contiguous else ""
         self.progress.constants.add(value)
         self.progress.captured[f"{name}_{len(self.progress.captured)}"] = (value, x)
@@ -213,7 +216,7 @@ class ExpressionReader:
             if node.attr == "T":
                 array = self.arrays.compute(base)
                 return array if array.kind.ndim == 1 else self.builder.view(array, None)
-            if node.attr == "dtype":
+            if node.attr == "dtype" and not base.kind.narrow:
                 return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[base.kind.base]))
             if node.attr == "flat":
                 array = self.arrays.compute(base)
@@ -278,8 +281,8 @@ class ExpressionReader:
         if operator == "MatMult":
             return self.arrays.product(x, y, node)
         if operator in known_functions.BITWISE:
-            if "float" in (x.kind.base, y.kind.base):
-                self.progress.refuse(node, f"{ast.unparse(node)!r} on floats", "make them integers")
+            if "float" in (x.kind.base, y.kind.base) or x.kind.small or y.kind.small:
+                self.progress.refuse(node, f"{ast.unparse(node)!r} on floats", "make them int64")
             return self.builder.apply(known_functions.BITWISE[operator], x, y)
         function = known_functions.OPERATORS.get(operator)
         if function is None:

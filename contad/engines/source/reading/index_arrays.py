@@ -98,7 +98,7 @@ class IndexArrays:
 
     def _at(self, part: Value, first: int, positions: list[Value], at: list[Value]) -> list[Value]:
         """The indices of the element that stands at others among those that are named."""
-        found = [self.builder.load(x, [at[first]]) for x in positions]
+        found = [self.builder.convert(self.builder.load(x, [at[first]]), INT) for x in positions]
         if self.progress.flags.boundscheck:
             for axis, x in enumerate(found, first):
                 outside = self.builder.apply(known_functions.OUTSIDE, x, self.builder.length(part, axis))

@@ -19,7 +19,7 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import INT, Kind, Value
+from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
 from contad.engines.source.reading.call_reader import CallReader
 
 
@@ -122,7 +122,7 @@ def _length(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
 
 
 def _range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    if keywords or not 1 <= len(arguments) <= 3 or not all(is_number(x) and x.kind.base != "float" for x in arguments):
+    if keywords or not 1 <= len(arguments) <= 3 or not all(is_number(x) and x.kind in (INT, BOOL) for x in arguments):
         calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give one to three integers")
     start, stop, step = [constant(0), *arguments, constant(1)] if len(arguments) == 1 else [*arguments, constant(1)][:3]
     return Range(start, stop, step)
@@ -160,8 +160,8 @@ def _elements(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
     return Grid("ndenumerate", calls.arrays.shape(array), array)
 
 
-def _conversion(function: known_functions.Function) -> Callable[..., Any]:
-    """float, int or bool of a number."""
+def _conversion(function: known_functions.Function, widens: bool = True) -> Callable[..., Any]:
+    """float, int or bool of a number; those of Python's leave float32 and unsigned integers what they are."""
 
     def convert(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         (x,) = arguments if len(arguments) == 1 and not keywords else (None,)
@@ -170,7 +170,9 @@ def _conversion(function: known_functions.Function) -> Callable[..., Any]:
             return constant(float(x.value))
         if not is_number(x):
             calls.progress.refuse(node, f"the conversion {ast.unparse(node)!r}", "give a number, or use .astype")
-        return calls.builder.apply(function, arguments[0])
+        if x.kind.small and not widens and x.kind.base == function.result:
+            return x
+        return calls.builder.apply(function, x)
 
     return convert
 
@@ -182,6 +184,8 @@ def _extreme(symbol: str) -> Callable[..., Any]:
         if keywords or len(arguments) < 2 or not all(map(is_number, arguments)):
             calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give two numbers or more, or use np.max")
         kind = "float" if any(x.kind.base == "float" for x in arguments) else "int"
+        if any(x.kind.small for x in arguments):
+            calls.builder.require_wide(known_functions.SELECT, arguments)
         found, *rest = [calls.builder.convert(x, Kind(kind)) for x in arguments]
         for x in rest:
             better = calls.builder.apply(known_functions.COMPARISONS["Gt" if symbol == ">" else "Lt"], x, found)
@@ -246,8 +250,8 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     builtins.len: _length, builtins.range: _range, numba.prange: _range,
     np.ndindex: _indices, np.ndenumerate: _elements,
     builtins.enumerate: _iteration("enumerate"), builtins.zip: _iteration("zip"),
-    builtins.float: _conversion(known_functions.TO_FLOAT), np.float64: _conversion(known_functions.TO_FLOAT),
-    builtins.int: _conversion(known_functions.TO_INT), np.int64: _conversion(known_functions.TO_INT),
+    builtins.float: _conversion(known_functions.TO_FLOAT, False), np.float64: _conversion(known_functions.TO_FLOAT),
+    builtins.int: _conversion(known_functions.TO_INT, False), np.int64: _conversion(known_functions.TO_INT),
     builtins.bool: _conversion(known_functions.TO_BOOL), np.bool_: _conversion(known_functions.TO_BOOL),
     builtins.type: _type, builtins.divmod: _divmod,
     builtins.max: _extreme(">"), builtins.min: _extreme("<"),

@@ -45,7 +45,7 @@ def read_rule(
         if is_number(x) and x.constant is not None:
             given.append(number(x.constant))
             plain.append(typeof(x.constant))
-        elif is_number(x) or (is_array(x) and not x.kind.narrow):
+        elif (is_number(x) and not x.kind.small) or (is_array(x) and not x.kind.narrow):
             given.append(len(read))
             read.append(x)
             plain.append(number_type(x.kind, False))

@@ -98,6 +98,8 @@ class SubscriptReader:
                 if is_array(x) and x.kind.base in ("int", "bool"):
                     spec.append(self.arrays.compute(x))
                     continue
+                if is_number(x) and x.kind.small == "unsigned":
+                    x = self.builder.convert(x, INT)  # noqa: PLW2901  (the same number)
                 if not is_number(x) or x.kind != INT:
                     self.progress.refuse(
                         part, f"the index {ast.unparse(part)!r}", "index with integers and slices, in a loop"
