@@ -2,7 +2,7 @@
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -139,7 +139,7 @@ class Builder:
         self.add(Apply(function, list(operands), result))
         return result
 
-    def require_wide(self, function: Function, operands: list[Any]) -> None:
+    def require_wide(self, function: Function, operands: Sequence[Any]) -> None:
         """Refuse arithmetic of numbers with fewer bits among themselves, which Numba rounds, or wraps."""
         chosen = function is known_functions.SELECT and len({x.kind for x in operands[1:]}) == 1
         if function.result == "bool" or function in _CONVERSIONS or chosen:

@@ -168,7 +168,7 @@ def _conversion(function: known_functions.Function, widens: bool = True) -> Call
         to_float = function is known_functions.TO_FLOAT
         if to_float and isinstance(x, Object) and str(x.value).strip("+-") in ("inf", "nan"):
             return constant(float(x.value))
-        if not is_number(x):
+        if x is None or not is_number(x):
             calls.progress.refuse(node, f"the conversion {ast.unparse(node)!r}", "give a number, or use .astype")
         if x.kind.small and not widens and x.kind.base == function.result:
             return x
