@@ -24,6 +24,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
+    Segments,
     Store,
     Value,
     While,
@@ -32,6 +33,7 @@ from contad.engines.source.ir.writer import bare, is_deep, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.rule_text import RuleWriter
+from contad.engines.source.writing.segment_text import SegmentWriter
 
 _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
 
@@ -42,6 +44,7 @@ class ForwardSweep:
     def __init__(self, copying: Copying, adjoints: AdjointWriter, rules: RuleWriter) -> None:
         self.copying, self.storing, self.adjoints, self.rules = copying, copying.storing, adjoints, rules
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
+        self.segments = SegmentWriter(self.writer.program, self.storing, adjoints)
         self.called_functions: dict[Any, None] = {}
         self.checking: set[str] = set()  # names of the results of several checks
 
@@ -89,7 +92,8 @@ class ForwardSweep:
     forward_View = forward_Permuted = forward_Reshaped = forward_Choose = forward_Create
 
     def forward_Product(self, o: Product) -> None:
-        self.adjoints.keep_operands(o)
+        if not self.storing.silent:
+            self.adjoints.keep_operands(o)
         self._assign(o)
         self.adjoints.shadow(o)
 
@@ -110,14 +114,15 @@ class ForwardSweep:
         called = self.plan.plan_call(o)
         self.called_functions[called] = None
         given = [bare(self.writer.text(x)) for x in o.inputs]
-        self.writer.line(called.forward_call([r.name for r in o.results], given), o.line)
+        with self.storing.taking_back(called.pushes):
+            self.writer.line(called.forward_call([r.name for r in o.results], given), o.line)
         self.storing.uses_workspace |= called.pushes
         for result in o.results:
             self.storing.save(result)
 
     def forward_MatrixCall(self, o: MatrixCall) -> None:
         """What the reverse reads is kept in the workspace; where there is none, NumPy's function stands here."""
-        active = self.adjoints.active.changes(o)
+        active = self.adjoints.active.changes(o) and not self.storing.silent
         targets = [x.name for x in o.results]
         by_lanes = self.storing.lanes is not None and self.storing.lanes.enter(o)
         if not active and o.function.plain and not by_lanes:
@@ -184,8 +189,9 @@ class ForwardSweep:
             self.storing.save(m.result)
 
     def forward_For(self, o: For) -> None:
-        self.copying.room_for_copies(o)
-        self.copying.copy(o)
+        if not self.storing.silent:
+            self.copying.room_for_copies(o)
+            self.copying.copy(o)
         with self.storing.room(o):
             self._forward_for(o)
 
@@ -201,6 +207,17 @@ class ForwardSweep:
                 self.writer.line(f"{o.count.name} += 1")
             self.forward(o.body.operations)
             self.leave_iteration(o)
+        self.leave(o)
+
+    def forward_Segments(self, o: Segments) -> None:
+        """Write a checkpointed loop, which keeps what each segment starts from."""
+        self.enter(o)
+
+        def run() -> None:
+            self.forward(o.body.operations)
+            self.leave_iteration(o)
+
+        self.segments.forward(o, run)
         self.leave(o)
 
     def forward_While(self, o: While) -> None:
