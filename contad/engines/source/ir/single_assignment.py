@@ -351,6 +351,7 @@ class Loop(Operation):
 
     def __init__(self, inputs: list[Value], blocks: list[Block], exit: Value | None) -> None:
         self.carried: list[Carried] = []
+        self.checkpointed = False  # of a counted loop: whether its memory is to grow with the root of its length
         self.exit = exit
         self.count = Value(INT, "count")
         super().__init__(inputs, [self.count], blocks)
@@ -384,7 +385,6 @@ class For(Loop):
 
     def __init__(self, limits: list[Value], index: Value, body: Block, exit: Value | None = None) -> None:
         super().__init__(limits, [body], exit)
-        self.checkpointed = False  # whether the user asks for memory that grows with the root of its length
         self.index = index
         index.operation = self
         index.block = body

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
-from contad.engines.source.ir.single_assignment import Apply, For, Handed, Loop, Segments, SourceProgram, Value, input_name
+from contad.engines.source.ir.single_assignment import (
+    Apply,
+    For,
+    Handed,
+    Loop,
+    Segments,
+    SourceProgram,
+    Value,
+    input_name,
+)
 from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 

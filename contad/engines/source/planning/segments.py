@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
+from contad.engines.source.ir.rule_sites import RuleForward
 from contad.engines.source.ir.single_assignment import (
     BOOL,
-    INT,
     Accumulate,
     Apply,
     Block,
     Carried,
-    Create,
     For,
     Handed,
     Length,
@@ -35,7 +34,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.ir.walks import around, find_written_roots, is_inside, is_natural, leaves, walk
+from contad.engines.source.ir.walks import around, find_written_roots, is_inside, is_natural, walk
 
 
 class KeptArray:
@@ -63,7 +62,7 @@ def why_not(loop: For) -> str:
     """Why a loop cannot be run again, in words; empty where it can."""
     if any(isinstance(holder, Loop) for holder in around(loop.block)):
         return "it is inside another loop"
-    if any(isinstance(o, Handed) for o in walk(loop.body)):
+    if any(isinstance(o, Handed) and not isinstance(o, RuleForward) for o in walk(loop.body)):
         return "something in it might not come out the same when it runs again"
     return ""
 
@@ -110,7 +109,9 @@ def _find_kept(program: SourceProgram, segments: Segments, loop: For) -> list[Ke
 
 def _find_read_roots(loop: For) -> set[Value]:
     inside = walk(loop.body)
-    return {root for o in inside for x in o.reads() if x.is_array for root in x.roots if not is_inside(root.block, loop)}
+    return {
+        root for o in inside for x in o.reads() if x.is_array for root in x.roots if not is_inside(root.block, loop)
+    }
 
 
 def _run_later(o: Operation) -> Iterator[Operation]:
@@ -127,23 +128,26 @@ def _keep(root: Value, loop: For) -> KeptArray | None:
     """What is kept of an array that a loop writes; None where iterations find again what they have read."""
     users = [o for o in walk(loop.body) if any(x.is_array and root in x.roots for x in o.inputs)]
     writes = [o for o in users if isinstance(o, (Store, Accumulate))]
-    if not loop.step.constant or any(isinstance(o, MatrixCall) and any(root in x.roots for x in o.filled) for o in users):
+    if not loop.step.constant or any(
+        isinstance(o, MatrixCall) and any(root in x.roots for x in o.filled) for o in users
+    ):
         return KeptArray(root)
     for axis in range(root.kind.ndim):
-        rows = [_row(o, root, axis, loop) for o in writes]
-        if None in rows:
+        found = [_row(o, root, axis, loop) for o in writes]
+        rows = [row for row in found if row is not None]
+        if len(rows) < len(found):
             continue
         least, most = min(rows), max(rows)
         others = [o for o in users if o not in writes and not isinstance(o, Length)]
         others = [o for o in others if not (isinstance(o, View) and _view_row(o, root, axis, loop) is not None)]
-        behind = [_row(o, root, axis, loop) for o in others]
         forward = (loop.step.constant or 0) > 0
-        left = all(b is not None and (b < least if forward else b > most) for b in behind)
-        views = [_view_row(o, root, axis, loop) for o in users if isinstance(o, View)]
-        read = [o for o in others if isinstance(o, Load)]
-        if left and len(read) == len(others) and all(isinstance(o, Store) for o in writes) and None not in views:
-            return None
-        return KeptArray(root, axis, (least, most))
+
+        def is_behind(o: Operation) -> bool:
+            row = _row(o, root, axis, loop)
+            return row is not None and (row < least if forward else row > most)
+
+        again = all(isinstance(o, Store) for o in writes) and all(map(is_behind, others))
+        return None if again else KeptArray(root, axis, (least, most))
     return KeptArray(root)
 
 

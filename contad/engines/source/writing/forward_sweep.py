@@ -122,7 +122,7 @@ class ForwardSweep:
 
     def forward_MatrixCall(self, o: MatrixCall) -> None:
         """What the reverse reads is kept in the workspace; where there is none, NumPy's function stands here."""
-        active = self.adjoints.active.changes(o) and not self.storing.silent
+        active = self.adjoints.active.changes(o)
         targets = [x.name for x in o.results]
         by_lanes = self.storing.lanes is not None and self.storing.lanes.enter(o)
         if not active and o.function.plain and not by_lanes:
@@ -132,7 +132,7 @@ class ForwardSweep:
             self.writer.line(f"{', '.join([*targets, *filled])} = {text}", o.line)
         else:
             self.storing.uses_workspace = True
-            targets += ["work", "top" if active else "_"]
+            targets += ["work", "top" if active and not self.storing.silent else "_"]
             given = ", ".join([*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"])
             way = "forward_lanes_" if by_lanes else "forward_"
             self.writer.line(f"{', '.join(targets)} = {way}{o.function.name}({given})", o.line)
@@ -140,12 +140,14 @@ class ForwardSweep:
             self.storing.save(value)
 
     def forward_RuleForward(self, o: RuleForward) -> None:
-        self.storing.uses_workspace |= self.rules.forward(o)
+        with self.storing.taking_back(True):
+            self.storing.uses_workspace |= self.rules.forward(o)
         for value in o.lengths:
             self.storing.save(value)
 
     def forward_RuleValue(self, o: RuleValue) -> None:
-        self.storing.uses_workspace |= self.rules.value(o)
+        with self.storing.taking_back(True):
+            self.storing.uses_workspace |= self.rules.value(o)
         for value in o.results:
             self.storing.save(value)
 

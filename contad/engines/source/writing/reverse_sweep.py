@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.known_functions import SELECT
 from contad.engines.source.ir.rule_sites import RuleValue
-from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, Segments, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import (
+    Apply,
+    Block,
+    For,
+    If,
+    Loop,
+    Operation,
+    Segments,
+    SourceProgram,
+    Value,
+)
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer, number
 from contad.engines.source.planning.store_plan import StorePlan
