@@ -10,7 +10,6 @@ from contad.errors import ContadError, EngineLimitError, StaleSourceError, Unsup
 from contad.front.plan import Plan
 from contad.variables.open_types import NumbaFunction
 
-
 _STORES = "grow"  # the function by which the source of an engine that generates it takes room in the workspace
 
 

@@ -13,6 +13,14 @@ def recurrence(x, n):
     return s + x
 
 
+def sum_that_is_shown(x, n):
+    s = 0.0
+    for t in checkpointed(range(n)):
+        x = x + 0.01 * np.sin(x) * t
+        s += x * x
+    return s
+
+
 def with_a_break(x, n):
     s = 0.0
     for t in checkpointed(range(n)):
@@ -94,7 +102,7 @@ def in_place(x, n):
 
 def two_levels(x, n):
     old, now = x.copy(), x * 0.9
-    for t in checkpointed(range(n)):
+    for _ in checkpointed(range(n)):
         new = 1.9 * now - 0.91 * old + 0.01 * np.sin(now) * now
         old = now
         now = new
@@ -153,7 +161,7 @@ def nested_loops(x, n):
 
 def in_one_another(x, n):
     s = 0.0
-    for t in checkpointed(range(n)):
+    for _ in checkpointed(range(n)):
         for i in checkpointed(range(5)):
             x = x + 0.001 * np.sin(x) * i
         s += x
@@ -195,6 +203,7 @@ def integers_carried(x, n):
         table[k] += t
         if flag:
             x = x + 0.01 * np.sin(x * table[k] / (1.0 + t))
+            m += t % 2
         else:
             x = x * 1.001 + 0.001 * m / (1.0 + m)
     return x * x + table[2]
@@ -203,7 +212,7 @@ def integers_carried(x, n):
 def products_of_matrices(x, n):
     a = np.eye(3) * 0.9 + 0.05 * x
     y = np.ones(3)
-    for t in checkpointed(range(n)):
+    for _ in checkpointed(range(n)):
         y = np.tanh(a @ y) + 0.1 * np.linalg.solve(np.eye(3) + a, y)
     return np.sum(y * y)
 

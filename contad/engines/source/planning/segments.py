@@ -140,13 +140,9 @@ def _keep(root: Value, loop: For) -> KeptArray | None:
         least, most = min(rows), max(rows)
         others = [o for o in users if o not in writes and not isinstance(o, Length)]
         others = [o for o in others if not (isinstance(o, View) and _view_row(o, root, axis, loop) is not None)]
-        forward = (loop.step.constant or 0) > 0
-
-        def is_behind(o: Operation) -> bool:
-            row = _row(o, root, axis, loop)
-            return row is not None and (row < least if forward else row > most)
-
-        again = all(isinstance(o, Store) for o in writes) and all(map(is_behind, others))
+        sign, last = (1, least) if (loop.step.constant or 0) > 0 else (-1, -most)
+        behind = [row is not None and sign * row < last for row in (_row(o, root, axis, loop) for o in others)]
+        again = all(isinstance(o, Store) for o in writes) and all(behind)
         return None if again else KeptArray(root, axis, (least, most))
     return KeptArray(root)
 
