@@ -25,7 +25,7 @@ def with_a_break(x, n):
     s = 0.0
     for t in checkpointed(range(n)):
         x = 1.01 * x + 0.1 * np.cos(x)
-        s += np.sqrt(x)
+        s += np.sqrt(x) + 0.001 * t
         if s > 60.0:
             break
     return s * x + t
