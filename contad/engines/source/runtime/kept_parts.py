@@ -35,6 +35,7 @@ def _root_of(n: Any) -> Any:
 
 @add_overload(keep_part, jit_options=INTERNAL_OPTIONS)
 def _keep_part(work: Any, place: Any, part: Any) -> Any:
+    """By one copy of floats; integers and truth values one by one."""
     if work != NUMBERS or not isinstance(part, types.Array):
         return None
     if part.dtype == types.float64:
@@ -54,6 +55,7 @@ def _keep_part(work: Any, place: Any, part: Any) -> Any:
 
 @add_overload(put_part_back, jit_options=INTERNAL_OPTIONS)
 def _put_part_back(work: Any, place: Any, part: Any) -> Any:
+    """Likewise."""
     if work != NUMBERS or not isinstance(part, types.Array):
         return None
     if part.dtype == types.float64:
