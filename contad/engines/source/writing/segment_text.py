@@ -28,10 +28,10 @@ class SegmentWriter:
             line(f"{o.count.name} = 0")
         with self.writer.indent(f"for {o.index.name} in range({many}):", o.line):
             self._limits(o)
-            width = self.storing.width(*self._carried(o))
+            width = self.storing.width(*self._list_carried(o))
             if width:
                 self.storing.push(str(width))
-                for value, place in self.storing.places_from_top(self._carried(o)):
+                for value, place in self.storing.places_from_top(self._list_carried(o)):
                     self.storing.put(value, place)
             for kept in [] if self._in_order(o) else o.kept:
                 part = self._part(o, kept)
@@ -49,7 +49,7 @@ class SegmentWriter:
         for kept, name, end in shown:
             line(f"{kept} = {name}{end}")
         count = many if o.exit is None else o.count.name
-        width = self.storing.width(*self._carried(o))
+        width = self.storing.width(*self._list_carried(o))
         if self._in_order(o):
             bottom, start = self.writer.fresh("bottom"), self.writer.fresh("start")
             line(f"{bottom} = top - {width} * {count}")
@@ -98,11 +98,11 @@ class SegmentWriter:
 
     def _restore_carried(self, o: Segments, start: str) -> None:
         k = 0
-        for value in self._carried(o):
+        for value in self._list_carried(o):
             self.writer.line(f"{value.name} = {self.storing.restore(value, f'{start} + {k}' if k else start)}")
             k += self.storing.width(value)
 
-    def _carried(self, o: Segments) -> list[Value]:
+    def _list_carried(self, o: Segments) -> list[Value]:
         return [c.inner for c in o.carried]
 
     def _limits(self, o: Segments) -> None:
