@@ -128,7 +128,8 @@ class CallReader:
             return self.make_named(function, arguments, keywords, node)
         if owns(function):  # a body that another one calls
             return self.inline(function, arguments, keywords, node, env)
-        if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
+        module = getattr(function, "__module__", "").partition(".")[0] if isinstance(function, FunctionType) else ""
+        if module not in ("", "numpy", "numba") and function not in self.special:
             self.progress.refuse(node, f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
         try:
             special, whole = self.special.get(function), array_function_of(function)
