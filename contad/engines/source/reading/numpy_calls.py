@@ -191,6 +191,7 @@ def _extreme(symbol: str) -> Callable[..., Any]:
     """The builtins max and min: of ties the first."""
 
     def choose(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """Compare one number after the other with the best so far."""
         if keywords or len(arguments) < 2 or not all(map(is_number, arguments)):
             calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give two numbers or more, or use np.max")
         kind = "float" if any(x.kind.base == "float" for x in arguments) else "int"
