@@ -57,11 +57,11 @@ class Transform(Generic[P, R], MakesDerivatives):
     def derivative_for(self, f: NumbaFunction, options: list[Any], named: dict[str, Any]) -> tuple[Any, bool]:
         """The derivative of a Numba function for one that is differentiated; see `contad.front.written_out`."""
         if self.made_for is None:
-            return self.function(f, *options, **named), False  # type: ignore[call-arg]
+            return self.function(f, *options, **named), False
         if hasattr(f, "form"):
-            from contad.front.written_out import tangent_of_gradient
+            from contad.front.repeated import TangentOfGradient
 
-            return tangent_of_gradient(self, f), True
+            return TangentOfGradient(self, f), True
         several = named.get("several", options[2] if len(options) > 2 else False)
         return self.made_for(f, True) if several else self.made_for(f), True
 

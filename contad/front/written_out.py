@@ -11,9 +11,8 @@ import numpy as np
 
 from contad.errors import OverlapError, UnsupportedError
 from contad.front.plan import plan
-from contad.front.repeated import is_first_gradient
 from contad.native.asked_derivatives import AskedDerivative
-from contad.rules.compilable import WrittenOut, functions_of_text
+from contad.rules.compilable import functions_of_text
 from contad.variables.open_types import NumbaType
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def write_out(derivative: "Derivative", given: tuple[NumbaType, ...]) -> Any:
     planned = plan(derivative.f, form, given, derivative.what)
     if any(".ctypes" in line for line in planned.body):
         raise UnsupportedError(
-            f"{derivative.what}: it may write into its arguments, of which there are several arrays; copy what it writes"
+            f"{derivative.what}: it may write into its arguments, and several are arrays; let it copy what it writes"
         )
     known = {
         "np": np, "f": derivative.f, "run": AskedDerivative(planned.request, derivative.what),
@@ -36,26 +35,3 @@ def write_out(derivative: "Derivative", given: tuple[NumbaType, ...]) -> Any:
     }  # fmt: skip
     lines = [f"def derivative({', '.join(planned.parameters)}):", *(f"    {line}" for line in planned.body)]
     return numba.njit(error_model="numpy")(functions_of_text("\n".join(lines) + "\n", known)["derivative"])
-
-
-class _Tangent(WrittenOut):
-    """contad.jvp of a gradient: its value, and the product with the Hessian."""
-
-    def __init__(self, gradient: "Derivative", product: "Derivative") -> None:
-        self.what = f"jvp: {gradient.what}"
-        known = {"gradient": gradient, "product": product}
-        text = """def tangent(primals, tangents):
-    return gradient(primals[0]), product(primals[0], tangents[0])
-"""
-        self.py_func = functions_of_text(text, known)["tangent"]
-
-    def write_out(self, given: tuple[NumbaType, ...]) -> Any:
-        """The same for all types."""
-        return numba.njit(self.py_func)
-
-
-def tangent_of_gradient(transform: Any, gradient: "Derivative") -> WrittenOut:
-    """What contad.jvp of a gradient is in a function that is differentiated."""
-    if not is_first_gradient(gradient):
-        raise UnsupportedError(f"contad.{transform.function.__name__}: compiled code does not take it of {gradient!r}")
-    return _Tangent(gradient, transform.made_for(gradient))

@@ -1,6 +1,5 @@
 """A derivative that a function calls which is differentiated itself, as an operation of numbers and arrays."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -62,7 +61,6 @@ class _Leaves(NamedTuple):
         return self.names[-1]
 
 
-@functools.lru_cache(maxsize=None)
 def _of_numbers(dispatcher: Any, given: tuple[Any, ...], has_aux: bool, paired: Any) -> Any:
     known: dict[str, Any] = {"np": np, "of": dispatcher}
     leaves = _Leaves([], known)

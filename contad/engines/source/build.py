@@ -24,7 +24,7 @@ from contad.native.compiling import load_cached
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
-from contad.native.request import Request
+from contad.native.request import Mode, Request
 from contad.native.user_rules import DERIVE
 
 # arguments that expressions of Numba's may read, as long as no derivative passes there
@@ -210,7 +210,6 @@ DERIVE.update(part=derive_part, gradient=derive_gradient, pull=derive_pull)
 
 
 # ---- derivatives that a program calls --------------------------------------------------------------------------------
-@functools.lru_cache(maxsize=256)
 def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...], ...], by: tuple[int, ...]) -> Any:
     """The gradient of a derivative of f, along tangents of some arguments for each order; for what calls it.
 
@@ -220,7 +219,7 @@ def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...]
     function = f.py_func
     what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
     argnums = tuple(dict.fromkeys(k for numbers in (by, *along) for k in numbers if k < len(given)))
-    mode = "hvp" if along else "value_and_grad"
+    mode: Mode = "hvp" if along else "value_and_grad"
     request = Request(function, f, given, argnums, False, mode, along)
 
     def transform(program: SourceProgram) -> None:

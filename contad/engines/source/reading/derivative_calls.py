@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import types
 
-from contad.engines.source.ir.derivative_calls import DerivativeCall, DerivativeSite, number_of
+from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
 from contad.engines.source.ir.entries import Elementwise, Object, Unknown, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import MULTIPLY
 from contad.engines.source.ir.single_assignment import Value

@@ -14,7 +14,7 @@ from typing import Any
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.finite_partials import may_be_infinite, wild_values
 from contad.engines.source.analysis.partials import partial
-from contad.engines.source.ir.derivative_calls import DerivativeCall
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
 from contad.engines.source.ir.masked_products import CHAIN
@@ -44,9 +44,9 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import leaves, like, values_in, walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents
-from contad.engines.source.tangents.derivative_tangents import write_tangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
 from contad.engines.source.tangents.partial_operations import Partials
+from contad.engines.source.tangents.tangents_of_called import write_tangents
 from contad.errors import UnsupportedError
 
 DOT = "_dot"  # the suffix of a tangent

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.derivative_calls import DerivativeCall
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
@@ -31,8 +31,8 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.writer import bare, is_deep, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
+from contad.engines.source.writing.called_derivative_text import DerivativeCallWriter
 from contad.engines.source.writing.copying import Copying
-from contad.engines.source.writing.derivative_call_text import DerivativeCallWriter
 from contad.engines.source.writing.rule_text import RuleWriter
 
 _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")

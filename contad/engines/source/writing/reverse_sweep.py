@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import SELECT
-from contad.engines.source.ir.derivative_calls import DerivativeCall
 from contad.engines.source.ir.rule_sites import RuleValue
 from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, SourceProgram, Value
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk

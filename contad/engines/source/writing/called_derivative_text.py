@@ -3,7 +3,7 @@
 from typing import Any
 
 from contad.engines.source.analysis.lane_values import refuse
-from contad.engines.source.ir.derivative_calls import DerivativeCall
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.single_assignment import FLOAT, Value
 from contad.engines.source.ir.writer import bare, tuple_text
@@ -52,8 +52,9 @@ class DerivativeCallWriter:
         for x in o.operands:
             if x.kind == FLOAT and x in self.adjoints.active:
                 self.adjoints.begin(x)
-        tests = [f"np.any({self.adjoints.bar(x)})" if x.is_array else f"{self.adjoints.bar(x)} != 0.0" for _, x in parts]
-        with self.writer.indent(f"if {' or '.join([*tests, *([f'{c} != 0.0'] if c else [])])}:"):
+        bars = [(x.is_array, self.adjoints.bar(x)) for _, x in parts] + [(False, c)] * bool(c)
+        tests = [f"np.any({bar})" if is_array else f"{bar} != 0.0" for is_array, bar in bars]
+        with self.writer.indent(f"if {' or '.join(tests)}:"):
             if parts:
                 self._add_next(o, parts, c, texts)
             else:
@@ -82,8 +83,8 @@ class DerivativeCallWriter:
         directions = [*(texts[d] for d in o.directions), *bars.values()]
         by = tuple(place for place, _, _ in wanted)
         found = self._compute(o, (*o.along, tuple(bars)), by, directions, texts)
-        for n, (_, x, factor) in enumerate(wanted):
-            self._add(x, f"{factor}{found}[1][{n}]")
+        for n, (_, y, factor) in enumerate(wanted):
+            self._add(y, f"{factor}{found}[1][{n}]")
 
     def _list_moved(self, o: DerivativeCall) -> tuple[int, ...]:
         """The arguments that have adjoints."""
@@ -131,7 +132,8 @@ class DerivativeCallWriter:
         key = o.site.function, o.site.types, along, by
         if key not in self.named:
             made = DERIVE["repeated"](o.site.function, o.site.types, along, by)
-            callables, hint = self.writer.program.callables, f"derivative_{len(along) + 1}_of_{o.site.function.__name__}"
+            callables = self.writer.program.callables
+            hint = f"derivative_{len(along) + 1}_of_{o.site.function.__name__}"
             name = self.writer.fresh(hint)
             while name in callables:
                 name = self.writer.fresh(hint)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from contad.engines.source.ir.derivative_calls import DerivativeCall, number_of
+from contad.engines.source.ir.called_derivatives import DerivativeCall, number_of
 from contad.engines.source.ir.known_functions import MULTIPLY
 from contad.engines.source.ir.single_assignment import Create, Value
 from contad.engines.source.tangents.appending import ZERO, Appender
