@@ -66,7 +66,9 @@ def callee_of(program: SourceProgram) -> Callee | None:
     parameters = {x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)}
     parameters.update(program.captured_values)
     for o in walk(program.block):
-        if isinstance(o, (Product, DerivativeCall)) or (isinstance(o, (Store, Accumulate)) and parameters & set(o.array.roots)):
+        if isinstance(o, (Product, DerivativeCall)):
+            return None
+        if isinstance(o, (Store, Accumulate)) and parameters & set(o.array.roots):
             return None
     returned = leaves(program.returned)
     return None if any(x.is_array for x in returned) else Callee(program)
