@@ -21,6 +21,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     probabilities,
     products,
     quadratic_forms,
+    quantiles,
     reductions,
     schur_forms,
     selection,
