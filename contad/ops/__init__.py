@@ -22,6 +22,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     products,
     quadratic_forms,
     quantiles,
+    recursive_filters,
     reductions,
     schur_forms,
     selection,
