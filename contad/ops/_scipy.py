@@ -74,3 +74,11 @@ def stats() -> ModuleType:
     import scipy.stats
 
     return scipy.stats
+
+
+@functools.cache
+def integrate() -> ModuleType:
+    """The module scipy.integrate."""
+    import scipy.integrate
+
+    return scipy.integrate
