@@ -5,7 +5,6 @@ here have the same code, but their `np`, `isinstance` and so on are those that c
 """
 
 import builtins
-import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -28,6 +27,8 @@ def take_up(attributes: frozenset[str]) -> None:
 
 
 def _stand_in() -> None:
+    import numpy.polynomial  # noqa: F401  (all of its modules)
+
     for stand_ins in (PLAIN, ASSIGNABLE):
         stand_ins.of.update(_answers())
         stand_ins.of_objects.update(_objects())
@@ -40,7 +41,7 @@ def _answers() -> dict[int, Any]:
     found: dict[int, Any] = {}
     for kind in ("", *_KINDS):
         name = f"{PACKAGE}.{kind}" if kind else PACKAGE
-        real, mine = importlib.import_module(name), _module(name)
+        real, mine = sys.modules[name], _module(name)
         found[id(real)] = mine
         if kind:
             setattr(_module(PACKAGE), kind, mine)
@@ -52,7 +53,7 @@ def _answers() -> dict[int, Any]:
 
 def _objects() -> dict[type, Callable[[Any], Any]]:
     """What makes a polynomial of variables of one of NumPy's, by its class."""
-    package = importlib.import_module(PACKAGE)
+    package = sys.modules[PACKAGE]
     classes = [(getattr(package, name), getattr(_made[PACKAGE], name)) for name in package.__all__ if name[0].isupper()]
     return {real: _converting(mine) for real, mine in classes}
 
@@ -78,7 +79,7 @@ def _import(name: str, names: Any = None, own: Any = None, listed: Any = (), lev
     if level == 0 and name.endswith(".overrides"):
         return SimpleNamespace(array_function_dispatch=_without_dispatch)
     if level == 0:
-        found = builtins.__import__(name, names, own, listed, level)
+        found = vars(builtins)["__import__"](name, names, own, listed, level)
         return ASSIGNABLE.of.get(id(found), found)
     if name:
         return _module(f"{PACKAGE}.{name}")

@@ -64,7 +64,7 @@ def _quantiles(function: Function, scale: float) -> None:
 
     def implementation(
         a: Value, q: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False,
-        method: str = "linear", keepdims: Option = False, *, weights: Value | None = None,
+        method: Option = "linear", keepdims: Option = False, *, weights: Value | None = None,
         interpolation: Option = None,
     ) -> Value:  # fmt: skip
         name = f"np.{function.__name__}"
@@ -122,8 +122,9 @@ _quantiles(np.nanpercentile, 100.0)
 
 @implements(np.nanmedian)
 def nanmedian(
-    a: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False, keepdims: Option = False
-) -> Value:
+    a: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False,
+    keepdims: Option = False,
+) -> Value:  # fmt: skip
     """The middle one of the elements that are not nan, or the mean of the two middle ones; nan where there are none."""
     refuse_out(np.nanmedian, {"out": out})
     rows, reduced = rows_of(np.nanmedian, a, axis)

@@ -16,7 +16,7 @@ _SIGNAL, _STACK = [0.6, 1.7, -0.2, 0.9, -1.3], [[0.6, 1.7, -0.2, 0.9], [1.2, -0.
         ([0.7, -0.3, 0.4], [1.3], _STACK, [[0.4, 0.2], [-0.3, 0.5]]),
     ]
 )
-def filtered(b, a, x, zi):
+def filter_signal(b, a, x, zi):
     """A signal filtered by the rational function b / a along its last axis, from the state zi; scipy.signal.lfilter.
 
         sum_k a_k z_{n-k} = sum_k b_k x_{n-k} + a_0 zi_n
@@ -28,9 +28,9 @@ def filtered(b, a, x, zi):
     Domain:  a_0 != 0.
     Raises:  ValueError if a_0 is 0 or the state does not fit.
     Cost:    O(n (m + k)) forward, three times that in reverse; saves nothing.
-    Ref:     Oppenheim and Schafer, Discrete-Time Signal Processing, section 6.3: the adjoint is the filter in reversed time.
+    Ref:     Oppenheim and Schafer, Discrete-Time Signal Processing, section 6.3; the adjoint runs in reversed time.
 
-    >>> filtered(np.array([1.0]), np.array([1.0, -0.5]), np.array([1.0, 0.0, 0.0]), np.array([0.0]))
+    >>> filter_signal(np.array([1.0]), np.array([1.0, -0.5]), np.array([1.0, 0.0, 0.0]), np.array([0.0]))
     array([1.  , 0.5 , 0.25])
     """
     if np.shape(x)[-1] == 0:
@@ -40,42 +40,42 @@ def filtered(b, a, x, zi):
     return signal().lfilter(b, a, x, zi=np.broadcast_to(zi, (*np.shape(x)[:-1], np.shape(zi)[-1])))[0]
 
 
-@filtered.common
-def filtered_common(z, z_bar, b, a, x, zi):
+@filter_signal.common
+def filter_signal_common(z, z_bar, b, a, x, zi):
     return backwards(np.ones(1), a, z_bar)
 
 
-@filtered.vjp("b")
-def filtered_vjp_b(z, z_bar, b, a, x, zi, common):
+@filter_signal.vjp("b")
+def filter_signal_vjp_b(z, z_bar, b, a, x, zi, common):
     return lagged_products(common, x, np.shape(b)[0])
 
 
-@filtered.vjp("a")
-def filtered_vjp_a(z, z_bar, b, a, x, zi, common):
+@filter_signal.vjp("a")
+def filter_signal_vjp_a(z, z_bar, b, a, x, zi, common):
     return of_state(common, zi, np.shape(a)[0]) - lagged_products(common, z, np.shape(a)[0])
 
 
-@filtered.vjp("x")
-def filtered_vjp_x(z, z_bar, b, a, x, zi, common):
-    return backwards(b, np.ones(1), common)
+@filter_signal.vjp("x")
+def filter_signal_vjp_x(z, z_bar, b, a, x, zi, common):
+    return backwards(b, None, common)
 
 
-@filtered.vjp("zi")
-def filtered_vjp_zi(z, z_bar, b, a, x, zi, common):
+@filter_signal.vjp("zi")
+def filter_signal_vjp_zi(z, z_bar, b, a, x, zi, common):
     return a[0] * beginning(common, np.shape(zi)[-1])
 
 
-@filtered.jvp
-def filtered_jvp(z, b_dot, a_dot, x_dot, zi_dot, b, a, x, zi):
+@filter_signal.jvp
+def filter_signal_jvp(z, b_dot, a_dot, x_dot, zi_dot, b, a, x, zi):
     source = from_rest(b_dot, x) + from_rest(b, x_dot) - from_rest(a_dot, z)
     state = a_dot[0] * zi + a[0] * zi_dot
-    return from_rest(np.ones(1), source + of_length(state, np.shape(x)[-1]), a)
+    return from_rest(None, source + beginning(state, np.shape(x)[-1]), a)
 
 
 def from_rest(b, x, a=None):
-    """The filter b / a, or b, from the state 0."""
-    a = np.ones(1) if a is None else a
-    return filtered(b, a, x, np.zeros((*np.shape(x)[:-1], max(np.shape(b)[0], np.shape(a)[0]) - 1)))
+    """The filter b / a from the state 0; None stands for 1."""
+    b, a = (np.ones(1) if c is None else c for c in (b, a))
+    return filter_signal(b, a, x, np.zeros((*np.shape(x)[:-1], max(np.shape(b)[0], np.shape(a)[0]) - 1)))
 
 
 def backwards(b, a, x):
@@ -101,11 +101,6 @@ def beginning(w, n):
     """The first n elements of signals, with zeros where they are shorter."""
     short = n - np.shape(w)[-1]
     return w[..., :n] if short <= 0 else np.concatenate([w, np.zeros((*np.shape(w)[:-1], short))], axis=-1)
-
-
-def of_length(state, n):
-    """The state as a signal of n elements."""
-    return beginning(state, n)
 
 
 def final_state(b, a, x, z, zi):
@@ -164,7 +159,7 @@ def convolve_arrays(a, v, *, mode="full", method="direct"):
         z_k = sum_i a_i v_{k-i},     z_dot = a_dot * v + a * v_dot
         a_bar_i = sum_k z_bar_k v_{k-i},     v_bar_i = sum_k z_bar_k a_{k-i}
 
-    Shapes:  a (n...), v (m...) -> z (n + m - 1 ...); "same": its middle (n...), "valid": |n - m| + 1 ... with every term.
+    Shapes:  a (n...), v (m...) -> z (n + m - 1 ...); "same": its middle (n...), "valid": |n - m| + 1 ... of it.
     Domain:  "valid" needs one array to be as long as the other along each axis; infinite elements give nan.
     Cost:    that of scipy.signal.convolve by this method forward, and for each cotangent; saves nothing.
 
@@ -185,7 +180,7 @@ def convolve_arrays_vjp_v(z, z_bar, a, v, *, mode="full", method="direct"):
 
 
 def convolution_cotangent(z_bar, other, shape, first, mode, method):
-    """The cotangent of the factor of that shape: the whole z_bar, of which some was cut off, with the other reversed."""
+    """The cotangent of the factor of that shape: z_bar, as long as the whole is, with the other one reversed."""
     axes = tuple(range(len(shape)))
     whole = [n + m - 1 for n, m in zip(shape, np.shape(other), strict=True)]
     cut = [n - k for n, k in zip(whole, np.shape(z_bar), strict=True)]

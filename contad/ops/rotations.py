@@ -1,4 +1,4 @@
-"""Rotations of space as unit quaternions (x, y, z, w), and the forms that they are given in: stacks of them (..., 4)."""
+"""Rotations of space as unit quaternions (x, y, z, w), (4,) or (n, 4), and the forms that they are given in."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from contad.ops.products import as_array
 from contad.variables.number import observe
 
 
-def normalised(q):
+def normalise(q):
     """Quaternions of length 1."""
     return q / np.sqrt(np.sum(q * q, axis=-1, keepdims=True))
 
@@ -68,7 +68,7 @@ def from_matrices(m):
     q = found[3]
     for k in range(3):
         q = np.where((choice == k)[..., None], found[k], q)
-    return normalised(q)
+    return normalise(q)
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def vectors_of(q):
 
 
 def canonical(q):
-    """Of the two quaternions of each rotation that with w >= 0 (and where it is 0 that whose first part is positive)."""
+    """Of the two quaternions of each rotation that with w >= 0; where w is 0, that whose first part is positive."""
     value = observe(np.asarray, q)
     x, y, z, w = (value[..., k] for k in range(4))
     turned = (w < 0.0) | ((w == 0.0) & ((x < 0.0) | ((x == 0.0) & ((y < 0.0) | ((y == 0.0) & (z < 0.0))))))

@@ -47,7 +47,8 @@ def simpson_integral(y, h):
     else:
         a, b = h[..., 0:stop:2], h[..., 1 : stop + 1 : 2]
         both, ratio = a + b, a / b
-        z = np.sum(both / 6.0 * (first * (2.0 - 1.0 / ratio) + middle * (both * both / (a * b)) + last * (2.0 - ratio)), -1)
+        ends = first * (2.0 - 1.0 / ratio) + last * (2.0 - ratio)
+        z = np.sum(both / 6.0 * (ends + middle * (both * both / (a * b))), axis=-1)
     if n % 2:
         return z
     a, b = (h, h) if even_spaced else (h[..., -2], h[..., -1])

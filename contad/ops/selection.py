@@ -12,8 +12,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.shape import refuse_given
 from contad.rules.numpy_functions import implements, refuse, refuse_out
-from contad.variables.array import Array
-from contad.variables.number import Carrier, map_numbers, observe, primal
+from contad.variables.number import map_numbers, observe, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 

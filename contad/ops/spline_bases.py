@@ -14,7 +14,7 @@ from contad.variables.number import observe
 
 
 def find_intervals(t, k, at):
-    """For each place the knot interval j with t_j <= at < t_{j+1}, of those where k + 1 functions of degree k overlap."""
+    """For each place the interval j, t_j <= at < t_{j+1}, of those that k + 1 functions of degree k reach."""
     knots = np.asarray(plain(t))
     n = len(knots) - k - 1
     j = np.searchsorted(knots, np.asarray(plain(at)), side="right") - 1

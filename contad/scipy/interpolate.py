@@ -11,6 +11,7 @@ array([-0.0625,  0.5625,  0.5625, -0.0625])
 -1.125
 """
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,12 @@ __all__ = ["Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline"
            "RegularGridInterpolator", "interpn", "make_interp_spline", "pchip_interpolate"]  # fmt: skip
 
 
-class Interpolator:
+class Interpolator(abc.ABC):
     """A function of numbers through data in axis `axis`: where it is made of numbers there is SciPy's, too."""
 
-    _name = ""
     _plain: Any = None
     axis: int
     extrapolate: Any
-    _made_of: tuple[Any, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         """What only SciPy's own object has, where there is one."""
@@ -50,11 +49,13 @@ class Interpolator:
             return self._plain(x, nu, extrapolate)
         return self._at(as_one(x), nu, self.extrapolate if extrapolate is None else extrapolate)
 
+    @abc.abstractmethod
     def _ends(self) -> tuple[ArrayValue, ArrayValue]:
-        raise NotImplementedError
+        """Between which places it is defined."""
 
+    @abc.abstractmethod
     def _values(self, at: ArrayValue, nu: int) -> ArrayValue:
-        raise NotImplementedError
+        """The values at places (n,), or derivatives."""
 
     def _at(self, at: ArrayValue, nu: int, extrapolate: Any) -> ArrayValue:
         first, last = self._ends()
@@ -149,14 +150,7 @@ def _points(
     return x, np.moveaxis(y, axis, 0), axis
 
 
-class _Cubic(PPoly):
-    """Cubics between points, of values and slopes there."""
-
-    def _make(self, x: ArrayValue, y: ArrayValue, slopes: ArrayValue, axis: int, extrapolate: Any) -> None:
-        super().__init__(pieces.hermite_coefficients(x, y, slopes), x, extrapolate, axis)
-
-
-class CubicHermiteSpline(_Cubic):
+class CubicHermiteSpline(PPoly):
     """The cubics with given values and slopes at points.
 
     >>> CubicHermiteSpline([0.0, 1.0], [0.0, 1.0], [0.0, 0.0])(0.5)
@@ -170,10 +164,11 @@ class CubicHermiteSpline(_Cubic):
         if np.shape(dydx) != np.shape(y):
             raise ValueError("The shapes of `y` and `dydx` must be identical.")
         x, y, axis = _points("CubicHermiteSpline", x, y, axis)
-        self._make(x, y, np.moveaxis(dydx, axis, 0), axis, extrapolate)
+        slopes = np.moveaxis(dydx, axis, 0)
+        super().__init__(pieces.hermite_coefficients(x, y, slopes), x, extrapolate, axis)
 
 
-class CubicSpline(_Cubic):
+class CubicSpline(PPoly):
     """The cubics whose second derivative is continuous: with bc_type at the ends, as in SciPy.
 
     Cost: a tridiagonal system, O(n), and another one in reverse.
@@ -187,14 +182,16 @@ class CubicSpline(_Cubic):
     ) -> None:
         x, y, axis = _points("CubicSpline", x, y, axis)
         start, end = _conditions(bc_type)
-        if "periodic" in (start, end) and not np.allclose(observe(np.asarray, y[0] - y[-1]), 0.0, rtol=1e-15, atol=1e-15):
+        change = observe(np.asarray, y[0] - y[-1])
+        if "periodic" in (start, end) and not np.allclose(change, 0.0, rtol=1e-15, atol=1e-15):
             raise ValueError(
                 "contad.scipy.interpolate.CubicSpline: the first and last y must be identical where bc_type is "
                 "'periodic'"
             )
         if extrapolate is None:
             extrapolate = "periodic" if start == "periodic" else True
-        self._make(x, y, pieces.spline_slopes(x, y, start, end), axis, extrapolate)
+        slopes = pieces.spline_slopes(x, y, start, end)
+        super().__init__(pieces.hermite_coefficients(x, y, slopes), x, extrapolate, axis)
 
 
 _NAMED = {"clamped": (1, 0.0), "natural": (2, 0.0)}
@@ -218,7 +215,7 @@ def _conditions(bc_type: Any) -> tuple[Any, Any]:
     )
 
 
-class PchipInterpolator(_Cubic):
+class PchipInterpolator(PPoly):
     """The cubics that are monotone where the data are.
 
     >>> PchipInterpolator([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 1.0, 2.0])(1.5)
@@ -227,7 +224,8 @@ class PchipInterpolator(_Cubic):
 
     def __init__(self, x: ArrayValue, y: ArrayValue, axis: int = 0, extrapolate: Any = None) -> None:
         x, y, axis = _points("PchipInterpolator", x, y, axis)
-        self._make(x, y, pieces.monotone_slopes(x, y), axis, extrapolate)
+        slopes = pieces.monotone_slopes(x, y)
+        super().__init__(pieces.hermite_coefficients(x, y, slopes), x, extrapolate, axis)
 
 
 def pchip_interpolate(
@@ -242,7 +240,7 @@ def pchip_interpolate(
     return made(x, der) if np.ndim(der) == 0 else [made(x, nu) for nu in der]
 
 
-class Akima1DInterpolator(_Cubic):
+class Akima1DInterpolator(PPoly):
     """The cubics whose slopes are means of those of lines, weighted by how these turn.
 
     >>> Akima1DInterpolator([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 1.0, 2.0])(1.5)
@@ -253,9 +251,12 @@ class Akima1DInterpolator(_Cubic):
         self, x: ArrayValue, y: ArrayValue, axis: int = 0, *, method: str = "akima", extrapolate: Any = None
     ) -> None:
         if method not in ("akima", "makima"):
-            raise NotImplementedError(f"`method`={method} is unsupported.")
+            raise UnsupportedError(
+                f"contad.scipy.interpolate.Akima1DInterpolator: method must be 'akima' or 'makima', got {method!r}"
+            )
         x, y, axis = _points("Akima1DInterpolator", x, y, axis)
-        self._make(x, y, pieces.akima_slopes(x, y, method == "makima"), axis, bool(extrapolate))
+        slopes = pieces.akima_slopes(x, y, method == "makima")
+        super().__init__(pieces.hermite_coefficients(x, y, slopes), x, bool(extrapolate), axis)
 
 
 # ---- B-splines -------------------------------------------------------------------------------------------------------

@@ -26,10 +26,10 @@ def mirror(implementation: Function) -> Any:
 
 def mirror_of(module: Callable[[], ModuleType]) -> Callable[[Function], Any]:
     """The function of that name of a module of SciPy's where no argument holds a variable."""
-    return lambda implementation: _mirrored(module, implementation)
+    return lambda implementation: _call_scipy(module, implementation)
 
 
-def _mirrored(module: Callable[[], ModuleType], implementation: Function) -> Any:
+def _call_scipy(module: Callable[[], ModuleType], implementation: Function) -> Any:
     name = implementation.__name__
 
     @functools.wraps(implementation)

@@ -60,8 +60,8 @@ def map_coordinates(
     mode = "reflect" if mode == "grid-mirror" else mode
     if mode not in _MODES or (mode == "grid-wrap" and order == 3):
         raise UnsupportedError(
-            f"contad.scipy.ndimage.{name}: on variables mode must be one of {', '.join(_MODES)}, 'grid-wrap' with order "
-            f"0 or 1, got {mode!r} with order {order}"
+            f"contad.scipy.ndimage.{name}: on variables mode must be one of {', '.join(_MODES)}, and with order 3 not "
+            f"'grid-wrap', got {mode!r}"
         )
     d = np.ndim(input)
     if np.ndim(coordinates) < 1 or np.shape(coordinates)[0] != d or not d:
@@ -132,7 +132,7 @@ def _along(weights: ArrayValue, ndim: int, axis: int) -> ArrayValue:
     return np.reshape(as_one(weights), shape)
 
 
-def _reversed(weights: ArrayValue, origins: Sequence[int]) -> tuple[ArrayValue, list[int]]:
+def _reverse(weights: ArrayValue, origins: Sequence[int]) -> tuple[ArrayValue, list[int]]:
     """The weights and origins of the correlation that a convolution is."""
     w = as_one(weights)
     return np.flip(w, None), [-o - (n % 2 == 0) for n, o in zip(np.shape(w), origins, strict=True)]
@@ -165,7 +165,7 @@ def convolve1d(
     array([3., 4., 8.])
     """
     _refuse("convolve1d", output=output)
-    w, (origin,) = _reversed(weights, [origin])
+    w, (origin,) = _reverse(weights, [origin])
     return correlate1d(input, w, axis, None, mode, cval, origin)
 
 
@@ -196,7 +196,7 @@ def convolve(
     """
     _refuse("convolve", output=output, axes=axes)
     origins = [origin] * np.ndim(input) if np.ndim(origin) == 0 else list(origin)
-    w, origins = _reversed(weights, origins)
+    w, origins = _reverse(weights, origins)
     return _correlate("convolve", input, w, mode, cval, origins)
 
 

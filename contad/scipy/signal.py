@@ -9,13 +9,14 @@ reverse of a filter is the filter in reversed time, at the same cost. What is no
 """
 
 import functools
+import itertools
 from typing import Any
 
 import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import signal
-from contad.ops.recursive_filters import convolve_arrays, filtered, final_state, steady_state
+from contad.ops.recursive_filters import convolve_arrays, filter_signal, final_state, steady_state
 from contad.scipy.mirroring import as_one, mirror_of
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Function, Option, Value
@@ -72,25 +73,25 @@ def fftconvolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", axes: Opti
 def lfilter(b: ArrayValue, a: ArrayValue, x: ArrayValue, axis: int = -1, zi: ArrayValue = None) -> Value:
     """A signal filtered along an axis by b / a: sum_k a_k z_{n-k} = sum_k b_k x_{n-k}; with zi, also the final state.
 
-    Cost: that of SciPy's forward, three times that in reverse; see `contad.ops.recursive_filters.filtered`.
+    Cost: that of SciPy's forward, three times that in reverse; see `contad.ops.recursive_filters.filter_signal`.
 
     >>> lfilter([1.0], [1.0, -0.5], [1.0, 0.0, 0.0])
     array([1.  , 0.5 , 0.25])
     """
-    b, a, x = _coefficients("lfilter", b, a), _coefficients("lfilter", a, b), np.moveaxis(as_one(x), axis, -1)
+    b, a, x = _coefficients("lfilter", b), _coefficients("lfilter", a), np.moveaxis(as_one(x), axis, -1)
     order = max(np.size(b), np.size(a)) - 1
     shape = (*np.shape(x)[:-1], order)
     if zi is None:
-        return np.moveaxis(filtered(b, a, x, np.zeros(shape)), -1, axis)
+        return np.moveaxis(filter_signal(b, a, x, np.zeros(shape)), -1, axis)
     state = np.moveaxis(as_one(zi), axis, -1) if np.ndim(zi) == np.ndim(x) else as_one(zi)
     if np.ndim(state) != np.ndim(x) or np.shape(state)[-1] != order:
         raise ValueError(f"contad.scipy.signal.lfilter: zi must have shape {shape}, got {np.shape(state)}")
     state = np.broadcast_to(state, shape)
-    z = filtered(b, a, x, state)
+    z = filter_signal(b, a, x, state)
     return np.moveaxis(z, -1, axis), np.moveaxis(final_state(b, a, x, z, state), -1, axis)
 
 
-def _coefficients(name: str, b: ArrayValue, other: ArrayValue) -> ArrayValue:
+def _coefficients(name: str, b: ArrayValue) -> ArrayValue:
     b = np.atleast_1d(as_one(b))
     if np.ndim(b) != 1:
         raise ValueError(f"contad.scipy.signal.{name}: coefficients must be vectors, got shape {np.shape(b)}")
@@ -104,7 +105,7 @@ def lfilter_zi(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     >>> lfilter_zi([1.0], [1.0, -0.5])
     array([1.])
     """
-    return steady_state(_coefficients("lfilter_zi", b, a), _coefficients("lfilter_zi", a, b))
+    return steady_state(_coefficients("lfilter_zi", b), _coefficients("lfilter_zi", a))
 
 
 @_mirror
@@ -168,12 +169,12 @@ def filtfilt(
     """
     if method != "pad":
         raise UnsupportedError(f"contad.scipy.signal.filtfilt: method must be 'pad' on variables, got {method!r}")
-    b, a = _coefficients("filtfilt", b, a), _coefficients("filtfilt", a, b)
+    b, a = _coefficients("filtfilt", b), _coefficients("filtfilt", a)
     width = 3 * max(np.size(b), np.size(a)) if padlen is None else padlen
     state = steady_state(b, a)
 
     def run(x: ArrayValue) -> ArrayValue:
-        return filtered(b, a, x, state * x[..., :1])
+        return filter_signal(b, a, x, state * x[..., :1])
 
     return _both_ways("filtfilt", run, x, axis, padtype, width)
 
@@ -195,7 +196,7 @@ def sosfiltfilt(
     def run(x: ArrayValue) -> ArrayValue:
         first = x[..., :1]
         for k in range(np.shape(sos)[0]):
-            x = filtered(sos[k, :3], sos[k, 3:], x, states[k] * first)
+            x = filter_signal(sos[k, :3], sos[k, 3:], x, states[k] * first)
         return x
 
     return _both_ways("sosfiltfilt", run, x, axis, padtype, width)
@@ -215,7 +216,8 @@ def _both_ways(name: str, run: Function, x: ArrayValue, axis: int, padtype: str 
         raise ValueError(f"The length of the input vector x must be greater than padlen, which is {width}.")
     if width:
         before, after = x[..., :1], x[..., -1:]
-        x = np.pad(x, [(0, 0)] * (np.ndim(x) - 1) + [(width, width)], mode=_EXTENSIONS[padtype or "odd"])
+        extension: Any = _EXTENSIONS[padtype or "odd"]
+        x = np.pad(x, [(0, 0)] * (np.ndim(x) - 1) + [(width, width)], mode=extension)
         if padtype == "odd":
             inner = x[..., width : width + n]
             x = np.concatenate([2.0 * before - x[..., :width], inner, 2.0 * after - x[..., width + n :]], axis=-1)
@@ -250,9 +252,9 @@ def savgol_filter(
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
     padded = x
     if padding[mode] is not None:
-        options = {"constant_values": cval} if mode == "constant" else {}
+        options: Any = {"mode": padding[mode]} | ({"constant_values": cval} if mode == "constant" else {})
         ends = (window_length - 1 - half, half)
-        padded = np.pad(x, [(0, 0)] * (np.ndim(x) - 1) + [ends], mode=padding[mode], **options)
+        padded = np.pad(x, [(0, 0)] * (np.ndim(x) - 1) + [ends], **options)
     kernel = np.reshape(weights(None)[::-1], (1,) * (np.ndim(x) - 1) + (-1,))
     z = convolve_arrays(padded, kernel, mode="valid", method="direct")
     if mode == "interp" and half:
@@ -281,7 +283,7 @@ def detrend(
     if ends[-1] > np.shape(x)[-1]:
         raise ValueError("Breakpoints must be less than length of data along given axis.")
     pieces = []
-    for start, stop in zip(ends[:-1], ends[1:], strict=True):
+    for start, stop in itertools.pairwise(ends):
         piece = x[..., start:stop]
         t = np.arange(1.0, stop - start + 1.0)
         t = t - np.mean(t)

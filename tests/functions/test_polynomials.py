@@ -80,4 +80,5 @@ def test_arguments_and_what_a_function_imports():
 def test_nothing_is_loaded_before_it_is_named():
     program = "import sys, contad, numpy as np; contad.grad(lambda x: x * x)(2.0); "
     program += "print('numpy.polynomial' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

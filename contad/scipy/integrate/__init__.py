@@ -1,4 +1,4 @@
-"""`scipy.integrate` for functions that contad differentiates: integrals, also of samples, and solutions of differential equations.
+"""`scipy.integrate` for functions that contad differentiates: integrals, also of samples, and differential equations.
 
 `dopri5` and `sdirk4` are Numba functions of Numba functions, which SciPy does not have.
 """

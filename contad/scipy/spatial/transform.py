@@ -8,12 +8,14 @@ variable the values are SciPy's to rounding.
 array([0., 0., 1.])
 """
 
+import itertools
 import re
 import warnings
 from typing import Any
 
 import numpy as np
 
+from contad.errors import UnsupportedError
 from contad.ops import rotations as forms
 from contad.ops._scipy import spatial_transform
 from contad.ops.linear_systems import transposed_of
@@ -24,7 +26,7 @@ from contad.variables.open_types import ArrayValue
 __all__ = ["Rotation", "Slerp"]
 
 
-def _checked(name: str, x: ArrayValue, *shape: int) -> ArrayValue:
+def _check(name: str, x: ArrayValue, *shape: int) -> ArrayValue:
     """An argument as an array whose last axes have this shape."""
     x = as_one(x)
     if np.shape(x)[-len(shape) :] != shape or np.ndim(x) > len(shape) + 1:
@@ -39,13 +41,13 @@ class Rotation:
     """Rotations of space: one, or a stack of n. Made by its `from_` methods; its `as_` methods are differentiable."""
 
     def __init__(self, quat: ArrayValue, normalize: bool = True, copy: bool = True, scalar_first: bool = False) -> None:
-        q = _checked("from_quat", quat, 4)
+        q = _check("from_quat", quat, 4)
         if scalar_first:
             q = np.concatenate([q[..., 1:], q[..., :1]], axis=-1)
         if normalize:
             if np.any(~np.any(np.asarray(observe(np.not_equal, q, 0.0)), axis=-1)):
                 raise ValueError("Found zero norm quaternions in `quat`.")
-            q = forms.normalised(q)
+            q = forms.normalise(q)
         self._q = q
 
     def __repr__(self) -> str:
@@ -82,7 +84,7 @@ class Rotation:
 
         A matrix that is not orthogonal to 1e-12 is replaced by the orthogonal one closest to it, as SciPy does.
         """
-        m = _checked("from_matrix", matrix, 3, 3)
+        m = _check("from_matrix", matrix, 3, 3)
         value = observe(np.asarray, m)
         if np.any(np.linalg.det(value) <= 0.0):
             raise ValueError("Non-positive determinant (left-handed or null coordinate frame) in rotation matrix")
@@ -95,13 +97,13 @@ class Rotation:
     @classmethod
     def from_rotvec(cls, rotvec: ArrayValue, degrees: bool = False) -> "Rotation":
         """Rotations of vectors along the axis, as long as the angle; smooth at 0."""
-        v = _checked("from_rotvec", rotvec, 3)
+        v = _check("from_rotvec", rotvec, 3)
         return cls(forms.from_vectors(np.deg2rad(v) if degrees else v), normalize=False)
 
     @classmethod
     def from_mrp(cls, mrp: ArrayValue) -> "Rotation":
         """Rotations of modified Rodrigues parameters: the axis times tan(angle / 4)."""
-        return cls(forms.from_modified_parameters(_checked("from_mrp", mrp, 3)), normalize=False)
+        return cls(forms.from_modified_parameters(_check("from_mrp", mrp, 3)), normalize=False)
 
     @classmethod
     def from_euler(cls, seq: str, angles: ArrayValue, degrees: bool = False) -> "Rotation":
@@ -162,17 +164,17 @@ class Rotation:
         >>> Rotation.from_rotvec([0.0, 0.0, np.pi / 2]).apply([1.0, 0.0, 0.0]).round(12)
         array([0., 1., 0.])
         """
-        v = _checked("apply", vectors, 3)
+        v = _check("apply", vectors, 3)
         m = self.as_matrix()
         return np.sum((transposed_of(m) if inverse else m) * v[..., None, :], axis=-1)
 
-    def __mul__(self, other: "Rotation") -> "Rotation":
+    def __mul__(self, other: Any) -> "Rotation":
         """The rotation `other`, and then this one."""
         if not isinstance(other, Rotation):
             if not isinstance(other, spatial_transform().Rotation):
                 return NotImplemented
             other = Rotation(other.as_quat(), normalize=False)
-        return Rotation(forms.normalised(forms.multiply(self._q, other._q)), normalize=False)
+        return Rotation(forms.normalise(forms.multiply(self._q, other._q)), normalize=False)
 
     def __rmul__(self, other: Any) -> "Rotation":
         if not isinstance(other, spatial_transform().Rotation):
@@ -182,7 +184,7 @@ class Rotation:
     def __pow__(self, n: ArrayValue, modulus: None = None) -> "Rotation":
         """The rotation by n times the angle."""
         if modulus is not None:
-            raise NotImplementedError("modulus not supported")
+            raise UnsupportedError("contad.scipy.spatial.transform.Rotation: pow takes no modulus")
         return Rotation.from_rotvec(n * self.as_rotvec())
 
     def inv(self) -> "Rotation":
@@ -214,7 +216,7 @@ def _axes(name: str, seq: str, least: int) -> tuple[list[int], bool]:
         raise ValueError(f"{what}: seq must be axes of 'xyz' or of 'XYZ', got {seq!r}")
     if len(seq) < least:
         raise ValueError(f"{what}: seq must have 3 axes, got {seq!r}")
-    if any(a == b for a, b in zip(seq, seq[1:], strict=False)):
+    if any(a == b for a, b in itertools.pairwise(seq)):
         raise ValueError(f"{what}: seq must not have one axis twice in a row, got {seq!r}")
     return ["xyz".index(c) for c in seq.lower()], extrinsic
 
@@ -227,7 +229,7 @@ class Slerp:
     array([0.  , 0.  , 0.25])
     """
 
-    def __init__(self, times: ArrayValue, rotations: Rotation) -> None:
+    def __init__(self, times: ArrayValue, rotations: Any) -> None:
         if not isinstance(rotations, Rotation):
             rotations = Rotation(rotations.as_quat(), normalize=False)
         self.times = as_one(times)
@@ -235,8 +237,8 @@ class Slerp:
             raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
         if np.shape(self.times) != (len(rotations),):
             raise ValueError(
-                f"Expected number of rotations to be equal to number of timestamps given, got {len(rotations)} rotations "
-                f"and {np.size(self.times)} timestamps."
+                f"Expected number of rotations to be equal to number of timestamps given, got {len(rotations)} "
+                f"rotations and {np.size(self.times)} timestamps."
             )
         if np.any(np.diff(observe(np.asarray, self.times)) <= 0.0):
             raise ValueError("Times must be in strictly increasing order.")
