@@ -7,7 +7,6 @@ import scipy.interpolate
 import contad
 import contad.scipy.interpolate as mirror
 from contad.errors import UnsupportedError
-from contad.testing import expect_ad
 from tests.judges.mirrored import check_mirror
 
 RNG = np.random.default_rng(1)
@@ -77,7 +76,8 @@ CASES = {
     "BSpline, integrate": (lambda m, t, c, at: m.BSpline(knots(t), c, 3).integrate(at[0], at[2]), X, a(8, 2), AT),
     "grid": (lambda m, v, at: on_grid(m, v)(at), V, PLACES),
     "grid, coordinates": (
-        lambda m, v, at: on_grid(m, v, bounds_error=False, fill_value=None)((at[:, 0], at[:, 1] + 3)), a(5, 4, 2), PLACES
+        lambda m, v, at: on_grid(m, v, bounds_error=False, fill_value=None)((at[:, 0], at[:, 1] + 3)), a(5, 4, 2),
+        PLACES,
     ),
     "grid, filled": (
         lambda m, v, at: on_grid(m, v, bounds_error=False, fill_value=0.3)(at + np.array([0.0, 1.0])), V, PLACES
@@ -95,10 +95,6 @@ def test_values_and_derivatives(name):
     call, *args = CASES[name]
     rtol = 1e-6 if "cubic" in name else 1e-12  # SciPy finds these coefficients by iteration
     check_mirror(call, args, scipy.interpolate, mirror, False, rtol)
-
-
-def test_expect_ad():
-    expect_ad(lambda x, y, at: mirror.CubicSpline(x, y)(at), X[:4], Y[:4], np.array([0.4, 1.9]))
 
 
 def test_a_tensor_of_splines_is_exact_at_the_grid():

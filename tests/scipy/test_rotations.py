@@ -8,7 +8,6 @@ import scipy.spatial.transform
 
 import contad
 import contad.scipy.spatial.transform as mirror
-from contad.testing import expect_ad
 from tests.judges.mirrored import check_mirror
 
 RNG = np.random.default_rng(1)
@@ -57,10 +56,6 @@ CASES = {
 def test_values_and_derivatives(name):
     call, *args = CASES[name]
     check_mirror(call, args, scipy.spatial.transform, mirror, False, 1e-13, 3e-14)
-
-
-def test_expect_ad():
-    expect_ad(lambda v: mirror.Rotation.from_rotvec(v).apply([0.3, -0.7, 1.1]), V[0])
 
 
 def test_with_rotations_of_scipys():
