@@ -107,7 +107,9 @@ def unwrap(p, discont=None, axis=-1, *, period=2.0 * np.pi):
     if isinstance(period, Carrier) or isinstance(discont, Carrier):
         raise UnsupportedError("np.unwrap: discont and period must be constants; contad.value_of gives their values")
     found = observe(np.unwrap, p, discont, axis, period=period)
-    return p + np.rint((found - observe(np.positive, p)) / period) * period
+    change = found - observe(np.positive, p)
+    moves = np.where(np.isfinite(change), np.rint(np.where(np.isfinite(change), change, 0.0) / period) * period, 0.0)
+    return p + np.where(np.isnan(found), np.nan, moves)
 
 
 # ---- integrals -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ has no derivative.
 >>> import contad
 >>> image = np.array([[0.0, 1.0, 2.0], [3.0, 5.0, 4.0]])
 >>> contad.grad(lambda at: map_coordinates(image, at, order=1)[0])(np.array([[0.5], [1.25]]))
-array([[3.5 ],
+array([[3.5],
        [0. ]])
 """
 
@@ -89,7 +89,7 @@ def spline_filter1d(
     """The coefficients of the cubic spline through an image along an axis.
 
     >>> spline_filter1d(np.array([1.0, 2.0, 4.0])).round(12)
-    array([0.5, 2. , 5. ])
+    array([0.75, 1.5 , 5.25])
     """
     if order != 3 or mode not in ("mirror", "reflect", "grid-mirror"):
         raise UnsupportedError(
@@ -104,7 +104,7 @@ def spline_filter(input: ArrayValue, order: int = 3, output: Any = np.float64, m
     """The coefficients of the cubic spline through an image.
 
     >>> spline_filter(np.array([1.0, 2.0, 4.0])).round(12)
-    array([0.5, 2. , 5. ])
+    array([0.75, 1.5 , 5.25])
     """
     z = as_one(input)
     for axis in range(np.ndim(z)):
@@ -215,7 +215,7 @@ def gaussian_filter1d(
     """An image smoothed by a Gaussian, or by a derivative of it, along one axis; sigma is a constant.
 
     >>> gaussian_filter1d(np.array([0.0, 1.0, 0.0]), 0.5).round(6)
-    array([0.106771, 0.786458, 0.106771])
+    array([0.106715, 0.786571, 0.106715])
     """
     name = "gaussian_filter1d"
     _refuse(name, output=output)
@@ -235,7 +235,7 @@ def gaussian_filter(
     """An image smoothed by a Gaussian, or by derivatives of it, along its axes; sigma is a constant.
 
     >>> gaussian_filter(np.array([0.0, 1.0, 0.0]), 0.5).round(6)
-    array([0.106771, 0.786458, 0.106771])
+    array([0.106715, 0.786571, 0.106715])
     """
     _refuse("gaussian_filter", output=output)
     z = as_one(input)

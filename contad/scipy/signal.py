@@ -164,7 +164,7 @@ def filtfilt(
 ) -> ArrayValue:  # fmt: skip
     """A signal filtered forwards and backwards, so that nothing is delayed; `method` is "pad" on variables.
 
-    >>> filtfilt([0.5, 0.5], [1.0], np.array([1.0, 2.0, 4.0, 3.0]))
+    >>> filtfilt([0.5, 0.5], [1.0], np.array([1.0, 2.0, 4.0, 3.0]), padlen=2)
     array([1.  , 2.25, 3.25, 3.  ])
     """
     if method != "pad":
@@ -185,7 +185,7 @@ def sosfiltfilt(
 ) -> ArrayValue:
     """A signal filtered forwards and backwards by sections of order 2.
 
-    >>> sosfiltfilt(np.array([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]]), np.array([1.0, 2.0, 4.0, 3.0]))
+    >>> sosfiltfilt(np.array([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]]), np.array([1.0, 2.0, 4.0, 3.0]), padlen=2)
     array([1.  , 2.25, 3.25, 3.  ])
     """
     sos = _sections("sosfiltfilt", sos)

@@ -16,7 +16,7 @@ _mirror = mirror_of(integrate)
 def trapezoid(y: ArrayValue, x: ArrayValue = None, dx: Any = 1.0, axis: int = -1) -> ArrayValue:
     """The integral of samples along an axis by the trapezoidal rule.
 
-    >>> trapezoid(np.array([0.0, 1.0, 4.0]))
+    >>> float(trapezoid(np.array([0.0, 1.0, 4.0])))
     3.0
     """
     return np.trapezoid(as_one(y), None if x is None else as_one(x), dx, axis)
@@ -26,7 +26,7 @@ def trapezoid(y: ArrayValue, x: ArrayValue = None, dx: Any = 1.0, axis: int = -1
 def simpson(y: ArrayValue, x: ArrayValue = None, *, dx: Any = 1.0, axis: int = -1) -> ArrayValue:
     """The integral of samples along an axis by Simpson's rule, for even and odd numbers of samples.
 
-    >>> simpson(np.array([0.0, 1.0, 4.0])).round(12)
+    >>> round(float(simpson(np.array([0.0, 1.0, 4.0]))), 12)
     2.666666666667
     """
     x = None if x is None else as_one(x)
