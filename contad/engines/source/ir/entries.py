@@ -82,6 +82,7 @@ class Range:
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
         self.limits = [start, stop, step]
         self.is_parallel = False  # whether it is a prange whose iterations may run at the same time
+        self.checkpointed = False
 
 
 class Iteration:
@@ -105,6 +106,8 @@ class Unknown:
         self.reason = reason
 
 
+# types of elements that are widened where they are read, and how Kind has them
+SMALL = {"float32": "single"} | dict.fromkeys(("uint8", "uint16", "uint32"), "unsigned")
 UNDEFINED = Unknown("it is not assigned on every path")
 
 
@@ -122,6 +125,10 @@ def default(kind: Kind) -> Value:
 
 def join_kinds(a: Kind, b: Kind) -> Kind:
     """The kind of a number that is either of two kinds, as Numba unifies them."""
+    if a == b:
+        return a
+    if BOOL in (a, b) and (a.small or b.small):
+        return a if a.small else b
     order = ("bool", "int", "float")
     return Kind(order[max(order.index(a.base), order.index(b.base))])
 
