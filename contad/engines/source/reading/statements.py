@@ -327,6 +327,7 @@ class StatementReader:
         hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
 
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
+            """The loop, whose iterations begin with the names of `inner`."""
             index = Value(INT, hint)
             with self.builder.inside(Block()) as body:
                 start(inner)
