@@ -21,6 +21,7 @@ from contad.engines.source.ir.writer import (
     LENT,
     PRODUCTS,
     RECALLED,
+    SINGLE_LANES,
     WORKSPACE,
     tuple_text,
 )
@@ -211,6 +212,7 @@ class DerivativeWriter:
             ("native.lanes", LANES),
             ("native.product_adjoints", PRODUCTS),
             ("native.recalled_values", RECALLED),
+            ("native.single_lanes", SINGLE_LANES),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
                 own.append(f"from contad.{module} import {', '.join(used)}")
