@@ -93,7 +93,8 @@ class RuleTangents:
         kind = kind_of(last)
         if kind is None:
             raise _refusal(site, "what it saves is not made of numbers and arrays")
-        return forward.give_more(list(leaves(kind))), kind
+        kinds: list[Any] = list(leaves(kind))
+        return forward.give_more(kinds), kind
 
     def _read(self, site: RuleSite, kinds: tuple[Any, ...]) -> SourceProgram:
         """Its forward mode as a program."""

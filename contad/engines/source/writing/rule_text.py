@@ -31,6 +31,7 @@ class RuleWriter:
 
     def __init__(self, adjoints: AdjointWriter) -> None:
         self.adjoints, self.writer = adjoints, adjoints.writer
+        self.names_of_lanes: dict[RuleForward, list[str]] = {}  # of what the forward parts of several lanes find
         self.named: dict[Any, str] = {}  # the names of parts that are derived, or chosen by arguments
 
     # ---- forward -----------------------------------------------------------------------------------------------------
@@ -86,7 +87,9 @@ class RuleWriter:
         moved = o.inputs[len(o.inputs) - len(o.site.moved) :]
         if lanes is None or not any(x in lanes for x in moved):
             return [found]
-        return [found, *(f"{found}_{k}" for k in range(1, lanes.count))]
+        if o not in self.names_of_lanes:
+            self.names_of_lanes[o] = [found, *(self.writer.fresh(f"{found}_lane") for _ in range(1, lanes.count))]
+        return self.names_of_lanes[o]
 
     def _take_lane(self, text: str, x: Value, k: int, is_bar: bool = False) -> str:
         """Lane k of a value or of its adjoint; the text itself, where that is no lanes."""
