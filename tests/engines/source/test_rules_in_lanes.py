@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.source.build import derivative_of
-from contad.native.request import Request
 from contad.variables.trees import flatten
 from tests.engines import user_rules
 from tests.engines.source import test_rule_calls as calls

@@ -80,12 +80,12 @@ class RuleTangents:
                 tangents.append(self.append.zeros(self.append.shape_of(x)))
             else:
                 tangents.append(ZERO)
-        more, more_kind = self._saved(site, forward)
+        more, more_kind = self._take_saved(site, forward)
         kinds = *map(_kind, options), (_kind(z), *map(_kind, arguments), more_kind), *map(_kind, tangents)
         given = [*options, z, *arguments, *more, *tangents]
         return kinds, [x for x in given if isinstance(x, Value)]
 
-    def _saved(self, site: RuleSite, forward: RuleForward) -> tuple[list[Value], Any]:
+    def _take_saved(self, site: RuleSite, forward: RuleForward) -> tuple[list[Value], Any]:
         """What the rule saves beside its value and arguments, which carries no derivative."""
         last = site.saved[-1]
         if isinstance(last, types.NoneType):
