@@ -205,6 +205,7 @@ _STATUSES = {
     "works": "are functions of `contad.stan`",
     "NumPy": "are expressions that differentiate",
     "constant": "are expressions without a derivative",
+    "not for Python": "have no meaning in Python",
     "missing": "are missing",
 }
 
@@ -213,7 +214,7 @@ def _stan_row(row: parity.StanName) -> list[str]:
     from contad import stan
 
     described = (inspect.getdoc(getattr(stan, row.name)) or "").splitlines()[0] if row.status == "works" else ""
-    notes = [described.rstrip("."), parity.REMARKS.get(row.name, "")]
+    notes = [described.rstrip("."), parity.REMARKS.get(row.name, ""), parity.NOT_FOR_PYTHON.get(row.name, "")]
     return [_code(row.name), row.status, _code(row.how), _text("; ".join(filter(None, notes)))]
 
 

@@ -70,7 +70,8 @@ def gradient_of(
 
     kind: Any = transform.function.__name__
     argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
-    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, numerics=options["numerics"])
+    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
+    form = form._replace(numerics=options["numerics"], checkpoint=options["checkpoint"])
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
 
 
@@ -92,7 +93,7 @@ def higher_of(
     argnums, engine = options.get("argnums", 0), options.get("engine")
     has_aux = options.get("has_aux", False)
     form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, vector, size=size)
-    form = form._replace(numerics=options.get("numerics", "libm"))
+    form = form._replace(numerics=options.get("numerics", "libm"), checkpoint=options.get("checkpoint", False))
     key = form, engine
     if key not in f.memo:
         f.memo[key] = Derivative(f.dispatcher, form, engine, eager, f.memo, made_by)

@@ -543,6 +543,55 @@ def with_look_up(x):
     return table[1] * x if 2 in {1, 2} else x
 
 
+# ---- functions that Numba makes something else of ------------------------------------------------------------------
+@numba.vectorize
+def damped(x, k):
+    if x < 0.0:
+        return 0.5 * x
+    return math.sin(x) * k + x / k  # at k = 0 infinite, and no error
+
+
+@numba.vectorize(["float64(float64)"])
+def half(x):
+    return x / 2.0
+
+
+@njit
+def with_ufunc(x, m):
+    y = damped(m, x[:3]) * damped(x[0], m[1, 2])
+    z = np.empty(4)
+    damped(x[::-1], 1.3, z)
+    return np.sum(y) * half(3) + z[0] * z[2] + damped(x[2], 2) + half(z)[3]
+
+
+@numba.cfunc("float64(float64, int64)")
+def callback(x, n):
+    total = 0.0
+    for k in range(n):
+        total += x**k
+    return total
+
+
+@njit
+def with_callback(x, y):
+    return callback(x, int(y * 3.0)) * callback(x, 2)
+
+
+@njit
+def with_quantiles(x, m):
+    q = np.quantile(x, np.array([0.2, 0.75, 1.0]))
+    return q[0] * q[1] + np.percentile(x, 40.0) * q[2] + np.quantile(m, 0.3) * np.percentile(m, np.abs(x[0]) * 50.0)
+
+
+@njit
+def with_convolutions(x):
+    y = np.convolve(x, x[:3]) * np.convolve(x[1:], x, "full")[:6]
+    z = np.convolve(x, x[1:3], mode="same") + np.correlate(x, x[:2], "same")
+    return np.sum(y) + z[0] * z[3] + np.correlate(x, x[1:])[0] * np.correlate(x[:2], x, "full")[1] * np.convolve(
+        x[:1], x, "valid"
+    )[2]
+
+
 E3 = np.array([1.0, 0.6, 2.0])
 
 COVERED = {
@@ -572,6 +621,9 @@ COVERED = {
     ],
     "functions": [(of_math, 0.7), (of_numpy, 0.7), (imported_by_name, 0.7), (of_registry, 0.7), (by_rule, 0.7)],
     "containers": [(with_list, 0.7), (with_comprehension, X), (with_look_up, 0.7)],
+    "made by Numba": [(with_ufunc, X, M), (with_callback, 0.7, 1.1)],
+    "of order": [(with_quantiles, X, M)],
+    "convolutions": [(with_convolutions, X)],
     "whole arrays": [(elementwise, E3, M), (in_place, X), (reductions, X, M), (products, X, M)],
 }  # fmt: skip
 
@@ -623,14 +675,19 @@ def factorial(x, n):
     return x if n == 0 else x * factorial(x, n - 1)
 
 
-@numba.vectorize
-def vectorised(x):
-    return x * x
+@numba.vectorize(["int32(int32)"])
+def narrow(k):
+    return k * k
 
 
 @njit
-def with_ufunc(x):
-    return vectorised(x[0])
+def with_narrow_ufunc(x):
+    return x[0] * narrow(3.0)
+
+
+@njit
+def with_convolved_modes(x, n):
+    return np.convolve(x, x, "full" if n > 0 else "same")[0]
 
 
 @njit
@@ -673,7 +730,8 @@ REFUSED = [
     (with_object, (0.7, Holder(2.0)), "the attribute 'holder.moved'"),
     (chosen_function, (0.7, 1), "stands for different things after the two branches"),
     (factorial, (1.1, 3), "the recursive function factorial"),
-    (with_ufunc, (X,), "made by numba.vectorize; make it by numba.njit"),
+    (with_narrow_ufunc, (X,), "'narrow(3.0)': arguments that it is not made for; add their types"),
+    (with_convolved_modes, (X, 1), "the"),
     (with_plain_function, (0.7,), "plain, a plain Python function; decorate it with numba.njit"),
     (partitioned, (X,), "the call of 'partition'"),
     (without_source, (0.7,), "its source cannot be read; define it in a file"),

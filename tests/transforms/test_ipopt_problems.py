@@ -110,7 +110,7 @@ def test_points_and_multipliers_of_another_length_are_named():
     problem = contad.IpoptProblem(cost, bend, np.ones(4))
     with pytest.raises(ValueError, match="column for each of the 5 numbers"):
         problem.jacobian(np.ones(5))
-    with pytest.raises(ValueError, match=r"IpoptProblem.hessian: lagrange must have a number for each of the 3"):
+    with pytest.raises(ValueError, match=r"IpoptProblem.hessian: lagrange must have a number for each of the 2"):
         problem.hessian(np.ones(4), np.ones(7), 1.0)
 
 

@@ -12,6 +12,7 @@ from contad.engines.source.ir.entries import Object, OpaqueKind
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
+from contad.engines.source.planning.segments import mark_loops
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
 from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
@@ -67,20 +68,28 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     code = request.function.__code__
     what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
     kinds = tuple(kind_of(t, what) for t in request.types)
-    transform = None
+    transform: Any = None
     if request.mode in ("jvp", "hvp"):
         transform = functools.partial(_with_tangents, request=request, what=what)
     elif request.mode in ("dependencies", "all_dependencies"):
         transform = functools.partial(_with_nodes, request=request, what=what)
     flags = flags_of(request.dispatcher)
     argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
-    program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
+    change = functools.partial(_with_marks, transform) if request.checkpoint else transform
+    program = read(request.function, kinds, flags, request.dispatcher, argnums, change)
     if transform is None:
         _require_differentiable(program, request, what)
     return DerivativeWriter(
         program, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested,
         in_registers=request.numerics == "simd" and has_fast_registers(), memory=request.memory,
     )  # fmt: skip
+
+
+def _with_marks(transform: Any, program: SourceProgram) -> None:
+    """Mark loops as checkpointed before anything else is made of the program."""
+    mark_loops(program)
+    if transform is not None:
+        transform(program)
 
 
 def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:

@@ -81,6 +81,7 @@ class Range:
 
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
         self.limits = [start, stop, step]
+        self.checkpointed = False
 
 
 class Iteration:

@@ -351,6 +351,7 @@ class Loop(Operation):
 
     def __init__(self, inputs: list[Value], blocks: list[Block], exit: Value | None) -> None:
         self.carried: list[Carried] = []
+        self.checkpointed = False  # of a counted loop: whether its memory is to grow with the root of its length
         self.exit = exit
         self.count = Value(INT, "count")
         super().__init__(inputs, [self.count], blocks)
@@ -418,6 +419,29 @@ class While(Loop):
     def rewrite(self, new: Callable[[Value], Value]) -> None:
         super().rewrite(new)
         self.condition = new(self.condition)
+
+
+class Segments(Loop):
+    """A checkpointed loop: each iteration runs a segment of it, `range(first, last, step)`.
+
+    The inputs are the limits of the whole loop. The reverse pass restores what a segment started from, runs it again,
+    storing, and reverses it.
+    """
+
+    def __init__(self, limits: list[Value], body: Block, exit: Value | None, kept: list[Any]) -> None:
+        super().__init__(limits, [body], exit)
+        self.index, self.first, self.last = Value(INT, "segment"), Value(INT, "first"), Value(INT, "last")
+        for value in (self.index, self.first, self.last):
+            value.operation, value.block = self, body
+        self.kept = kept  # of arrays whose contents a segment would not find again: `segments.KeptArray`
+
+    @property
+    def start(self) -> Value:
+        return self.inputs[0]
+
+    @property
+    def step(self) -> Value:
+        return self.inputs[2]
 
 
 class Body(Loop):

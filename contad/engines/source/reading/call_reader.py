@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.ufunc.dufunc import DUFunc
 
 from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
@@ -29,6 +28,7 @@ from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.elementwise import arrays_of, overlaps
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.made_functions import is_made, read_made
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.rule_calls import read_rule
 from contad.engines.source.reading.scope import Scope
@@ -56,6 +56,10 @@ def _as_tuple(node: ast.expr) -> ast.expr:
     if not isinstance(node, ast.List):
         return node
     return ast.copy_location(ast.Tuple(list(map(_as_tuple, node.elts)), ast.Load()), node)
+
+
+def _is_text(x: Any) -> bool:
+    return isinstance(x, Object) and isinstance(x.value, str)
 
 
 def _fill(tree: Any, values: Iterator[Value]) -> Any:
@@ -114,11 +118,14 @@ class CallReader:
             function = numba_function(function.decorated)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
+        if is_made(function):
+            return read_made(self, function, arguments, keywords, node, env)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return self.make_named(function, arguments, keywords, node)
         if owns(function):  # a body that another one calls
             return self.inline(function, arguments, keywords, node, env)
-        if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
+        module = getattr(function, "__module__", "").partition(".")[0] if isinstance(function, FunctionType) else ""
+        if module not in ("", "numpy", "numba") and function not in self.special:
             self.progress.refuse(node, f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
         try:
             special, whole = self.special.get(function), array_function_of(function)
@@ -135,10 +142,6 @@ class CallReader:
         found = known_functions.function_of(function)
         if found is None:
             name = getattr(function, "__name__", function)
-            if isinstance(function, DUFunc):
-                self.progress.refuse(
-                    node, f"{name}, made by numba.vectorize", "make it by numba.njit, and call it in a loop"
-                )
             self.progress.refuse(node, f"the call of {name!r}")
         arity = found.template.count("{") if found is not known_functions.SQUARE else 1
         if isinstance(function, np.ufunc) and len(arguments) == arity + 1 and not keywords:
@@ -182,10 +185,11 @@ class CallReader:
                     bound[name] = self.expressions.import_constant(parameter.default, node, name)
             bound = {name: bound[name] for name in list(function.signature.parameters)[:count]}
         given = list(bound.values())
-        known = all(is_number(x) or is_array(x) for x in given)
-        body = function.body(tuple(x.kind.ndim for x in given)) if known else None
+        known = all(is_number(x) or is_array(x) or _is_text(x) for x in given)
+        body = function.body(tuple(x.value if _is_text(x) else x.kind.ndim for x in given)) if known else None
+        numbers = [x for x in given if not _is_text(x)]
         # a result of integers is one; and data are left to the function itself
-        if body is None or (not is_face and all(x.kind.base != "float" or self.is_constant(x) for x in given)):
+        if body is None or (not is_face and all(x.kind.base != "float" or self.is_constant(x) for x in numbers)):
             self.progress.refuse(node, f"the call of {name!r}")
         before = self.expressions.state()
         self.progress.pinned = True

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, constant, is_array
+from contad.engines.source.ir.entries import Elementwise, constant, is_array, same
 from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
@@ -257,6 +257,8 @@ def overlaps(a: Value, b: Value) -> bool:
         return False
     x, y = a.operation, b.operation
     if isinstance(x, View) and isinstance(y, View) and x.inputs[0] is y.inputs[0]:
+        if type(x) is type(y) is View and x.spec == y.spec and all(map(same, x.inputs, y.inputs)):
+            return False  # the same part
         for p, q in zip(_indices(x), _indices(y), strict=False):
             if p is not None and q is not None and p != q and (p >= 0) == (q >= 0):
                 return False  # different rows or columns

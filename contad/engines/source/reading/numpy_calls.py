@@ -21,6 +21,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import INT, Kind, Value
 from contad.engines.source.reading.call_reader import CallReader
+from contad.native.checkpointed import checkpointed
 
 
 def _creation(fill: str) -> Callable[..., Any]:
@@ -126,6 +127,15 @@ def _range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
         calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give one to three integers")
     start, stop, step = [constant(0), *arguments, constant(1)] if len(arguments) == 1 else [*arguments, constant(1)][:3]
     return Range(start, stop, step)
+
+
+def _checkpointed(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    (limits,) = calls.take("iterable", arguments, keywords, node)
+    if not isinstance(limits, Range):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no range", "loop over a range(...)")
+    marked = Range(*limits.limits)
+    marked.checkpointed = True
+    return marked
 
 
 def _iteration(kind: str) -> Callable[..., Any]:
@@ -243,7 +253,7 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _creation_like("zeros"), np.ones_like: _creation_like("ones"),
     np.empty_like: _creation_like("empty"), np.copy: _copy,
     np.array: _array, np.arange: _arange, np.eye: _identity, np.identity: _identity,
-    builtins.len: _length, builtins.range: _range, numba.prange: _range,
+    checkpointed: _checkpointed, builtins.len: _length, builtins.range: _range, numba.prange: _range,
     np.ndindex: _indices, np.ndenumerate: _elements,
     builtins.enumerate: _iteration("enumerate"), builtins.zip: _iteration("zip"),
     builtins.float: _conversion(known_functions.TO_FLOAT), np.float64: _conversion(known_functions.TO_FLOAT),

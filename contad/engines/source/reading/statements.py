@@ -331,7 +331,9 @@ class StatementReader:
                 self.assign(statement.target, item(index), inner)
                 self.statements(statement.body, inner)
                 ends = self.exit(statement, inner)
-            return For(limits, index, body, ends)
+            loop = For(limits, index, body, ends)
+            loop.checkpointed = isinstance(iterated, Range) and iterated.checkpointed
+            return loop
 
         self.loop(env, find_assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
 

@@ -21,12 +21,14 @@ from contad.engines.source.ir.writer import (
     LENT,
     PRODUCTS,
     RECALLED,
+    SEGMENTS,
     SINGLE_LANES,
     WORKSPACE,
     tuple_text,
 )
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
+from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
@@ -100,6 +102,12 @@ class DerivativeWriter:
         functions = Functions(self.lanes)
         found = choices(program, activity)
         fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
+        self.segments = split_into_segments(program, activity, fused)
+        if self.segments:
+            activity = Activity(program, values_in(self.wanted), outputs)
+            sums = partial_sums(program)
+            found = {loop: choice for loop, choice in found.items() if not loop.checkpointed}
+            fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
         plan = StorePlan(program, activity, fused, found, functions)
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
@@ -199,6 +207,7 @@ class DerivativeWriter:
         for module, names in (
             ("engines.source.writing.branchless", BRANCHLESS),
             ("engines.source.runtime.dependency_graph", ("note",)),
+            ("engines.source.runtime.kept_parts", SEGMENTS),
             ("engines.source.runtime.kept_values", KEPT),
             ("engines.source.runtime.lent_arrays", LENT),
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),

@@ -24,6 +24,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
+    Segments,
     Store,
     Value,
     While,
@@ -32,6 +33,7 @@ from contad.engines.source.ir.writer import bare, is_deep, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.rule_text import RuleWriter
+from contad.engines.source.writing.segment_text import SegmentWriter
 
 _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
 
@@ -42,6 +44,7 @@ class ForwardSweep:
     def __init__(self, copying: Copying, adjoints: AdjointWriter, rules: RuleWriter) -> None:
         self.copying, self.storing, self.adjoints, self.rules = copying, copying.storing, adjoints, rules
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
+        self.segments = SegmentWriter(self.writer.program, self.storing, adjoints)
         self.called_functions: dict[Any, None] = {}
         self.checking: set[str] = set()  # names of the results of several checks
 
@@ -89,7 +92,8 @@ class ForwardSweep:
     forward_View = forward_Permuted = forward_Reshaped = forward_Choose = forward_Create
 
     def forward_Product(self, o: Product) -> None:
-        self.adjoints.keep_operands(o)
+        if not self.storing.silent:
+            self.adjoints.keep_operands(o)
         self._assign(o)
         self.adjoints.shadow(o)
 
@@ -110,7 +114,8 @@ class ForwardSweep:
         called = self.plan.plan_call(o)
         self.called_functions[called] = None
         given = [bare(self.writer.text(x)) for x in o.inputs]
-        self.writer.line(called.forward_call([r.name for r in o.results], given), o.line)
+        with self.storing.taking_back(called.pushes):
+            self.writer.line(called.forward_call([r.name for r in o.results], given), o.line)
         self.storing.uses_workspace |= called.pushes
         for result in o.results:
             self.storing.save(result)
@@ -127,7 +132,7 @@ class ForwardSweep:
             self.writer.line(f"{', '.join([*targets, *filled])} = {text}", o.line)
         else:
             self.storing.uses_workspace = True
-            targets += ["work", "top" if active else "_"]
+            targets += ["work", "top" if active and not self.storing.silent else "_"]
             given = ", ".join([*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"])
             way = "forward_lanes_" if by_lanes else "forward_"
             self.writer.line(f"{', '.join(targets)} = {way}{o.function.name}({given})", o.line)
@@ -135,12 +140,14 @@ class ForwardSweep:
             self.storing.save(value)
 
     def forward_RuleForward(self, o: RuleForward) -> None:
-        self.storing.uses_workspace |= self.rules.forward(o)
+        with self.storing.taking_back(True):
+            self.storing.uses_workspace |= self.rules.forward(o)
         for value in o.lengths:
             self.storing.save(value)
 
     def forward_RuleValue(self, o: RuleValue) -> None:
-        self.storing.uses_workspace |= self.rules.value(o)
+        with self.storing.taking_back(True):
+            self.storing.uses_workspace |= self.rules.value(o)
         for value in o.results:
             self.storing.save(value)
 
@@ -184,8 +191,9 @@ class ForwardSweep:
             self.storing.save(m.result)
 
     def forward_For(self, o: For) -> None:
-        self.copying.room_for_copies(o)
-        self.copying.copy(o)
+        if not self.storing.silent:
+            self.copying.room_for_copies(o)
+            self.copying.copy(o)
         with self.storing.room(o):
             self._forward_for(o)
 
@@ -201,6 +209,17 @@ class ForwardSweep:
                 self.writer.line(f"{o.count.name} += 1")
             self.forward(o.body.operations)
             self.leave_iteration(o)
+        self.leave(o)
+
+    def forward_Segments(self, o: Segments) -> None:
+        """Write a checkpointed loop, which keeps what each segment starts from."""
+        self.enter(o)
+
+        def run() -> None:
+            self.forward(o.body.operations)
+            self.leave_iteration(o)
+
+        self.segments.forward(o, run)
         self.leave(o)
 
     def forward_While(self, o: While) -> None:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.known_functions import SELECT
 from contad.engines.source.ir.rule_sites import RuleValue
-from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import (
+    Apply,
+    Block,
+    For,
+    If,
+    Loop,
+    Operation,
+    Segments,
+    SourceProgram,
+    Value,
+)
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer, number
 from contad.engines.source.planning.store_plan import StorePlan
@@ -153,6 +163,17 @@ class ReverseSweep:
         k = self.writer.fresh("iteration")
         with self.writer.indent(f"for {k} in range({o.count.name} - 1, -1, -1):", o.line):
             self.reverse_iteration(o, k)
+        self._end_loop(o)
+
+    def reverse_Segments(self, o: Segments) -> None:
+        """Write the reverse of a checkpointed loop, which runs each segment again before it reverses it."""
+        self._begin_loop(o)
+
+        def run() -> None:
+            self.forward_sweep.forward(o.body.operations)
+            self.reverse_iteration(o, o.index.name)
+
+        self.forward_sweep.segments.reverse(o, run)
         self._end_loop(o)
 
     def _begin_loop(self, o: Loop) -> None:

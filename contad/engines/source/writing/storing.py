@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
-from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Value
+from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Segments, Value
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
 from contad.engines.source.planning.store_plan import StorePlan
@@ -19,6 +19,7 @@ class Storing:
         self.writer, self.plan, self.lanes = writer, plan, lanes
         self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
+        self.silent = False  # while what is written will run again, and store then
         self.copies_once: set[Loop] = set()  # loops before which there has to be room for copies
         self.bases: dict[Loop, tuple[str, str]] = {}
 
@@ -38,7 +39,7 @@ class Storing:
     @contextlib.contextmanager
     def room(self, o: Loop) -> Iterator[None]:
         """Inside, a loop and the loops in it find room in the workspace, asked for once where that is possible."""
-        size = "" if self.reserved else self.storage(o, o)
+        size = "" if self.reserved or self.silent else self.storage(o, o)
         if not size:
             yield
             return
@@ -74,7 +75,7 @@ class Storing:
             return ""
         return f"{self.trip_count(o)} * {f'({size})' if len(parts) > 1 else size}"  # type: ignore[arg-type]
 
-    def trip_count(self, o: For, text: Callable[[Value], str] | None = None) -> str:
+    def trip_count(self, o: For | Segments, text: Callable[[Value], str] | None = None) -> str:
         """How often a loop without an early exit runs."""
         start, stop, step = map(text or self.writer.text, o.inputs)
         limits = [x.constant for x in o.inputs]
@@ -85,7 +86,24 @@ class Storing:
         return f"max({stop}, 0)" if o.start.constant == 0 else f"max({stop} - {start}, 0)"
 
     def slots(self, o: Loop) -> list[Value]:
-        return self.plan.slots.get(o, []) if o not in self.plan.fused else []
+        return self.plan.slots.get(o, []) if o not in self.plan.fused and not self.silent else []
+
+    @contextlib.contextmanager
+    def silence(self) -> Iterator[None]:
+        """Inside, nothing is stored."""
+        self.silent = True
+        yield
+        self.silent = False
+
+    @contextlib.contextmanager
+    def taking_back(self, pushes: bool) -> Iterator[None]:
+        """Around what stores by itself: where nothing is to be stored, it is taken back at once."""
+        mark = self.writer.fresh("mark") if pushes and self.silent else ""
+        if mark:
+            self.writer.line(f"{mark} = top")
+        yield
+        if mark:
+            self.writer.line(f"top = {mark}")
 
     def width(self, *values: Value) -> int:
         """How many numbers values are in the workspace."""
