@@ -20,11 +20,12 @@ from contad.engines.source.tangents.program_tangents import add_tangents, add_ta
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
+from contad.native.asked_derivatives import DERIVE as CALLED
 from contad.native.compiling import load_cached
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
-from contad.native.request import Request
+from contad.native.request import Mode, Request
 from contad.native.user_rules import DERIVE
 
 # arguments that expressions of Numba's may read, as long as no derivative passes there
@@ -198,3 +199,29 @@ def derive_gradient(part: Any, given: tuple[Any, ...], first: int, nested: bool 
 
 
 DERIVE.update(part=derive_part, gradient=derive_gradient)
+
+
+# ---- derivatives that a program calls --------------------------------------------------------------------------------
+def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...], ...], by: tuple[int, ...]) -> Any:
+    """The gradient of a derivative of f, along tangents of some arguments for each order; for what calls it.
+
+    run(arguments, tangents, work, top) -> (the value of f, the gradients), work     without tangents where there is no
+    order. Behind the arguments, `by` may name tangents.
+    """
+    function = f.py_func
+    what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
+    argnums = tuple(dict.fromkeys(k for numbers in (by, *along) for k in numbers if k < len(given)))
+    mode: Mode = "hvp" if along else "value_and_grad"
+    request = Request(function, f, given, argnums, False, mode, along)
+
+    def transform(program: SourceProgram) -> None:
+        if along:
+            _with_tangents(program, request, what)
+        else:
+            _require_differentiable(program, request, what)
+
+    program = read(function, tuple(kind_of(t, what) for t in given), flags_of(f), f, argnums, transform)
+    return _load(DerivativeWriter(program, by, mode=mode, nested=True), function.__name__, INSIDE)
+
+
+CALLED["repeated"] = derive_repeated

@@ -25,6 +25,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.declared_names import cast, cast_arguments
+from contad.engines.source.reading.derivative_calls import read_asked, read_derivative, read_transform
 from contad.engines.source.reading.elementwise import arrays_of, overlaps
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
@@ -37,8 +38,9 @@ from contad.functions.pickling import Decorated
 from contad.functions.python_copy import Flags, flags_of, is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, array_function_of, owns
+from contad.native.asked_derivatives import AskedDerivative
 from contad.native.callables import is_checkpoint
-from contad.rules.compilable import WithParts
+from contad.rules.compilable import MakesDerivatives, WithParts, WrittenOut
 
 _DTYPES: dict[Any, str] = {
     float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool",
@@ -116,6 +118,12 @@ class CallReader:
         function = called.value
         if isinstance(function, Decorated):
             function = numba_function(function.decorated)
+        if isinstance(function, MakesDerivatives):
+            return read_transform(self, function, arguments, keywords, node, env)
+        if isinstance(function, WrittenOut):
+            return read_derivative(self, function, arguments, keywords, node, env)
+        if isinstance(function, AskedDerivative):
+            return read_asked(self, function, arguments, node)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
         if is_made(function):

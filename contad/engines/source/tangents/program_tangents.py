@@ -14,6 +14,7 @@ from typing import Any
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.finite_partials import may_be_infinite, wild_values
 from contad.engines.source.analysis.partials import partial
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
 from contad.engines.source.ir.masked_products import CHAIN
@@ -46,6 +47,7 @@ from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
 from contad.engines.source.tangents.partial_operations import Partials
 from contad.engines.source.tangents.rule_tangents import RuleTangents
+from contad.engines.source.tangents.tangents_of_called import write_tangents
 from contad.errors import UnsupportedError
 
 DOT = "_dot"  # the suffix of a tangent
@@ -283,6 +285,9 @@ class ProgramTangents:
                 self.dots[x] = dot
             elif x in self.active:
                 self.append.copy_into(self.dots[x], dot)
+
+    def _of_DerivativeCall(self, o: DerivativeCall) -> None:
+        write_tangents(self, o)
 
     def _of_RuleValue(self, o: RuleValue) -> None:
         """The forward mode of the rule; where there is none, the call computes the tangent of its value, too."""

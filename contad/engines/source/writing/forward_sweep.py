@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
@@ -31,6 +32,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.writer import bare, is_deep, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
+from contad.engines.source.writing.called_derivative_text import DerivativeCallWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.rule_text import RuleWriter
 from contad.engines.source.writing.segment_text import SegmentWriter
@@ -44,6 +46,7 @@ class ForwardSweep:
     def __init__(self, copying: Copying, adjoints: AdjointWriter, rules: RuleWriter) -> None:
         self.copying, self.storing, self.adjoints, self.rules = copying, copying.storing, adjoints, rules
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
+        self.derivatives = DerivativeCallWriter(adjoints)
         self.segments = SegmentWriter(self.writer.program, self.storing, adjoints)
         self.called_functions: dict[Any, None] = {}
         self.checking: set[str] = set()  # names of the results of several checks
@@ -148,6 +151,13 @@ class ForwardSweep:
     def forward_RuleValue(self, o: RuleValue) -> None:
         with self.storing.taking_back(True):
             self.storing.uses_workspace |= self.rules.value(o)
+        for value in o.results:
+            self.storing.save(value)
+
+    def forward_DerivativeCall(self, o: DerivativeCall) -> None:
+        self.storing.uses_workspace = True
+        with self.storing.taking_back(True):
+            self.derivatives.forward(o)
         for value in o.results:
             self.storing.save(value)
 

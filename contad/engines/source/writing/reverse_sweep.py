@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import SELECT
 from contad.engines.source.ir.rule_sites import RuleValue
 from contad.engines.source.ir.single_assignment import (
@@ -55,6 +56,9 @@ class ReverseSweep:
 
     def reverse_RuleValue(self, o: RuleValue) -> None:
         self.rules.reverse(o)
+
+    def reverse_DerivativeCall(self, o: DerivativeCall) -> None:
+        self.forward_sweep.derivatives.reverse(o)
 
     def numbers(self) -> set[str]:
         """The names of numbers that operations compute, and of their adjoints; `+=` of an array is no assignment."""
