@@ -105,6 +105,8 @@ class Unknown:
         self.reason = reason
 
 
+# types of elements that are widened where they are read, and how Kind has them
+SMALL = {"float32": "single"} | dict.fromkeys(("uint8", "uint16", "uint32"), "unsigned")
 UNDEFINED = Unknown("it is not assigned on every path")
 
 
@@ -122,6 +124,10 @@ def default(kind: Kind) -> Value:
 
 def join_kinds(a: Kind, b: Kind) -> Kind:
     """The kind of a number that is either of two kinds, as Numba unifies them."""
+    if a == b:
+        return a
+    if BOOL in (a, b) and (a.small or b.small):
+        return a if a.small else b
     order = ("bool", "int", "float")
     return Kind(order[max(order.index(a.base), order.index(b.base))])
 

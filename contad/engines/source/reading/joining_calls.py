@@ -36,7 +36,9 @@ def _base(entries: list[Any]) -> str:
 def _concatenate(calls: CallReader, arrays: list[Value], axis: int, node: ast.Call) -> Value:
     """Arrays one after the other along an axis."""
     if len({x.kind.ndim for x in arrays}) != 1:
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of arrays with different numbers of axes")
+        calls.progress.refuse(
+            node, f"{ast.unparse(node)!r} of arrays with different numbers of axes", "give arrays of one number of axes"
+        )
     add = known_functions.ADD
     shapes = [calls.arrays.shape(x) for x in arrays]
     starts = [constant(0)]
@@ -114,7 +116,11 @@ def _append(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
 # ---- filled and moved ------------------------------------------------------------------------------------------------
 def _array(calls: CallReader, entry: Any, node: ast.Call) -> Value:
     if not is_array(entry) or entry.kind.narrow:
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array of 64 bits")
+        calls.progress.refuse(
+            node,
+            f"{ast.unparse(node)!r} of something that is no array of 64 bits",
+            "give an array of float64, int64 or bool",
+        )
     return calls.arrays.compute(entry)
 
 

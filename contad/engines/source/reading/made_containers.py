@@ -164,7 +164,7 @@ def contains(reader: "ExpressionReader", x: Any, container: Keyed | Members, nod
     if isinstance(container, Keyed):
         return constant(_key(reader, x, node) in container.members)
     if not is_number(x):
-        reader.progress.refuse(node, f"the comparison {ast.unparse(node)!r}")
+        reader.progress.refuse(node, f"the comparison {ast.unparse(node)!r}", "compare numbers with numbers")
     found = constant(False)
     for member in container.numbers:
         equal = reader.builder.apply(known_functions.COMPARISONS["Eq"], x, member)

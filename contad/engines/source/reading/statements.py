@@ -124,13 +124,15 @@ class StatementReader:
         if all(is_number(part) for part in spec):
             if not is_number(entry):
                 self.progress.refuse(
-                    target, f"the assignment of something that is no number to {ast.unparse(target)!r}"
+                    target, f"the assignment of something that is no number to {ast.unparse(target)!r}", "give a number"
                 )
             self.arrays.put(array, spec, entry)
             return
         if not (is_number(entry) or is_array(entry)):
             self.progress.refuse(
-                target, f"the assignment to {ast.unparse(target)!r} of something that is no number or array"
+                target,
+                f"the assignment to {ast.unparse(target)!r} of something that is no number or array",
+                "give numbers and arrays",
             )
         everything = all(part == (None, None, None) for part in spec)
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)

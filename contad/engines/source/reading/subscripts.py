@@ -56,7 +56,7 @@ class SubscriptReader:
                 for given, x in zip((node.slice.lower, node.slice.upper), limits, strict=True)
             ):
                 return parts[slice(*limits)]
-            self.progress.refuse(node, "a slice of a tuple with variable limits")
+            self.progress.refuse(node, "a slice of a tuple with variable limits", "use constants, or make it an array")
         index = self.expressions.number(node.slice, env)
         if isinstance(index.constant, int):
             if not -len(parts) <= index.constant < len(parts):
@@ -98,6 +98,8 @@ class SubscriptReader:
                 if is_array(x) and x.kind.base in ("int", "bool"):
                     spec.append(self.arrays.compute(x))
                     continue
+                if is_number(x) and x.kind.small == "unsigned":
+                    x = self.builder.convert(x, INT)  # noqa: PLW2901  (the same number)
                 if not is_number(x) or x.kind != INT:
                     self.progress.refuse(
                         part, f"the index {ast.unparse(part)!r}", "index with integers and slices, in a loop"
@@ -105,7 +107,11 @@ class SubscriptReader:
                 spec.append(x)
         given = len(spec) - spec.count(NEW_AXIS)
         if given > array.kind.ndim:
-            self.progress.refuse(node, f"{given} indices of an array with {array.kind.ndim} dimension(s)")
+            self.progress.refuse(
+                node,
+                f"{given} indices of an array with {array.kind.ndim} dimension(s)",
+                "give one for each dimension at most",
+            )
         self._check_indices(array, [part for part in spec if part != NEW_AXIS])
         return spec + [(None, None, None)] * (array.kind.ndim - given)
 

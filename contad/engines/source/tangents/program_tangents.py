@@ -142,7 +142,9 @@ class ProgramTangents:
             self.append.line = o.line
             write = getattr(self, f"_of_{type(o).__name__}", None)
             if write is None and self.active.changes(o):
-                raise UnsupportedError(f"the tangent of an operation of the kind {type(o).__name__} is not generated")
+                raise UnsupportedError(
+                    f"the tangent of an operation of the kind {type(o).__name__} is not generated; use engine='tape'"
+                )
             if write is None or not self.active.changes(o):
                 self.append.add(o)
                 for x in o.results:

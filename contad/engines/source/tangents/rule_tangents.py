@@ -140,4 +140,6 @@ def _kind(x: Any) -> Any:
 
 
 def _refusal(site: RuleSite, why: str) -> UnsupportedError:
-    return UnsupportedError(f"{site.rule.name}: its forward mode is not generated: {why}")
+    return UnsupportedError(
+        f"{site.rule.name}: its forward mode is not generated: {why}; write it with what is generated in functions"
+    )
