@@ -7,7 +7,6 @@ import pytest
 import contad
 from contad.variables.trees import flatten
 from tests.engines import user_rules
-from tests.engines.source import test_rule_calls as calls
 from tests.engines.source.plain_text import generate, put_together, take_lane
 from tests.random_programs.generated_programs import copied
 
@@ -18,8 +17,8 @@ PROGRAMS = {
     "custom_vjp": (user_rules.by_custom_vjp, user_rules.ARGUMENTS),
     "array rules": (user_rules.by_array_rules, user_rules.ARGUMENTS),
     "custom_jvp": (user_rules.by_custom_jvp, user_rules.ARGUMENTS),
-    "loops and branches": (calls.stepped, [V, 1.3]),
-    "parts that overwrite": (calls.around, [np.array([0.5, 2.0, -3.0]), 1.5]),
+    "loops and branches": (user_rules.stepped, [V, 1.3]),
+    "parts that overwrite": (user_rules.around, [np.array([0.5, 2.0, -3.0]), 1.5]),
 }
 
 
