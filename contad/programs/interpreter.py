@@ -2,8 +2,8 @@
 
 `forward` computes the values, from the rules' own value functions; `backward` accumulates adjoints and `tangents`
 directional derivatives, from their partials. Records of arrays call kernels by address and BLAS by Numba's binding.
-Each of the three returns the row where it stops for a guard that does not hold or a record that Python runs, and its
-cell, and is resumed from there.
+Each of the three returns the row where it stops for a guard that does not hold, a record that Python runs or a step of
+linear algebra that is left to Python, and its cell, and is resumed from there.
 """
 
 import ast
@@ -43,6 +43,7 @@ import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc, njit
 
+from contad.native.named_code import attempt_call
 from contad.native.words import call_kernel, pointer
 
 
@@ -53,6 +54,15 @@ def live(d, first, n):
         if d[i] != 0.0:
             return True
     return False
+
+
+@njit({options})
+def all_finite(a, first, n):
+    """Whether n numbers are finite."""
+    for i in range(first, first + n):
+        if not abs(a[i]) < np.inf:
+            return False
+    return True
 
 
 @njit({options})
@@ -104,6 +114,13 @@ def forward(code, constants, shapes, kernels, values, row, cell):
             elif c == {compare}:
                 if not compared(shapes[s:], constants, values):
                     return k, cell
+            elif c >= {first_step}:
+                has_failed = attempt_call(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                                          constants.ctypes.data, values.ctypes.data)
+                values[shapes[s]] = 0.0
+                if has_failed or not all_finite(values, cell, n):
+                    values[shapes[s]] = 1.0
+                    return k, cell
             else:
                 call_kernel(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, values.ctypes.data)
@@ -137,6 +154,11 @@ def backward(code, constants, shapes, kernels, values, adjoints, row, cell):
                     for i in range(n):
                         if shapes[s + i] > 0:
                             adjoints[shapes[s + i]] += adjoints[first + i]
+                elif c >= {first_step}:
+                    if (values[shapes[s]] != 0.0 or not all_finite(adjoints, first, n)
+                            or attempt_call(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                                            constants.ctypes.data, adjoints.ctypes.data)):
+                        return k, cell + n
                 else:
                     call_kernel(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                 constants.ctypes.data, adjoints.ctypes.data)
@@ -166,6 +188,12 @@ def tangents(code, constants, shapes, kernels, values, dots, row, cell):
                 for i in range(n):
                     if shapes[s + i] > 0:
                         dots[cell + i] = dots[shapes[s + i]]
+            elif c >= {first_step}:
+                if (values[shapes[s]] != 0.0
+                        or attempt_call(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                                        constants.ctypes.data, dots.ctypes.data)
+                        or not all_finite(dots, cell, n)):
+                    return k, cell
             elif c != {compare} and c != {stopped}:
                 call_kernel(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, dots.ctypes.data)

@@ -30,8 +30,9 @@ from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import PRODUCTS_SOURCE
-from contad.programs.codes import ARRAY, PRODUCT
+from contad.programs.codes import ARRAY, PRODUCT, STEPS
 from contad.programs.interpreter import value_of_rule
+from contad.programs.matrix_steps import find_address
 from contad.rules.scalar_rule import ScalarRule
 
 VALUES, ADJOINTS, TANGENTS = range(3)
@@ -112,7 +113,14 @@ def compile_kernels(code: int, purposes: tuple[int, ...]) -> None:
     with _lock:
         for purpose in purposes:
             if not ADDRESSES[purpose, code]:
-                ADDRESSES[purpose, code] = _products(purpose) if code == PRODUCT - ARRAY else _kernel(purpose, code)
+                ADDRESSES[purpose, code] = _address(purpose, code)
+
+
+def _address(purpose: int, code: int) -> int:
+    if code == PRODUCT - ARRAY:
+        return _products(purpose)
+    name = STEPS.get(code + ARRAY)
+    return _kernel(purpose, code) if name is None else find_address(name, purpose)
 
 
 def _kernel(purpose: int, code: int) -> int:

@@ -86,8 +86,8 @@ class ArrayCall:
                 found[position] = float(cells[cell])
         return found
 
-    def _evaluate(self, values: np.ndarray) -> Continuation:
-        """The continuation at other values, its results not known yet."""
+    def look(self, values: np.ndarray) -> Continuation:
+        """The continuation at other values, with its results."""
         recorded = self.recorded
         arguments = self._arguments(values)
         operands = [arguments.get(k, v) for k, v in enumerate(recorded.values)]
@@ -104,7 +104,7 @@ class ArrayCall:
 
     def evaluate(self, values: np.ndarray, first: int) -> Continuation:
         """The value of the rule, into its cells; returns what its derivatives at these values need."""
-        found = self._evaluate(values)
+        found = self.look(values)
         self._write(values, [part.value for part in found.results])
         return found
 
