@@ -50,11 +50,11 @@ from contad.native.words import pointer
 
 SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
 
-# The shape: the place that says whether Python has to do it, the place of what is saved, the first cell of the result
-# and whether its cells are those of the transpose; of both operands the place and whether it is in cells; three sizes
-# and three options, which are the rule's; and of the step that keeps the factors the first two.
-STATUS, SAVED, RESULT, TURNED, A, A_CELLS, B, B_CELLS, M, N, K, FIRST, SECOND, THIRD, KEEPER, KEPT = range(16)
-FIELDS = 16
+# The shape: the place that says whether Python has to do it, the place of what is saved, and the first cell of the
+# result; of both operands the place and whether it is in cells; of these three, whether the cells are those of the
+# transpose; three sizes and three options, which are the rule's; and of the step that keeps the factors the first two.
+STATUS, SAVED, RESULT, A, A_CELLS, B, B_CELLS, TURNED, A_TURNED, B_TURNED = range(10)
+M, N, K, FIRST, SECOND, THIRD, KEEPER, KEPT, FIELDS = range(10, 19)
 _NUMBER = 8  # bytes
 _MANY = 24  # rows and columns from which on BLAS is faster than loops
 _RIGHT, _UPPER, _LOWER, _NO, _YES, _UNIT = ord("R"), ord("U"), ord("L"), ord("N"), ord("T"), ord("U")
@@ -74,25 +74,49 @@ def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
+def is_turned(shape, field):  # type: ignore[no-untyped-def]
+    """Whether the cells of an operand, A or B, are those of the transpose."""
+    return shape[A_TURNED if field == A else B_TURNED] != 0
+
+
+@njit(**INTERNAL_OPTIONS)
 def operand(shape, field, values_at, constants_at, rows, columns):  # type: ignore[no-untyped-def]
-    """An operand, A or B."""
-    return block(values_at if shape[field + 1] != 0 else constants_at, shape[field], rows, columns)
+    """An operand, A or B, in C order; not to be written to."""
+    at = values_at if shape[field + 1] != 0 else constants_at
+    if is_turned(shape, field):
+        return turn(block(at, shape[field], columns, rows))
+    return block(at, shape[field], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
 def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untyped-def]
-    """The adjoint of an operand, empty of a constant."""
-    if shape[field + 1] != 0:
-        return block(adjoints_at, shape[field], rows, columns)
-    return block(adjoints_at, 0, 0, 0)
+    """What is added to the adjoint of an operand: itself, or zeros for `give`; empty of a constant."""
+    if shape[field + 1] == 0:
+        return np.zeros((0, 0))
+    if is_turned(shape, field):
+        return np.zeros((rows, columns))
+    return block(adjoints_at, shape[field], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
+    """Add what `adjoint` gave, and has been added to, where it is not the adjoint itself."""
+    if shape[field + 1] != 0 and is_turned(shape, field):
+        rows, columns = made.shape
+        bar = block(adjoints_at, shape[field], columns, rows)
+        for j in range(columns):
+            for i in range(rows):
+                bar[j, i] += made[i, j]
 
 
 @njit(**INTERNAL_OPTIONS)
 def tangent(shape, field, dots_at, rows, columns):  # type: ignore[no-untyped-def]
     """The tangent of an operand, zeros of a constant."""
-    if shape[field + 1] != 0:
-        return block(dots_at, shape[field], rows, columns)
-    return np.zeros((rows, columns))
+    if shape[field + 1] == 0:
+        return np.zeros((rows, columns))
+    if is_turned(shape, field):
+        return turn(block(dots_at, shape[field], columns, rows))
+    return block(dots_at, shape[field], rows, columns)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -149,7 +173,9 @@ def cholesky_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: i
     shape = fields(shape_at)
     n = shape[N]
     bar = copy_lower(block(adjoints_at, shape[RESULT], n, n), 0)
-    add_cholesky(bar, block(values_at, shape[RESULT], n, n), adjoint(shape, A, adjoints_at, n, n))
+    a_bar = adjoint(shape, A, adjoints_at, n, n)
+    add_cholesky(bar, block(values_at, shape[RESULT], n, n), a_bar)
+    give(shape, A, adjoints_at, a_bar)
 
 
 def cholesky_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -175,11 +201,26 @@ def triangular_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type:
     transposed, lower, unit_diagonal = shape[FIRST] != 0, shape[SECOND] != 0, shape[THIRD] != 0
     a = operand(shape, A, values_at, constants_at, n, n)
     c = solve_triangular_forward(a, result(shape, adjoints_at, n, k), not transposed, lower, unit_diagonal)
-    if shape[B_CELLS] != 0:
-        add_scaled(adjoint(shape, B, adjoints_at, n, k), 0, 0, 1.0, c)
+    add_columns(shape, adjoints_at, c)
     if shape[A_CELLS] != 0:
-        z = result(shape, values_at, n, k)
-        subtract_triangle(c, z, transposed, lower, unit_diagonal, adjoint(shape, A, adjoints_at, n, n))
+        z, a_bar = result(shape, values_at, n, k), adjoint(shape, A, adjoints_at, n, n)
+        subtract_triangle(c, z, transposed, lower, unit_diagonal, a_bar)
+        give(shape, A, adjoints_at, a_bar)
+
+
+@njit(**INTERNAL_OPTIONS)
+def add_columns(shape, adjoints_at, c):  # type: ignore[no-untyped-def]
+    """Add to the adjoint of a right-hand side."""
+    if shape[B_CELLS] == 0:
+        return
+    rows, columns = c.shape
+    if shape[B_TURNED] != 0:
+        bar = block(adjoints_at, shape[B], columns, rows)
+        for j in range(columns):
+            for i in range(rows):
+                bar[j, i] += c[i, j]
+    else:
+        add_scaled(block(adjoints_at, shape[B], rows, columns), 0, 0, 1.0, c)
 
 
 def triangular_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -271,8 +312,7 @@ def solve_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: igno
     factors, exchanges = kept_factors(shape, values_at)
     c = in_order(result(shape, adjoints_at, n, k))
     divide(factors, exchanges, c, shape[FIRST] == 0)
-    if shape[B_CELLS] != 0:
-        add_scaled(adjoint(shape, B, adjoints_at, n, k), 0, 0, 1.0, c)
+    add_columns(shape, adjoints_at, c)
     if shape[A_CELLS] != 0:
         z, a_bar = result(shape, values_at, n, k), adjoint(shape, A, adjoints_at, n, n)
         if shape[FIRST] != 0:
@@ -283,6 +323,7 @@ def solve_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: igno
                     a_bar[i, j] -= c[i, 0] * z[j, 0]
         else:
             add_product(-1.0, c, z.T, a_bar)
+        give(shape, A, adjoints_at, a_bar)
 
 
 def solve_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -310,7 +351,9 @@ def inv_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore
     """a_bar -= z^T z_bar z^T"""
     shape = fields(shape_at)
     n = shape[N]
-    add_inv(result(shape, adjoints_at, n, n), result(shape, values_at, n, n), adjoint(shape, A, adjoints_at, n, n))
+    a_bar = adjoint(shape, A, adjoints_at, n, n)
+    add_inv(result(shape, adjoints_at, n, n), result(shape, values_at, n, n), a_bar)
+    give(shape, A, adjoints_at, a_bar)
 
 
 def inv_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -333,7 +376,9 @@ def det_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore
     n = shape[N]
     z, z_bar = block(values_at, shape[RESULT], 1, 1)[0, 0], block(adjoints_at, shape[RESULT], 1, 1)[0, 0]
     c = cofactors(z, operand(shape, A, values_at, constants_at, n, n))
-    add_scaled(adjoint(shape, A, adjoints_at, n, n), 0, 0, z_bar, c)
+    a_bar = adjoint(shape, A, adjoints_at, n, n)
+    add_scaled(a_bar, 0, 0, z_bar, c)
+    give(shape, A, adjoints_at, a_bar)
 
 
 def det_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -361,7 +406,9 @@ def log_determinant_adjoint(shape_at, values_at, constants_at, adjoints_at):  # 
     n = shape[N]
     factors, exchanges = kept_factors(shape, values_at)
     z_bar = block(adjoints_at, shape[RESULT], 1, 1)[0, 0]
-    add_scaled(adjoint(shape, A, adjoints_at, n, n), 0, 0, z_bar, turned_inverse(factors, exchanges))
+    a_bar = adjoint(shape, A, adjoints_at, n, n)
+    add_scaled(a_bar, 0, 0, z_bar, turned_inverse(factors, exchanges))
+    give(shape, A, adjoints_at, a_bar)
 
 
 def log_determinant_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -396,8 +443,9 @@ def orthogonal_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type:
     shape = fields(shape_at)
     m, n = shape[M], shape[N]
     z, z_bar = result(shape, values_at, m + n, n), result(shape, adjoints_at, m + n, n)
-    none = np.empty((m, 0))
-    add_qr(z_bar[:m], turn(z_bar[m:]), z[:m], turn(z[m:]), none, adjoint(shape, A, adjoints_at, m, n))
+    none, a_bar = np.empty((m, 0)), adjoint(shape, A, adjoints_at, m, n)
+    add_qr(z_bar[:m], turn(z_bar[m:]), z[:m], turn(z[m:]), none, a_bar)
+    give(shape, A, adjoints_at, a_bar)
 
 
 def orthogonal_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -445,6 +493,7 @@ def eigh_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignor
         add_scaled(a_bar, 0, 0, 1.0, turn(found))
     else:
         add_eigh(z_bar[0], z_bar[1:], z[0], z[1:], a_bar)
+    give(shape, A, adjoints_at, a_bar)
 
 
 def eigh_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -471,7 +520,9 @@ def eig_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore
     shape = fields(shape_at)
     n = shape[N]
     z, z_bar = result(shape, values_at, n + 1, n), result(shape, adjoints_at, n + 1, n)
-    add_eig(z_bar[0], z_bar[1:], z[0], z[1:], adjoint(shape, A, adjoints_at, n, n))
+    a_bar = adjoint(shape, A, adjoints_at, n, n)
+    add_eig(z_bar[0], z_bar[1:], z[0], z[1:], a_bar)
+    give(shape, A, adjoints_at, a_bar)
 
 
 def eig_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -510,6 +561,7 @@ def svd_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore
     z, z_bar = result(shape, values_at, m + 1 + n, k), result(shape, adjoints_at, m + 1 + n, k)
     a_bar = adjoint(shape, A, adjoints_at, m, n)
     add_svd(z_bar[:m], z_bar[m], turn(z_bar[m + 1 :]), z[:m], z[m], turn(z[m + 1 :]), a_bar)
+    give(shape, A, adjoints_at, a_bar)
 
 
 def svd_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -542,11 +594,11 @@ def banded_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ign
     factors = block(values_at, shape[SAVED], height_of_factors(lower, upper), n)
     c = in_order(result(shape, adjoints_at, n, k))
     solve_factored_band(lower, upper, factors, c, True)
+    add_columns(shape, adjoints_at, c)
     if shape[A_CELLS] != 0:
         ab_bar = adjoint(shape, A, adjoints_at, lower + upper + 1, n)
-        add_band_cotangents(c, result(shape, values_at, n, k), lower, upper, ab_bar, adjoint(shape, B, adjoints_at, n, k))
-    elif shape[B_CELLS] != 0:
-        add_scaled(adjoint(shape, B, adjoints_at, n, k), 0, 0, 1.0, c)
+        add_band_cotangents(c, result(shape, values_at, n, k), lower, upper, ab_bar, np.empty((0, 0)))
+        give(shape, A, adjoints_at, ab_bar)
 
 
 def banded_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -573,7 +625,9 @@ def expm_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignor
     shape = fields(shape_at)
     n = shape[N]
     a, powers = operand(shape, A, values_at, constants_at, n, n), block(values_at, shape[SAVED], 3 * n, n)
-    add_by_powers(result(shape, adjoints_at, n, n), a, powers, adjoint(shape, A, adjoints_at, n, n))
+    a_bar = adjoint(shape, A, adjoints_at, n, n)
+    add_by_powers(result(shape, adjoints_at, n, n), a, powers, a_bar)
+    give(shape, A, adjoints_at, a_bar)
 
 
 def expm_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]

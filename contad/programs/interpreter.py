@@ -75,6 +75,12 @@ def compared(shape, constants, values):
     outer, inner = shape[1], shape[2]
     xs = values if shape[12] else constants
     ys = values if shape[13] else constants
+    if shape[3] == 0 and shape[4] == 0 and shape[7] == 1 and shape[9] == 0 and shape[10] == 0:
+        y, held = ys[shape[8]], 0
+        for o in range(outer):  # of many numbers with one, all of which come out alike: a count of each row
+            row = xs[shape[5] + o * shape[6] : shape[5] + o * shape[6] + inner]
+{counts}
+        return held == (outer * inner if constants[shape[0]] != 0.0 else 0)
     for o in range(outer):
         for i in range(inner):
             x = xs[shape[5] + o * shape[6] + i * shape[7]]
@@ -215,6 +221,7 @@ def interpreter_source() -> str:
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
     common = {code: operation for code, operation in SCALARS.items() if operation[0].name in COMMON}
     runs = find_runs(SCALARS)
+    names["counts"] = _counts()
     parts = [_HEAD.format(**names), *copies, "\n\n"]
     parts += [write_function("value_of", "code, x, y", SCALARS, values, names["options"])]
     parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n", _FORWARD.format(**names)]
@@ -229,6 +236,16 @@ def interpreter_source() -> str:
     parts += [_tangent_run(run) for run in runs]
     parts += ["    return len(code), cell\n\n", header.RUN.format(**names)]
     return "".join(parts)
+
+
+def _counts() -> str:
+    """The lines that count how often each comparison of a row with a number holds."""
+    lines = [
+        line
+        for k, (symbol, _) in enumerate(COMPARISONS.values())
+        for line in (f"if shape[11] == {k}:", "    for i in range(inner):", f"        held += row[i] {symbol} y")
+    ]
+    return "\n".join(indent(lines, 3))
 
 
 def value_of_rule(rule: ScalarRule, functions: Mapping[str, str] = _AS_THEY_ARE) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contad.engines.matrix.direct_rules import STEPS
 from contad.engines.stream.pullbacks import Pullback
 from contad.native.named_code import compiled_address, name_of
 from contad.native.recorded_matrices import KERNELS, SIGNATURE
@@ -17,6 +18,7 @@ from contad.native.triangular_kernels import height_of_factors
 from contad.variables.open_types import Options, Value
 
 NAMES = tuple(KERNELS)
+STEPS.update(NAMES)
 
 
 class Step(NamedTuple):

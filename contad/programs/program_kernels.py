@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 
 import contad.engines.stream.kernels
+import contad.native.gram_matrices
 import contad.native.product_adjoints
 import contad.native.product_kernels
 from contad.engines.stream.kernels import (
@@ -138,7 +139,7 @@ def _kernel(purpose: int, code: int) -> int:
 def _products(purpose: int) -> int:
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     source = PRODUCTS_SOURCE.format(options=options)
-    called = (contad.native.product_adjoints.__file__, contad.native.product_kernels.__file__)
+    called = (contad.native.product_adjoints.__file__, contad.native.product_kernels.__file__, contad.native.gram_matrices.__file__)
     module = load_cached("products", lambda: source, (source, *called))
     _modules.append(module)
     return int((module.value, module.adjoint, module.tangent)[purpose].address)

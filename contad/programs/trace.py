@@ -188,7 +188,7 @@ class _Translation:
         self.calls = list(tracer.calls)
         self.steps: list[ArrayCall] = []
         self.saved = 0  # numbers behind the cells
-        self.factors: dict[tuple[int, int], tuple[int, int]] = {}  # by place and rows of a matrix: where its are kept
+        self.factors: dict[tuple[int, int, bool], tuple[int, int]] = {}  # where those of a matrix are kept
 
     def constant(self, a: Value) -> int:
         """The place of an array among the constants."""
@@ -204,12 +204,12 @@ class _Translation:
         self.shapes.extend(int(k) for k in integers)
         return place
 
-    def product(self, first: int, n: int, *factors: tuple[int, np.ndarray]) -> tuple[int, int, int]:
-        """The record of a product of factors (first cell, or less where it is a constant; value)."""
-        (_, a), (_, b) = factors
+    def product(self, first: int, n: int, *factors: tuple[int, np.ndarray, bool]) -> tuple[int, int, int]:
+        """The record of a product of factors (first cell, or less where it is a constant; value; whether turned)."""
+        (_, a, a_turned), (_, b, b_turned) = factors
         p = a.shape[-1]
-        x, y = (self.factor(cell, v) for cell, v in factors)
-        return PRODUCT, self.shape((first, *x, a.size // p, p, *y, b.size // p)), n
+        x, y = (self.factor(cell, v) for cell, v, _ in factors)
+        return PRODUCT, self.shape((first, *x, a.size // p, p, *y, b.size // p, a_turned, b_turned)), n
 
     def factor(self, cell: int, a: np.ndarray) -> tuple[int, int]:
         """The place of a factor of a product, and whether it is in cells."""
@@ -251,10 +251,10 @@ class _Translation:
     def continuation(self, c: Any, first: int, n: int) -> tuple[int, int, int]:
         """The record of a rule that the recording has left to Python: a product, or a call."""
         if not isinstance(c, Continuation):  # of a product; users' own are refused
-            return self.product(first, n, (c.x_cell, c.x), (c.y_cell, c.y))
+            return self.product(first, n, (c.x_cell, c.x, c.x_turned), (c.y_cell, c.y, c.y_turned))
         if c.rule.name == "matmul" and not c.is_tuple and c.results[0].axes is None and _are_matrices(c.values):
             cells = {k: cell for k, cell, _ in c.operands}
-            return self.product(first, n, *((cells.get(k, 0), v) for k, v in enumerate(c.values)))
+            return self.product(first, n, *((cells.get(k, 0), v, False) for k, v in enumerate(c.values)))
         step = describe_step(c) if isinstance(c, Pullback) else None
         if step is not None:
             return STEP_CODES[c.rule.name], self.step(c, step, first), n
@@ -267,13 +267,13 @@ class _Translation:
         operands = [self.factor(cells.get(k, 0), v) for k, v in enumerate(c.values)]
         status = self.recording.top + self.saved
         keeper = status, status + 1
-        key = operands[0][0] if operands[0][1] else -1 - operands[0][0], step.sizes[1]
+        key = operands[0][0] if operands[0][1] else -1 - operands[0][0], step.sizes[1], 0 in c.turned
         if step.has_factors:
             keeper = self.factors.setdefault(key, keeper)
         self.saved += 1 + (step.saved if keeper[0] == status else 0)
         self.steps.append(ArrayCall(c))
-        (a, b), turned = (*operands, (0, 0))[:2], c.results[0].axes is not None
-        return self.shape((status, status + 1, first, turned, *a, *b, *step.sizes, *step.options, *keeper))
+        (a, b), turned = (*operands, (0, 0))[:2], (c.results[0].axes is not None, 0 in c.turned, 1 in c.turned)
+        return self.shape((status, status + 1, first, *a, *b, *turned, *step.sizes, *step.options, *keeper))
 
 
 def _are_matrices(values: Sequence[Value]) -> bool:
