@@ -10,15 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contad.engines.matrix.direct_rules import STEPS
+from contad.engines.matrix.direct_rules import STEPS, install_rule
 from contad.engines.stream.pullbacks import Pullback
 from contad.native.named_code import compiled_address, name_of
 from contad.native.recorded_matrices import KERNELS, SIGNATURE
 from contad.native.triangular_kernels import height_of_factors
+from contad.rules.array_rule import array_rule_of
 from contad.variables.open_types import Options, Value
 
 NAMES = tuple(KERNELS)
 STEPS.update(NAMES)
+for _name in NAMES:  # a program keeps what is recorded by the first call as well
+    install_rule(array_rule_of(_name))
 
 
 class Step(NamedTuple):
