@@ -1,12 +1,9 @@
-"""What recorded programs do with matrices: values, adjoints and tangents of an operation, on the cells of one run.
+"""What recorded programs do with systems, inverses and functions of matrices: values, adjoints and tangents.
 
-A kernel takes four addresses: of the shape, of values, of constants, and of what it writes to (values, adjoints,
-tangents). One that adds to adjoints raises before it writes or not at all, so that Python can do it over. The rules
-are those of `contad.ops`; the shape of a record is described at the fields below.
+The rules are those of `contad.ops`; how kernels are called is told in `contad.native.recorded_operands`.
 """
 
 import numpy as np
-from numba import carray, types
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.exponential_kernels import add_by_powers, along_by_powers, expm_with_powers
@@ -23,19 +20,33 @@ from contad.native.lapack import trsm
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_scaled, copy_lower, dot, in_order, subtract, turn
 from contad.native.products_in_place import add_product
-from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
-from contad.native.spectral_kernels import (
-    add_eig,
-    add_eigh,
-    add_qr,
-    add_svd,
-    eig_tangent,
-    eigh_tangent,
-    find_real_spectrum,
-    qr_tangent,
-    reduced_svd,
-    svd_tangent,
+from contad.native.recorded_operands import (
+    A_CELLS,
+    FIRST,
+    KEEPER,
+    KEPT,
+    RESULT,
+    SAVED,
+    SECOND,
+    STATUS,
+    THIRD,
+    A,
+    B,
+    K,
+    N,
+    add_columns,
+    adjoint,
+    block,
+    fields,
+    give,
+    masked_sum,
+    operand,
+    put,
+    put_block,
+    result,
+    tangent,
 )
+from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
 from contad.native.triangular_kernels import (
     add_band_cotangents,
     factor_banded,
@@ -46,118 +57,9 @@ from contad.native.triangular_kernels import (
     solve_triangular_tangent,
     subtract_triangle,
 )
-from contad.native.words import pointer
 
-SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
-
-# The shape: the place that says whether Python has to do it, the place of what is saved, and the first cell of the
-# result; of both operands the place and whether it is in cells; of these three, whether the cells are those of the
-# transpose; three sizes and three options, which are the rule's; and of the step that keeps the factors the first two.
-STATUS, SAVED, RESULT, A, A_CELLS, B, B_CELLS, TURNED, A_TURNED, B_TURNED = range(10)
-M, N, K, FIRST, SECOND, THIRD, KEEPER, KEPT, FIELDS = range(10, 19)
-_NUMBER = 8  # bytes
 _MANY = 24  # rows and columns from which on BLAS is faster than loops
 _RIGHT, _UPPER, _LOWER, _NO, _YES, _UNIT = ord("R"), ord("U"), ord("L"), ord("N"), ord("T"), ord("U")
-
-
-# ---- operands and results --------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
-def fields(shape_at):  # type: ignore[no-untyped-def]
-    """The shape."""
-    return carray(pointer(shape_at), (FIELDS,), np.int64)
-
-
-@njit(**INTERNAL_OPTIONS)
-def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
-    """The matrix at a place of an array."""
-    return carray(pointer(at + _NUMBER * place), (rows, columns), np.float64)
-
-
-@njit(**INTERNAL_OPTIONS)
-def is_turned(shape, field):  # type: ignore[no-untyped-def]
-    """Whether the cells of an operand, A or B, are those of the transpose."""
-    return shape[A_TURNED if field == A else B_TURNED] != 0
-
-
-@njit(**INTERNAL_OPTIONS)
-def operand(shape, field, values_at, constants_at, rows, columns):  # type: ignore[no-untyped-def]
-    """An operand, A or B, in C order; not to be written to."""
-    at = values_at if shape[field + 1] != 0 else constants_at
-    if is_turned(shape, field):
-        return turn(block(at, shape[field], columns, rows))
-    return block(at, shape[field], rows, columns)
-
-
-@njit(**INTERNAL_OPTIONS)
-def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untyped-def]
-    """What is added to the adjoint of an operand: itself, or zeros for `give`; empty of a constant."""
-    if shape[field + 1] == 0:
-        return np.zeros((0, 0))
-    if is_turned(shape, field):
-        return np.zeros((rows, columns))
-    return block(adjoints_at, shape[field], rows, columns)
-
-
-@njit(**INTERNAL_OPTIONS)
-def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
-    """Add what `adjoint` gave, and has been added to, where it is not the adjoint itself."""
-    if shape[field + 1] != 0 and is_turned(shape, field):
-        rows, columns = made.shape
-        bar = block(adjoints_at, shape[field], columns, rows)
-        for j in range(columns):
-            for i in range(rows):
-                bar[j, i] += made[i, j]
-
-
-@njit(**INTERNAL_OPTIONS)
-def tangent(shape, field, dots_at, rows, columns):  # type: ignore[no-untyped-def]
-    """The tangent of an operand, zeros of a constant."""
-    if shape[field + 1] == 0:
-        return np.zeros((rows, columns))
-    if is_turned(shape, field):
-        return turn(block(dots_at, shape[field], columns, rows))
-    return block(dots_at, shape[field], rows, columns)
-
-
-@njit(**INTERNAL_OPTIONS)
-def result(shape, at, rows, columns):  # type: ignore[no-untyped-def]
-    """The result, its adjoint or its tangent, in C order; not to be written to."""
-    if shape[TURNED] != 0:
-        return turn(block(at, shape[RESULT], columns, rows))
-    return block(at, shape[RESULT], rows, columns)
-
-
-@njit(**INTERNAL_OPTIONS)
-def put(shape, at, z):  # type: ignore[no-untyped-def]
-    """Write the result or its tangent."""
-    rows, columns = z.shape
-    if shape[TURNED] != 0:
-        made = block(at, shape[RESULT], columns, rows)
-        for i in range(rows):
-            for j in range(columns):
-                made[j, i] = z[i, j]
-    else:
-        put_block(at, shape[RESULT], z)
-
-
-@njit(**INTERNAL_OPTIONS)
-def put_block(at, place, z):  # type: ignore[no-untyped-def]
-    """Write a matrix at a place of an array."""
-    made = block(at, place, z.shape[0], z.shape[1])
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            made[i, j] = z[i, j]
-
-
-@njit(**INTERNAL_OPTIONS)
-def masked_sum(c, a_dot):  # type: ignore[no-untyped-def]
-    """<c, a_dot>, in which a zero of a_dot masks what is not finite in c."""
-    total = 0.0
-    for i in range(c.shape[0]):
-        for j in range(c.shape[1]):
-            if a_dot[i, j] != 0.0:
-                total += c[i, j] * a_dot[i, j]
-    return total
 
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------
@@ -206,21 +108,6 @@ def triangular_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type:
         z, a_bar = result(shape, values_at, n, k), adjoint(shape, A, adjoints_at, n, n)
         subtract_triangle(c, z, transposed, lower, unit_diagonal, a_bar)
         give(shape, A, adjoints_at, a_bar)
-
-
-@njit(**INTERNAL_OPTIONS)
-def add_columns(shape, adjoints_at, c):  # type: ignore[no-untyped-def]
-    """Add to the adjoint of a right-hand side."""
-    if shape[B_CELLS] == 0:
-        return
-    rows, columns = c.shape
-    if shape[B_TURNED] != 0:
-        bar = block(adjoints_at, shape[B], columns, rows)
-        for j in range(columns):
-            for i in range(rows):
-                bar[j, i] += c[i, j]
-    else:
-        add_scaled(block(adjoints_at, shape[B], rows, columns), 0, 0, 1.0, c)
 
 
 def triangular_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
@@ -420,159 +307,6 @@ def log_determinant_push(shape_at, values_at, constants_at, dots_at):  # type: i
     block(dots_at, shape[RESULT], 1, 1)[0, 0] = z_dot
 
 
-# ---- QR factors: q, and below it r^T ---------------------------------------------------------------------------------
-def orthogonal_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
-    """a = q r"""
-    shape = fields(shape_at)
-    m, n = shape[M], shape[N]
-    q, r = np.linalg.qr(operand(shape, A, values_at, constants_at, m, n))
-    for i in range(n):
-        if r[i, i] == 0.0:
-            raise np.linalg.LinAlgError("the rank is less")
-    z = np.empty((m + n, n))
-    for j in range(n):
-        for i in range(m):
-            z[i, j] = q[i, j]
-        for i in range(n):
-            z[m + i, j] = r[j, i]
-    put(shape, values_at, z)
-
-
-def orthogonal_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
-    """(q_bar + q c) r^-T"""
-    shape = fields(shape_at)
-    m, n = shape[M], shape[N]
-    z, z_bar = result(shape, values_at, m + n, n), result(shape, adjoints_at, m + n, n)
-    none, a_bar = np.empty((m, 0)), adjoint(shape, A, adjoints_at, m, n)
-    add_qr(z_bar[:m], turn(z_bar[m:]), z[:m], turn(z[m:]), none, a_bar)
-    give(shape, A, adjoints_at, a_bar)
-
-
-def orthogonal_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
-    """The tangents of the factors."""
-    shape = fields(shape_at)
-    m, n = shape[M], shape[N]
-    z, a = result(shape, values_at, m + n, n), operand(shape, A, values_at, constants_at, m, n)
-    q_dot, r_dot = qr_tangent(z[:m], turn(z[m:]), a, tangent(shape, A, dots_at, m, n))
-    z_dot = np.empty((m + n, n))
-    z_dot[:m] = q_dot
-    z_dot[m:] = r_dot.T
-    put(shape, dots_at, z_dot)
-
-
-# ---- eigenvalues in a row, and vectors below; FIRST: of the upper triangle -------------------------------------------
-def eigh_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
-    """a v = v diag(w) for a symmetric a"""
-    shape = fields(shape_at)
-    n = shape[N]
-    a = operand(shape, A, values_at, constants_at, n, n)
-    if shape[FIRST] != 0:
-        a = turn(a)
-    w, v = np.linalg.eigh(a)
-    put_spectrum(shape, values_at, w, in_order(v))
-
-
-@njit(**INTERNAL_OPTIONS)
-def put_spectrum(shape, at, w, v):  # type: ignore[no-untyped-def]
-    """Write eigenvalues and vectors, or their tangents."""
-    z = np.empty((w.size + 1, w.size))
-    z[0] = w
-    z[1:] = v
-    put(shape, at, z)
-
-
-def eigh_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
-    """On the triangle that is read."""
-    shape = fields(shape_at)
-    n = shape[N]
-    z, z_bar = result(shape, values_at, n + 1, n), result(shape, adjoints_at, n + 1, n)
-    a_bar = adjoint(shape, A, adjoints_at, n, n)
-    if shape[FIRST] != 0:
-        found = np.zeros((n, n))
-        add_eigh(z_bar[0], z_bar[1:], z[0], z[1:], found)
-        add_scaled(a_bar, 0, 0, 1.0, turn(found))
-    else:
-        add_eigh(z_bar[0], z_bar[1:], z[0], z[1:], a_bar)
-    give(shape, A, adjoints_at, a_bar)
-
-
-def eigh_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
-    """The tangents of eigenvalues and vectors."""
-    shape = fields(shape_at)
-    n = shape[N]
-    z, a_dot = result(shape, values_at, n + 1, n), tangent(shape, A, dots_at, n, n)
-    if shape[FIRST] != 0:
-        a_dot = turn(a_dot)
-    w_dot, v_dot = eigh_tangent(z[0], z[1:], a_dot)
-    put_spectrum(shape, dots_at, w_dot, v_dot)
-
-
-def eig_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
-    """a v = v diag(w); it raises where an eigenvalue is complex"""
-    shape = fields(shape_at)
-    n = shape[N]
-    w, v = find_real_spectrum(operand(shape, A, values_at, constants_at, n, n), False)
-    put_spectrum(shape, values_at, w, v)
-
-
-def eig_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
-    """The adjoint."""
-    shape = fields(shape_at)
-    n = shape[N]
-    z, z_bar = result(shape, values_at, n + 1, n), result(shape, adjoints_at, n + 1, n)
-    a_bar = adjoint(shape, A, adjoints_at, n, n)
-    add_eig(z_bar[0], z_bar[1:], z[0], z[1:], a_bar)
-    give(shape, A, adjoints_at, a_bar)
-
-
-def eig_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
-    """The tangents of eigenvalues and vectors."""
-    shape = fields(shape_at)
-    n = shape[N]
-    z = result(shape, values_at, n + 1, n)
-    w_dot, v_dot = eig_tangent(z[0], z[1:], tangent(shape, A, dots_at, n, n))
-    put_spectrum(shape, dots_at, w_dot, v_dot)
-
-
-# ---- singular values: u, s as a row, and v ---------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
-def put_factors(shape, at, u, s, vt):  # type: ignore[no-untyped-def]
-    """Write the factors, or their tangents."""
-    m, n, k = u.shape[0], vt.shape[1], s.size
-    z = np.empty((m + 1 + n, k))
-    z[:m] = u
-    z[m] = s
-    z[m + 1 :] = vt.T
-    put(shape, at, z)
-
-
-def svd_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
-    """a = u diag(s) v^T"""
-    shape = fields(shape_at)
-    u, s, vt = reduced_svd(operand(shape, A, values_at, constants_at, shape[M], shape[N]))
-    put_factors(shape, values_at, u, s, vt)
-
-
-def svd_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
-    """The adjoint."""
-    shape = fields(shape_at)
-    m, n = shape[M], shape[N]
-    k = min(m, n)
-    z, z_bar = result(shape, values_at, m + 1 + n, k), result(shape, adjoints_at, m + 1 + n, k)
-    a_bar = adjoint(shape, A, adjoints_at, m, n)
-    add_svd(z_bar[:m], z_bar[m], turn(z_bar[m + 1 :]), z[:m], z[m], turn(z[m + 1 :]), a_bar)
-    give(shape, A, adjoints_at, a_bar)
-
-
-def svd_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
-    """The tangents of the factors."""
-    shape = fields(shape_at)
-    m, n = shape[M], shape[N]
-    z = result(shape, values_at, m + 1 + n, min(m, n))
-    u_dot, s_dot, vt_dot = svd_tangent(z[:m], z[m], turn(z[m + 1 :]), tangent(shape, A, dots_at, m, n))
-    put_factors(shape, dots_at, u_dot, s_dot, vt_dot)
-
-
 # ---- banded systems: FIRST and SECOND are the diagonals below and above ----------------------------------------------
 def banded_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
     """a z = b; the factors are saved"""
@@ -645,7 +379,7 @@ def norm_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
     total = 0.0
     for x in operand(shape, A, values_at, constants_at, 1, shape[N])[0]:
         total += x * x
-    if not 1e-280 < total:  # 0, or so small that squares are lost
+    if not total > 1e-280:  # 0, or so small that squares are lost
         raise ValueError("a small vector")
     block(values_at, shape[RESULT], 1, 1)[0, 0] = np.sqrt(total)
 
@@ -673,10 +407,6 @@ KERNELS = {
     "inv": (inv_value, inv_adjoint, inv_push),
     "det": (det_value, det_adjoint, det_push),
     "log_determinant": (log_determinant_value, log_determinant_adjoint, log_determinant_push),
-    "orthogonal_factor": (orthogonal_value, orthogonal_adjoint, orthogonal_push),
-    "symmetric_spectrum": (eigh_value, eigh_adjoint, eigh_push),
-    "real_spectrum": (eig_value, eig_adjoint, eig_push),
-    "singular_spectrum": (svd_value, svd_adjoint, svd_push),
     "banded_solution": (banded_value, banded_adjoint, banded_push),
     "expm": (expm_value, expm_adjoint, expm_push),
     "euclidean_norm": (norm_value, norm_adjoint, norm_push),

@@ -1,8 +1,8 @@
 """Products of matrices and vectors in recorded programs: three C functions around BLAS, compiled on first use.
 
 The shape of a product z = a b is (z, place of a, whether it is in cells, m, p, place of b, whether it is in cells, n,
-whether the cells of a, and of b, are those of the transpose); vectors are matrices of one row or one column. Where a factor holds inf or nan, a zero of the adjoint (or of the
-tangent) masks it, as everywhere; then loops multiply.
+whether the cells of a, and of b, are those of the transpose); vectors are matrices of one row or one column. Where a
+factor holds inf or nan, a zero of the adjoint (or of the tangent) masks it, as everywhere; then loops multiply.
 """
 
 PRODUCTS_SOURCE = '''\

@@ -53,4 +53,5 @@ def code_of(rule: ScalarRule, active: str) -> int | None:
 
 def numbering() -> str:
     """What every code means; a program is right only where it is the same."""
-    return repr([*((code, rule.name, active) for code, (rule, active) in SCALARS.items()), *GUARDS.items(), *STEPS.items()])
+    scalars = ((code, rule.name, active) for code, (rule, active) in SCALARS.items())
+    return repr([*scalars, *GUARDS.items(), *STEPS.items()])

@@ -12,19 +12,21 @@ import numpy as np
 
 from contad.engines.matrix.direct_rules import STEPS, install_rule
 from contad.engines.stream.pullbacks import Pullback
+from contad.native import recorded_matrices, recorded_spectra
 from contad.native.named_code import compiled_address, name_of
-from contad.native.recorded_matrices import KERNELS, SIGNATURE
+from contad.native.recorded_operands import SIGNATURE
 from contad.native.triangular_kernels import height_of_factors
 from contad.rules.array_rule import array_rule_of
 from contad.variables.open_types import Options, Value
 
+KERNELS = recorded_matrices.KERNELS | recorded_spectra.KERNELS  # values, adjoints and tangents, by the rule's name
 NAMES = tuple(KERNELS)
 STEPS.update(NAMES)
 for _name in NAMES:  # a program keeps what is recorded by the first call as well
     install_rule(array_rule_of(_name))
 
 
-class Step(NamedTuple):
+class MatrixStep(NamedTuple):
     """What the shape of a record says beside the places: sizes and options, and how many numbers are saved."""
 
     sizes: tuple[int, int, int]
@@ -36,49 +38,49 @@ class Step(NamedTuple):
 Shape = tuple[int, ...]
 
 
-def _of_square(a: Shape, b: Shape, options: Options) -> Step:
-    return Step((a[0], a[1], 0))
+def _of_square(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((a[0], a[1], 0))
 
 
-def _of_triangle(a: Shape, b: Shape, options: Options) -> Step:
+def _of_triangle(a: Shape, b: Shape, options: Options) -> MatrixStep:
     flags = (int(bool(options.get(name, False))) for name in ("transposed", "lower", "unit_diagonal"))
-    return Step((*a, _columns(b)), tuple(flags))  # type: ignore[arg-type]
+    return MatrixStep((*a, _columns(b)), tuple(flags))  # type: ignore[arg-type]
 
 
-def _of_system(a: Shape, b: Shape, options: Options) -> Step:
-    return Step((*a, _columns(b)), (int(bool(options.get("transposed", False))), 0, 0), a[0] * (a[0] + 1), True)
+def _of_system(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((*a, _columns(b)), (int(bool(options.get("transposed", False))), 0, 0), a[0] * (a[0] + 1), True)
 
 
-def _of_log(a: Shape, b: Shape, options: Options) -> Step:
-    return Step((*a, 0), saved=a[0] * (a[0] + 1), has_factors=True)
+def _of_log(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((*a, 0), saved=a[0] * (a[0] + 1), has_factors=True)
 
 
-def _of_spectrum(a: Shape, b: Shape, options: Options) -> Step:
-    return Step((*a, 0), (int(bool(options.get("upper", False))), 0, 0))
+def _of_spectrum(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((*a, 0), (int(bool(options.get("upper", False))), 0, 0))
 
 
-def _of_band(a: Shape, b: Shape, options: Options) -> Step:
+def _of_band(a: Shape, b: Shape, options: Options) -> MatrixStep:
     lower, upper = int(options["lower"]), int(options["upper"])
     height = height_of_factors.py_func(lower, upper)
-    return Step((*a, _columns(b)), (lower, upper, 0), height * a[1])
+    return MatrixStep((*a, _columns(b)), (lower, upper, 0), height * a[1])
 
 
-def _of_exponential(a: Shape, b: Shape, options: Options) -> Step:
-    return Step((*a, 0), saved=3 * a[0] * a[0])
+def _of_exponential(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((*a, 0), saved=3 * a[0] * a[0])
 
 
-def _of_vector(a: Shape, b: Shape, options: Options) -> Step | None:
+def _of_vector(a: Shape, b: Shape, options: Options) -> MatrixStep | None:
     axis = options.get("axis")
     axes = range(len(a)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     whole = {k % len(a) for k in axes} == set(range(len(a)))
-    return Step((1, math.prod(a), 0)) if whole else None
+    return MatrixStep((1, math.prod(a), 0)) if whole else None
 
 
 def _columns(b: Shape) -> int:
     return b[1] if len(b) == 2 else 1
 
 
-_DESCRIBE: dict[str, Callable[[Shape, Shape, Options], Step | None]] = {
+_DESCRIBE: dict[str, Callable[[Shape, Shape, Options], MatrixStep | None]] = {
     "solve_triangular": _of_triangle, "solve": _of_system, "log_determinant": _of_log,
     "symmetric_spectrum": _of_spectrum, "banded_solution": _of_band, "expm": _of_exponential,
     "euclidean_norm": _of_vector,
@@ -87,7 +89,7 @@ _SQUARE = {"cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_de
            "real_spectrum", "expm"}  # fmt: skip
 
 
-def describe_step(c: Pullback) -> Step | None:
+def describe_step(c: Pullback) -> MatrixStep | None:
     """What the record of a rule says, None where Python has to do it: of stacks, of what is empty, of other rules."""
     name = c.rule.name
     if name not in KERNELS or c.is_tuple or not c.rule.__module__.startswith("contad.ops."):

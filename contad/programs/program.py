@@ -132,8 +132,9 @@ class Program:
         self._numbers = max(self._numbers, 2 * trace.cells + trace.saved)
         fields = {
             ROWS: len(trace.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
-            INPUTS: trace.inputs, CODE_AT: trace.code.ctypes.data, CONSTANTS_AT: trace.constants.ctypes.data,
-            SAVED: trace.saved, CONSTANTS_SIZE: len(trace.constants), SHAPES_AT: trace.shapes.ctypes.data, SHAPES_SIZE: len(trace.shapes),
+            INPUTS: trace.inputs, SAVED: trace.saved,
+            CODE_AT: trace.code.ctypes.data, CONSTANTS_AT: trace.constants.ctypes.data,
+            CONSTANTS_SIZE: len(trace.constants), SHAPES_AT: trace.shapes.ctypes.data, SHAPES_SIZE: len(trace.shapes),
         }  # fmt: skip
         for field, value in fields.items():
             self._header[at + field] = value

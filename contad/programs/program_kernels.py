@@ -139,7 +139,7 @@ def _kernel(purpose: int, code: int) -> int:
 def _products(purpose: int) -> int:
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     source = PRODUCTS_SOURCE.format(options=options)
-    called = (contad.native.product_adjoints.__file__, contad.native.product_kernels.__file__, contad.native.gram_matrices.__file__)
-    module = load_cached("products", lambda: source, (source, *called))
+    called = (contad.native.gram_matrices, contad.native.product_adjoints, contad.native.product_kernels)
+    module = load_cached("products", lambda: source, (source, *(str(module.__file__) for module in called)))
     _modules.append(module)
     return int((module.value, module.adjoint, module.tangent)[purpose].address)

@@ -34,7 +34,7 @@ from contad.programs.codes import (
     STOPPED,
 )
 from contad.programs.interpreter import interpreter
-from contad.programs.matrix_steps import Step, describe_step
+from contad.programs.matrix_steps import MatrixStep, describe_step
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
@@ -261,7 +261,7 @@ class _Translation:
         self.calls.append(ArrayCall(c))
         return CALL, len(self.calls) - 1, n
 
-    def step(self, c: Pullback, step: Step, first: int) -> int:
+    def step(self, c: Pullback, step: MatrixStep, first: int) -> int:
         """The shape of a step of linear algebra."""
         cells = {k: cell for k, cell, _ in c.operands}
         operands = [self.factor(cells.get(k, 0), v) for k, v in enumerate(c.values)]
