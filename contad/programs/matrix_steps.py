@@ -43,30 +43,31 @@ def _of_square(a: Shape, b: Shape, options: Options) -> MatrixStep:
 
 
 def _of_triangle(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    flags = (int(bool(options.get(name, False))) for name in ("transposed", "lower", "unit_diagonal"))
-    return MatrixStep((*a, _columns(b)), tuple(flags))  # type: ignore[arg-type]
+    transposed, lower, unit = (int(bool(options.get(name))) for name in ("transposed", "lower", "unit_diagonal"))
+    return MatrixStep((a[0], a[1], _columns(b)), (transposed, lower, unit))
 
 
 def _of_system(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((*a, _columns(b)), (int(bool(options.get("transposed", False))), 0, 0), a[0] * (a[0] + 1), True)
+    transposed = int(bool(options.get("transposed")))
+    return MatrixStep((a[0], a[1], _columns(b)), (transposed, 0, 0), a[0] * (a[0] + 1), True)
 
 
 def _of_log(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((*a, 0), saved=a[0] * (a[0] + 1), has_factors=True)
+    return MatrixStep((a[0], a[1], 0), saved=a[0] * (a[0] + 1), has_factors=True)
 
 
 def _of_spectrum(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((*a, 0), (int(bool(options.get("upper", False))), 0, 0))
+    return MatrixStep((a[0], a[1], 0), (int(bool(options.get("upper", False))), 0, 0))
 
 
 def _of_band(a: Shape, b: Shape, options: Options) -> MatrixStep:
     lower, upper = int(options["lower"]), int(options["upper"])
     height = height_of_factors.py_func(lower, upper)
-    return MatrixStep((*a, _columns(b)), (lower, upper, 0), height * a[1])
+    return MatrixStep((a[0], a[1], _columns(b)), (lower, upper, 0), height * a[1])
 
 
 def _of_exponential(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((*a, 0), saved=3 * a[0] * a[0])
+    return MatrixStep((a[0], a[1], 0), saved=3 * a[0] * a[0])
 
 
 def _of_vector(a: Shape, b: Shape, options: Options) -> MatrixStep | None:

@@ -255,9 +255,10 @@ class _Translation:
         if c.rule.name == "matmul" and not c.is_tuple and c.results[0].axes is None and _are_matrices(c.values):
             cells = {k: cell for k, cell, _ in c.operands}
             return self.product(first, n, *((cells.get(k, 0), v, False) for k, v in enumerate(c.values)))
-        step = describe_step(c) if isinstance(c, Pullback) else None
-        if step is not None:
-            return STEP_CODES[c.rule.name], self.step(c, step, first), n
+        if isinstance(c, Pullback):
+            step = describe_step(c)
+            if step is not None:
+                return STEP_CODES[c.rule.name], self.step(c, step, first), n
         self.calls.append(ArrayCall(c))
         return CALL, len(self.calls) - 1, n
 
