@@ -90,6 +90,7 @@ class Range:
 
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
         self.limits = [start, stop, step]
+        self.is_parallel = False  # whether it is a prange whose iterations may run at the same time
         self.checkpointed = False
 
 

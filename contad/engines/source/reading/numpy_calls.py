@@ -131,6 +131,13 @@ def _range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
     return Range(start, stop, step)
 
 
+def _parallel_range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """prange, which is range unless the function has parallel=True."""
+    made = _range(calls, arguments, keywords, node)
+    made.is_parallel = calls.progress.flags.parallel
+    return made
+
+
 def _checkpointed(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     (limits,) = calls.take("iterable", arguments, keywords, node)
     if not isinstance(limits, Range):
@@ -260,7 +267,7 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _creation_like("zeros"), np.ones_like: _creation_like("ones"),
     np.empty_like: _creation_like("empty"), np.copy: _copy,
     np.array: _array, np.arange: _arange, np.eye: _identity, np.identity: _identity,
-    checkpointed: _checkpointed, builtins.len: _length, builtins.range: _range, numba.prange: _range,
+    checkpointed: _checkpointed, builtins.len: _length, builtins.range: _range, numba.prange: _parallel_range,
     np.ndindex: _indices, np.ndenumerate: _elements,
     builtins.enumerate: _iteration("enumerate"), builtins.zip: _iteration("zip"),
     builtins.float: _conversion(known_functions.TO_FLOAT, False), np.float64: _conversion(known_functions.TO_FLOAT),

@@ -332,6 +332,7 @@ class StatementReader:
         hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
 
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
+            """The loop, whose iterations begin with the names of `inner`."""
             index = Value(INT, hint)
             with self.builder.inside(Block()) as body:
                 start(inner)
@@ -340,6 +341,7 @@ class StatementReader:
                 ends = self.exit(statement, inner)
             loop = For(limits, index, body, ends)
             loop.checkpointed = isinstance(iterated, Range) and iterated.checkpointed
+            loop.is_parallel = isinstance(iterated, Range) and iterated.is_parallel
             return loop
 
         self.loop(env, find_assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
