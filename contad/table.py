@@ -26,6 +26,7 @@ _BOUND = "8 ulp + 4 ulp x condition number"
 # what NumPy does not evaluate on object arrays of variables, which are the arrays of the engines closures and records
 NOT_ON_OBJECTS = {
     "np.bincount", "np.gradient", "np.interp", "np.percentile", "np.quantile", "np.astype",
+    "np.nanmedian", "np.nanquantile", "np.polydiv", "np.polyfit",
     "np.isclose", "np.allclose", "np.isneginf", "np.isposinf",  # np.isfinite and np.isinf refuse
     "np.array2string", "np.array_repr", "np.array_str",  # show variables
     "np.can_cast", "np.common_type", "np.min_scalar_type", "np.result_type",  # see the type object
@@ -205,6 +206,7 @@ _STATUSES = {
     "works": "are functions of `contad.stan`",
     "NumPy": "are expressions that differentiate",
     "constant": "are expressions without a derivative",
+    "not for Python": "have no meaning in Python",
     "missing": "are missing",
 }
 
@@ -213,7 +215,7 @@ def _stan_row(row: parity.StanName) -> list[str]:
     from contad import stan
 
     described = (inspect.getdoc(getattr(stan, row.name)) or "").splitlines()[0] if row.status == "works" else ""
-    notes = [described.rstrip("."), parity.REMARKS.get(row.name, "")]
+    notes = [described.rstrip("."), parity.REMARKS.get(row.name, ""), parity.NOT_FOR_PYTHON.get(row.name, "")]
     return [_code(row.name), row.status, _code(row.how), _text("; ".join(filter(None, notes)))]
 
 

@@ -181,3 +181,12 @@ def hypergeometric_log_mass(n, N, a, b):
     first = -log1p(a) - betaln(n + 1.0, a - n + 1.0)
     second = -log1p(b) - betaln(N - n + 1.0, b - (N - n) + 1.0)
     return first + second + log1p(a + b) + betaln(N + 1.0, a + b - N + 1.0)
+
+
+@formula(
+    where(valid="lower <= upper", outside="n < lower or n > upper or n != floor(n)"), ["n", "lower", "upper"],
+    [(3.0, 1.0, 7.0), (-2.0, -4.0, 4.0)],
+)  # fmt: skip
+def discrete_range_log_mass(n, lower, upper):
+    """-log(upper - lower + 1)."""
+    return -log(upper - lower + 1.0)

@@ -9,11 +9,14 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from contad.distributions.circular import von_mises_log_mass
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
 from contad.distributions.intervals import log_ratio_of_extremes
+from contad.distributions.normal_mixtures import log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal
 from contad.distributions.real_line import student_cdf
 from contad.ops.arithmetic import power
+from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import sqrt
 from contad.ops.error_functions import erf, erfinv, log_ndtr, ndtr, ndtri
@@ -30,7 +33,8 @@ NAMES = {
     for f in (
         power, sqrt, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc, betainccinv,
         betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp, log_diff_exp,
-        log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln,
+        log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
+        von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal,
     )
 }  # fmt: skip
 ONE_LESS = 0.9999999999999999
@@ -106,6 +110,8 @@ def _formula(
 _LOG_ERF = "select({x} < 1.0, log(erf(0.7071067811865476 * select({x} < 1.0, {x}, 1.0))), log1p(-2.0 * ndtr(-{x})))"
 _COTANGENT = "select({p} < 0.5, -1.0 / tan(3.141592653589793 * {p}), 1.0 / tan(3.141592653589793 * (1.0 - {p})))"
 _R = "r = (y - mu) / sigma"
+_ANGLE_BELOW = "von_mises_log_mass(-3.141592653589793 - mu, x, kappa) - total"
+_ANGLE_ABOVE = "von_mises_log_mass(x, 3.141592653589793 - mu, kappa) - total"
 
 CUMULATIVE: dict[str, Cumulative] = {
     # ---- on the whole line -------------------------------------------------------------------------------------------
@@ -163,6 +169,21 @@ CUMULATIVE: dict[str, Cumulative] = {
             "select(r < 0.0, log(tau) + left, log1p((tau - 1.0) * exp(right)))",
             "select(r < 0.0, log1p(-tau * exp(left)), log1p(-tau) + right)",
         ),
+    ),
+    "exp_mod_normal": _distribution(
+        "exp_mod_normal", "mu sigma rate", _R + "; v = rate * sigma", positive="sigma rate",
+        both=("exp(log_exp_mod_normal(r, v))", "exp(log_upper_exp_mod_normal(r, v))"),
+        logs=("log_exp_mod_normal(r, v)", "log_upper_exp_mod_normal(r, v)"),
+    ),
+    "skew_normal": _distribution(
+        "skew_normal", "xi omega alpha", "r = (y - xi) / omega", positive="omega", valid="alpha == alpha",
+        both=("exp(log_skew_normal(r, alpha))", "exp(log_skew_normal(-r, -alpha))"),
+        logs=("log_skew_normal(r, alpha)", "log_skew_normal(-r, -alpha)"),
+    ),
+    "von_mises": _distribution(
+        "von_mises", "mu kappa", "x = y - mu; total = 1.8378770664093453 + log(i0e(kappa))", positive="kappa",
+        low="y <= -3.141592653589793", high="y >= 3.141592653589793",
+        both=(f"exp({_ANGLE_BELOW})", f"exp({_ANGLE_ABOVE})"), logs=(_ANGLE_BELOW, _ANGLE_ABOVE),
     ),
     # ---- on the positive half ----------------------------------------------------------------------------------------
     "exponential": _distribution(
@@ -308,6 +329,12 @@ CUMULATIVE: dict[str, Cumulative] = {
         lower="(-t)",
     ),
     # ---- whole numbers -----------------------------------------------------------------------------------------------
+    "discrete_range": _distribution(
+        "discrete_range", "lower upper", "k = floor(n); w = 1.0 / (upper - lower + 1.0)", valid="lower <= upper",
+        low="n < lower", high="n >= upper", whole=["n", "lower", "upper"],
+        both=("(k - lower + 1.0) * w", "(upper - k) * w"),
+        logs=("log((k - lower + 1.0) * w)", "log((upper - k) * w)"),
+    ),
     "bernoulli": _distribution(
         "bernoulli", "theta", valid="0.0 <= theta and theta <= 1.0", low="n < 0.0", high="n >= 1.0", whole=["n"],
         both=("1.0 - theta", "theta"), logs=("log1p(-theta)", "log(theta)"),

@@ -6,6 +6,7 @@ the arguments, and which the engines read in the place of the call.
 
 import inspect
 import linecache
+import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -33,7 +34,15 @@ DOMAINS = {
     "whole": ("be a whole number", "{x} == np.floor({x})"),
     "count": ("be a nonnegative whole number", "({x} >= 0.0) and ({x} == np.floor({x}))"),
     "positive count": ("be a positive whole number", "({x} >= 1.0) and ({x} == np.floor({x}))"),
+    "angle": ("be between -pi and pi", "({x} >= -np.pi) and ({x} <= np.pi)"),
     "binary": ("be 0 or 1", "({x} == 0.0) or ({x} == 1.0)"),
+}
+
+# by the first words of an order: what an argument has to be, in words, as an operator, and as a function
+ORDERS: dict[str, tuple[str, str, Callable[..., Any]]] = {
+    "above": ("be greater than", ">", operator.gt),
+    "up to": ("be at most", "<=", operator.le),
+    "at least": ("be at least", ">=", operator.ge),
 }
 
 
@@ -49,7 +58,7 @@ class Face(Compilable):
 
     reduce    "sum" or "product" of the elements, or "" for the elements themselves
     domains   kinds of the arguments, by their names, as keys of DOMAINS; checked before anything is computed
-    orders    "above b" or "up to b", by the name of the argument that has to be so
+    orders    "above b", "up to b" or "at least b", by the name of the argument that has to be so
     """
 
     def __init__(
@@ -127,8 +136,8 @@ class Face(Compilable):
                 checks[name in arrays] += [f"if not ({test}):", f"    raise ValueError({text!r})"]
         for name, relation in self.orders.items():
             word, _, than = relation.rpartition(" ")
-            what = f"be greater than {than}" if word == "above" else f"be at most {than}"
-            test = f"{at[name]} {'>' if word == 'above' else '<='} {at[than]}"
+            what, sign = f"{ORDERS[word][0]} {than}", ORDERS[word][1]
+            test = f"{at[name]} {sign} {at[than]}"
             text = f"{self.__name__}: {name} must {what}"
             inside = name in arrays or than in arrays
             checks[inside] += [f"if not ({test}):", f"    raise ValueError({text!r})"]
@@ -176,13 +185,13 @@ class Face(Compilable):
 
 
 def check_order(function: str, name: str, x: Value, relation: str, other: Value) -> None:
-    """Raise ValueError where an element is not greater than, or not at most, another argument."""
-    strict, than = relation.startswith("above"), relation.rpartition(" ")[2]
-    if not np.all(x > other if strict else x <= other):
+    """Raise ValueError where an element does not stand to another argument as it has to."""
+    word, _, than = relation.rpartition(" ")
+    what, _, holds = ORDERS[word]
+    if not np.all(holds(x, other)):
         a, b = np.broadcast_arrays(arguments.array(function, name, x), arguments.array(function, than, other))
-        first = np.unravel_index(np.argmin(a > b if strict else a <= b), a.shape)
-        what = f"be greater than {than}" if strict else f"be at most {than}"
-        arguments.fail(function, name, what, f"{a[first]}{arguments.at(first)}")
+        first = np.unravel_index(np.argmin(holds(a, b)), a.shape)
+        arguments.fail(function, name, f"{what} {than}", f"{a[first]}{arguments.at(first)}")
 
 
 def check_domain(function: str, name: str, x: Value, kind: str) -> None:

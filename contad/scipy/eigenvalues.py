@@ -31,6 +31,14 @@ def eigh(
     l^-1 a l^-T (of l^T a l for types 2 and 3) v = l^-T y (l y for type 3). Vectors of equal eigenvalues have the
     derivative nan. subset_by_index keeps those from a first to a last position; on variables all are found.
 
+        a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
+        of which the triangle that is read has the sum of both, and the other zeros; so has b_bar
+
+    Raises:  LinAlgError if b is not positive definite, ValueError for shapes and what is not finite, UnsupportedError
+             for subset_by_value.
+    Cost:    O(n^3), and so is the sweep.
+    Ref:     Giles (2008), section 2.3.3 (the symmetric case).
+
     >>> eigh(np.array([[3.0, 0.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 4.0]]), eigvals_only=True)
     array([0.5, 3. ])
     """
@@ -81,6 +89,12 @@ def eigvalsh(
 ) -> ArrayValue:  # fmt: skip
     """The eigenvalues that `eigh` gives.
 
+        a_bar = v diag(w_bar) v^T, in the triangle that is read; right for symmetric functions of equal eigenvalues
+
+    Raises:  as `eigh`.
+    Cost:    O(n^3), and so is the sweep.
+    Ref:     Giles (2008), section 2.3.3.
+
     >>> eigvalsh(np.array([[3.0, 0.0], [0.0, 2.0]]))
     array([2., 3.])
     """
@@ -97,6 +111,13 @@ def svd(
     check_finite: bool = True, lapack_driver: str = "gesdd",
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """Singular values and vectors, as `numpy.linalg.svd`.
+
+        a_bar = u ((f (u^T u_bar - u_bar^T u)) s + s (f (v^T v_bar - v_bar^T v)) + diag(s_bar)) v^T + ...,
+        f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; what stands for the dots is in `contad.ops.spectra.singular_spectrum`
+
+    Raises:  UnsupportedError for the additional vectors of full matrices; ValueError if a is not finite.
+    Cost:    O(m n min(m, n)), and so is the sweep. Vectors of equal singular values have the derivative nan.
+    Ref:     Giles (2008), section 2.3.4; Townsend (2016).
 
     >>> svd(np.array([[3.0, 0.0], [0.0, 2.0]]), compute_uv=False)
     array([3., 2.])
@@ -115,6 +136,12 @@ def svd(
 def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """Singular values, from the largest.
 
+        a_bar = u diag(s_bar) v^T
+
+    Raises:  ValueError if a is not finite, LinAlgError if the iteration fails.
+    Cost:    O(m n min(m, n)), and so is the sweep.
+    Ref:     Giles (2008), section 2.3.4.
+
     >>> svdvals(np.array([[3.0, 0.0], [0.0, 2.0]]))
     array([3., 2.])
     """
@@ -128,6 +155,12 @@ def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
     """u and p of a = u p (a = p u on the side "left"), u with orthonormal columns or rows, p symmetric.
 
     Where the rank of a is less than its rows and columns permit, the derivative is nan.
+
+        a_bar = u (s + y) + (1 - u u^T) u_bar p^-1; s and y: see `contad.ops.polar_factors.polar_factors`
+
+    Raises:  ValueError for the side and the shape, LinAlgError if a is not finite.
+    Cost:    O(m n^2), and so is the sweep.
+    Ref:     Higham (2008), sections 8.1 and 8.2.
 
     >>> polar(np.array([[0.0, -2.0], [3.0, 0.0]]))[1].round(12) + 0.0
     array([[3., 0.],
@@ -156,7 +189,13 @@ def eigh_tridiagonal(
     """Eigenvalues and eigenvectors of the symmetric tridiagonal matrix with diagonal d and e beside it.
 
     select "i" keeps those at positions min to max of select_range, "v" those in (min, max]; which they are is constant.
-    Cost: O(n^2), and so is the derivative of eigenvalues alone. On variables all vectors are found.
+    On variables all vectors are found.
+
+        d_bar_k = sum_i w_bar_i v_ki^2,     e_bar_k = sum_i 2 w_bar_i v_ki v_(k+1)i, where vectors have no cotangent
+
+    Raises:  ValueError for a selection that is not valid, UnsupportedError for tol=.
+    Cost:    O(n^2), and so is the sweep where vectors have no cotangent, else O(n^3).
+    Ref:     Giles (2008), section 2.3.3, on the diagonals.
 
     >>> eigh_tridiagonal(np.array([3.0, 2.0]), np.array([0.0]), eigvals_only=True)
     array([2., 3.])
@@ -188,6 +227,12 @@ def eigvalsh_tridiagonal(
 ) -> ArrayValue:  # fmt: skip
     """The eigenvalues that `eigh_tridiagonal` gives.
 
+        d_bar_k = sum_i w_bar_i v_ki^2,     e_bar_k = sum_i 2 w_bar_i v_ki v_(k+1)i
+
+    Raises:  as `eigh_tridiagonal`.
+    Cost:    O(n^2), and so is the sweep.
+    Ref:     Giles (2008), section 2.3.3, on the diagonals.
+
     >>> eigvalsh_tridiagonal(np.array([3.0, 2.0]), np.array([0.0]))
     array([2., 3.])
     """
@@ -203,6 +248,10 @@ def schur(
     """t and z of a = z t z^T, z orthogonal, t upper triangular; a matrix with complex eigenvalues is refused.
 
     Where two eigenvalues are equal the derivative is nan; see `contad.ops.schur_forms.schur_factors`.
+
+    Raises:  UnsupportedError for complex eigenvalues, sort= and output="complex"; ValueError if a is not finite.
+    Cost:    O(n^3), and so is the sweep.
+    Ref:     Golub & Van Loan (2013), section 7.6.3.
 
     >>> schur(np.array([[2.0, 3.0], [0.0, 5.0]]))[0]
     array([[2., 3.],
@@ -236,6 +285,10 @@ def orth(A: ArrayValue, rcond: Option = None) -> ArrayValue:
 
     Vectors of equal singular values have the derivative nan. The rank is a constant.
 
+    Raises:  ValueError if A is not finite.
+    Cost:    O(m n min(m, n)), and so is the sweep, which is that of `svd`.
+    Ref:     Giles (2008), section 2.3.4.
+
     >>> abs(orth(np.array([[2.0, 4.0], [0.0, 0.0]])))
     array([[1.],
            [0.]])
@@ -255,6 +308,10 @@ def null_space(
 
     Of two or more dimensions no basis is distinguished, so there is no derivative: use the projector onto the space,
     `np.eye(n) - pinv(A) @ A`. The rank is a constant.
+
+    Raises:  UnsupportedError for two or more dimensions; ValueError if A is not finite.
+    Cost:    O(m n min(m, n)), and so is the sweep, which is that of `pinv`.
+    Ref:     Golub & Pereyra (1973), equation 4.12.
 
     >>> abs(null_space(np.array([[2.0, 0.0]])))
     array([[0.],
@@ -282,6 +339,12 @@ def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
 
     An angle of 0 has a kink, where the derivative is that of one side, as of a norm at zero. Where a matrix has full
     rank its range is that of its QR factor, so that equal singular values of it do no harm.
+
+        cos and sin of the angles are singular values of q_a^T q_b and of (1 - q_a q_a^T) q_b; each where it is exact
+
+    Raises:  ValueError for shapes that do not fit and for what is not finite.
+    Cost:    O(m n^2), and so is the sweep.
+    Ref:     Knyazev & Argentati (2002).
 
     >>> subspace_angles(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])) / np.pi
     array([0.25])

@@ -117,6 +117,12 @@ def solve(
     Of a matrix that is assumed to be symmetric or positive definite one triangle is read, the lower one if `lower`, and
     all of the derivative is in that triangle. A triangular, tridiagonal or diagonal one has it in what is read of it.
 
+        b_bar = a^-T z_bar,     a_bar = -b_bar z^T
+
+    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
+    Cost:    O(n^3 + n^2 k) for k columns of b; the sweep uses the factors again, O(n^2 k), and so does slogdet(a).
+    Ref:     Giles (2008), section 2.3.1.
+
     >>> solve(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]))
     array([1., 2.])
     """
@@ -146,6 +152,12 @@ def solve_triangular(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b, where one triangle of a is read; trans=1 or "T" solves a^T z = b.
 
+        b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the triangle that is read, 0 in the other
+
+    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
+    Cost:    O(n^2 k) for k columns of b, twice that in the sweep.
+    Ref:     Giles (2008), section 2.3.1.
+
     >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([4.0, 10.0]), lower=True)
     array([2., 2.])
     """
@@ -170,6 +182,13 @@ def _from_cholesky(c: ArrayValue, lower: bool, b: ArrayValue) -> ArrayValue:
 def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """The Cholesky factor of a positive definite matrix, the upper one unless `lower`: SciPy's default, not NumPy's.
 
+        a_bar = z^-T P(z^T z_bar) z^-1 for the lower one,     P: the lower triangle, diagonal halved;
+        the triangle that is read has the sum of both, the other one zeros
+
+    Raises:  LinAlgError if a is not positive definite, ValueError if it is not square or not finite.
+    Cost:    n^3 / 3, twice that in the sweep, by blocks.
+    Ref:     Giles (2008), section 2.3.2; Murray (2016).
+
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 10.0]]))
     array([[2., 1.],
            [0., 3.]])
@@ -183,6 +202,10 @@ def cho_factor(
     a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[ArrayValue, bool]:
     """The Cholesky factor for `cho_solve`; as SciPy's, the other triangle of the matrix holds that of a.
+
+    Raises:  LinAlgError if a is not positive definite, ValueError if it is not square or not finite.
+    Cost:    as `cholesky`, whose derivative it has; what is in the other triangle is passed on.
+    Ref:     Giles (2008), section 2.3.2.
 
     >>> cho_factor(np.array([[4.0, 2.0], [2.0, 10.0]]), lower=True)[1]
     True
@@ -198,6 +221,12 @@ def cho_solve(
 ) -> ArrayValue:
     """The solution of a z = b from the Cholesky factor of a.
 
+        b_bar = a^-1 z_bar,     c_bar = -(b_bar z^T + z b_bar^T) c in the triangle, for a lower factor c
+
+    Raises:  ValueError for shapes that do not fit and for what is not finite.
+    Cost:    O(n^2 k) for k columns of b, twice that in the sweep; nothing is factorised.
+    Ref:     Giles (2008), section 2.3.1.
+
     >>> cho_solve(cho_factor(np.array([[4.0, 2.0], [2.0, 10.0]])), np.array([8.0, 22.0])).round(12)
     array([1., 2.])
     """
@@ -210,6 +239,10 @@ def cho_solve(
 @over_stacks(a=2)
 def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> tuple[ArrayValue, ArrayValue]:
     """The triangular factors of a matrix in one, and the exchanges of rows; those of a square one are for `lu_solve`.
+
+    Raises:  LinAlgError if a is no matrix, ValueError if it is not finite.
+    Cost:    O(m n min(m, n)), three times that in the sweep. The exchanges are a constant.
+    Ref:     `contad.ops.matrix_functions.lu_factors`.
 
     >>> lu_factor(np.array([[2.0, 1.0], [4.0, 6.0]]))[0]
     array([[ 4. ,  6. ],
@@ -237,6 +270,12 @@ def lu_solve(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b (of a^T z = b where trans is 1 or "T") from the factors of a.
 
+        b_bar = a^-T z_bar; the factors get theirs as triangular matrices, and a what `lu_factor` makes of it
+
+    Raises:  ValueError for shapes that do not fit and for what is not finite.
+    Cost:    O(n^2 k) for k columns of b, twice that in the sweep; nothing is factorised.
+    Ref:     Giles (2008), section 2.3.1.
+
     >>> lu_solve(lu_factor(np.array([[2.0, 1.0], [4.0, 6.0]])), np.array([4.0, 16.0]))
     array([1., 2.])
     """
@@ -247,6 +286,10 @@ def lu_solve(
 
 @over_stacks(factors=2, pivots=1, b=VECTORS)
 def _solve_with_lu(factors: ArrayValue, pivots: ArrayValue, b: ArrayValue, trans: Option) -> ArrayValue:
+    if np.shape(factors)[0] != np.shape(b)[0]:
+        raise ValueError(
+            f"contad.scipy.linalg.lu_solve: Shapes of lu {np.shape(factors)} and b {np.shape(b)} are incompatible"
+        )
     order = order_of(np.asarray(pivots))
     solved = triangular_factors.solve_triangular
     if _is_transposed(trans):
@@ -264,6 +307,10 @@ def lu(
     """p, l and u of a matrix a = p l u, or of each in a stack; the permutation is a constant.
 
     Where the square part of l u is singular the derivative is nan; see `contad.ops.matrix_functions.lu_factors`.
+
+    Raises:  ValueError if a has less than two axes or is not finite.
+    Cost:    O(m n min(m, n)), three times that in the sweep.
+    Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1.
 
     >>> lu(np.array([[2.0, 1.0], [4.0, 6.0]]))[2]
     array([[ 4.,  6.],
@@ -298,6 +345,12 @@ def qr(
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """The factors of a = q r; modes "full" (for matrices with no more rows than columns), "economic" and "r".
 
+        a_bar = (q_bar + q (t + l^T)) r^-T,     t: the lower triangle of r r_bar^T - q_bar^T q, l the strict one
+
+    Raises:  UnsupportedError for pivoting and for the additional columns of mode "full"; ValueError for shapes.
+    Cost:    O(m n^2), and so is the sweep. Where the rank is less than n the derivative is nan.
+    Ref:     Walter & Lehmann (2013), section 3.
+
     >>> abs(qr(np.array([[3.0], [4.0]]), mode="r")[0])
     array([[5.],
            [0.]])
@@ -331,6 +384,12 @@ def inv(
 ) -> ArrayValue:  # fmt: skip
     """The inverse of a matrix.
 
+        a_bar = -z^T z_bar z^T
+
+    Raises:  LinAlgError if a is singular, ValueError if it is not square or not finite.
+    Cost:    O(n^3), twice that in the sweep. To solve a system, call solve.
+    Ref:     Giles (2008), section 2.2.3.
+
     >>> inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
@@ -347,6 +406,12 @@ def pinv(
 ) -> ArrayValue | tuple[ArrayValue, int]:
     """The pseudoinverse of Moore and Penrose, and the rank, a constant, where `return_rank`.
 
+        a_bar = -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a)
+
+    Raises:  UnsupportedError for atol=; ValueError if a is not finite.
+    Cost:    O(m n min(m, n)), and so is the sweep. The rank is taken for a constant.
+    Ref:     Golub & Pereyra (1973), equation 4.12.
+
     >>> pinv(np.array([[2.0], [0.0]]))
     array([[0.5, 0. ]])
     """
@@ -361,6 +426,12 @@ def pinv(
 def det(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> Value:
     """The determinant of a matrix.
 
+        a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors, which a singular matrix has too
+
+    Raises:  ValueError if a is not square or not finite.
+    Cost:    O(n^3), and so is the sweep. It overflows where `numpy.linalg.slogdet` does not.
+    Ref:     Giles (2008), section 2.2.4.
+
     >>> det(np.array([[2.0, 1.0], [0.0, 4.0]]))
     np.float64(8.0)
     """
@@ -374,6 +445,12 @@ def norm(
 ) -> Value:
     """The norm of a vector or a matrix, as `numpy.linalg.norm`.
 
+        x_bar = (x / z) z_bar for the 2-norm and the Frobenius norm, 0 where z = 0: a subgradient
+
+    Raises:  ValueError for an order that does not exist and for what is not finite.
+    Cost:    O(n); the norms by singular values of a matrix (2, -2, "nuc") O(m n min(m, n)).
+    Ref:     `contad.ops.norms`, for each order.
+
     >>> norm(np.array([3.0, 4.0]))
     5.0
     """
@@ -384,6 +461,12 @@ def norm(
 @mirror
 def expm(A: ArrayValue) -> ArrayValue:
     """The exponential of a square matrix, or of each in a stack.
+
+        a_bar = L(a^T, z_bar),     L(a, e) = int_0^1 exp(s a) e exp((1 - s) a) ds
+
+    Raises:  ValueError or LinAlgError if a is not square, ValueError if it is not finite.
+    Cost:    O(n^3), about three times that in the sweep.
+    Ref:     Al-Mohy & Higham (2009), section 2.
 
     >>> expm(np.array([[0.0, 2.0], [0.0, 0.0]]))
     array([[1., 2.],
@@ -398,6 +481,12 @@ def expm_frechet(
 ) -> ArrayValue | tuple[ArrayValue, ...]:
     """The exponential of a and its derivative along e.
 
+        z = L(a, e), linear in e:     e_bar = L(a^T, z_bar)
+
+    Raises:  ValueError for shapes that differ and for what is not finite.
+    Cost:    O(n^3), about three times `expm`, for each of value and sweep.
+    Ref:     Al-Mohy & Higham (2009); Mathias (1996) for what a gets.
+
     >>> expm_frechet(np.zeros((1, 1)), np.array([[3.0]]), compute_expm=False)
     array([[3.]])
     """
@@ -410,6 +499,12 @@ def expm_frechet(
 @over_stacks(A=2)
 def logm(A: ArrayValue) -> ArrayValue:
     """The principal logarithm of a square matrix; one that is complex is refused.
+
+        a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
+
+    Raises:  UnsupportedError if it is complex, ValueError if a is not square or not finite.
+    Cost:    O(n^3), about eight times that in the sweep.
+    Ref:     Higham (2008), theorem 3.6.
 
     >>> logm(np.eye(2)) + 0.0
     array([[0., 0.],
@@ -424,6 +519,12 @@ def logm(A: ArrayValue) -> ArrayValue:
 def sqrtm(A: ArrayValue) -> ArrayValue:
     """The principal square root of a square matrix; one that is complex is refused.
 
+        z z = a,     z^T a_bar + a_bar z^T = z_bar
+
+    Raises:  UnsupportedError if it is complex, ValueError if a is not square or not finite.
+    Cost:    O(n^3), and so is the sweep.
+    Ref:     Higham (2008), section 6.1.
+
     >>> sqrtm(np.array([[4.0, 5.0], [0.0, 9.0]]))
     array([[2., 1.],
            [0., 3.]])
@@ -437,6 +538,12 @@ def sqrtm(A: ArrayValue) -> ArrayValue:
 def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
     """The solution of a z + z b = q.
 
+        a^T q_bar + q_bar b^T = z_bar,     a_bar = -q_bar z^T,     b_bar = -z^T q_bar
+
+    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
+    Cost:    O(m^3 + n^3) by Schur decompositions, and again in the sweep.
+    Ref:     Giles (2008), section 2.3.1, for the linear map z -> a z + z b.
+
     >>> solve_sylvester(np.array([[2.0]]), np.array([[3.0]]), np.array([[10.0]]))
     array([[2.]])
     """
@@ -449,6 +556,12 @@ def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
 def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
     """The solution of a z + z a^T = q.
 
+        a^T q_bar + q_bar a = z_bar,     a_bar = -q_bar z^T - q_bar^T z
+
+    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
+    Cost:    O(n^3), as `solve_sylvester`, whose derivative it has.
+    Ref:     Giles (2008), section 2.3.1.
+
     >>> solve_continuous_lyapunov(np.array([[2.0]]), np.array([[8.0]]))
     array([[2.]])
     """
@@ -460,6 +573,12 @@ def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
 @over_stacks(a=2, q=2)
 def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = None) -> ArrayValue:
     """The solution of a z a^T - z + q = 0, by the equation in continuous time that the bilinear map makes of it.
+
+        q_bar = a^T q_bar a + z_bar,     a_bar = q_bar a z^T + q_bar^T a z
+
+    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
+    Cost:    O(n^3): three systems and `solve_sylvester`, and again in the sweep.
+    Ref:     Giles (2008), section 2.3.1, for the linear map z -> z - a z a^T.
 
     >>> solve_discrete_lyapunov(np.array([[0.5]]), np.array([[3.0]]))
     array([[4.]])

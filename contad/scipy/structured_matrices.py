@@ -33,7 +33,11 @@ def solve_banded(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for a banded matrix with that many diagonals below and above the main one.
 
-    Cost: O(n) for a band of fixed width, the reverse too; see `contad.ops.banded_systems.banded_solution`.
+        b_bar = a^-T z_bar,     ab_bar: -b_bar z^T in the band, 0 outside the matrix
+
+    Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
+    Cost:    O(n) for a band of fixed width, and so is the sweep.
+    Ref:     Giles (2008), section 2.3.1, on the elements of the band.
 
     >>> solve_banded((0, 1), np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([4.0, 8.0]))
     array([1., 2.])
@@ -51,7 +55,11 @@ def solveh_banded(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for a positive definite banded matrix, of which one half of the band is given.
 
-    LinAlgError where the matrix is not positive definite.
+        b_bar = a^-1 z_bar,     ab_bar: -b_bar z^T, with what it has in the other half added, in the half of the band
+
+    Raises:  LinAlgError if a is not positive definite, ValueError for shapes and for what is not finite.
+    Cost:    O(n w^2) for w diagonals, that and O(n k w) in the sweep; saves nothing.
+    Ref:     Giles (2008), section 2.3.1, on the elements of the band.
 
     >>> solveh_banded(np.array([[4.0, 9.0], [2.0, 0.0]]), np.array([8.0, 20.0]), lower=True)
     array([1., 2.])
@@ -85,8 +93,11 @@ def solve_toeplitz(
 ) -> ArrayValue:
     """The solution of t z = b for the Toeplitz matrix with first column c and first row r (c if there is none).
 
-    Cost: O(n^2) by Levinson's recursion, the derivative too, and no matrix is made; see
-    `contad.ops.toeplitz_systems.toeplitz_solution`.
+        b_bar = t^-T z_bar,     c_bar_k = -sum_i <b_bar_{i+k}, z_i>,     r_bar_k = -sum_i <b_bar_i, z_{i+k}> for k > 0
+
+    Raises:  LinAlgError if a leading part of t is singular, ValueError for shapes that do not fit.
+    Cost:    O(n^2) by Levinson's recursion, and so is the sweep; no matrix is made.
+    Ref:     Giles (2008), section 2.3.1; Golub & Van Loan (2013), section 4.7.
 
     >>> solve_toeplitz((np.array([1.0, 2.0]), np.array([0.0, 3.0])), np.array([26.0, 17.0]))
     array([5., 7.])
@@ -106,7 +117,11 @@ def matmul_toeplitz(
 ) -> ArrayValue:  # fmt: skip
     """The product of the Toeplitz matrix with first column c and first row r (c if there is none) with x.
 
-    Cost: O((m + n) log (m + n)) by Fourier transforms, the derivative too, and no matrix is made.
+        x_bar = t^T z_bar,     c_bar_k = sum_i <z_bar_{i+k}, x_i>,     r_bar_k = sum_i <z_bar_i, x_{i+k}> for k > 0
+
+    Raises:  ValueError for shapes that do not fit.
+    Cost:    O((m + n) log (m + n)) by Fourier transforms, and so is the sweep; no matrix is made.
+    Ref:     Golub & Van Loan (2013), section 4.8.2.
 
     >>> matmul_toeplitz((np.array([1.0, 2.0]), np.array([0.0, 3.0])), np.array([5.0, 7.0]))
     array([26., 17.])
@@ -122,7 +137,13 @@ def solve_circulant(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for the circulant matrix with first column c.
 
-    On variables c is a vector, the axes are SciPy's defaults, and a nearly singular matrix raises LinAlgError.
+    On variables c is a vector, and the axes are SciPy's defaults.
+
+        b_bar = a^-T z_bar,     c_bar_k = -sum_i <b_bar_i, z_{i-k}>
+
+    Raises:  LinAlgError if the matrix is nearly singular, ValueError for shapes, UnsupportedError for other axes.
+    Cost:    O(n log n k) by Fourier transforms, and for each cotangent.
+    Ref:     Giles (2008), section 2.3.1; Golub & Van Loan (2013), section 4.8.2.
 
     >>> solve_circulant(np.array([2.0, 1.0]), np.array([4.0, 5.0]))
     array([1., 2.])
@@ -138,6 +159,11 @@ def solve_circulant(
 @mirror
 def circulant(c: ArrayValue) -> ArrayValue:
     """The circulant matrix with first column c: a_ij = c_{(i-j) mod n}.
+
+        c_bar_k = sum of z_bar_ij where (i - j) mod n = k
+
+    Raises:  UnsupportedError if c, on variables, is no vector.
+    Cost:    O(n^2), and so is the sweep.
 
     >>> circulant(np.array([1.0, 2.0, 3.0]))
     array([[1., 3., 2.],
@@ -155,6 +181,11 @@ def hankel(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
 
     Of r the first element is not read.
 
+        z_ij = c_{i+j}, or r_{i+j-m+1} where that is beyond c;     c_bar_k: the sum of z_bar on its antidiagonal
+
+    Raises:  UnsupportedError if c or r, on variables, is no vector.
+    Cost:    O(m n), and so is the sweep.
+
     >>> hankel(np.array([1.0, 2.0]), np.array([9.0, 5.0, 6.0]))
     array([[1., 2., 5.],
            [2., 5., 6.]])
@@ -167,6 +198,11 @@ def hankel(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
 @mirror
 def block_diag(*arrs: ArrayValue) -> ArrayValue:
     """The matrix with these matrices on its diagonal; a vector is a row.
+
+        z = diag(a, b, ...);     the cotangent of each is the block of z_bar
+
+    Raises:  UnsupportedError if a block, on variables, is a stack.
+    Cost:    O(n^2), the zeros included.
 
     >>> block_diag(np.eye(1), np.array([2.0, 3.0]))
     array([[1., 0., 0.],
@@ -186,6 +222,11 @@ def block_diag(*arrs: ArrayValue) -> ArrayValue:
 @mirror
 def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     """The matrix with first column c and first row r (c if there is none) and constant diagonals.
+
+        z_ij = c_{i-j}, or r_{j-i} above the diagonal;     c_bar_k: the sum of z_bar on its diagonal
+
+    Raises:  UnsupportedError if c or r, on variables, is no vector.
+    Cost:    O(m n), and so is the sweep.
 
     >>> toeplitz(np.array([1.0, 2.0]), np.array([1.0, 5.0, 6.0]))
     array([[1., 5., 6.],

@@ -6,7 +6,7 @@ argument occurs that a derivative could be taken of. Arguments outside of their 
 them.
 """
 
-from contad.distributions import counts, intervals, positive_line, real_line
+from contad.distributions import circular, counts, intervals, positive_line, real_line
 from contad.distributions.faces import Face
 from contad.distributions.formula import Formula
 
@@ -100,6 +100,10 @@ beta_proportion_lpdf = _density(
     kappa="positive finite",
 )  # fmt: skip
 
+von_mises_lpdf = _density(
+    "von_mises_lpdf", circular.von_mises_log_density, y="finite", mu="finite", kappa="positive finite"
+)
+
 # ---- whole numbers ---------------------------------------------------------------------------------------------------
 bernoulli_lpmf = _density("bernoulli_lpmf", counts.bernoulli_log_mass, n="binary", theta="probability")
 bernoulli_logit_lpmf = _density("bernoulli_logit_lpmf", counts.bernoulli_logit_log_mass, n="binary", alpha="real")
@@ -127,6 +131,10 @@ neg_binomial_2_log_lpmf = _density(
 beta_neg_binomial_lpmf = _density(
     "beta_neg_binomial_lpmf", counts.beta_neg_binomial_log_mass, n="count", r="positive finite",
     alpha="positive finite", beta="positive finite",
+)  # fmt: skip
+discrete_range_lpmf = _density(
+    "discrete_range_lpmf", counts.discrete_range_log_mass, {"upper": "at least lower"}, n="whole", lower="whole",
+    upper="whole",
 )  # fmt: skip
 yule_simon_lpmf = _density("yule_simon_lpmf", counts.yule_simon_log_mass, n="positive count", alpha="positive finite")
 hypergeometric_lpmf = _density(

@@ -14,8 +14,8 @@ _KINDS = {
 }
 
 
-def _functions(name: str) -> tuple[Face, Face, Face]:
-    """The distribution function, its logarithm, and that of its complement."""
+def _functions(name: str, variate: str = "real") -> tuple[Face, Face, Face]:
+    """The distribution function, its logarithm, and that of its complement; `variate` is what the first argument is."""
     density: Face = getattr(densities, f"{name}_lpdf", None) or getattr(densities, f"{name}_lpmf")
     made = []
     for kind, (what, reduce) in _KINDS.items():
@@ -24,7 +24,7 @@ def _functions(name: str) -> tuple[Face, Face, Face]:
             f"Arguments and errors as of {density.__name__}.\n"
         )
         formula = getattr(CUMULATIVE[name], kind)
-        domains = density.domains | dict.fromkeys(density.names[:1], "real")
+        domains = density.domains | dict.fromkeys(density.names[:1], variate)
         made.append(Face(__name__, f"{name}_{kind}", formula, doc, density.names, reduce, domains))
     return made[0], made[1], made[2]
 
@@ -35,7 +35,9 @@ _, beta_proportion_lcdf, beta_proportion_lccdf = _functions("beta_proportion")
 binomial_cdf, binomial_lcdf, binomial_lccdf = _functions("binomial")
 cauchy_cdf, cauchy_lcdf, cauchy_lccdf = _functions("cauchy")
 chi_square_cdf, chi_square_lcdf, chi_square_lccdf = _functions("chi_square")
+discrete_range_cdf, discrete_range_lcdf, discrete_range_lccdf = _functions("discrete_range")
 double_exponential_cdf, double_exponential_lcdf, double_exponential_lccdf = _functions("double_exponential")
+exp_mod_normal_cdf, exp_mod_normal_lcdf, exp_mod_normal_lccdf = _functions("exp_mod_normal")
 exponential_cdf, exponential_lcdf, exponential_lccdf = _functions("exponential")
 frechet_cdf, frechet_lcdf, frechet_lccdf = _functions("frechet")
 gamma_cdf, gamma_lcdf, gamma_lccdf = _functions("gamma")
@@ -56,8 +58,10 @@ scaled_inv_chi_square_cdf, scaled_inv_chi_square_lcdf, scaled_inv_chi_square_lcc
 skew_double_exponential_cdf, skew_double_exponential_lcdf, skew_double_exponential_lccdf = _functions(
     "skew_double_exponential"
 )
+skew_normal_cdf, skew_normal_lcdf, skew_normal_lccdf = _functions("skew_normal")
 std_normal_cdf, std_normal_lcdf, std_normal_lccdf = _functions("std_normal")
 student_t_cdf, student_t_lcdf, student_t_lccdf = _functions("student_t")
 uniform_cdf, uniform_lcdf, uniform_lccdf = _functions("uniform")
+von_mises_cdf, von_mises_lcdf, von_mises_lccdf = _functions("von_mises", "angle")
 weibull_cdf, weibull_lcdf, weibull_lccdf = _functions("weibull")
 yule_simon_cdf, yule_simon_lcdf, yule_simon_lccdf = _functions("yule_simon")

@@ -15,7 +15,7 @@ from contad.ops.gamma_functions import gammaln
 from contad.ops.gamma_ratios import multigammaln
 from contad.ops.log_sums import logsumexp
 from contad.ops.products import as_array, matmul
-from contad.stan.ordered_outcomes import check_simplex
+from contad.stan.checks import check_cholesky_factor, check_simplex
 from contad.stan.solves import log_determinant_spd, mdivide_left_spd, mdivide_left_tri_low
 from contad.variables import check
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
@@ -269,6 +269,53 @@ def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Re
     return logs - 0.5 * np.trace(mdivide_left_spd(matrix, scale)) - _constant_of_wishart(nu, size)
 
 
+def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
+    """Log density of the Cholesky factor L_W of a Wishart matrix of nu degrees of freedom and scale L_S L_S^T.
+
+    k log 2 + sum_i (nu - i) log L_W,ii - |L_S^-1 L_W|^2 / 2 - nu log|L_S| - nu k / 2 log 2 - log Gamma_k(nu / 2),
+    i = 1, ..., k: the density of L_W L_W^T times the Jacobian of the factor, 2^k prod L_W,ii^(k - i + 1).
+
+    Shapes:  L_W and L_S (k, k) lower triangular, nu ().
+    Raises:  ValueError where nu is at most k - 1, or a matrix is no Cholesky factor.
+
+    >>> float(round(wishart_cholesky_lpdf([[1.2]], 3.0, [[0.9]]), 12))
+    -0.434214164417
+    """
+    factor, scale = as_array(L_W), as_array(L_S)
+    size = _check_factors("wishart_cholesky_lpdf", nu, L_W, L_S)
+    logs = np.sum((nu - np.arange(1.0, size + 1.0)) * log(np.diagonal(factor))) - nu * _log_diagonal(scale)
+    ratio = mdivide_left_tri_low(scale, factor)
+    constant = 0.0 if propto else size * math.log(2.0)
+    return constant + logs - 0.5 * np.sum(ratio * ratio) - _constant_of_wishart(nu, size)
+
+
+def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
+    """Log density of the Cholesky factor L_W of an inverse Wishart matrix of nu degrees of freedom and scale L_S L_S^T.
+
+    k log 2 - sum_i (nu + i) log L_W,ii - |L_W^-1 L_S|^2 / 2 + nu log|L_S| - nu k / 2 log 2 - log Gamma_k(nu / 2),
+    i = 1, ..., k: the density of L_W L_W^T times the Jacobian of the factor, 2^k prod L_W,ii^(k - i + 1).
+
+    Shapes:  L_W and L_S (k, k) lower triangular, nu ().
+    Raises:  ValueError where nu is at most k - 1, or a matrix is no Cholesky factor.
+    """
+    factor, scale = as_array(L_W), as_array(L_S)
+    size = _check_factors("inv_wishart_cholesky_lpdf", nu, L_W, L_S)
+    logs = nu * _log_diagonal(scale) - np.sum((nu + np.arange(1.0, size + 1.0)) * log(np.diagonal(factor)))
+    ratio = mdivide_left_tri_low(factor, scale)
+    constant = 0.0 if propto else size * math.log(2.0)
+    return constant + logs - 0.5 * np.sum(ratio * ratio) - _constant_of_wishart(nu, size)
+
+
+def _check_factors(name: str, nu: Real, factor: Nested, scale: Nested) -> int:
+    check_cholesky_factor(name, "L_W", factor)
+    check_cholesky_factor(name, "L_S", scale)
+    shapes = np.shape(as_array(factor)), np.shape(as_array(scale))
+    if shapes[0] != shapes[1] or shapes[0][0] != shapes[0][1]:
+        raise ValueError(f"{name}: L_W and L_S must be square and of one size, got shapes {shapes[0]} and {shapes[1]}")
+    _check_freedom(name, nu, shapes[0][0])
+    return int(shapes[0][0])
+
+
 def _log_constant_of_lkj(eta: Real, size: int) -> Real:
     total = (size - 1.0) * gammaln(eta + 0.5 * (size - 1.0))
     for k in range(1, size):
@@ -301,3 +348,23 @@ def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
     size = np.shape(factor)[0]
     weights = size - 1.0 - np.arange(1, size) + 2.0 * eta - 2.0
     return np.sum(weights * log(np.diagonal(factor)[1:])) + _log_constant_of_lkj(eta, size)
+
+
+def lkj_cov_lpdf(y: Nested, mu: Nested, sigma: Nested, eta: Real, propto: bool = False) -> Real:
+    """Log density of covariance matrices: scales that are lognormal, and a correlation matrix of lkj_corr.
+
+    sum_i lognormal(s_i | mu_i, sigma_i) + lkj_corr(R | eta), with s_i = sqrt(y_ii) and R_ij = y_ij / (s_i s_j). As
+    Stan has it, it is a density of s and R, without the Jacobian of y.
+
+    Shapes:  y (k, k), mu and sigma (k,) or (), eta ().
+    Raises:  ValueError where sigma or eta is not positive, LinAlgError where y is not positive definite.
+    """
+    check.positive("lkj_cov_lpdf", "eta", eta)
+    check.positive("lkj_cov_lpdf", "sigma", sigma)
+    matrix = as_array(y)
+    scales = np.sqrt(np.diagonal(matrix))
+    logs = log(scales)
+    spread = as_array(sigma)
+    r = (logs - as_array(mu)) / spread
+    total = np.sum(-0.5 * r * r - log(spread) - logs) - (0.0 if propto else 0.5 * np.shape(matrix)[0] * LOG_TWO_PI)
+    return total + lkj_corr_lpdf(matrix / scales[:, None] / scales, eta)

@@ -10,6 +10,7 @@ from contad.ops.exponential import log
 from contad.ops.log_sums import logsumexp
 from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
 from contad.ops.products import as_array
+from contad.stan.checks import check_simplex
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
@@ -120,9 +121,3 @@ def _log_ndtr_difference(low: ArrayValue, high: ArrayValue) -> ArrayValue:
 
 LOGISTIC = Link(log_expit, _log_expit_difference)
 PROBIT = Link(log_ndtr, _log_ndtr_difference)
-
-
-def check_simplex(name: str, argument: str, x: ArrayValue) -> None:
-    """Raise ValueError unless the elements are nonnegative and sum to 1, to 1e-8 as Stan has it."""
-    if not (np.all(x >= 0.0) and abs(np.sum(x) - 1.0) <= 1e-8):
-        raise ValueError(f"{name}: {argument} must be a simplex: nonnegative numbers that sum to 1")

@@ -2,8 +2,9 @@
 
 `NAMES` are the functions of the Stan language (August 2026) and the checks of Stan Math 4.9. `SPELLINGS` are Python
 expressions of one line, `CONSTANTS` those whose value carries no derivative. Their variables are numbers x, y, z and p,
-vectors v and w, square matrices a and b, whole numbers k and n, and a function f of a vector. What is in none of the
-three, `contad.stan` included, is missing. `REMARKS` says where a spelling is not all of Stan's function.
+vectors v and w, square matrices a and b, whole numbers k and n, and a function f of a vector. `NOT_FOR_PYTHON` says why
+a name has no meaning here. What is in none of them, nor in `contad.stan`, is missing. `REMARKS` says where a function
+is not all of Stan's.
 """
 
 from typing import NamedTuple
@@ -179,7 +180,18 @@ CONSTANTS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
+# what has no meaning in Python, and why
+NOT_FOR_PYTHON = {
+    "check_flag_sundials": "a code that SUNDIALS returns, which is not used here; solvers raise errors of their own",
+    "check_ldlt_factor": "a state of Eigen's factorisation; np.linalg.LinAlgError says that there is none",
+    "check_std_vector_index": "std::vector is a container of C++; check_vector_index is of vectors of any kind",
+}
+
 REMARKS = {
+    "check_column_index": "places count from 0",
+    "check_range": "places count from 0",
+    "check_row_index": "places count from 0",
+    "check_vector_index": "places count from 0",
     "rank": "places count from 0",
     "sort_indices_asc": "places count from 0",
     "sort_indices_desc": "places count from 0; equal elements stay in order",
@@ -201,7 +213,8 @@ class StanName(NamedTuple):
 
     section: str
     name: str
-    status: str  # "works", "NumPy" (it is spelled with functions of NumPy, or of contad), "constant" or "missing"
+    # "works", "NumPy" (it is spelled with functions of NumPy, or of contad), "constant", "not for Python" or "missing"
+    status: str
     how: str
 
 
@@ -225,6 +238,8 @@ def rows(exported: tuple[str, ...]) -> list[StanName]:
                 found.append(StanName(section, name, "NumPy", spelled[name]))
             elif name in constant:
                 found.append(StanName(section, name, "constant", constant[name]))
+            elif name in NOT_FOR_PYTHON:
+                found.append(StanName(section, name, "not for Python", ""))
             else:
                 found.append(StanName(section, name, "missing", ""))
     return found

@@ -98,6 +98,7 @@ LOG_DENSITIES = {
     "uniform_lpdf": lambda y, a, b: -mp.log(b - a),
     "beta_lpdf": _beta,
     "beta_proportion_lpdf": lambda y, mu, kappa: _beta(y, mu * kappa, (1 - mu) * kappa),
+    "von_mises_lpdf": lambda y, mu, k: mp.log(mp.exp(k * mp.cos(y - mu)) / (2 * mp.pi * mp.besseli(0, k))),
     "bernoulli_lpmf": lambda n, p: mp.log(p if n == 1 else 1 - p),
     "bernoulli_logit_lpmf": lambda n, a: mp.log(_expit(a if n == 1 else -a)),
     "binomial_lpmf": _binomial,
@@ -109,6 +110,7 @@ LOG_DENSITIES = {
     "neg_binomial_2_lpmf": _neg_binomial_2,
     "neg_binomial_2_log_lpmf": lambda n, eta, phi: _neg_binomial_2(n, mp.exp(eta), phi),
     "beta_neg_binomial_lpmf": _beta_neg_binomial,
+    "discrete_range_lpmf": lambda n, low, high: -mp.log(high - low + 1) if low <= n <= high else -mp.inf,
     "yule_simon_lpmf": lambda n, a: mp.log(a * mp.beta(n, a + 1)),
     "hypergeometric_lpmf": lambda n, N, a, b: mp.log(mp.binomial(a, n) * mp.binomial(b, N - n) / mp.binomial(a + b, N)),
 }
@@ -148,6 +150,7 @@ POINTS = {
     "uniform_lpdf": [(0.7, 0.3, 1.4), (-0.2, -2.4, 0.6)],
     "beta_lpdf": [(0.7, 2.3, 1.4), (0.2, 0.4, 0.6), (1e-9, 0.3, 40.0), (0.51, 300.0, 280.0), (0.9999, 2.0, 0.2)],
     "beta_proportion_lpdf": [(0.7, 0.3, 1.4), (0.2, 0.4, 5.6), (0.03, 0.02, 150.0)],
+    "von_mises_lpdf": [(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6), (0.3, 2.9, 20.0), (2.2, -9.0, 3e-3), (0.51, 0.5, 900.0)],
     "bernoulli_lpmf": [(1.0, 0.3), (0.0, 0.4), (0.0, 1e-20), (1.0, 1e-20)],
     "bernoulli_logit_lpmf": [(1.0, 0.3), (0.0, 0.4), (1.0, -40.0), (0.0, -800.0), (1.0, 30.0)],
     "binomial_lpmf": [(3.0, 7.0, 0.3), (0.0, 4.0, 0.4), (5.0, 5.0, 0.7), (31000.0, 1e5, 0.3), (2.0, 900.0, 1e-7)],
@@ -159,6 +162,7 @@ POINTS = {
     "neg_binomial_2_lpmf": [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1), (200.0, 180.0, 12.0), (5.0, 4.0, 0.01)],
     "neg_binomial_2_log_lpmf": [(3.0, 0.4, 0.7), (0.0, -1.3, 2.1), (200.0, 5.2, 12.0), (5.0, -20.0, 0.4)],
     "beta_neg_binomial_lpmf": [(3.0, 2.4, 0.7, 1.3), (0.0, 1.3, 2.1, 0.4), (40.0, 12.0, 3.1, 9.4)],
+    "discrete_range_lpmf": [(3.0, 1.0, 7.0), (-2.0, -4.0, 4.0), (0.0, 0.0, 1e9)],
     "yule_simon_lpmf": [(3.0, 2.4), (1.0, 1.3), (400.0, 0.6)],
     "hypergeometric_lpmf": [(2.0, 4.0, 5.0, 6.0), (30.0, 90.0, 60.0, 140.0)],
 }  # fmt: skip

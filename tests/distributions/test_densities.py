@@ -117,6 +117,9 @@ def test_constants_that_are_dropped(name):
 def test_eager_engines(name, engine):
     face, args = FACES[name], arrays_at(name)
     active = tuple(active_arguments(face))
+    if not active:
+        assert contad.grad(lambda x: face(*args) + x, engine=engine)(0.3) == 1.0
+        return
     found = contad.grad(face, active, engine=engine)(*args)
     for u, v in zip(found, contad.grad(face, active)(*args), strict=True):
         np.testing.assert_allclose(u, v, rtol=1e-13)

@@ -340,9 +340,11 @@ def stepping_numpy():
         abs=np.abs,
         maximum=np.frompyfunc(lambda x, y: x if real(x) > real(y) else y, 2, 1),
         minimum=np.frompyfunc(lambda x, y: x if real(x) < real(y) else y, 2, 1),
-        hypot=lambda x, y: STEPS["sqrt"](x * x + y * y), arctan2=lambda y, x: STEPS["atan"](y / x), int64=np.int64,
+        hypot=lambda x, y: STEPS["sqrt"](x * x + y * y), int64=np.int64,
+        arctan2=np.frompyfunc(lambda y, x: STEPS["atan"](y / x), 2, 1),
         zeros=made(0.0), ones=made(1.0), empty=made(0.0), full=lambda n, x: np.full(n, x, object),
-        zeros_like=lambda u: np.full(u.shape, 0.0, object),
+        zeros_like=lambda u: np.full(u.shape, 0.0, object), ndindex=np.ndindex, ndenumerate=np.ndenumerate,
+        array=lambda numbers: np.array(numbers, object),
     )  # fmt: skip
 
 
@@ -350,7 +352,7 @@ def is_stepped(text):
     """Whether complex steps know all that a program has of NumPy's and contad's."""
     if re.search(r"\[\w+ [<>] |divmod", text):  # objects are no masks, and have no divmod
         return False
-    known = {"np": {"array", *vars(stepping_numpy())}, "contad": set(vars(SPECIAL))}
+    text, known = meaning(text), {"np": set(vars(stepping_numpy())), "contad": set(vars(SPECIAL))}
     return all(set(re.findall(rf"\b{module}\.([\w.]+)", text)) <= names for module, names in known.items())
 
 

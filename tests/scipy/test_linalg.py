@@ -527,6 +527,11 @@ def test_the_other_generalised_eigenvalue_problems():
         (lambda x: mirror.cholesky(-x), np.linalg.LinAlgError, "definite"),
         (lambda x: mirror.expm(x[:2]), np.linalg.LinAlgError, "square"),
         (lambda x: mirror.solve(x * 0.0, B), np.linalg.LinAlgError, "ingular"),
+        (
+            lambda x: mirror.lu_solve(mirror.lu_factor(x[:2, :2]), x[0]),
+            ValueError,
+            r"lu_solve: Shapes of lu \(2, 2\) and b \(3,\) are incompatible",
+        ),
     ],
 )
 def test_what_is_refused(call, error, message):
@@ -560,3 +565,10 @@ def test_signs_of_tridiagonal_vectors_are_scipys():
 
     contad.grad(f)(DIAGONAL)
     np.testing.assert_allclose(seen[0], scipy.linalg.eigh_tridiagonal(DIAGONAL, BESIDE)[1], atol=1e-14)
+
+
+@pytest.mark.parametrize("name", mirror.__all__)
+def test_docstrings_tell_errors_and_cost(name):
+    told = inspect.getdoc(getattr(mirror, name))
+    for part in ("Raises:", "Cost:", ">>> "):
+        assert part in told, f"contad.scipy.linalg.{name}: its docstring has no {part}"

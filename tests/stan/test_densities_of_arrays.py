@@ -45,6 +45,17 @@ def between(cdf, location):
     return np.sum(np.log(cdf(EDGES[CATEGORIES] - location) - cdf(EDGES[CATEGORIES - 1] - location)))
 
 
+def jacobian_of_factor(w):
+    """log|d(L L^T) / dL|, of the lower triangles."""
+    factor, places = np.linalg.cholesky(w), np.tril_indices(len(w))
+    rows = []
+    for k in range(len(places[0])):
+        change = np.zeros_like(w)
+        change[places[0][k], places[1][k]] = 1.0
+        rows.append((change @ factor.T + factor @ change.T)[places])
+    return np.linalg.slogdet(np.array(rows))[1]
+
+
 CASES = {
     "multi_normal_lpdf": ((Y, MU, S), NORMAL),
     "multi_normal_cholesky_lpdf": ((Y, MU, L), NORMAL),
@@ -59,7 +70,14 @@ CASES = {
     "dirichlet_multinomial_lpmf": ((COUNTS, ALPHA), scipy.stats.dirichlet_multinomial.logpmf(COUNTS, ALPHA, 7)),
     "wishart_lpdf": ((W, 4.5, S), scipy.stats.wishart.logpdf(W, 4.5, S)),
     "inv_wishart_lpdf": ((W, 4.5, S), scipy.stats.invwishart.logpdf(W, 4.5, S)),
+    "wishart_cholesky_lpdf": (
+        (np.linalg.cholesky(W), 4.5, L), scipy.stats.wishart.logpdf(W, 4.5, S) + jacobian_of_factor(W),
+    ),
+    "inv_wishart_cholesky_lpdf": (
+        (np.linalg.cholesky(W), 4.5, L), scipy.stats.invwishart.logpdf(W, 4.5, S) + jacobian_of_factor(W),
+    ),
     "lkj_corr_lpdf": ((R, 1.7), None),
+    "lkj_cov_lpdf": ((S, MU, WEIGHTS[:3], 1.7), None),
     "lkj_corr_cholesky_lpdf": ((np.linalg.cholesky(R), 1.7), None),
     "categorical_lpmf": (([1, 3, 3], SHARES), np.log(0.2 * 0.5 * 0.5)),
     "categorical_logit_lpmf": (([1, 3, 3], np.log(SHARES) + 1.0), np.log(0.2 * 0.5 * 0.5)),
@@ -139,6 +157,24 @@ def test_correlations_and_their_factors():
     left = stan.lkj_corr_lpdf(factor @ factor.T, 1.7) + np.linalg.slogdet(to_matrix)[1]
     right = stan.lkj_corr_cholesky_lpdf(factor, 1.7) + np.linalg.slogdet(to_factor)[1]
     assert left == pytest.approx(right, rel=1e-12)
+
+
+def test_covariances_of_scales_and_correlations():
+    scales = np.sqrt(np.diagonal(S))
+    expected = scipy.stats.lognorm.logpdf(scales, WEIGHTS[:3], scale=np.exp(MU)).sum()
+    expected += stan.lkj_corr_lpdf(S / np.outer(scales, scales), 1.7)
+    assert stan.lkj_cov_lpdf(S, MU, WEIGHTS[:3], 1.7) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["wishart_cholesky_lpdf", "inv_wishart_cholesky_lpdf"])
+def test_factors_that_are_none(name):
+    function = getattr(stan, name)
+    with pytest.raises(ValueError, match=f"{name}: L_W must be lower triangular"):
+        function(W, 4.5, L)
+    with pytest.raises(ValueError, match=f"{name}: nu must be greater than 2"):
+        function(L, 1.5, L)
+    with pytest.raises(ValueError, match=f"{name}: L_W and L_S must be square and of one size"):
+        function(L, 4.5, np.eye(2))
 
 
 def test_far_categories():

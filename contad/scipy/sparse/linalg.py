@@ -58,6 +58,12 @@ def spsolve(A: SparseMatrix, b: ArrayValue, permc_spec: Option = None, use_umfpa
     On variables the factors are those of SuperLU with its own order, and serve the derivatives too; for an
     exactly singular matrix the result is nan, with SciPy's warning. The solution for one column is a vector.
 
+        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
+    Raises:  UnsupportedError for a dense A or a sparse b, ValueError for shapes that do not fit.
+    Cost:    one factorisation; the sweep uses it again, O(nnz of the factors) for each column of b.
+    Ref:     Giles (2008), section 2.3.1; Li (2005), SuperLU.
+
     >>> import scipy.sparse
     >>> spsolve(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]])), np.array([4.0, 10.0]))
     array([2., 2.])
@@ -114,7 +120,11 @@ def splu(
 ) -> SparseLU:
     """The LU factors of a sparse matrix, constant or not: `splu(A).solve(b, trans)` takes variables.
 
-    Cost: one factorisation, for all solutions and their derivatives.
+        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
+    Raises:  RuntimeError if A is exactly singular, as SciPy's; UnsupportedError for options on variables.
+    Cost:    one factorisation, for all solutions and their derivatives.
+    Ref:     Giles (2008), section 2.3.1; Li (2005), SuperLU.
 
     >>> import scipy.sparse
     >>> splu(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))).solve(np.array([4.0, 8.0]), "T")
@@ -136,6 +146,10 @@ def splu(
 
 def factorized(A: SparseMatrix) -> Callable[[ArrayValue], ArrayValue]:
     """A function that solves A z = b for any b with the same factors.
+
+    Raises:  RuntimeError if A is exactly singular, as SciPy's.
+    Cost:    that of `splu`, whose solutions and derivatives it gives.
+    Ref:     Giles (2008), section 2.3.1.
 
     >>> import scipy.sparse
     >>> factorized(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]])))(np.array([4.0, 10.0]))
@@ -188,6 +202,13 @@ def cg(
     the solution for the derivative does not converge LinAlgError is raised. x0 has no derivative: the solution does
     not depend on it.
 
+        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
+    Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
+             UnsupportedError if M is a variable.
+    Cost:    the products of the iteration; the sweep runs it once more.
+    Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
+
     >>> z, info = cg(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([4.0, 4.0]))
     >>> z.round(6), info
     (array([2., 1.]), 0)
@@ -204,6 +225,13 @@ def bicgstab(
 
     The derivative in reverse solves with the transposed matrix, for which a LinearOperator needs rmatvec.
 
+        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
+    Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
+             UnsupportedError if M is a variable.
+    Cost:    the products of the iteration; the sweep runs it once more.
+    Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
+
     >>> z, info = bicgstab(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]), rtol=1e-12)
     >>> z.round(6), info
     (array([1., 2.]), 0)
@@ -219,6 +247,13 @@ def gmres(
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by generalised minimal residuals, as `bicgstab`; see there.
 
+        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
+    Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
+             UnsupportedError if M is a variable.
+    Cost:    the products of the iteration; the sweep runs it once more.
+    Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
+
     >>> z, info = gmres(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]), rtol=1e-12)
     >>> z.round(6), info
     (array([1., 2.]), 0)
@@ -232,6 +267,13 @@ def minres(
     maxiter: Option = None, M: Option = None, callback: Option = None, show: bool = False, check: bool = False,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by minimal residuals, for a symmetric A that may be indefinite; as `cg`.
+
+        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
+    Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
+             UnsupportedError if M is a variable.
+    Cost:    the products of the iteration; the sweep runs it once more.
+    Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
 
     >>> z, info = minres(np.array([[2.0, 0.0], [0.0, -4.0]]), np.array([4.0, 4.0]), rtol=1e-12)
     >>> z.round(6), info

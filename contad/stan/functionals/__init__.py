@@ -9,6 +9,14 @@ from contad.stan.functionals.algebraic_equations import (
     solve_powell_tol,
 )
 from contad.stan.functionals.differential_algebraic import dae, dae_tol
+from contad.stan.functionals.finite_differences import (
+    finite_diff_grad_hessian,
+    finite_diff_grad_hessian_auto,
+    finite_diff_gradient,
+    finite_diff_gradient_auto,
+    finite_diff_hessian,
+    finite_diff_hessian_auto,
+)
 from contad.stan.functionals.hidden_markov import hmm_hidden_state_prob, hmm_latent, hmm_marginal
 from contad.stan.functionals.initial_values import (
     ode_adams,
@@ -52,6 +60,12 @@ __all__ = [
     "algebra_solver_newton",
     "dae",
     "dae_tol",
+    "finite_diff_grad_hessian",
+    "finite_diff_grad_hessian_auto",
+    "finite_diff_gradient",
+    "finite_diff_gradient_auto",
+    "finite_diff_hessian",
+    "finite_diff_hessian_auto",
     "hcubature",
     "hmm_hidden_state_prob",
     "hmm_latent",

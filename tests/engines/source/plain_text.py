@@ -1,18 +1,19 @@
-"""Generated text of a function in one of the modes of an engine, run without Numba."""
+"""Generated text of a function in one of the modes of an engine, run without Numba; of several directions, too."""
 
 import numba
 import numpy as np
 
 from contad.engines.source.build import derivative_of
+from contad.native.lanes import Lanes, as_lanes, lane_view
 from contad.native.request import Request
 from contad.variables.trees import flatten
 from tests.engines.source.agreement import constants_in_python
 from tests.random_programs.generated_programs import grown
 
 
-def generate(f, args, argnums, mode="value_and_grad", along=()):
-    """The generated function, run without Numba."""
-    made = derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, mode, along))
+def generate(f, args, argnums, mode="value_and_grad", along=(), count=1):
+    """The generated function, for so many directions, run without Numba."""
+    made = derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, mode, along, count))
     names = {}
     exec(compile(made.source(), "<generated>", "exec"), names)
     names.update(constants_in_python(made), workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
@@ -22,3 +23,17 @@ def generate(f, args, argnums, mode="value_and_grad", along=()):
 def numbers(x):
     """All numbers in nested structures."""
     return np.concatenate([np.ravel(leaf) for leaf in flatten(x).leaves])
+
+
+# ---- several directions ----------------------------------------------------------------------------------------------
+def put_together(trees):
+    """Directions as lanes."""
+    several = zip(*(flatten(x).leaves for x in trees), strict=True)
+    leaves = [as_lanes(np.stack(x, axis=-1)) if np.ndim(x[0]) else Lanes(x) for x in several]
+    return flatten(trees[0]).unflatten(leaves)
+
+
+def take_lane(x, k):
+    """The numbers of one direction."""
+    leaves = flatten(x).leaves
+    return np.concatenate([np.ravel(lane_view(np.asarray(v, object) if np.ndim(v) else v, k)) for v in leaves])

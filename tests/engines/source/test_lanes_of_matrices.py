@@ -13,15 +13,15 @@ from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_k
 from contad.engines.source.runtime.matrix_kernels import keep, take
 from contad.engines.source.runtime.workspace import workspace
 from contad.native.lane_products import add_lanes_left, add_lanes_right, lanes_product
-from contad.native.lanes import Lanes, as_floats, as_lanes, lane_view, lanes_zeros
+from contad.native.lanes import as_floats, lanes_zeros
 from contad.native.request import Request
 from contad.ops.products import left_cotangent, right_cotangent
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs
 from tests.engines.source import functions_of_matrices
-from tests.engines.source.agreement import constants_in_python
+from tests.engines.source.plain_text import generate, put_together, take_lane
 from tests.judges.samples import sampled
-from tests.random_programs.generated_programs import copied, grown
+from tests.random_programs.generated_programs import copied
 
 COUNT = 4
 RNG = np.random.default_rng(7)
@@ -39,30 +39,9 @@ PROGRAMS["filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_
 
 
 # ---- the text, run as Python -----------------------------------------------------------------------------------------
-def generate(f, args, argnums, mode, count):
-    """The generated function for so many directions, run without Numba."""
-    made = derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, mode, (), count))
-    names = {}
-    exec(compile(made.source(), "<generated>", "exec"), names)
-    names.update(constants_in_python(made), workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
-    return names["run"]
-
-
-def put_together(trees):
-    """Directions as lanes."""
-    several = zip(*(flatten(x).leaves for x in trees), strict=True)
-    leaves = [as_lanes(np.stack(x, axis=-1)) if np.ndim(x[0]) else Lanes(x) for x in several]
-    return flatten(trees[0]).unflatten(leaves)
-
-
 def draw_direction(x):
     tree = flatten(x)
     return tree.unflatten([RNG.standard_normal(np.shape(v)) if np.ndim(v) else RNG.normal() for v in tree.leaves])
-
-
-def take_lane(x, k):
-    leaves = flatten(x).leaves
-    return np.concatenate([np.ravel(lane_view(np.asarray(v, object) if np.ndim(v) else v, k)) for v in leaves])
 
 
 @pytest.mark.parametrize("name", sampled(PROGRAMS, 12))
@@ -72,11 +51,11 @@ def test_several_directions(name, mode):
     directions = [tuple(draw_direction(args[k]) for k in argnums) for _ in range(COUNT)]
     with np.errstate(all="ignore"):
         if mode == "vjp":
-            value = generate(f, args, argnums, "jvp", 1)(tuple(copied(args)), directions[0])[0]
+            value = generate(f, args, argnums, "jvp")(tuple(copied(args)), directions[0])[0]
             directions = [draw_direction(value) for _ in range(COUNT)]
-        run = generate(f, args, argnums, mode, 1)
+        run = generate(f, args, argnums, mode)
         expected = [run(tuple(copied(args)), x) for x in directions]
-        found = generate(f, args, argnums, mode, COUNT)(tuple(copied(args)), put_together(directions))
+        found = generate(f, args, argnums, mode, count=COUNT)(tuple(copied(args)), put_together(directions))
     for k, one in enumerate(expected):
         right = take_lane(one, 0)
         np.testing.assert_allclose(take_lane(found, k), right, rtol=1e-9, atol=1e-9 * np.max(np.abs(right)))

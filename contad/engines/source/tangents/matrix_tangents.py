@@ -34,6 +34,7 @@ _BY_COLUMNS: dict[known.MatrixFunction, tuple[Callable[..., Any], ...]] = {
     known.SOLVE_BANDED: (formulas.solve_banded_of_vector, formulas.solve_banded_of_columns),
 }
 _WITH_RCOND = (known.PINV, known.LSTSQ)
+_ROUNDING = 1e-14  # singular values that are left out below this next to the largest one change no tangent
 TABLES = (_FORMULAS, _BY_OPTION, _BY_COLUMNS)
 
 
@@ -50,8 +51,11 @@ class MatrixTangents:
         found = [dots[x] if x in dots else self.append.zeros(self.append.shape_of(x)) for x in o.operands]
         given += map(self._copy_view, found)
         if o.function in _WITH_RCOND:  # which follows the operands
-            kept = [given[0], o.read[o.function.operands], given[len(o.inputs) + len(o.results)]]
-            given += self._write(formulas.along_kept, kept)
+            rcond, a_dot = o.read[o.function.operands], given[len(o.inputs) + len(o.results)]
+            if rcond.constant is not None and rcond.constant <= _ROUNDING:
+                given.append(a_dot)
+            else:
+                given += self._write(formulas.along_kept, [given[0], rcond, a_dot])
         return self._write(_formula(o), given)
 
     def _copy_view(self, x: Value) -> Value:

@@ -1,0 +1,73 @@
+"""Parts of arrays in the workspace: what a segment of a checkpointed loop is going to write, kept and put back."""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from contad.engines.source.runtime.workspace import NUMBERS, numbers
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.overloads import add_overload
+
+
+def root_of(n: int) -> int:
+    """The number of iterations of a segment, where there are n in all: about the root."""
+    return max(1, int(np.ceil(np.sqrt(n))))
+
+
+def keep_part(work: Any, place: int, part: Any) -> None:
+    """Keep the elements of an array from a place in the workspace on."""
+    found = work[place : place + part.size]
+    (found if part.dtype == np.float64 else found.view(np.int64))[...] = part.reshape(part.size)
+
+
+def put_part_back(work: Any, place: int, part: Any) -> None:
+    """Write what has been kept into the array again."""
+    found = work[place : place + part.size]
+    part[...] = (found if part.dtype == np.float64 else found.view(np.int64)).reshape(part.shape)
+
+
+# ---- in compiled code ------------------------------------------------------------------------------------------------
+@add_overload(root_of, jit_options=INTERNAL_OPTIONS)
+def _root_of(n: Any) -> Any:
+    return lambda n: max(1, int(np.ceil(np.sqrt(n))))
+
+
+@add_overload(keep_part, jit_options=INTERNAL_OPTIONS)
+def _keep_part(work: Any, place: Any, part: Any) -> Any:
+    """By one copy of floats; integers and truth values one by one."""
+    if work != NUMBERS or not isinstance(part, types.Array):
+        return None
+    if part.dtype == types.float64:
+
+        def keep(work: Any, place: Any, part: Any) -> None:
+            numbers(work, place + part.size)[place:].reshape(part.shape)[...] = part
+
+        return keep
+
+    def keep_integers(work: Any, place: Any, part: Any) -> None:
+        found = numbers(work, place + part.size)[place:].view(np.int64)
+        for k, x in enumerate(part.flat):
+            found[k] = x
+
+    return keep_integers
+
+
+@add_overload(put_part_back, jit_options=INTERNAL_OPTIONS)
+def _put_part_back(work: Any, place: Any, part: Any) -> Any:
+    """Likewise."""
+    if work != NUMBERS or not isinstance(part, types.Array):
+        return None
+    if part.dtype == types.float64:
+
+        def put_back(work: Any, place: Any, part: Any) -> None:
+            part[...] = numbers(work, place + part.size)[place:].reshape(part.shape)
+
+        return put_back
+
+    def put_integers_back(work: Any, place: Any, part: Any) -> None:
+        found = numbers(work, place + part.size)[place:].view(np.int64).reshape(part.shape)
+        for at in np.ndindex(part.shape):
+            part[at] = found[at]
+
+    return put_integers_back

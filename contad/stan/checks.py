@@ -1,0 +1,361 @@
+"""Stan's checks of arguments: each returns None, or raises and says function, argument, expected and got.
+
+There are four families, and a table of each: what every element has to be, also beside bounds; what an array has to be;
+how two things fit; and what a place has to be. Values are numbers, arrays, lists and variables, which are judged by
+their primal. Where Stan has domain_error and invalid_argument it is ValueError here, where it has out_of_range
+IndexError. Places count from 0. Tolerances are Stan's, 1e-8.
+
+>>> check_positive("normal_lpdf", "sigma", [1.0, 2.0])
+>>> check_bounded("beta_lpdf", "theta", [0.2, 1.3], 0.0, 1.0)
+Traceback (most recent call last):
+ValueError: beta_lpdf: theta must be between 0.0 and 1.0, got 1.3 at index 1
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from contad.variables import arguments
+from contad.variables.number import primal
+from contad.variables.open_types import Nested, Real
+
+TOLERANCE = 1e-8
+
+
+class ArgumentCheck:
+    """One check, under Stan's name, with the names of its arguments."""
+
+    def __init__(self, name: str, names: str, what: str, run: Callable[..., None]) -> None:
+        self.__module__, self.__name__, self.__qualname__ = __name__, name, name
+        self.__doc__ = f"Raise unless {what}.\n\nArguments: {names.replace(' ', ', ')}.\n"
+        self.run = run
+        self.__signature__ = inspect.Signature(
+            [inspect.Parameter(x, inspect.Parameter.POSITIONAL_OR_KEYWORD) for x in names.split()]
+        )
+
+    def __call__(self, *args: Nested, **kwargs: Nested) -> None:
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}: {error}") from None
+        self.run(*bound.args)
+
+    def __repr__(self) -> str:
+        return f"<{self.__module__}.{self.__name__}>"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+
+def _number(x: Real) -> Real:
+    return primal(x)
+
+
+# ---- every element ---------------------------------------------------------------------------------------------------
+# (what each element must be, with bounds by their names; the names of the bounds; whether elements are so)
+_Test = Callable[..., np.ndarray]
+ELEMENTS: dict[str, tuple[str, str, _Test]] = {
+    "finite": ("be finite", "", np.isfinite),
+    "not_nan": ("be a number, not nan", "", lambda a: a == a),
+    "positive": ("be positive", "", lambda a: a > 0),
+    "nonnegative": ("be nonnegative", "", lambda a: a >= 0),
+    "positive_finite": ("be positive and finite", "", lambda a: (a > 0) & (a < np.inf)),
+    "bounded": ("be between {low} and {high}", "low high", lambda a, low, high: (a >= low) & (a <= high)),
+    "greater": ("be greater than {low}", "low", lambda a, low: a > low),
+    "greater_or_equal": ("be at least {low}", "low", lambda a, low: a >= low),
+    "less": ("be less than {high}", "high", lambda a, high: a < high),
+    "less_or_equal": ("be at most {high}", "high", lambda a, high: a <= high),
+}
+
+
+def _of_elements(kind: str) -> ArgumentCheck:
+    what, bounds, test = ELEMENTS[kind]
+
+    def run(function: str, name: str, y: Nested, *limits: Nested) -> None:
+        named = zip((name, *bounds.split()), (y, *limits), strict=True)
+        a, *given = np.broadcast_arrays(*(arguments.array(function, n, x) for n, x in named))
+        good = np.asarray(test(a, *given))
+        if not good.all():
+            first = np.unravel_index(np.argmin(good), a.shape)
+            words = what.format(**{b: x[first] for b, x in zip(bounds.split(), given, strict=True)})
+            arguments.fail(function, name, words, f"{a[first]}{arguments.at(first)}")
+
+    names = f"function name y {bounds}".strip()
+    return ArgumentCheck(f"check_{kind}", names, f"every element of y {_third(what)}", run)
+
+
+def _third(what: str) -> str:
+    return what.replace("be ", "is ", 1).replace("{", "").replace("}", "")
+
+
+# ---- an array --------------------------------------------------------------------------------------------------------
+def _find_row(good: np.ndarray, a: np.ndarray, what: str) -> str:
+    first = np.unravel_index(np.argmin(good), good.shape)
+    return "" if good.all() else f"{what}{a[first]}{arguments.at(first)}"
+
+
+def _square(a: np.ndarray) -> str:
+    return "" if a.ndim == 2 and a.shape[0] == a.shape[1] else f"shape {a.shape}"
+
+
+def _symmetric(a: np.ndarray) -> str:
+    return _square(a) or _find_row(np.abs(a - a.T) <= TOLERANCE, a - a.T, "elements that differ by ")
+
+
+def _lower_triangular(a: np.ndarray) -> str:
+    return f"shape {a.shape}" if a.ndim != 2 else _find_row(np.triu(a, 1) == 0.0, a, "an element above of ")
+
+
+def _positive_definite(a: np.ndarray) -> str:
+    if found := _symmetric(a):
+        return found
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return "a matrix with no Cholesky factor"
+    return "" if np.isfinite(a).all() else "elements that are not finite"
+
+
+def _positive_semidefinite(a: np.ndarray) -> str:
+    if found := _symmetric(a):
+        return found
+    if not np.isfinite(a).all():
+        return "elements that are not finite"
+    values = np.linalg.eigvalsh(a)
+    return f"the eigenvalue {values[0]}" if values.size and values[0] < -TOLERANCE * max(values[-1], 1.0) else ""
+
+
+def _corr_matrix(a: np.ndarray) -> str:
+    if found := _positive_definite(a):
+        return found
+    return _find_row(np.abs(np.diagonal(a) - 1.0) <= TOLERANCE, np.diagonal(a), "a diagonal of ")
+
+
+def _cholesky_factor(a: np.ndarray) -> str:
+    if found := _lower_triangular(a):
+        return found
+    if a.shape[0] < a.shape[1] or a.shape[1] == 0:
+        return f"shape {a.shape}"
+    return _find_row(np.diagonal(a) > 0.0, np.diagonal(a), "a diagonal of ")
+
+
+def _cholesky_factor_corr(a: np.ndarray) -> str:
+    if found := _square(a) or _cholesky_factor(a):
+        return found
+    sizes = np.sum(a * a, axis=1)
+    return _find_row(np.abs(sizes - 1.0) <= TOLERANCE, sizes, "a row whose squares sum to ")
+
+
+def _vector(a: np.ndarray) -> str:
+    return "" if a.ndim == 1 or (a.ndim == 2 and 1 in a.shape) else f"shape {a.shape}"
+
+
+def _ordered(a: np.ndarray) -> str:
+    flat = a.ravel()
+    return _find_row(np.diff(flat) > 0.0, flat[1:], "no greater element after ") if flat.size > 1 else _nan(flat)
+
+
+def _ascending(a: np.ndarray) -> str:
+    flat = a.ravel()
+    return _find_row(np.diff(flat) >= 0.0, flat[1:], "a greater element before ") if flat.size > 1 else _nan(flat)
+
+
+def _nan(a: np.ndarray) -> str:
+    return "nan" if np.isnan(a).any() else ""
+
+
+def _positive_ordered(a: np.ndarray) -> str:
+    return f"{a.ravel()[0]} first" if a.size and not a.ravel()[0] >= 0.0 else _ordered(a)
+
+
+def _simplex(a: np.ndarray) -> str:
+    if a.size == 0:
+        return "no elements"
+    total = np.sum(a)
+    return _find_row(a >= 0.0, a, "the element ") or ("" if abs(total - 1.0) <= TOLERANCE else f"the sum {total}")
+
+
+def _unit_vector(a: np.ndarray) -> str:
+    size = np.sum(a * a)
+    return "" if abs(size - 1.0) <= TOLERANCE else f"squares that sum to {size}"
+
+
+# (what the array must be; what is wrong with one, or "")
+ARRAYS: dict[str, tuple[str, Callable[[np.ndarray], str]]] = {
+    "cholesky_factor": ("be lower triangular with a positive diagonal, no wider than high", _cholesky_factor),
+    "cholesky_factor_corr": ("be the Cholesky factor of a correlation matrix", _cholesky_factor_corr),
+    "corr_matrix": ("be a correlation matrix", _corr_matrix),
+    "cov_matrix": ("be symmetric and positive definite", _positive_definite),
+    "lower_triangular": ("be lower triangular", _lower_triangular),
+    "nonzero_size": ("have elements", lambda a: "" if a.size else f"shape {a.shape}"),
+    "ordered": ("be increasing", _ordered),
+    "pos_definite": ("be symmetric and positive definite", _positive_definite),
+    "pos_semidefinite": ("be symmetric and positive semidefinite", _positive_semidefinite),
+    "positive_ordered": ("be nonnegative and increasing", _positive_ordered),
+    "simplex": ("be a simplex: nonnegative numbers that sum to 1", _simplex),
+    "sorted": ("be in ascending order", _ascending),
+    "square": ("be a square matrix", _square),
+    "symmetric": ("be a symmetric matrix", _symmetric),
+    "unit_vector": ("be of length 1", _unit_vector),
+    "vector": ("be a vector, or a matrix of one row or column", _vector),
+}
+
+
+def _of_array(kind: str) -> ArgumentCheck:
+    what, judge = ARRAYS[kind]
+
+    def run(function: str, name: str, y: Nested) -> None:
+        found = judge(arguments.array(function, name, y))
+        if found:
+            arguments.fail(function, name, what, found)
+
+    third = "y has elements" if kind == "nonzero_size" else f"y {_third(what)}"
+    return ArgumentCheck(f"check_{kind}", "function name y", third, run)
+
+
+# ---- how things fit --------------------------------------------------------------------------------------------------
+def _size_match(function: str, name_i: str, i: Real, name_j: str, j: Real) -> None:
+    if i != j:
+        arguments.fail(function, name_i, f"be {name_j} = {_number(j)}", _number(i))
+
+
+# (what the first must do, beside the name of the second; whether the shapes do)
+PAIRS: dict[str, tuple[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]]] = {
+    "matching_dims": ("have the shape of", lambda s, t: s == t),
+    "matching_sizes": ("have as many elements as", lambda s, t: np.prod(s) == np.prod(t)),
+    "multiplicable": ("have as many columns as there are rows of", lambda s, t: bool(s and t) and s[-1] == t[0] > 0),
+}
+
+
+def _of_pair(kind: str) -> ArgumentCheck:
+    what, fit = PAIRS[kind]
+
+    def run(function: str, name1: str, y1: Nested, name2: str, y2: Nested) -> None:
+        s, t = (arguments.array(function, n, y).shape for n, y in ((name1, y1), (name2, y2)))
+        if not fit(s, t):
+            arguments.fail(function, name1, f"{what} {name2}", f"shapes {s} and {t}")
+
+    words = f"y1 can {what} y2".replace("can have", "has")
+    return ArgumentCheck(f"check_{kind}", "function name1 y1 name2 y2", words, run)
+
+
+def check_consistent_size(function: str, name: str, x: Nested, expected_size: int) -> None:
+    """Raise unless x is a number, or a vector of the expected size.
+
+    >>> check_consistent_size("f", "x", [1.0, 2.0], 2)
+    """
+    shape = arguments.array(function, name, x).shape
+    if shape and np.prod(shape) != expected_size:
+        arguments.fail(function, name, f"be a number or have {expected_size} elements", f"shape {shape}")
+
+
+def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
+    """Raise unless all of name1, x1, name2, x2, ... that are no numbers have one size.
+
+    >>> check_consistent_sizes("f", "x", [1.0, 2.0], "y", 3.0, "z", [1.0, 2.0])
+    """
+    _consistent(function, names_and_values, 1)
+
+
+def check_consistent_sizes_mvt(function: str, *names_and_values: Nested) -> None:
+    """Raise unless all of name1, x1, name2, x2, ... are one vector, or as many vectors as the others.
+
+    >>> check_consistent_sizes_mvt("f", "y", [[1.0, 2.0], [3.0, 4.0]], "mu", [0.0, 0.0])
+    """
+    _consistent(function, names_and_values, 2)
+
+
+def _consistent(function: str, names_and_values: Sequence[Nested], least_axes: int) -> None:
+    names, values = names_and_values[::2], names_and_values[1::2]
+    if len(names) != len(values):
+        raise TypeError(f"{function}: expected a value after each name")
+    shapes = [arguments.array(function, n, x).shape for n, x in zip(names, values, strict=True)]
+    sizes = {n: s[0] if least_axes == 2 else int(np.prod(s)) for n, s in zip(names, shapes, strict=True)
+             if len(s) >= least_axes}  # fmt: skip
+    for name, size in sizes.items():
+        first = next(iter(sizes))
+        if size != sizes[first]:
+            arguments.fail(function, name, f"have the size of {first}, {sizes[first]}", size)
+
+
+# ---- places ----------------------------------------------------------------------------------------------------------
+def _place(function: str, name: str, i: int, count: int, of: str) -> None:
+    if not 0 <= i < count or i != int(i):
+        arguments.fail(function, name, f"have {of} {i}", f"{count} of them, from 0", IndexError)
+
+
+def check_range(function: str, name: str, max: int, index: int) -> None:
+    """Raise IndexError unless 0 <= index < max.
+
+    >>> check_range("f", "x", 3, 3)
+    Traceback (most recent call last):
+    IndexError: f: x must have a place 3, got 3 of them, from 0
+    """
+    _place(function, name, index, max, "a place")
+
+
+def check_column_index(function: str, name: str, y: Nested, i: int) -> None:
+    """Raise IndexError unless the matrix y has a column i, counted from 0."""
+    _place(function, name, i, arguments.array(function, name, y).shape[-1], "a column")
+
+
+def check_row_index(function: str, name: str, y: Nested, i: int) -> None:
+    """Raise IndexError unless the matrix y has a row i, counted from 0."""
+    _place(function, name, i, arguments.array(function, name, y).shape[0], "a row")
+
+
+def check_vector_index(function: str, name: str, y: Nested, i: int) -> None:
+    """Raise IndexError unless the vector y has an element i, counted from 0."""
+    _place(function, name, i, arguments.array(function, name, y).size, "an element")
+
+
+# ---- series ----------------------------------------------------------------------------------------------------------
+def check_2F1_converges(function: str, a1: Real, a2: Real, b1: Real, z: Real) -> None:
+    """Raise unless the series of 2F1(a1, a2; b1; z) converges.
+
+    It does where |z| < 1, at z = 1 where b1 > a1 + a2, and where it ends, for a1 or a2 = 0, -1, ..., before b1 is 0.
+
+    >>> check_2F1_converges("f", 1.0, 1.0, 2.0, 0.5)
+    """
+    _converges(function, "2F1", [a1, a2], [b1], z)
+
+
+def check_3F2_converges(function: str, a1: Real, a2: Real, a3: Real, b1: Real, b2: Real, z: Real) -> None:
+    """Raise unless the series of 3F2(a1, a2, a3; b1, b2; z) converges.
+
+    It does where |z| < 1, at z = 1 where b1 + b2 > a1 + a2 + a3, and where it ends.
+
+    >>> check_3F2_converges("f", 1.0, 1.0, 0.5, 2.0, 2.0, 1.0)
+    """
+    _converges(function, "3F2", [a1, a2, a3], [b1, b2], z)
+
+
+def _converges(function: str, series: str, a: Sequence[Real], b: Sequence[Real], z: Real) -> None:
+    above, below, at = [_number(x) for x in a], [_number(x) for x in b], abs(_number(z))
+    ends = [-x for x in above if x <= 0.0 and x == np.floor(x)]
+    poles = [-x for x in below if x <= 0.0 and x == np.floor(x)]
+    if poles and not (ends and min(ends) <= min(poles)):
+        raise ValueError(f"{function}: {series} must not be at a pole, got {below} below")
+    if not ends and (at > 1.0 or (at == 1.0 and not sum(below) > sum(above)) or at != at):
+        raise ValueError(f"{function}: {series} must converge, got z = {_number(z)} with {above} above, {below} below")
+
+
+# ---- the names -------------------------------------------------------------------------------------------------------
+check_finite, check_not_nan = _of_elements("finite"), _of_elements("not_nan")
+check_positive, check_nonnegative = _of_elements("positive"), _of_elements("nonnegative")
+check_positive_finite, check_bounded = _of_elements("positive_finite"), _of_elements("bounded")
+check_greater, check_greater_or_equal = _of_elements("greater"), _of_elements("greater_or_equal")
+check_less, check_less_or_equal = _of_elements("less"), _of_elements("less_or_equal")
+
+check_cholesky_factor, check_cholesky_factor_corr = _of_array("cholesky_factor"), _of_array("cholesky_factor_corr")
+check_corr_matrix, check_cov_matrix = _of_array("corr_matrix"), _of_array("cov_matrix")
+check_lower_triangular, check_nonzero_size = _of_array("lower_triangular"), _of_array("nonzero_size")
+check_ordered, check_positive_ordered = _of_array("ordered"), _of_array("positive_ordered")
+check_pos_definite, check_pos_semidefinite = _of_array("pos_definite"), _of_array("pos_semidefinite")
+check_simplex, check_sorted, check_square = _of_array("simplex"), _of_array("sorted"), _of_array("square")
+check_symmetric, check_unit_vector, check_vector = _of_array("symmetric"), _of_array("unit_vector"), _of_array("vector")
+
+check_matching_dims, check_matching_sizes = _of_pair("matching_dims"), _of_pair("matching_sizes")
+check_multiplicable = _of_pair("multiplicable")
+check_size_match = ArgumentCheck("check_size_match", "function name_i i name_j j", "i = j", _size_match)

@@ -1,0 +1,105 @@
+"""Stan's derivatives by central differences of sixth order: what its own derivatives are compared with.
+
+    df/dx_i = (45 (f_1 - f_-1) - 9 (f_2 - f_-2) + (f_3 - f_-3)) / (60 h) + O(h^6),     f_k = f(x + k h e_i)
+
+`epsilon` is the step h; those named `_auto` take h = 2^(-52 / 3) max(1, |x_i|). The function
+`contad.testing.gradient_by_differences` chooses its steps by an estimate of the error, and gives that too.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from contad.transforms.gradients import grad
+from contad.transforms.hessians import hessian
+from contad.variables.open_types import ArrayValue, Function, Nested, Real
+
+WEIGHTS = ((1.0, 0.75), (2.0, -0.15), (3.0, 1.0 / 60.0))
+
+
+def finite_diff_gradient(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple[float, np.ndarray]:
+    """(f(x), its gradient) by differences of f.
+
+    Shapes:  x (n,); f takes such a vector and returns a number.
+    Cost:    6 n + 1 evaluations of f.
+
+    >>> value, gradient = finite_diff_gradient(lambda x: x[0] * x[1], [2.0, 3.0])
+    >>> value, gradient.round(9)
+    (6.0, array([3., 2.]))
+    """
+    at = _as_point("finite_diff_gradient", x)
+    return float(f(at)), _differentiate(f, at, np.full(len(at), epsilon))
+
+
+def finite_diff_gradient_auto(f: Function, x: Nested) -> tuple[float, np.ndarray]:
+    """As finite_diff_gradient, with steps by the size of x."""
+    at = _as_point("finite_diff_gradient_auto", x)
+    return float(f(at)), _differentiate(f, at, _choose_steps(at))
+
+
+def finite_diff_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple[float, np.ndarray, np.ndarray]:
+    """(f(x), its gradient, its Hessian) by differences of f, and differences of these.
+
+    Shapes:  x (n,); f takes such a vector and returns a number.
+    Cost:    36 n^2 + 6 n + 1 evaluations of f.
+
+    >>> _, _, second = finite_diff_hessian(lambda x: x[0] * x[1] ** 2, [2.0, 3.0])
+    >>> np.allclose(second, [[0.0, 6.0], [6.0, 4.0]], atol=1e-6)
+    True
+    """
+    at = _as_point("finite_diff_hessian", x)
+    steps = np.full(len(at), epsilon)
+
+    def slope(point: np.ndarray) -> np.ndarray:
+        return _differentiate(f, point, steps)
+
+    return float(f(at)), slope(at), _symmetric(_differentiate(slope, at, steps))
+
+
+def finite_diff_hessian_auto(f: Function, x: Nested) -> tuple[float, np.ndarray, np.ndarray]:
+    """As finite_diff_hessian, of `contad.grad(f)` and differences of it, with steps by the size of x."""
+    at = _as_point("finite_diff_hessian_auto", x)
+    slope = grad(f)
+    return float(f(at)), slope(at), _symmetric(_differentiate(slope, at, _choose_steps(at)))
+
+
+def finite_diff_grad_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple[float, np.ndarray, np.ndarray]:
+    """(f(x), its Hessian, the derivatives of the Hessian by x_i at [i]): these by differences of `contad.hessian(f)`.
+
+    Shapes:  x (n,), the last result (n, n, n).
+    Cost:    6 n + 1 Hessians.
+    """
+    at = _as_point("finite_diff_grad_hessian", x)
+    second = hessian(f)
+    return float(f(at)), second(at), _differentiate(second, at, np.full(len(at), epsilon))
+
+
+def finite_diff_grad_hessian_auto(f: Function, x: Nested) -> tuple[float, np.ndarray, np.ndarray]:
+    """As finite_diff_grad_hessian, with steps by the size of x."""
+    at = _as_point("finite_diff_grad_hessian_auto", x)
+    second = hessian(f)
+    return float(f(at)), second(at), _differentiate(second, at, _choose_steps(at))
+
+
+def _as_point(name: str, x: Nested) -> np.ndarray:
+    at = np.array(x, dtype=np.float64)
+    if at.ndim != 1:
+        raise ValueError(f"{name}: x must be a vector, got shape {at.shape}")
+    return at
+
+
+def _choose_steps(at: np.ndarray) -> np.ndarray:
+    return np.cbrt(2.0**-52) * np.maximum(1.0, np.abs(at))
+
+
+def _differentiate(f: Callable[[np.ndarray], Real | ArrayValue], at: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """The differences of f along each axis, at [i]."""
+    found = []
+    for k, h in enumerate(steps):
+        axis = h * np.eye(len(at))[k]
+        found.append(sum(w / h * (np.asarray(f(at + j * axis)) - f(at - j * axis)) for j, w in WEIGHTS))
+    return np.array(found)
+
+
+def _symmetric(a: np.ndarray) -> np.ndarray:
+    return 0.5 * (a + a.T)
