@@ -234,7 +234,7 @@ def robot_arm(angles, lengths, target):
 PROGRAMS = [
     Real(
         american_put, "option lattices with early exercise", lambda rng, n: (100.0, 103.0, 0.05, 0.3, n), (0, 1, 2, 3),
-        9, 300,
+        9, 300, "a few operations a node; the sweep divides by the power, and keeps which way was better",
     ),
     Real(
         heston_paths, "options by paths of stochastic volatility",
@@ -259,8 +259,9 @@ PROGRAMS = [
     ),
     Real(
         epidemic, "epidemics in groups",
-        lambda rng, n: (np.array([0.4, 0.2]), rng.uniform(0.5, 1.5, (4, 4)), np.full(4, 0.01), rng.normal(-3.0, 1.0, n)),
-        (0, 1), 8, 1000,
+        lambda rng, n: (
+            np.array([0.4, 0.2]), rng.uniform(0.5, 1.5, (4, 4)), np.full(4, 0.01), rng.normal(-3.0, 1.0, n),
+        ), (0, 1), 8, 1000,
     ),
     Real(
         stocks_of_fish, "surplus production of fish",

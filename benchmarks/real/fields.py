@@ -283,7 +283,7 @@ PROGRAMS = [
     Real(
         seismic_traces, "seismic steps: full waveform inversion",
         lambda rng, n: (rng.uniform(0.3, 0.5, (n, n)), rng.normal(size=2 * n), rng.normal(size=(2 * n, n))), (0, 1), 5,
-        60,
+        60, "a stencil in vector registers; its reverse adds to five neighbours, and the marked loop runs twice",
     ),
     Real(
         reaction_diffusion, "reaction and diffusion by whole arrays",
@@ -292,6 +292,7 @@ PROGRAMS = [
     ),
     Real(
         upwind, "advection with a limiter", lambda rng, n: (0.4, np.sort(rng.normal(size=n)), n), (0, 1), 8, 300,
+        "a nanosecond or two a cell; the sweep keeps their numbers, and adds to three neighbours",
     ),
     Real(
         richards, "water in soil", lambda rng, n: (np.array([0.1, 0.3, -0.5]), rng.uniform(0.0, 0.5, 20), n), (0, 1), 6,

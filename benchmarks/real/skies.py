@@ -230,6 +230,7 @@ PROGRAMS = [
         lambda rng, n: (
             np.array([1.2, 0.1, -0.05, 0.2, 0.03, 0.02]), rng.normal(size=(n, 2)), rng.normal(size=(n, 2)),
         ), (0, 1), 6, 5000,
+        "a root and two divisions a point, which overlap; the sweep adds to six adjoints in order",
     ),
     Real(
         leapfrog_orbit, "phase-space integrators: kick, drift, kick",

@@ -12,6 +12,7 @@ from benchmarks.timing import take_turns
 MOST = 4.0  # of the time of the function, where arithmetic is what takes it
 MISSING = "without its reason"
 TABLE = "Value and gradient over the function"
+ABOUT = "By the engine `generated`; minima of rounds that take turns. Of chaos, differences say nothing."
 
 
 def measure_ratios(choice: Choice) -> dict[str, dict[str, Any]]:
@@ -64,6 +65,6 @@ def remark(parts: dict[str, Any]) -> list[str]:
 
 TOPIC = Topic(
     "Functions as scientists write them",
-    {TABLE: Counted("By the engine `generated`; minima over rounds that take turns.", measure_ratios, "", True)},
+    {TABLE: Counted(ABOUT, measure_ratios, of_programs=True)},
     remark, fail=MISSING,
 )  # fmt: skip
