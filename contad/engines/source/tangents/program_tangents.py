@@ -134,7 +134,9 @@ class ProgramTangents:
             self.append.line = o.line
             write = getattr(self, f"_of_{type(o).__name__}", None)
             if write is None and self.active.changes(o):
-                raise UnsupportedError(f"the tangent of an operation of the kind {type(o).__name__} is not generated")
+                raise UnsupportedError(
+                    f"the tangent of an operation of the kind {type(o).__name__} is not generated; use engine='tape'"
+                )
             if write is None or not self.active.changes(o):
                 self.append.add(o)
                 for x in o.results:
@@ -285,7 +287,10 @@ class ProgramTangents:
         site, forward = o.site, o.found.operation
         assert isinstance(forward, RuleForward)
         if site.moved:
-            raise UnsupportedError(f"{site.rule.name}: a rule of one's own has no third derivatives in generated code")
+            raise UnsupportedError(
+                f"{site.rule.name}: a rule of one's own has no third derivatives in generated code; "
+                "write it with scalar rules"
+            )
         if not self.is_reversed and site.parts.tangent is None:
             raise UnsupportedError(
                 f"{site.rule.name}: it has no forward mode; write it with contad.custom_jvp, or a rule with a jvp"
