@@ -23,11 +23,11 @@ from numba.extending import typeof_impl
 
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
-from contad.front.called_gradients import compile_call
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
 from contad.front.plan import VECTOR, Plan, plan
+from contad.front.written_out import write_out
 from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
 from contad.functions.user_call import level_of_user
@@ -36,6 +36,7 @@ from contad.native.fingerprint import Fingerprint, text_of_type
 from contad.native.frozen import Frozen, Otherwise
 from contad.native.modules import Served, install_finder
 from contad.native.user_rules import holds_derivative
+from contad.rules.compilable import WrittenOut
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
@@ -54,7 +55,7 @@ def _no_type(val: Carrier, c: Any) -> None:
     NoNumbaType().refuse()
 
 
-class Derivative(CPUDispatcher):
+class Derivative(CPUDispatcher, WrittenOut):
     """A dispatcher that computes a derivative of the dispatcher f.
 
     `eager()` gives the function that answers calls which no compiled engine takes, with the same arguments.
@@ -318,6 +319,10 @@ class Derivative(CPUDispatcher):
             self.overloads[args] = found  # for compiled callers; calls from Python are let in by `_call_first`
             return found.entry_point
 
+    def write_out(self, given: tuple[NumbaType, ...]) -> NumbaFunction:
+        """A Numba function for arguments of these types that does the same, for a function that is differentiated."""
+        return write_out(self, given)
+
     def recompile(self) -> None:
         """Compile all signatures again, with what the names of the function stand for now."""
         self.frozen.note()
@@ -331,6 +336,9 @@ class Derivative(CPUDispatcher):
     def _compile(self, args: tuple[NumbaType, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
         if any(map(holds_derivative, args)):
+            # the tape's overloads of NumPy's functions must not come while Numba types a function that calls these
+            from contad.front.called_gradients import compile_call
+
             return compile_call(self, args)
         p = self._plan(args)
         served = self._module(args)

@@ -13,6 +13,7 @@ from contad.errors import UnsupportedError
 from contad.functions.memo import memo_of
 from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, positions
+from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
@@ -29,7 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Transform(Generic[P, R]):
+class Transform(Generic[P, R], MakesDerivatives):
     """A transform that Numba functions may call too: `contad.grad(f)(x)` inside njit.
 
     `made_for(f, **options)` gives the object that compiled code calls; without it that is what the transform returns.
@@ -52,6 +53,17 @@ class Transform(Generic[P, R]):
 
     def __reduce__(self) -> str:
         return self.function.__name__
+
+    def derivative_for(self, f: NumbaFunction, options: list[Any], named: dict[str, Any]) -> tuple[Any, bool]:
+        """The derivative of a Numba function for one that is differentiated; see `contad.front.written_out`."""
+        if self.made_for is None:
+            return self.function(f, *options, **named), False
+        if hasattr(f, "form"):
+            from contad.front.repeated import TangentOfGradient
+
+            return TangentOfGradient(self, f), True
+        several = named.get("several", options[2] if len(options) > 2 else False)
+        return self.made_for(f, True) if several else self.made_for(f), True
 
     @functools.cached_property
     def _numba_type_(self) -> NumbaType:

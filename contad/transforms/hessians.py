@@ -20,6 +20,7 @@ from contad.front.numba_transforms import Transform, higher_of, require_numerics
 from contad.front.user_function import UserFunction, runnable
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
+from contad.rules.compilable import WrittenOut
 from contad.transforms.gradients import grad, jvp
 from contad.transforms.jacobians import BLOCK, activate_rows, is_array, real_trees, size_of, split_last
 from contad.variables import check
@@ -195,7 +196,7 @@ def hvp(
     return Transformed(product, hvp, f, argnums, vector=vector, engine=engine, numerics=numerics, checkpoint=checkpoint)
 
 
-class CompiledProduct(Transformed):
+class CompiledProduct(Transformed, WrittenOut):
     """The product of the Hessian of a Numba function with a vector; to compiled code it is a Numba function."""
 
     def __init__(self, run: Function, compiled: Any, f: Function, options: Options) -> None:
@@ -228,6 +229,15 @@ class CompiledProduct(Transformed):
     @property
     def _numba_type_(self) -> NumbaType:
         return self.compiled._numba_type_
+
+    @property
+    def py_func(self) -> Function:
+        """What has its parameters."""
+        return self.compiled.py_func
+
+    def write_out(self, given: tuple[NumbaType, ...]) -> Any:
+        """As that of the compiled object."""
+        return self.compiled.write_out(given)
 
 
 @Transform

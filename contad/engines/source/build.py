@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.entries import Object, OpaqueKind
+from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
@@ -20,11 +20,12 @@ from contad.engines.source.tangents.program_tangents import add_tangents, add_ta
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
+from contad.native.asked_derivatives import DERIVE as CALLED
 from contad.native.compiling import load_cached
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
-from contad.native.request import Request
+from contad.native.request import Mode, Request
 from contad.native.user_rules import DERIVE
 
 # arguments that expressions of Numba's may read, as long as no derivative passes there
@@ -39,7 +40,10 @@ _BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_N
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, t.layout)
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, order=t.layout)
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in SMALL:
+        small = SMALL[str(t.dtype)]
+        return Kind("float" if small == "single" else "int", t.ndim, True, small, t.layout)
     if isinstance(t, types.BaseTuple):
         parts = [kind_of(part, what) for part in t.types]
         return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
@@ -54,7 +58,7 @@ def kind_of(t: Any, what: str) -> Any:
     if isinstance(t, _READABLE):
         return OpaqueKind(t)
     raise UnsupportedError(
-        f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
+        f"{what}: an argument of type {t}; use float64, int64, booleans, and arrays of them with "
         'one to five dimensions, or engine="tape"'
     )
 
@@ -114,15 +118,21 @@ def _require_differentiable(program: SourceProgram, request: Any, what: str) -> 
     """UnsupportedError unless what is returned, and the arguments, can be differentiated in this mode."""
     returned = program.returned
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
-        raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
+        raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux); return both")
     value = returned[0] if request.has_aux else returned
     is_number = isinstance(value, Value) and not value.is_array and value.kind != BOOL
     if request.mode in ("value_and_grad", "hvp") and not is_number:
-        raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
+        raise UnsupportedError(
+            f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux; "
+            "return one, or ask for contad.jacobian"
+        )
     for k in request.argnums:
         given = [v for v in leaves(program.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
-        if not all(isinstance(v, Value) and v.kind.base == "float" for v in given):
-            raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
+        if not all(isinstance(v, Value) and v.kind.base == "float" and not v.kind.small for v in given):
+            raise UnsupportedError(
+                f"{what}: argument {k} is not made of float64 and cannot be differentiated; "
+                "leave it out of argnums, or convert it"
+            )
 
 
 def build(request: Any) -> Any:
@@ -215,3 +225,29 @@ def derive_pull(part: Any, given: tuple[Any, ...], first: int, wanted: Callable[
 
 
 DERIVE.update(part=derive_part, gradient=derive_gradient, pull=derive_pull)
+
+
+# ---- derivatives that a program calls --------------------------------------------------------------------------------
+def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...], ...], by: tuple[int, ...]) -> Any:
+    """The gradient of a derivative of f, along tangents of some arguments for each order; for what calls it.
+
+    run(arguments, tangents, work, top) -> (the value of f, the gradients), work     without tangents where there is no
+    order. Behind the arguments, `by` may name tangents.
+    """
+    function = f.py_func
+    what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
+    argnums = tuple(dict.fromkeys(k for numbers in (by, *along) for k in numbers if k < len(given)))
+    mode: Mode = "hvp" if along else "value_and_grad"
+    request = Request(function, f, given, argnums, False, mode, along)
+
+    def transform(program: SourceProgram) -> None:
+        if along:
+            _with_tangents(program, request, what)
+        else:
+            _require_differentiable(program, request, what)
+
+    program = read(function, tuple(kind_of(t, what) for t in given), flags_of(f), f, argnums, transform)
+    return _load(DerivativeWriter(program, by, mode=mode, nested=True), function.__name__, INSIDE)
+
+
+CALLED["repeated"] = derive_repeated

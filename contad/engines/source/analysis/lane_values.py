@@ -117,7 +117,7 @@ class LaneValues:
 
 def refuse(name: str, what: str) -> NoReturn:
     """Refuse something in a function of this name."""
-    raise UnsupportedError(f"{name}: {what} is differentiated in one direction at a time")
+    raise UnsupportedError(f"{name}: {what} is differentiated in one direction at a time; ask for one direction")
 
 
 def _walk_calls(program: SourceProgram) -> Iterator[Operation]:

@@ -21,7 +21,10 @@ class Kind:
 
     base: str  # "float", "int" or "bool"; "object" of what only calls can read
     ndim: int = 0
-    narrow: bool = False  # an array of integers with fewer than 64 bits: its elements are read, and widened
+    narrow: bool = False  # an array of numbers with fewer than 64 bits: its elements are read, and widened
+    # "single" of float32 and "unsigned" of uint8 to uint32, in arrays and of their elements: arithmetic among them is
+    # another one in Numba, so that each meets a number of 64 bits first
+    small: str = ""
     order: str = field(default="", compare=False)  # of an argument: "C" or "F" where Numba knows its memory to be so
 
 
@@ -385,6 +388,7 @@ class For(Loop):
 
     def __init__(self, limits: list[Value], index: Value, body: Block, exit: Value | None = None) -> None:
         super().__init__(limits, [body], exit)
+        self.is_parallel = False  # whether its iterations may run at the same time
         self.index = index
         index.operation = self
         index.block = body

@@ -107,6 +107,8 @@ def _loop_types(calls: "CallReader", function: DUFunc, operands: list[Any], node
 
     None where there is no loop yet, and one is made for what is given.
     """
+    if any(x.kind.small for x in operands):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of small numbers", "convert them to float64 or int64")
     given = [_CHARACTERS[x.kind.base] for x in operands]
     bases = {np.dtype(character): base for base, character in _CHARACTERS.items()}
     for loop in function.types:

@@ -32,7 +32,11 @@ def read_rule(
     parts = compile_parts(rule)
     for part in parts[:3]:
         if part is not None and may_take_derivatives(part, ()):
-            calls.progress.refuse(node, f"{rule.name}, whose rule takes derivatives or calls itself")
+            calls.progress.refuse(
+                node,
+                f"{rule.name}, whose rule takes derivatives or calls itself",
+                'call it outside of njit, or use engine="tape"',
+            )
     read: list[Value] = []
     given: list[int | str] = []
     plain: list[Any] = []
@@ -41,7 +45,7 @@ def read_rule(
         if is_number(x) and x.constant is not None:
             given.append(number(x.constant))
             plain.append(typeof(x.constant))
-        elif is_number(x) or (is_array(x) and not x.kind.narrow):
+        elif (is_number(x) and not x.kind.small) or (is_array(x) and not x.kind.narrow):
             given.append(len(read))
             read.append(x)
             plain.append(number_type(x.kind, False))

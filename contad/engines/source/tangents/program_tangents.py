@@ -14,6 +14,7 @@ from typing import Any
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.finite_partials import may_be_infinite, wild_values
 from contad.engines.source.analysis.partials import partial
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
 from contad.engines.source.ir.masked_products import CHAIN
@@ -45,6 +46,7 @@ from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
 from contad.engines.source.tangents.partial_operations import Partials
+from contad.engines.source.tangents.tangents_of_called import write_tangents
 from contad.errors import UnsupportedError
 
 DOT = "_dot"  # the suffix of a tangent
@@ -132,7 +134,9 @@ class ProgramTangents:
             self.append.line = o.line
             write = getattr(self, f"_of_{type(o).__name__}", None)
             if write is None and self.active.changes(o):
-                raise UnsupportedError(f"the tangent of an operation of the kind {type(o).__name__} is not generated")
+                raise UnsupportedError(
+                    f"the tangent of an operation of the kind {type(o).__name__} is not generated; use engine='tape'"
+                )
             if write is None or not self.active.changes(o):
                 self.append.add(o)
                 for x in o.results:
@@ -275,12 +279,18 @@ class ProgramTangents:
             elif x in self.active:
                 self.append.copy_into(self.dots[x], dot)
 
+    def _of_DerivativeCall(self, o: DerivativeCall) -> None:
+        write_tangents(self, o)
+
     def _of_RuleValue(self, o: RuleValue) -> None:
         """The call computes the tangent of its value, too: its forward part takes those of the arguments."""
         site, forward = o.site, o.found.operation
         assert isinstance(forward, RuleForward)
         if site.moved:
-            raise UnsupportedError(f"{site.rule.name}: a rule of one's own has no third derivatives in generated code")
+            raise UnsupportedError(
+                f"{site.rule.name}: a rule of one's own has no third derivatives in generated code; "
+                "write it with scalar rules"
+            )
         if not self.is_reversed and site.parts.tangent is None:
             raise UnsupportedError(
                 f"{site.rule.name}: it has no forward mode; write it with contad.custom_jvp, or a rule with a jvp"

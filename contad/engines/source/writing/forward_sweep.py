@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
@@ -31,9 +32,11 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.writer import bare, is_deep, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
+from contad.engines.source.writing.called_derivative_text import DerivativeCallWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.rule_text import RuleWriter
 from contad.engines.source.writing.segment_text import SegmentWriter
+from contad.engines.source.writing.shared_heads import SharedHeads
 
 _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
 
@@ -44,7 +47,9 @@ class ForwardSweep:
     def __init__(self, copying: Copying, adjoints: AdjointWriter, rules: RuleWriter) -> None:
         self.copying, self.storing, self.adjoints, self.rules = copying, copying.storing, adjoints, rules
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
+        self.derivatives = DerivativeCallWriter(adjoints)
         self.segments = SegmentWriter(self.writer.program, self.storing, adjoints)
+        self.shared = SharedHeads(copying.storing)
         self.called_functions: dict[Any, None] = {}
         self.checking: set[str] = set()  # names of the results of several checks
 
@@ -151,6 +156,13 @@ class ForwardSweep:
         for value in o.results:
             self.storing.save(value)
 
+    def forward_DerivativeCall(self, o: DerivativeCall) -> None:
+        self.storing.uses_workspace = True
+        with self.storing.taking_back(True):
+            self.derivatives.forward(o)
+        for value in o.results:
+            self.storing.save(value)
+
     def forward_Handed(self, o: Handed) -> None:
         text = self.writer.fill(o)
 
@@ -242,10 +254,12 @@ class ForwardSweep:
         """Whether the reverse sweep asks how often a loop ran."""
         return any(count in values for values in self.plan.needed.values())
 
-    def head(self, o: For) -> str:
+    def head(self, o: For, reverse: bool = False) -> str:
+        """The first line of a loop that counts upwards."""
         start, stop, step = map(self.writer.text, o.inputs)
         limits = stop if o.start.constant == 0 and o.step.constant == 1 else f"{start}, {stop}"
-        return f"for {o.index.name} in range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'}):"
+        over = f"range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'})"
+        return f"for {o.index.name} in {self.shared.head(o, over, reverse)}:"
 
     def enter(self, o: Loop) -> None:
         """What a loop carries at first, and room in the workspace."""

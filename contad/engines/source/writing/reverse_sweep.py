@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import SELECT
 from contad.engines.source.ir.rule_sites import RuleValue
 from contad.engines.source.ir.single_assignment import (
@@ -56,6 +57,9 @@ class ReverseSweep:
     def reverse_RuleValue(self, o: RuleValue) -> None:
         self.rules.reverse(o)
 
+    def reverse_DerivativeCall(self, o: DerivativeCall) -> None:
+        self.forward_sweep.derivatives.reverse(o)
+
     def numbers(self) -> set[str]:
         """The names of numbers that operations compute, and of their adjoints; `+=` of an array is no assignment."""
         given = [v for p in self.writer.program.parameters for v in leaves(p) if isinstance(v, Value)]
@@ -107,12 +111,13 @@ class ReverseSweep:
                 self.writer.line(f"{o.index.name} = {last}")
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif any_order(o, self.adjoints.active, self.adjoints.sums, self.plan):
-            with self.writer.indent(self.forward_sweep.head(o), o.line):
+            with self.writer.indent(self.forward_sweep.head(o, reverse=True), o.line):
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif o.exit is None and o.step.constant == 1:
             first = f"{stop} - 1"
             last = f"{start} - 1" if o.start.constant is None else number(o.start.constant - 1)
-            with self.writer.indent(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
+            over = self.forward_sweep.shared.head(o, f"range({first}, {last}, -1)", reverse=True)
+            with self.writer.indent(f"for {o.index.name} in {over}:", o.line):
                 self.reverse_iteration(o, self.storing.iteration(o))
                 self._stop_at_zero(o)
         elif o.exit is None and o.step.constant == -1:
