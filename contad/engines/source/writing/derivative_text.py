@@ -107,13 +107,15 @@ class DerivativeWriter:
         functions = Functions(self.lanes)
         found = choices(program, activity)
         fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        self.segments = split_into_segments(program, activity, fused)
-        if self.segments:
+        plan = StorePlan(program, activity, fused, found, functions)
+        if split_into_segments(program, plan):
             activity = Activity(program, values_in(self.wanted), outputs)
             sums = partial_sums(program)
+            self.lanes = self._find_lanes(program, lanes) if lanes > 1 else None
+            functions = Functions(self.lanes)
             found = {loop: choice for loop, choice in found.items() if not loop.checkpointed}
             fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        plan = StorePlan(program, activity, fused, found, functions)
+            plan = StorePlan(program, activity, fused, found, functions)
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
             plan = StorePlan(program, activity, fused, found, functions)
