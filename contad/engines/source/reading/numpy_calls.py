@@ -21,6 +21,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
 from contad.engines.source.reading.call_reader import CallReader
+from contad.engines.source.reading.growing_lists import array_of
 from contad.native.checkpointed import checkpointed
 
 
@@ -60,8 +61,9 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
     """np.array of a list of numbers, or of lists of them; of an array, its copy."""
     given, dtype = calls.take("object dtype", arguments, keywords, node)
     if isinstance(given, Listed):
-        return _copy(calls, [given.array], {}, node) if dtype is None else calls.as_type(
-            given.array, calls.dtype(dtype, node)
+        elements = array_of(calls.expressions, given)
+        return _copy(calls, [elements], {}, node) if dtype is None else calls.as_type(
+            elements, calls.dtype(dtype, node)
         )
     if is_array(given):
         return _copy(calls, [given], {}, node)
@@ -118,7 +120,7 @@ def _length(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
     (x,) = calls.take("x", arguments, keywords, node)
     if isinstance(x, tuple):
         return constant(len(x))
-    x = x.array if isinstance(x, Listed) else x
+    x = array_of(calls.expressions, x) if isinstance(x, Listed) else x
     return calls.arrays.shape(x)[0] if is_array(x) else calls.progress.refuse(node, f"{ast.unparse(node)!r}")
 
 
