@@ -35,6 +35,7 @@ from contad.errors import (
 )
 from contad.front.inside_njit import set_memory_limit
 from contad.functions.settings import settings
+from contad.native.checkpointed import checkpointed
 from contad.native.watch import watch_compilations
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rules.array_rule import array_rule
@@ -87,6 +88,7 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "array",
     "array_rule",
     "cfunc",
+    "checkpointed",
     "clear_cache",
     "constant",
     "derivative",

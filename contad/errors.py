@@ -207,6 +207,7 @@ _IN_ARRAYS = "S @ x takes array variables (of a list contad.array([...]), of an 
 _MIRRORED = {  # how names begin: what to say beside the function of contad's that has the name, if there is one
     "scipy.linalg.": "contad.scipy.linalg has SciPy's names for variables; else ",
     "scipy.sparse.": f"{_IN_ARRAYS}contad.scipy.sparse has matrices of variables, spsolve, splu, cg; else ",
+    "scipy.spatial.transform.": "contad.scipy.spatial.transform has Rotation and Slerp for variables; else ",
     "scipy.stats.": "write its formula with functions of np and contad (contad.gammaln, contad.erf, contad.xlogy); "
     "else ",
 }
@@ -214,7 +215,6 @@ _ROOT_SCALAR = "contad.scipy.optimize.root_scalar"
 _OTHERWISE = {  # functions of SciPy's: what gives the same under another name
     "scipy.special.log_softmax": "x - contad.logsumexp(x)",
     "scipy.integrate.trapezoid": "np.trapezoid",
-    "scipy.integrate.simpson": "np.trapezoid, or the sum of Simpson's rule as a product with its weights",
     "scipy.optimize.fsolve": "contad.scipy.optimize.root",
 }
 _OTHERWISE |= {

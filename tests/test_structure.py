@@ -84,7 +84,8 @@ IRREGULAR = {
     *("made", "taken", "given", "held", "kept", "shown", "told", "found", "said", "known", "written", "drawn"),
     *("chosen", "lost", "seen", "done", "bound", "built", "sent"),
 }
-NO_PARTICIPLES = {"seed", "need", "nested", "factorized", "searchsorted", "ordered"}  # the last four are users' names
+# the last five are users' names
+NO_PARTICIPLES = {"seed", "need", "nested", "factorized", "searchsorted", "ordered", "checkpointed"}
 
 
 def participles(source):

@@ -10,6 +10,8 @@ from contad.errors import ContadError, EngineLimitError, StaleSourceError, Unsup
 from contad.front.plan import Plan
 from contad.variables.open_types import NumbaFunction
 
+_STORES = "grow"  # the function by which the source of an engine that generates it takes room in the workspace
+
 
 class Choice(NamedTuple):
     """The engine that answers, what it has built, and why engines before it refused."""
@@ -20,6 +22,7 @@ class Choice(NamedTuple):
     refusals: tuple[tuple[str, str], ...]  # (engine, reason); no engine where none could be asked
     lasting: bool = True  # whether another process would find the same
     limited: bool = False  # whether calls may raise EngineLimitError
+    stores: bool = False  # whether calls may need more memory than there is, and less where loops are checkpointed
     lanes: bool = False  # whether several directions are taken at once
     one_direction: str = ""  # why not, where there might be several
 
@@ -49,7 +52,8 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
             lasting &= isinstance(error, (UnsupportedError, NumbaError))
         else:
             limited = EngineLimitError.__name__ in run.py_func.__globals__
-            return Choice(name, run, along, tuple(refusals), lasting, limited)
+            stores = _STORES in run.py_func.__globals__ and not plan.request.checkpoint
+            return Choice(name, run, along, tuple(refusals), lasting, limited, stores)
     return Choice(None, None, None, tuple(refusals), lasting)
 
 

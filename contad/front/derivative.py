@@ -23,18 +23,20 @@ from numba.extending import typeof_impl
 
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
-from contad.front.called_gradients import compile_call
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
 from contad.front.plan import VECTOR, Plan, plan
+from contad.front.written_out import write_out
 from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
 from contad.functions.user_call import level_of_user
+from contad.native.arena import TOO_LARGE
 from contad.native.fingerprint import Fingerprint, text_of_type
-from contad.native.frozen import Frozen
+from contad.native.frozen import Frozen, Otherwise
 from contad.native.modules import Served, install_finder
 from contad.native.user_rules import holds_derivative
+from contad.rules.compilable import WrittenOut
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
@@ -53,7 +55,7 @@ def _no_type(val: Carrier, c: Any) -> None:
     NoNumbaType().refuse()
 
 
-class Derivative(CPUDispatcher):
+class Derivative(CPUDispatcher, WrittenOut):
     """A dispatcher that computes a derivative of the dispatcher f.
 
     `eager()` gives the function that answers calls which no compiled engine takes, with the same arguments.
@@ -81,6 +83,7 @@ class Derivative(CPUDispatcher):
         self.eager = functools.cache(eager)
         # modules whose functions are among the overloads
         self._made: dict[tuple[NumbaType, ...], tuple[ModuleType, Served]] = {}
+        self._saving: Derivative | None = None  # takes over calls that need too much memory
         self._following: Derivative | None = None  # takes over calls where this one's engine is at its limit
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
@@ -141,10 +144,10 @@ class Derivative(CPUDispatcher):
         otherwise = self._otherwise(given)
         try:
             result = self._call_and_compare(given, args)
-        except EngineLimitError:
-            if otherwise is None:
+        except (EngineLimitError, MemoryError) as error:
+            if otherwise is None or not isinstance(error, otherwise.at):
                 raise
-            return otherwise(*args)
+            return otherwise.call(*args)
         with global_compiler_lock:
             if given not in self._called:
                 self._called.add(given)
@@ -176,12 +179,33 @@ class Derivative(CPUDispatcher):
             served.mark_compared()
         return result
 
-    def _otherwise(self, given: tuple[NumbaType, ...]) -> Function | None:
-        """What answers calls for which compiled code of these types raises EngineLimitError; None where nothing may."""
-        if self.engine or not self.choices[given].limited:
+    def _otherwise(self, given: tuple[NumbaType, ...]) -> Otherwise | None:
+        """What answers calls for which compiled code of these types raises an exception; None where nothing may."""
+        choice = self.choices[given]
+        if not is_comparable(self.noted.dispatchers, self._of_f(given)):  # it may be called once
             return None
-        once = not is_comparable(self.noted.dispatchers, self._of_f(given))
-        return None if once else functools.partial(self._call_next_engine, given)
+        if choice.limited and not self.engine:
+            return Otherwise(EngineLimitError, functools.partial(self._call_next_engine, given))
+        return Otherwise(MemoryError, functools.partial(self._call_checkpointed, given)) if choice.stores else None
+
+    def _call_checkpointed(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
+        """Answer a call that needs more memory than there may be: with loops that are checkpointed; tell of it once."""
+        args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        if self._saving is None:
+            form = self.form._replace(checkpoint=True)
+            self._saving = Derivative(self.f, form, self.choices[given].engine, self.eager, self.frozen.memo)
+        try:
+            result = self._saving(*args)
+        except MemoryError as error:
+            raise MemoryError(f"{self.what}: {error}, with all loops checkpointed where they can be") from None
+        if not self.frozen.memo.setdefault("told of memory", False):
+            self.frozen.memo["told of memory"] = True
+            why = (
+                f"{self.what}: {TOO_LARGE}; its loops are checkpointed, which computes them twice. Ask for it by "
+                "checkpoint=True, or mark loops by contad.checkpointed"
+            )
+            warnings.warn(why, stacklevel=level_of_user())
+        return result
 
     def _call_next_engine(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """Answer a call for which compiled code of these types raises EngineLimitError; tell of it once."""
@@ -295,19 +319,26 @@ class Derivative(CPUDispatcher):
             self.overloads[args] = found  # for compiled callers; calls from Python are let in by `_call_first`
             return found.entry_point
 
+    def write_out(self, given: tuple[NumbaType, ...]) -> NumbaFunction:
+        """A Numba function for arguments of these types that does the same, for a function that is differentiated."""
+        return write_out(self, given)
+
     def recompile(self) -> None:
         """Compile all signatures again, with what the names of the function stand for now."""
         self.frozen.note()
         self.choices.clear()
         self._made.clear()
         self._called.clear()
-        self._following = None
+        self._following = self._saving = None
         self.eager.cache_clear()
         super().recompile()
 
     def _compile(self, args: tuple[NumbaType, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
         if any(map(holds_derivative, args)):
+            # the tape's overloads of NumPy's functions must not come while Numba types a function that calls these
+            from contad.front.called_gradients import compile_call
+
             return compile_call(self, args)
         p = self._plan(args)
         served = self._module(args)
@@ -410,7 +441,7 @@ def _zeros(x: Nested) -> Nested:
 
 
 def _header(choice: Choice) -> str:
-    header = {"engine": choice.engine, "refusals": choice.refusals, "limited": choice.limited}
+    header = {"engine": choice.engine, "refusals": choice.refusals, "limited": choice.limited, "stores": choice.stores}
     header |= {"lanes": choice.lanes, "one_direction": choice.one_direction}
     return f"# {json.dumps(header)}\n"
 
@@ -418,5 +449,5 @@ def _header(choice: Choice) -> str:
 def _choice_in(text: str) -> Choice:
     header = json.loads(text.partition("\n")[0].removeprefix("# "))
     refusals = tuple((name, why) for name, why in header["refusals"])
-    kept = {name: header[name] for name in ("limited", "lanes", "one_direction")}
+    kept = {name: header[name] for name in ("limited", "stores", "lanes", "one_direction")}
     return Choice(header["engine"], None, None, refusals, **kept)

@@ -45,6 +45,7 @@ class Form(NamedTuple):
     along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before
     size: int = 0  # of a block of "hessian_block_diag"
     numerics: Numerics = "libm"  # whose elementary functions
+    checkpoint: bool = False  # whether long loops are checkpointed
 
     @property
     def shown(self) -> str:

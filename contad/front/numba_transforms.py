@@ -13,6 +13,7 @@ from contad.errors import UnsupportedError
 from contad.functions.memo import memo_of
 from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, positions
+from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
@@ -29,7 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Transform(Generic[P, R]):
+class Transform(Generic[P, R], MakesDerivatives):
     """A transform that Numba functions may call too: `contad.grad(f)(x)` inside njit.
 
     `made_for(f, **options)` gives the object that compiled code calls; without it that is what the transform returns.
@@ -53,6 +54,17 @@ class Transform(Generic[P, R]):
     def __reduce__(self) -> str:
         return self.function.__name__
 
+    def derivative_for(self, f: NumbaFunction, options: list[Any], named: dict[str, Any]) -> tuple[Any, bool]:
+        """The derivative of a Numba function for one that is differentiated; see `contad.front.written_out`."""
+        if self.made_for is None:
+            return self.function(f, *options, **named), False
+        if hasattr(f, "form"):
+            from contad.front.repeated import TangentOfGradient
+
+            return TangentOfGradient(self, f), True
+        several = named.get("several", options[2] if len(options) > 2 else False)
+        return self.made_for(f, True) if several else self.made_for(f), True
+
     @functools.cached_property
     def _numba_type_(self) -> NumbaType:
         """What Numba asks for where compiled code names the transform."""
@@ -70,7 +82,8 @@ def gradient_of(
 
     kind: Any = transform.function.__name__
     argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
-    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, numerics=options["numerics"])
+    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
+    form = form._replace(numerics=options["numerics"], checkpoint=options["checkpoint"])
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
 
 
@@ -92,7 +105,7 @@ def higher_of(
     argnums, engine = options.get("argnums", 0), options.get("engine")
     has_aux = options.get("has_aux", False)
     form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, vector, size=size)
-    form = form._replace(numerics=options.get("numerics", "libm"))
+    form = form._replace(numerics=options.get("numerics", "libm"), checkpoint=options.get("checkpoint", False))
     key = form, engine
     if key not in f.memo:
         f.memo[key] = Derivative(f.dispatcher, form, engine, eager, f.memo, made_by)

@@ -258,7 +258,8 @@ def _defaults(f: NumbaFunction, given: int, what: str) -> list[Argument]:
 
 
 def _request(f: NumbaFunction, form: Form, taken: list[Argument], argnums: tuple[int, ...]) -> Request:
-    return Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode, numerics=form.numerics)
+    asked = Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode)
+    return asked._replace(numerics=form.numerics, checkpoint=form.checkpoint)
 
 
 def _checks(f: NumbaFunction, arguments: list[Argument], what: str) -> list[str]:

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from contad.errors import UnsupportedError
 from contad.functions.user_call import positions
-from contad.variables.open_types import Function, Options
+from contad.rules.compilable import WrittenOut, functions_of_text
+from contad.variables.open_types import Function, NumbaType, Options
 
 if TYPE_CHECKING:
     from contad.front.derivative import Derivative
@@ -60,3 +62,24 @@ def _differentiate(
         memo[key].inner = f
     made: Derivative = memo[key]
     return made
+
+
+class TangentOfGradient(WrittenOut):
+    """contad.jvp of a gradient in a function that is differentiated: its value, and the product with the Hessian."""
+
+    def __init__(self, transform: Any, gradient: "Derivative") -> None:
+        """UnsupportedError for what is no first gradient by one argument."""
+        self.what = f"{transform.function.__name__}: {gradient!r}"
+        if not is_first_gradient(gradient):
+            raise UnsupportedError(f"{self.what}: compiled code does not take it of this; take it in Python")
+        known = {"gradient": gradient, "product": transform.made_for(gradient)}
+        text = """def tangent(primals, tangents):
+    return gradient(primals[0]), product(primals[0], tangents[0])
+"""
+        self.py_func: Function = functions_of_text(text, known)["tangent"]
+
+    def write_out(self, given: tuple[NumbaType, ...]) -> Any:
+        """The same for all types."""
+        from numba import njit
+
+        return njit(self.py_func)

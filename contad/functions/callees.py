@@ -275,7 +275,7 @@ class _StandIns:
         return new
 
     def _of_argument(self, x: Any, kind: type) -> Any:
-        answer = self.family.stand_ins.of.get(id(x))
+        answer = self.family.stand_ins.find(x)
         if answer is not None:
             return answer
         if is_dispatcher(x):
@@ -300,7 +300,7 @@ class _StandIns:
         kind = type(value)
         if kind in DATA:
             return value
-        answer = self.family.stand_ins.of.get(id(value))
+        answer = self.family.stand_ins.find(value)
         if answer is not None:
             return answer
         known = self.made.get(id(value))

@@ -142,6 +142,9 @@ def is_contads(f: FunctionType) -> bool:
     return (f.__globals__.get("__name__") or "").partition(".")[0] == "contad"
 
 
+_BY_NAME = {id(module) for module in (np, np.linalg, math)}  # modules of which only some functions are answered
+
+
 def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
     """Whether a function names what NumPy or `math` answers without asking the variables, however it is reached."""
     asked = questions_of(f.__code__)
@@ -149,7 +152,7 @@ def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
         return True
     if not asked.names.isdisjoint(OF_NUMBERS) and ("math" in asked.names or any(x is math for x in named)):
         return True
-    return any(answering(x) is not x for x in named if x.__class__ is not ModuleType)
+    return any(answering(x) is not x for x in named if x.__class__ is not ModuleType or id(x) not in _BY_NAME)
 
 
 def makes_arrays(f: FunctionType, named: list[Any], stand_ins: StandIns) -> bool:
@@ -290,7 +293,7 @@ def builtins_of(f: FunctionType, stand_ins: StandIns) -> dict[str, Any]:
     return names
 
 
-_IMPORTED = {"numpy", "math", "numpy.linalg"}
+_IMPORTED = {"numpy", "math", "numpy.linalg", "numpy.polynomial"}
 
 
 def handles_unseen(code: CodeType) -> bool:

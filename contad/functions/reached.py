@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.functions.polynomial_classes import take_up
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import asks, attributes_of, is_contads, makes_arrays, questions_of
 from contad.functions.settings import SETTINGS
@@ -319,7 +320,10 @@ class Family:
         self.assignable = assignable
         self.stand_ins: StandIns = ASSIGNABLE if assignable else PLAIN
         self.attributes: frozenset[str] = frozenset()  # that the functions name
+        if f is not None:
+            take_up(attributes_of(f.__code__))
         self._search(f, owners)
+        take_up(self.attributes)
         # whether it makes arrays, and may assign to them
         own = [r for r in self.reached.values() if not is_contads(r.f)]
         self.may_assign = any(questions_of(r.code).writes for r in own) and any(

@@ -22,23 +22,34 @@ class StandIns:
         self.modules = [(module, ModuleType(module.__name__, module.__doc__), found) for module, found in answers]
         self.of: dict[int, Any] = {id(module): copy for module, copy, _ in self.modules}
         self.of |= {id(getattr(module, name)): f for module, _, found in self.modules for name, f in found.items()}
+        self.of_objects: dict[type, Function] = {}  # what makes a stand-in of an object of a class of NumPy's
+        self.submodules: dict[str, ModuleType] = {}  # of NumPy, which are added when they are named
         self.update()
+
+    def find(self, x: Any) -> Any:
+        """What stands for x by itself; None where there is nothing."""
+        found = self.of.get(id(x))
+        if found is None and self.of_objects:
+            make = self.of_objects.get(type(x))
+            return make and make(x)
+        return found
 
     def update(self) -> None:
         """Take up what the modules have now."""
         for module, copy, functions in self.modules:
             vars(copy).update(vars(module), **functions)
-        vars(self.of[id(np)])["linalg"] = self.of[id(np.linalg)]
+        vars(self.of[id(np)]).update(self.submodules, linalg=self.of[id(np.linalg)])
 
 
 _ALWAYS = OF_OBJECTS | CONVERSIONS | {"vectorize": Vectorized}
 PLAIN = StandIns(_ALWAYS)
 ASSIGNABLE = StandIns(_ALWAYS | CREATIONS)  # where variables are assigned to elements
-ANSWERED = frozenset(_ALWAYS) | frozenset(OF_LINALG)
+ANSWERED = frozenset(_ALWAYS) | frozenset(OF_LINALG) | {"polynomial"}
 MADE = frozenset(CREATIONS)
 OF_NUMBERS = frozenset(OF_MATH)
 
 
 def answering(x: Any) -> Any:
     """What stands for a module or a function of it where nothing is assigned; anything else as it is."""
-    return PLAIN.of.get(id(x), x)
+    found = PLAIN.find(x)
+    return x if found is None else found

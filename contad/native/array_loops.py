@@ -21,7 +21,8 @@ class LoopBody(NamedTuple):
     """One way to compute a function."""
 
     function: Any
-    ndims: tuple[int | None, ...]  # for each argument the number of axes, 0 of a number, None of one that is not given
+    # for each argument the number of axes, 0 of a number, None of one that is not given; a text is that argument itself
+    ndims: tuple[int | str | None, ...]
 
 
 class ArrayFunction(NamedTuple):
@@ -31,7 +32,7 @@ class ArrayFunction(NamedTuple):
     signature: inspect.Signature
     bodies: list[LoopBody]
 
-    def body(self, ndims: tuple[int | None, ...]) -> Any:
+    def body(self, ndims: tuple[int | str | None, ...]) -> Any:
         """What computes it for arguments with these numbers of axes; None where nothing does."""
         return next((body.function for body in self.bodies if body.ndims == ndims), None)
 
@@ -39,7 +40,7 @@ class ArrayFunction(NamedTuple):
 ARRAY_FUNCTIONS: dict[Any, ArrayFunction] = {}
 
 
-def _body(numpy: Any, names: str, *ndims: int | None) -> Callable[[Any], Any]:
+def _body(numpy: Any, names: str, *ndims: int | str | None) -> Callable[[Any], Any]:
     """Let a function compute one of NumPy's, of arguments `names`, where these have so many axes."""
 
     def add(function: Any) -> Any:
@@ -186,6 +187,124 @@ def _median(a):  # type: ignore[no-untyped-def]
     below = a[order[n // 2 - (n + 1) % 2]]
     found = middle if n % 2 == 1 else 0.5 * (below + middle)
     return last if np.isnan(last) else found
+
+
+def _at_percent(a, order, percent):  # type: ignore[no-untyped-def]
+    if not 0.0 <= percent <= 100.0:
+        raise ValueError("the quantile is not in the range from 0 to 1, or 100 percent")
+    n = len(a)
+    rank = 1.0 + (n - 1) * np.divide(percent, 100.0)
+    below = int(rank)
+    above = rank - below
+    found = a[order[below - 1]] * (1.0 - above) + a[order[min(below, n - 1)]] * above
+    last = a[order[n - 1]]  # nan, where there is any
+    return last if np.isnan(last) else found
+
+
+@_body(np.percentile, "a, q", 1, 0)
+def _percentile(a, q):  # type: ignore[no-untyped-def]
+    if len(a) == 0:
+        raise ValueError("the percentile of an empty array")
+    return _at_percent(a, np.argsort(a), q)
+
+
+@_body(np.percentile, "a, q", 1, 1)
+def _percentiles(a, q):  # type: ignore[no-untyped-def]
+    if len(a) == 0:
+        raise ValueError("the percentile of an empty array")
+    order = np.argsort(a)
+    made = zeros(len(q))
+    for k in range(len(q)):
+        made[k] = _at_percent(a, order, q[k])
+    return made
+
+
+@_body(np.quantile, "a, q", 1, 0)
+def _quantile(a, q):  # type: ignore[no-untyped-def]
+    return _percentile(a, 100.0 * q)
+
+
+@_body(np.quantile, "a, q", 1, 1)
+def _quantiles(a, q):  # type: ignore[no-untyped-def]
+    return _percentiles(a, 100.0 * q)
+
+
+@_body(np.percentile, "a, q", 2, 0)
+def _percentile_of_matrix(a, q):  # type: ignore[no-untyped-def]
+    return _percentile(a.copy().reshape(a.size), q)
+
+
+@_body(np.quantile, "a, q", 2, 0)
+def _quantile_of_matrix(a, q):  # type: ignore[no-untyped-def]
+    return _percentile(a.copy().reshape(a.size), 100.0 * q)
+
+
+# ---- sliding sums ----------------------------------------------------------------------------------------------------
+def _slide(x, y, left, length):  # type: ignore[no-untyped-def]
+    """sum_j x[k - left + j] y[j] for k < length, of the j for which x has that element; y is not longer than x."""
+    made = zeros(length)
+    for k in range(length):
+        total = 0.0
+        for j in range(max(left - k, 0), min(len(y), len(x) + left - k)):
+            total = total + x[k - left + j] * y[j]
+        made[k] = total
+    return made
+
+
+def _require_elements(a, v):  # type: ignore[no-untyped-def]
+    if len(a) == 0:
+        raise ValueError("'a' cannot be empty")
+    if len(v) == 0:
+        raise ValueError("'v' cannot be empty")
+
+
+@_body(np.convolve, "a, v, mode='full'", 1, 1)
+def _convolve(a, v):  # type: ignore[no-untyped-def]
+    return _convolve_full(a, v, "full")
+
+
+@_body(np.convolve, "a, v, mode='full'", 1, 1, "full")
+def _convolve_full(a, v, mode):  # type: ignore[no-untyped-def]
+    _require_elements(a, v)
+    x, y = (v, a[::-1]) if len(a) < len(v) else (a, v[::-1])
+    return _slide(x, y, len(y) - 1, len(x) + len(y) - 1)
+
+
+@_body(np.convolve, "a, v, mode='full'", 1, 1, "same")
+def _convolve_same(a, v, mode):  # type: ignore[no-untyped-def]
+    _require_elements(a, v)
+    x, y = (v, a[::-1]) if len(a) < len(v) else (a, v[::-1])
+    return _slide(x, y, len(y) // 2, len(x))
+
+
+@_body(np.convolve, "a, v, mode='full'", 1, 1, "valid")
+def _convolve_valid(a, v, mode):  # type: ignore[no-untyped-def]
+    _require_elements(a, v)
+    x, y = (v, a[::-1]) if len(a) < len(v) else (a, v[::-1])
+    return _slide(x, y, 0, len(x) - len(y) + 1)
+
+
+@_body(np.correlate, "a, v, mode='valid'", 1, 1)
+def _correlate(a, v):  # type: ignore[no-untyped-def]
+    return _correlate_valid(a, v, "valid")
+
+
+@_body(np.correlate, "a, v, mode='valid'", 1, 1, "full")
+def _correlate_full(a, v, mode):  # type: ignore[no-untyped-def]
+    return _convolve_full(a, v[::-1], mode)
+
+
+@_body(np.correlate, "a, v, mode='valid'", 1, 1, "valid")
+def _correlate_valid(a, v, mode):  # type: ignore[no-untyped-def]
+    return _convolve_valid(a, v[::-1], mode)
+
+
+@_body(np.correlate, "a, v, mode='valid'", 1, 1, "same")
+def _correlate_same(a, v, mode):  # type: ignore[no-untyped-def]
+    _require_elements(a, v)
+    x, y = (v, a) if len(a) < len(v) else (a, v)
+    found = _slide(x, y, len(y) // 2, len(x))
+    return found[::-1] if len(a) < len(v) else found
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------

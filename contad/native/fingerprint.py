@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 from numba.core import ir
+from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
 
 from contad.functions.declared_types import declared_names, signatures
@@ -202,6 +203,9 @@ class _Reader:
                     self.function(f"overload {k} of {name}", body)
         elif is_dispatcher(getattr(x, "_dispatcher", None)):  # of numba.vectorize
             self.value(name, x._dispatcher)
+        elif isinstance(x, CFunc):
+            self.parts[f"types declared by {name}"] = str(vars(x)["_sig"])
+            self.function(name, x.__wrapped__)
         elif isinstance(x, ScalarRule):
             self.parts[name] = repr(x)
             for k, part in enumerate(_functions_of_rule(x)):

@@ -6,12 +6,12 @@ function, so a value that changes in between would part the two without a word.
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import event
 
-from contad.errors import EngineLimitError, FrozenValueError
+from contad.errors import FrozenValueError
 from contad.native.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told
 
 _compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
@@ -27,6 +27,13 @@ class _Count(event.Listener):
 
 
 event.register("numba:compile", _Count())
+
+
+class Otherwise(NamedTuple):
+    """What is called with the arguments of a compiled function where that raises an exception of this class."""
+
+    at: type[Exception]
+    call: Callable[..., Any]
 
 
 class Frozen:
@@ -95,10 +102,10 @@ class Frozen:
         if not is_as_it_was(self._head[0]):
             self.require_unchanged()
 
-    def guard(self, entry: Callable[..., Any], otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    def guard(self, entry: Callable[..., Any], otherwise: Otherwise | None = None) -> Callable[..., Any]:
         """A compiled function as Python calls it, with a check before every call; this object must outlive it.
 
-        `otherwise` is called where it raises EngineLimitError.
+        `otherwise` is called where it raises the exception of that.
         """
         if self.is_empty and otherwise is None:
             return entry
@@ -106,7 +113,7 @@ class Frozen:
 
         if self._table is None:
             self._make_table()
-        made = guard(entry, self._head, otherwise and (EngineLimitError, otherwise))
+        made = guard(entry, self._head, otherwise)
         self._kept += [made, otherwise]
         return made
 

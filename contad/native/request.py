@@ -54,4 +54,5 @@ class Request(NamedTuple):
     along: tuple[tuple[int, ...], ...] = ()
     lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.native.recalled_values` behind these
+    checkpoint: bool = False  # whether loops in no other loop are taken as over `contad.checkpointed(range(n))`
     numerics: Numerics = "libm"  # whose elementary functions: the C library's, or those of `contad.native.elementary`

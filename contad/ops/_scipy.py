@@ -34,3 +34,51 @@ def spatial_distance() -> ModuleType:
     import scipy.spatial.distance
 
     return scipy.spatial.distance
+
+
+@functools.cache
+def signal() -> ModuleType:
+    """The module scipy.signal."""
+    import scipy.signal
+
+    return scipy.signal
+
+
+@functools.cache
+def interpolate() -> ModuleType:
+    """The module scipy.interpolate."""
+    import scipy.interpolate
+
+    return scipy.interpolate
+
+
+@functools.cache
+def ndimage() -> ModuleType:
+    """The module scipy.ndimage."""
+    import scipy.ndimage
+
+    return scipy.ndimage
+
+
+@functools.cache
+def spatial_transform() -> ModuleType:
+    """The module scipy.spatial.transform."""
+    import scipy.spatial.transform
+
+    return scipy.spatial.transform
+
+
+@functools.cache
+def stats() -> ModuleType:
+    """The module scipy.stats."""
+    import scipy.stats
+
+    return scipy.stats
+
+
+@functools.cache
+def integrate() -> ModuleType:
+    """The module scipy.integrate."""
+    import scipy.integrate
+
+    return scipy.integrate

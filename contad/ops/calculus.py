@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain, scale
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
@@ -97,6 +98,18 @@ def _space(a, h, axis):
 
 def _times(a, h, axis):
     return a * _column(h, a, axis)
+
+
+@implements(np.unwrap, layout="own")
+def unwrap(p, discont=None, axis=-1, *, period=2.0 * np.pi):
+    """Angles without jumps: to each a multiple of the period is added, which is a constant."""
+    p = as_array(p)
+    if isinstance(period, Carrier) or isinstance(discont, Carrier):
+        raise UnsupportedError("np.unwrap: discont and period must be constants; contad.value_of gives their values")
+    found = observe(np.unwrap, p, discont, axis, period=period)
+    change = found - observe(np.positive, p)
+    moves = np.where(np.isfinite(change), np.rint(np.where(np.isfinite(change), change, 0.0) / period) * period, 0.0)
+    return p + np.where(np.isnan(found), np.nan, moves)
 
 
 # ---- integrals -------------------------------------------------------------------------------------------------------

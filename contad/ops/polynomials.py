@@ -7,6 +7,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.products import as_array
 from contad.rules.numpy_functions import implements
+from contad.variables.number import observe
 
 
 @implements(np.polyval)
@@ -49,3 +50,110 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         z = np.concatenate([z[:-1], np.reshape(stop + 0.0 * width, (1, *np.shape(width)))], axis=0)
     z = np.moveaxis(z, 0, axis) if axis != 0 else z
     return (z, step) if retstep else z
+
+
+# ---- arithmetic of coefficients, the highest power first -------------------------------------------------------------
+def _in_order(a, n):
+    """Coefficients with zeros for the powers above."""
+    a = np.atleast_1d(as_array(a))
+    return np.concatenate([np.zeros(n - np.size(a)), a]) if np.size(a) < n else a
+
+
+@implements(np.polyadd)
+def polyadd(a1, a2):
+    """The sum of two polynomials."""
+    n = max(np.size(a1), np.size(a2))
+    return _in_order(a1, n) + _in_order(a2, n)
+
+
+@implements(np.polysub)
+def polysub(a1, a2):
+    """The difference of two polynomials."""
+    n = max(np.size(a1), np.size(a2))
+    return _in_order(a1, n) - _in_order(a2, n)
+
+
+@implements(np.polymul)
+def polymul(a1, a2):
+    """The product of two polynomials."""
+    return np.convolve(np.atleast_1d(as_array(a1)), np.atleast_1d(as_array(a2)))
+
+
+@implements(np.polydiv)
+def polydiv(u, v):
+    """Quotient and remainder of two polynomials."""
+    u, v = np.atleast_1d(as_array(u)), np.atleast_1d(as_array(v))
+    n = np.size(u) - np.size(v)
+    if n < 0:
+        return np.zeros(1), trim_zeros(u, "f") if np.size(u) > 1 else u
+    found = []
+    for k in range(n + 1):
+        found.append(u[k] / v[0])
+        u = np.concatenate([u[: k + 1], u[k + 1 : k + np.size(v)] - found[k] * v[1:], u[k + np.size(v) :]])
+    rest = u[n + 1 :] if np.size(v) > 1 else 0.0 * u[-1:]
+    while np.size(rest) > 1 and np.isclose(float(observe(np.positive, rest[0])), 0.0, rtol=1e-14):
+        rest = rest[1:]
+    return np.stack(found), rest
+
+
+@implements(np.polyder)
+def polyder(p, m=1):
+    """The coefficients of the m-th derivative."""
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    p = as_array(p)
+    for _ in range(m):
+        n = np.size(p) - 1
+        p = p[:-1] * np.arange(n, 0.0, -1.0)
+    return p
+
+
+@implements(np.polyint)
+def polyint(p, m=1, k=None):
+    """The coefficients of the m-th integral, with constants k."""
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    k = np.zeros(m) if k is None else np.atleast_1d(as_array(k))
+    if np.size(k) == 1 and m > 1:
+        k = k[0] * np.ones(m)
+    if np.size(k) < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    p = as_array(p)
+    for i in range(m):
+        n = np.size(p)
+        p = np.concatenate([p / np.arange(n, 0.0, -1.0), k[i : i + 1]])
+    return p
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt, trim="fb", axis=None):
+    """A vector without the zeros at its beginning and end; a zero with a derivative is one."""
+    filt = as_array(filt)
+    if np.ndim(filt) != 1 or axis not in (None, 0, -1):
+        raise UnsupportedError("np.trim_zeros: on variables it takes vectors; assign a slice where there are more axes")
+    places = np.flatnonzero(observe(np.not_equal, filt, 0.0))
+    trim = trim.lower()
+    if not np.size(places):
+        return filt[:0]
+    return filt[places[0] if "f" in trim else 0 : places[-1] + 1 if "b" in trim else np.size(filt)]
+
+
+@implements(np.polyfit)
+def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+    """The polynomial of least squares through points, weighted or not."""
+    if full or cov:
+        raise UnsupportedError(f"np.polyfit: {'full' if full else 'cov'}= is not supported on variables")
+    x, y, order = as_array(x), as_array(y), operator.index(deg) + 1
+    if order < 1:
+        raise ValueError("expected deg >= 0")
+    if np.ndim(x) != 1 or np.size(x) == 0 or np.ndim(y) not in (1, 2) or np.shape(y)[0] != np.size(x):
+        raise TypeError(f"np.polyfit: x (n,) and y (n,) or (n, k) expected, got {np.shape(x)} and {np.shape(y)}")
+    lhs = vander(x, order)
+    if w is not None:
+        w = as_array(w)
+        lhs, y = lhs * np.reshape(w, (-1, 1)), y * (w if np.ndim(y) == 1 else np.reshape(w, (-1, 1)))
+    length = np.sqrt(np.sum(lhs * lhs, axis=0))
+    found = np.linalg.lstsq(lhs / length, y, rcond=np.size(x) * 2.0**-52 if rcond is None else rcond)[0]
+    return found / (length if np.ndim(y) == 1 else np.reshape(length, (-1, 1)))

@@ -12,8 +12,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.shape import refuse_given
 from contad.rules.numpy_functions import implements, refuse, refuse_out
-from contad.variables.array import Array
-from contad.variables.number import Carrier, map_numbers, observe, primal
+from contad.variables.number import map_numbers, observe, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 
@@ -161,46 +160,6 @@ def median(
         z = (select_ranks(rows, np.array([n // 2 - 1])) + z) / 2.0
     return number_or_array(z.reshape(reduced if keepdims else rows.shape[:-1]))
 
-
-def interpolate(rows: Value, position: np.ndarray) -> Value:
-    """The sorted elements of each row, interpolated at positions (m,) that may lie between two of them."""
-    n = rows.shape[-1]
-    below = np.clip(np.floor(position).astype(int), 0, n - 1)
-    t = position - below
-    x = select_ranks(rows, below)
-    if not t.any() and not observe(np.isinf, rows).any():
-        return x  # a read
-    y = select_ranks(rows, np.minimum(below + 1, n - 1))
-    near = t < 0.5  # from the nearer end, as NumPy does, with its nan at infinite elements
-    return np.where(near, x, y) + (y - x) * np.where(near, t, t - 1.0)
-
-
-def quantiles(function: Function, scale: float) -> None:
-    """Declare np.quantile or np.percentile, whose q is `scale` at the largest element."""
-
-    def implementation(
-        a: Value, q: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False,
-        method: str = "linear", keepdims: bool = False, *, weights: Value | None = None, interpolation: Option = None,
-    ) -> Value:  # fmt: skip
-        name = f"np.{function.__name__}"
-        refuse_out(function, {"out": out})
-        refuse_given(function, weights=weights, interpolation=interpolation)
-        if method != "linear":
-            raise UnsupportedError(f"{name}: method must be 'linear' on variables, got {method!r}")
-        if not isinstance(a, Array) or any(isinstance(x, Carrier) for x in np.ravel(q)):
-            raise UnsupportedError(f"{name}: q must be a constant, got a variable")
-        fraction = np.asarray(q, np.float64) / scale
-        if not np.all((fraction >= 0.0) & (fraction <= 1.0)):
-            raise ValueError(f"{name}: q must be in [0, {scale:g}], got {q}")
-        rows, reduced = rows_of(function, a, axis)
-        z = interpolate(rows, fraction.ravel() * (rows.shape[-1] - 1))
-        return number_or_array(np.moveaxis(z, -1, 0).reshape(fraction.shape + (reduced if keepdims else z.shape[:-1])))
-
-    implements(function)(implementation)
-
-
-quantiles(np.quantile, 1.0)
-quantiles(np.percentile, 100.0)
 
 for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d,
                   np.intersect1d, np.setdiff1d, np.setxor1d):  # fmt: skip

@@ -48,6 +48,7 @@ for _function, _parameters in (
 ):
     moves(_function, _parameters.split()[0], parameters=_parameters)
 
+moves(np.lib.stride_tricks.sliding_window_view, "x", parameters="x window_shape axis subok writeable")
 moves(np.compress, "a", parameters="condition a axis out")
 moves(np.extract, "arr", parameters="condition arr")
 moves(np.choose, "choices", parameters="a choices out mode")

@@ -105,3 +105,24 @@ class WithParts:
 
         Raises UnsupportedError, with what to do, where there is something that Numba cannot be given.
         """
+
+
+class MakesDerivatives:
+    """The base of transforms that Numba functions call: contad.grad(f)(x), or contad.jvp(f, primals, tangents)."""
+
+    @abstractmethod
+    def derivative_for(self, f: Any, options: list[Any], named: dict[str, Any]) -> tuple[Any, bool]:
+        """The derivative of a Numba function, and whether it is called at once, with the arguments after f."""
+
+
+class WrittenOut:
+    """The base of derivatives of Numba functions that Numba functions call."""
+
+    what: str
+
+    @abstractmethod
+    def write_out(self, given: tuple[Any, ...]) -> Any:
+        """A Numba function for arguments of these types that does the same.
+
+        It calls derivatives of numbers and arrays alone, `contad.native.asked_derivatives.AskedDerivative`.
+        """

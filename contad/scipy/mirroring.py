@@ -1,9 +1,10 @@
-"""What mirrors of `scipy.linalg` have in common: SciPy's own function for plain numbers, and the look at arguments."""
+"""What mirrors of SciPy's modules have in common: SciPy's own function for plain numbers, and the look at arguments."""
 
 import functools
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,16 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Option, Va
 
 
 def mirror(implementation: Function) -> Any:
-    """SciPy's function of that name where no argument holds a variable; Numba functions may call some of them."""
+    """`scipy.linalg`'s function of that name where no argument holds a variable; Numba functions may call some."""
+    return mirror_of(linalg)(implementation)
+
+
+def mirror_of(module: Callable[[], ModuleType]) -> Callable[[Function], Any]:
+    """The function of that name of a module of SciPy's where no argument holds a variable."""
+    return lambda implementation: _call_scipy(module, implementation)
+
+
+def _call_scipy(module: Callable[[], ModuleType], implementation: Function) -> Any:
     name = implementation.__name__
 
     @functools.wraps(implementation)
@@ -29,7 +39,7 @@ def mirror(implementation: Function) -> Any:
                 break
         else:
             if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
-                return getattr(linalg(), name)(*args, **options)
+                return getattr(module(), name)(*args, **options)
         return implementation(*args, **options)
 
     return Compilable(call)

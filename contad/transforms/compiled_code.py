@@ -141,8 +141,9 @@ def _compilable(f: Function) -> NumbaFunction:
 def engine_name(f: Function, engine: str | None = None, args: Sequence[Nested] = ()) -> str:
     """The name of the engine that differentiates f in reverse mode.
 
-    Of a Numba function, or of its gradient, the one that takes these arguments; without any, the first that is asked.
+    Of a Numba function, or of a derivative of it, the one that takes these arguments; without any, the first asked.
     """
+    f = getattr(f, "compiled", f)  # of a product with the Hessian
     derivative: Any = f
     if UserFunction("engine_name", f).takes_compiled(engine):
         derivative = grad(f, engine=engine)

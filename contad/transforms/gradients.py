@@ -87,7 +87,7 @@ class _Gradient:
 @Transform
 def grad(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
-    numerics: str = "libm",
+    numerics: str = "libm", checkpoint: bool = False,
 ) -> _Gradient:  # fmt: skip
     """The gradient of a function that returns one number.
 
@@ -99,6 +99,9 @@ def grad(
     allow it: each is at most an ulp, erfc two, from the exact number, where "libm" has the C library's. Value and
     gradient have the same ones.
 
+    With checkpoint=True that engine takes every loop that is in no other as one over `checkpointed(range(n))`: memory
+    grows with the root of n, for one more run of the loop. Other engines do not heed it.
+
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
     Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
     Ref:     Griewank & Walther (2008), section 3.2.
@@ -106,20 +109,20 @@ def grad(
     >>> grad(lambda x, y: x * y + y)(2.0, 3.0)
     3.0
     """
-    return _memoise(f, False, argnums, has_aux, engine, numerics)
+    return _memoise(f, False, argnums, has_aux, engine, numerics, checkpoint)
 
 
 @Transform
 def value_and_grad(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
-    numerics: str = "libm",
+    numerics: str = "libm", checkpoint: bool = False,
 ) -> _Gradient:  # fmt: skip
     """The value and the gradient of a function, as `grad`, in one pass. With has_aux: ((value, aux), gradient).
 
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    return _memoise(f, True, argnums, has_aux, engine, numerics)
+    return _memoise(f, True, argnums, has_aux, engine, numerics, checkpoint)
 
 
 def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None) -> Function:
@@ -318,12 +321,13 @@ def describe_result(value: bool, has_aux: bool) -> str:
 
 # ---- shared steps ----------------------------------------------------------------------------------------------------
 def _memoise(
-    f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, numerics: str
-) -> _Gradient:
+    f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, numerics: str,
+    checkpoint: bool,
+) -> _Gradient:  # fmt: skip
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
     made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
     if made[0] is f and argnums.__class__ is int:  # as most often
-        found = made[1].get((value, True, (argnums,), has_aux, engine, numerics))
+        found = made[1].get((value, True, (argnums,), has_aux, engine, numerics, checkpoint))
         if found is not None:
             return found
     transform: Any = value_and_grad if value else grad
@@ -331,7 +335,7 @@ def _memoise(
     function = UserFunction(name, f)
     require_numerics(name, numerics)
     numbers, single = positions(name, argnums), isinstance(argnums, int)
-    key: Any = (value, single, numbers, has_aux, engine, numerics)
+    key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint)
     eager = functools.partial(_Gradient, function, numbers, single, has_aux, value=value)
     if not value and not has_aux and is_repeatable(f, engine):
         return gradient_of_gradient(f, argnums, (transform, {"argnums": argnums}), functools.partial(eager, None))
@@ -339,6 +343,7 @@ def _memoise(
     if key not in memo:
         if function.takes_compiled(engine):
             options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "numerics": numerics}
+            options["checkpoint"] = checkpoint
             memo[key] = gradient_of(function, transform, options, functools.partial(eager, None))
         else:
             memo[key] = eager(engine)

@@ -20,6 +20,7 @@ from contad.front.numba_transforms import Transform, higher_of, require_numerics
 from contad.front.user_function import UserFunction, runnable
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
+from contad.rules.compilable import WrittenOut
 from contad.transforms.gradients import grad, jvp
 from contad.transforms.jacobians import BLOCK, activate_rows, is_array, real_trees, size_of, split_last
 from contad.variables import check
@@ -95,7 +96,7 @@ class Curvature:
             args, kwargs = positional(self.gradient.run, self.what, self.argnums, self.args, self.kwargs)
             active, trees = activate(s, self.what, self.argnums, args)
             cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
-            y = scalar_output(self.gradient.run(*active, **kwargs), self.gradient.what, s)
+            y = scalar_output(self.gradient.run(*active, **kwargs), self.what, s)
             self.recorded = SecondOrder(s, seeds(s, y, 1.0), np.concatenate(cells))
             s.end("its Hessian call has ended")  # the recording stays for further directions
 
@@ -148,14 +149,14 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
 @Transform
 def hvp(
     f: Function, argnums: int | tuple[int, ...] = 0, *, vector: int | None = None, engine: str | None = None,
-    numerics: str = "libm",
+    numerics: str = "libm", checkpoint: bool = False,
 ) -> Function:  # fmt: skip
     """The product of the Hessian of f with a vector: hvp(f)(*args, v), which never forms the Hessian.
 
     v comes last, or at position `vector`: with vector=1 the product is what SciPy's minimize calls, hessp(x, p, *args).
     It has the structure of the argument, a tuple of these for a tuple of argnums; so has the product. Of a Numba
     function it is compiled, and a Numba function itself, to which all arguments are given in their order;
-    `numerics` is as in `grad`.
+    `numerics` and `checkpoint` are as in `grad`.
 
     Raises:  TypeError where v has another structure or shape than the argument.
     Cost:    a small multiple of the gradient's, whatever the size of the Hessian.
@@ -187,13 +188,15 @@ def hvp(
         return found[0] if isinstance(argnums, int) else tuple(found)
 
     if function.takes_compiled(engine):
-        options: Options = {"argnums": argnums, "vector": vector, "engine": engine, "numerics": numerics}
+        options: Options = {
+            "argnums": argnums, "vector": vector, "engine": engine, "numerics": numerics, "checkpoint": checkpoint,
+        }  # fmt: skip
         place = -1 if vector is None else vector
         return CompiledProduct(product, higher_of(function, "hvp", lambda: product, (hvp, options), place), f, options)
-    return Transformed(product, hvp, f, argnums, vector=vector, engine=engine, numerics=numerics)
+    return Transformed(product, hvp, f, argnums, vector=vector, engine=engine, numerics=numerics, checkpoint=checkpoint)
 
 
-class CompiledProduct(Transformed):
+class CompiledProduct(Transformed, WrittenOut):
     """The product of the Hessian of a Numba function with a vector; to compiled code it is a Numba function."""
 
     def __init__(self, run: Function, compiled: Any, f: Function, options: Options) -> None:
@@ -226,6 +229,15 @@ class CompiledProduct(Transformed):
     @property
     def _numba_type_(self) -> NumbaType:
         return self.compiled._numba_type_
+
+    @property
+    def py_func(self) -> Function:
+        """What has its parameters."""
+        return self.compiled.py_func
+
+    def write_out(self, given: tuple[NumbaType, ...]) -> Any:
+        """As that of the compiled object."""
+        return self.compiled.write_out(given)
 
 
 @Transform

@@ -543,6 +543,85 @@ def with_look_up(x):
     return table[1] * x if 2 in {1, 2} else x
 
 
+# ---- functions that Numba makes something else of ------------------------------------------------------------------
+@numba.vectorize
+def damped(x, k):
+    if x < 0.0:
+        return 0.5 * x
+    return math.sin(x) * k + x / k  # at k = 0 infinite, and no error
+
+
+@numba.vectorize(["float64(float64)"])
+def half(x):
+    return x / 2.0
+
+
+@njit
+def with_ufunc(x, m):
+    y = damped(m, x[:3]) * damped(x[0], m[1, 2])
+    z = np.empty(4)
+    damped(x[::-1], 1.3, z)
+    return np.sum(y) * half(3) + z[0] * z[2] + damped(x[2], 2) + half(z)[3]
+
+
+@numba.cfunc("float64(float64, int64)")
+def callback(x, n):
+    total = 0.0
+    for k in range(n):
+        total += x**k
+    return total
+
+
+@njit
+def with_callback(x, y):
+    return callback(x, int(y * 3.0)) * callback(x, 2)
+
+
+@njit
+def with_quantiles(x, m):
+    q = np.quantile(x, np.array([0.2, 0.75, 1.0]))
+    return q[0] * q[1] + np.percentile(x, 40.0) * q[2] + np.quantile(m, 0.3) * np.percentile(m, np.abs(x[0]) * 50.0)
+
+
+@njit
+def with_convolutions(x):
+    y = np.convolve(x, x[:3]) * np.convolve(x[1:], x, "full")[:6]
+    z = np.convolve(x, x[1:3], mode="same") + np.correlate(x, x[:2], "same")
+    return np.sum(y) + z[0] * z[3] + np.correlate(x, x[1:])[0] * np.correlate(x[:2], x, "full")[1] * np.convolve(
+        x[:1], x, "valid"
+    )[2]
+
+
+# ---- data of fewer bits ----------------------------------------------------------------------------------------------
+SINGLE = np.array([0.1, 0.7, -1.3, 2.2], np.float32)
+BYTES = np.array([3, 0, 200, 1], np.uint8)
+WORDS = np.array([[1, 70000, 2]], np.uint32)
+
+
+@njit
+def with_single_data(x, data):
+    total = np.sum(data * x) + float(data[2]) * x[0] + np.float64(data[3]) ** 2 * x[1]
+    for v in data:
+        if v > 0.5:
+            total += (v - x[0]) * v * x[2] + max(v, x[3])
+    w = data.astype(np.float64) * SINGLE * x
+    last = data[0] if x[0] > 0.0 else data[1]
+    return total + w[0] * w[1] + last * x[1] + np.hypot(last, x[2])
+
+
+@njit
+def with_unsigned_data(x, data):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[BYTES[i] % 4] * data[i] + x[i] ** 2 * (data[i] - 5.0)
+    k = data[1]
+    for v in data:
+        k = v if v > k else k
+    positions = WORDS[0, ::2]
+    total += np.sum(data) * x[0] + k * x[1] + np.sum(x[positions] * x[1:3]) + np.sum(x[data > 2])
+    return total + x[data[3]] * int(data[2]) * x[0] + np.sum(np.sqrt(x * x) * WORDS[0, 1])
+
+
 E3 = np.array([1.0, 0.6, 2.0])
 
 COVERED = {
@@ -572,6 +651,10 @@ COVERED = {
     ],
     "functions": [(of_math, 0.7), (of_numpy, 0.7), (imported_by_name, 0.7), (of_registry, 0.7), (by_rule, 0.7)],
     "containers": [(with_list, 0.7), (with_comprehension, X), (with_look_up, 0.7)],
+    "made by Numba": [(with_ufunc, X, M), (with_callback, 0.7, 1.1)],
+    "fewer bits": [(with_single_data, X, SINGLE), (with_unsigned_data, X, BYTES)],
+    "of order": [(with_quantiles, X, M)],
+    "convolutions": [(with_convolutions, X)],
     "whole arrays": [(elementwise, E3, M), (in_place, X), (reductions, X, M), (products, X, M)],
 }  # fmt: skip
 
@@ -623,19 +706,52 @@ def factorial(x, n):
     return x if n == 0 else x * factorial(x, n - 1)
 
 
-@numba.vectorize
-def vectorised(x):
-    return x * x
+@numba.vectorize(["int32(int32)"])
+def narrow(k):
+    return k * k
 
 
 @njit
-def with_ufunc(x):
-    return vectorised(x[0])
+def with_narrow_ufunc(x):
+    return x[0] * narrow(3.0)
+
+
+@njit
+def with_convolved_modes(x, n):
+    return np.convolve(x, x, "full" if n > 0 else "same")[0]
 
 
 @njit
 def partitioned(x):
     return np.partition(x, 1)[0]
+
+
+@njit
+def differences_of_bytes(x, data):
+    return x[0] * (data[0] - data[1])
+
+
+@njit
+def product_of_singles(x, data):
+    return x[0] * data[0] * data[1] + data[0] * data[1]
+
+
+@njit
+def sum_of_singles(x, data):
+    return x[0] * np.sum(data)
+
+
+@njit
+def square_of_single(x, data):
+    return x[0] * data[0] ** 2
+
+
+@njit
+def walk_to_byte(x, data):
+    total = 0.0
+    for k in range(data[0]):
+        total += x[k - 1]
+    return total
 
 
 without_source = njit(eval("lambda x: x * x"))
@@ -673,7 +789,13 @@ REFUSED = [
     (with_object, (0.7, Holder(2.0)), "the attribute 'holder.moved'"),
     (chosen_function, (0.7, 1), "stands for different things after the two branches"),
     (factorial, (1.1, 3), "the recursive function factorial"),
-    (with_ufunc, (X,), "made by numba.vectorize; make it by numba.njit"),
+    (with_narrow_ufunc, (X,), "'narrow(3.0)': arguments that it is not made for; add their types"),
+    (differences_of_bytes, (X, BYTES), "subtract of unsigned integers alone; convert one by np.int64(...)"),
+    (product_of_singles, (X, SINGLE), "multiply of float32 alone; convert one by np.float64(...)"),
+    (square_of_single, (X, SINGLE), "power of float32 alone"),
+    (sum_of_singles, (X, SINGLE), "the sum or an extreme of an array of float32; convert it to float64 first"),
+    (walk_to_byte, (X, BYTES), "'range(data[0])'; give one to three integers"),
+    (with_convolved_modes, (X, 1), "the"),
     (with_plain_function, (0.7,), "plain, a plain Python function; decorate it with numba.njit"),
     (partitioned, (X,), "the call of 'partition'"),
     (without_source, (0.7,), "its source cannot be read; define it in a file"),

@@ -58,7 +58,7 @@ def test_scalar_rule_on_arrays(rule):
 @pytest.mark.parametrize(("name", "k"), sampled(CALLS, 4))
 def test_numpy_function(name, k):
     f, *args = EXAMPLES[name][k]
-    if name.startswith("np.linalg.") or name == "np.linspace":  # they have infinities of their own
+    if name.startswith("np.linalg.") or name in ("np.linspace", "np.polyfit"):  # they have infinities of their own
         check_orders(f, args)
     else:
         expect_ad(f, *args)

@@ -7,6 +7,7 @@ written, and has no second name.
 
 import ast
 import random
+import re
 
 UNLUCKY = ("x_bar", "t_2", "r_t", "s_bar", "base", "work", "top", "u_bar")  # as names of the generated source
 PLANNED = "planned"  # the message of an error that a program raises on purpose
@@ -219,6 +220,30 @@ OVERLAPS = {  # updates by overlapping parts, as Numba computes them, and what t
     "u[::-1] += u * 0.3": "u[::-1] += 0.3 * u.copy()",
     "q[1] *= q[0, ::-1]": "q[1] *= q[0, ::-1]",
 }
+# containers, and what works in place; in some programs only
+IN_PLACE = {  # what changes an array, and the assignment that it means
+    "u.sort()": "u[:] = np.sort(u)", "w[1:4].sort()": "w[1:4] = np.sort(w[1:4])", "o.sort()": "o[:] = np.sort(o)",
+    "q[1].sort()": "q[1] = np.sort(q[1])", "q[:, 2].sort()": "q[:, 2] = np.sort(q[:, 2])",
+    "np.add(u, w, u)": "u[:] = u + w", "np.sin(u, w)": "w[:] = np.sin(u)", "np.multiply(x, r, w)": "w[:] = x * r",
+    "np.maximum(u, w, u)": "u[:] = np.maximum(u, w)", "np.tanh(q, q)": "q[:] = np.tanh(q)",
+    "np.subtract(q[0], m[1], q[0])": "q[0] = q[0] - m[1]", "np.negative(t3, t3)": "t3[:] = -t3",
+    "np.arctan2(w, 2.0, w)": "w[:] = np.arctan2(w, 2.0)", "np.multiply(o, a, o)": "o[:] = o * a",
+}  # fmt: skip
+LISTS = (  # lists of three or more numbers; {e} is a bounded expression
+    "[{e}, {e}, 1.0]", "[a, b, {e}, 2]", "[e * 0.5 for e in u]", "[math.sin(e) * r for e in x]",
+    "[x[k] * a for k in range(n)]", "[u[k] + 0.1 * k for k in range(n - 1, -1, -2)]", "[w[k] for k in range(1, 4)]",
+    "[e * y for e, y in zip(u, w)]", "[e * k for k, e in enumerate(x)]", "[e * e for e in (a, {e}, r)]",
+    "[q[k, 1] * r for k in range(3)]", "[g(e, b) for e in w]", "[np.sum(e) for e in q]",
+    "[{e} for _ in range(3)]", "[e * d for e, d in zip(o, x[::-1])]",
+)  # fmt: skip
+DICTS = (  # and what is read of them
+    ("{{'one': {e}, 'two': u[1:4]}}", ("{d}['one']", "{d}['two'][0]", "np.sum({d}['two'])")),
+    ("{{1: {e}, 2: a * r}}", ("{d}[1]", "{d}[2]", "{d}[1 + 1]")),
+    ("{{'first': x, 'last': q[1]}}", ("{d}['first'][2]", "{d}['last'][1]", "np.dot({d}['first'][:4], {d}['last'])")),
+)
+MEMBERS = (
+    "p in {0, 2, 3}", "p not in {1, 4}", "a in {b, r}", "idx[1] in {0, n}", "r not in {a, 0.5}", "p in {len(x), n - 1}",
+)  # fmt: skip
 # callees that declare types, and what these mean
 DECLARED = {
     '@njit("float64(int64, float64)")\ndef cast(y, c):\n': "def cast(y, c):\n    y = int(y)\n",
@@ -258,12 +283,12 @@ def block_lines(block, depth):
 
 
 def meaning(text):
-    """A program, or the callees, with what only Numba does written out."""
+    """A program, or the callees, with what only Numba does, and what works in place, written out."""
     for written, meant in DECLARED.items():
         text = text.replace(written, meant)
     lines = []
     for line in text.split("\n"):
-        meant = OVERLAPS.get(line.strip())
+        meant = OVERLAPS.get(line.strip()) or IN_PLACE.get(line.strip())
         space = line[: len(line) - len(line.lstrip())]
         lines += [line] if meant is None else [space + part for part in meant.split("|")]
     return "\n".join(lines)
@@ -298,6 +323,7 @@ class Maker:
         self.depth = 0
         self.scalars = ["a", "b", "r", "s"]
         self.matrices = matrices = seed % 7 == 3
+        self.containers = seed % 11 in (2, 5, 8)
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
         if spectral and seed % 5 in (0, 2):
@@ -405,6 +431,8 @@ class Maker:
         r, e = self.r, self.expr
         c = f"{e(sc, ivs, 2)} {r.choice(['<', '>', '<=', '>='])} {e(sc, ivs, 2)}"
         k = r.random()
+        if self.containers and r.random() < 0.25:
+            return r.choice([*MEMBERS, *(f"{i} in {{1, 3}}" for i in ivs), *(f"{i} not in {{0, p}}" for i in ivs)])
         if k < 0.1:
             return f"{e(sc, ivs, 2)} < {e(sc, ivs, 2)} < {r.uniform(0.5, 2.0):.2f}"
         if k < 0.2:
@@ -433,6 +461,8 @@ class Maker:
         return f"math.tanh({self.expr(sc, ivs)})" if loop else self.expr(sc, ivs)
 
     def statement(self, sc, ivs, loop):
+        if self.containers and self.r.random() < 0.3:
+            return self.container(sc, ivs, loop)
         c = self.r.random()
         if c < 0.32:
             return self.scalar(sc, ivs, loop)
@@ -568,6 +598,59 @@ class Maker:
             ])]  # fmt: skip
         return [S(f"a, r = h({r.choice(['u', 'w', 'v', 'o'])}, {r.choice(sc)}{r.choice(['', ', 2', ', k=3'])})")]
 
+    def container(self, sc, ivs, loop):
+        """A list, a dict, what is done with one that there is, or what works in place."""
+        r, S = self.r, Statement
+        c = r.random()
+        lists = [text.partition("[")[0] for text in sc if re.match(r"l\d+c?\[", text)]
+        if c < 0.30 or (c < 0.6 and not lists):
+            self.names += 1
+            name = f"l{self.names}"
+            text = r.choice(LISTS).replace("{e}", self.bounded([v for v in sc if v not in lists], ivs, True))
+            places = ["0", "1", "2", "-1", "-3", "p % 3", *(f"{i} % 3" for i in ivs)]
+            sc += [f"{name}[{k}]" for k in r.sample(places, 2)]
+            if r.random() < 0.4:
+                return [S(f"{name} = {text}")]
+            sc.append(f"{name}c[1]")  # a second name
+            return [S(f"{name} = {text}"), S(f"{name}c = {name}")]
+        if c < 0.6:
+            name = r.choice(lists)
+            at = r.choice(["0", "1", "-1", "2", "p % 3", *(f"{i} % 3" for i in ivs)])
+            e, bounded = f"e{name}", self.bounded(sc, ivs, True)
+            scalar = r.choice(sc[:4])
+            return r.choice([
+                [S(f"{name}[{at}] = {bounded}")], [S(f"{name}[{at}] {r.choice('+-')}= 0.2 * {bounded}")],
+                [S(f"{name}[{at}] *= {bounded}")], [S(f"r += 0.1 * math.tanh(sum({name}))")],
+                [S(f"for {e} in {name}:", [S(f"r += 0.1 * {e} * {scalar}"), *self.exit(True, ivs, 0.2)])],
+                [S(f"for k{name}, {e} in enumerate({name}):", [S(f"{name}[k{name}] = {e} * 0.7 + 0.1 * {scalar}")])],
+                [S(f"p = len({name}) % 3")], [S(f"{e} = np.array({name})"), S(f"r += 0.1 * np.sum({e}[1:3])")],
+                [S(f"{e} = [y * {scalar} for y in {name}]"), S(f"{name}[0] = {e}[1] * 0.5")],
+            ])  # fmt: skip
+        if c < 0.72:
+            self.names += 1
+            made, read = r.choice(DICTS)
+            name = f"d{self.names}"
+            sc += [text.format(d=name) for text in r.sample(read, 2)]
+            return [S(f"{name} = {made.format(e=self.bounded(sc[:-2], ivs, True))}")]
+        if c < 0.86 and len(ivs) < 2:
+            return self.ended([self.grid(sc, ivs)], sc, ivs)
+        return [S(r.choice(list(IN_PLACE)))]
+
+    def grid(self, sc, ivs):
+        """A loop over the indices of a shape, or over the elements of an array, row by row."""
+        r = self.r
+        self.names += 1
+        e, i, k = f"e{self.names}", f"i{self.names}", f"k{self.names}"
+        head, new, names = r.choice([
+            (f"for {i}, {k} in np.ndindex(3, 2):", [i, k], []), (f"for {i}, {k} in np.ndindex(q.shape):", [i, k], []),
+            (f"for {i}, {k} in np.ndindex((2, n)):", [i, k], []), (f"for {e} in q.flat:", [], [e]),
+            (f"for {e} in t3[1].flat:", [], [e]), (f"for {e} in w[::-1].flat:", [], [e]),
+            (f"for ({i}, {k}), {e} in np.ndenumerate(m):", [i, k], [e]), (f"for {e} in q.T[1:].flat:", [], [e]),
+            (f"for ({i}, {k}), {e} in np.ndenumerate(q[1:, ::2]):", [i, k], [e]),
+        ])  # fmt: skip
+        body = self.block([*sc, *names], [*ivs, *new], True, r.randrange(1, 4)) + self.exit(True, ivs, 0.2)
+        return Statement(head, body)
+
     def error(self, sc, ivs):
         r, S = self.r, Statement
         c = self.r.random()
@@ -657,6 +740,8 @@ def constructs(text):
         found.add(type(node).__name__)
         if isinstance(node, ast.Call):
             found.add(f"{ast.unparse(node.func)}()")
+        if isinstance(node, ast.Attribute) and node.attr == "flat":
+            found.add(ast.unparse(node))
         if isinstance(node, ast.AugAssign):
             found.add(f"{type(node.op).__name__}=")
             if isinstance(node.target, ast.Subscript):

@@ -8,10 +8,11 @@ from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.entries import Object, OpaqueKind
+from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
+from contad.engines.source.planning.segments import mark_loops
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
 from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
@@ -19,11 +20,12 @@ from contad.engines.source.tangents.program_tangents import add_tangents, add_ta
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
+from contad.native.asked_derivatives import DERIVE as CALLED
 from contad.native.compiling import load_cached
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
-from contad.native.request import Request
+from contad.native.request import Mode, Request
 from contad.native.user_rules import DERIVE
 
 # arguments that expressions of Numba's may read, as long as no derivative passes there
@@ -38,7 +40,10 @@ _BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_N
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, t.layout)
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, order=t.layout)
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in SMALL:
+        small = SMALL[str(t.dtype)]
+        return Kind("float" if small == "single" else "int", t.ndim, True, small, t.layout)
     if isinstance(t, types.BaseTuple):
         parts = [kind_of(part, what) for part in t.types]
         return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
@@ -53,7 +58,7 @@ def kind_of(t: Any, what: str) -> Any:
     if isinstance(t, _READABLE):
         return OpaqueKind(t)
     raise UnsupportedError(
-        f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
+        f"{what}: an argument of type {t}; use float64, int64, booleans, and arrays of them with "
         'one to five dimensions, or engine="tape"'
     )
 
@@ -67,14 +72,15 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     code = request.function.__code__
     what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
     kinds = tuple(kind_of(t, what) for t in request.types)
-    transform = None
+    transform: Any = None
     if request.mode in ("jvp", "hvp"):
         transform = functools.partial(_with_tangents, request=request, what=what)
     elif request.mode in ("dependencies", "all_dependencies"):
         transform = functools.partial(_with_nodes, request=request, what=what)
     flags = flags_of(request.dispatcher)
     argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
-    program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
+    change = functools.partial(_with_marks, transform) if request.checkpoint else transform
+    program = read(request.function, kinds, flags, request.dispatcher, argnums, change)
     if transform is None:
         _require_differentiable(program, request, what)
     return DerivativeWriter(
@@ -83,14 +89,22 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     )  # fmt: skip
 
 
+def _with_marks(transform: Any, program: SourceProgram) -> None:
+    """Mark loops as checkpointed before anything else is made of the program."""
+    mark_loops(program)
+    if transform is not None:
+        transform(program)
+
+
 def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
     """Add the tangents that forward mode, and products with higher derivatives, are made of; once for each order."""
     _require_differentiable(program, request, what)
     value = tangent = program.returned
     if request.has_aux:
         program.returned = program.returned[0]
-    for argnums in request.along or (request.argnums,):
-        add_tangents(program, argnums, request.mode == "hvp")
+    is_reversed, along = request.mode == "hvp", request.along or (request.argnums,)
+    for argnums in along:
+        add_tangents(program, argnums, is_reversed, is_reversed or request.lanes > 1 or len(along) > 1)
         tangent = program.returned = program.returned[0]
     program.returned = tangent, value
 
@@ -105,15 +119,21 @@ def _require_differentiable(program: SourceProgram, request: Any, what: str) -> 
     """UnsupportedError unless what is returned, and the arguments, can be differentiated in this mode."""
     returned = program.returned
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
-        raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
+        raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux); return both")
     value = returned[0] if request.has_aux else returned
     is_number = isinstance(value, Value) and not value.is_array and value.kind != BOOL
     if request.mode in ("value_and_grad", "hvp") and not is_number:
-        raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
+        raise UnsupportedError(
+            f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux; "
+            "return one, or ask for contad.jacobian"
+        )
     for k in request.argnums:
         given = [v for v in leaves(program.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
-        if not all(isinstance(v, Value) and v.kind.base == "float" for v in given):
-            raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
+        if not all(isinstance(v, Value) and v.kind.base == "float" and not v.kind.small for v in given):
+            raise UnsupportedError(
+                f"{what}: argument {k} is not made of float64 and cannot be differentiated; "
+                "leave it out of argnums, or convert it"
+            )
 
 
 def build(request: Any) -> Any:
@@ -187,22 +207,30 @@ def derive_gradient(part: Any, given: tuple[Any, ...], first: int, nested: bool 
     return _load(derivative_of(request, nested), part.py_func.__name__, INSIDE if nested else {})
 
 
-def derive_pull(part: Any, given: tuple[Any, ...], first: int, wanted: Callable[[list[Any]], list[Value]]) -> Any:
-    """The derivative of that gradient along tangents of the floats and arrays that `wanted` chooses.
+DERIVE.update(part=derive_part, gradient=derive_gradient)
 
-    run(arguments, tangents, work, top) -> (value, the derivative of the gradients), work
+
+# ---- derivatives that a program calls --------------------------------------------------------------------------------
+def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...], ...], by: tuple[int, ...]) -> Any:
+    """The gradient of a derivative of f, along tangents of some arguments for each order; for what calls it.
+
+    run(arguments, tangents, work, top) -> (the value of f, the gradients), work     without tangents where there is no
+    order. Behind the arguments, `by` may name tangents.
     """
-    function = part.py_func
+    function = f.py_func
+    what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
+    argnums = tuple(dict.fromkeys(k for numbers in (by, *along) for k in numbers if k < len(given)))
+    mode: Mode = "hvp" if along else "value_and_grad"
+    request = Request(function, f, given, argnums, False, mode, along)
 
     def transform(program: SourceProgram) -> None:
-        add_tangents_of_floats(program, wanted(program.parameters))
-        (tangent,), value = program.returned
-        program.returned = tangent, value
+        if along:
+            _with_tangents(program, request, what)
+        else:
+            _require_differentiable(program, request, what)
 
-    kinds = tuple(kind_of(t, function.__name__) for t in given)
-    program = read(function, kinds, flags_of(part), part, None, transform)
-    writer = DerivativeWriter(program, tuple(range(first, len(given))), mode="hvp", nested=True)
-    return _load(writer, function.__name__, INSIDE)
+    program = read(function, tuple(kind_of(t, what) for t in given), flags_of(f), f, argnums, transform)
+    return _load(DerivativeWriter(program, by, mode=mode, nested=True), function.__name__, INSIDE)
 
 
-DERIVE.update(part=derive_part, gradient=derive_gradient, pull=derive_pull)
+CALLED["repeated"] = derive_repeated

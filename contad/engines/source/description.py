@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop, MatrixCall, Value
+from contad.engines.source.ir.single_assignment import FLOAT, Apply, For, Load, Loop, MatrixCall, Segments, Value
 from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.planning.parts import PART
+from contad.engines.source.planning.segments import why_not
 from contad.engines.source.writing.called_reverse import find_used
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 
@@ -29,6 +30,9 @@ class ReversedLoop(NamedTuple):
     is_fused: bool  # reversed at once, iteration by iteration
     stored: tuple[StoredNumber, ...]
     again: tuple[str, ...]
+    kept: tuple[str, ...] | None = None  # of a checkpointed loop, what is kept where a segment begins
+    why_not: str = ""  # of one that is marked and not checkpointed
+    threads: str = ""  # whether threads share its iterations, where it is a prange that asks for it
 
     @property
     def bytes(self) -> int:
@@ -44,7 +48,7 @@ def list_loops(request: Any) -> list[ReversedLoop]:
 
 
 def _list_loops(derivative: DerivativeWriter) -> list[ReversedLoop]:
-    loops = (o for o in walk(derivative.program.block) if isinstance(o, Loop))
+    loops = (o for o in walk(derivative.program.block) if isinstance(o, Loop) and not isinstance(o, Segments))
     return [_describe(derivative, loop) for loop in loops if derivative.adjoints.active.changes(loop)]
 
 
@@ -59,7 +63,7 @@ def explain(request: Any) -> str:
     lines = [f"{what} is source made from that of the function; contad.source shows it"]
     loops = _list_loops(derivative)
     lines += map(_tell, loops)
-    grows = any(loop.stored for loop in loops)
+    grows = any(loop.stored or loop.kept is not None for loop in loops)
     active = derivative.adjoints.active
     keeps = [o for o in walk(derivative.program.block) if isinstance(o, MatrixCall) and active.changes(o)]
     grows |= any(isinstance(holder, Loop) for o in keeps for holder in around(o.block))
@@ -84,7 +88,14 @@ def explain(request: Any) -> str:
 def _describe(derivative: DerivativeWriter, loop: Loop) -> ReversedLoop:
     """What the plan says of one loop."""
     fused = loop in derivative.plan.fused
-    depth = sum(isinstance(o, Loop) for o in around(loop.block))
+    holders = [o for o in around(loop.block) if isinstance(o, Loop)]
+    segments = next((o for o in holders if isinstance(o, Segments)), None)
+    depth = len(holders) - (segments is not None)
+    kept: tuple[str, ...] | None = None
+    if segments is not None and segments is holders[0]:
+        kept = tuple(dict.fromkeys(c.inner.hint or c.inner.name for c in segments.carried))
+        kept += tuple(f"{'rows' if k.axis >= 0 else 'all'} of {k.array.name}" for k in segments.kept)
+    refused = why_not(loop) if isinstance(loop, For) and loop.checkpointed and segments is None and not fused else ""
     stored: list[StoredNumber] = []
     again: list[str] = []
     if not fused:
@@ -93,14 +104,37 @@ def _describe(derivative: DerivativeWriter, loop: Loop) -> ReversedLoop:
             stored.append(StoredNumber(_show(value), made.file, made.line))
         values = derivative.plan.recomputed.get(loop, ())
         again = sorted(_show(v) for v in values if v.kind == FLOAT and isinstance(v.operation, Apply))
-    return ReversedLoop(loop.file, loop.line, depth, fused, tuple(stored), tuple(again))
+    threads = _tell_threads(derivative, loop)
+    return ReversedLoop(loop.file, loop.line, depth, fused, tuple(stored), tuple(again), kept, refused, threads)
+
+
+def _tell_threads(derivative: DerivativeWriter, loop: Loop) -> str:
+    """Whether threads share the iterations of a loop, forwards and backwards, and why not."""
+    if not isinstance(loop, For) or not loop.is_parallel:
+        return ""
+    found = [(shared.is_reverse, why) for shared, why in derivative.shared_reasons if shared.loop is loop]
+    heads = derivative.reverse_sweep.forward_sweep.shared
+    if not heads.enabled:
+        return "it runs in order: threads share loops in the reverse mode of one direction alone"
+    if loop in heads.serial:
+        return f"it runs in order: {heads.serial[loop]}"
+    ways = {"forwards" if not reverse else "backwards": why for reverse, why in found}
+    serial = dict.fromkeys(why for why in ways.values() if why)
+    if not ways:
+        return "" if any(isinstance(x, For) and x.is_parallel for x in around(loop.block)) else "it runs in order"
+    if not serial:
+        return "threads share its iterations"
+    order = [f"{way}: {why}" for way, why in ways.items() if why]
+    shared = [way for way, why in ways.items() if not why]
+    return "; ".join([*(f"threads share its iterations {way}" for way in shared), *(f"in order {x}" for x in order)])
 
 
 def _tell(loop: ReversedLoop) -> str:
     """The line on one loop."""
     head = f"{'  ' * loop.depth}line {loop.line}: the loop "
+    threads = f"; {loop.threads}" if loop.threads else ""
     if loop.is_fused:
-        return head + "is reversed iteration by iteration, as it runs; it stores nothing"
+        return head + "is reversed iteration by iteration, as it runs; it stores nothing" + threads
     told = "stores nothing"
     if loop.stored:
         n = len(loop.stored)
@@ -108,7 +142,14 @@ def _tell(loop: ReversedLoop) -> str:
         told = f"stores {numbers} ({loop.bytes} bytes) in each iteration: {', '.join(x.shown for x in loop.stored)}"
     if loop.again:
         told += f"; computes again {', '.join(loop.again)}"
-    return head + told
+    if loop.kept is not None:
+        kept = f"keeps {', '.join(loop.kept)}" if loop.kept else "keeps nothing"
+        told = (
+            f"is checkpointed, in segments of about the root of its length: {kept} where one begins; inside it {told}"
+        )
+    if loop.why_not:
+        told += f"; it is marked, and not checkpointed: {loop.why_not}"
+    return head + told + threads
 
 
 def _show(value: Value) -> str:

@@ -105,7 +105,7 @@ def _in_loops(function: ArrayFunction | Face, zeros: Any) -> Callable[..., Any]:
         """The body for arguments of these types."""
         active = any(isinstance(x, Active) or is_active_array(x) for x in args)
         given = given_types(args)
-        ndims = tuple(x.ndim if isinstance(x, types.Array) else 0 for x in given)
+        ndims = tuple(getattr(x, "literal_value" if isinstance(x, types.StringLiteral) else "ndim", 0) for x in given)
         body = function.body(ndims) if active else function.numpy
         if body is None:
             return None

@@ -1,4 +1,4 @@
-"""`scipy.integrate` for functions that contad differentiates: integrals and solutions of differential equations.
+"""`scipy.integrate` for functions that contad differentiates: integrals, also of samples, and differential equations.
 
 `dopri5` and `sdirk4` are Numba functions of Numba functions, which SciPy does not have.
 """
@@ -9,10 +9,11 @@ from contad.scipy.integrate.adaptive_quadrature import quad, quad_vec
 from contad.scipy.integrate.boundary_values import solve_bvp
 from contad.scipy.integrate.differential_equations import odeint, solve_ivp
 from contad.scipy.integrate.recent_quadrature import cubature, tanhsinh
+from contad.scipy.integrate.sampled_functions import cumulative_trapezoid, simpson, trapezoid
 from contad.scipy.integrate.trajectories import Adjoint
 
-__all__ = ["Adjoint", "cubature", "dopri5", "odeint", "quad", "quad_vec", "sdirk4", "solve_bvp", "solve_ivp"]
-__all__ += ["tanhsinh"]
+__all__ = ["Adjoint", "cubature", "cumulative_trapezoid", "dopri5", "odeint", "quad", "quad_vec", "sdirk4", "simpson"]
+__all__ += ["solve_bvp", "solve_ivp", "tanhsinh", "trapezoid"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,8 +5,10 @@ from collections import Counter
 
 import pytest
 
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import Grid, Listed, Members, Object, constant
 from contad.engines.source.planning import store_plan
-from contad.engines.source.reading import call_reader, statements
+from contad.engines.source.reading import call_reader, made_containers, statements, subscripts
 from contad.engines.source.writing import adjoint_sweep, reverse_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
@@ -62,6 +64,8 @@ def test_the_grammar_is_covered(report):
         ),
         *("np.zeros()", "np.ones()", "np.empty()", "np.full()", "np.zeros_like()", "np.copy()", "len()", "MatMult"),
         *("np.sum()", "np.dot()", "np.where()", "np.max()", "np.mean()", "contad.erf()", "softened()", "g()", "h()"),
+        *("ListComp", "List", "Dict", "Set", "In", "NotIn", "np.ndindex()", "np.ndenumerate()", "u.sort()", "q.flat"),
+        *("np.add()", "np.tanh()"),
         *("first()", "relaxed()", "c = ... in a loop", "d = ... in a loop", "o = ... in a loop"),
     )
     assert [what for what in wanted if found[what] < 3] == []
@@ -100,6 +104,107 @@ def overlaps_unseen(monkeypatch):
 def signatures_ignored(monkeypatch):
     """Callees compute with what they are given, though their signature casts it."""
     monkeypatch.setattr(call_reader, "cast_arguments", lambda builder, f, names, given: (given, None))
+
+
+# ---- containers, and what works in place -----------------------------------------------------------------------------
+def positions_counted_from_zero(monkeypatch):
+    """A comprehension over a range fills its list as if the range were range(n)."""
+    monkeypatch.setattr(made_containers, "_position", lambda reader, index, limits: index)
+
+
+def lists_copied(monkeypatch):
+    """A second name of a list is another list."""
+    original = statements.StatementReader.assign
+
+    def assign(self, target, entry, env):
+        if isinstance(entry, Listed) and entry in env.values():
+            entry = Listed(self.arrays.copy_elements(entry.array))
+        original(self, target, entry, env)
+
+    monkeypatch.setattr(statements.StatementReader, "assign", assign)
+
+
+def keys_confused(monkeypatch):
+    """Of a dict the first value is read, whatever the key."""
+    monkeypatch.setattr(subscripts, "look_up", lambda reader, keyed, *_: next(iter(keyed.members.values())))
+
+
+def members_forgotten(monkeypatch):
+    """A set has its first member alone."""
+    original = made_containers.contains
+
+    def contains(reader, x, container, node):
+        first = Members(container.numbers[:1]) if isinstance(container, Members) else container
+        return original(reader, x, first, node)
+
+    monkeypatch.setattr(made_containers, "contains", contains)
+
+
+def walked(change):
+    """A fault in loops over grids: what is walked through instead."""
+
+    def plant(monkeypatch):
+        original = statements.StatementReader._walk
+
+        def walk(self, statement, grid, env):
+            original(self, statement, change(self, grid), env)
+
+        monkeypatch.setattr(statements.StatementReader, "_walk", walk)
+
+    return plant
+
+
+@walked
+def columns_first(self, grid):
+    """The elements of an array one column after the other."""
+    if grid.array is None or len(grid.shape) != 2 or grid.kind != "flat":
+        return grid
+    return Grid(grid.kind, grid.shape[::-1], self.builder.view(grid.array, None))
+
+
+@walked
+def indices_short(self, grid):
+    """Without the last index of the last axis."""
+    if grid.kind != "ndindex":
+        return grid
+    last = self.builder.apply(known_functions.SUBTRACT, grid.shape[-1], constant(1))
+    return Grid(grid.kind, [*grid.shape[:-1], last])
+
+
+@walked
+def elements_of_rows(self, grid):
+    """Of np.ndenumerate as many rows as columns."""
+    return Grid(grid.kind, [grid.shape[-1]] * 2, grid.array) if grid.kind == "ndenumerate" else grid
+
+
+def sorted_copies(monkeypatch):
+    """The method sort leaves the array as it is."""
+    original = call_reader.CallReader.method
+
+    def method(self, method, *rest):
+        return Object(None) if method.name == "sort" else original(self, method, *rest)
+
+    monkeypatch.setattr(call_reader.CallReader, "method", method)
+
+
+def outputs_untouched(monkeypatch):
+    """A function of NumPy's does not write into the array that is given for its result."""
+    monkeypatch.setattr(call_reader.CallReader, "compute_into", lambda self, out, found, node: out)
+
+
+@pytest.mark.parametrize(
+    ("plant", "seed"),
+    [
+        (positions_counted_from_zero, 68), (lists_copied, 445), (keys_confused, 184), (members_forgotten, 228),
+        (columns_first, 299), (indices_short, 145), (elements_of_rows, 63), (sorted_copies, 247),
+        (outputs_untouched, 27),
+    ],
+    ids=lambda x: getattr(x, "__name__", None),
+)  # fmt: skip
+def test_planted_misreadings_of_containers_are_found(plant, seed, monkeypatch):
+    assert not generated_programs.is_failure(generated_programs.check(seed))
+    plant(monkeypatch)
+    assert generated_programs.is_failure(generated_programs.check(seed))
 
 
 @pytest.mark.parametrize(

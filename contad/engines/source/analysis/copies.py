@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contad.engines.source.ir.single_assignment import FLOAT, For, If, Load, Operation, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import FLOAT, For, If, Load, Operation, Segments, SourceProgram, Value
 from contad.engines.source.ir.walks import around, find_written_roots, is_inside, is_natural, walk
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _regular(loop: For, plan: StorePlan) -> list[For] | None:
     found: list[For] = []
     branch = False
     for holder in around(loop.block):
-        if holder in plan.fused:
+        if holder in plan.fused or isinstance(holder, Segments):
             break
         if isinstance(holder, If):
             branch = True

@@ -9,6 +9,7 @@ from typing import Any
 
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.finite_partials import wild_values
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import Object
 from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.single_assignment import (
@@ -65,7 +66,9 @@ def callee_of(program: SourceProgram) -> Callee | None:
     parameters = {x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)}
     parameters.update(program.captured_values)
     for o in walk(program.block):
-        if isinstance(o, Product) or (isinstance(o, (Store, Accumulate)) and parameters & set(o.array.roots)):
+        if isinstance(o, (Product, DerivativeCall)):
+            return None
+        if isinstance(o, (Store, Accumulate)) and parameters & set(o.array.roots):
             return None
     returned = leaves(program.returned)
     return None if any(x.is_array for x in returned) else Callee(program)

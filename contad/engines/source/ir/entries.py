@@ -52,6 +52,15 @@ class Listed:
         self.array = array
 
 
+class Grown(Listed):
+    """A list that `sites` append to: the array has room for all of them, the cell (1,) tells how many there are."""
+
+    def __init__(self, array: Value, cell: Value, room: Value, sites: set[Any]) -> None:
+        super().__init__(array)
+        self.cell, self.room, self.sites = cell, room, sites
+        self.is_typed = self.is_read = False  # whether its elements have a kind; whether any has been read
+
+
 class Keyed:
     """A dict that is only read, whose keys are constants."""
 
@@ -81,6 +90,8 @@ class Range:
 
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
         self.limits = [start, stop, step]
+        self.is_parallel = False  # whether it is a prange whose iterations may run at the same time
+        self.checkpointed = False
 
 
 class Iteration:
@@ -104,6 +115,8 @@ class Unknown:
         self.reason = reason
 
 
+# types of elements that are widened where they are read, and how Kind has them
+SMALL = {"float32": "single"} | dict.fromkeys(("uint8", "uint16", "uint32"), "unsigned")
 UNDEFINED = Unknown("it is not assigned on every path")
 
 
@@ -121,6 +134,10 @@ def default(kind: Kind) -> Value:
 
 def join_kinds(a: Kind, b: Kind) -> Kind:
     """The kind of a number that is either of two kinds, as Numba unifies them."""
+    if a == b:
+        return a
+    if BOOL in (a, b) and (a.small or b.small):
+        return a if a.small else b
     order = ("bool", "int", "float")
     return Kind(order[max(order.index(a.base), order.index(b.base))])
 

@@ -64,6 +64,10 @@ OR = _function("or", "{0} or {1}", "bool", 0.5)
 TO_FLOAT = _function("float", "float({0})", "float", 0.5)
 TO_INT = _function("int", "int({0})", "int", 1)
 CONSTANT = _function("constant", "float({0})", "float", 0.5)  # the value without a derivative
+WIDENED = {  # the elements of arrays with fewer bits
+    "single": _function("float64", "np.float64({0})", "float", 0.5),
+    "unsigned": _function("int64", "np.int64({0})", "int", 0.5),
+}
 TO_BOOL = _function("bool", "bool({0})", "bool", 0.5)
 FLOOR = _function("floor", "math.floor({0})", "int", 1)
 CEIL = _function("ceil", "math.ceil({0})", "int", 1)

@@ -21,7 +21,10 @@ class Kind:
 
     base: str  # "float", "int" or "bool"; "object" of what only calls can read
     ndim: int = 0
-    narrow: bool = False  # an array of integers with fewer than 64 bits: its elements are read, and widened
+    narrow: bool = False  # an array of numbers with fewer than 64 bits: its elements are read, and widened
+    # "single" of float32 and "unsigned" of uint8 to uint32, in arrays and of their elements: arithmetic among them is
+    # another one in Numba, so that each meets a number of 64 bits first
+    small: str = ""
     order: str = field(default="", compare=False)  # of an argument: "C" or "F" where Numba knows its memory to be so
 
 
@@ -351,6 +354,7 @@ class Loop(Operation):
 
     def __init__(self, inputs: list[Value], blocks: list[Block], exit: Value | None) -> None:
         self.carried: list[Carried] = []
+        self.checkpointed = False  # of a counted loop: whether its memory is to grow with the root of its length
         self.exit = exit
         self.count = Value(INT, "count")
         super().__init__(inputs, [self.count], blocks)
@@ -384,6 +388,7 @@ class For(Loop):
 
     def __init__(self, limits: list[Value], index: Value, body: Block, exit: Value | None = None) -> None:
         super().__init__(limits, [body], exit)
+        self.is_parallel = False  # whether its iterations may run at the same time
         self.index = index
         index.operation = self
         index.block = body
@@ -418,6 +423,29 @@ class While(Loop):
     def rewrite(self, new: Callable[[Value], Value]) -> None:
         super().rewrite(new)
         self.condition = new(self.condition)
+
+
+class Segments(Loop):
+    """A checkpointed loop: each iteration runs a segment of it, `range(first, last, step)`.
+
+    The inputs are the limits of the whole loop. The reverse pass restores what a segment started from, runs it again,
+    storing, and reverses it.
+    """
+
+    def __init__(self, limits: list[Value], body: Block, exit: Value | None, kept: list[Any]) -> None:
+        super().__init__(limits, [body], exit)
+        self.index, self.first, self.last = Value(INT, "segment"), Value(INT, "first"), Value(INT, "last")
+        for value in (self.index, self.first, self.last):
+            value.operation, value.block = self, body
+        self.kept = kept  # of arrays whose contents a segment would not find again: `segments.KeptArray`
+
+    @property
+    def start(self) -> Value:
+        return self.inputs[0]
+
+    @property
+    def step(self) -> Value:
+        return self.inputs[2]
 
 
 class Body(Loop):

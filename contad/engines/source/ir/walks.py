@@ -12,6 +12,7 @@ from contad.engines.source.ir.single_assignment import (
     If,
     MatrixCall,
     Operation,
+    Segments,
     SourceProgram,
     Store,
     Value,
@@ -101,13 +102,16 @@ def is_natural(value: Value) -> bool:
         return bool(value.constant >= 0)
     o = value.operation
     if isinstance(o, For) and value is o.index:
-        step, stop = o.step.constant or 0, o.stop.constant
-        return is_natural(o.start) if step > 0 else step == -1 and stop is not None and stop >= -1
+        start, stop, step = _limits(o)
+        if (step.constant or 0) > 0:
+            return is_natural(start)
+        return step.constant == -1 and stop.constant is not None and bool(stop.constant >= -1)
     if not isinstance(o, Apply):
         return False
     if o.function is SUBTRACT and isinstance(o.inputs[0].operation, For) and o.inputs[0] is o.inputs[0].operation.index:
         loop, less = o.inputs[0].operation, o.inputs[1].constant
-        first = loop.start.constant if (loop.step.constant or 0) > 0 else (loop.stop.constant or 0) + 1
+        start, stop, step = _limits(loop)
+        first = start.constant if (step.constant or 0) > 0 else (stop.constant or 0) + 1
         return first is not None and less is not None and is_natural(o.inputs[0]) and bool(first >= less)
     return o.function is ADD and all(map(is_natural, o.inputs))
 
@@ -119,5 +123,12 @@ def is_within(index: Value, length: Value) -> bool:
     loop = index.operation
     if not isinstance(loop, For) or index is not loop.index:
         return False
-    same = loop.stop is length or (loop.stop.constant is not None and loop.stop.constant == length.constant)
-    return same and loop.step.constant == 1 and is_natural(loop.start)
+    start, stop, step = _limits(loop)
+    same = stop is length or (stop.constant is not None and stop.constant == length.constant)
+    return same and step.constant == 1 and is_natural(start)
+
+
+def _limits(loop: For) -> list[Value]:
+    """The limits of a loop; of a segment those of the whole loop."""
+    whole = loop.start.operation
+    return whole.inputs if isinstance(whole, Segments) and loop.start is whole.first else loop.inputs

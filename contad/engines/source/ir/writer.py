@@ -9,18 +9,30 @@ from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
-from contad.engines.source.ir.single_assignment import Apply, For, Handed, Loop, SourceProgram, Value, input_name
+from contad.engines.source.ir.single_assignment import (
+    Apply,
+    For,
+    Handed,
+    Loop,
+    Segments,
+    SourceProgram,
+    Value,
+    input_name,
+)
 from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
 ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
+SEGMENTS = ("keep_part", "put_part_back", "root_of")
 LENT = ("lent_empty", "lent_zeros")
 KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
-CALLED = ("forward_of_", "reverse_of_", "value_of_")
+CALLED = ("forward_of_", "reverse_of_", "value_of_", "share_")
 BRANCHLESS = ("chain", "chain_slope", "select")  # likewise
 RECALLED = ("recall",)
-LANES = ("add_lanes", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions at once
+LANES = ("add_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions
+SINGLE_LANES = ("add_to_lane", "at_lane", "put_in_lane")  # of which one is computed
+SHARED = ("add_parts", "count_blocks", "make_parts", "part_of")  # by threads
 LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
 PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
 GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
@@ -42,12 +54,16 @@ _RESERVED = {
     "top",
     "small_zeros",
     *WORKSPACE,
+    *SEGMENTS,
     *LENT,
     *KEPT,
     "RuleError",
     *BRANCHLESS,
     *LANES,
     *RECALLED,
+    *SHARED,
+    "prange",
+    "sharer",
     "memory",
     "marks",
     *LANE_PRODUCTS,
@@ -82,7 +98,9 @@ class Writer:
             self.give_name(value)
         for operation in walk(program.block):
             inner = [c.inner for c in operation.carried] if isinstance(operation, Loop) else []
-            index = [operation.index] if isinstance(operation, For) else []
+            index = [operation.index] if isinstance(operation, (For, Segments)) else []
+            if isinstance(operation, Segments):
+                index += [operation.first, operation.last]
             for value in (*index, *inner, *operation.results):
                 self.give_name(value)
 

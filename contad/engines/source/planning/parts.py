@@ -126,8 +126,9 @@ def _groups(operations: list[Operation], sizes: dict[Operation, int], most: int)
 
 def _may_move(o: Operation) -> bool:
     """Whether an operation may stand in a part."""
-    inside = all(isinstance(inner, _INSIDE) for block in o.blocks for inner in walk(block))
-    return isinstance(o, _WHOLE) and inside
+    within = [inner for block in o.blocks for inner in walk(block)]
+    marked = any(isinstance(inner, For) and inner.checkpointed for inner in (o, *within))
+    return isinstance(o, _WHOLE) and all(isinstance(inner, _INSIDE) for inner in within) and not marked
 
 
 def _all(group: Iterable[Operation]) -> Iterable[Operation]:

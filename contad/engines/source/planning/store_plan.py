@@ -33,6 +33,7 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
+    Segments,
     SourceProgram,
     Store,
     Value,
@@ -90,8 +91,12 @@ class StorePlan:
             self.needed.setdefault(self.region(value.block), {})[value] = None
 
     def region(self, block: Block | None) -> Loop | None:
-        """The innermost loop around a block whose reverse is a loop of its own."""
-        return next((o for o in around(block) if isinstance(o, Loop) and o not in self.fused), None)
+        """The innermost loop around a block whose reverse is a loop of its own.
+
+        Segments run again before they are reversed: to what is in them, all around them is there.
+        """
+        plain = (o for o in around(block) if isinstance(o, Loop) and not isinstance(o, Segments))
+        return next((o for o in plain if o not in self.fused), None)
 
     def pushes(self, operation: Operation) -> bool:
         """Whether a loop or a call, or one inside an operation, stores numbers in the workspace."""

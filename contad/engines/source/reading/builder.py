@@ -2,7 +2,7 @@
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,6 +53,9 @@ _FOLDED: dict[str, Callable[..., Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+_CONVERSIONS = (known_functions.TO_FLOAT, known_functions.TO_INT)
+_BINARY = ("add", "subtract", "multiply", "divide", "checked_divide", "floor_divide", "remainder", "select")
+_SMALL = {"single": "float32", "unsigned": "unsigned integers"}
 TRIES = 10  # how often operations may be written again, as the bodies of nested loops are
 _LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -92,13 +95,14 @@ class Builder:
     def apply(self, function: Function, *operands: Any) -> Any:
         """A function of numbers; an array expression where an operand is one."""
         if any(isinstance(x, Elementwise) or x.is_array for x in operands):
-            if any(x.kind.narrow for x in operands):
-                self.progress.stop(
-                    "arithmetic of a whole array of small integers, which wrap", "convert it to int64 first"
-                )
+            wide = function.result == "bool" or any(x.kind.base == "float" and not x.kind.small for x in operands)
+            if not wide and any(x.kind.narrow for x in operands):
+                self.progress.stop("arithmetic of a whole array of small numbers", "convert it to 64 bits first")
             if function.result == "wide" and all(x.kind.base == "bool" for x in operands):
                 self.progress.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
             return Elementwise(function, list(operands))
+        if any(x.kind.small for x in operands):
+            self.require_wide(function, operands)
         constants = [x.constant for x in operands]
         if function is known_functions.TO_FLOAT and operands[0].kind == FLOAT:
             return operands[0]
@@ -128,9 +132,24 @@ class Builder:
             return self.apply(known_functions.SQUARE, operands[0])
         if function in _RECIPROCALS and constants[0] == 1 and operands[1].kind == FLOAT:
             return self.apply(_RECIPROCALS[function], operands[1])
-        result = Value(function.kind([x.kind for x in operands]))
+        kind = function.kind([x.kind for x in operands])
+        if function is known_functions.SELECT and operands[1].kind == operands[2].kind:
+            kind = operands[1].kind
+        result = Value(kind)
         self.add(Apply(function, list(operands), result))
         return result
+
+    def require_wide(self, function: Function, operands: Sequence[Any]) -> None:
+        """Refuse arithmetic of numbers with fewer bits among themselves, which Numba rounds, or wraps."""
+        chosen = function is known_functions.SELECT and len({x.kind for x in operands[1:]}) == 1
+        if function.result == "bool" or function in _CONVERSIONS or chosen:
+            return
+        small = {x.kind.small for x in operands} - {""}
+        widening = (FLOAT, INT) if function.name in _BINARY else (FLOAT,)
+        if not any(x.kind in widening for x in operands):
+            into = "np.float64" if "single" in small else "np.int64"
+            kinds = " and ".join(sorted(_SMALL[x] for x in small))
+            self.progress.stop(f"{function.name} of {kinds} alone", f"convert one by {into}(...)")
 
     def divide(self, function: Function, x: Any, y: Any) -> Any:
         """x / y, x // y or x % y of numbers, raising where the user's function raises."""
@@ -143,6 +162,8 @@ class Builder:
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
         """x ** y; powers by a small integer are products where Numba compiles them so, which a ufunc does not."""
+        if any(v.kind.small for v in (x, y)):
+            self.require_wide(known_functions.POWER, [x, y])
         n = y.constant if isinstance(y, Value) else None
         if n is None or isinstance(n, bool):
             return self.apply(known_functions.POWER, x, y)
@@ -181,6 +202,10 @@ class Builder:
     def load(self, array: Value, indices: list[Value]) -> Value:
         result = Value(Kind(array.kind.base))
         self.add(Load(array, indices, result))
+        if array.kind.small:
+            wide = Value(Kind(array.kind.base, small=array.kind.small))
+            self.add(Apply(known_functions.WIDENED[array.kind.small], [result], wide))
+            return wide
         return result
 
     def create(self, fill: str, shape: list[Value], base: str, hint: str = "") -> Value:

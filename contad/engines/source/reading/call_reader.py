@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.ufunc.dufunc import DUFunc
 
 from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, Local, Method, Object, is_array, is_number, same
+from contad.engines.source.ir.entries import Elementwise, Grown, Local, Method, Object, is_array, is_number, same
 from contad.engines.source.ir.single_assignment import (
     INT,
     MOST_AXES,
@@ -26,9 +25,12 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.declared_names import cast, cast_arguments
+from contad.engines.source.reading.derivative_calls import read_asked, read_derivative, read_transform
 from contad.engines.source.reading.elementwise import arrays_of, overlaps
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.growing_lists import call_method
+from contad.engines.source.reading.made_functions import is_made, read_made
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.rule_calls import read_rule
 from contad.engines.source.reading.scope import Scope
@@ -37,8 +39,9 @@ from contad.functions.pickling import Decorated
 from contad.functions.python_copy import Flags, flags_of, is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, array_function_of, owns
+from contad.native.asked_derivatives import AskedDerivative
 from contad.native.callables import is_checkpoint
-from contad.rules.compilable import WithParts
+from contad.rules.compilable import MakesDerivatives, WithParts, WrittenOut
 
 _DTYPES: dict[Any, str] = {
     float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool",
@@ -56,6 +59,10 @@ def _as_tuple(node: ast.expr) -> ast.expr:
     if not isinstance(node, ast.List):
         return node
     return ast.copy_location(ast.Tuple(list(map(_as_tuple, node.elts)), ast.Load()), node)
+
+
+def _is_text(x: Any) -> bool:
+    return isinstance(x, Object) and isinstance(x.value, str)
 
 
 def _fill(tree: Any, values: Iterator[Value]) -> Any:
@@ -108,17 +115,30 @@ class CallReader:
         if isinstance(called, Local):
             return self.inline_local(called, arguments, keywords, node, env)
         if not isinstance(called, Object):
-            self.progress.refuse(node, f"the call {ast.unparse(node)!r} of something that is no function")
+            self.progress.refuse(
+                node,
+                f"the call {ast.unparse(node)!r} of something that is no function",
+                "call a function that numba.njit made",
+            )
         function = called.value
         if isinstance(function, Decorated):
             function = numba_function(function.decorated)
+        if isinstance(function, MakesDerivatives):
+            return read_transform(self, function, arguments, keywords, node, env)
+        if isinstance(function, WrittenOut):
+            return read_derivative(self, function, arguments, keywords, node, env)
+        if isinstance(function, AskedDerivative):
+            return read_asked(self, function, arguments, node)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
+        if is_made(function):
+            return read_made(self, function, arguments, keywords, node, env)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return self.make_named(function, arguments, keywords, node)
         if owns(function):  # a body that another one calls
             return self.inline(function, arguments, keywords, node, env)
-        if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
+        module = getattr(function, "__module__", "").partition(".")[0] if isinstance(function, FunctionType) else ""
+        if module not in ("", "numpy", "numba") and function not in self.special:
             self.progress.refuse(node, f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
         try:
             special, whole = self.special.get(function), array_function_of(function)
@@ -135,11 +155,7 @@ class CallReader:
         found = known_functions.function_of(function)
         if found is None:
             name = getattr(function, "__name__", function)
-            if isinstance(function, DUFunc):
-                self.progress.refuse(
-                    node, f"{name}, made by numba.vectorize", "make it by numba.njit, and call it in a loop"
-                )
-            self.progress.refuse(node, f"the call of {name!r}")
+            self.progress.refuse(node, f"the call of {name!r}", 'write it as a loop over numbers, or use engine="tape"')
         arity = found.template.count("{") if found is not known_functions.SQUARE else 1
         if isinstance(function, np.ufunc) and len(arguments) == arity + 1 and not keywords:
             return self.compute_into(arguments.pop(), self.compute_by(found, arguments, node), node)
@@ -182,18 +198,20 @@ class CallReader:
                     bound[name] = self.expressions.import_constant(parameter.default, node, name)
             bound = {name: bound[name] for name in list(function.signature.parameters)[:count]}
         given = list(bound.values())
-        known = all(is_number(x) or is_array(x) for x in given)
-        body = function.body(tuple(x.kind.ndim for x in given)) if known else None
+        known = all(is_number(x) or is_array(x) or _is_text(x) for x in given)
+        known = known and not any(x.kind.small for x in given if not _is_text(x))
+        body = function.body(tuple(x.value if _is_text(x) else x.kind.ndim for x in given)) if known else None
+        numbers = [x for x in given if not _is_text(x)]
         # a result of integers is one; and data are left to the function itself
-        if body is None or (not is_face and all(x.kind.base != "float" or self.is_constant(x) for x in given)):
-            self.progress.refuse(node, f"the call of {name!r}")
+        if body is None or (not is_face and all(x.kind.base != "float" or self.is_constant(x) for x in numbers)):
+            self.progress.refuse(node, f"the call of {name!r}", 'write it as a loop over numbers, or use engine="tape"')
         before = self.expressions.state()
         self.progress.pinned = True
         try:
             return self.inline(body, given, {}, node, env)
         except UnsupportedError:
             self.expressions.return_to(before)
-            self.progress.refuse(node, f"the call of {name!r}")
+            self.progress.refuse(node, f"the call of {name!r}", 'write it as a loop over numbers, or use engine="tape"')
         finally:
             self.progress.pinned = before[-1][-1]
 
@@ -209,7 +227,9 @@ class CallReader:
     def compute_by(self, function: known_functions.Function, operands: list[Any], node: ast.AST) -> Any:
         """A function of numbers or, element by element, of arrays."""
         if not all(is_number(x) or is_array(x) for x in operands):
-            self.progress.refuse(node, f"{function.name} of something that is no number or array")
+            self.progress.refuse(
+                node, f"{function.name} of something that is no number or array", "give numbers and arrays"
+            )
         if function.name == "power":
             x, y = operands
             return self.arrays.power(x, y, function.template.startswith("np."))
@@ -332,6 +352,8 @@ class CallReader:
     def method(self, method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """What a call of a method of an array gives."""
         array = method.array
+        if isinstance(array, Grown):
+            return call_method(self.expressions, array, method.name, [*arguments, *keywords.values()], node)
         if method.name in self.reductions:
             return self.reductions[method.name](self, [array, *arguments], keywords, node)
         if keywords:

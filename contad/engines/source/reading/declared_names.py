@@ -20,7 +20,7 @@ def type_of(entry: Any) -> Any:
     if isinstance(entry, tuple):
         parts = [type_of(part) for part in entry]
         return None if None in parts else types.Tuple(parts)
-    if is_number(entry):
+    if is_number(entry) and not entry.kind.small:
         return _TYPES[entry.kind.base]
     if is_array(entry):
         return types.Array(_TYPES[entry.kind.base], entry.kind.ndim, "A") if not entry.kind.narrow else None

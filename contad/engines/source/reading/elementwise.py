@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, constant, is_array
+from contad.engines.source.ir.entries import Elementwise, constant, is_array, same
 from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
     INT,
     NEW_AXIS,
+    Apply,
     Check,
     Choose,
     Create,
@@ -120,7 +121,11 @@ class WholeArrays:
         shape = self.shape(array)
         if is_array(entry):
             if entry.kind.ndim > array.kind.ndim:
-                self.progress.refuse(node, "an assignment from an array with more dimensions")
+                self.progress.refuse(
+                    node,
+                    "an assignment from an array with more dimensions",
+                    "take a part that has as many as the left side",
+                )
             if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copy_elements(entry)
             lengths = self.shape(entry)
@@ -131,6 +136,8 @@ class WholeArrays:
     # ---- reductions --------------------------------------------------------------------------------------------------
     def fold(self, entry: Any, initial: Value, step: Callable[[Value, Value], Value]) -> Value:
         """step(... step(step(initial, first element), second element) ...)."""
+        if entry.kind.small == "single":
+            self.progress.stop("the sum or an extreme of an array of float32", "convert it to float64 first")
         shape = self.shape(entry)
 
         def nest(indices: list[Value], total: Value) -> list[Value]:
@@ -143,12 +150,19 @@ class WholeArrays:
     def total(self, entry: Any) -> Value:
         """The sum of all elements."""
         zero = constant(0.0) if entry.kind.base == "float" else constant(0)
-        return self.fold(entry, zero, lambda total, x: self.builder.apply(known_functions.ADD, total, x))
+        total = self.fold(entry, zero, lambda total, x: self.builder.apply(known_functions.ADD, total, x))
+        if entry.kind.small:  # as Numba's is
+            unsigned = Value(Kind("int", small=entry.kind.small))
+            self.builder.add(Apply(known_functions.WIDENED[entry.kind.small], [total], unsigned))
+            return unsigned
+        return total
 
     def along(self, entry: Any, axis: Any, reduce: Callable[[Any, Any], Value], node: ast.AST) -> Value:
         """A reduction along one axis: an array of one dimension less."""
         ndim = entry.kind.ndim
         axis = axis.constant if isinstance(axis, Value) and axis.kind == INT else None
+        if entry.kind.small:
+            self.progress.refuse(node, f"{ast.unparse(node)!r} of small numbers", "convert the array first")
         if axis is None or not -ndim <= axis < ndim:
             self.progress.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
         array, whole = self.compute(entry), (None, None, None)
@@ -182,8 +196,9 @@ class WholeArrays:
 
     def product(self, a: Any, b: Any, node: ast.AST) -> Value:
         """a @ b."""
-        if not (is_array(a) and is_array(b)) or {a.kind.base, b.kind.base} != {"float"}:
-            self.progress.refuse(node, "a product of other things than arrays of floats")
+        floats = is_array(a) and is_array(b) and {a.kind.base, b.kind.base} == {"float"}
+        if not floats or a.kind.small or b.kind.small:
+            self.progress.refuse(node, "a product of other things than arrays of floats", "make both arrays of floats")
         if max(a.kind.ndim, b.kind.ndim) > 2:
             self.progress.refuse(node, "a product of arrays with more than two dimensions", "write it as a loop")
         a, b = self.compute(a), self.compute(b)
@@ -257,6 +272,8 @@ def overlaps(a: Value, b: Value) -> bool:
         return False
     x, y = a.operation, b.operation
     if isinstance(x, View) and isinstance(y, View) and x.inputs[0] is y.inputs[0]:
+        if type(x) is type(y) is View and x.spec == y.spec and all(map(same, x.inputs, y.inputs)):
+            return False  # the same part
         for p, q in zip(_indices(x), _indices(y), strict=False):
             if p is not None and q is not None and p != q and (p >= 0) == (q >= 0):
                 return False  # different rows or columns

@@ -11,8 +11,10 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    SMALL,
     Elementwise,
     Grid,
+    Grown,
     Keyed,
     Local,
     Members,
@@ -104,7 +106,7 @@ class ExpressionReader:
         """An expression that must be a number."""
         entry = self.expression(node, env)
         if not is_number(entry):
-            self.progress.refuse(node, f"{ast.unparse(node)!r} where a number is needed")
+            self.progress.refuse(node, f"{ast.unparse(node)!r} where a number is needed", "give a number")
         return entry
 
     def condition(self, node: ast.expr, env: Environment) -> Value:
@@ -115,7 +117,9 @@ class ExpressionReader:
         if isinstance(entry, Object):
             return constant(bool(entry.value))
         if not is_number(entry):
-            self.progress.refuse(node, f"the truth of {ast.unparse(node)!r}, which is not a number")
+            self.progress.refuse(
+                node, f"the truth of {ast.unparse(node)!r}, which is not a number", "compare it with a number"
+            )
         if entry.kind == BOOL:
             return entry
         return self.builder.apply(
@@ -175,15 +179,17 @@ class ExpressionReader:
 
     def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
         """A global array, which Numba makes a constant."""
-        bases = {"f": "float", "i": "int", "b": "bool"}
-        if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= MOST_AXES:
+        bases, small = {"f": "float", "i": "int", "b": "bool", "u": "int"}, SMALL.get(str(x.dtype), "")
+        known = x.dtype.kind in "ib" or x.dtype == np.float64 or small
+        if not known or not 1 <= x.ndim <= MOST_AXES:
             self.progress.refuse(
                 node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
             )
         for value, array in self.progress.captured.values():
             if array is x:
                 return value
-        value = Value(Kind(bases[x.dtype.kind], x.ndim, x.dtype.kind == "i" and x.dtype != np.int64), name)
+        narrow = x.dtype.kind != "b" and x.dtype not in (np.int64, np.float64)
+        value = Value(Kind(bases[x.dtype.kind], x.ndim, narrow, small), name)
         value.order = "C" if x.flags.c_contiguous else ""
         self.progress.constants.add(value)
         self.progress.captured[f"{name}_{len(self.progress.captured)}"] = (value, x)
@@ -194,10 +200,12 @@ class ExpressionReader:
         base = self.expression(node.value, env)
         if isinstance(base, Object) and isinstance(base.value, types.ModuleType):
             if not hasattr(base.value, node.attr):
-                self.progress.refuse(node, f"{ast.unparse(node)} is not defined")
+                self.progress.refuse(node, f"{ast.unparse(node)} is not defined", "define it before it is read")
             return self.import_constant(getattr(base.value, node.attr), node, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
             return base[class_of_names(base)._fields.index(node.attr)]
+        if isinstance(base, Grown):
+            return Method(base, node.attr)
         if is_array(base):
             if node.attr == "shape":
                 return tuple(self.arrays.shape(base))
@@ -211,7 +219,7 @@ class ExpressionReader:
             if node.attr == "T":
                 array = self.arrays.compute(base)
                 return array if array.kind.ndim == 1 else self.builder.view(array, None)
-            if node.attr == "dtype":
+            if node.attr == "dtype" and not base.kind.narrow:
                 return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[base.kind.base]))
             if node.attr == "flat":
                 array = self.arrays.compute(base)
@@ -268,12 +276,16 @@ class ExpressionReader:
         if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
             return x + y
         if not all(is_number(v) or is_array(v) for v in (x, y)):
-            self.progress.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+            self.progress.refuse(
+                node,
+                f"the operator in {ast.unparse(node)!r} on something that is no number or array",
+                "give numbers and arrays",
+            )
         if operator == "MatMult":
             return self.arrays.product(x, y, node)
         if operator in known_functions.BITWISE:
-            if "float" in (x.kind.base, y.kind.base):
-                self.progress.refuse(node, f"{ast.unparse(node)!r} on floats")
+            if "float" in (x.kind.base, y.kind.base) or x.kind.small or y.kind.small:
+                self.progress.refuse(node, f"{ast.unparse(node)!r} on floats", "make them int64")
             return self.builder.apply(known_functions.BITWISE[operator], x, y)
         function = known_functions.OPERATORS.get(operator)
         if function is None:
@@ -295,7 +307,11 @@ class ExpressionReader:
             return self.negate(self.condition(node.operand, env))
         x = self.expression(node.operand, env)
         if not (is_number(x) or is_array(x)):
-            self.progress.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+            self.progress.refuse(
+                node,
+                f"the operator in {ast.unparse(node)!r} on something that is no number or array",
+                "give numbers and arrays",
+            )
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.Invert):
@@ -344,7 +360,7 @@ class ExpressionReader:
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")
         if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
-            self.progress.refuse(node, f"the comparison {ast.unparse(node)!r}")
+            self.progress.refuse(node, f"the comparison {ast.unparse(node)!r}", "compare numbers with numbers")
         return self.builder.apply(known_functions.COMPARISONS[operator], left, right)
 
     def read_BoolOp(self, node: ast.BoolOp, env: Environment) -> Any:
@@ -387,7 +403,7 @@ class ExpressionReader:
             lambda: self.settle(self.expression(node.orelse, env)),
         )
         if isinstance(result, Unknown):
-            self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
+            self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}", "make both sides of one kind")
         return result
 
     def settle(self, entry: Any) -> Any:

@@ -48,7 +48,9 @@ class IndexArrays:
         shape = self._shape(part, first, positions)
         if is_array(entry):
             if entry.kind.ndim > len(shape):
-                self.progress.refuse(node, "an assignment from an array with more dimensions")
+                self.progress.refuse(
+                    node, "an assignment from an array with more dimensions", "take a part of as many as the left side"
+                )
             if any(set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.arrays.copy_elements(entry)
             for axis, length in zip(range(-entry.kind.ndim, 0), self.arrays.shape(entry), strict=True):
@@ -96,7 +98,7 @@ class IndexArrays:
 
     def _at(self, part: Value, first: int, positions: list[Value], at: list[Value]) -> list[Value]:
         """The indices of the element that stands at others among those that are named."""
-        found = [self.builder.load(x, [at[first]]) for x in positions]
+        found = [self.builder.convert(self.builder.load(x, [at[first]]), INT) for x in positions]
         if self.progress.flags.boundscheck:
             for axis, x in enumerate(found, first):
                 outside = self.builder.apply(known_functions.OUTSIDE, x, self.builder.length(part, axis))

@@ -11,6 +11,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Listed, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Kind, Value
 from contad.engines.source.reading.call_reader import CallReader
+from contad.engines.source.reading.growing_lists import array_of
 from contad.engines.source.reading.index_arrays import IndexArrays
 from contad.engines.source.reading.shape_calls import axis_of, copy_unshared, flat_view
 
@@ -36,7 +37,9 @@ def _base(entries: list[Any]) -> str:
 def _concatenate(calls: CallReader, arrays: list[Value], axis: int, node: ast.Call) -> Value:
     """Arrays one after the other along an axis."""
     if len({x.kind.ndim for x in arrays}) != 1:
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of arrays with different numbers of axes")
+        calls.progress.refuse(
+            node, f"{ast.unparse(node)!r} of arrays with different numbers of axes", "give arrays of one number of axes"
+        )
     add = known_functions.ADD
     shapes = [calls.arrays.shape(x) for x in arrays]
     starts = [constant(0)]
@@ -114,7 +117,11 @@ def _append(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
 # ---- filled and moved ------------------------------------------------------------------------------------------------
 def _array(calls: CallReader, entry: Any, node: ast.Call) -> Value:
     if not is_array(entry) or entry.kind.narrow:
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array of 64 bits")
+        calls.progress.refuse(
+            node,
+            f"{ast.unparse(node)!r} of something that is no array of 64 bits",
+            "give an array of float64, int64 or bool",
+        )
     return calls.arrays.compute(entry)
 
 
@@ -291,7 +298,7 @@ def _take(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
 def _sum(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """The builtin sum, of a tuple, a list that is written out, or a vector."""
     taken, start = calls.take("iterable start", arguments, keywords, node)
-    given: Any = taken.array if isinstance(taken, Listed) else taken
+    given: Any = array_of(calls.expressions, taken) if isinstance(taken, Listed) else taken
     total = constant(0) if start is None else start
     numbers = isinstance(given, tuple) and all(map(is_number, given))
     if not is_number(total) or not (numbers or (is_array(given) and given.kind.ndim == 1)):

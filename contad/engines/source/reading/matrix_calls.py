@@ -37,7 +37,7 @@ class _MatrixReader:
 
     def operand(self, entry: Any, *ndims: int) -> Value:
         """An operand as an array, of so many axes."""
-        if not is_array(entry) or entry.kind.base != "float" or entry.kind.ndim not in ndims:
+        if not is_array(entry) or entry.kind.base != "float" or entry.kind.small or entry.kind.ndim not in ndims:
             self.refuse()
         return self.calls.arrays.compute(entry)
 

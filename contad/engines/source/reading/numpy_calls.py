@@ -19,8 +19,10 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import INT, Kind, Value
+from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
 from contad.engines.source.reading.call_reader import CallReader
+from contad.engines.source.reading.growing_lists import array_of
+from contad.native.checkpointed import checkpointed
 
 
 def _creation(fill: str) -> Callable[..., Any]:
@@ -37,7 +39,7 @@ def _creation_like(fill: str) -> Callable[..., Any]:
     def create(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         array, dtype = calls.take("a dtype", arguments, keywords, node)
         if not is_array(array):
-            calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+            calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
         if dtype is None and array.kind.narrow:
             calls.progress.refuse(node, f"{ast.unparse(node)!r} of an array of small integers", "give a dtype")
         return calls.builder.create(fill, calls.arrays.shape(array), calls.dtype(dtype, node, array.kind.base))
@@ -48,7 +50,7 @@ def _creation_like(fill: str) -> Callable[..., Any]:
 def _full(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     shape, value, dtype = calls.take("shape fill_value dtype", arguments, keywords, node)
     if not is_number(value):
-        calls.progress.refuse(node, f"the value in {ast.unparse(node)!r}")
+        calls.progress.refuse(node, f"the value in {ast.unparse(node)!r}", "give a number")
     array = calls.builder.create("empty", calls.lengths(shape, node), calls.dtype(dtype, node, value.kind.base))
     calls.arrays.fill(array, value, node)
     array.order = "C"
@@ -59,8 +61,9 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
     """np.array of a list of numbers, or of lists of them; of an array, its copy."""
     given, dtype = calls.take("object dtype", arguments, keywords, node)
     if isinstance(given, Listed):
-        return _copy(calls, [given.array], {}, node) if dtype is None else calls.as_type(
-            given.array, calls.dtype(dtype, node)
+        elements = array_of(calls.expressions, given)
+        return _copy(calls, [elements], {}, node) if dtype is None else calls.as_type(
+            elements, calls.dtype(dtype, node)
         )
     if is_array(given):
         return _copy(calls, [given], {}, node)
@@ -109,7 +112,7 @@ def _identity(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
 def _copy(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     (array,) = calls.take("a", arguments, keywords, node)
     if not is_array(array):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
     return calls.arrays.copy_elements(array)
 
 
@@ -117,15 +120,31 @@ def _length(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
     (x,) = calls.take("x", arguments, keywords, node)
     if isinstance(x, tuple):
         return constant(len(x))
-    x = x.array if isinstance(x, Listed) else x
+    x = array_of(calls.expressions, x) if isinstance(x, Listed) else x
     return calls.arrays.shape(x)[0] if is_array(x) else calls.progress.refuse(node, f"{ast.unparse(node)!r}")
 
 
 def _range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    if keywords or not 1 <= len(arguments) <= 3 or not all(is_number(x) and x.kind.base != "float" for x in arguments):
+    if keywords or not 1 <= len(arguments) <= 3 or not all(is_number(x) and x.kind in (INT, BOOL) for x in arguments):
         calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give one to three integers")
     start, stop, step = [constant(0), *arguments, constant(1)] if len(arguments) == 1 else [*arguments, constant(1)][:3]
     return Range(start, stop, step)
+
+
+def _parallel_range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """prange, which is range unless the function has parallel=True."""
+    made = _range(calls, arguments, keywords, node)
+    made.is_parallel = calls.progress.flags.parallel
+    return made
+
+
+def _checkpointed(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    (limits,) = calls.take("iterable", arguments, keywords, node)
+    if not isinstance(limits, Range):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no range", "loop over a range(...)")
+    marked = Range(*limits.limits)
+    marked.checkpointed = True
+    return marked
 
 
 def _iteration(kind: str) -> Callable[..., Any]:
@@ -155,22 +174,24 @@ def _elements(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
     """np.ndenumerate(array)."""
     (array,) = calls.take("arr", arguments, keywords, node)
     if not is_array(array):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
     array = calls.arrays.compute(array)
     return Grid("ndenumerate", calls.arrays.shape(array), array)
 
 
-def _conversion(function: known_functions.Function) -> Callable[..., Any]:
-    """float, int or bool of a number."""
+def _conversion(function: known_functions.Function, widens: bool = True) -> Callable[..., Any]:
+    """float, int or bool of a number; those of Python's leave float32 and unsigned integers what they are."""
 
     def convert(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         (x,) = arguments if len(arguments) == 1 and not keywords else (None,)
         to_float = function is known_functions.TO_FLOAT
         if to_float and isinstance(x, Object) and str(x.value).strip("+-") in ("inf", "nan"):
             return constant(float(x.value))
-        if not is_number(x):
-            calls.progress.refuse(node, f"the conversion {ast.unparse(node)!r}")
-        return calls.builder.apply(function, arguments[0])
+        if x is None or not is_number(x):
+            calls.progress.refuse(node, f"the conversion {ast.unparse(node)!r}", "give a number, or use .astype")
+        if x.kind.small and not widens and x.kind.base == function.result:
+            return x
+        return calls.builder.apply(function, x)
 
     return convert
 
@@ -179,9 +200,12 @@ def _extreme(symbol: str) -> Callable[..., Any]:
     """The builtins max and min: of ties the first."""
 
     def choose(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """Compare one number after the other with the best so far."""
         if keywords or len(arguments) < 2 or not all(map(is_number, arguments)):
             calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give two numbers or more, or use np.max")
         kind = "float" if any(x.kind.base == "float" for x in arguments) else "int"
+        if any(x.kind.small for x in arguments):
+            calls.builder.require_wide(known_functions.SELECT, arguments)
         found, *rest = [calls.builder.convert(x, Kind(kind)) for x in arguments]
         for x in rest:
             better = calls.builder.apply(known_functions.COMPARISONS["Gt" if symbol == ">" else "Lt"], x, found)
@@ -195,7 +219,7 @@ def _reduction(reduce: Callable[[Any, Any], Value]) -> Callable[..., Any]:
     def apply(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         array, axis = calls.take("a axis", arguments, keywords, node)
         if not is_array(array):
-            calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+            calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
         if axis is not None and array.kind.ndim > 1:
             return calls.arrays.along(array, axis, reduce, node)
         return reduce(calls.arrays, array)
@@ -219,14 +243,14 @@ def _type(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
     """type(x) of a number, which is called to convert others."""
     (x,) = calls.take("x", arguments, keywords, node)
     if not is_number(x):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no number")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no number", "give a number")
     return Object({"float": np.float64, "int": np.int64, "bool": np.bool_}[x.kind.base])
 
 
 def _divmod(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     x, y = calls.take("x y", arguments, keywords, node)
     if not (is_number(x) and is_number(y)):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no number")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no number", "give a number")
     return calls.builder.divide(known_functions.FLOOR_DIVIDE, x, y), calls.builder.divide(
         known_functions.REMAINDER, x, y
     )
@@ -243,11 +267,11 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _creation_like("zeros"), np.ones_like: _creation_like("ones"),
     np.empty_like: _creation_like("empty"), np.copy: _copy,
     np.array: _array, np.arange: _arange, np.eye: _identity, np.identity: _identity,
-    builtins.len: _length, builtins.range: _range, numba.prange: _range,
+    checkpointed: _checkpointed, builtins.len: _length, builtins.range: _range, numba.prange: _parallel_range,
     np.ndindex: _indices, np.ndenumerate: _elements,
     builtins.enumerate: _iteration("enumerate"), builtins.zip: _iteration("zip"),
-    builtins.float: _conversion(known_functions.TO_FLOAT), np.float64: _conversion(known_functions.TO_FLOAT),
-    builtins.int: _conversion(known_functions.TO_INT), np.int64: _conversion(known_functions.TO_INT),
+    builtins.float: _conversion(known_functions.TO_FLOAT, False), np.float64: _conversion(known_functions.TO_FLOAT),
+    builtins.int: _conversion(known_functions.TO_INT, False), np.int64: _conversion(known_functions.TO_INT),
     builtins.bool: _conversion(known_functions.TO_BOOL), np.bool_: _conversion(known_functions.TO_BOOL),
     builtins.type: _type, builtins.divmod: _divmod,
     builtins.max: _extreme(">"), builtins.min: _extreme("<"),

@@ -96,6 +96,8 @@ class Passed:
         if isinstance(x, Value):
             if x.constant is not None:
                 return ast.parse(number(x.constant), mode="eval").body
+            if x.kind.small:
+                raise _NotPassed
             return ast.Name(self.name(x, number_type(x.kind, True)), ast.Load())
         if isinstance(x, Object):
             return self.object(x.value)

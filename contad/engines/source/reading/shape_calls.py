@@ -20,7 +20,7 @@ _MINUS_ONE = limit("a negative length that the source does not show, in reshape;
 
 def _array(calls: CallReader, entry: Any, node: ast.Call) -> Value:
     if not is_array(entry):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
     return calls.arrays.compute(entry)
 
 
@@ -148,7 +148,7 @@ def _expand(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
     array = _array(calls, given, node)
     spec: list[Any] = [_WHOLE] * array.kind.ndim
     if len(spec) == MOST_AXES:
-        calls.progress.refuse(node, f"{ast.unparse(node)!r}: an array of more than {MOST_AXES} axes")
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}: an array of more than {MOST_AXES} axes", "keep to as many")
     spec.insert(axis_of(calls, axis, len(spec) + 1, node), NEW_AXIS)
     return calls.builder.view(array, spec)
 
@@ -187,7 +187,9 @@ def _flipping(*axes: int) -> Callable[..., Any]:
         array = _array(calls, given, node)
         ndim = array.kind.ndim
         if axes and ndim <= axes[0]:
-            calls.progress.refuse(node, f"{ast.unparse(node)!r} of an array with {ndim} dimension(s)")
+            calls.progress.refuse(
+                node, f"{ast.unparse(node)!r} of an array with {ndim} dimension(s)", "give one of more dimensions"
+            )
         backwards = (None, None, constant(-1))
         return calls.builder.view(array, [backwards if k in (axes or range(ndim)) else _WHOLE for k in range(ndim)])
 

@@ -7,6 +7,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Keyed, Listed, Object, Opaque, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.growing_lists import array_of
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
 from contad.engines.source.reading.made_containers import check_index, look_up
 from contad.engines.source.reading.progress import Environment
@@ -29,8 +30,9 @@ class SubscriptReader:
             return look_up(self.expressions, base, node, env)
         if isinstance(base, Listed):
             index = self.expressions.expression(node.slice, env)
-            check_index(self.expressions, base, index, node)
-            return self.builder.load(base.array, [index])
+            elements = array_of(self.expressions, base)
+            check_index(self.expressions, elements, index, node)
+            return self.builder.load(elements, [index])
         if not is_array(base):
             kind = f" of {base.type}" if isinstance(base, Opaque) else ""
             self.progress.refuse(node, f"the subscript {ast.unparse(node)!r}{kind}")
@@ -56,7 +58,7 @@ class SubscriptReader:
                 for given, x in zip((node.slice.lower, node.slice.upper), limits, strict=True)
             ):
                 return parts[slice(*limits)]
-            self.progress.refuse(node, "a slice of a tuple with variable limits")
+            self.progress.refuse(node, "a slice of a tuple with variable limits", "use constants, or make it an array")
         index = self.expressions.number(node.slice, env)
         if isinstance(index.constant, int):
             if not -len(parts) <= index.constant < len(parts):
@@ -98,6 +100,8 @@ class SubscriptReader:
                 if is_array(x) and x.kind.base in ("int", "bool"):
                     spec.append(self.arrays.compute(x))
                     continue
+                if is_number(x) and x.kind.small == "unsigned":
+                    x = self.builder.convert(x, INT)  # noqa: PLW2901  (the same number)
                 if not is_number(x) or x.kind != INT:
                     self.progress.refuse(
                         part, f"the index {ast.unparse(part)!r}", "index with integers and slices, in a loop"
@@ -105,7 +109,11 @@ class SubscriptReader:
                 spec.append(x)
         given = len(spec) - spec.count(NEW_AXIS)
         if given > array.kind.ndim:
-            self.progress.refuse(node, f"{given} indices of an array with {array.kind.ndim} dimension(s)")
+            self.progress.refuse(
+                node,
+                f"{given} indices of an array with {array.kind.ndim} dimension(s)",
+                "give one for each dimension at most",
+            )
         self._check_indices(array, [part for part in spec if part != NEW_AXIS])
         return spec + [(None, None, None)] * (array.kind.ndim - given)
 

@@ -316,6 +316,8 @@ class BranchNodes(ProgramNodes):
         if self.active.changes(o):
             self._of_matrices(o)
 
+    _all_of_DerivativeCall = _all_of_MatrixCall
+
     def _all_of_RuleForward(self, o: RuleForward) -> None:
         if self.uncertain or self.influence.any(o.inputs):
             self._refuse(o, f"{o.site.rule.name}, of what inputs decide on,")

@@ -134,6 +134,7 @@ def _function_of(rule: Any, body: RuleBody) -> Function:
     found = known.function_with(rule) or function_of(rule)
     if found is None:
         raise UnsupportedError(
-            f"{body.function.__name__}: {rule.name}, which it calls, has no partials, which second derivatives need"
+            f"{body.function.__name__}: {rule.name}, which it calls, has no partials, which second derivatives need; "
+            "give its rule partials"
         )
     return found

@@ -194,7 +194,7 @@ class ProgramNodes(ProgramTangents):
                     lambda at, target=target: self.append.store(target, at, node),  # type: ignore[misc]
                 )
 
-    _of_RuleValue = _of_MatrixCall
+    _of_RuleValue = _of_DerivativeCall = _of_MatrixCall
 
     def _of_all(self, array: Value) -> Value:
         """A node that depends on all elements of an array, or on a number."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
@@ -24,14 +25,18 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
+    Segments,
     Store,
     Value,
     While,
 )
 from contad.engines.source.ir.writer import bare, is_deep, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
+from contad.engines.source.writing.called_derivative_text import DerivativeCallWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.rule_text import RuleWriter
+from contad.engines.source.writing.segment_text import SegmentWriter
+from contad.engines.source.writing.shared_heads import SharedHeads
 
 _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
 
@@ -42,6 +47,9 @@ class ForwardSweep:
     def __init__(self, copying: Copying, adjoints: AdjointWriter, rules: RuleWriter) -> None:
         self.copying, self.storing, self.adjoints, self.rules = copying, copying.storing, adjoints, rules
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
+        self.derivatives = DerivativeCallWriter(adjoints)
+        self.segments = SegmentWriter(self.writer.program, self.storing, adjoints)
+        self.shared = SharedHeads(copying.storing)
         self.called_functions: dict[Any, None] = {}
         self.checking: set[str] = set()  # names of the results of several checks
 
@@ -89,7 +97,8 @@ class ForwardSweep:
     forward_View = forward_Permuted = forward_Reshaped = forward_Choose = forward_Create
 
     def forward_Product(self, o: Product) -> None:
-        self.adjoints.keep_operands(o)
+        if not self.storing.silent:
+            self.adjoints.keep_operands(o)
         self._assign(o)
         self.adjoints.shadow(o)
 
@@ -110,7 +119,8 @@ class ForwardSweep:
         called = self.plan.plan_call(o)
         self.called_functions[called] = None
         given = [bare(self.writer.text(x)) for x in o.inputs]
-        self.writer.line(called.forward_call([r.name for r in o.results], given), o.line)
+        with self.storing.taking_back(called.pushes):
+            self.writer.line(called.forward_call([r.name for r in o.results], given), o.line)
         self.storing.uses_workspace |= called.pushes
         for result in o.results:
             self.storing.save(result)
@@ -127,7 +137,7 @@ class ForwardSweep:
             self.writer.line(f"{', '.join([*targets, *filled])} = {text}", o.line)
         else:
             self.storing.uses_workspace = True
-            targets += ["work", "top" if active else "_"]
+            targets += ["work", "top" if active and not self.storing.silent else "_"]
             given = ", ".join([*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"])
             way = "forward_lanes_" if by_lanes else "forward_"
             self.writer.line(f"{', '.join(targets)} = {way}{o.function.name}({given})", o.line)
@@ -135,12 +145,21 @@ class ForwardSweep:
             self.storing.save(value)
 
     def forward_RuleForward(self, o: RuleForward) -> None:
-        self.storing.uses_workspace |= self.rules.forward(o)
+        with self.storing.taking_back(True):
+            self.storing.uses_workspace |= self.rules.forward(o)
         for value in o.lengths:
             self.storing.save(value)
 
     def forward_RuleValue(self, o: RuleValue) -> None:
-        self.storing.uses_workspace |= self.rules.value(o)
+        with self.storing.taking_back(True):
+            self.storing.uses_workspace |= self.rules.value(o)
+        for value in o.results:
+            self.storing.save(value)
+
+    def forward_DerivativeCall(self, o: DerivativeCall) -> None:
+        self.storing.uses_workspace = True
+        with self.storing.taking_back(True):
+            self.derivatives.forward(o)
         for value in o.results:
             self.storing.save(value)
 
@@ -184,8 +203,9 @@ class ForwardSweep:
             self.storing.save(m.result)
 
     def forward_For(self, o: For) -> None:
-        self.copying.room_for_copies(o)
-        self.copying.copy(o)
+        if not self.storing.silent:
+            self.copying.room_for_copies(o)
+            self.copying.copy(o)
         with self.storing.room(o):
             self._forward_for(o)
 
@@ -201,6 +221,17 @@ class ForwardSweep:
                 self.writer.line(f"{o.count.name} += 1")
             self.forward(o.body.operations)
             self.leave_iteration(o)
+        self.leave(o)
+
+    def forward_Segments(self, o: Segments) -> None:
+        """Write a checkpointed loop, which keeps what each segment starts from."""
+        self.enter(o)
+
+        def run() -> None:
+            self.forward(o.body.operations)
+            self.leave_iteration(o)
+
+        self.segments.forward(o, run)
         self.leave(o)
 
     def forward_While(self, o: While) -> None:
@@ -223,10 +254,12 @@ class ForwardSweep:
         """Whether the reverse sweep asks how often a loop ran."""
         return any(count in values for values in self.plan.needed.values())
 
-    def head(self, o: For) -> str:
+    def head(self, o: For, reverse: bool = False) -> str:
+        """The first line of a loop that counts upwards."""
         start, stop, step = map(self.writer.text, o.inputs)
         limits = stop if o.start.constant == 0 and o.step.constant == 1 else f"{start}, {stop}"
-        return f"for {o.index.name} in range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'}):"
+        over = f"range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'})"
+        return f"for {o.index.name} in {self.shared.head(o, over, reverse)}:"
 
     def enter(self, o: Loop) -> None:
         """What a loop carries at first, and room in the workspace."""

@@ -4,9 +4,20 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.known_functions import SELECT
 from contad.engines.source.ir.rule_sites import RuleValue
-from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import (
+    Apply,
+    Block,
+    For,
+    If,
+    Loop,
+    Operation,
+    Segments,
+    SourceProgram,
+    Value,
+)
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer, number
 from contad.engines.source.planning.store_plan import StorePlan
@@ -45,6 +56,9 @@ class ReverseSweep:
 
     def reverse_RuleValue(self, o: RuleValue) -> None:
         self.rules.reverse(o)
+
+    def reverse_DerivativeCall(self, o: DerivativeCall) -> None:
+        self.forward_sweep.derivatives.reverse(o)
 
     def numbers(self) -> set[str]:
         """The names of numbers that operations compute, and of their adjoints; `+=` of an array is no assignment."""
@@ -97,12 +111,13 @@ class ReverseSweep:
                 self.writer.line(f"{o.index.name} = {last}")
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif any_order(o, self.adjoints.active, self.adjoints.sums, self.plan):
-            with self.writer.indent(self.forward_sweep.head(o), o.line):
+            with self.writer.indent(self.forward_sweep.head(o, reverse=True), o.line):
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif o.exit is None and o.step.constant == 1:
             first = f"{stop} - 1"
             last = f"{start} - 1" if o.start.constant is None else number(o.start.constant - 1)
-            with self.writer.indent(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
+            over = self.forward_sweep.shared.head(o, f"range({first}, {last}, -1)", reverse=True)
+            with self.writer.indent(f"for {o.index.name} in {over}:", o.line):
                 self.reverse_iteration(o, self.storing.iteration(o))
                 self._stop_at_zero(o)
         elif o.exit is None and o.step.constant == -1:
@@ -153,6 +168,17 @@ class ReverseSweep:
         k = self.writer.fresh("iteration")
         with self.writer.indent(f"for {k} in range({o.count.name} - 1, -1, -1):", o.line):
             self.reverse_iteration(o, k)
+        self._end_loop(o)
+
+    def reverse_Segments(self, o: Segments) -> None:
+        """Write the reverse of a checkpointed loop, which runs each segment again before it reverses it."""
+        self._begin_loop(o)
+
+        def run() -> None:
+            self.forward_sweep.forward(o.body.operations)
+            self.reverse_iteration(o, o.index.name)
+
+        self.forward_sweep.segments.reverse(o, run)
         self._end_loop(o)
 
     def _begin_loop(self, o: Loop) -> None:

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
-from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Value
+from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Segments, Value
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
 from contad.engines.source.planning.store_plan import StorePlan
@@ -19,6 +19,7 @@ class Storing:
         self.writer, self.plan, self.lanes = writer, plan, lanes
         self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
+        self.silent = False  # while what is written will run again, and store then
         self.copies_once: set[Loop] = set()  # loops before which there has to be room for copies
         self.bases: dict[Loop, tuple[str, str]] = {}
 
@@ -38,7 +39,7 @@ class Storing:
     @contextlib.contextmanager
     def room(self, o: Loop) -> Iterator[None]:
         """Inside, a loop and the loops in it find room in the workspace, asked for once where that is possible."""
-        size = "" if self.reserved else self.storage(o, o)
+        size = "" if self.reserved or self.silent else self.storage(o, o)
         if not size:
             yield
             return
@@ -53,28 +54,40 @@ class Storing:
         Of a loop that is reversed at once, how many one iteration stores. A product has a float in it, so that it does
         not overflow. A loop in a branch may never run: what it needs is unknown, or all iterations would get room.
         """
-        if self.plan.calls_push(o):
-            return ""
-        own = self.width(*self.slots(o))
-        once = o in self.plan.fused
-        parts = [f"{own}.0"] if own else []
-        for inner in (x for block in o.blocks for x in walk(block) if isinstance(x, Loop)):
-            if inner in self.copies_once:
-                return ""
-            holders = list(itertools.takewhile(lambda h: h is not o, around(inner.block)))
-            if self.plan.pushes(inner) and not any(isinstance(h, Loop) for h in holders):
-                parts.append(self.storage(inner, outermost) if once or not holders else "")
-        if not parts or not all(parts):
+        parts = self._iteration_storage(o, outermost)
+        if not parts:
             return ""
         size = " + ".join(parts)
-        if once:
+        if o in self.plan.fused:
             return size
         known = isinstance(o, For) and o.exit is None
         if not known or any(x.constant is None and is_inside(x.block, outermost) for x in o.inputs):
             return ""
         return f"{self.trip_count(o)} * {f'({size})' if len(parts) > 1 else size}"  # type: ignore[arg-type]
 
-    def trip_count(self, o: For, text: Callable[[Value], str] | None = None) -> str:
+    def _iteration_storage(self, o: Loop, outermost: Loop) -> list[str] | None:
+        """The terms of what an iteration stores; None if unknown."""
+        if self.plan.calls_push(o):
+            return None
+        own = self.width(*self.slots(o))
+        once = o in self.plan.fused
+        parts = [f"{own}.0"] if own else []
+        for inner in (x for block in o.blocks for x in walk(block) if isinstance(x, Loop)):
+            if inner in self.copies_once:
+                return None
+            holders = list(itertools.takewhile(lambda h: h is not o, around(inner.block)))
+            if self.plan.pushes(inner) and not any(isinstance(h, Loop) for h in holders):
+                parts.append(self.storage(inner, outermost) if once or not holders else "")
+        return parts if all(parts) else None
+
+    def step(self, o: Loop) -> str | None:
+        """By how much an iteration moves the top of the workspace, as source; None if that is unknown."""
+        if self.plan.as_block(o) and not any(map(self.plan.pushes, walk(o.body))):
+            return "0"
+        parts = self._iteration_storage(o, o)
+        return None if parts is None else " + ".join(parts) or "0"
+
+    def trip_count(self, o: For | Segments, text: Callable[[Value], str] | None = None) -> str:
         """How often a loop without an early exit runs."""
         start, stop, step = map(text or self.writer.text, o.inputs)
         limits = [x.constant for x in o.inputs]
@@ -85,7 +98,24 @@ class Storing:
         return f"max({stop}, 0)" if o.start.constant == 0 else f"max({stop} - {start}, 0)"
 
     def slots(self, o: Loop) -> list[Value]:
-        return self.plan.slots.get(o, []) if o not in self.plan.fused else []
+        return self.plan.slots.get(o, []) if o not in self.plan.fused and not self.silent else []
+
+    @contextlib.contextmanager
+    def silence(self) -> Iterator[None]:
+        """Inside, nothing is stored."""
+        self.silent = True
+        yield
+        self.silent = False
+
+    @contextlib.contextmanager
+    def taking_back(self, pushes: bool) -> Iterator[None]:
+        """Around what stores by itself: where nothing is to be stored, it is taken back at once."""
+        mark = self.writer.fresh("mark") if pushes and self.silent else ""
+        if mark:
+            self.writer.line(f"{mark} = top")
+        yield
+        if mark:
+            self.writer.line(f"top = {mark}")
 
     def width(self, *values: Value) -> int:
         """How many numbers values are in the workspace."""

@@ -1,0 +1,186 @@
+"""Checkpointed loops: a loop becomes one over segments, of which the reverse pass keeps what they start from.
+
+    for t in range(start, stop, step):          for segment in ...:                     (what the loop carries is kept)
+        ...                              ->         for t in range(first, last, step):
+                                                        ...
+
+What a segment stores lives until it is reversed. Of the arrays that it writes, the reverse pass needs what they held
+before. Where each iteration writes the row of its number, or one a fixed distance away, that is the rows of a segment;
+where the rows that it reads are behind those for good, nothing; otherwise it is the whole array.
+"""
+
+from collections.abc import Iterator
+
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.known_functions import ADD, SUBTRACT
+from contad.engines.source.ir.rule_sites import RuleForward
+from contad.engines.source.ir.single_assignment import (
+    BOOL,
+    Accumulate,
+    Apply,
+    Block,
+    Carried,
+    For,
+    Handed,
+    Length,
+    Load,
+    Loop,
+    MatrixCall,
+    Operation,
+    Segments,
+    SourceProgram,
+    Store,
+    Value,
+    View,
+)
+from contad.engines.source.ir.walks import around, find_written_roots, is_inside, is_natural, walk
+from contad.engines.source.planning.store_plan import StorePlan
+
+
+class KeptArray:
+    """An array of which the reverse pass keeps parts: along an axis those of a segment's iterations, or all of it.
+
+    What the loop reads only is kept `once`, before it: something writes there later.
+    """
+
+    def __init__(self, array: Value, axis: int = -1, offsets: tuple[int, int] = (0, 0), once: bool = False) -> None:
+        self.array, self.axis, self.once = array, axis, once
+        self.least, self.most = offsets  # what is added to an iteration's index
+
+
+def mark_loops(program: SourceProgram) -> None:
+    """Mark every counted loop that is in no other as checkpointed."""
+    for o in walk(program.block):
+        if isinstance(o, For) and not any(isinstance(holder, Loop) for holder in around(o.block)):
+            o.checkpointed = True
+
+
+def split_into_segments(program: SourceProgram, plan: StorePlan) -> list[Segments]:
+    """Divide the marked loops of a program that have a reverse and, by the plan of it as it is, store something."""
+    marked = [o for o in walk(program.block) if isinstance(o, For) and o.checkpointed and o not in plan.fused]
+    copied = {loop for copy in plan.copies_in_use() for loop in copy.around}
+    storing = [o for o in marked if plan.activity.changes(o) and (plan.pushes(o) or o in copied)]
+    return [_split(program, o) for o in storing if not why_not(o)]
+
+
+def why_not(loop: For) -> str:
+    """Why a loop cannot be run again, in words; empty where it can."""
+    if any(isinstance(holder, Loop) for holder in around(loop.block)):
+        return "it is inside another loop"
+    if any(isinstance(o, Handed) and not isinstance(o, RuleForward) for o in walk(loop.body)):
+        return "something in it might not come out the same when it runs again"
+    return ""
+
+
+def _split(program: SourceProgram, loop: For) -> Segments:
+    """Put a loop in one over its segments, and in its place."""
+    block, body = loop.block, Block()
+    assert block is not None
+    segments = Segments(loop.inputs, body, None, [])
+    segments.file, segments.line = loop.file, loop.line
+    carried = []
+    for c in loop.carried:
+        inner, following = Value(c.inner.kind, c.inner.hint), Value(c.inner.kind, c.inner.hint)
+        inner.roots, following.roots = (), ()
+        carried.append(Carried(c.initial, inner, following, c.result))
+        c.initial, c.result = inner, following
+    if loop.exit is not None:
+        inner, result = Value(BOOL, "ended"), Value(BOOL, "ended")
+        loop.carried.append(Carried(constant(False), inner, loop.exit, result))
+        segments.exit = result
+    loop.carry(loop.carried)
+    loop.inputs = [segments.first, segments.last, loop.step]
+    position = block.operations.index(loop)
+    block.operations[position] = segments
+    segments.block = block
+    body.append(loop)
+    segments.carry(carried)
+    segments.count.operation, segments.count.block = segments, block
+    segments.kept = _find_kept(program, segments, loop)
+    return segments
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+def _find_kept(program: SourceProgram, segments: Segments, loop: For) -> list[KeptArray]:
+    """The arrays that a segment finds changed when it runs again, and what is kept of them."""
+    written = {root for root in find_written_roots(loop) if not is_inside(root.block, loop)}
+    others = _find_read_roots(loop) - written
+    late = {root for o in _run_later(segments) for root in find_written_roots(o)}
+    ways = {root: KeptArray(root) if root in late else _keep(root, loop) for root in written}
+    kept = [way for way in ways.values() if way is not None]
+    kept += [KeptArray(root, once=True) for root in others & late]
+    return sorted(kept, key=lambda k: k.array.hint)
+
+
+def _find_read_roots(loop: For) -> set[Value]:
+    inside = walk(loop.body)
+    return {
+        root for o in inside for x in o.reads() if x.is_array for root in x.roots if not is_inside(root.block, loop)
+    }
+
+
+def _run_later(o: Operation) -> Iterator[Operation]:
+    """What may run after an operation that is in no loop, before that is reversed."""
+    while o.block is not None:
+        operations = o.block.operations
+        yield from operations[operations.index(o) + 1 :]
+        if o.block.parent is None:
+            return
+        o = o.block.parent
+
+
+def _keep(root: Value, loop: For) -> KeptArray | None:
+    """What is kept of an array that a loop writes; None where iterations find again what they have read."""
+    users = [o for o in walk(loop.body) if any(x.is_array and root in x.roots for x in o.inputs)]
+    writes = [o for o in users if isinstance(o, (Store, Accumulate))]
+    if not loop.step.constant or any(
+        isinstance(o, MatrixCall) and any(root in x.roots for x in o.filled) for o in users
+    ):
+        return KeptArray(root)
+    for axis in range(root.kind.ndim):
+        found = [_row(o, root, axis, loop) for o in writes]
+        rows = [row for row in found if row is not None]
+        if len(rows) < len(found):
+            continue
+        least, most = min(rows), max(rows)
+        others = [o for o in users if o not in writes and not isinstance(o, Length)]
+        others = [o for o in others if not (isinstance(o, View) and _view_row(o, root, axis, loop) is not None)]
+        sign, last = (1, least) if (loop.step.constant or 0) > 0 else (-1, -most)
+        behind = [row is not None and sign * row < last for row in (_row(o, root, axis, loop) for o in others)]
+        again = all(isinstance(o, Store) for o in writes) and all(behind)
+        return None if again else KeptArray(root, axis, (least, most))
+    return KeptArray(root)
+
+
+def _row(o: Operation, root: Value, axis: int, loop: For) -> int | None:
+    """What an element that is read or written adds to the index of the loop, along an axis; None where not known."""
+    if not isinstance(o, (Load, Store, Accumulate)):
+        return None
+    if o.array is root:
+        return _offset(o.indices[axis], loop)
+    view = o.array.operation
+    return _view_row(view, root, axis, loop) if isinstance(view, View) else None
+
+
+def _view_row(view: View, root: Value, axis: int, loop: For) -> int | None:
+    """The same of a part of the array itself."""
+    if view.inputs[0] is not root or not view.spec or axis >= len(view.spec):
+        return None
+    if any(part is None or isinstance(part, str) for part in view.spec[: axis + 1]):
+        return None
+    part = view.spec[axis]
+    return None if isinstance(part, tuple) else _offset(view.inputs[part], loop)
+
+
+def _offset(value: Value, loop: For) -> int | None:
+    """What is added to the index of a loop; None where a value is not made so, or may be negative."""
+    if not is_natural(value):
+        return None
+    o, added = value.operation, constant(0)
+    if isinstance(o, Apply) and o.function in (ADD, SUBTRACT):
+        value, added = o.inputs
+        if o.function is ADD and value.constant is not None:
+            value, added = added, value
+    if value is not loop.index or added.constant is None:
+        return None
+    return int(-added.constant if isinstance(o, Apply) and o.function is SUBTRACT else added.constant)

@@ -1,0 +1,241 @@
+"""Calls of derivatives in a function that is differentiated: contad.grad(g)(x), contad.hessian(g)(x) and their like.
+
+A call is written out as what stands between it and an engine's `run`; each call of `run` in it is one operation of the
+program or, of results that are arrays, the derivative of their product with cotangents.
+"""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from numba import types
+
+from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
+from contad.engines.source.ir.entries import Elementwise, Object, Unknown, constant, is_array, is_number
+from contad.engines.source.ir.known_functions import MULTIPLY
+from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.ir.walks import class_of_names, like
+from contad.engines.source.reading.numba_typing import number_type
+from contad.errors import UnsupportedError
+from contad.functions.pickling import Decorated
+from contad.functions.python_copy import is_dispatcher
+from contad.functions.user_call import numba_function
+from contad.native.asked_derivatives import AskedDerivative
+from contad.native.saved_values import as_read
+from contad.rules.compilable import MakesDerivatives, WrittenOut
+
+if TYPE_CHECKING:
+    from contad.engines.source.reading.call_reader import CallReader
+    from contad.engines.source.reading.progress import Environment
+
+_NO_VALUE = Unknown("it is the value of a function, which its higher derivatives do not have")
+
+
+# ---- what is called --------------------------------------------------------------------------------------------------
+def read_transform(
+    calls: "CallReader", transform: MakesDerivatives, arguments: list[Any], keywords: dict[str, Any], node: ast.Call,
+    env: "Environment",
+) -> Any:  # fmt: skip
+    """The derivative that a transform makes of a Numba function, or what it gives where it is called at once."""
+    f = arguments[0].value if arguments and isinstance(arguments[0], Object) else None
+    if isinstance(f, Decorated):
+        f = numba_function(f.decorated)
+    if not hasattr(f, "py_func"):
+        calls.progress.refuse(node, f"{ast.unparse(node.func)} of something that is no Numba function")
+    options, named = [_plain(x) for x in arguments[1:]], {name: _plain(x) for name, x in keywords.items()}
+    try:
+        made, at_once = transform.derivative_for(f, options, named)
+    except (UnsupportedError, TypeError, ValueError) as error:
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}: {error}")
+    return read_derivative(calls, made, arguments[1:3], {}, node, env) if at_once else Object(made)
+
+
+def _plain(entry: Any) -> Any:
+    """A constant of the program as Python has it; what is none stays."""
+    if isinstance(entry, tuple):
+        return tuple(map(_plain, entry))
+    if is_number(entry) and entry.constant is not None:
+        return entry.constant
+    return entry.value if isinstance(entry, Object) else entry
+
+
+def read_derivative(
+    calls: "CallReader", derivative: WrittenOut, arguments: list[Any], keywords: dict[str, Any], node: ast.Call,
+    env: "Environment",
+) -> Any:  # fmt: skip
+    """What a derivative gives, written out in the place of its call."""
+    given = [calls.arrays.compute(x) if isinstance(x, Elementwise) else x for x in arguments]
+    try:
+        bound = inspect.signature(derivative.py_func).bind(*given, **keywords)  # type: ignore[attr-defined]
+    except TypeError as error:
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}: {error}", "give every argument once")
+    parameters = inspect.signature(derivative.py_func).parameters.items()  # type: ignore[attr-defined]
+    given = [
+        bound.arguments[name] if name in bound.arguments else calls.expressions.import_constant(p.default, node, name)
+        for name, p in parameters
+    ]
+    kinds = tuple(_type_of(calls, x, node) for x in given)
+    before = calls.expressions.state()
+    calls.progress.pinned = True
+    try:
+        return calls.inline(derivative.write_out(kinds), given, {}, node, env)
+    except (UnsupportedError, TypeError) as error:
+        calls.expressions.return_to(before)
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}, which is differentiated: {error}")
+    finally:
+        calls.progress.pinned = before[-1][-1]
+
+
+def _type_of(calls: "CallReader", entry: Any, node: ast.Call) -> Any:
+    """The Numba type of an argument."""
+    if isinstance(entry, tuple):
+        parts, cls = [_type_of(calls, x, node) for x in entry], class_of_names(entry)
+        return types.Tuple(parts) if cls is None else types.NamedTuple(parts, cls)
+    if is_number(entry) or is_array(entry):
+        return number_type(entry.kind, False)
+    if isinstance(entry, Object) and entry.value is None:
+        return types.none
+    if isinstance(entry, Object) and is_dispatcher(entry.value):
+        return entry.value._numba_type_
+    return calls.progress.refuse(
+        node, f"the arguments of {ast.unparse(node)!r}", "give a derivative numbers, arrays and tuples of them"
+    )
+
+
+# ---- what it is made of ----------------------------------------------------------------------------------------------
+def read_asked(calls: "CallReader", asked: AskedDerivative, arguments: list[Any], node: ast.Call) -> Any:
+    """What an engine's `run` gives."""
+    return getattr(_Asked(calls, asked, node), asked.request.mode)(arguments)
+
+
+class _Asked:
+    """One call of `run`, by the mode of its request."""
+
+    def __init__(self, calls: "CallReader", asked: AskedDerivative, node: ast.Call) -> None:
+        self.calls, self.asked, self.request, self.node = calls, asked, asked.request, node
+        self.builder, self.arrays = calls.builder, calls.arrays
+
+    def value_and_grad(self, arguments: list[Any]) -> Any:
+        """(the value, the gradients by argnums)"""
+        z, parts = self._add(self._leaves(arguments), (), [], self._places(self.request.argnums))
+        given = iter(parts)
+        grads = tuple(_fill(arguments[n], given) for n in self.request.argnums)
+        return (z, self._aux(arguments)) if self.request.has_aux else z, grads
+
+    def hvp(self, arguments: list[Any]) -> Any:
+        """(no value, the gradients by argnums of a derivative along tangents)"""
+        args, tangents = arguments
+        orders = self.request.along or (self.request.argnums,)
+        along = tuple(self._places(argnums) for argnums in orders)
+        directions = self._leaves(list(tangents))
+        _, parts = self._add(self._leaves(list(args)), along, directions, self._places(self.request.argnums))
+        given = iter(parts)
+        grads = tuple(_fill(args[n], given) for n in self.request.argnums)
+        return (_NO_VALUE, self._aux(args)) if self.request.has_aux else _NO_VALUE, grads
+
+    def vjp(self, arguments: list[Any]) -> Any:
+        """The cotangents of the arguments."""
+        args, z_bar = arguments
+        kind = self._require_floats(self.asked.result_type())
+        given = [*self._leaves(list(args)), *self._leaves([z_bar])]
+        _, parts = self._add(given, (), [], self._places(self.request.argnums), kind)
+        filled = iter(parts)
+        grads = tuple(_fill(args[n], filled) for n in self.request.argnums)
+        return (self._aux(args), grads) if self.request.has_aux else grads
+
+    def jvp(self, arguments: list[Any]) -> Any:
+        """(the value, its tangent): of a number the product of its gradient with the tangents."""
+        args, tangents = arguments
+        kind = self._require_floats(self.asked.result_type())
+        given, directions = self._leaves(list(args)), self._leaves(list(tangents))
+        places = self._places(self.request.argnums)
+        if not isinstance(kind, (types.Array, types.BaseTuple)):
+            z, parts = self._add(given, (), [], places)
+            return z, self._sum_of_products(parts, directions)
+        z = self.calls.inline(self.request.dispatcher, list(args), {}, self.node, {})
+        cotangents = [self._zeros_like(x) for x in self._leaves([z])]
+        by = tuple(range(len(given), len(given) + len(cotangents)))
+        _, parts = self._add([*given, *cotangents], (places,), directions, by, kind)
+        return z, _fill(z, iter(parts))
+
+    def _sum_of_products(self, parts: list[Value], directions: list[Value]) -> Value:
+        """The sum of the products of gradients with tangents."""
+        terms = []
+        for part, direction in zip(parts, directions, strict=True):
+            term = self.builder.apply(MULTIPLY, part, direction)
+            terms.append(self.arrays.total(term) if part.is_array else term)
+        total = terms[0]
+        for term in terms[1:]:
+            total = self.calls.expressions.binary("Add", total, term, self.node)
+        return total
+
+    def _zeros_like(self, x: Value) -> Value:
+        return self.builder.create("zeros", self.arrays.shape(x), "float", "") if x.is_array else constant(0.0)
+
+    def _require_floats(self, kind: Any) -> Any:
+        """The type of a result of floats as that of its cotangent."""
+        if self.request.has_aux:
+            kind = kind[0]
+        parts = list(_flatten_type(kind))
+        if not parts or any(getattr(t, "dtype", t) != types.float64 for t in parts):
+            raise UnsupportedError(f"{self.asked.what}: its result must be made of float64, got {kind}; return floats")
+        return as_read(kind) if not isinstance(kind, types.BaseNamedTuple) else kind
+
+    def _aux(self, arguments: Any) -> Any:
+        """What the function returns beside its value."""
+        return self.calls.inline(self.request.dispatcher, list(arguments), {}, self.node, {})[1]
+
+    # ---- arguments ---------------------------------------------------------------------------------------------------
+    def _places(self, argnums: tuple[int, ...]) -> tuple[int, ...]:
+        """Where the numbers and arrays of some arguments stand among those of all."""
+        counts = [len(list(_flatten_type(t))) for t in self.request.types]
+        starts = [sum(counts[:n]) for n in range(len(counts))]
+        return tuple(k for n in argnums for k in range(starts[n], starts[n] + counts[n]))
+
+    def _leaves(self, entries: list[Any]) -> list[Value]:
+        """The numbers and arrays of some entries, computed."""
+        found = []
+        for x in entries:
+            if isinstance(x, tuple):
+                found += self._leaves(list(x))
+            elif isinstance(x, Elementwise):
+                found.append(self.arrays.compute(x))
+            elif isinstance(x, Value):
+                found.append(x)
+        return found
+
+    def _add(
+        self, arguments: list[Value], along: tuple[tuple[int, ...], ...], directions: list[Value], by: tuple[int, ...],
+        paired: Any = None,
+    ) -> tuple[Any, list[Value]]:  # fmt: skip
+        """Add the operation; its value, if there is one, and its parts."""
+        kinds = [t for t in self.request.types for t in _flatten_type(t)]
+        kinds += [] if paired is None else list(_flatten_type(paired))
+        site = DerivativeSite(self.asked.what, self.asked.of_numbers(paired), tuple(map(as_read, kinds)))
+        filled = [
+            self.builder.create("empty", self.arrays.shape(arguments[k]), "float", "part")
+            for k in by
+            if arguments[k].is_array
+        ]
+        results = [] if along else [number_of("value")]
+        results += [number_of("part") for k in by if not arguments[k].is_array]
+        made = DerivativeCall(site, arguments, along, directions, by, filled, results)
+        self.builder.add(made)
+        return made.value, made.parts
+
+
+def _flatten_type(t: Any) -> Iterator[Any]:
+    """The types of the numbers and arrays in something of a type."""
+    if isinstance(t, types.BaseTuple):
+        for part in t.types:
+            yield from _flatten_type(part)
+    elif not isinstance(t, (types.Dispatcher, types.NoneType)):
+        yield t
+
+
+def _fill(tree: Any, parts: Iterator[Value]) -> Any:
+    """Something of the structure of an argument, with these in place of its numbers and arrays."""
+    if isinstance(tree, tuple):
+        return like(tree, (_fill(x, parts) for x in tree))
+    return tree if isinstance(tree, Object) else next(parts)

@@ -1,0 +1,125 @@
+"""Calls of functions that Numba has made something else of: ufuncs, by `vectorize`, and callbacks, by `cfunc`.
+
+They are written in place, as what `njit` makes is: a ufunc for every element of its arguments, without errors at
+divisions by zero; a callback with its arguments and its result cast to the types that it declares.
+"""
+
+import ast
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+from numba.core.ccallback import CFunc
+from numba.np.ufunc.dufunc import DUFunc
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import Elementwise, is_array, is_number
+from contad.engines.source.ir.single_assignment import INT, Block, Kind, Value
+from contad.engines.source.reading.declared_names import cast
+
+if TYPE_CHECKING:
+    from contad.engines.source.reading.call_reader import CallReader
+    from contad.engines.source.reading.progress import Environment
+
+_CHARACTERS = {"float": "d", "int": np.dtype(np.int64).char, "bool": "?"}
+
+
+def is_made(function: Any) -> bool:
+    """Whether a function is one that `vectorize` or `cfunc` has made."""
+    return isinstance(function, (CFunc, DUFunc))
+
+
+@functools.lru_cache(maxsize=1024)
+def _dispatcher(made: Any) -> Any:
+    """The function that it was made of, for njit; it is not compiled."""
+    if isinstance(made, CFunc):
+        return njit(made.__wrapped__)
+    options = made._dispatcher.targetoptions
+    return njit(error_model="numpy", fastmath=options.get("fastmath", False))(made._dispatcher.py_func)
+
+
+def read_made(
+    calls: "CallReader", function: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call,
+    env: "Environment",
+) -> Any:  # fmt: skip
+    """What a call of a ufunc or a callback gives."""
+    if keywords:
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give them by position")
+    if isinstance(function, CFunc):
+        return _read_callback(calls, function, arguments, node, env)
+    out = arguments[function.nin :]
+    found = _read_ufunc(calls, function, arguments[: function.nin], node, env)
+    return calls.compute_into(out[0], found, node) if out else found
+
+
+def _read_callback(
+    calls: "CallReader", function: CFunc, arguments: list[Any], node: ast.Call, env: "Environment"
+) -> Any:
+    """The result of a callback, cast as it declares."""
+    dispatcher, signature = _dispatcher(function), vars(function)["_sig"]
+    if len(arguments) != len(signature.args) or not all(map(is_number, arguments)):
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers that it declares")
+    given = [
+        cast(calls.builder, dispatcher, f"argument {k}", x, t)
+        for k, (x, t) in enumerate(zip(arguments, signature.args, strict=True))
+    ]
+    result = calls.inline(dispatcher, given, {}, node, env)
+    return cast(calls.builder, dispatcher, "the result", result, signature.return_type)
+
+
+def _read_ufunc(calls: "CallReader", function: DUFunc, operands: list[Any], node: ast.Call, env: "Environment") -> Any:
+    """The result for numbers, or a new array of the results for all elements."""
+    if len(operands) != function.nin or function.nout != 1 or not all(is_number(x) or is_array(x) for x in operands):
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give numbers and arrays")
+    builder, progress, dispatcher = calls.builder, calls.progress, _dispatcher(function)
+    taken = _loop_types(calls, function, operands, node)
+
+    def compute(numbers: list[Value]) -> Value:
+        given = [x if base is None else builder.convert(x, Kind(base)) for x, base in zip(numbers, taken, strict=False)]
+        result = calls.inline(dispatcher, given, {}, node, env)
+        if not is_number(result):
+            progress.refuse(node, f"{ast.unparse(node)!r}, whose result is no number", "return a number on every path")
+        found: Value = result if taken[-1] is None else builder.convert(result, Kind(taken[-1]))
+        return found
+
+    if all(map(is_number, operands)):
+        return compute(operands)
+    shape = calls.arrays.shape(Elementwise(known_functions.ADD, operands))
+
+    def element(at: list[Value]) -> Value:
+        return compute([calls.arrays.element(x, at) for x in operands])
+
+    progress.loop_depth += len(shape)
+    before = builder.added
+    with builder.inside(Block()):  # once, to see of which kind the elements are
+        kind = element([Value(INT) for _ in shape]).kind
+    builder.added = before
+    made = builder.create("empty", shape, kind.base)
+    made.order = "C"
+    calls.arrays.over(shape, lambda at: calls.arrays.put(made, at, element(at)))
+    progress.loop_depth -= len(shape)
+    return made
+
+
+def _loop_types(calls: "CallReader", function: DUFunc, operands: list[Any], node: ast.Call) -> list[str | None]:
+    """The bases that a ufunc has its arguments and its result in: those of the first of its loops that takes them.
+
+    None where there is no loop yet, and one is made for what is given.
+    """
+    if any(x.kind.small for x in operands):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of small numbers", "convert them to float64 or int64")
+    given = [_CHARACTERS[x.kind.base] for x in operands]
+    bases = {np.dtype(character): base for base, character in _CHARACTERS.items()}
+    for loop in function.types:
+        before, _, after = loop.partition("->")
+        if all(np.can_cast(x, y, "safe") for x, y in zip(given, before, strict=True)):
+            found = [bases.get(np.dtype(x)) for x in before + after]
+            if None in found:
+                calls.progress.refuse(node, f"{ast.unparse(node)!r}, which rounds", "let it be made for float64")
+            return found
+    if function._frozen:
+        calls.progress.refuse(
+            node, f"{ast.unparse(node)!r}: arguments that it is not made for", "add their types to those of vectorize"
+        )
+    return [None] * (len(given) + 1)

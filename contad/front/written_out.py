@@ -1,0 +1,37 @@
+"""Derivatives that a function calls which is differentiated itself, written out as a Numba function.
+
+It is what stands between a call and an engine's `run` (`contad.front.plan`), with an operation in the place of `run`
+that the engine knows as it knows a function of matrices.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+
+from contad.errors import OverlapError, UnsupportedError
+from contad.front.plan import plan
+from contad.native.asked_derivatives import AskedDerivative
+from contad.rules.compilable import functions_of_text
+from contad.variables.open_types import NumbaType
+
+if TYPE_CHECKING:
+    from contad.front.derivative import Derivative
+
+
+def write_out(derivative: "Derivative", given: tuple[NumbaType, ...]) -> Any:
+    """The Numba function for arguments of these types; UnsupportedError where there is none."""
+    form = derivative.form
+    if form.kind == "jacobian":  # by columns or by rows, which is asked when it runs
+        form = form._replace(kind="jacrev")
+    planned = plan(derivative.f, form, given, derivative.what)
+    if any(".ctypes" in line for line in planned.body):
+        raise UnsupportedError(
+            f"{derivative.what}: it may write into its arguments, and several are arrays; let it copy what it writes"
+        )
+    known = {
+        "np": np, "f": derivative.f, "run": AskedDerivative(planned.request, derivative.what),
+        OverlapError.__name__: OverlapError,
+    }  # fmt: skip
+    lines = [f"def derivative({', '.join(planned.parameters)}):", *(f"    {line}" for line in planned.body)]
+    return numba.njit(error_model="numpy")(functions_of_text("\n".join(lines) + "\n", known)["derivative"])

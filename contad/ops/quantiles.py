@@ -1,0 +1,181 @@
+"""Quantiles of samples by all of NumPy's methods, with weights, and leaving nan out; moments that leave nan out."""
+
+import math
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops.products import as_array
+from contad.ops.selection import number_or_array, rows_of, select_ranks
+from contad.ops.shape import refuse_given
+from contad.rules.numpy_functions import implements, refuse_out
+from contad.variables.array import numbers_in
+from contad.variables.number import observe, peek
+from contad.variables.open_types import ArrayValue, Function, Option, Value
+
+# what the place of a quantile among n sorted elements grows by, for q from 0 to 1, is n plus this
+_GROWTH = {"linear": -1.0, "interpolated_inverted_cdf": 0.0, "hazen": 0.0, "weibull": 1.0,
+           "median_unbiased": 1.0 / 3.0, "normal_unbiased": 0.25}  # fmt: skip
+
+
+def interpolate(rows: Value, position: ArrayValue, last: ArrayValue | None = None, varies: bool = False) -> Value:
+    """The sorted elements of each row, interpolated at places that may lie between two of them.
+
+    position  (m,), or (..., m) for places of each row
+    last      the place of the last one in each row, (..., 1), where nan behind it is left out
+    varies    whether there is a derivative by the place
+    """
+    n = rows.shape[-1]
+    end = n - 1 if last is None else np.maximum(last, 0)
+    place = observe(np.asarray, position)
+    below = np.where(np.isnan(place), 0.0, np.floor(place)).astype(int)
+    below = np.clip(below, 0, np.maximum(end - varies, 0))
+    t = position - below
+    x = _at_ranks(rows, below, last is not None)
+    if not varies and not np.any(place != below) and not observe(np.isinf, rows).any():
+        return x  # a read
+    y = _at_ranks(rows, np.minimum(below + 1, end), last is not None)
+    near = place - below < 0.5  # from the nearer end, as NumPy does, with its nan at infinite elements
+    return np.where(near, x, y) + (y - x) * np.where(near, t, t - 1.0)
+
+
+def _at_ranks(rows: Value, rank: np.ndarray, leaves_nan: bool) -> Value:
+    """The elements with these ranks in each row; nan are the last ones, or make all of their row nan."""
+    if not leaves_nan and rank.ndim == 1:
+        return select_ranks(rows, rank)
+    order = observe(np.argsort, rows, axis=-1, kind="stable")
+    return np.take_along_axis(rows, np.take_along_axis(order, rank, -1), -1)
+
+
+def _find_places(function: Function, rows: Value, q: np.ndarray, options: dict[str, Option]) -> np.ndarray:
+    """The places of quantiles among the sorted elements of each row, nan left out or not: (..., m).
+
+    They are what NumPy's function gives of the ranks in the place of the elements.
+    """
+    values = observe(np.asarray, rows)
+    order = np.argsort(np.argsort(values, -1, kind="stable"), -1, kind="stable")
+    ranks = np.where(np.isnan(values), np.nan, order)
+    return np.moveaxis(np.asarray(function(ranks, q, axis=-1, **options)), 0, -1)
+
+
+def _quantiles(function: Function, scale: float) -> None:
+    """Declare np.quantile and its kin, whose q is `scale` at the largest element."""
+    leaves_nan = function.__name__.startswith("nan")
+
+    def implementation(
+        a: Value, q: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False,
+        method: Option = "linear", keepdims: Option = False, *, weights: Value | None = None,
+        interpolation: Option = None,
+    ) -> Value:  # fmt: skip
+        name = f"np.{function.__name__}"
+        refuse_out(function, {"out": out})
+        refuse_given(function, interpolation=interpolation)
+        if numbers_in(weights):
+            raise UnsupportedError(f"{name}: weights must be constants; contad.value_of gives their values")
+        a, q = as_array(a), as_array(q)
+        share = observe(np.asarray, q) / scale
+        if not np.all((share >= 0.0) & (share <= 1.0)):
+            raise ValueError(f"{name}: q must be in [0, {scale:g}], got {peek(q)}")
+        rows, reduced = rows_of(function, a, axis)
+        n, last = rows.shape[-1], None
+        if leaves_nan or weights is not None:
+            options: dict[str, Option] = {"method": method}
+            if weights is not None:
+                options["weights"] = _weights_of_rows(name, np.asarray(weights), a.shape, rows.shape, axis)
+            place: Value = _find_places(function, rows, share.ravel() * scale, options)
+            if leaves_nan:
+                n = np.sum(~observe(np.isnan, rows), axis=-1, keepdims=True)
+                last = n - 1
+        elif method == "linear":
+            place = share.ravel() * (n - 1)
+        else:
+            place = np.quantile(np.arange(float(n)), share.ravel(), method=method)
+        varies = bool(numbers_in(q)) and method in _GROWTH and weights is None
+        if varies:
+            growth = np.where((place > 0.0) & (place < n - 1) | (method == "linear"), n + _GROWTH[method], 0.0)
+            change = (np.reshape(q, (-1,)) - share.ravel() * scale) / scale
+            place = place + growth * change
+        z = interpolate(rows, place, last, varies)
+        return number_or_array(
+            np.moveaxis(z, -1, 0).reshape(share.shape + (reduced if keepdims is True else z.shape[:-1]))
+        )
+
+    implements(function)(implementation)
+
+
+def _weights_of_rows(
+    name: str, weights: np.ndarray, shape: tuple[int, ...], rows: tuple[int, ...], axis: Option
+) -> np.ndarray:
+    """Weights of the elements of a, or of those along one axis, in the rows of a."""
+    if weights.shape == shape:
+        return rows_of(np.quantile, weights, axis)[0]
+    if weights.ndim == 1 and weights.shape == rows[-1:]:
+        return np.broadcast_to(weights, rows)
+    raise TypeError(f"{name}: weights must have the shape of a, {shape}, or that of its axis, got {weights.shape}")
+
+
+_quantiles(np.quantile, 1.0)
+_quantiles(np.percentile, 100.0)
+_quantiles(np.nanquantile, 1.0)
+_quantiles(np.nanpercentile, 100.0)
+
+
+@implements(np.nanmedian)
+def nanmedian(
+    a: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False,
+    keepdims: Option = False,
+) -> Value:  # fmt: skip
+    """The middle one of the elements that are not nan, or the mean of the two middle ones; nan where there are none."""
+    refuse_out(np.nanmedian, {"out": out})
+    rows, reduced = rows_of(np.nanmedian, a, axis)
+    place = _find_places(np.nanquantile, rows, np.array([0.5]), {})
+    place = np.where(np.isnan(place), 0.0, place)
+    low, high = np.floor(place).astype(int), np.ceil(place).astype(int)
+    z = _at_ranks(rows, low, True)
+    if np.any(low != high):
+        z = np.where(low == high, z, (z + _at_ranks(rows, high, True)) / 2.0)
+    return number_or_array(z.reshape(reduced if keepdims is True else rows.shape[:-1]))
+
+
+# ---- moments ---------------------------------------------------------------------------------------------------------
+def _squares(
+    function: Function, a: Value, axis: Option, dtype: Option, out: ArrayValue | None, ddof: float, keepdims: Option,
+    options: dict[str, Option],
+) -> tuple[Value, np.ndarray]:  # fmt: skip
+    """The sums of squares about the means, and what NumPy divides them by, nan where nothing is left."""
+    refuse_out(function, {"out": out})
+    mean = options.pop("mean", np._NoValue)
+    correction = options.pop("correction", np._NoValue)
+    ddof = ddof if correction is np._NoValue else correction
+    where = options.pop("where", np._NoValue)
+    refuse_given(function, dtype=dtype, where=None if where is True else where, mean=mean, **options)
+    kept = keepdims is True
+    isnan = observe(np.isnan, a)
+    count = np.sum(~isnan, axis=axis, keepdims=True)
+    x = np.where(isnan, 0.0, a)
+    means = np.sum(x, axis=axis, keepdims=True) / np.maximum(count, 1)
+    centred = np.where(isnan, 0.0, x - means)
+    freedom = np.sum(~isnan, axis=axis, keepdims=kept) - ddof
+    return np.sum(centred * centred, axis=axis, keepdims=kept), np.where(freedom <= 0, math.nan, freedom)[()]
+
+
+@implements(np.nanvar)
+def nanvar(
+    a: Value, axis: Option = None, dtype: Option = None, out: ArrayValue | None = None, ddof: float = 0,
+    keepdims: Option = False, **options: Option,
+) -> Value:  # fmt: skip
+    """The variance of the elements that are not nan; nan where there are too few."""
+    squares, freedom = _squares(np.nanvar, a, axis, dtype, out, ddof, keepdims, options)
+    return squares / freedom
+
+
+@implements(np.nanstd)
+def nanstd(
+    a: Value, axis: Option = None, dtype: Option = None, out: ArrayValue | None = None, ddof: float = 0,
+    keepdims: Option = False, **options: Option,
+) -> Value:  # fmt: skip
+    """The standard deviation of the elements that are not nan; of equal ones it is 0, with derivative 0."""
+    squares, freedom = _squares(np.nanstd, a, axis, dtype, out, ddof, keepdims, options)
+    variance = squares / freedom
+    kink = observe(np.equal, variance, 0.0)
+    return np.where(kink, 0.0, np.sqrt(np.where(kink, 1.0, variance)))[()]

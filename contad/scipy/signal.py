@@ -1,0 +1,300 @@
+"""`scipy.signal` on variables: convolutions and digital filters, by SciPy's names and arguments.
+
+Signals, coefficients of filters and states may be variables. Where nothing is one SciPy's own functions answer. The
+reverse of a filter is the filter in reversed time, at the same cost. What is not here has no derivative.
+
+>>> import contad
+>>> contad.grad(lambda a: lfilter([1.0], np.stack([1.0, a]), np.array([1.0, 0.0, 0.0]))[2])(-0.5)
+-1.0
+"""
+
+import functools
+import itertools
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops._scipy import signal
+from contad.ops.recursive_filters import convolve_arrays, filter_signal, final_state, steady_state
+from contad.scipy.mirroring import as_one, mirror_of
+from contad.variables.number import observe
+from contad.variables.open_types import ArrayValue, Function, Option, Value
+
+__all__ = ["convolve", "correlate", "detrend", "fftconvolve", "filtfilt", "lfilter", "lfilter_zi", "savgol_filter",
+           "sosfilt", "sosfilt_zi", "sosfiltfilt"]  # fmt: skip
+
+_mirror = mirror_of(signal)
+
+
+# ---- convolutions ----------------------------------------------------------------------------------------------------
+@_mirror
+def convolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str = "auto") -> ArrayValue:
+    """The convolution of two arrays with as many axes, directly or by Fourier transforms.
+
+    >>> convolve(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0]), mode="same")
+    array([0.5, 2. , 3.5])
+    """
+    in1, in2 = as_one(in1), as_one(in2)
+    if np.ndim(in1) != np.ndim(in2):
+        raise ValueError("volume and kernel should have the same dimensionality")
+    if np.ndim(in1) == 0:
+        return in1 * in2
+    if method == "auto":
+        method = observe(signal().choose_conv_method, in1, in2, mode)
+    return convolve_arrays(in1, in2, mode=mode, method=method)
+
+
+@_mirror
+def correlate(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str = "auto") -> ArrayValue:
+    """The correlation of two arrays with as many axes: the convolution with the second one reversed.
+
+    >>> correlate(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0]))
+    array([1. , 2.5, 4. , 1.5])
+    """
+    in2 = as_one(in2)
+    return convolve(in1, np.flip(in2) if np.ndim(in2) else in2, mode, method)
+
+
+@_mirror
+def fftconvolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", axes: Option = None) -> ArrayValue:
+    """The convolution of two arrays with as many axes by Fourier transforms.
+
+    >>> fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0])).round(12)
+    array([0.5, 2. , 3.5, 3. ])
+    """
+    if axes is not None:
+        raise UnsupportedError("contad.scipy.signal.fftconvolve: axes= is not supported on variables")
+    return convolve(in1, in2, mode, "fft")
+
+
+# ---- filters ---------------------------------------------------------------------------------------------------------
+@_mirror
+def lfilter(b: ArrayValue, a: ArrayValue, x: ArrayValue, axis: int = -1, zi: ArrayValue = None) -> Value:
+    """A signal filtered along an axis by b / a: sum_k a_k z_{n-k} = sum_k b_k x_{n-k}; with zi, also the final state.
+
+    Cost: that of SciPy's forward, three times that in reverse; see `contad.ops.recursive_filters.filter_signal`.
+
+    >>> lfilter([1.0], [1.0, -0.5], [1.0, 0.0, 0.0])
+    array([1.  , 0.5 , 0.25])
+    """
+    b, a, x = _coefficients("lfilter", b), _coefficients("lfilter", a), np.moveaxis(as_one(x), axis, -1)
+    order = max(np.size(b), np.size(a)) - 1
+    shape = (*np.shape(x)[:-1], order)
+    if zi is None:
+        return np.moveaxis(filter_signal(b, a, x, np.zeros(shape)), -1, axis)
+    state = np.moveaxis(as_one(zi), axis, -1) if np.ndim(zi) == np.ndim(x) else as_one(zi)
+    if np.ndim(state) != np.ndim(x) or np.shape(state)[-1] != order:
+        raise ValueError(f"contad.scipy.signal.lfilter: zi must have shape {shape}, got {np.shape(state)}")
+    state = np.broadcast_to(state, shape)
+    z = filter_signal(b, a, x, state)
+    return np.moveaxis(z, -1, axis), np.moveaxis(final_state(b, a, x, z, state), -1, axis)
+
+
+def _coefficients(name: str, b: ArrayValue) -> ArrayValue:
+    b = np.atleast_1d(as_one(b))
+    if np.ndim(b) != 1:
+        raise ValueError(f"contad.scipy.signal.{name}: coefficients must be vectors, got shape {np.shape(b)}")
+    return b
+
+
+@_mirror
+def lfilter_zi(b: ArrayValue, a: ArrayValue) -> ArrayValue:
+    """The state from which the filter b / a answers a step by a step.
+
+    >>> lfilter_zi([1.0], [1.0, -0.5])
+    array([1.])
+    """
+    return steady_state(_coefficients("lfilter_zi", b), _coefficients("lfilter_zi", a))
+
+
+@_mirror
+def sosfilt(sos: ArrayValue, x: ArrayValue, axis: int = -1, zi: ArrayValue = None) -> Value:
+    """A signal filtered by sections of order 2, (b_0, b_1, b_2, 1, a_1, a_2) each; with zi, also the final states.
+
+    >>> sosfilt(np.array([[1.0, 0.0, 0.0, 1.0, -0.5, 0.0]]), np.array([1.0, 0.0, 0.0]))
+    array([1.  , 0.5 , 0.25])
+    """
+    sos = _sections("sosfilt", sos)
+    if zi is not None and np.shape(zi)[0] != np.shape(sos)[0]:
+        raise ValueError(f"Invalid zi shape: {np.shape(zi)} for {np.shape(sos)[0]} sections")
+    states = []
+    for k in range(np.shape(sos)[0]):
+        if zi is None:
+            x = lfilter(sos[k, :3], sos[k, 3:], x, axis)
+        else:
+            x, state = lfilter(sos[k, :3], sos[k, 3:], x, axis, zi[k])
+            states.append(state)
+    return x if zi is None else (x, np.stack(states))
+
+
+def _sections(name: str, sos: ArrayValue) -> ArrayValue:
+    sos = as_one(sos)
+    if np.ndim(sos) != 2 or np.shape(sos)[1] != 6 or not np.shape(sos)[0]:
+        raise ValueError(f"contad.scipy.signal.{name}: sos must have shape (sections, 6), got {np.shape(sos)}")
+    if not np.all(observe(np.equal, sos[:, 3], 1.0)):
+        raise ValueError("sos[:, 3] should be all ones")
+    return sos
+
+
+@_mirror
+def sosfilt_zi(sos: ArrayValue) -> ArrayValue:
+    """The states from which sections answer a step by a step: (sections, 2).
+
+    >>> sosfilt_zi(np.array([[1.0, 0.0, 0.0, 1.0, -0.5, 0.0]]))
+    array([[1., 0.]])
+    """
+    sos = _sections("sosfilt_zi", sos)
+    states, scale = [], 1.0
+    for k in range(np.shape(sos)[0]):
+        b, a = sos[k, :3], sos[k, 3:]
+        states.append(scale * steady_state(b, a))
+        scale = scale * (np.sum(b) / np.sum(a))
+    return np.stack(states)
+
+
+# ---- forwards and backwards ------------------------------------------------------------------------------------------
+_EXTENSIONS = {"odd": "reflect", "even": "reflect", "constant": "edge"}
+
+
+@_mirror
+def filtfilt(
+    b: ArrayValue, a: ArrayValue, x: ArrayValue, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None,
+    method: str = "pad", irlen: int | None = None,
+) -> ArrayValue:  # fmt: skip
+    """A signal filtered forwards and backwards, so that nothing is delayed; `method` is "pad" on variables.
+
+    >>> filtfilt([0.5, 0.5], [1.0], np.array([1.0, 2.0, 4.0, 3.0]), padlen=2)
+    array([1.  , 2.25, 3.25, 3.  ])
+    """
+    if method != "pad":
+        raise UnsupportedError(f"contad.scipy.signal.filtfilt: method must be 'pad' on variables, got {method!r}")
+    b, a = _coefficients("filtfilt", b), _coefficients("filtfilt", a)
+    width = 3 * max(np.size(b), np.size(a)) if padlen is None else padlen
+    state = steady_state(b, a)
+
+    def run(x: ArrayValue) -> ArrayValue:
+        return filter_signal(b, a, x, state * x[..., :1])
+
+    return _both_ways("filtfilt", run, x, axis, padtype, width)
+
+
+@_mirror
+def sosfiltfilt(
+    sos: ArrayValue, x: ArrayValue, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
+) -> ArrayValue:
+    """A signal filtered forwards and backwards by sections of order 2.
+
+    >>> sosfiltfilt(np.array([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]]), np.array([1.0, 2.0, 4.0, 3.0]), padlen=2)
+    array([1.  , 2.25, 3.25, 3.  ])
+    """
+    sos = _sections("sosfiltfilt", sos)
+    absent = [int(np.sum(observe(np.equal, sos[:, k], 0.0))) for k in (2, 5)]
+    width = 3 * (2 * np.shape(sos)[0] + 1 - min(absent)) if padlen is None else padlen
+    states = sosfilt_zi(sos)
+
+    def run(x: ArrayValue) -> ArrayValue:
+        first = x[..., :1]
+        for k in range(np.shape(sos)[0]):
+            x = filter_signal(sos[k, :3], sos[k, 3:], x, states[k] * first)
+        return x
+
+    return _both_ways("sosfiltfilt", run, x, axis, padtype, width)
+
+
+def _both_ways(name: str, run: Function, x: ArrayValue, axis: int, padtype: str | None, width: int) -> ArrayValue:
+    """A signal, extended at both ends, through a filter that starts at rest for its first element, and back."""
+    x = np.moveaxis(as_one(x), axis, -1)
+    n = np.shape(x)[-1]
+    if padtype is None:
+        width = 0
+    elif padtype not in _EXTENSIONS:
+        raise ValueError(
+            f"Unknown value '{padtype}' given to padtype. padtype must be 'even', 'odd', 'constant', or None."
+        )
+    if n <= width:
+        raise ValueError(f"The length of the input vector x must be greater than padlen, which is {width}.")
+    if width:
+        before, after = x[..., :1], x[..., -1:]
+        extension: Any = _EXTENSIONS[padtype or "odd"]
+        x = np.pad(x, [(0, 0)] * (np.ndim(x) - 1) + [(width, width)], mode=extension)
+        if padtype == "odd":
+            inner = x[..., width : width + n]
+            x = np.concatenate([2.0 * before - x[..., :width], inner, 2.0 * after - x[..., width + n :]], axis=-1)
+    z = np.flip(run(np.flip(run(x), -1)), -1)
+    return np.moveaxis(z[..., width : width + n], -1, axis)
+
+
+# ---- smoothing -------------------------------------------------------------------------------------------------------
+@functools.lru_cache(64)
+def _weights(window_length: int, polyorder: int, deriv: int, delta: float, pos: int | None) -> np.ndarray:
+    """The weights by which a window gives the polynomial of least squares, or a derivative, at a place in it."""
+    return signal().savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta, pos=pos, use="dot")
+
+
+@_mirror
+def savgol_filter(
+    x: ArrayValue, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1,
+    mode: str = "interp", cval: float = 0.0,
+) -> ArrayValue:  # fmt: skip
+    """The polynomial of least squares in a window around each element, or a derivative of it, at that element.
+
+    >>> savgol_filter(np.array([1.0, 4.0, 9.0, 16.0, 26.0]), 3, 1).round(12)
+    array([ 0.66666667,  4.66666667,  9.66666667, 17.        , 25.5       ])
+    """
+    x = np.moveaxis(as_one(x), axis, -1)
+    n, half = np.shape(x)[-1], window_length // 2
+    weights = functools.partial(_weights, window_length, polyorder, deriv, delta)
+    if mode == "interp" and window_length > n:
+        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
+    padding = {"mirror": "reflect", "nearest": "edge", "wrap": "wrap", "constant": "constant", "interp": None}
+    if mode not in padding:
+        raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
+    padded = x
+    if padding[mode] is not None:
+        options: Any = {"mode": padding[mode]} | ({"constant_values": cval} if mode == "constant" else {})
+        ends = (window_length - 1 - half, half)
+        padded = np.pad(x, [(0, 0)] * (np.ndim(x) - 1) + [ends], **options)
+    kernel = np.reshape(weights(None)[::-1], (1,) * (np.ndim(x) - 1) + (-1,))
+    z = convolve_arrays(padded, kernel, mode="valid", method="direct")
+    if mode == "interp" and half:
+        start = np.stack([weights(k) for k in range(half)])
+        end = np.stack([weights(window_length - half + k) for k in range(half)])
+        first, last = x[..., :window_length], x[..., n - window_length :]
+        z = np.concatenate([first @ start.T, z[..., 2 * half + 1 - window_length :], last @ end.T], axis=-1)
+    return np.moveaxis(z, -1, axis)
+
+
+@_mirror
+def detrend(
+    data: ArrayValue, axis: int = -1, type: str = "linear", bp: Option = 0, overwrite_data: bool = False
+) -> ArrayValue:
+    """A signal less its line of least squares, or its mean; between break points bp each piece by itself.
+
+    >>> detrend(np.array([1.0, 2.0, 4.0]), type="constant").round(12)
+    array([-1.33333333, -0.33333333,  1.66666667])
+    """
+    x = np.moveaxis(as_one(data), axis, -1)
+    if type in ("constant", "c"):
+        return np.moveaxis(x - np.mean(x, axis=-1, keepdims=True), -1, axis)
+    if type not in ("linear", "l"):
+        raise ValueError("Trend type must be 'linear' or 'constant'.")
+    ends = np.unique([0, *np.atleast_1d(bp), np.shape(x)[-1]]).astype(int)
+    if ends[-1] > np.shape(x)[-1]:
+        raise ValueError("Breakpoints must be less than length of data along given axis.")
+    pieces = []
+    for start, stop in itertools.pairwise(ends):
+        piece = x[..., start:stop]
+        t = np.arange(1.0, stop - start + 1.0)
+        t = t - np.mean(t)
+        slope = np.sum(piece * t, axis=-1, keepdims=True) / max(float(np.sum(t * t)), np.finfo(float).tiny)
+        pieces.append(piece - np.mean(piece, axis=-1, keepdims=True) - slope * t)
+    return np.moveaxis(np.concatenate(pieces, axis=-1), -1, axis)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_") or not hasattr(signal(), name):
+        raise AttributeError(f"module 'contad.scipy.signal' has no attribute {name!r}")
+    raise AttributeError(
+        f"contad.scipy.signal has no {name}, for there is no derivative of it here; scipy.signal.{name} takes constants"
+    )
