@@ -66,6 +66,11 @@ from contad.stan.distribution_functions import (  # isort: skip
     student_t_lccdf, student_t_lcdf, uniform_cdf, uniform_lccdf, uniform_lcdf, von_mises_cdf, von_mises_lccdf,
     von_mises_lcdf, weibull_cdf, weibull_lccdf, weibull_lcdf, yule_simon_cdf, yule_simon_lccdf, yule_simon_lcdf,
 )  # fmt: skip
+from contad.stan.first_passage_times import (
+    wiener_lccdf_unnorm,
+    wiener_lcdf_unnorm,
+    wiener_lpdf,
+)
 from contad.stan.gaussian_processes import (
     gp_dot_prod_cov,
     gp_exp_quad_cov,
@@ -514,6 +519,9 @@ __all__ = [
     "weibull_lccdf",
     "weibull_lcdf",
     "weibull_lpdf",
+    "wiener_lccdf_unnorm",
+    "wiener_lcdf_unnorm",
+    "wiener_lpdf",
     "wishart_cholesky_lpdf",
     "wishart_lpdf",
     "yule_simon_cdf",
