@@ -88,6 +88,11 @@ def test_what_varies():
     inner = [stan.wiener_lpdf(y, a, tau + 0.5 * (y - tau) * (s + 1.0), w, v) for s in x]
     late = np.log(np.sum(0.5 * weights * np.exp(inner)) * (y - tau) / 0.9)
     assert stan.wiener_lpdf(y, a, tau, w, v, var_tau=0.9) == pytest.approx(late, rel=1e-11)
+
+
+@pytest.mark.long
+def test_everything_varies():
+    y, a, tau, w, v = POINTS[0]
     full = (y, a, tau, w, v, 0.4, 0.2, 0.3)
     slope = contad.grad(stan.wiener_lpdf, tuple(range(8)))(*full)
     for k in range(8):
