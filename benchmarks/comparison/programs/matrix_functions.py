@@ -267,9 +267,9 @@ BANDED_SYSTEM = Program(
     by_hand=temperatures_by_hand,
     in_numpy=in_numpy.banded_system,
     contad=shaped.on_compiled(temperatures, (0, 1)) | shaped.on_eager(temperatures_of_arrays, (0, 1)),
-    remarks="The peers have no banded systems. `matrix` and `record` copy the three diagonals, and their adjoints, once "
-    "more than the gradient by hand in NumPy; `matrix` with few points is Python, `record` looks at all numbers for its "
-    "guards that they are finite.",
+    remarks="The peers have no banded systems. `matrix` and `record` copy the three diagonals, and their adjoints, "
+    "once more than the gradient by hand in NumPy; `matrix` with few points is Python, `record` looks at all numbers "
+    "for its guards that they are finite.",
 )
 
 
