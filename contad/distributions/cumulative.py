@@ -33,7 +33,8 @@ from contad.ops.zeta_functions import zeta
 NAMES = {
     f.__name__: f
     for f in (
-        power, sqrt, exprel, zeta, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc, betainccinv,
+        power, sqrt, exprel, zeta, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc,
+        betainccinv,
         betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp, log_diff_exp,
         log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
         von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal,
@@ -112,6 +113,7 @@ def _formula(
 _LOG_ERF = "select({x} < 1.0, log(erf(0.7071067811865476 * select({x} < 1.0, {x}, 1.0))), log1p(-2.0 * ndtr(-{x})))"
 _COTANGENT = "select({p} < 0.5, -1.0 / tan(3.141592653589793 * {p}), 1.0 / tan(3.141592653589793 * (1.0 - {p})))"
 _R = "r = (y - mu) / sigma"
+_TRIANGLE = "select({low}, sqrt(c * select({low}, {p}, 1.0)), 1.0 - sqrt((1.0 - c) * select({low}, 1.0, {q})))"
 _ANGLE_BELOW = "von_mises_log_mass(-3.141592653589793 - mu, x, kappa) - total"
 _ANGLE_ABOVE = "von_mises_log_mass(x, 3.141592653589793 - mu, kappa) - total"
 
@@ -313,7 +315,8 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "inverse_gaussian": _distribution(
         "inverse_gaussian", "mu weight",
-        "s = sqrt(weight / y); r = y / mu; f = log_ndtr(s * (r - 1.0)); g = 2.0 * weight / mu + log_ndtr(-s * (r + 1.0)); "
+        "s = sqrt(weight / y); r = y / mu; f = log_ndtr(s * (r - 1.0)); "
+        "g = 2.0 * weight / mu + log_ndtr(-s * (r + 1.0)); "
         "below = f + log1p_exp(g - f); above = log_diff_exp(log_ndtr(s * (1.0 - r)), g)",
         positive="mu weight", low="y <= 0.0", both=("exp(below)", "exp(above)"), logs=("below", "above"),
     ),
@@ -343,8 +346,8 @@ CUMULATIVE: dict[str, Cumulative] = {
         valid="0.0 <= c and c <= 1.0", low="y <= 0.0", high="y >= 1.0",
         both=("select(rising, f, 1.0 - g)", "select(rising, 1.0 - f, g)"),
         inverse=(
-            "select(p < c, sqrt(c * select(p < c, p, 1.0)), 1.0 - sqrt((1.0 - c) * select(p < c, 1.0, 1.0 - p)))",
-            "select(1.0 - q < c, sqrt(c * select(1.0 - q < c, 1.0 - q, 1.0)), 1.0 - sqrt((1.0 - c) * select(1.0 - q < c, 1.0, q)))",
+            _TRIANGLE.format(low="p < c", p="p", q="1.0 - p"),
+            _TRIANGLE.format(low="1.0 - q < c", p="1.0 - q", q="q"),
         ),
     ),
     "truncated_normal": _distribution(

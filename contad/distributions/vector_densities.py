@@ -36,7 +36,7 @@ def normal_of_rows(rows, factor):
 
 
 def student_of_rows(rows, factor, df):
-    """log Gamma((df + k) / 2) - log Gamma(df / 2) - k / 2 log(df pi) - log|L| - (df + k) / 2 log(1 + |L^-1 x|^2 / df)."""
+    """Student's t: c - k / 2 log(df pi) - log|L| - (df + k) / 2 log(1 + |L^-1 x|^2 / df)."""
     size = np.shape(factor)[0]
     each = gammaln(0.5 * (df + size)) - gammaln(0.5 * df) - 0.5 * size * log(df * math.pi) - log_diagonal(factor)
     return each - 0.5 * (df + size) * log1p(squared_lengths(rows, factor) / df)
