@@ -35,8 +35,11 @@ def smallest(x):
 try:
     contad.grad(smallest, engine="generated")(np.array([3.0, 1.0, 2.0]))
 except contad.errors.UnsupportedError as error:
-    print(str(error).partition(": smallest: ")[2].partition(": smallest: ")[2])
-    # the call of 'partition'; rewrite it, or use engine="tape"
+    print(str(error).rpartition(": smallest: ")[2])
+```
+
+```text
+the call of 'partition'; write it as a loop over numbers, or use engine="tape"
 ```
 
 `...` stands for what the message shows of your code. An expression that carries no derivative is not refused: what the

@@ -48,15 +48,20 @@ class Flags(NamedTuple):
     error_model: str = "python"  # x / 0 raises; "numpy": it is inf or nan
     fastmath: bool | set[str] = False  # True, or a set of the permissions it gives
     boundscheck: bool = False  # an index out of range raises
+    parallel: bool = False  # iterations of prange may run at the same time
 
 
 def flags_of(f: NumbaFunction, caller: Flags = Flags()) -> Flags:  # noqa: B008  (an immutable tuple)
-    """The flags of a Numba function. What it does not set is its caller's, as in Numba, but for checks of indices."""
+    """The flags of a Numba function. What it does not set is its caller's, as in Numba, but for checks and threads."""
     options = getattr(f, "targetoptions", {})
     fastmath = options.get("fastmath", caller.fastmath)
     if isinstance(fastmath, (set, frozenset)):
         fastmath = frozenset(fastmath)
-    return Flags(options.get("error_model", caller.error_model), fastmath or False, bool(options.get("boundscheck")))
+    parallel = options.get("parallel")
+    if isinstance(parallel, dict):
+        parallel = parallel.get("prange", True)
+    error_model = options.get("error_model", caller.error_model)
+    return Flags(error_model, fastmath or False, bool(options.get("boundscheck")), bool(parallel))
 
 
 def python_twin(

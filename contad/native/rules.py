@@ -47,6 +47,11 @@ def partial_function(rule: ScalarRule, k: int) -> Callable[..., float] | None:
     return found
 
 
+def needs_no_python(rule: ScalarRule) -> bool:
+    """Whether the value of a rule is surely machine code that never needs Python, as SciPy's may, and users' own."""
+    return _is_own(rule) and bool(rule.core)
+
+
 def _is_own(rule: ScalarRule) -> bool:
     return rule.__module__.startswith("contad.ops.")
 

@@ -1,4 +1,4 @@
-"""What operating systems offer in different ways, and compiled code needs: memory, and a word per thread.
+"""What operating systems offer in different ways, and compiled code needs: memory, threads, and a word per thread.
 
 A way is chosen by what is there, not by the name of the system, so that each can be tried on any of them.
 """
@@ -6,6 +6,7 @@ A way is chosen by what is there, not by the name of the system, so that each ca
 import atexit
 import ctypes
 import os
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -78,6 +79,34 @@ def thread_word(release: int) -> ThreadWord:
         except (AttributeError, OSError, TypeError):  # the system has no such functions
             continue
     return THREAD_WORDS[-1](release)
+
+
+# ---- threads ---------------------------------------------------------------------------------------------------------
+class ThreadFunctions(NamedTuple):
+    """C functions of words: create(where the thread is put, attributes, function, its argument), join(thread, 0)."""
+
+    create: int
+    join: int
+    clock: int  # clock(which, where seconds and nanoseconds are put)
+    which: int  # the clock that never goes backwards
+    attributes: Any  # memory with those of a thread whose stack has STACK bytes; they live as long as this does
+
+
+STACK = 8 << 20  # bytes; some systems give a thread much less than the main one has
+
+
+def thread_functions() -> ThreadFunctions | None:
+    """POSIX's threads and clock; None where the system has none of them."""
+    try:
+        system = ctypes.CDLL(None)  # TypeError on Windows
+        attributes = (ctypes.c_int64 * 32)()  # more than any system needs
+        if system.pthread_attr_init(attributes) or system.pthread_attr_setstacksize(attributes, ctypes.c_size_t(STACK)):
+            return None
+        functions = system.pthread_create, system.pthread_join, system.clock_gettime
+        create, join, clock = map(address_of_symbol, functions)
+        return ThreadFunctions(create, join, clock, time.CLOCK_MONOTONIC, attributes)
+    except (AttributeError, OSError, TypeError):
+        return None
 
 
 # ---- how much memory there is ----------------------------------------------------------------------------------------

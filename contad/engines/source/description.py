@@ -32,6 +32,7 @@ class ReversedLoop(NamedTuple):
     again: tuple[str, ...]
     kept: tuple[str, ...] | None = None  # of a checkpointed loop, what is kept where a segment begins
     why_not: str = ""  # of one that is marked and not checkpointed
+    threads: str = ""  # whether threads share its iterations, where it is a prange that asks for it
 
     @property
     def bytes(self) -> int:
@@ -103,14 +104,37 @@ def _describe(derivative: DerivativeWriter, loop: Loop) -> ReversedLoop:
             stored.append(StoredNumber(_show(value), made.file, made.line))
         values = derivative.plan.recomputed.get(loop, ())
         again = sorted(_show(v) for v in values if v.kind == FLOAT and isinstance(v.operation, Apply))
-    return ReversedLoop(loop.file, loop.line, depth, fused, tuple(stored), tuple(again), kept, refused)
+    threads = _tell_threads(derivative, loop)
+    return ReversedLoop(loop.file, loop.line, depth, fused, tuple(stored), tuple(again), kept, refused, threads)
+
+
+def _tell_threads(derivative: DerivativeWriter, loop: Loop) -> str:
+    """Whether threads share the iterations of a loop, forwards and backwards, and why not."""
+    if not isinstance(loop, For) or not loop.is_parallel:
+        return ""
+    found = [(shared.is_reverse, why) for shared, why in derivative.shared_reasons if shared.loop is loop]
+    heads = derivative.reverse_sweep.forward_sweep.shared
+    if not heads.enabled:
+        return "it runs in order: threads share loops in the reverse mode of one direction alone"
+    if loop in heads.serial:
+        return f"it runs in order: {heads.serial[loop]}"
+    ways = {"forwards" if not reverse else "backwards": why for reverse, why in found}
+    serial = dict.fromkeys(why for why in ways.values() if why)
+    if not ways:
+        return "" if any(isinstance(x, For) and x.is_parallel for x in around(loop.block)) else "it runs in order"
+    if not serial:
+        return "threads share its iterations"
+    order = [f"{way}: {why}" for way, why in ways.items() if why]
+    shared = [way for way, why in ways.items() if not why]
+    return "; ".join([*(f"threads share its iterations {way}" for way in shared), *(f"in order {x}" for x in order)])
 
 
 def _tell(loop: ReversedLoop) -> str:
     """The line on one loop."""
     head = f"{'  ' * loop.depth}line {loop.line}: the loop "
+    threads = f"; {loop.threads}" if loop.threads else ""
     if loop.is_fused:
-        return head + "is reversed iteration by iteration, as it runs; it stores nothing"
+        return head + "is reversed iteration by iteration, as it runs; it stores nothing" + threads
     told = "stores nothing"
     if loop.stored:
         n = len(loop.stored)
@@ -125,7 +149,7 @@ def _tell(loop: ReversedLoop) -> str:
         )
     if loop.why_not:
         told += f"; it is marked, and not checkpointed: {loop.why_not}"
-    return head + told
+    return head + told + threads
 
 
 def _show(value: Value) -> str:

@@ -52,6 +52,15 @@ class Listed:
         self.array = array
 
 
+class Grown(Listed):
+    """A list that `sites` append to: the array has room for all of them, the cell (1,) tells how many there are."""
+
+    def __init__(self, array: Value, cell: Value, room: Value, sites: set[Any]) -> None:
+        super().__init__(array)
+        self.cell, self.room, self.sites = cell, room, sites
+        self.is_typed = self.is_read = False  # whether its elements have a kind; whether any has been read
+
+
 class Keyed:
     """A dict that is only read, whose keys are constants."""
 
@@ -81,6 +90,7 @@ class Range:
 
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
         self.limits = [start, stop, step]
+        self.is_parallel = False  # whether it is a prange whose iterations may run at the same time
         self.checkpointed = False
 
 

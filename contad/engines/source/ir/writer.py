@@ -27,10 +27,12 @@ WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the 
 SEGMENTS = ("keep_part", "put_part_back", "root_of")
 LENT = ("lent_empty", "lent_zeros")
 KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
-CALLED = ("forward_of_", "reverse_of_", "value_of_")
+CALLED = ("forward_of_", "reverse_of_", "value_of_", "share_")
 BRANCHLESS = ("chain", "chain_slope", "select")  # likewise
 RECALLED = ("recall",)
-LANES = ("add_lanes", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions at once
+LANES = ("add_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions
+SINGLE_LANES = ("add_to_lane", "at_lane", "put_in_lane")  # of which one is computed
+SHARED = ("add_parts", "count_blocks", "make_parts", "part_of")  # by threads
 LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
 PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
 GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
@@ -59,6 +61,9 @@ _RESERVED = {
     *BRANCHLESS,
     *LANES,
     *RECALLED,
+    *SHARED,
+    "prange",
+    "sharer",
     "memory",
     "marks",
     *LANE_PRODUCTS,

@@ -11,7 +11,7 @@ from numba import types
 from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, Local, Method, Object, is_array, is_number, same
+from contad.engines.source.ir.entries import Elementwise, Grown, Local, Method, Object, is_array, is_number, same
 from contad.engines.source.ir.single_assignment import (
     INT,
     MOST_AXES,
@@ -29,6 +29,7 @@ from contad.engines.source.reading.derivative_calls import read_asked, read_deri
 from contad.engines.source.reading.elementwise import arrays_of, overlaps
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.growing_lists import call_method
 from contad.engines.source.reading.made_functions import is_made, read_made
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.rule_calls import read_rule
@@ -351,6 +352,8 @@ class CallReader:
     def method(self, method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """What a call of a method of an array gives."""
         array = method.array
+        if isinstance(array, Grown):
+            return call_method(self.expressions, array, method.name, [*arguments, *keywords.values()], node)
         if method.name in self.reductions:
             return self.reductions[method.name](self, [array, *arguments], keywords, node)
         if keywords:

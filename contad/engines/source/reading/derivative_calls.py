@@ -179,7 +179,7 @@ class _Asked:
             kind = kind[0]
         parts = list(_flatten_type(kind))
         if not parts or any(getattr(t, "dtype", t) != types.float64 for t in parts):
-            raise UnsupportedError(f"{self.asked.what}: its result must be made of float64, got {kind}")
+            raise UnsupportedError(f"{self.asked.what}: its result must be made of float64, got {kind}; return floats")
         return as_read(kind) if not isinstance(kind, types.BaseNamedTuple) else kind
 
     def _aux(self, arguments: Any) -> Any:

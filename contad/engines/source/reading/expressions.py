@@ -14,6 +14,7 @@ from contad.engines.source.ir.entries import (
     SMALL,
     Elementwise,
     Grid,
+    Grown,
     Keyed,
     Local,
     Members,
@@ -203,6 +204,8 @@ class ExpressionReader:
             return self.import_constant(getattr(base.value, node.attr), node, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
             return base[class_of_names(base)._fields.index(node.attr)]
+        if isinstance(base, Grown):
+            return Method(base, node.attr)
         if is_array(base):
             if node.attr == "shape":
                 return tuple(self.arrays.shape(base))

@@ -37,7 +37,7 @@ def read_list(reader: "ExpressionReader", node: ast.List, env: "Environment") ->
 def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) -> Listed:
     """These numbers in an array, of the kind that all of them can have."""
     if not numbers:
-        reader.progress.refuse(node, "an empty list, which grows", "make an array, and write into it")
+        reader.progress.refuse(node, "an empty list without a name", "give it a name, and append to that")
     kind = numbers[0].kind
     for x in numbers[1:]:
         kind = join_kinds(kind, x.kind)
@@ -73,7 +73,7 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
         kind = element(Value(INT), dict(env)).kind
     reader.progress.loop_depth -= 1
     builder.added = before
-    made = builder.create("empty", [_count(reader, iterated, limits, node)], kind.base)
+    made = builder.create("empty", [count_of(reader, iterated, limits, node)], kind.base)
     made.order = "C"
 
     def write(env: "Environment", start: Any) -> For:
@@ -90,7 +90,7 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
     return Listed(made)
 
 
-def _count(reader: "ExpressionReader", iterated: Any, limits: list[Value], node: ast.AST) -> Value:
+def count_of(reader: "ExpressionReader", iterated: Any, limits: list[Value], node: ast.AST) -> Value:
     """How often a loop with these limits runs."""
     start, stop, step = limits
     if not isinstance(iterated, Range):
@@ -117,11 +117,11 @@ def _position(reader: "ExpressionReader", index: Value, limits: list[Value]) -> 
     return offset if step.constant == 1 else reader.builder.divide(known_functions.FLOOR_DIVIDE, offset, step)
 
 
-def check_index(reader: "ExpressionReader", listed: Listed, index: Any, node: ast.AST) -> None:
+def check_index(reader: "ExpressionReader", array: Value, index: Any, node: ast.AST) -> None:
     """An index of a list is one integer; beyond the ends it raises, whatever the flags of the function."""
     if not is_number(index) or index.kind != INT:
         reader.progress.refuse(node, f"{ast.unparse(node)!r} of a list", "give one integer, or make it an array")
-    outside = reader.builder.apply(known_functions.OUTSIDE, index, reader.builder.length(listed.array, 0))
+    outside = reader.builder.apply(known_functions.OUTSIDE, index, reader.builder.length(array, 0))
     reader.builder.add(Check(outside, _BEYOND))
 
 

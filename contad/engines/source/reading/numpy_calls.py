@@ -21,6 +21,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
 from contad.engines.source.reading.call_reader import CallReader
+from contad.engines.source.reading.growing_lists import array_of
 from contad.native.checkpointed import checkpointed
 
 
@@ -60,8 +61,9 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
     """np.array of a list of numbers, or of lists of them; of an array, its copy."""
     given, dtype = calls.take("object dtype", arguments, keywords, node)
     if isinstance(given, Listed):
-        return _copy(calls, [given.array], {}, node) if dtype is None else calls.as_type(
-            given.array, calls.dtype(dtype, node)
+        elements = array_of(calls.expressions, given)
+        return _copy(calls, [elements], {}, node) if dtype is None else calls.as_type(
+            elements, calls.dtype(dtype, node)
         )
     if is_array(given):
         return _copy(calls, [given], {}, node)
@@ -118,7 +120,7 @@ def _length(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
     (x,) = calls.take("x", arguments, keywords, node)
     if isinstance(x, tuple):
         return constant(len(x))
-    x = x.array if isinstance(x, Listed) else x
+    x = array_of(calls.expressions, x) if isinstance(x, Listed) else x
     return calls.arrays.shape(x)[0] if is_array(x) else calls.progress.refuse(node, f"{ast.unparse(node)!r}")
 
 
@@ -127,6 +129,13 @@ def _range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
         calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give one to three integers")
     start, stop, step = [constant(0), *arguments, constant(1)] if len(arguments) == 1 else [*arguments, constant(1)][:3]
     return Range(start, stop, step)
+
+
+def _parallel_range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """prange, which is range unless the function has parallel=True."""
+    made = _range(calls, arguments, keywords, node)
+    made.is_parallel = calls.progress.flags.parallel
+    return made
 
 
 def _checkpointed(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
@@ -258,7 +267,7 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _creation_like("zeros"), np.ones_like: _creation_like("ones"),
     np.empty_like: _creation_like("empty"), np.copy: _copy,
     np.array: _array, np.arange: _arange, np.eye: _identity, np.identity: _identity,
-    checkpointed: _checkpointed, builtins.len: _length, builtins.range: _range, numba.prange: _range,
+    checkpointed: _checkpointed, builtins.len: _length, builtins.range: _range, numba.prange: _parallel_range,
     np.ndindex: _indices, np.ndenumerate: _elements,
     builtins.enumerate: _iteration("enumerate"), builtins.zip: _iteration("zip"),
     builtins.float: _conversion(known_functions.TO_FLOAT, False), np.float64: _conversion(known_functions.TO_FLOAT),

@@ -13,6 +13,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     Elementwise,
     Grid,
+    Grown,
     Iteration,
     Listed,
     Local,
@@ -25,7 +26,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading import made_containers
+from contad.engines.source.reading import growing_lists, made_containers
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
@@ -62,7 +63,8 @@ class StatementReader:
 
     # ---- assignments -------------------------------------------------------------------------------------------------
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
-        entry = self.expressions.expression(statement.value, env)
+        grown = growing_lists.read_growing(self.expressions, statement, env)
+        entry = self.expressions.expression(statement.value, env) if grown is None else grown
         if len(statement.targets) > 1 and isinstance(entry, Elementwise):
             entry = self.arrays.compute(entry)
         for target in statement.targets:
@@ -142,8 +144,9 @@ class StatementReader:
         array = self.expressions.expression(target.value, env)
         if isinstance(array, Listed):
             index = self.expressions.expression(target.slice, env)
-            made_containers.check_index(self.expressions, array, index, target)
-            return array.array, [index]
+            elements = growing_lists.array_of(self.expressions, array)
+            made_containers.check_index(self.expressions, elements, index, target)
+            return elements, [index]
         if not isinstance(array, Value) or not array.is_array:
             self.progress.refuse(
                 target, f"the assignment to {ast.unparse(target)!r}", "assign to the elements of an array"
@@ -317,16 +320,21 @@ class StatementReader:
         """A loop over a range, an array, a tuple, or an argument that is a list or a dict."""
         statement = self._over_argument(statement, env)
         iterated = self.expressions.expression(statement.iter, env)
+        if isinstance(iterated, Iteration):
+            iterated = _parts_of(iterated)
         if isinstance(iterated, tuple):
             self._unroll(statement, iterated, env)
             return
         if isinstance(iterated, Grid):
             self._walk(statement, iterated, env)
             return
+        if isinstance(iterated, Grown) and any(x in iterated.sites for x in ast.walk(statement)):
+            self.progress.refuse(statement, "a loop over a list that grows in it", "loop over range(len(...)) before")
         limits, item = self.items(iterated, statement)
         hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
 
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
+            """The loop, whose iterations begin with the names of `inner`."""
             index = Value(INT, hint)
             with self.builder.inside(Block()) as body:
                 start(inner)
@@ -335,6 +343,7 @@ class StatementReader:
                 ends = self.exit(statement, inner)
             loop = For(limits, index, body, ends)
             loop.checkpointed = isinstance(iterated, Range) and iterated.checkpointed
+            loop.is_parallel = isinstance(iterated, Range) and iterated.is_parallel
             return loop
 
         self.loop(env, find_assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
@@ -393,7 +402,8 @@ class StatementReader:
         if isinstance(iterated, Range):
             return iterated.limits, lambda index: index
         if is_array(iterated) or isinstance(iterated, Listed):
-            array = iterated.array if isinstance(iterated, Listed) else self.arrays.compute(iterated)
+            listed = isinstance(iterated, Listed)
+            array = growing_lists.array_of(self.expressions, iterated) if listed else self.arrays.compute(iterated)
             rest = [(None, None, None)] * (array.kind.ndim - 1)
             limits = [constant(0), self.builder.length(array, 0), constant(1)]
             return (
@@ -425,6 +435,16 @@ class StatementReader:
         return self.progress.refuse(
             node, "a loop over something that is no range, array or tuple", "loop over range(...)"
         )
+
+
+def _parts_of(iterated: Iteration) -> Any:
+    """enumerate or zip of tuples as a tuple, if it is one."""
+    parts = iterated.arguments
+    if not all(isinstance(x, tuple) for x in parts) or iterated.start.constant is None:
+        return iterated
+    if iterated.kind == "enumerate":
+        return tuple((constant(iterated.start.constant + k), x) for k, x in enumerate(parts[0]))
+    return tuple(zip(*parts, strict=False))
 
 
 def _parse(text: str, place: ast.AST) -> ast.expr:

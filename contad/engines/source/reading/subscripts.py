@@ -7,6 +7,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Keyed, Listed, Object, Opaque, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.growing_lists import array_of
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
 from contad.engines.source.reading.made_containers import check_index, look_up
 from contad.engines.source.reading.progress import Environment
@@ -29,8 +30,9 @@ class SubscriptReader:
             return look_up(self.expressions, base, node, env)
         if isinstance(base, Listed):
             index = self.expressions.expression(node.slice, env)
-            check_index(self.expressions, base, index, node)
-            return self.builder.load(base.array, [index])
+            elements = array_of(self.expressions, base)
+            check_index(self.expressions, elements, index, node)
+            return self.builder.load(elements, [index])
         if not is_array(base):
             kind = f" of {base.type}" if isinstance(base, Opaque) else ""
             self.progress.refuse(node, f"the subscript {ast.unparse(node)!r}{kind}")

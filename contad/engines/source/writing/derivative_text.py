@@ -8,6 +8,7 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
+from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
@@ -22,6 +23,8 @@ from contad.engines.source.ir.writer import (
     PRODUCTS,
     RECALLED,
     SEGMENTS,
+    SHARED,
+    SINGLE_LANES,
     WORKSPACE,
     tuple_text,
 )
@@ -33,8 +36,11 @@ from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.row_parts import WORK
+from contad.engines.source.writing.shared_heads import SharedLoop
+from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
 from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.errors import UnsupportedError
+from contad.native.rules import needs_no_python
 
 MOST_LINES = 25_000  # of source; what is longer is left to another engine
 LOOP_LINES = 100  # Numba takes as long for a loop of a function, where there are many
@@ -101,13 +107,15 @@ class DerivativeWriter:
         functions = Functions(self.lanes)
         found = choices(program, activity)
         fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        self.segments = split_into_segments(program, activity, fused)
-        if self.segments:
+        plan = StorePlan(program, activity, fused, found, functions)
+        if split_into_segments(program, plan):
             activity = Activity(program, values_in(self.wanted), outputs)
             sums = partial_sums(program)
+            self.lanes = self._find_lanes(program, lanes) if lanes > 1 else None
+            functions = Functions(self.lanes)
             found = {loop: choice for loop, choice in found.items() if not loop.checkpointed}
             fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        plan = StorePlan(program, activity, fused, found, functions)
+            plan = StorePlan(program, activity, fused, found, functions)
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
             plan = StorePlan(program, activity, fused, found, functions)
@@ -118,6 +126,9 @@ class DerivativeWriter:
         self.has_memory, self.writer.recalls = memory, memory and not in_registers
         self.is_nested = nested
         self.in_registers = in_registers and self.lanes is None
+        self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why pranges are serial; "" where not
+        threads = self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
+        self.reverse_sweep.forward_sweep.shared.enabled = threads
         if not nested:
             self.adjoints.expressions.lend_arrays()
 
@@ -146,13 +157,23 @@ class DerivativeWriter:
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
-        definitions: list[str] = []
-        if self.in_registers:
-            body, definitions = split_loops(body, self._list_facts(), self.writer.fresh)
         functions = [line for called in find_used(self) for line in called.source(bool(options))]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
+        shared = self._share_loops(body, functions)
+        body, blocks = shared.lines, shared.functions
+        definitions: list[str] = []
+        if self.in_registers:
+            body, definitions = split_loops(body, self._list_facts(), self.writer.fresh)
+            for k, block in enumerate(blocks):
+                blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh)
+                definitions += more
         decorator = [f"@njit({options})"] if options else []
+        inside = write_options(options_of(self.program.fastmath) | INSIDE)
+        for block in blocks:
+            functions += ["", "", *([f"@njit({inside})"] if options else []), *block]
+            name = block[0][4 : block[0].index("(")]
+            functions += ["", "", f"share_{name} = sharer({name})"]
         head = self._head(options, [*functions, *body, *definitions])
         text = [*head, *definitions, *functions, "", "", *decorator, *body]
         size = len(text) + LOOP_LINES * max(
@@ -165,6 +186,27 @@ class DerivativeWriter:
                 "which are not written in place"
             )
         return "\n".join(text) + "\n"
+
+    def _share_loops(self, body: list[str], functions: list[str]) -> Shared:
+        """The text with loops that threads share taken out of it."""
+        heads = self.reverse_sweep.forward_sweep.shared
+        facts = self._list_facts()
+        kinds = dict.fromkeys(facts.floats, "float")
+        for o in walk(self.program.block):
+            carried = [c.inner for c in o.carried] if isinstance(o, Loop) else []
+            kinds |= {x.name: x.kind.base for x in [*o.results, *carried] if not x.is_array}
+        called: dict[str, list[str]] = {}
+        for line in functions:
+            if line.startswith("def "):
+                found = called[line[4 : line.index("(")]] = []
+            if called and line and not line.startswith("@"):
+                found.append(line)
+        quiet = frozenset(f"value_{name}" for name, rule in self.writer.rules.items() if needs_no_python(rule))
+        shared = share_loops(
+            body, heads.loops, SharedFacts(kinds, facts.roots, quiet, called), self.writer.fresh, self.program.name
+        )
+        self.shared_reasons = [(x, shared.reasons.get(k, "")) for k, x in enumerate(heads.loops)]
+        return shared
 
     def _list_facts(self) -> Facts:
         """What is known of the names in the text: which are numbers, and what memory arrays may be."""
@@ -210,6 +252,7 @@ class DerivativeWriter:
             ("engines.source.runtime.kept_values", KEPT),
             ("engines.source.runtime.lent_arrays", LENT),
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
+            ("engines.source.runtime.loop_blocks", SHARED),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
             ("errors", (LIMIT, "RuleError", "SingularPointError")),
@@ -220,6 +263,8 @@ class DerivativeWriter:
             ("native.lanes", LANES),
             ("native.product_adjoints", PRODUCTS),
             ("native.recalled_values", RECALLED),
+            ("native.single_lanes", SINGLE_LANES),
+            ("native.threads", ("sharer",)),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
                 own.append(f"from contad.{module} import {', '.join(used)}")

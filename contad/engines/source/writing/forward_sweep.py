@@ -36,6 +36,7 @@ from contad.engines.source.writing.called_derivative_text import DerivativeCallW
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.rule_text import RuleWriter
 from contad.engines.source.writing.segment_text import SegmentWriter
+from contad.engines.source.writing.shared_heads import SharedHeads
 
 _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
 
@@ -48,6 +49,7 @@ class ForwardSweep:
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
         self.derivatives = DerivativeCallWriter(adjoints)
         self.segments = SegmentWriter(self.writer.program, self.storing, adjoints)
+        self.shared = SharedHeads(copying.storing)
         self.called_functions: dict[Any, None] = {}
         self.checking: set[str] = set()  # names of the results of several checks
 
@@ -252,10 +254,12 @@ class ForwardSweep:
         """Whether the reverse sweep asks how often a loop ran."""
         return any(count in values for values in self.plan.needed.values())
 
-    def head(self, o: For) -> str:
+    def head(self, o: For, reverse: bool = False) -> str:
+        """The first line of a loop that counts upwards."""
         start, stop, step = map(self.writer.text, o.inputs)
         limits = stop if o.start.constant == 0 and o.step.constant == 1 else f"{start}, {stop}"
-        return f"for {o.index.name} in range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'}):"
+        over = f"range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'})"
+        return f"for {o.index.name} in {self.shared.head(o, over, reverse)}:"
 
     def enter(self, o: Loop) -> None:
         """What a loop carries at first, and room in the workspace."""

@@ -111,12 +111,13 @@ class ReverseSweep:
                 self.writer.line(f"{o.index.name} = {last}")
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif any_order(o, self.adjoints.active, self.adjoints.sums, self.plan):
-            with self.writer.indent(self.forward_sweep.head(o), o.line):
+            with self.writer.indent(self.forward_sweep.head(o, reverse=True), o.line):
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif o.exit is None and o.step.constant == 1:
             first = f"{stop} - 1"
             last = f"{start} - 1" if o.start.constant is None else number(o.start.constant - 1)
-            with self.writer.indent(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
+            over = self.forward_sweep.shared.head(o, f"range({first}, {last}, -1)", reverse=True)
+            with self.writer.indent(f"for {o.index.name} in {over}:", o.line):
                 self.reverse_iteration(o, self.storing.iteration(o))
                 self._stop_at_zero(o)
         elif o.exit is None and o.step.constant == -1:

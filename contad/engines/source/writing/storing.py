@@ -54,26 +54,38 @@ class Storing:
         Of a loop that is reversed at once, how many one iteration stores. A product has a float in it, so that it does
         not overflow. A loop in a branch may never run: what it needs is unknown, or all iterations would get room.
         """
-        if self.plan.calls_push(o):
-            return ""
-        own = self.width(*self.slots(o))
-        once = o in self.plan.fused
-        parts = [f"{own}.0"] if own else []
-        for inner in (x for block in o.blocks for x in walk(block) if isinstance(x, Loop)):
-            if inner in self.copies_once:
-                return ""
-            holders = list(itertools.takewhile(lambda h: h is not o, around(inner.block)))
-            if self.plan.pushes(inner) and not any(isinstance(h, Loop) for h in holders):
-                parts.append(self.storage(inner, outermost) if once or not holders else "")
-        if not parts or not all(parts):
+        parts = self._iteration_storage(o, outermost)
+        if not parts:
             return ""
         size = " + ".join(parts)
-        if once:
+        if o in self.plan.fused:
             return size
         known = isinstance(o, For) and o.exit is None
         if not known or any(x.constant is None and is_inside(x.block, outermost) for x in o.inputs):
             return ""
         return f"{self.trip_count(o)} * {f'({size})' if len(parts) > 1 else size}"  # type: ignore[arg-type]
+
+    def _iteration_storage(self, o: Loop, outermost: Loop) -> list[str] | None:
+        """The terms of what an iteration stores; None if unknown."""
+        if self.plan.calls_push(o):
+            return None
+        own = self.width(*self.slots(o))
+        once = o in self.plan.fused
+        parts = [f"{own}.0"] if own else []
+        for inner in (x for block in o.blocks for x in walk(block) if isinstance(x, Loop)):
+            if inner in self.copies_once:
+                return None
+            holders = list(itertools.takewhile(lambda h: h is not o, around(inner.block)))
+            if self.plan.pushes(inner) and not any(isinstance(h, Loop) for h in holders):
+                parts.append(self.storage(inner, outermost) if once or not holders else "")
+        return parts if all(parts) else None
+
+    def step(self, o: Loop) -> str | None:
+        """By how much an iteration moves the top of the workspace, as source; None if that is unknown."""
+        if self.plan.as_block(o) and not any(map(self.plan.pushes, walk(o.body))):
+            return "0"
+        parts = self._iteration_storage(o, o)
+        return None if parts is None else " + ".join(parts) or "0"
 
     def trip_count(self, o: For | Segments, text: Callable[[Value], str] | None = None) -> str:
         """How often a loop without an early exit runs."""

@@ -1,0 +1,77 @@
+"""What loops shared by threads are divided into, and the sums that blocks of iterations have of their own.
+
+The number of blocks depends on lengths only, and sums are added block by block; so results are the same to the bit for
+any number of threads.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from contad.native.overloads import add_overload
+from contad.native.threads import MOST_BLOCKS
+
+SMALLEST = 2000.0  # additions that a block has to be worth
+SHARE = 16.0  # additions of work for each number of a buffer, which is cleared and added up
+MOST_BUFFERED = 1 << 22  # numbers of all buffers together
+
+
+def count_blocks(n: int, cost: float, buffered: int) -> int:
+    """The number of blocks of n iterations that take so many additions each; a block has a buffer of that length.
+
+    A power of 2, from 1 to MOST_BLOCKS.
+    """
+    most = min(n * cost / SMALLEST, float(n), float(MOST_BLOCKS))
+    if buffered > 0:
+        most = min(most, n * cost / (SHARE * buffered), MOST_BUFFERED / buffered)
+    blocks = 1
+    while 2 * blocks <= most:
+        blocks *= 2
+    return blocks
+
+
+def make_parts(array: Any, blocks: int) -> Any:
+    """Buffers of zeros, one for each block, for what is added to an array."""
+    return np.zeros((blocks, *array.shape))
+
+
+def part_of(array: Any, parts: Any, block: int) -> Any:
+    """What a block adds to."""
+    return parts[block]
+
+
+def add_parts(array: Any, parts: Any) -> None:
+    """Add up the buffers, in order."""
+    for part in parts:
+        array += part
+
+
+# ---- in compiled code: a single block adds to the array itself, if Numba knows it to lie row by row ------------------
+@add_overload(count_blocks)
+def _count_blocks(n: Any, cost: Any, buffered: Any) -> Any:
+    return count_blocks
+
+
+@add_overload(make_parts)
+def _make_parts(array: Any, blocks: Any) -> Any:
+    if array.layout == "C":
+        return lambda array, blocks: np.zeros((blocks if blocks > 1 else 0, *array.shape))
+    return lambda array, blocks: np.zeros((blocks, *array.shape))
+
+
+@add_overload(part_of)
+def _part_of(array: Any, parts: Any, block: Any) -> Any:
+    if array.layout == "C":
+        return lambda array, parts, block: parts[block] if len(parts) > 0 else array
+    return lambda array, parts, block: parts[block]
+
+
+@add_overload(add_parts)
+def _add_parts(array: Any, parts: Any) -> Any:
+    def implementation(array: Any, parts: Any) -> None:
+        for k in range(len(parts)):
+            part = parts[k]
+            for at in np.ndindex(array.shape):
+                array[at] += part[at]
+
+    return implementation

@@ -1,0 +1,67 @@
+"""Names of generated text that are read before they are assigned again: what a loop takes, and what it leaves."""
+
+import ast
+from collections.abc import Iterable
+
+Names = frozenset[str]
+NONE: Names = frozenset()
+
+
+def names_read(node: ast.AST) -> Names:
+    """The names that an expression reads."""
+    return frozenset(x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
+
+
+def names_assigned(nodes: Iterable[ast.AST]) -> Names:
+    """The names that statements assign, also by `+=` and as the index of a loop."""
+    return frozenset(
+        x.id for node in nodes for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)
+    )
+
+
+class LiveNames:
+    """Which names are live after each loop of a function."""
+
+    def __init__(self, body: list[ast.stmt]) -> None:
+        self.after: dict[ast.stmt, Names] = {}
+        self.before(body, NONE)
+
+    def before(self, body: list[ast.stmt], after: Names, end: Names = NONE, again: Names = NONE) -> Names:
+        """The names that are live before statements: `end` those after the loop around, `again` those at its head."""
+        for statement in reversed(body):
+            after = self._statement(statement, after, end, again)
+        return after
+
+    def _statement(self, s: ast.stmt, after: Names, end: Names, again: Names) -> Names:
+        """The names that are live before a statement."""
+        if isinstance(s, (ast.For, ast.While)):
+            self.after[s] = self.after.get(s, NONE) | after
+            return self._loop(s, after)
+        if isinstance(s, ast.If):
+            branches = self.before(s.body, after, end, again) | self.before(s.orelse, after, end, again)
+            return branches | names_read(s.test)
+        if isinstance(s, (ast.Return, ast.Raise)):
+            return names_read(s)
+        if isinstance(s, ast.Break):
+            return end
+        if isinstance(s, ast.Continue):
+            return again
+        if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
+            return after | {s.target.id} | names_read(s.value)
+        return (after - names_assigned([s])) | names_read(s)
+
+    def _loop(self, s: ast.For | ast.While, after: Names) -> Names:
+        """What is live before a loop, which may run not at all, or again."""
+        index = names_assigned([s.target]) if isinstance(s, ast.For) else NONE
+        once = NONE if isinstance(s, ast.For) else names_read(s.test)
+        head = after | once
+        while True:
+            found = head | (self.before(s.body, head, after, head) - index)
+            if found == head:
+                return head | (names_read(s.iter) if isinstance(s, ast.For) else NONE)
+            head = found
+
+
+def carried_names(body: list[ast.stmt]) -> Names:
+    """The names that one run of statements assigns, though it may read, before that, what the run before has left."""
+    return LiveNames([]).before(body, NONE) & names_assigned(body)

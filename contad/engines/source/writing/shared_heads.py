@@ -1,0 +1,61 @@
+"""Which loops of the text threads may share: pranges, under heads of their own until it is known whether they do.
+
+for i in prange(3, range(n)):      stands for range(n); 3 is the place in the list `loops`
+"""
+
+from typing import NamedTuple
+
+from contad.engines.source.ir.single_assignment import For, Loop
+from contad.engines.source.ir.walks import around
+from contad.engines.source.writing.storing import Storing
+
+FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
+
+
+class SharedLoop(NamedTuple):
+    """A loop of the text over iterations that may run at the same time."""
+
+    loop: For
+    is_reverse: bool
+    # the top of the workspace: FIXED, moved within EACH iteration, or by `stride` UP or DOWN from each to the next one
+    moves: str
+    stride: str  # a name
+
+
+class SharedHeads:
+    """Writes the heads of loops that may be shared."""
+
+    def __init__(self, storing: Storing) -> None:
+        self.storing, self.writer, self.plan = storing, storing.writer, storing.plan
+        self.enabled = False
+        self.loops: list[SharedLoop] = []
+        self.serial: dict[For, str] = {}  # why loops are not even tried
+        self._strides: dict[For, str] = {}
+
+    def head(self, o: For, limits: str, reverse: bool = False) -> str:
+        """What a loop runs over, for these limits as source."""
+        if not self.enabled or not o.is_parallel or o in self.serial:
+            return limits
+        if o in self._strides:
+            return self._mark(SharedLoop(o, reverse, DOWN if reverse else UP, self._strides[o]), limits)
+        step = self.storing.step(o)
+        if step == "0":
+            return self._mark(SharedLoop(o, reverse, FIXED, ""), limits)
+        fused = o in self.plan.fused
+        if o.exit is not None:
+            self.serial[o] = "a break ends it"
+        elif step is None:
+            self.serial[o] = "how much an iteration stores is not known before it runs"
+        elif not fused and any(isinstance(x, Loop) for x in around(o.block)):
+            self.serial[o] = "its iterations store what loops in them need, and it is itself in a loop"
+        if o in self.serial:
+            return limits
+        stride = self.writer.fresh("stride")
+        self.writer.line(f"{stride} = int({step})")
+        if not fused:
+            self._strides[o] = stride
+        return self._mark(SharedLoop(o, reverse, EACH if fused else UP, stride), limits)
+
+    def _mark(self, shared: SharedLoop, limits: str) -> str:
+        self.loops.append(shared)
+        return f"prange({len(self.loops) - 1}, {limits})"

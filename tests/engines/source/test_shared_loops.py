@@ -1,0 +1,478 @@
+"""Loops over prange that threads share: the same numbers for any threads, and nothing that could be a race."""
+
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import warnings
+from collections import defaultdict
+from types import SimpleNamespace
+
+import numba
+import numpy as np
+import pytest
+from numba import njit, prange
+
+import contad
+from contad.engines.source.build import derivative_of
+from contad.engines.source.runtime import loop_blocks
+from contad.engines.source.writing import shared_heads, shared_loops
+from contad.native import threads
+from contad.native.request import Request
+from tests.judges.samples import sampled
+from tests.random_programs import generated_programs
+
+RNG = np.random.default_rng(0)
+X, W, MATRIX = RNG.uniform(0.1, 1.0, 4000), RNG.uniform(0.5, 1.5, 9), RNG.normal(size=(600, 8))
+PLACES = RNG.integers(0, len(X), len(X))
+parallel = njit(parallel=True)
+
+
+# ---- programs --------------------------------------------------------------------------------------------------------
+@parallel
+def sums(x, w):
+    total = 0.0
+    for i in prange(len(x)):
+        t = x[i]
+        for k in range(len(w)):
+            t = math.sin(t) * w[k] + x[i]
+        total += t * t
+    return total
+
+
+@parallel
+def mixed(x, w, places):
+    out = np.empty(len(x))
+    for i in prange(len(x)):
+        t = x[i]
+        for k in range(len(w)):
+            t = math.sin(t) * w[k] + 0.3
+        out[i] = t / x[places[i]]
+    total = 0.0
+    for i in prange(len(x)):
+        if out[i] < 0.5:
+            continue
+        total += out[i] * out[i]
+    return total
+
+
+@parallel
+def made_inside(x, w):
+    out = np.empty(len(x))
+    for i in prange(len(x)):
+        b = np.zeros(3)
+        for k in range(3):
+            b[k] = x[i] * w[k]
+        out[i] = b.sum() * math.exp(b[0])
+    return out.sum()
+
+
+@parallel
+def rows(x, w):
+    y = np.empty(x.shape)
+    for i in prange(x.shape[0]):
+        row = y[i]
+        total = 0.0
+        for j in range(x.shape[1]):
+            row[j] = math.exp(x[i, j]) * w[j]
+            total += row[j]
+        for j in range(x.shape[1]):
+            y[i, j] /= total
+    return np.sum(y * y)
+
+
+@parallel
+def in_place(x, w):
+    a = x.copy()
+    for _ in range(3):
+        for i in prange(len(a)):
+            a[i] = math.sin(a[i]) * w[0]
+    for i in prange(len(a)):
+        a[i] = a[i] * a[i] + w[1]
+    return a.sum()
+
+
+@parallel
+def stencil(x, c):
+    n = len(x)
+    z = np.empty(n)
+    for i in prange(1, n - 1):
+        z[i] = x[i] + c * (x[i - 1] - 2 * x[i] + x[i + 1]) * math.exp(x[i])
+    z[0] = x[0]
+    z[n - 1] = x[n - 1]
+    return np.sum(z * z)
+
+
+@parallel
+def shifted(x, w):
+    y = np.zeros(len(x))
+    for i in prange(1, len(x)):
+        y[i - 1] = math.sin(x[i]) * w[0]
+    return np.sum(y * y)
+
+
+@parallel
+def nested(x, w):
+    total = 0.0
+    for i in prange(len(x)):
+        u = 0.0
+        for k in prange(len(w)):
+            u += math.cos(x[i] * w[k])
+        total += math.exp(u) * x[i]
+    return total
+
+
+@parallel
+def binned(x, w):
+    h = np.zeros(len(w))
+    for i in prange(len(x)):
+        h[int(x[i] * len(w)) % len(w)] += math.exp(x[i]) * w[0]
+    return np.sum(h * h)
+
+
+@njit
+def attract(r, a):
+    return r * a / (1.0 + r * r) ** 1.5
+
+
+@parallel
+def called(x, a):
+    total = 0.0
+    for i in prange(len(x)):
+        for j in range(i + 1, min(len(x), i + 20)):
+            total += attract(x[i] - x[j], a)
+    return total
+
+
+@parallel
+def smallest(x, w):
+    least = 1e9
+    for i in prange(len(x)):
+        least = min(least, x[i] * w[0])
+    return least
+
+
+@parallel
+def product(x, w):
+    p = 1.0
+    for i in prange(len(x)):
+        p *= 1.0 + 1e-3 * math.sin(x[i] * w[0])
+    return p
+
+
+@parallel
+def carried(x, w):
+    last = 0.0
+    total = 0.0
+    for i in prange(len(x)):
+        total += last * x[i]
+        last = x[i] * w[0]
+    return total
+
+
+@parallel
+def overlapping(x, w):
+    y = x.copy()
+    for i in prange(1, len(x)):
+        y[i] = y[i - 1] * w[0] + math.sin(x[i])
+    return y.sum()
+
+
+@parallel
+def special(x, w):
+    total = 0.0
+    for i in prange(len(x)):
+        total += contad.erf(x[i] * w[0])
+    return total
+
+
+@parallel
+def in_steps(x, w):
+    total = 0.0
+    for i in prange(0, len(x), 2):
+        total += math.sin(x[i]) * w[0]
+    return total
+
+
+ARGUMENTS = {mixed: (X, W, PLACES), rows: (MATRIX, W[:8]), stencil: (X, 0.1), called: (X[:400], 0.7)}
+SHARED = {  # how many loops of the derivative threads share
+    sums: 1, mixed: 3, made_inside: 2, rows: 2, in_place: 4, stencil: 2, shifted: 2, nested: 1, binned: 2, called: 1,
+}  # fmt: skip
+SERIAL = {
+    smallest: "is no sum", product: "is no sum", carried: "is no sum", overlapping: "iterations may meet",
+    special: "may not run on several threads", in_steps: "its step is not 1",
+}  # fmt: skip
+
+
+def arguments_of(f):
+    return ARGUMENTS.get(f, (X, W))
+
+
+def floats_in(args):
+    return tuple(k for k, x in enumerate(args) if np.asarray(x).dtype == float)
+
+
+def derivative(f, args):
+    return derivative_of(
+        Request(f.py_func, f, tuple(map(numba.typeof, args)), floats_in(args), False, "value_and_grad")
+    )
+
+
+def run_in_python(f, args):
+    """The value and gradient by the text of the derivative, as it is now."""
+    made = derivative(f, args)
+    names = {}
+    exec(made.source(), names)
+    names.update(made.constants())
+    value, gradient = names["run"](*args)
+    return value, np.concatenate([np.ravel(g) for g in gradient])
+
+
+def plain(f):
+    return njit(**{name: x for name, x in f.targetoptions.items() if name not in ("parallel", "nopython")})(f.py_func)
+
+
+@pytest.fixture
+def at_random(monkeypatch):
+    """Blocks run one after the other, in any order: what iterations have from one another becomes wrong."""
+    order = random.Random(5)
+    ran = []
+
+    def sharer(part):
+        def share(blocks, given):
+            ran.append(blocks)
+            for block in order.sample(range(blocks), blocks):
+                part(block, *given)
+
+        return share
+
+    monkeypatch.setattr(threads, "sharer", sharer)
+    monkeypatch.setattr(loop_blocks, "count_blocks", lambda n, cost, buffered: max(1, min(n, 3)))
+    return ran
+
+
+# ---- what is shared --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("f", SHARED, ids=lambda f: f.__name__)
+def test_blocks_in_any_order_give_the_derivative(f, at_random):
+    args = tuple(x[:40] if np.ndim(x) else x for x in arguments_of(f))
+    args = tuple(x % 40 if np.asarray(x).dtype == int else x for x in args)
+    text = derivative(f, args).source()
+    assert len(re.findall(r"^ +share_\w+\(", text, re.M)) == SHARED[f]
+    assert "prange" not in text
+    value, gradient = run_in_python(f, args)
+    assert max(at_random) == 3
+    expected, known = run_in_python(plain(f), args)
+    np.testing.assert_allclose(value, expected, rtol=1e-13)
+    np.testing.assert_allclose(gradient, known, rtol=1e-12, atol=1e-13 * np.abs(known).max())
+
+
+@pytest.mark.parametrize("f", SERIAL, ids=lambda f: f.__name__)
+def test_what_may_not_be_shared_stays_serial_and_explain_says_why(f):
+    args = arguments_of(f)
+    assert "share_" not in derivative(f, args).source()
+    assert SERIAL[f] in contad.explain(f, *args)
+    value, gradient = run_in_python(f, (X[:40], W))
+    expected, known = run_in_python(plain(f), (X[:40], W))
+    assert value == expected
+    np.testing.assert_array_equal(gradient, known)
+
+
+def test_explain_tells_what_is_shared():
+    assert "line 44: the loop is reversed iteration by iteration, as it runs; it stores nothing; threads" in re.sub(
+        r"line \d+", "line 44", contad.explain(sums, X, W)
+    )
+    assert "threads" not in contad.explain(plain(sums), X, W)
+
+
+def test_only_functions_that_are_compiled_in_parallel_are_shared():
+    for f in (plain(sums), njit(parallel=False)(sums.py_func), njit(parallel={"prange": False})(sums.py_func)):
+        assert "share_" not in derivative(f, (X, W)).source()
+    assert "share_" in derivative(njit(parallel={"prange": True})(sums.py_func), (X, W)).source()
+
+
+def test_flags_are_those_of_the_function():
+    fast = njit(parallel=True, fastmath={"reassoc", "nsz"})(sums.py_func)
+    text = derivative(fast, (X, W)).source("fastmath={'nsz', 'reassoc'}")
+    assert text.count("fastmath={'nsz', 'reassoc'}") == 2
+
+
+def mark_every_loop(monkeypatch):
+    head = shared_heads.SharedHeads.head
+
+    def marked(self, o, limits, reverse=False):
+        o.is_parallel = True
+        return head(self, o, limits, reverse)
+
+    monkeypatch.setattr(shared_heads.SharedHeads, "head", marked)
+
+
+@pytest.mark.parametrize("start", sampled(range(0, 300, 10), 10))
+def test_whatever_loops_of_random_programs_are_shared_may_be(start, at_random, monkeypatch):
+    """Every loop is taken for a prange: what is then shared was found to be independent by what it does alone."""
+    mark_every_loop(monkeypatch)
+    outcomes = [generated_programs.check(seed) for seed in range(start, start + 10)]
+    assert [o for o in outcomes if generated_programs.is_failure(o)] == []
+    assert max(at_random) == 3
+
+
+def all_private(monkeypatch):
+    monkeypatch.setattr(shared_loops._LoopOfBlocks, "_is_private", lambda self, accesses: True)
+
+
+def nothing_live(monkeypatch):
+    """Whatever iterations assign is their own."""
+    monkeypatch.setattr(shared_loops, "carried_names", lambda body: frozenset())
+    monkeypatch.setattr(shared_loops, "LiveNames", lambda body: SimpleNamespace(after=defaultdict(frozenset)))
+
+
+@pytest.mark.parametrize(("plant", "f"), [(all_private, overlapping), (nothing_live, sums), (nothing_live, carried)])
+def test_planted_races_are_found(plant, f, at_random, monkeypatch):
+    args = X[:40], W
+    expected = run_in_python(plain(f), args)
+    plant(monkeypatch)
+    try:
+        found = run_in_python(f, args)
+    except NameError:  # a number is not there
+        return
+    assert not np.allclose(found[0], expected[0]) or not np.allclose(found[1], expected[1])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("plant", [all_private, nothing_live])
+def test_planted_races_are_found_by_random_programs(plant, at_random, monkeypatch):
+    mark_every_loop(monkeypatch)
+    plant(monkeypatch)
+    found = (generated_programs.check(seed) or "" for seed in range(120))
+    assert any(o.startswith(("wrong", "crash")) for o in found)
+
+
+# ---- on threads ------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def at_once(monkeypatch):
+    """Threads are made for the shortest loops."""
+    values = threads._numbers.copy()
+    threads._numbers[threads._WORTH], threads._numbers[threads._SURE] = 0, 0
+    before = numba.get_num_threads()
+    yield
+    numba.set_num_threads(before)
+    threads._numbers[:] = values
+
+
+def require_same(f, args, counts):
+    """The same bits for any number of threads, and, up to rounding, what the serial derivative gives."""
+    argnums = floats_in(args)
+    gradient = contad.value_and_grad(f, argnums)
+    found = set()
+    for count in counts:
+        numba.set_num_threads(count)
+        value, slopes = gradient(*args)
+        found.add((value, *(np.asarray(x).tobytes() for x in slopes)))
+    assert len(found) == 1
+    expected, known = run_in_python(plain(f), args)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    got = np.concatenate([np.ravel(x) for x in slopes])
+    np.testing.assert_allclose(got, known, rtol=1e-11, atol=1e-13 * np.abs(known).max(initial=0.0))
+
+
+def counts():
+    return [k for k in (1, 2, 4, 2, 1, 2) if k <= numba.config.NUMBA_NUM_THREADS]
+
+
+def test_results_are_the_same_for_any_number_of_threads(at_once):
+    require_same(mixed, (X, W, PLACES), counts())
+    require_same(mixed, (X[:3], W, PLACES[:3] % 3), counts())
+    require_same(mixed, (X[:0], W, PLACES[:0]), counts())
+    zero = X.copy()
+    zero[PLACES[3000]] = zero[PLACES[1700]] = 0.0
+    for count in counts():
+        numba.set_num_threads(count)
+        with pytest.raises(ZeroDivisionError, match="division by zero"):
+            contad.grad(mixed, (0, 1))(zero, W, PLACES)
+    several_callers()
+    if hasattr(os, "fork"):
+        forked()
+
+
+def several_callers():
+    """Threads of Python's that differentiate at the same time."""
+    gradient = contad.grad(mixed)
+    expected = gradient(X, W, PLACES)
+    found = []
+
+    def call():
+        found.extend(np.array_equal(gradient(X, W, PLACES), expected) for _ in range(20))
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert found == [True] * 80
+    assert threads._numbers[threads._BUSY] == 0
+
+
+def forked():
+    """A child of a fork, after the parent has used threads."""
+    gradient = contad.grad(mixed)
+    expected = gradient(X, W, PLACES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of forks where there are threads
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(gradient(X, W, PLACES), expected) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", SHARED, ids=lambda f: f.__name__)
+def test_results_of_all_programs_are_the_same(f, at_once):
+    require_same(f, arguments_of(f), counts())
+
+
+@pytest.mark.long
+def test_four_threads_give_the_same():
+    environment = os.environ | {"NUMBA_NUM_THREADS": "4"}
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "long", "-k", "all_programs", __file__]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1200, check=False)
+    assert found.returncode == 0, found.stdout
+
+
+@pytest.mark.long
+def test_a_derivative_on_threads_inside_njit(at_once):
+    """The caller keeps Python's lock, and is itself in a loop on threads."""
+    gradient = contad.grad(sums)
+
+    @njit
+    def holding(x, w):
+        return gradient(x, w)
+
+    @njit(parallel=True)
+    def inside(x, w):
+        out = np.empty((4, len(x)))
+        for k in prange(4):
+            out[k] = gradient(x, w)
+        return out
+
+    expected = gradient(X, W)
+    np.testing.assert_array_equal(holding(X, W), expected)
+    np.testing.assert_array_equal(inside(X, W), np.tile(expected, (4, 1)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", [sums, mixed, rows])
+def test_forward_mode_and_second_derivatives_are_right(f):
+    args = arguments_of(f)
+    vectors = np.cos(args[0]), np.sin(args[1])
+    for transform in (contad.jvp, contad.hvp):
+        found, known = ([np.asarray(x) for x in apply_transform(transform, g, args, vectors)] for g in (f, plain(f)))
+        for x, y in zip(found, known, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-12 * np.abs(y).max())
+
+
+def apply_transform(transform, f, args, vectors):
+    if transform is contad.jvp:
+        return contad.jvp(f, args, (*vectors, *(np.zeros(x.shape, x.dtype) for x in args[2:])))
+    return contad.hvp(f, (0, 1))(*args, vectors)
