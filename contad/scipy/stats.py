@@ -165,15 +165,15 @@ t = _continuous("t", "df", real_line.student_t_log_density, "x, df, loc, scale",
 
 def _t_ppf(q: Value, df: Value, loc: Value = 0.0, scale: Value = 1.0) -> Value:
     """The x that `scipy.stats.t` is at most with probability q; in Python code only."""
-    return _located(stdtrit(df, as_operand(q)), loc, scale)
+    return _move_and_scale(stdtrit(df, as_operand(q)), loc, scale)
 
 
 def _t_isf(q: Value, df: Value, loc: Value = 0.0, scale: Value = 1.0) -> Value:
     """The x that `scipy.stats.t` is more than with probability q; in Python code only."""
-    return _located(-stdtrit(df, as_operand(q)), loc, scale)
+    return _move_and_scale(-stdtrit(df, as_operand(q)), loc, scale)
 
 
-def _located(z: Value, loc: Value, scale: Value) -> Value:
+def _move_and_scale(z: Value, loc: Value, scale: Value) -> Value:
     return as_operand(loc) + np.where(np.greater(as_operand(scale), 0.0), scale, math.nan) * z
 
 
