@@ -13,6 +13,12 @@ from contad.distributions.circular import von_mises_log_mass
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
 from contad.distributions.intervals import log_ratio_of_extremes
+from contad.distributions.mixed_counts import (
+    beta_binomial_log_ccdf,
+    beta_binomial_log_cdf,
+    beta_neg_binomial_log_ccdf,
+    beta_neg_binomial_log_cdf,
+)
 from contad.distributions.normal_mixtures import log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal
 from contad.distributions.real_line import student_cdf
 from contad.ops.arithmetic import power
@@ -37,6 +43,7 @@ NAMES = {
         betainccinv,
         betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp, log_diff_exp,
         log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
+        beta_binomial_log_ccdf, beta_binomial_log_cdf, beta_neg_binomial_log_ccdf, beta_neg_binomial_log_cdf,
         von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal,
     )
 }  # fmt: skip
@@ -393,6 +400,20 @@ CUMULATIVE: dict[str, Cumulative] = {
     "binomial": _distribution(
         "binomial", "N theta", "k = floor(n)", valid="0.0 <= theta and theta <= 1.0", low="n < 0.0", high="n >= N",
         whole=["n", "N"], both=("betaincc(k + 1.0, N - k, theta)", "betainc(k + 1.0, N - k, theta)"),
+    ),
+    "beta_binomial": _distribution(
+        "beta_binomial", "N alpha beta", "k = floor(n)", positive="alpha beta", valid="N >= 0.0 and N == floor(N)",
+        low="n < 0.0", high="n >= N", whole=["n", "N"],
+        both=("exp(beta_binomial_log_cdf(k, N, alpha, beta))", "exp(beta_binomial_log_ccdf(k, N, alpha, beta))"),
+        logs=("beta_binomial_log_cdf(k, N, alpha, beta)", "beta_binomial_log_ccdf(k, N, alpha, beta)"),
+    ),
+    "beta_neg_binomial": _distribution(
+        "beta_neg_binomial", "r alpha beta", "k = floor(n)", positive="r alpha beta", low="n < 0.0",
+        high="n == _inf", whole=["n"],
+        both=(
+            "exp(beta_neg_binomial_log_cdf(k, r, alpha, beta))", "exp(beta_neg_binomial_log_ccdf(k, r, alpha, beta))",
+        ),
+        logs=("beta_neg_binomial_log_cdf(k, r, alpha, beta)", "beta_neg_binomial_log_ccdf(k, r, alpha, beta)"),
     ),
     "poisson": _distribution(
         "poisson", "rate", "k = floor(n) + 1.0", valid="rate >= 0.0", low="n < 0.0", high="n == _inf", whole=["n"],
