@@ -13,7 +13,9 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
@@ -90,3 +92,17 @@ def emit_call(context: Any, builder: Any, address: Any, signature: Any, args: An
     with cgutils.if_unlikely(builder, status.is_error):
         context.call_conv.return_status_propagate(builder, status)
     return found
+
+
+@intrinsic
+def attempt_call(typingctx, address, first, second, third, fourth):  # type: ignore[no-untyped-def]
+    """Call such a function of four words, of which nothing is returned; whether it has raised."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        words = (types.int64,) * 4
+        kind = context.call_conv.get_function_type(types.none, words)
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        status, _ = context.call_conv.call_function(builder, function, types.none, words, args[1:])
+        return status.is_error
+
+    return types.boolean(*[types.uintp] * 5), codegen

@@ -124,6 +124,31 @@ def factor_few(a, z):  # type: ignore[no-untyped-def]
     return True
 
 
+def factor_rows(a: Any) -> Any:
+    """(the factors of a in C order, the exchanges of rows, LAPACK's report: 0 unless a is singular)."""
+    import scipy.linalg
+
+    factors, exchanges = scipy.linalg.lu_factor(a)
+    return factors, exchanges + 1, 0
+
+
+@add_overload(factor_rows, jit_options=INTERNAL_OPTIONS)
+def _factor_rows(a: Any) -> Any:
+    """By loops, or by LAPACK's getrf."""
+
+    def implementation(a: Any) -> Any:
+        is_done, rows, exchanges = factor_by_loops(a)
+        if is_done:
+            return rows, exchanges, 0
+        _check_finite_matrix(a)
+        n = len(a)
+        columns = turn(a)  # to LAPACK a
+        report = _getrf(_KIND, n, n, columns.ctypes, n, exchanges.ctypes)
+        return turn(columns), exchanges, report
+
+    return implementation
+
+
 def solve_forward(a: Any, b: Any) -> Any:
     """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
     import scipy.linalg

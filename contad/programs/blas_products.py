@@ -1,8 +1,8 @@
 """Products of matrices and vectors in recorded programs: three C functions around BLAS, compiled on first use.
 
-The shape of a product z = a b is (z, place of a, whether it is in cells, m, p, place of b, whether it is in cells, n);
-vectors are matrices of one row or one column. Where a factor holds inf or nan, a zero of the adjoint (or of the
-tangent) masks it, as everywhere; then loops multiply.
+The shape of a product z = a b is (z, place of a, whether it is in cells, m, p, place of b, whether it is in cells, n,
+whether the cells of a, and of b, are those of the transpose); vectors are matrices of one row or one column. Where a
+factor holds inf or nan, a zero of the adjoint (or of the tangent) masks it, as everywhere; then loops multiply.
 """
 
 PRODUCTS_SOURCE = '''\
@@ -11,11 +11,20 @@ PRODUCTS_SOURCE = '''\
 import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc, njit
+from contad.native.gram_matrices import gram
 from contad.native.product_adjoints import add_left, add_right
-from contad.native.matrix_loops import turn
-from contad.native.product_kernels import add_product, add_turned, multiply_into
+from contad.native.products_in_place import add_product_at
+from contad.native.matrix_loops import add, turn
+from contad.native.product_kernels import add_product, add_turned, is_finite, multiply_into
 
 ENDLESS = 1 << 60
+NUMBER = 8
+
+
+@njit({options})
+def steps(rows, columns, is_turned):
+    """The strides of a matrix, in bytes."""
+    return (NUMBER, NUMBER * rows) if is_turned else (NUMBER * columns, NUMBER)
 
 
 @njit({options})
@@ -24,11 +33,51 @@ def factor(at, rows, columns, in_cells, values, constants):
     return (values if in_cells else constants)[at : at + rows * columns].reshape((rows, columns))
 
 
+@njit({options})
+def plain_factor(at, rows, columns, in_cells, is_turned, values, constants):
+    """A matrix among the values or the constants, a copy where it is turned."""
+    if is_turned:
+        return turn(factor(at, columns, rows, in_cells, values, constants))
+    return factor(at, rows, columns, in_cells, values, constants)
+
+
+@njit({options})
+def pull_left(z_bar, b, x, m, p, x_turned, adjoints):
+    """a_bar += z_bar b^T"""
+    if x_turned:
+        add_left(z_bar, b, factor(x, p, m, 1, adjoints, adjoints).T)
+    else:
+        add_left(z_bar, b, factor(x, m, p, 1, adjoints, adjoints))
+
+
+@njit({options})
+def pull_right(z_bar, a, y, p, n, y_turned, adjoints):
+    """b_bar += a^T z_bar"""
+    if y_turned:
+        add_right(z_bar, a, factor(y, n, p, 1, adjoints, adjoints).T)
+    else:
+        add_right(z_bar, a, factor(y, p, n, 1, adjoints, adjoints))
+
+
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)
 def value(shape_at, values_at, constants_at, values_again):
-    z, x, x_cells, m, p, y, y_cells, n = carray(shape_at, (8,))
+    z, x, x_cells, m, p, y, y_cells, n, x_turned, y_turned = carray(shape_at, (10,))
     values = carray(values_at, (ENDLESS,))
     constants = carray(constants_at, (ENDLESS,))
+    if x_turned or y_turned:
+        made = factor(z, m, n, 1, values, constants)
+        if x == y and x_cells == y_cells and x_turned != y_turned and m == n:
+            if x_turned:
+                made[:] = gram(factor(y, p, n, y_cells, values, constants))
+            else:
+                made[:] = gram(factor(x, m, p, x_cells, values, constants).T)
+            return
+        made[:] = 0.0
+        a, b = (values if x_cells else constants)[x:], (values if y_cells else constants)[y:]
+        (x_row, x_step), (y_row, y_step) = steps(m, p, x_turned), steps(p, n, y_turned)
+        add_product_at(1.0, a.ctypes.data, x_row, x_step, b.ctypes.data, y_row, y_step, made.ctypes.data, NUMBER * n,
+                       NUMBER, m, p, n)
+        return
     a = factor(x, m, p, x_cells, values, constants)
     b = factor(y, p, n, y_cells, values, constants)
     multiply_into(a, b, factor(z, m, n, 1, values, constants))
@@ -36,11 +85,36 @@ def value(shape_at, values_at, constants_at, values_again):
 
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)
 def adjoint(shape_at, values_at, constants_at, adjoints_at):
-    z, x, x_cells, m, p, y, y_cells, n = carray(shape_at, (8,))
+    z, x, x_cells, m, p, y, y_cells, n, x_turned, y_turned = carray(shape_at, (10,))
     values = carray(values_at, (ENDLESS,))
     constants = carray(constants_at, (ENDLESS,))
     adjoints = carray(adjoints_at, (ENDLESS,))
     z_bar = factor(z, m, n, 1, adjoints, constants)
+    if x_turned or y_turned:
+        a, b = (values if x_cells else constants)[x:].ctypes.data, (values if y_cells else constants)[y:].ctypes.data
+        a_bar, b_bar = adjoints[x:].ctypes.data, adjoints[y:].ctypes.data
+        (x_row, x_step), (y_row, y_step) = steps(m, p, x_turned), steps(p, n, y_turned)
+        is_same = x == y and x_cells and y_cells and x_turned != y_turned and m == n
+        if is_same and is_finite(values[x : x + m * p]) and is_finite(z_bar):
+            both = add(z_bar, turn(z_bar))  # of x^T x, or x x^T: one product does for both factors
+            if x_turned:
+                add_product_at(1.0, b, y_row, y_step, both.ctypes.data, NUMBER * n, NUMBER, b_bar, y_row, y_step, p, n,
+                               n)
+            else:
+                add_product_at(1.0, both.ctypes.data, NUMBER * n, NUMBER, a, x_row, x_step, a_bar, x_row, x_step, m, m,
+                               p)
+            return
+        if x_cells:
+            if y_turned:
+                pull_left(z_bar, factor(y, n, p, y_cells, values, constants).T, x, m, p, x_turned, adjoints)
+            else:
+                pull_left(z_bar, factor(y, p, n, y_cells, values, constants), x, m, p, x_turned, adjoints)
+        if y_cells:
+            if x_turned:
+                pull_right(z_bar, factor(x, p, m, x_cells, values, constants).T, y, p, n, y_turned, adjoints)
+            else:
+                pull_right(z_bar, factor(x, m, p, x_cells, values, constants), y, p, n, y_turned, adjoints)
+        return
     if x_cells:
         b = factor(y, p, n, y_cells, values, constants)
         add_left(z_bar, b, factor(x, m, p, 1, adjoints, constants))
@@ -51,17 +125,17 @@ def adjoint(shape_at, values_at, constants_at, adjoints_at):
 
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)
 def tangent(shape_at, values_at, constants_at, dots_at):
-    z, x, x_cells, m, p, y, y_cells, n = carray(shape_at, (8,))
+    z, x, x_cells, m, p, y, y_cells, n, x_turned, y_turned = carray(shape_at, (10,))
     values = carray(values_at, (ENDLESS,))
     constants = carray(constants_at, (ENDLESS,))
     dots = carray(dots_at, (ENDLESS,))
     z_dot = factor(z, m, n, 1, dots, constants)
     if x_cells:
-        b = factor(y, p, n, y_cells, values, constants)
-        add_product(factor(x, m, p, 1, dots, constants), b, z_dot)
+        b = plain_factor(y, p, n, y_cells, y_turned, values, constants)
+        add_product(plain_factor(x, m, p, 1, x_turned, dots, constants), b, z_dot)
     if y_cells:
-        a = factor(x, m, p, x_cells, values, constants)
+        a = plain_factor(x, m, p, x_cells, x_turned, values, constants)
         z_turned = np.zeros((n, m))
-        add_product(turn(factor(y, p, n, 1, dots, constants)), turn(a), z_turned)
+        add_product(turn(plain_factor(y, p, n, 1, y_turned, dots, constants)), turn(a), z_turned)
         add_turned(z_turned, z_dot)
 '''

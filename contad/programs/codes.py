@@ -11,6 +11,7 @@ import operator
 from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import number_operations
 from contad.engines.stream.sweep import OPERATIONS
+from contad.programs.matrix_steps import NAMES
 from contad.programs.plain_rules import find_compiled_rules
 from contad.rules import operators
 from contad.rules.scalar_rule import ScalarRule
@@ -38,6 +39,12 @@ SCALARS = OPERATIONS | number_operations(max(GUARDS) + 1, find_compiled_rules())
 _CODES = {operation: code for code, operation in SCALARS.items()}
 assert max(SCALARS) < CODES
 
+# operations of linear algebra: records of arrays whose kernels may leave them to Python
+FIRST_STEP = ARRAY + max(OPERATIONS) + 1
+STEPS = {FIRST_STEP + k: name for k, name in enumerate(NAMES)}
+STEP_CODES = {name: code for code, name in STEPS.items()}
+assert max(STEPS) < ARRAY + CODES
+
 
 def code_of(rule: ScalarRule, active: str) -> int | None:
     """The code of a rule on scalars with this activity; None for rules that Python runs."""
@@ -46,4 +53,5 @@ def code_of(rule: ScalarRule, active: str) -> int | None:
 
 def numbering() -> str:
     """What every code means; a program is right only where it is the same."""
-    return repr([*((code, rule.name, active) for code, (rule, active) in SCALARS.items()), *GUARDS.items()])
+    scalars = ((code, rule.name, active) for code, (rule, active) in SCALARS.items())
+    return repr([*scalars, *GUARDS.items(), *STEPS.items()])

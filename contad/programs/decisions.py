@@ -13,6 +13,7 @@ import numpy as np
 
 from contad.engines.matrix.array_var import ArrayVar, is_own
 from contad.engines.matrix.elements import take
+from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.kernels import two_axes
 from contad.errors import UnsupportedError
 from contad.ops.determinants import det as determinant, log_determinant, sign_of_determinant
@@ -35,6 +36,12 @@ def decide_comparison(tracer: "Tracer", name: str, x: Value, y: Value) -> bool |
         if is_own(x, tracer.stack):
             return tracer.guard(name, x, y if is_own(y, tracer.stack) else float(y))
         return tracer.guard(MIRRORED[name], y, float(x))
+    for k, v in enumerate((x, y)):
+        if not np.ndim((y, x)[k]) and v.__class__ is ArrayVar:
+            factor = factor_of(v)
+            if factor is not None and factor.turned:  # compared as it lies in memory, without a copy
+                pair = (v.T, y) if k == 0 else (x, v.T)
+                return np.ascontiguousarray(decide_comparison(tracer, name, *pair).T)  # type: ignore[union-attr]
     plain = [peek(v) for v in (x, y)]
     shape = np.broadcast_shapes(*map(np.shape, plain))
     axes = two_axes(shape, *(_strides(s, shape) for s in (shape, *map(np.shape, plain))))
@@ -43,8 +50,12 @@ def decide_comparison(tracer: "Tracer", name: str, x: Value, y: Value) -> bool |
     outcome = np.asarray(getattr(operator, name)(*plain))
     if outcome.size:
         fields = [_side(tracer, v) for v in (x, y)]
-        expected = tracer.stack.buffers.push_constant(outcome.astype(np.float64))
         outer, inner, *steps = axes
+        if outcome.all() or not outcome.any():
+            expected = tracer.stack.buffers.push_constant(outcome.reshape(-1)[:1].astype(np.float64))
+            steps[:2] = 0, 0
+        else:
+            expected = tracer.stack.buffers.push_constant(outcome.astype(np.float64))
         (a, a_in_cells), (b, b_in_cells) = fields
         shape_of_guard = (
             expected, outer, inner, *steps[:2], a, *steps[2:4], b, *steps[4:6], ORDER.index(name), a_in_cells,

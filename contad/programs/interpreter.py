@@ -2,8 +2,8 @@
 
 `forward` computes the values, from the rules' own value functions; `backward` accumulates adjoints and `tangents`
 directional derivatives, from their partials. Records of arrays call kernels by address and BLAS by Numba's binding.
-Each of the three returns the row where it stops for a guard that does not hold or a record that Python runs, and its
-cell, and is resumed from there.
+Each of the three returns the row where it stops for a guard that does not hold, a record that Python runs or a step of
+linear algebra that is left to Python, and its cell, and is resumed from there.
 """
 
 import ast
@@ -43,6 +43,7 @@ import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc, njit
 
+from contad.native.named_code import attempt_call
 from contad.native.words import call_kernel, pointer
 
 
@@ -56,6 +57,15 @@ def live(d, first, n):
 
 
 @njit({options})
+def all_finite(a, first, n):
+    """Whether n numbers are finite."""
+    for i in range(first, first + n):
+        if not abs(a[i]) < np.inf:
+            return False
+    return True
+
+
+@njit({options})
 def compared(shape, constants, values):
     """Whether two arrays compare as they did when they were recorded.
 
@@ -65,6 +75,12 @@ def compared(shape, constants, values):
     outer, inner = shape[1], shape[2]
     xs = values if shape[12] else constants
     ys = values if shape[13] else constants
+    if shape[3] == 0 and shape[4] == 0 and shape[7] == 1 and shape[9] == 0 and shape[10] == 0:
+        y, held = ys[shape[8]], 0
+        for o in range(outer):  # of many numbers with one, all of which come out alike: a count of each row
+            row = xs[shape[5] + o * shape[6] : shape[5] + o * shape[6] + inner]
+{counts}
+        return held == (outer * inner if constants[shape[0]] != 0.0 else 0)
     for o in range(outer):
         for i in range(inner):
             x = xs[shape[5] + o * shape[6] + i * shape[7]]
@@ -104,6 +120,13 @@ def forward(code, constants, shapes, kernels, values, row, cell):
             elif c == {compare}:
                 if not compared(shapes[s:], constants, values):
                     return k, cell
+            elif c >= {first_step}:
+                has_failed = attempt_call(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                                          constants.ctypes.data, values.ctypes.data)
+                values[shapes[s]] = 0.0
+                if has_failed or not all_finite(values, cell, n):
+                    values[shapes[s]] = 1.0
+                    return k, cell
             else:
                 call_kernel(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, values.ctypes.data)
@@ -137,6 +160,11 @@ def backward(code, constants, shapes, kernels, values, adjoints, row, cell):
                     for i in range(n):
                         if shapes[s + i] > 0:
                             adjoints[shapes[s + i]] += adjoints[first + i]
+                elif c >= {first_step}:
+                    if (values[shapes[s]] != 0.0 or not all_finite(adjoints, first, n)
+                            or attempt_call(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                                            constants.ctypes.data, adjoints.ctypes.data)):
+                        return k, cell + n
                 else:
                     call_kernel(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                 constants.ctypes.data, adjoints.ctypes.data)
@@ -166,6 +194,12 @@ def tangents(code, constants, shapes, kernels, values, dots, row, cell):
                 for i in range(n):
                     if shapes[s + i] > 0:
                         dots[cell + i] = dots[shapes[s + i]]
+            elif c >= {first_step}:
+                if (values[shapes[s]] != 0.0
+                        or attempt_call(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                                        constants.ctypes.data, dots.ctypes.data)
+                        or not all_finite(dots, cell, n)):
+                    return k, cell
             elif c != {compare} and c != {stopped}:
                 call_kernel(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, dots.ctypes.data)
@@ -187,6 +221,7 @@ def interpreter_source() -> str:
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
     common = {code: operation for code, operation in SCALARS.items() if operation[0].name in COMMON}
     runs = find_runs(SCALARS)
+    names["counts"] = _counts()
     parts = [_HEAD.format(**names), *copies, "\n\n"]
     parts += [write_function("value_of", "code, x, y", SCALARS, values, names["options"])]
     parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n", _FORWARD.format(**names)]
@@ -201,6 +236,16 @@ def interpreter_source() -> str:
     parts += [_tangent_run(run) for run in runs]
     parts += ["    return len(code), cell\n\n", header.RUN.format(**names)]
     return "".join(parts)
+
+
+def _counts() -> str:
+    """The lines that count how often each comparison of a row with a number holds."""
+    lines = [
+        line
+        for k, (symbol, _) in enumerate(COMPARISONS.values())
+        for line in (f"if shape[11] == {k}:", "    for i in range(inner):", f"        held += row[i] {symbol} y")
+    ]
+    return "\n".join(indent(lines, 3))
 
 
 def value_of_rule(rule: ScalarRule, functions: Mapping[str, str] = _AS_THEY_ARE) -> str:

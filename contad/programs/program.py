@@ -17,6 +17,7 @@ from contad.programs.header import (
     CONSTANTS_AT,
     CONSTANTS_SIZE,
     COUNT,
+    FAILED,
     FIRST_TRACE,
     INPUTS,
     KERNELS_AT,
@@ -26,6 +27,7 @@ from contad.programs.header import (
     RESULT,
     ROWS,
     RUN_AT,
+    SAVED,
     SHAPES_AT,
     SHAPES_SIZE,
     SIZE,
@@ -127,10 +129,11 @@ class Program:
             trace.compile(TANGENTS)
         at = FIRST_TRACE + TRACE * len(self.traces)
         self.traces.append(trace)
-        self._numbers = max(self._numbers, 2 * trace.cells)
+        self._numbers = max(self._numbers, 2 * trace.cells + trace.saved)
         fields = {
             ROWS: len(trace.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
-            INPUTS: trace.inputs, CODE_AT: trace.code.ctypes.data, CONSTANTS_AT: trace.constants.ctypes.data,
+            INPUTS: trace.inputs, SAVED: trace.saved,
+            CODE_AT: trace.code.ctypes.data, CONSTANTS_AT: trace.constants.ctypes.data,
             CONSTANTS_SIZE: len(trace.constants), SHAPES_AT: trace.shapes.ctypes.data, SHAPES_SIZE: len(trace.shapes),
         }  # fmt: skip
         for field, value in fields.items():
@@ -148,7 +151,7 @@ class Program:
             value, slope, _, _ = out.tolist()
             return Outcome(value, slope, -1, number)
         found = Outcome(0.0, 0.0, int(out[2]), int(out[3]))
-        if number == NEEDS_PYTHON:
+        if number in (NEEDS_PYTHON, FAILED):
             for k, trace in enumerate(list(self.traces)):
                 found = Outcome(*trace.run(*run), k)
                 if found.row < 0:

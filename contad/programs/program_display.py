@@ -17,6 +17,7 @@ from contad.programs.codes import (
     GUARDS,
     PRODUCT,
     SCALARS,
+    STEPS,
     STOP,
     STOPPED,
 )
@@ -44,7 +45,7 @@ def write_program(program: "Program") -> str:
     rows = [
         [
             k + 1, len(trace.code), _count_guards(trace), trace.cells, show_bytes(size_of(trace)),
-            show_bytes(16 * trace.cells),
+            show_bytes(16 * trace.cells + 8 * trace.saved),
         ]
         for k, trace in enumerate(program.traces)
     ]  # fmt: skip
@@ -82,6 +83,8 @@ def _name_of(code: int, x: int, trace: "Trace") -> str:
         return "guard"
     if code in _OWN:
         return _OWN[code]
+    if code in STEPS:
+        return STEPS[code]
     if code in SCALARS:
         return str(SCALARS[code][0].name)
     known = SCALARS.get(code - ARRAY)

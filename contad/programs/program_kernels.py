@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 
 import contad.engines.stream.kernels
+import contad.native.gram_matrices
 import contad.native.product_adjoints
 import contad.native.product_kernels
 from contad.engines.stream.kernels import (
@@ -30,8 +31,9 @@ from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import PRODUCTS_SOURCE
-from contad.programs.codes import ARRAY, PRODUCT
+from contad.programs.codes import ARRAY, PRODUCT, STEPS
 from contad.programs.interpreter import value_of_rule
+from contad.programs.matrix_steps import find_address
 from contad.rules.scalar_rule import ScalarRule
 
 VALUES, ADJOINTS, TANGENTS = range(3)
@@ -112,7 +114,14 @@ def compile_kernels(code: int, purposes: tuple[int, ...]) -> None:
     with _lock:
         for purpose in purposes:
             if not ADDRESSES[purpose, code]:
-                ADDRESSES[purpose, code] = _products(purpose) if code == PRODUCT - ARRAY else _kernel(purpose, code)
+                ADDRESSES[purpose, code] = _address(purpose, code)
+
+
+def _address(purpose: int, code: int) -> int:
+    if code == PRODUCT - ARRAY:
+        return _products(purpose)
+    name = STEPS.get(code + ARRAY)
+    return _kernel(purpose, code) if name is None else find_address(name, purpose)
 
 
 def _kernel(purpose: int, code: int) -> int:
@@ -130,7 +139,7 @@ def _kernel(purpose: int, code: int) -> int:
 def _products(purpose: int) -> int:
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     source = PRODUCTS_SOURCE.format(options=options)
-    called = (contad.native.product_adjoints.__file__, contad.native.product_kernels.__file__)
-    module = load_cached("products", lambda: source, (source, *called))
+    called = (contad.native.gram_matrices, contad.native.product_adjoints, contad.native.product_kernels)
+    module = load_cached("products", lambda: source, (source, *(str(module.__file__) for module in called)))
     _modules.append(module)
     return int((module.value, module.adjoint, module.tangent)[purpose].address)

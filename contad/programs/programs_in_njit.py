@@ -28,7 +28,7 @@ from numba.extending import (
 )
 
 from contad.errors import GuardError, UnsupportedError
-from contad.programs.header import LENGTHS_AT, NEEDS_PYTHON, NO_TRACE, RUN_AT, SIZE
+from contad.programs.header import FAILED, LENGTHS_AT, NEEDS_PYTHON, NO_TRACE, RUN_AT, SIZE
 
 _kept: list[Any] = []  # programs whose addresses are in compiled code
 
@@ -146,6 +146,11 @@ def _execute(program: Any, inputs: Any, direction: Any, gradient: Any) -> Any:
         raise UnsupportedError(
             "contad.record: a recorded program calls rules that are not compiled (program.python_rules) and cannot run "
             "inside njit; call it from Python"
+        )
+    if number == FAILED:
+        raise np.linalg.LinAlgError(
+            "contad.record: a matrix of a recorded program is singular, not positive definite or not finite at these "
+            "inputs, or a derivative is not finite there; called from Python the program tells what NumPy tells"
         )
     if number == 0:
         raise MemoryError("contad.record: no memory for a run of a recorded program")

@@ -63,7 +63,9 @@ class ArrayCall:
         # of the recording only what stays: its buffers serve again
         kept = [None if k in active else _own(v) for k, v in enumerate(recorded.values)]
         if isinstance(recorded, Pullback):
-            self.recorded: Continuation = Pullback(recorded.rule, recorded.operands, kept, recorded.options, None)
+            self.recorded: Continuation = Pullback(
+                recorded.rule, recorded.operands, kept, recorded.options, None, recorded.turned
+            )
         else:
             self.recorded = ElementwisePullback(recorded.rule, recorded.operands, kept)
         self.recorded.is_tuple = recorded.is_tuple
@@ -77,23 +79,27 @@ class ArrayCall:
     def _arguments(self, cells: np.ndarray) -> dict[int, Value]:
         """What cells hold for each operand, by its position."""
         found: dict[int, Value] = {}
+        turned = self.recorded.turned if isinstance(self.recorded, Pullback) else ()
         for position, cell, shape in self.recorded.operands:
             if position in self.arrays:
-                a = cells[cell : cell + math.prod(shape)].reshape(shape)
+                a = cells[cell : cell + math.prod(shape)]
+                a = a.reshape(shape[::-1]).T if position in turned else a.reshape(shape)
                 a.flags.writeable = False
                 found[position] = a
             else:
                 found[position] = float(cells[cell])
         return found
 
-    def _evaluate(self, values: np.ndarray) -> Continuation:
-        """The continuation at other values, its results not known yet."""
+    def look(self, values: np.ndarray) -> Continuation:
+        """The continuation at other values, with its results."""
         recorded = self.recorded
         arguments = self._arguments(values)
         operands = [arguments.get(k, v) for k, v in enumerate(recorded.values)]
         if isinstance(recorded, Pullback):
             z, saved = recorded.rule.evaluate(operands, recorded.options)
-            found: Continuation = Pullback(recorded.rule, recorded.operands, operands, recorded.options, saved)
+            found: Continuation = Pullback(
+                recorded.rule, recorded.operands, operands, recorded.options, saved, recorded.turned
+            )
         else:
             z = self.rule.array_value(*operands)
             found = ElementwisePullback(self.rule, recorded.operands, operands)
@@ -104,7 +110,7 @@ class ArrayCall:
 
     def evaluate(self, values: np.ndarray, first: int) -> Continuation:
         """The value of the rule, into its cells; returns what its derivatives at these values need."""
-        found = self._evaluate(values)
+        found = self.look(values)
         self._write(values, [part.value for part in found.results])
         return found
 

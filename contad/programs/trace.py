@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.stream.plain_sweep import strides_of
-from contad.engines.stream.pullbacks import Continuation
+from contad.engines.stream.pullbacks import Continuation, Pullback
 from contad.engines.stream.record_head import (
     GATHER as GATHERED,
     INPUT,
@@ -20,8 +20,21 @@ from contad.engines.stream.record_head import (
 from contad.engines.stream.sweep import operation_code
 from contad.errors import UnsupportedError
 from contad.ops import power, square
-from contad.programs.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, SCALARS, STOPPED
+from contad.programs.codes import (
+    ARRAY,
+    CALL,
+    COMPARE,
+    CONSTANT,
+    FIRST_STEP,
+    GATHER,
+    GUARDS,
+    PRODUCT,
+    SCALARS,
+    STEP_CODES,
+    STOPPED,
+)
 from contad.programs.interpreter import interpreter
+from contad.programs.matrix_steps import MatrixStep, describe_step
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
@@ -34,19 +47,25 @@ from contad.variables.open_types import Function, Real, Value
 class Trace:
     """The records of one way through a function, the constants and shapes beside them, and where its guards are."""
 
-    __slots__ = ("calls", "cells", "code", "constants", "held", "inputs", "kernels", "places", "result", "shapes")
+    __slots__ = (
+        *("calls", "cells", "code", "constants", "held", "inputs", "kernels", "places", "result", "saved", "shapes"),
+        "steps",
+    )
 
     def __init__(
-        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, cells: int, inputs: int, result: int,
-        calls: list[ScalarCall | ArrayCall], places: dict[int, tuple[str, int]], held: list[HeldData],
+        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, cells: int, saved: int, inputs: int,
+        result: int, calls: list[ScalarCall | ArrayCall], steps: list[ArrayCall],
+        places: dict[int, tuple[str, int]], held: list[HeldData],
     ) -> None:  # fmt: skip
         self.code = code
         self.constants = constants
         self.shapes = shapes
         self.cells = cells
+        self.saved = saved  # numbers that steps of linear algebra keep, behind the cells
         self.inputs = inputs
         self.result = result  # a cell, or -1 - the place of a constant
         self.calls = calls
+        self.steps = {int(row): step for row, step in zip(np.flatnonzero(code[:, 0] >= FIRST_STEP), steps, strict=True)}
         self.places = places  # file and line of guards, by row
         self.held = held  # what users' rules capture
         arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
@@ -82,14 +101,16 @@ class Trace:
 
     # ---- with calls to Python ----------------------------------------------------------------------------------------
     def run(self, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray) -> tuple[float, float, int]:
-        """(value, slope, row of a guard that does not hold or -1), for a trace that calls Python."""
+        """(value, slope, row of a guard that does not hold or -1), where Python has to do something."""
         for data in self.held:
             data.require_unchanged()
         compiled = interpreter()
         arrays = self.code, self.constants, self.shapes, ADDRESSES
         n = self.inputs
-        memory = take(2 * self.cells)
-        values, other = (memory if len(memory) else np.empty(2 * self.cells))[: 2 * self.cells].reshape(2, -1)
+        whole = self.cells + self.saved
+        memory = take(whole + self.cells)
+        room = memory if len(memory) else np.empty(whole + self.cells)
+        values, other = room[:whole], room[whole : whole + self.cells]
         values[0] = 0.0
         values[1 : n + 1] = inputs
         forward = compiled.forward
@@ -98,6 +119,10 @@ class Trace:
 
         def evaluate(row: int, call: Any, at: int) -> None:
             evaluated[row] = call.evaluate(values, at)
+
+        def look(row: int, call: Any) -> Any:
+            """What was evaluated; of a step only now, if its value has been compiled code's."""
+            return evaluated[row] if row in evaluated else call.look(values)
 
         row = self._driven(lambda *at: forward(*arrays, values, *at), evaluate)
         if row < len(self.code):
@@ -112,7 +137,7 @@ class Trace:
             tangents = compiled.tangents
             self._driven(
                 lambda *at: tangents(*arrays, values, other, *at),
-                lambda row, call, at: call.push(values, other, at, evaluated[row]),
+                lambda row, call, at: call.push(values, other, at, look(row, call)),
             )
             slope = float(other[result]) if result > 0 else 0.0
         if len(gradient):
@@ -124,8 +149,9 @@ class Trace:
                     row, cell = compiled.backward(*arrays, values, other, row, cell)
                     if row < 0:
                         break
-                    size = int(self.code[row, 2])
-                    self.calls[self.code[row, 1]].pull(values, other, cell - size + 1, evaluated[row])
+                    size, step = int(self.code[row, 2]), self._python_step(row)
+                    assert step is not None
+                    step.pull(values, other, cell - size + 1, look(row, step))
                     row, cell = row - 1, cell - size
             gradient[:] = other[1 : n + 1]
         give_back(memory)
@@ -136,10 +162,15 @@ class Trace:
         row, cell = 0, self.inputs + 1
         while True:
             row, cell = compiled(row, cell)
-            if row == len(self.code) or self.code[row, 0] != CALL:
+            step = self._python_step(row) if row < len(self.code) else None
+            if step is None:
                 return int(row)
-            call(int(row), self.calls[self.code[row, 1]], cell)
+            call(int(row), step, cell)
             row, cell = row + 1, cell + int(self.code[row, 2])
+
+    def _python_step(self, row: int) -> Any:
+        """What Python does at a row; None at a guard."""
+        return self.calls[self.code[row, 1]] if self.code[row, 0] == CALL else self.steps.get(row)
 
 
 # ---- from a stream ---------------------------------------------------------------------------------------------------
@@ -155,6 +186,9 @@ class _Translation:
         self.shapes = b.shapes[: b.shapes_top].tolist()
         self.known: dict[int, tuple[np.ndarray, int]] = {}
         self.calls = list(tracer.calls)
+        self.steps: list[ArrayCall] = []
+        self.saved = 0  # numbers behind the cells
+        self.factors: dict[tuple[int, int, bool], tuple[int, int]] = {}  # where those of a matrix are kept
 
     def constant(self, a: Value) -> int:
         """The place of an array among the constants."""
@@ -170,12 +204,12 @@ class _Translation:
         self.shapes.extend(int(k) for k in integers)
         return place
 
-    def product(self, first: int, n: int, *factors: tuple[int, np.ndarray]) -> tuple[int, int, int]:
-        """The record of a product of factors (first cell, or less where it is a constant; value)."""
-        (_, a), (_, b) = factors
+    def product(self, first: int, n: int, *factors: tuple[int, np.ndarray, bool]) -> tuple[int, int, int]:
+        """The record of a product of factors (first cell, or less where it is a constant; value; whether turned)."""
+        (_, a, a_turned), (_, b, b_turned) = factors
         p = a.shape[-1]
-        x, y = (self.factor(cell, v) for cell, v in factors)
-        return PRODUCT, self.shape((first, *x, a.size // p, p, *y, b.size // p)), n
+        x, y = (self.factor(cell, v) for cell, v, _ in factors)
+        return PRODUCT, self.shape((first, *x, a.size // p, p, *y, b.size // p, a_turned, b_turned)), n
 
     def factor(self, cell: int, a: np.ndarray) -> tuple[int, int]:
         """The place of a factor of a product, and whether it is in cells."""
@@ -217,12 +251,30 @@ class _Translation:
     def continuation(self, c: Any, first: int, n: int) -> tuple[int, int, int]:
         """The record of a rule that the recording has left to Python: a product, or a call."""
         if not isinstance(c, Continuation):  # of a product; users' own are refused
-            return self.product(first, n, (c.x_cell, c.x), (c.y_cell, c.y))
+            return self.product(first, n, (c.x_cell, c.x, c.x_turned), (c.y_cell, c.y, c.y_turned))
         if c.rule.name == "matmul" and not c.is_tuple and c.results[0].axes is None and _are_matrices(c.values):
             cells = {k: cell for k, cell, _ in c.operands}
-            return self.product(first, n, *((cells.get(k, 0), v) for k, v in enumerate(c.values)))
+            return self.product(first, n, *((cells.get(k, 0), v, False) for k, v in enumerate(c.values)))
+        if isinstance(c, Pullback):
+            step = describe_step(c)
+            if step is not None:
+                return STEP_CODES[c.rule.name], self.step(c, step, first), n
         self.calls.append(ArrayCall(c))
         return CALL, len(self.calls) - 1, n
+
+    def step(self, c: Pullback, step: MatrixStep, first: int) -> int:
+        """The shape of a step of linear algebra."""
+        cells = {k: cell for k, cell, _ in c.operands}
+        operands = [self.factor(cells.get(k, 0), v) for k, v in enumerate(c.values)]
+        status = self.recording.top + self.saved
+        keeper = status, status + 1
+        key = operands[0][0] if operands[0][1] else -1 - operands[0][0], step.sizes[1], 0 in c.turned
+        if step.has_factors:
+            keeper = self.factors.setdefault(key, keeper)
+        self.saved += 1 + (step.saved if keeper[0] == status else 0)
+        self.steps.append(ArrayCall(c))
+        (a, b), turned = (*operands, (0, 0))[:2], (c.results[0].axes is not None, 0 in c.turned, 1 in c.turned)
+        return self.shape((status, status + 1, first, *a, *b, *turned, *step.sizes, *step.options, *keeper))
 
 
 def _are_matrices(values: Sequence[Value]) -> bool:
@@ -268,7 +320,7 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
         head, x, y = rows[k].tolist()
         code[k] = t.array(head, x, y, int(firsts[k]))
     named = tracer.places.keys() | tracer.stopped_arrays
-    if max(recording.top, t.size, len(t.shapes)) >= 1 << 32:
+    if max(recording.top + t.saved, t.size, len(t.shapes)) >= 1 << 32:
         raise UnsupportedError("contad.record: more than 2**32 numbers in one recording; use contad.grad")
     row_of = {cell: k for k, cell in enumerate(firsts.tolist()) if cell in named}
     for cell in tracer.stopped_arrays:
@@ -280,9 +332,11 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
         np.concatenate(t.constants),
         np.array(t.shapes, np.int64),
         recording.top,
+        t.saved,
         inputs,
         end,
         t.calls,
+        t.steps,
         where,
         list(recording.held.values()),
     )

@@ -235,14 +235,24 @@ def fast_elementwise(rule: ScalarRule, general: Function) -> Function:
 # ---- array rules -----------------------------------------------------------------------------------------------------
 def push_pullback(stack: "MatrixStack", rule: Rule, args: Sequence[Value], options: Options) -> Value:
     """Record an array rule."""
+    if LOOPS.get(rule.name) is _sum and options.get("axis") is None and args[0].__class__ is ArrayVar:
+        axes = layout_of([peek(args[0])])
+        if axes is not None:  # the sum of the numbers as they lie in memory
+            args = (np.transpose(args[0], axes),)
     operands, values = operands_of(stack, rule, args)
     if not operands:
         z = rule(*values, **options)
         return like_tuple(z, map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
     compiled = LOOPS.get(rule.name)
     in_c_order = all(v.flags.c_contiguous for v in map(peek, args) if isinstance(v, np.ndarray))
-    if compiled is not None and in_c_order and all(is_plain(v) for v in values):
-        result = compiled(stack, rule, operands, values, options)
+    if compiled is not None and all(is_plain(v) for v in values):
+        result = None
+        if in_c_order:
+            result = compiled(stack, rule, operands, values, options)
+        elif compiled is _sum:
+            z = np.asarray(rule(*map(peek, args), **options))  # its bits depend on the layout
+            if z.ndim < 2:
+                result = _sum(stack, rule, operands, values, options, z)
         if result is not None:
             return result
     active = {k for k, _, _ in operands}
@@ -315,15 +325,16 @@ def _result(stack: "MatrixStack", v: Value, cell: int, n: int, axes: tuple[int, 
 
 # ---- array rules that are loops: sums and dot products are kernels with a stride of 0 for the result -----------------
 def _sum(
-    stack: "MatrixStack", rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options
-) -> Value:
+    stack: "MatrixStack", rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options,
+    z: np.ndarray | None = None,
+) -> Value:  # fmt: skip
     a = values[0]
     if not isinstance(a, np.ndarray) or not a.size:
         return None
     axis = options.get("axis")
     axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     reduced = {k % a.ndim if -a.ndim <= k < a.ndim else k for k in axes}
-    z = np.asarray(rule(*values, **options))
+    z = np.asarray(rule(*values, **options)) if z is None else z
     steps: list[int] = []
     step = 1
     for k in reversed(range(a.ndim)):

@@ -1,7 +1,7 @@
 """Array rules of contad's own on arrays as they are: what most calls are, without the looks at what else there may be.
 
-Anything else, another level, a recorded program, an option that is no plain word or number, goes the general way of
-`array_records.push_pullback`.
+Anything else, another level, most rules in a recorded program, an option that is no plain word or number, goes the
+general way of `array_records.push_pullback`.
 """
 
 from collections.abc import Callable
@@ -20,6 +20,7 @@ from contad.variables.layout import layout_of
 from contad.variables.open_types import Option, Rule, Value
 
 _TURNED = (1, 0)  # the axes of a transposed matrix
+STEPS: set[str] = set()  # names of rules that recorded programs take so, transposed matrices too, once there are any
 _WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 
 
@@ -43,8 +44,9 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                 v, base = x._value, x._base
                 if s is None:
                     s = x._owner
-                    if s.thread != get_ident() or s.ended is not None or s.tracer is not None or s.keeps_rules:
-                        return general(*args, **options)
+                    if s.thread != get_ident() or s.ended is not None or s.keeps_rules:
+                        if s.tracer is None or rule.name not in STEPS or s.thread != get_ident() or s.ended is not None:
+                            return general(*args, **options)
                 if x._owner is not s or v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size:
                     return general(*args, **options)
                 factor = factor_of(x)

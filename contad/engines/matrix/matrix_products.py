@@ -295,7 +295,7 @@ def factor_of(a: ArrayVar) -> ProductFactor | None:
     base = a._base
     if a._index > 0 and (base is None or base._index > 0):
         return _new(ProductFactor, (a._value, a._index, False))
-    if base is None or base._index <= 0 or a._owner.tracer is not None or a._owner.keeps_rules:
+    if base is None or base._index <= 0 or (a._owner.keeps_rules and a._owner.tracer is None):
         return None
     v = a._value
     if v.__class__ is not np.ndarray or v.ndim != 2 or not v.size or not v.flags.f_contiguous or v.flags.c_contiguous:

