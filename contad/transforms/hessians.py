@@ -96,7 +96,7 @@ class Curvature:
             args, kwargs = positional(self.gradient.run, self.what, self.argnums, self.args, self.kwargs)
             active, trees = activate(s, self.what, self.argnums, args)
             cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
-            y = scalar_output(self.gradient.run(*active, **kwargs), self.gradient.what, s)
+            y = scalar_output(self.gradient.run(*active, **kwargs), self.what, s)
             self.recorded = SecondOrder(s, seeds(s, y, 1.0), np.concatenate(cells))
             s.end("its Hessian call has ended")  # the recording stays for further directions
 

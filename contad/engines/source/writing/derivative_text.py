@@ -24,6 +24,7 @@ from contad.engines.source.ir.writer import (
     RECALLED,
     SEGMENTS,
     SHARED,
+    SINGLE_LANES,
     WORKSPACE,
     tuple_text,
 )
@@ -262,6 +263,7 @@ class DerivativeWriter:
             ("native.lanes", LANES),
             ("native.product_adjoints", PRODUCTS),
             ("native.recalled_values", RECALLED),
+            ("native.single_lanes", SINGLE_LANES),
             ("native.threads", ("sharer",)),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
