@@ -133,6 +133,19 @@ def binned(x, w):
     return np.sum(h * h)
 
 
+@parallel
+def counted(x, w):
+    inside = 0
+    total = 0.0
+    for i in prange(len(x)):
+        if x[i] * w[0] < 0.6:
+            inside += 1
+            total += math.exp(-x[i]) * w[1]
+        elif x[i] > 0.8:
+            total -= x[i]
+    return total / (1 + inside)
+
+
 @njit
 def attract(r, a):
     return r * a / (1.0 + r * r) ** 1.5
@@ -200,6 +213,7 @@ def in_steps(x, w):
 ARGUMENTS = {mixed: (X, W, PLACES), rows: (MATRIX, W[:8]), stencil: (X, 0.1), called: (X[:400], 0.7)}
 SHARED = {  # how many loops of the derivative threads share
     sums: 1, mixed: 3, made_inside: 2, rows: 2, in_place: 4, stencil: 2, shifted: 2, nested: 1, binned: 2, called: 1,
+    counted: 2,
 }  # fmt: skip
 SERIAL = {
     smallest: "is no sum", product: "is no sum", carried: "is no sum", overlapping: "iterations may meet",
