@@ -23,7 +23,6 @@ from numba.extending import typeof_impl
 
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
-from contad.front.called_gradients import compile_call
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
@@ -337,6 +336,9 @@ class Derivative(CPUDispatcher, WrittenOut):
     def _compile(self, args: tuple[NumbaType, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
         if any(map(holds_derivative, args)):
+            # the tape's overloads of NumPy's functions must not come while Numba types a function that calls these
+            from contad.front.called_gradients import compile_call
+
             return compile_call(self, args)
         p = self._plan(args)
         served = self._module(args)

@@ -1,4 +1,4 @@
-"""SciPy's special functions of one to three floats inside Numba, by the C addresses that SciPy publishes for Cython.
+"""SciPy's special functions of one to four floats inside Numba, by the C addresses that SciPy publishes for Cython.
 
 The addresses are external symbols, so that machine code from a disk cache finds them; importing this module registers
 them.
@@ -22,10 +22,11 @@ ARITIES = {
     "boxcox1p": 2, "cosm1": 1, "dawsn": 1, "ellipe": 1, "ellipeinc": 2, "ellipk": 1, "ellipkinc": 2, "ellipkm1": 1,
     "entr": 1, "erfc": 1, "erfcinv": 1, "erfcx": 1, "erfi": 1, "erfinv": 1, "exp1": 1, "expi": 1, "expn": 2,
     "exprel": 1, "gamma": 1, "gammainc": 2, "gammaincc": 2, "gammainccinv": 2, "gammaincinv": 2, "gammaln": 1,
-    "gammasgn": 1, "i0": 1, "i0e": 1, "i1": 1, "i1e": 1, "inv_boxcox": 2, "inv_boxcox1p": 2,
+    "gammasgn": 1, "hyp0f1": 2, "hyp1f1": 3, "hyp2f1": 4, "hyperu": 3,
+    "i0": 1, "i0e": 1, "i1": 1, "i1e": 1, "inv_boxcox": 2, "inv_boxcox1p": 2,
     "iv": 2, "ive": 2, "j0": 1, "j1": 1, "jv": 2, "k0": 1, "k0e": 1, "k1": 1, "k1e": 1, "kl_div": 2, "kv": 2, "kve": 2,
     "log_ndtr": 1, "logit": 1, "ndtri": 1, "ndtri_exp": 1, "owens_t": 2, "poch": 2, "psi": 1, "rel_entr": 2,
-    "rgamma": 1, "spence": 1, "wrightomega": 1, "xlog1py": 2, "xlogy": 2, "y0": 1, "y1": 1, "yv": 2,
+    "rgamma": 1, "spence": 1, "wright_bessel": 3, "wrightomega": 1, "xlog1py": 2, "xlogy": 2, "y0": 1, "y1": 1, "yv": 2,
 }  # fmt: skip
 # likewise, of one argument, with the number of results
 RESULTS = {"airy": 4, "fresnel": 2, "shichi": 2, "sici": 2}
@@ -65,7 +66,9 @@ def _function(name: str, arity: int) -> Any:
         return njit(**NJIT_OPTIONS)(lambda x: external(x, 0))
     if arity == 2:
         return njit(**NJIT_OPTIONS)(lambda x, y: external(x, y, 0))
-    return njit(**NJIT_OPTIONS)(lambda x, y, z: external(x, y, z, 0))
+    if arity == 3:
+        return njit(**NJIT_OPTIONS)(lambda x, y, z: external(x, y, z, 0))
+    return njit(**NJIT_OPTIONS)(lambda w, x, y, z: external(w, x, y, z, 0))
 
 
 def _function_of_several(name: str, count: int) -> Any:

@@ -22,7 +22,7 @@ from numba.np.ufunc import parallel
 from contad.functions.python_copy import is_dispatcher
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.named_code import compiled_address, emit_address, emit_call
+from contad.native.named_code import compile_once
 from contad.native.overloads import add_overload
 from contad.native.system import address_of_symbol, thread_functions
 from contad.native.words import WORD, add_atomically, external_words, place, word
@@ -146,11 +146,6 @@ def _share_rest(run_all, data, wanted):  # type: ignore[no-untyped-def]
 _RUNNER = types.int64(types.int64, types.int64, types.int64)
 
 
-def runner_address(name: str) -> int:
-    """The address of `run_blocks`."""
-    return compiled_address(f"{__name__}:{name}", _RUNNER)
-
-
 # ---- what generated code calls ---------------------------------------------------------------------------------------
 def sharer(part: Any) -> Any:
     """A function share(blocks, given) that calls part(block, *given) for every block, at most MOST_BLOCKS.
@@ -209,9 +204,14 @@ def _emit_share(context: Any, builder: Any, compiled: Any, found: Any, blocks: A
         builder.store(value, cgutils.gep_inbounds(builder, shared, 0, 1 + k))
     one = _emit_one(context, builder.module, compiled, found, layout)
     every = _emit_all(builder.module, one)
-    address = emit_address(context, builder, runner_address, "run_blocks")
+    # linked in, not found by its name at the first call: to find needs Python, whose lock another thread may hold
+    (runner,) = compile_once(f"{__name__}:run_blocks", _RUNNER).overloads.values()
+    context.add_linking_libs([runner.library])
+    called = context.declare_function(builder.module, runner.fndesc)
     runners = [builder.ptrtoint(one, WORD), builder.ptrtoint(every, WORD), data]
-    failed = emit_call(context, builder, address, _RUNNER, runners)
+    status, failed = context.call_conv.call_function(builder, called, types.int64, _RUNNER.args, runners)
+    with cgutils.if_unlikely(builder, status.is_error):
+        context.call_conv.return_status_propagate(builder, status)
     with cgutils.if_unlikely(builder, builder.icmp_signed(">=", failed, ir.Constant(WORD, 0))):
         _emit_raise(context, builder, data, failed)
 

@@ -68,6 +68,7 @@ from contad.ops.exponential_integrals import chi, ci, exp1, expi, expn, shi, si
 from contad.ops.gamma_functions import digamma, gamma, gammaln, polygamma, trigamma
 from contad.ops.gamma_ratios import binom, gammasgn, multigammaln, poch, rgamma
 from contad.ops.hyperbolic import arccosh, arcsinh, arctanh, cosh, sinh, tanh
+from contad.ops.hypergeometric_functions import hyp0f1, hyp1f1, hyp2f1
 from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.log_sums import logsumexp, softmax
@@ -77,7 +78,9 @@ from contad.ops.logistic import expit, log1m, log1m_exp, log1p_exp, log_diff_exp
 from contad.ops.power_transforms import boxcox, boxcox1p, cosm1, exprel, inv_boxcox, inv_boxcox1p
 from contad.ops.rounding import ceil, copysign, floor, rint, sign, trunc
 from contad.ops.spherical_bessel import sinc, spherical_jn
+from contad.ops.tricomi_functions import hyperu
 from contad.ops.trigonometric import arccos, arcsin, arctan, arctan2, cos, deg2rad, rad2deg, sin, tan
+from contad.ops.wright_functions import wright_bessel
 from contad.ops.zeta_functions import zeta
 
 degrees = rad2deg
@@ -167,6 +170,10 @@ __all__ = [
     "gammaincinv",
     "gammaln",
     "gammasgn",
+    "hyp0f1",
+    "hyp1f1",
+    "hyp2f1",
+    "hyperu",
     "hypot",
     "i0",
     "i0e",
@@ -250,6 +257,7 @@ __all__ = [
     "tgamma",
     "trigamma",
     "trunc",
+    "wright_bessel",
     "wrightomega",
     "xlog1py",
     "xlogy",

@@ -30,7 +30,9 @@ def _functions(name: str, variate: str = "real") -> tuple[Face, Face, Face]:
 
 
 bernoulli_cdf, bernoulli_lcdf, bernoulli_lccdf = _functions("bernoulli")
+beta_binomial_cdf, beta_binomial_lcdf, beta_binomial_lccdf = _functions("beta_binomial")
 beta_cdf, beta_lcdf, beta_lccdf = _functions("beta")
+beta_neg_binomial_cdf, beta_neg_binomial_lcdf, beta_neg_binomial_lccdf = _functions("beta_neg_binomial")
 _, beta_proportion_lcdf, beta_proportion_lccdf = _functions("beta_proportion")
 binomial_cdf, binomial_lcdf, binomial_lccdf = _functions("binomial")
 cauchy_cdf, cauchy_lcdf, cauchy_lccdf = _functions("cauchy")

@@ -11,7 +11,7 @@ from contad.errors import UnsupportedError
 from contad.front.numba_transforms import pair_of
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import Curvature
-from contad.transforms.jacobians import BLOCK, real_trees, split_last
+from contad.transforms.jacobians import BLOCK, real_trees, size_of, split_last
 from contad.transforms.linearized import linearize, restrict
 from contad.transforms.pattern_search import HESSIAN, in_blocks
 from contad.variables.open_types import Function, Nested, Options
@@ -67,6 +67,11 @@ class Products:
             return rows
         result, pullback = self._pullback
         return _stack([pullback(split_last(z_bar, [result], False)[0]) for z_bar in cotangents])
+
+    def count_outputs(self) -> int:
+        """How many numbers f gives there."""
+        f, primals = self._restricted
+        return sum(size_of(x) for x in flatten(f(*primals)).leaves)
 
     @property
     def _is_compiled(self) -> bool:

@@ -9,6 +9,7 @@ from contad.transforms.gradients import grad
 from contad.transforms.pattern_search import HESSIAN, sparsity
 from contad.transforms.sparse_derivatives import select_places, sparse_hessian, sparse_jacobian
 from contad.variables import check
+from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Function, Real
 
 Structure = tuple[np.ndarray, np.ndarray]
@@ -53,18 +54,23 @@ class IpoptProblem:
     def __init__(self, objective: Function, constraints: Function, x0: ArrayValue) -> None:
         check.callable_("IpoptProblem", "objective", objective)
         check.callable_("IpoptProblem", "constraints", constraints)
-        points = np.atleast_2d(np.asarray(x0, float))
+        try:
+            points = np.atleast_2d(np.asarray(x0, float))
+        except (TypeError, ValueError):
+            fail("IpoptProblem", "x0", "be a vector, or vectors of one length", repr(x0))
         given = constraints(points[0])
-        if np.ndim(given) != 1:
-            raise OutputError(
-                f"IpoptProblem: {name_of(constraints)} must return a vector of constraints, got an array of "
-                f"{np.ndim(given)} axes"
-            )
+        for f, what, found, axes in (
+            (constraints, "a vector of constraints", given, 1), (objective, "one number", objective(points[0]), 0)
+        ):  # fmt: skip
+            if found is None or np.ndim(found) != axes:
+                got = "None" if found is None else f"an array of {np.ndim(found)} axes"
+                raise OutputError(f"IpoptProblem: {name_of(f)} must return {what}, got {got}")
         lagrangian = _lagrangian_of(objective, constraints)
         self.objective = objective
         self.gradient = grad(objective)
         self.constraints = constraints
         ones = np.ones(len(given))
+        self._count = len(given)
         rows = sum(sparsity(constraints, x) for x in points)
         self._jacobian = sparse_jacobian(constraints, pattern=rows, check=True)
         bends = sum(sparsity(lagrangian, x, ones, 1.0, of=HESSIAN) for x in points)
@@ -88,4 +94,8 @@ class IpoptProblem:
 
     def hessian(self, x: ArrayValue, lagrange: ArrayValue, obj_factor: Real) -> np.ndarray:
         """The elements of the Hessian of obj_factor objective(x) + lagrange . constraints(x)."""
-        return self._hessian.values(x, np.asarray(lagrange), float(obj_factor), triangle="lower")
+        multipliers = np.asarray(lagrange)
+        if multipliers.shape != (self._count,):
+            expected = f"have a number for each of the {self._count} constraints"
+            fail("IpoptProblem.hessian", "lagrange", expected, f"shape {multipliers.shape}")
+        return self._hessian.values(x, multipliers, float(obj_factor), triangle="lower")

@@ -83,6 +83,10 @@ def sparse_hessian(
     return SparseDerivative(sparse_hessian, f, argnums, pattern=pattern, check=check, engine=engine)
 
 
+class OtherHeight(Exception):
+    """A pattern that was found for arguments of these shapes has another number of rows."""
+
+
 class SparseDerivative(Transformed):
     """What `sparse_jacobian` and `sparse_hessian` return: a function with the arguments of f."""
 
@@ -168,7 +172,11 @@ class SparseDerivative(Transformed):
             key = _shapes(args, self.argnums)
             compression = self._recall(key) or self._keep(key, self._find_pattern(args, kwargs))
         check = check is not False
-        matrix, exact = self._matrix(compression, products, check)
+        try:
+            matrix, exact = self._matrix(compression, products, check)
+        except OtherHeight:  # the inputs decide how many numbers there are
+            compression = self._keep(key, self._find_pattern(args, kwargs))
+            matrix, exact = self._matrix(compression, products, check)
         if not check:
             return matrix, compression
         missed = self._find_missed(matrix, products, exact)
@@ -201,17 +209,31 @@ class SparseDerivative(Transformed):
             exact = found[len(rows) :]
             return found[: len(rows)]
 
-        matrix = compression.matrix(push, products.pull)
+        def pull(rows: np.ndarray) -> np.ndarray:
+            try:
+                found: np.ndarray = products.pull(rows)
+                return found
+            except ValueError:  # cotangents of another result
+                if isinstance(products, Products):
+                    self._require_height(compression, products.count_outputs())
+                raise
+
+        matrix = compression.matrix(push, pull)
         if check and not len(exact):
-            exact = products.push(compression.with_probe)
+            exact = self._require_rows(compression, products.push(compression.with_probe))
         return matrix, exact
 
     def _require_rows(self, compression: Compression, products: np.ndarray) -> np.ndarray:
         """Products with the derivative, which must have as many rows as the pattern."""
-        shape = compression.pattern.shape
-        if products.shape[1] != shape[0]:
-            fail(self.what, "pattern", f"have a row for each of the {products.shape[1]} numbers", f"shape {shape}")
+        self._require_height(compression, products.shape[1])
         return products
+
+    def _require_height(self, compression: Compression, count: int) -> None:
+        shape = compression.pattern.shape
+        if count != shape[0]:
+            if self.given is None:
+                raise OtherHeight
+            fail(self.what, "pattern", f"have a row for each of the {count} numbers", f"shape {shape}")
 
     def _recall(self, key: Any) -> Compression | None:
         if key in self.found:
@@ -239,8 +261,6 @@ class SparseDerivative(Transformed):
 
         v = draw_probe(matrix.shape[1])
         exact = found[0]
-        if exact.shape != matrix.shape[:1]:
-            fail(self.what, "pattern", f"have a row for each of the {len(exact)} numbers", f"shape {matrix.shape}")
         row = find_wrong_row(matrix.indptr, matrix.indices, matrix.data, v, exact, _NOISE)
         if row < 0:
             return None
@@ -265,9 +285,16 @@ def select_places(what: str, pattern: Any, triangle: str | None) -> tuple[np.nda
 def _given_pattern(function: str, pattern: Any, of: str) -> Any:
     from scipy import sparse
 
-    made = sparse.csr_array(pattern).astype(np.bool_)
-    if made.ndim != 2 or (of == HESSIAN and (made.shape[0] != made.shape[1] or (made != made.T).nnz)):
-        fail(function, "pattern", "be a symmetric matrix" if of == HESSIAN else "be a matrix", f"shape {made.shape}")
+    expected = "be a symmetric matrix" if of == HESSIAN else "be a matrix"
+    try:
+        made = sparse.csr_array(pattern).astype(np.bool_)
+    except (TypeError, ValueError):
+        fail(function, "pattern", f"{expected}, dense or sparse", repr(pattern))
+    if made.ndim != 2 or (of == HESSIAN and made.shape[0] != made.shape[1]):
+        fail(function, "pattern", expected, f"shape {made.shape}")
+    if of == HESSIAN and (lonely := (made > made.T).tocoo()).nnz:
+        row, column = int(lonely.row[0]), int(lonely.col[0])
+        fail(function, "pattern", expected, f"one with element ({row}, {column}) and without ({column}, {row})")
     made.sum_duplicates()
     made.eliminate_zeros()
     return made

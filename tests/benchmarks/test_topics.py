@@ -42,7 +42,8 @@ ROOT = Path(__file__).parents[2]
 ONCE = Effort(1, 0.0, 1.0)
 CHAINS = chains.CHAINS[::3]  # the others have rules of the same kinds
 FIRST = {"empty cache": 1.25, "filled cache": 0.5}  # seconds, in place of those of fresh processes
-NAMES = {"tape": ["recurrence", "x * x"], "generated": ["rosenbrock"]}  # others would compile for minutes
+# others would compile for minutes
+NAMES = {"tape": ["recurrence", "x * x"], "generated": ["rosenbrock"], "real": ["cox", "hawkes"]}
 
 
 @functools.cache
@@ -57,7 +58,7 @@ def run_quickly(name):
 
 
 # what these compile takes longer than all others together
-MANY = ("arrays", "eager", "hessians", "ode", "orders", "replay", "startup")
+MANY = ("arrays", "eager", "hessians", "ode", "orders", "real", "replay", "startup")
 TOPICS = [pytest.param(name, marks=[pytest.mark.long] * (name in MANY)) for name in find_topics()]
 
 

@@ -66,6 +66,30 @@ def test_derivatives(name, kind):
         )
 
 
+@pytest.mark.parametrize("name", ["beta_binomial", "beta_neg_binomial"])
+@pytest.mark.parametrize("kind", ["lcdf", "lccdf"])
+def test_parameters_of_mixed_counts(name, kind):
+    """By mpmath, of the sums of the masses by their definition; in both tails."""
+    face, mass = getattr(stan, f"{name}_{kind}"), LOG_DENSITIES[f"{name}_lpmf"]
+    tails = {"beta_binomial": (90.0, 100.0, 3.0, 50.0), "beta_neg_binomial": (4.0, 0.7, 30.0, 1.4)}
+    for n, *args in (*POINTS[f"{name}_lpmf"], tails[name]):
+        first = 1 if name == "beta_binomial" else 0
+        fixed, free = args[:first], args[first:]
+
+        def exact(*xs, n=n, fixed=fixed):
+            below = mp.fsum(mp.exp(mass(mp.mpf(k), *fixed, *xs)) for k in range(int(n) + 1))
+            return mp.log(below if kind == "lcdf" else 1 - below)
+
+        if fixed and n >= fixed[0]:
+            continue
+        slopes = contad.grad(face, tuple(range(1 + first, 1 + len(args))))(n, *args)
+        with mp.workdps(60):
+            assert face(n, *args) == pytest.approx(float(exact(*map(mp.mpf, free))), rel=1e-11)
+            for k, slope in enumerate(slopes):
+                orders = tuple(int(j == k) for j in range(len(free)))
+                assert slope == pytest.approx(float(mp.diff(exact, tuple(map(mp.mpf, free)), orders)), rel=1e-10)
+
+
 METHODS = ("cdf", "sf", "logcdf", "logsf")
 DIFFERENT = {
     ("chi", "logsf"),
@@ -93,7 +117,10 @@ def test_mirrors_have_scipys_values(name):
                 if (name, method) in DIFFERENT
                 else np.zeros(len(x), bool)
             )
-            np.testing.assert_allclose(found[~far], expected[~far], rtol=2e-11, err_msg=f"{method} {place}")
+            rtol = 2e-11
+            if name == "skewnorm":  # in the light tail SciPy's differs from mpmath's by 1.6e-9, and underflows
+                far, rtol = far | (np.abs(x) > 20.0), 2e-9
+            np.testing.assert_allclose(found[~far], expected[~far], rtol=rtol, err_msg=f"{method} {place}")
 
 
 @pytest.mark.parametrize("name", [name for name in CONTINUOUS if hasattr(BY_NAME[name], "ppf")])

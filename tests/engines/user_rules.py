@@ -110,6 +110,55 @@ def program(a, v, s):
     return total + contad.logsumexp(a) * contad.softmax(v)[1] + contad.softmax(a, axis=None)[1, 0] ** 2 * s
 
 
+@njit
+def stepped(v, s):
+    """Numbers, arrays and a branch in a loop; an array that the user writes to; a number that is used twice."""
+    total = 0.0
+    for i in range(len(v)):
+        w = doubled_by_rule(v[i:] * s)
+        w[0] = w[0] * s
+        x = clipped(s * v[i], 3.0)
+        if i > 1:
+            x = x * clipped(x * x, 40.0) + np.sum(doubled_by_rule(w) * w)
+        total += np.sum(w * v[i]) + x + clipped(v[0] * 0.1, v[1] * 10.0 + 20.0)
+    return total
+
+
+# ---- parts that overwrite what they are given ------------------------------------------------------------------------
+@contad.custom_vjp
+def rooted(a):
+    """A square and one; the forward part writes it into the argument."""
+    return a * a + 1.0
+
+
+@njit
+def rooted_forward(a):
+    kept = 2.0 * a
+    for k in range(len(a)):
+        a[k] = a[k] * a[k] + 1.0
+    return a, (kept, a, np.arange(len(a)), a > 2.0)
+
+
+@njit
+def rooted_backward(saved, z_bar):
+    kept, value, numbers, high = saved
+    for k in range(len(kept)):
+        kept[k] = kept[k] * z_bar[numbers[k]] * (1.0 if high[k] else 2.0)
+        z_bar[k] = value[k] = 1e300
+    return (kept,)
+
+
+rooted.defvjp(rooted_forward, rooted_backward)
+
+
+@njit
+def around(v, s):
+    before = v * s
+    z = rooted(before)
+    again = rooted(before)
+    return np.sum(before * z) + np.sum(again * before * before)
+
+
 # ---- with second derivatives -----------------------------------------------------------------------------------------
 @contad.custom_vjp
 def halved(a, s, n):

@@ -16,13 +16,14 @@ Box = tuple[Interval, ...]
 WIDENING = tuple(2.0**k for k in range(-7, 7))
 LARGEST_VALUE = 200.0
 LARGEST_PARTIAL = 50.0
-WHOLE_ARGUMENTS = {"n", "m", "d"}  # arguments of these names are whole numbers and stay as in the points of the rule
+# arguments of these names are whole numbers and stay as in the points of the rule
+WHOLE_ARGUMENTS = {"n", "m", "d", "k"}
 # Whole exponents: bases of either sign, to which the points of `power` do not lead.
 # Rules that cost a quadrature each: their boxes are small, and are not searched for.
 DEAR = {
     name for name in RULES
-    if name.startswith(("gammainc", "betainc", "gamma_", "beta_", "zeta", "ellip", "iv", "kv", "jv", "yv"))
-    or name in ("i0e", "i1e", "k0e", "k1e", "y0", "y1")
+    if name.startswith(("gammainc", "betainc", "gamma_", "beta_", "zeta", "ellip", "iv", "kv", "jv", "yv", "wright"))
+    or (name.startswith("hyp") and name != "hypot") or name in ("i0e", "i1e", "k0e", "k1e", "y0", "y1")
 }  # fmt: skip
 MORE_BOXES: dict[str, list[Box]] = {
     "power": [((-3.0, 3.0), (2.0, 2.0)), ((-3.0, 3.0), (3.0, 3.0)), ((-3.0, -0.4), (-1.0, -1.0))]

@@ -12,6 +12,7 @@ OWN_RULES = sorted(r.name for r in rules() if r.__module__.startswith("contad.op
 # derivatives of other rules, without a name of their own
 INTERNAL = {
     "erfcx_integral", "expit_slope", "polygamma_difference", "exprel_derivative", "log1prel_derivative",
+    "hyp0f1_derivative", "hyp1f1_derivative", "hyp2f1_derivative", "hyperu_derivative", "wright_bessel_derivative",
     "multipolygamma", "zeta_derivative", "gamma_density", "gammainc_derivative", "beta_density", "betainc_derivative",
     "dawsn_derivative", "elliptic_moment", "elliptic_part", "ive_derivative", "jv_derivative", "kve_derivative",
     "yv_derivative",

@@ -61,7 +61,11 @@ def scipy_is_wrong(name, args):
     return False
 
 
-@pytest.mark.parametrize("name", [name for name in SPECIAL if rule(name).ufuncs and name not in ("expn", "ldexp")])
+# of whole orders; where SciPy fails or ends the process at some of these floats; and where it has lost all digits
+DIFFERENT = ("expn", "ldexp", "hyp0f1", "hyp1f1", "hyp2f1", "hyperu")
+
+
+@pytest.mark.parametrize("name", [name for name in SPECIAL if rule(name).ufuncs and name not in DIFFERENT])
 def test_values_are_those_of_scipy(name):
     at = rule(name)
     compared = 0
@@ -75,7 +79,12 @@ def test_values_are_those_of_scipy(name):
     assert compared >= 25
 
 
-@pytest.mark.parametrize("name", SPECIAL)
+SLOW = [name for name in SPECIAL if name.startswith(("hyp", "wright_"))]  # in Python, at extreme parameters
+
+
+@pytest.mark.parametrize(
+    "name", [*(n for n in SPECIAL if n not in SLOW), *(pytest.param(n, marks=pytest.mark.long) for n in SLOW)]
+)
 def test_floats_come_out_and_nothing_is_raised(name):
     at = rule(name)
     orders = [(0.0,), (3.0,), (171.0,), (1e10,), (-1.0,), (INF,), (NAN,)] if "n" in at.argument_names else [()]

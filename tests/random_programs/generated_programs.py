@@ -35,6 +35,7 @@ from contad.engines.source.analysis import shared_callees
 from contad.engines.source.ir import single_assignment as ir
 from contad.engines.source.planning import store_plan
 from contad.engines.source.planning.parts import divide
+from contad.engines.source.planning.segments import mark_loops
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.writing.derivative_text import DerivativeWriter
@@ -52,6 +53,7 @@ ARGNUMS = (0, 1, 2, 3, 4)
 SECONDS = 5
 # the cost of storing a number, and whether loops are reversed at once: other plans for the same program
 VARIANTS = ((store_plan.STORE, True), (0.05, True), (store_plan.STORE, False), (2.0, False), (1e4, True), (1e4, False))
+SEGMENTS = 4  # every so many programs have their loops checkpointed
 PARTS = (0, 0, 3, 0, 8, 0, 0)  # operations of a part of the program; 0: it is whole
 GLOBALS = {"GAIN": 0.7, "A5": np.cos(np.arange(25.0).reshape(5, 5)) * 0.4, "ORDER": np.array([2, 0, 1, 4, 3])}
 
@@ -143,11 +145,11 @@ def grown(work, n):
     return work if n <= len(work) else np.concatenate([work, np.full(max(int(n), 2 * len(work)) - len(work), np.nan)])
 
 
-def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0, segments=False):
     """The generated derivative: its source, and the arrays and rules it needs.
 
     With calls all callees that can be are functions of their own; with parts the program is divided into parts of
-    as many operations.
+    as many operations; with segments all loops are checkpointed that can be.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store_plan, "STORE", store)
@@ -156,7 +158,8 @@ def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=Fal
             patch.setattr(shared_callees, "SMALL", -1)
         if parts:
             patch.setattr(frontend, "divide", functools.partial(divide, long=0, most=parts, least=1))
-        made = DerivativeWriter(read(function, KINDS), ARGNUMS, aux, fuse=fuse)
+        program = read(function, KINDS, transform=mark_loops if segments else None)
+        made = DerivativeWriter(program, ARGNUMS, aux, fuse=fuse)
         text = made.source()
     names = {}
     exec(compile(text, "<generated>", "exec"), names)
@@ -164,9 +167,9 @@ def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=Fal
     return names["run"]
 
 
-def generated(function, args, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+def generated(function, args, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0, segments=False):
     """Value and gradient by the generated source, run as Python."""
-    run = derivative(function, aux, store, fuse, calls, parts)
+    run = derivative(function, aux, store, fuse, calls, parts, segments)
     args, before = copied(args), copied(args)
     value, gradient = run(*args)
     for x, y in zip(args, before, strict=True):
@@ -198,8 +201,9 @@ def outcome(maker, block, seed, independent=False):
     if raised is None and (not math.isfinite(value) or abs(value) > 1e8):
         raise Rejected("large")
     store, fuse = VARIANTS[seed % len(VARIANTS)]
+    plan = {"calls": seed % 2 == 1, "parts": PARTS[seed % len(PARTS)], "segments": seed % SEGMENTS == 0}
     try:
-        got_value, got = generated(f, args, maker.aux, store, fuse, calls=seed % 2 == 1, parts=PARTS[seed % len(PARTS)])
+        got_value, got = generated(f, args, maker.aux, store, fuse, **plan)
     except UnsupportedError as error:
         return f"refused: {str(error).split(': ', 2)[-1]}"
     except Exception as error:

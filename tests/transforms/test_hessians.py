@@ -265,7 +265,7 @@ def test_make_vjp_and_make_jvp():
         (lambda: hvp(f)(X, np.ones(2)), r"hvp: f: the vector must have the shape of the argument, \(3,\), got \(2,\)"),
         (lambda: hvp(f)(X, [1.0, 2.0, 3.0]), "hvp: f: the vector must have the structure of the argument"),
         (lambda: hvp(f, (0, 1))(X, 1.0, V), "hvp: f: the vector must be a tuple with one entry for each of 2"),
-        (lambda: hessian(lambda x: x * x)(X), "grad: <lambda> must return one real number"),
+        (lambda: hessian(lambda x: x * x)(X), "hessian: <lambda> must return one real number"),
         (lambda: hessian("f"), "hessian: f must be callable"),
         (lambda: hessian(f, -1), "hessian: argnums must be an argument's position"),
         (lambda: contad.grad_tr_mat_times_hessian(f, X, np.eye(2)), r"m must have shape \(3, 3\), got shape \(2, 2\)"),

@@ -98,6 +98,20 @@ def test_there_may_be_no_constraints_and_they_are_a_vector():
     np.testing.assert_allclose(found, np.tril(contad.hessian(cost)(np.ones(3))))
     with pytest.raises(OutputError, match="cost must return a vector of constraints, got an array of 0 axes"):
         contad.IpoptProblem(cost, cost, np.ones(3))
+    with pytest.raises(OutputError, match="<lambda> must return a vector of constraints, got None"):
+        contad.IpoptProblem(cost, lambda x: None, np.ones(3))
+    with pytest.raises(OutputError, match="bend must return one number, got an array of 1 axes"):
+        contad.IpoptProblem(bend, bend, np.ones(3))
+
+
+def test_points_and_multipliers_of_another_length_are_named():
+    with pytest.raises(ValueError, match="IpoptProblem: x0 must be a vector, or vectors of one length, got"):
+        contad.IpoptProblem(cost, bend, [[1.0, 2.0], [1.0]])
+    problem = contad.IpoptProblem(cost, bend, np.ones(4))
+    with pytest.raises(ValueError, match="column for each of the 5 numbers"):
+        problem.jacobian(np.ones(5))
+    with pytest.raises(ValueError, match=r"IpoptProblem.hessian: lagrange must have a number for each of the 2"):
+        problem.hessian(np.ones(4), np.ones(7), 1.0)
 
 
 def test_functions_are_asked_for():

@@ -245,6 +245,10 @@ def test_a_given_pattern_is_checked_on_request():
         (lambda: sparse_jacobian(lambda x: x, pattern=np.eye(4))(np.ones(3)), "column for each of the 3 numbers"),
         (lambda: sparse_hessian(lambda x: np.sum(x), pattern=np.tri(3)), "symmetric"),
         (lambda: sparse_jacobian(lambda x: x, pattern=np.ones(3)), "pattern must be a matrix"),
+        (lambda: sparse_jacobian(lambda x: x, pattern="rows"), "be a matrix, dense or sparse, got 'rows'"),
+        (lambda: sparse_hessian(np.sum, pattern=np.eye(3, k=1)), r"with element \(0, 1\) and without \(1, 0\)"),
+        (lambda: sparse_jacobian(np.cumsum, pattern=np.ones((1, 3)), check=True)(np.ones(3)), "row for each of the 3"),
+        (lambda: sparse_hessian(lambda x: None)(np.ones(3)), "sparse_hessian: <lambda> returned None"),
         (lambda: sparsity(lambda x: x, 1.0, of="gradient"), "'jacobian' or 'hessian'"),
         (lambda: sparse_jacobian(lambda x: x).structure(1.0, triangle="left"), "'lower', 'upper' or None"),
         (lambda: sparse_jacobian(lambda x: None)(1.0), "None"),
@@ -266,6 +270,83 @@ def test_rules_that_run_as_they_like_are_refused_with_what_to_do():
         sparse_jacobian(lambda x: square(x))(np.ones(3))
     found = sparse_jacobian(lambda x: square(x), pattern=np.eye(3))(np.arange(3.0))
     np.testing.assert_array_equal(found.toarray(), np.diag(2.0 * np.arange(3.0)))
+
+
+@numba.njit
+def positive(x):
+    return x[x > 0.0] * 2.0
+
+
+@numba.njit
+def positive_of_all(x):
+    return np.sum(x * x) * x[x > 0.0]
+
+
+@pytest.mark.parametrize(
+    ("f", "check"), [(positive, None), pytest.param(positive_of_all, False, marks=pytest.mark.long)]
+)
+@pytest.mark.filterwarnings("ignore:.*Python copy")
+def test_inputs_may_decide_how_many_numbers_there_are(f, check):
+    """Of a Numba function, whose pattern is kept: by columns, and by rows, of which there are fewer."""
+    derivative = sparse_jacobian(f, check=check)
+    for signs in ([1.0, -1.0, -1.0, -1.0], [1.0, -1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0]):
+        x = np.array([1.5, 0.3, 0.7, 1.2]) * signs
+        found, expected = derivative(x).toarray(), contad.jacobian(f.py_func)(x)
+        assert found.shape == (np.sum(x > 0.0), 4)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_shapes_may_change_between_calls_but_not_those_of_a_given_pattern(compiled):
+    def chain(x):
+        return x[1:] * x[:-1] + x[1:] ** 2
+
+    def energy(x):
+        return np.sum((x[1:] - x[:-1] ** 2) ** 2)
+
+    f, e = (numba.njit(chain), numba.njit(energy)) if compiled else (chain, energy)
+    rows, bends = sparse_jacobian(f), sparse_hessian(e)
+    for n in (3, 6, 1, 3):
+        x = np.linspace(0.5, 1.5, n)
+        np.testing.assert_allclose(rows(x).toarray(), contad.jacobian(chain)(x), rtol=1e-13)
+        np.testing.assert_allclose(bends(x).toarray(), contad.hessian(energy)(x), rtol=1e-13)
+        assert len(rows.structure(x)[0]) == len(rows.values(x)) == 2 * (n - 1)
+    known = sparsity(f, np.ones(4)), sparsity(e, np.ones(4), of="hessian")
+    for made in (sparse_jacobian(f, pattern=known[0]), sparse_hessian(e, pattern=known[1])):
+        assert made(np.ones(4)).shape[1] == 4
+        with pytest.raises(ValueError, match="pattern must have a column for each of the 5 numbers, got shape"):
+            made(np.ones(5))
+
+
+def test_solvers_hand_on_what_is_wrong_with_a_derivative():
+    """least_squares, trust-constr and solve_ivp: without outputs, and with a pattern that misses an element."""
+
+    def residuals(x):
+        return np.concatenate([10.0 * (x[1:] - x[:-1] ** 2), 1.0 - x[:-1]])
+
+    def rhs(t, y):
+        return np.concatenate([-y[:1], y[:-1] - y[1:] ** 2])
+
+    def minimised(**options):
+        bound = scipy.optimize.NonlinearConstraint(lambda x: x[1:] * x[:-1], -1.0, 2.0, **options)
+        start, square = np.full(4, 0.5), lambda x: np.sum(x * x)
+        return scipy.optimize.minimize(
+            square, start, method="trust-constr", jac=contad.grad(square), hess=sparse_hessian(square),
+            constraints=bound
+        )
+
+    solvers = [
+        (lambda jac: scipy.optimize.least_squares(residuals, np.full(4, 0.5), jac=jac), residuals, 0, (6, 4)),
+        (lambda jac: minimised(jac=jac), lambda x: x[1:] * x[:-1], 0, (3, 4)),
+        (lambda jac: scipy.integrate.solve_ivp(rhs, (0.0, 1.0), np.ones(4), method="BDF", jac=jac), rhs, 1, (4, 4)),
+    ]
+    for solve, f, k, shape in solvers:
+        known = np.eye(*shape)
+        with pytest.raises(ValueMismatchError, match=r"the pattern misses element \(\d, \d\), where the derivative is"):
+            solve(sparse_jacobian(f, k, pattern=known, check=True))
+        with pytest.raises(OutputError, match="sparse_jacobian: <lambda> returned None; return the value"):
+            solve(sparse_jacobian(lambda *args: None, k))
+        assert solve(sparse_jacobian(f, k)).success
 
 
 def test_without_outputs_or_elements():

@@ -102,8 +102,9 @@ def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
     value = tangent = program.returned
     if request.has_aux:
         program.returned = program.returned[0]
-    for argnums in request.along or (request.argnums,):
-        add_tangents(program, argnums, request.mode == "hvp")
+    is_reversed, along = request.mode == "hvp", request.along or (request.argnums,)
+    for argnums in along:
+        add_tangents(program, argnums, is_reversed, is_reversed or request.lanes > 1 or len(along) > 1)
         tangent = program.returned = program.returned[0]
     program.returned = tangent, value
 
@@ -206,25 +207,7 @@ def derive_gradient(part: Any, given: tuple[Any, ...], first: int, nested: bool 
     return _load(derivative_of(request, nested), part.py_func.__name__, INSIDE if nested else {})
 
 
-def derive_pull(part: Any, given: tuple[Any, ...], first: int, wanted: Callable[[list[Any]], list[Value]]) -> Any:
-    """The derivative of that gradient along tangents of the floats and arrays that `wanted` chooses.
-
-    run(arguments, tangents, work, top) -> (value, the derivative of the gradients), work
-    """
-    function = part.py_func
-
-    def transform(program: SourceProgram) -> None:
-        add_tangents_of_floats(program, wanted(program.parameters))
-        (tangent,), value = program.returned
-        program.returned = tangent, value
-
-    kinds = tuple(kind_of(t, function.__name__) for t in given)
-    program = read(function, kinds, flags_of(part), part, None, transform)
-    writer = DerivativeWriter(program, tuple(range(first, len(given))), mode="hvp", nested=True)
-    return _load(writer, function.__name__, INSIDE)
-
-
-DERIVE.update(part=derive_part, gradient=derive_gradient, pull=derive_pull)
+DERIVE.update(part=derive_part, gradient=derive_gradient)
 
 
 # ---- derivatives that a program calls --------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ Judged by formulas in many digits, and by the same functions in plain Python, wh
 """
 
 import math
+import subprocess
+import sys
 
 import mpmath
 import numba
@@ -24,9 +26,9 @@ def wave(t, a):
 
 @numba.njit
 def by_slopes(x):
-    """Gradients by both arguments, and the value: each of them has a derivative."""
-    value, (by_t, by_a) = contad.value_and_grad(wave, (0, 1))(x[0], x[1])
-    return value * math.sin(by_t) + by_a * x[0]
+    """A value and a gradient by one of two arguments that have derivatives; directions have tangents, too."""
+    value, by_t = contad.value_and_grad(wave)(x[0] * x[1], x[1])
+    return value + math.sin(by_t)
 
 
 @numba.njit
@@ -34,9 +36,10 @@ def product_of_products(x, v, w):
     return np.sum(contad.hvp(by_slopes)(x, v) * w)
 
 
-def by_slopes_in_digits(t, a):
+def by_slopes_in_digits(x, a):
+    t = x * a
     by_t = mpmath.sin(a * t) + a * t * mpmath.cos(a * t)
-    return mpmath.sin(a * t) * t * mpmath.sin(by_t) + t * t * mpmath.cos(a * t) * t
+    return mpmath.sin(a * t) * t + mpmath.sin(by_t)
 
 
 def partial_in_digits(*counts):
@@ -241,6 +244,13 @@ def test_products_are_one_operation_each_and_are_shown():
     assert text.count("derivative_2_of_chain(") == text.count("derivative_3_of_chain(") == 1
     tangents = contad.source(mixed, X, V, V, of="hvp")
     assert "derivative_4_of_chain" in tangents
+
+
+def test_the_tape_is_not_loaded_while_numba_types_a_call():
+    """It has overloads of NumPy's functions, which would get two types in what is compiled."""
+    text = "import sys, contad.front.derivative; print('contad.engines.tape.building' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 # ---- what changes, and what is refused -------------------------------------------------------------------------------

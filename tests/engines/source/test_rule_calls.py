@@ -9,7 +9,17 @@ from contad.engines.source.build import derivative_of
 from contad.engines.source.reading.rule_calls import may_take_derivatives
 from tests.engines import user_rules
 from tests.engines.source.agreement import as_python, request
-from tests.engines.user_rules import clipped, doubled_by_rule, make_vjp, remembered, scaled, spread, squares
+from tests.engines.user_rules import (
+    around,
+    clipped,
+    doubled_by_rule,
+    make_vjp,
+    remembered,
+    scaled,
+    spread,
+    squares,
+    stepped,
+)
 
 DRAW = np.random.default_rng(83)
 V = DRAW.standard_normal(4)
@@ -28,20 +38,6 @@ def agree(f, *args, argnums=(0, 1), compiled=False):
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
-@njit
-def stepped(v, s):
-    """Numbers, arrays and a branch in a loop; an array that the user writes to; a number that is used twice."""
-    total = 0.0
-    for i in range(len(v)):
-        w = doubled_by_rule(v[i:] * s)
-        w[0] = w[0] * s
-        x = clipped(s * v[i], 3.0)
-        if i > 1:
-            x = x * clipped(x * x, 40.0) + np.sum(doubled_by_rule(w) * w)
-        total += np.sum(w * v[i]) + x + clipped(v[0] * 0.1, v[1] * 10.0 + 20.0)
-    return total
-
-
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_loops_and_branches(compiled):
     agree(stepped, V, 1.3, compiled=compiled)
@@ -80,40 +76,6 @@ def test_options_may_be_numbers_that_are_known_when_it_runs():
 
 
 # ---- parts that overwrite what they are given ------------------------------------------------------------------------
-@contad.custom_vjp
-def rooted(a):
-    """A square and one; the forward part writes it into the argument."""
-    return a * a + 1.0
-
-
-@njit
-def rooted_forward(a):
-    kept = 2.0 * a
-    for k in range(len(a)):
-        a[k] = a[k] * a[k] + 1.0
-    return a, (kept, a, np.arange(len(a)), a > 2.0)
-
-
-@njit
-def rooted_backward(saved, z_bar):
-    kept, value, numbers, high = saved
-    for k in range(len(kept)):
-        kept[k] = kept[k] * z_bar[numbers[k]] * (1.0 if high[k] else 2.0)
-        z_bar[k] = value[k] = 1e300
-    return (kept,)
-
-
-rooted.defvjp(rooted_forward, rooted_backward)
-
-
-@njit
-def around(v, s):
-    before = v * s
-    z = rooted(before)
-    again = rooted(before)
-    return np.sum(before * z) + np.sum(again * before * before)
-
-
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_what_a_rule_overwrites_is_its_own(compiled):
     v, s = np.array([0.5, 2.0, -3.0]), 1.5

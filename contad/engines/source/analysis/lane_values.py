@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from contad.engines.source.ir.known_functions import MULTIPLY
 from contad.engines.source.ir.masked_products import CHAIN
+from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
@@ -81,6 +82,8 @@ class LaneValues:
         elif isinstance(o, Product):
             pairs = [(x, o.result) for x in o.inputs]
             self.masked |= self._multiplies(o)
+        elif isinstance(o, RuleValue):  # only tangents are lanes, and only if they are computed with it
+            pairs = [(x, made) for x in o.tangents for made in o.varying[1:]]
         elif isinstance(o, MatrixCall):
             pairs = [(x, made) for x in o.operands for made in o.varying]
             self.masked |= o.function.lanes == "all" and any(x in self for x in o.operands)
@@ -103,6 +106,12 @@ class LaneValues:
         """Refuse what is computed one direction at a time."""
         if isinstance(o, Apply) and o.result.kind != FLOAT and any(x in self for x in o.inputs):
             refuse(name, "a condition on a tangent")
+        if isinstance(o, RuleForward):
+            if any(x in self for x in o.inputs[: len(o.inputs) - len(o.site.moved)]):
+                refuse(name, o.site.rule.name)
+            return
+        if isinstance(o, RuleValue):
+            return
         if isinstance(o, Handed) and any(x in self for x in o.inputs):
             refuse(name, "an expression that Numba computes as it stands")
         if isinstance(o, MatrixCall):

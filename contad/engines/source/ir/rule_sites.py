@@ -3,10 +3,11 @@
 The forward part gives what the value is read from, whose shape is known only then; so the array that holds the value
 is made between the two. What the rule saves is kept in the workspace, with the options that its backward part takes.
 
-In a program with tangents a call computes the tangent of its value, too. Its reverse is what forward mode makes of the
-reverse: the adjoint of the tangent is what the backward part takes, whose derivative along the tangent of what is
-saved, and along the adjoint of the value, is that of the arguments. So second derivatives are those of the backward
-part, be that linear in its cotangent or not.
+In a program with tangents the forward mode of a rule is written beside the call, as operations like any others. A call
+of a rule without one computes the tangent of its value, too. Its reverse is what forward mode makes of the reverse: the
+adjoint of the tangent is what the backward part takes, whose derivative along the tangent of what is saved, and along
+the adjoint of the value, is that of the arguments. So second derivatives are those of the backward part, be that linear
+in its cotangent or not; third ones there are none.
 """
 
 import ast
@@ -20,21 +21,24 @@ from contad.rules.compilable import Parts, WithParts
 class RuleSite:
     """What both operations of a call have to know.
 
-    `given` has, for each argument, its position among the values that are read, or the text of a constant; `plain` its
-    Numba type. The source calls `name_value`, `name_forward`, and a backward part for the arguments that are wanted.
+    `given` has, for each argument, its position among the values that are read, or the text of a constant, which is
+    `known` by the argument; `plain` its Numba type. The source calls `name_value`, `name_forward`, and a backward part
+    for the arguments that are wanted.
     """
 
     def __init__(
-        self, rule: WithParts, name: str, parts: Parts, given: tuple[int | str, ...], plain: tuple[Any, ...], saved: Any
-    ) -> None:
+        self, rule: WithParts, name: str, parts: Parts, given: tuple[int | str, ...], plain: tuple[Any, ...],
+        saved: Any, known: dict[int, Any],
+    ) -> None:  # fmt: skip
         self.rule, self.name, self.parts = rule, name, parts
         self.given, self.plain = given, plain
+        self.known = known
         self.saved = saved  # the Numba type of what the forward part saves
         self.moved: tuple[int, ...] = ()  # arguments whose tangents are read behind all that is read
 
     def with_tangents(self, moved: tuple[int, ...]) -> "RuleSite":
         """The same call in a program with tangents, which these arguments have."""
-        made = RuleSite(self.rule, self.name, self.parts, self.given, self.plain, self.saved)
+        made = RuleSite(self.rule, self.name, self.parts, self.given, self.plain, self.saved, self.known)
         made.moved = moved
         return made
 
@@ -59,6 +63,7 @@ class RuleForward(Handed):
         results = [Value(Kind("object"), f"{site.name}_found"), *lengths]
         super().__init__(ast.Constant(None), read, results, None, set(), NotImplementedError())
         self.site, self.is_step = site, True
+        self.more: list[Value] = []  # numbers and arrays that the rule saves beside its value and arguments
 
     @property
     def found(self) -> Value:
@@ -66,7 +71,16 @@ class RuleForward(Handed):
 
     @property
     def lengths(self) -> list[Value]:
-        return self.results[1:]
+        return self.results[1 : len(self.results) - len(self.more)]
+
+    def give_more(self, kinds: list[Kind]) -> list[Value]:
+        """The values of what is saved last, of these kinds; they carry no derivative."""
+        if not self.more:
+            self.more = [Value(kind, f"{self.site.name}_saved") for kind in kinds]
+            self.results = [*self.results, *self.more]
+            for value in self.more:
+                value.operation, value.block = self, self.block
+        return self.more
 
 
 class RuleValue(MatrixCall):

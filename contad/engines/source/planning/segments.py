@@ -11,7 +11,6 @@ where the rows that it reads are behind those for good, nothing; otherwise it is
 
 from collections.abc import Iterator
 
-from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
 from contad.engines.source.ir.rule_sites import RuleForward
@@ -35,13 +34,17 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import around, find_written_roots, is_inside, is_natural, walk
+from contad.engines.source.planning.store_plan import StorePlan
 
 
 class KeptArray:
-    """An array of which the reverse pass keeps parts: along an axis those of a segment's iterations, or all of it."""
+    """An array of which the reverse pass keeps parts: along an axis those of a segment's iterations, or all of it.
 
-    def __init__(self, array: Value, axis: int = -1, offsets: tuple[int, int] = (0, 0)) -> None:
-        self.array, self.axis = array, axis
+    What the loop reads only is kept `once`, before it: something writes there later.
+    """
+
+    def __init__(self, array: Value, axis: int = -1, offsets: tuple[int, int] = (0, 0), once: bool = False) -> None:
+        self.array, self.axis, self.once = array, axis, once
         self.least, self.most = offsets  # what is added to an iteration's index
 
 
@@ -52,10 +55,12 @@ def mark_loops(program: SourceProgram) -> None:
             o.checkpointed = True
 
 
-def split_into_segments(program: SourceProgram, activity: Activity, fused: frozenset[Loop]) -> list[Segments]:
-    """Divide the marked loops of a program that have a reverse and store something."""
-    marked = [o for o in walk(program.block) if isinstance(o, For) and o.checkpointed and o not in fused]
-    return [_split(program, o) for o in marked if activity.changes(o) and not why_not(o)]
+def split_into_segments(program: SourceProgram, plan: StorePlan) -> list[Segments]:
+    """Divide the marked loops of a program that have a reverse and, by the plan of it as it is, store something."""
+    marked = [o for o in walk(program.block) if isinstance(o, For) and o.checkpointed and o not in plan.fused]
+    copied = {loop for copy in plan.copies_in_use() for loop in copy.around}
+    storing = [o for o in marked if plan.activity.changes(o) and (plan.pushes(o) or o in copied)]
+    return [_split(program, o) for o in storing if not why_not(o)]
 
 
 def why_not(loop: For) -> str:
@@ -103,7 +108,7 @@ def _find_kept(program: SourceProgram, segments: Segments, loop: For) -> list[Ke
     late = {root for o in _run_later(segments) for root in find_written_roots(o)}
     ways = {root: KeptArray(root) if root in late else _keep(root, loop) for root in written}
     kept = [way for way in ways.values() if way is not None]
-    kept += [KeptArray(root) for root in others & late]
+    kept += [KeptArray(root, once=True) for root in others & late]
     return sorted(kept, key=lambda k: k.array.hint)
 
 

@@ -56,6 +56,7 @@ def read(
     argnums: tuple[int, ...] | None = None,
     transform: Callable[[SourceProgram], None] | None = None,
     is_part: bool = False,
+    callables: dict[str, Any] | None = None,
 ) -> SourceProgram:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
 
@@ -63,16 +64,23 @@ def read(
     and arrays that they only read, are called. The dispatcher of the function is asked for the types that it declares.
     What depends only on arguments that are not differentiated (not in argnums) need not be written out.
     `transform` may change the program before it is divided into parts. What `is_part` of a rule may return None among
-    others, which is an empty tuple in the program.
+    others, which is an empty tuple in the program. What is handed on to Numba joins the `callables` of a program that
+    this one is written into.
     """
     flags = flags or flags_of(function)
     scope = Scope(getattr(function, "py_func", function), dispatcher)
     try:
-        return _program(_readers(Progress(scope, flags), INLINED), kinds, argnums, transform, is_part)
+        return _program(_readers(_begin(scope, flags, callables), INLINED), kinds, argnums, transform, is_part)
     except TooLong:
-        progress = Progress(scope, flags)
+        progress = _begin(scope, flags, callables)
         progress.calling = True
         return _program(_readers(progress, MOST), kinds, argnums, transform, is_part)
+
+
+def _begin(scope: Scope, flags: Flags, callables: dict[str, Any] | None) -> Progress:
+    progress = Progress(scope, flags)
+    progress.callables = {} if callables is None else callables
+    return progress
 
 
 def _program(

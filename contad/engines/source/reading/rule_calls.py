@@ -40,9 +40,11 @@ def read_rule(
     read: list[Value] = []
     given: list[int | str] = []
     plain: list[Any] = []
+    known: dict[int, Any] = {}
     for entry in _bind(calls, parts, arguments, keywords, node).values():
         x = calls.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
         if is_number(x) and x.constant is not None:
+            known[len(given)] = x.constant
             given.append(number(x.constant))
             plain.append(typeof(x.constant))
         elif (is_number(x) and not x.kind.small) or (is_array(x) and not x.kind.narrow):
@@ -50,13 +52,15 @@ def read_rule(
             read.append(x)
             plain.append(number_type(x.kind, False))
         elif isinstance(x, Object) and isinstance(x.value, (bool, int, float, str, type(None))):
+            known[len(given)] = x.value
             given.append(number(x.value))
             plain.append(typeof(x.value))
         else:
             calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
     z, saved = forward_types(rule, parts, tuple(plain))
     require_packable(f"{rule.name}: what it saves", saved)
-    site = RuleSite(rule, _name(calls.progress.callables, rule, parts), parts, tuple(given), tuple(plain), saved)
+    name = _name(calls.progress.callables, rule, parts)
+    site = RuleSite(rule, name, parts, tuple(given), tuple(plain), saved, known)
     ndim = z.ndim if isinstance(z, types.Array) else 0
     if isinstance(z, types.Array) and not 1 <= ndim <= 3:
         calls.progress.refuse(node, f"{rule.name}, whose value is an array of {ndim} dimensions")

@@ -320,6 +320,8 @@ class StatementReader:
         """A loop over a range, an array, a tuple, or an argument that is a list or a dict."""
         statement = self._over_argument(statement, env)
         iterated = self.expressions.expression(statement.iter, env)
+        if isinstance(iterated, Iteration):
+            iterated = _parts_of(iterated)
         if isinstance(iterated, tuple):
             self._unroll(statement, iterated, env)
             return
@@ -433,6 +435,16 @@ class StatementReader:
         return self.progress.refuse(
             node, "a loop over something that is no range, array or tuple", "loop over range(...)"
         )
+
+
+def _parts_of(iterated: Iteration) -> Any:
+    """enumerate or zip of tuples as a tuple, if it is one."""
+    parts = iterated.arguments
+    if not all(isinstance(x, tuple) for x in parts) or iterated.start.constant is None:
+        return iterated
+    if iterated.kind == "enumerate":
+        return tuple((constant(iterated.start.constant + k), x) for k, x in enumerate(parts[0]))
+    return tuple(zip(*parts, strict=False))
 
 
 def _parse(text: str, place: ast.AST) -> ast.expr:

@@ -7,6 +7,7 @@ from numba import types
 
 from contad.engines.source.runtime.workspace import NUMBERS, numbers
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.lanes import LanesType, lanes_at, put_lanes
 from contad.native.overloads import add_overload
 
 
@@ -17,12 +18,23 @@ def root_of(n: int) -> int:
 
 def keep_part(work: Any, place: int, part: Any) -> None:
     """Keep the elements of an array from a place in the workspace on."""
+    if part.dtype == object:  # lanes
+        for x in part.flat:
+            put_lanes(work, place, x, len(x.numbers))
+            place += len(x.numbers)
+        return
     found = work[place : place + part.size]
     (found if part.dtype == np.float64 else found.view(np.int64))[...] = part.reshape(part.size)
 
 
 def put_part_back(work: Any, place: int, part: Any) -> None:
     """Write what has been kept into the array again."""
+    if part.dtype == object:
+        for at in np.ndindex(part.shape):
+            count = len(part[at].numbers)
+            part[at] = lanes_at(work, place, count)
+            place += count
+        return
     found = work[place : place + part.size]
     part[...] = (found if part.dtype == np.float64 else found.view(np.int64)).reshape(part.shape)
 
@@ -35,7 +47,7 @@ def _root_of(n: Any) -> Any:
 
 @add_overload(keep_part, jit_options=INTERNAL_OPTIONS)
 def _keep_part(work: Any, place: Any, part: Any) -> Any:
-    """By one copy of floats; integers and truth values one by one."""
+    """By one copy of floats; lanes, integers and truth values one by one."""
     if work != NUMBERS or not isinstance(part, types.Array):
         return None
     if part.dtype == types.float64:
@@ -44,6 +56,16 @@ def _keep_part(work: Any, place: Any, part: Any) -> Any:
             numbers(work, place + part.size)[place:].reshape(part.shape)[...] = part
 
         return keep
+
+    if isinstance(part.dtype, LanesType):
+        count = part.dtype.count
+
+        def keep_lanes(work: Any, place: Any, part: Any) -> None:
+            for at in np.ndindex(part.shape):
+                put_lanes(work, place, part[at], count)
+                place += count
+
+        return keep_lanes
 
     def keep_integers(work: Any, place: Any, part: Any) -> None:
         found = numbers(work, place + part.size)[place:].view(np.int64)
@@ -64,6 +86,16 @@ def _put_part_back(work: Any, place: Any, part: Any) -> Any:
             part[...] = numbers(work, place + part.size)[place:].reshape(part.shape)
 
         return put_back
+
+    if isinstance(part.dtype, LanesType):
+        count = part.dtype.count
+
+        def put_lanes_back(work: Any, place: Any, part: Any) -> None:
+            for at in np.ndindex(part.shape):
+                part[at] = lanes_at(work, place, count)
+                place += count
+
+        return put_lanes_back
 
     def put_integers_back(work: Any, place: Any, part: Any) -> None:
         found = numbers(work, place + part.size)[place:].view(np.int64).reshape(part.shape)

@@ -53,7 +53,7 @@ class CalleeTangents:
             block.append(operation)
         outputs = [new.get(x, x) for x in callee.outputs]
         program = SourceProgram(callee.program.name, list(parameters), block)
-        program.fastmath = callee.program.fastmath
+        program.fastmath, program.callables = callee.program.fastmath, callee.program.callables
         program.returned = tuple(outputs)
         given = [parameters[k] for k in places]
         tangents = self.add(program, given)

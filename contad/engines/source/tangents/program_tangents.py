@@ -46,6 +46,7 @@ from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
 from contad.engines.source.tangents.partial_operations import Partials
+from contad.engines.source.tangents.rule_tangents import RuleTangents
 from contad.engines.source.tangents.tangents_of_called import write_tangents
 from contad.errors import UnsupportedError
 
@@ -73,15 +74,22 @@ class ProgramTangents:
         outputs: Sequence[Value],
         callees: CalleeTangents | None = None,
         is_reversed: bool = False,
+        rules_written: bool = False,
     ) -> None:
-        """Find what depends on the values that are given and reaches the outputs; only that has a tangent."""
+        """Find what depends on the values that are given and reaches the outputs; only that has a tangent.
+
+        With `rules_written` the forward mode of rules of users' is written into the program, which there are further
+        derivatives of, or several directions at once; else it is called.
+        """
         self.active = Activity(program, list(given), list(outputs))
         refuse_lost(program, self.active)
         self.wild = wild_values(program)
         self.program = program
         self.is_reversed = is_reversed  # whether the result is second derivatives
+        self.rules_written = rules_written
         self.append = Appender(program.block)
         self.matrices = MatrixTangents(self.append)
+        self.rules = RuleTangents(self.append, program)
         self.callees = callees or CalleeTangents(self._of_callee)
         self.dots: dict[Value, Value] = {}
         for value in given:
@@ -213,8 +221,9 @@ class ProgramTangents:
         self.append.add(self.callees.with_tangents(o, self))
 
     def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramTangents":
-        tangents = ProgramTangents(program, given, leaves(program.returned), self.callees, self.is_reversed)
-        tangents.matrices.is_called = True
+        ways = self.is_reversed, self.rules_written
+        tangents = ProgramTangents(program, given, leaves(program.returned), self.callees, *ways)
+        tangents.matrices.is_called = tangents.rules.is_called = True
         tangents.write()
         return tangents
 
@@ -283,21 +292,26 @@ class ProgramTangents:
         write_tangents(self, o)
 
     def _of_RuleValue(self, o: RuleValue) -> None:
-        """The call computes the tangent of its value, too: its forward part takes those of the arguments."""
+        """The forward mode of the rule; where there is none, the call computes the tangent of its value, too."""
         site, forward = o.site, o.found.operation
         assert isinstance(forward, RuleForward)
-        if site.moved:
+        has_forward = site.parts.tangent is not None
+        if site.moved or not (self.is_reversed or has_forward):
+            why = ", which third derivatives take" if site.moved else ""
             raise UnsupportedError(
-                f"{site.rule.name}: a rule of one's own has no third derivatives in generated code; "
-                "write it with scalar rules"
-            )
-        if not self.is_reversed and site.parts.tangent is None:
-            raise UnsupportedError(
-                f"{site.rule.name}: it has no forward mode; write it with contad.custom_jvp, or a rule with a jvp"
+                f"{site.rule.name}: it has no forward mode{why}; write it with contad.custom_jvp, or a rule with a jvp"
             )
         moved = tuple(k for k, at in enumerate(site.given) if isinstance(at, int) and self.has_dot(forward.inputs[at]))
         if not moved:
             self._without_tangents(o)
+            return
+        if self.rules_written and has_forward:
+            self.append.add(o)
+            found = self.rules.tangent(o, self.dots)
+            for x in o.filled:
+                self.append.copy_into(self.dots[x], found)
+            for x in o.results:
+                self.dots[x] = found
             return
         read = [*forward.inputs, *(self.dots[forward.inputs[site.given[k]]] for k in moved)]  # type: ignore[index]
         with_tangents = RuleForward(site.with_tangents(moved), read, 0, forward.lengths)
@@ -335,11 +349,13 @@ def walk_all(operations: list[Operation]) -> list[Operation]:
     return [x for o in operations for x in (o, *(inner for block in o.blocks for inner in walk(block)))]
 
 
-def add_tangents(program: SourceProgram, argnums: Sequence[int], is_reversed: bool = False) -> None:
+def add_tangents(
+    program: SourceProgram, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False
+) -> None:
     """Give a program a further parameter for each of these, its tangent; it returns (tangent, what it has returned)."""
     wanted = [program.parameters[k] for k in argnums]
     given = values_in(wanted)
-    tangents = ProgramTangents(program, given, leaves(program.returned), is_reversed=is_reversed)
+    tangents = ProgramTangents(program, given, leaves(program.returned), None, is_reversed, rules_written)
     tangents.write()
     added = [map_tree(tree, lambda v: tangents.dots[v]) for tree in wanted]
     program.parameters += added
@@ -360,7 +376,7 @@ def add_tangents_of_floats(program: SourceProgram, given: list[Value]) -> None:
     The tangents that are returned are those of all floats, one after the other.
     """
     floats = [x for x in leaves(program.returned) if x.kind.base == "float"]
-    tangents = ProgramTangents(program, given, floats, is_reversed=True)
+    tangents = ProgramTangents(program, given, floats, None, is_reversed=True, rules_written=True)
     tangents.write()
     added = [tangents.dots[x] for x in given]
     program.parameters += added

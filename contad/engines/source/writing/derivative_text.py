@@ -24,6 +24,7 @@ from contad.engines.source.ir.writer import (
     RECALLED,
     SEGMENTS,
     SHARED,
+    SINGLE_LANES,
     WORKSPACE,
     tuple_text,
 )
@@ -106,13 +107,15 @@ class DerivativeWriter:
         functions = Functions(self.lanes)
         found = choices(program, activity)
         fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        self.segments = split_into_segments(program, activity, fused)
-        if self.segments:
+        plan = StorePlan(program, activity, fused, found, functions)
+        if split_into_segments(program, plan):
             activity = Activity(program, values_in(self.wanted), outputs)
             sums = partial_sums(program)
+            self.lanes = self._find_lanes(program, lanes) if lanes > 1 else None
+            functions = Functions(self.lanes)
             found = {loop: choice for loop, choice in found.items() if not loop.checkpointed}
             fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        plan = StorePlan(program, activity, fused, found, functions)
+            plan = StorePlan(program, activity, fused, found, functions)
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
             plan = StorePlan(program, activity, fused, found, functions)
@@ -260,6 +263,7 @@ class DerivativeWriter:
             ("native.lanes", LANES),
             ("native.product_adjoints", PRODUCTS),
             ("native.recalled_values", RECALLED),
+            ("native.single_lanes", SINGLE_LANES),
             ("native.threads", ("sharer",)),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:

@@ -16,16 +16,23 @@ class SegmentWriter:
     def __init__(self, program: SourceProgram, storing: Storing, adjoints: AdjointWriter) -> None:
         self.program, self.storing, self.writer, self.adjoints = program, storing, storing.writer, adjoints
         self.names: dict[Segments, tuple[str, str]] = {}  # of the size of a segment, and how many there are
+        self.places: dict[tuple[Segments, KeptArray], str] = {}  # the names of places of what is kept once
 
     def forward(self, o: Segments, run: Callable[[], None]) -> None:
         """A loop over segments in order: `run` writes what a segment does, without storing."""
         line = self.writer.line
+        self.storing.uses_workspace = True
         size, many = self.names[o] = self.writer.fresh("size"), self.writer.fresh("many")
         trips = self.storing.trip_count(o)
         line(f"{size} = root_of({trips})", o.line)
         line(f"{many} = -(-({trips}) // {size})")
         if o.exit is not None:
             line(f"{o.count.name} = 0")
+        for kept in (k for k in o.kept if k.once):
+            self.places[o, kept] = self.writer.fresh(f"{kept.array.name}_kept")
+            line(f"{self.places[o, kept]} = top")
+            self.storing.push(self._size(kept, kept.array.name))
+            line(f"keep_part(work, {self.places[o, kept]}, {kept.array.name})")
         with self.writer.indent(f"for {o.index.name} in range({many}):", o.line):
             self._limits(o)
             width = self.storing.width(*self._list_carried(o))
@@ -33,10 +40,10 @@ class SegmentWriter:
                 self.storing.push(str(width))
                 for value, place in self.storing.places_from_top(self._list_carried(o)):
                     self.storing.put(value, place)
-            for kept in [] if self._in_order(o) else o.kept:
+            for kept in self._list_parts(o):
                 part = self._part(o, kept)
-                self.storing.push(f"{part}.size")
-                line(f"keep_part(work, top - {part}.size, {part})")
+                self.storing.push(self._size(kept, part))
+                line(f"keep_part(work, top - {self._size(kept, part)}, {part})")
             if o.exit is not None:
                 line(f"{o.count.name} += 1")
             with self.storing.silence():
@@ -49,6 +56,9 @@ class SegmentWriter:
         for kept, name, end in shown:
             line(f"{kept} = {name}{end}")
         count = many if o.exit is None else o.count.name
+        once = [(kept.array.name, self.places[o, kept]) for kept in o.kept if kept.once]
+        for name, place in once:
+            line(f"put_part_back(work, {place}, {name})")
         width = self.storing.width(*self._list_carried(o))
         if self._in_order(o):
             bottom, start = self.writer.fresh("bottom"), self.writer.fresh("start")
@@ -63,6 +73,8 @@ class SegmentWriter:
             with self.writer.indent(f"for {o.index.name} in range({count} - 1, -1, -1):", o.line):
                 self._limits(o)
                 self._reverse_segment(o, width, run)
+        for _, place in once[:1]:
+            line(f"top = {place}")
         for kept, name, end in shown:
             line(f"{name}[...] = {kept}" if end else f"{name} = {kept}")
 
@@ -74,16 +86,20 @@ class SegmentWriter:
         (loop,) = o.body.operations
         assert isinstance(loop, For)
         active, plan = self.adjoints.active, self.adjoints.plan
-        return any_order(loop, active, self.adjoints.sums, plan) and all(k.array in active for k in o.kept)
+        return any_order(loop, active, self.adjoints.sums, plan) and all(k.array in active or k.once for k in o.kept)
+
+    def _list_parts(self, o: Segments) -> list[KeptArray]:
+        """What is kept where each segment begins."""
+        return [] if self._in_order(o) else [k for k in o.kept if not k.once]
 
     def _reverse_segment(self, o: Segments, width: int, run: Callable[[], None]) -> None:
         """One segment, above what it started from in the workspace."""
         line, start = self.writer.line, self.writer.fresh("start")
         line(f"{start} = top")
         rows = []
-        for kept in reversed(o.kept):
+        for kept in reversed(self._list_parts(o)):
             part, place = self._part(o, kept), self.writer.fresh(f"{kept.array.name}_kept")
-            line(f"{start} -= {part}.size")
+            line(f"{start} -= {self._size(kept, part)}")
             line(f"{place} = {start}")
             line(f"put_part_back(work, {place}, {part})")
             if kept.axis >= 0:
@@ -131,6 +147,11 @@ class SegmentWriter:
         else:
             low, high = f"{first} + {kept.least}", f"{last} + {kept.most}"
         return f"{name}[{':, ' * kept.axis}{low}:{high}]"
+
+    def _size(self, kept: KeptArray, part: str) -> str:
+        """How many numbers a part of an array is."""
+        width = self.storing.width(kept.array)
+        return f"{width} * {part}.size" if width > 1 else f"{part}.size"
 
     def _find_disturbed(self, o: Segments) -> list[tuple[str, str]]:
         """The numbers and arrays that are read after the loop, and that running it again writes."""

@@ -1,0 +1,145 @@
+"""The tangents of operations with a forward mode that a user has written: its body, read into the program.
+
+What stands in the program then are operations like any others, so that there are tangents of these tangents, several
+at once, and a reverse. Rules without a forward mode have what forward mode makes of their parts, once.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from numba import types
+
+from contad.engines.source.ir.clones import clone
+from contad.engines.source.ir.entries import Object, constant
+from contad.engines.source.ir.known_functions import COMPARISONS, TO_FLOAT
+from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
+from contad.engines.source.ir.single_assignment import (
+    Accumulate,
+    Check,
+    Kind,
+    Loop,
+    Product,
+    SourceProgram,
+    Store,
+    Value,
+)
+from contad.engines.source.ir.walks import around, leaves, values_in, walk
+from contad.engines.source.reading.frontend import read
+from contad.engines.source.reading.numba_typing import kind_of
+from contad.engines.source.tangents.appending import ZERO, Appender
+from contad.errors import UnsupportedError
+from contad.functions.python_copy import flags_of
+
+
+class RuleTangents:
+    """Writes the forward mode of rules into a program."""
+
+    def __init__(self, append: Appender, program: SourceProgram) -> None:
+        self.append, self.program = append, program
+        self.is_called = False  # whether the program is that of a callee
+
+    def tangent(self, o: RuleValue, dots: Mapping[Value, Value]) -> Value:
+        """The tangent of the value of a call, from those of its arguments."""
+        site, forward = o.site, o.found.operation
+        assert isinstance(forward, RuleForward)
+        (z,) = o.varying
+        kinds, given = self._arguments(site, forward, z, dots)
+        program = self._read(site, kinds)
+        new = dict(zip(values_in(program.parameters), given, strict=True))
+        written = {r for x in walk(program.block) if isinstance(x, (Store, Accumulate)) for r in x.array.roots}
+        for parameter in [x for x in new if x in written]:
+            copied = self.append.zeros(self.append.shape_of(new[parameter]))
+            self.append.copy_into(copied, new[parameter])
+            new[parameter] = copied
+        self._take_over(site, program)
+        in_loop = self.is_called or any(isinstance(holder, Loop) for holder in around(self.append.block))
+        for operation in clone(program.block.operations, new):
+            operation.line = 0
+            if isinstance(operation, Product) and operation.result.is_array and in_loop:
+                self.append.product(operation)
+            else:
+                self.append.add(operation)
+        found = new.get(program.returned, program.returned)
+        self._require_shape(site, found, z)
+        return self.append.apply(TO_FLOAT, found) if found.kind.base != "float" and not found.is_array else found
+
+    def _arguments(
+        self, site: RuleSite, forward: RuleForward, z: Value, dots: Mapping[Value, Value]
+    ) -> tuple[tuple[Any, ...], list[Value]]:
+        """The kinds of what the forward mode takes, and the values that stand for those of them that are computed."""
+        options, arguments, tangents = [], [], []
+        for k, at in enumerate(site.given):
+            x = forward.inputs[at] if isinstance(at, int) else _entry(site.known[k])
+            if k in site.parts.options:
+                options.append(x)
+                continue
+            arguments.append(x)
+            if isinstance(x, Value) and x in dots:
+                tangents.append(dots[x])
+            elif isinstance(x, Value) and x.is_array:
+                tangents.append(self.append.zeros(self.append.shape_of(x)))
+            else:
+                tangents.append(ZERO)
+        more, more_kind = self._take_saved(site, forward)
+        kinds = *map(_kind, options), (_kind(z), *map(_kind, arguments), more_kind), *map(_kind, tangents)
+        given = [*options, z, *arguments, *more, *tangents]
+        return kinds, [x for x in given if isinstance(x, Value)]
+
+    def _take_saved(self, site: RuleSite, forward: RuleForward) -> tuple[list[Value], Any]:
+        """What the rule saves beside its value and arguments, which carries no derivative."""
+        last = site.saved[-1]
+        if isinstance(last, types.NoneType):
+            return [], Object(None)
+        kind = kind_of(last)
+        if kind is None:
+            raise _refusal(site, "what it saves is not made of numbers and arrays")
+        kinds: list[Any] = list(leaves(kind))
+        return forward.give_more(kinds), kind
+
+    def _read(self, site: RuleSite, kinds: tuple[Any, ...]) -> SourceProgram:
+        """Its forward mode as a program."""
+        part = site.parts.tangent
+        try:
+            program = read(part.py_func, kinds, flags_of(part), part, callables=self.program.callables)
+        except UnsupportedError as error:
+            raise _refusal(site, str(error)) from error
+        if not isinstance(program.returned, Value):
+            raise _refusal(site, "its tangent is no number or array")
+        return program
+
+    def _take_over(self, site: RuleSite, program: SourceProgram) -> None:
+        """Know the global arrays of another program, and compile no faster than it may be."""
+        if program.fastmath != self.program.fastmath:
+            self.program.fastmath = False
+        if program.captured and self.is_called:
+            raise _refusal(site, "it reads a global array, inside a function that is called")
+        for value, (name, array) in zip(program.captured_values, program.captured.items(), strict=True):
+            count = len(self.program.captured)
+            self.program.captured[f"{name}_{count}" if name in self.program.captured else name] = array
+            self.program.captured_values.append(value)
+
+    def _require_shape(self, site: RuleSite, found: Value, z: Value) -> None:
+        if found.kind.ndim != z.kind.ndim or (found.is_array and found.kind.base != "float"):
+            raise _refusal(site, f"its tangent has {found.kind.ndim} axes, its value {z.kind.ndim}")
+        if not found.is_array:
+            return
+        said = f"RuleError({f'{site.rule.name}: a tangent must have the shape of the value'!r})"
+        for n, m in zip(self.append.shape_of(found), self.append.shape_of(z), strict=True):
+            if n is not m:
+                self.append.add(Check(self.append.apply(COMPARISONS["NotEq"], n, m), said))
+
+
+def _entry(x: Any) -> Any:
+    """What a constant argument stands for."""
+    return constant(x) if isinstance(x, (bool, int, float)) else Object(x)
+
+
+def _kind(x: Any) -> Any:
+    """The kind of an argument: a text or None is known as it is."""
+    return Kind(x.kind.base, x.kind.ndim, x.kind.narrow) if isinstance(x, Value) else x
+
+
+def _refusal(site: RuleSite, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{site.rule.name}: its forward mode is not generated: {why}; write it with what is generated in functions"
+    )

@@ -1,0 +1,147 @@
+"""Stan's hypergeometric functions: Gauss's by the rule of SciPy's name, others by their series.
+
+The derivative of the series by parameters and by z is a sum of the same kind, so that there are derivatives of every
+order: its terms are the products of (a_i + e)_k and 1 / (b_j + f)_k as polynomials in the changes e and f.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from contad.distributions.faces import function_of_text
+from contad.ops.hypergeometric_functions import hyp2f1
+from contad.ops.products import as_array
+from contad.ops.rounding import rint
+from contad.rules.scalar_rule import ScalarRule, add_unlisted
+from contad.stan.checks import check_2F1_converges, check_3F2_converges
+from contad.variables.number import primal
+from contad.variables.open_types import Nested, Real
+
+MOST_TERMS = 20000
+LOST = 1e-9  # the share of the largest terms that the rounding of the sum may be
+
+
+def hypergeometric_2F1(a1: Real, a2: Real, b1: Real, z: Real) -> Real:
+    """Gauss's hypergeometric function 2F1(a1, a2; b1; z), `hyp2f1` of SciPy.
+
+    Raises:  ValueError where the series does not converge, as Stan does.
+    Ref:     DLMF 15.2.1.
+
+    >>> round(hypergeometric_2F1(1.0, 1.0, 2.0, 0.5), 12)
+    1.38629436112
+    """
+    check_2F1_converges("hypergeometric_2F1", a1, a2, b1, z)
+    return hyp2f1(a1, a2, b1, z)
+
+
+def hypergeometric_3F2(a: Nested, b: Nested, z: Real) -> Real:
+    """The hypergeometric function 3F2(a; b; z).
+
+    Shapes:  a (3,), b (2,), z ().
+    Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
+    Ref:     DLMF 16.2.1.
+
+    >>> round(hypergeometric_3F2([1.0, 1.0, 1.0], [2.0, 2.0], 0.5), 12)
+    1.164481052931
+    """
+    above, below = as_array(a), as_array(b)
+    if np.shape(above) != (3,) or np.shape(below) != (2,):
+        shapes = f"{np.shape(above)} and {np.shape(below)}"
+        raise ValueError(f"hypergeometric_3F2: a and b must have 3 and 2 elements, got shapes {shapes}")
+    check_3F2_converges("hypergeometric_3F2", above[0], above[1], above[2], below[0], below[1], z)
+    return _evaluate("hypergeometric_3F2", above, below, z)
+
+
+def hypergeometric_pFq(a: Nested, b: Nested, z: Real) -> Real:
+    """The hypergeometric function pFq(a; b; z) of p parameters a and q parameters b.
+
+    Shapes:  a (p,), b (q,), z (); p at most q + 1.
+    Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
+    Ref:     DLMF 16.2.1.
+
+    >>> round(hypergeometric_pFq([1.0], [2.0], 1.0), 12)
+    1.718281828459
+    """
+    above, below = as_array(a), as_array(b)
+    if np.ndim(above) != 1 or np.ndim(below) != 1 or len(above) > len(below) + 1:
+        shapes = f"{np.shape(above)} and {np.shape(below)}"
+        raise ValueError(f"hypergeometric_pFq: a must be a vector with at most one element more than b, got {shapes}")
+    if len(above) == len(below) + 1 and not abs(z) < 1.0 and not _ends(above):
+        at = float(primal(z))
+        raise ValueError(f"hypergeometric_pFq: |z| must be less than 1 where a has one element more, got {at}")
+    return _evaluate("hypergeometric_pFq", above, below, z)
+
+
+def _ends(above: Nested) -> bool:
+    return any(x <= 0.0 and x == np.floor(x) for x in map(primal, above))
+
+
+def _evaluate(name: str, above: Nested, below: Nested, z: Real) -> Real:
+    p, q = len(above), len(below)
+    value = _series(p, q)(*[0.0] * (p + q + 1), *above, *below, z)
+    if value != value:
+        numbers = [[float(primal(x)) for x in xs] for xs in (above, below)]
+        given = f"{numbers[0]}, {numbers[1]} and z = {float(primal(z))}"
+        raise ValueError(f"{name}: the series must converge without loss, got {given}")
+    return value
+
+
+@functools.cache
+def _series(p: int, q: int) -> ScalarRule:
+    """The rule of the derivatives of pFq, of given orders in all parameters and z: the orders come first."""
+    count = p + q + 1
+    orders, names = [f"n{k}" for k in range(count)], [f"x{k}" for k in range(count)]
+    name, args = f"hypergeometric_series_{p}_{q}", ", ".join([*orders, *names])
+    value = f"def {name}({args}):\n    return total(({', '.join(orders)},), ({', '.join(names)},), {p})\n"
+    parts = ["0.0"] * count
+    for k in range(count):
+        above = ", ".join(f"rint({n}) + 1.0" if i == k else n for i, n in enumerate(orders))
+        parts.append(f"{name}({above}, {', '.join(names)})")
+    body = f"def partials(z, {args}):\n    return {', '.join(parts)}\n"
+    rule = ScalarRule(_home(function_of_text(value, name, {"total": _sum})), None, None, False, ())
+    rule.partials(_home(function_of_text(body, "partials", {name: rule, "rint": rint})))
+    add_unlisted(rule)
+    return rule
+
+
+def _home(function):  # type: ignore[no-untyped-def]
+    function.__module__ = __name__
+    return function
+
+
+def _sum(orders: Sequence[float], numbers: Sequence[float], p: int) -> float:
+    """The sum, nan where it takes too many terms or where they cancel."""
+    counts = [round(n) for n in orders]
+    z, last = numbers[-1], counts[-1]
+    series = [[1.0] + [0.0] * n for n in counts[:-1]]
+    scale = math.prod(math.factorial(n) for n in counts[:-1])
+    total = largest = 0.0
+    power, small = 1.0, 0
+    for k in range(MOST_TERMS):
+        if k >= last:
+            term = power * math.prod(s[-1] for s in series)
+            total += term
+            largest = max(largest, abs(term))
+            small = small + 1 if abs(term) <= 1e-17 * abs(total) else 0
+            if small > 3 + sum(counts) or any(not any(s) for s in series[:p]):
+                return scale * total if largest * 2e-16 <= LOST * abs(total) or total == 0.0 else math.nan
+            if not math.isfinite(total):
+                return math.nan
+        # z^(k - d) / (k - d)! for the derivative of order d in z, and what keeps the polynomials small
+        power *= (z if k >= last else 1.0) / (k + 1.0 - last if k >= last else 1.0)
+        for i, s in enumerate(series):
+            x = numbers[i] + k
+            size = max(abs(x), 1.0)
+            if i < p:
+                power *= size
+                for j in range(len(s) - 1, -1, -1):
+                    s[j] = (x * s[j] + (s[j - 1] if j else 0.0)) / size
+            elif x == 0.0:
+                return scale * total if any(not any(v) for v in series[:p]) else math.nan
+            else:
+                power /= size
+                for j in range(len(s)):
+                    s[j] = (size * s[j] - (s[j - 1] if j else 0.0)) / x
+    return math.nan

@@ -1,0 +1,56 @@
+"""The functions that stand for real code: each is taken by the engine `generated`, and right by differences."""
+
+import pytest
+
+import contad
+from benchmarks.real.catalogue import REAL
+from benchmarks.topics import real as topic
+from tests.engines.source.plain_text import generate
+
+ERROR = 2e-7  # of a central difference with a step of 1e-6
+
+
+def test_there_are_forty_of_many_fields():
+    assert len(REAL) >= 40
+    assert len({program.stands_for for program in REAL.values()}) == len(REAL)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_its_gradient_is_that_of_differences(name):
+    """By the generated source, run as Python."""
+    program = REAL[name]
+    args = program.arguments(program.small)
+    run = generate(program.function, args, program.argnums)
+    error = topic.find_error(program.function.py_func, run, args, program.argnums)
+    assert error < ERROR
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", REAL)
+def test_its_compiled_gradient_is_that_of_differences(name):
+    program = REAL[name]
+    args = program.arguments(program.small)
+    gradient = contad.value_and_grad(program.function, argnums=program.argnums, engine="generated")
+    assert gradient(*args)[0] == pytest.approx(program.function(*args), rel=1e-12)
+    assert topic.find_error(program.function, gradient, args, program.argnums) < ERROR
+
+
+def test_a_wrong_gradient_is_noticed():
+    program = REAL["hawkes"]
+    args = program.arguments(program.small)
+    run = generate(program.function, args, program.argnums)
+
+    def wrong(*args):
+        value, grads = run(*args)
+        return value, (grads[0], 1.0001 * grads[1], *grads[2:])
+
+    assert topic.find_error(program.function.py_func, wrong, args, program.argnums) > ERROR
+
+
+def test_a_dear_gradient_needs_its_reason():
+    row = {"ratio": 5.0}
+    (line, count) = topic.remark({topic.TABLE: {"table": {"cox": row}}})
+    assert line == "cox, 5.0 of the function: without its reason"
+    assert count == "at most 4 of the function: 0 of 1"
+    (line, _) = topic.remark({topic.TABLE: {"table": {"matrix_filter": row}}})
+    assert topic.MISSING not in line
