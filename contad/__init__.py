@@ -141,6 +141,11 @@ def __getattr__(name: str) -> object:
 
         found = globals()[name] = getattr(contad.transforms.on_demand, name)
         return found
+    if name == "checkpointed":  # which imports Numba
+        import contad.native.checkpointed
+
+        found = globals()[name] = contad.native.checkpointed.checkpointed
+        return found
     if name == "testing":
         import contad.testing
 
