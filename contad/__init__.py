@@ -158,10 +158,6 @@ def __getattr__(name: str) -> object:
         import contad.stan
 
         return contad.stan
-    if name == "checkpointed":  # of Numba functions, with Numba
-        from contad.native.checkpointed import checkpointed
-
-        return checkpointed
     if name == "record":
         from contad.programs.program import record
 
