@@ -35,7 +35,6 @@ from contad.errors import (
 )
 from contad.front.inside_njit import set_memory_limit
 from contad.functions.settings import settings
-from contad.native.checkpointed import checkpointed
 from contad.native.watch import watch_compilations
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rules.array_rule import array_rule
@@ -51,6 +50,7 @@ from contad.variables.stack_table import show_stack
 from contad.variables.var import Var, value_of, value_of_rec
 
 if TYPE_CHECKING:
+    from contad.native.checkpointed import checkpointed
     from contad.transforms.on_demand import *  # noqa: F403
 
 # what `contad.transforms.on_demand` has, imported on first use
@@ -140,6 +140,11 @@ def __getattr__(name: str) -> object:
         import contad.transforms.on_demand
 
         found = globals()[name] = getattr(contad.transforms.on_demand, name)
+        return found
+    if name == "checkpointed":  # which imports Numba
+        import contad.native.checkpointed
+
+        found = globals()[name] = contad.native.checkpointed.checkpointed
         return found
     if name == "testing":
         import contad.testing

@@ -138,7 +138,7 @@ def test_every_refusal_has_its_place(name, engine):
 OF_SCIPY = {  # a function of SciPy's, at variables: what gives the same
     "special.logsumexp": "use contad.logsumexp;", "special.softmax": "use contad.softmax;",
     "special.log_softmax": "use x - contad.logsumexp(x);", "integrate.trapezoid": "use np.trapezoid;",
-    "integrate.simpson": "use np.trapezoid, or", "linalg.expm": "use contad.scipy.linalg.expm;",
+    "integrate.simpson": "use contad.scipy.integrate.simpson;", "linalg.expm": "use contad.scipy.linalg.expm;",
     "linalg.cosm": "contad.scipy.linalg has", "stats.norm.logpdf": "use contad.scipy.stats.norm.logpdf;",
     "stats.moyal.logpdf": "write its formula",
 }  # fmt: skip

@@ -26,6 +26,7 @@ HEAVY = {  # libraries that the extra leaves out, and why; their examples run wh
     "pytensor": "asks for a Numba no newer than 0.65.1, and so would take away the one that is tested",
 }
 MOST_LINES = 40
+DEAR = {"echoes"}  # what takes long to compile
 NILE = ROOT / "examples" / "nile.py"
 HMC = ROOT / "examples" / "hmc.py"
 
@@ -42,7 +43,10 @@ def library_of(path):
     return path.stem.rpartition("_by_")[2]
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[pytest.mark.long] * (path.stem in DEAR)) for path in EXAMPLES],
+    ids=lambda path: path.name,
+)  # fmt: skip
 def test_example_runs(path):
     done = script(path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -31,13 +31,16 @@ from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincin
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.logic import select
 from contad.ops.logistic import expit, log1m_exp, log1p_exp, log_diff_exp, log_expit, logit
+from contad.ops.power_transforms import exprel
 from contad.ops.rounding import floor
 from contad.ops.trigonometric import arctan2, tan
+from contad.ops.zeta_functions import zeta
 
 NAMES = {
     f.__name__: f
     for f in (
-        power, sqrt, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc, betainccinv,
+        power, sqrt, exprel, zeta, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc,
+        betainccinv,
         betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp, log_diff_exp,
         log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
         beta_binomial_log_ccdf, beta_binomial_log_cdf, beta_neg_binomial_log_ccdf, beta_neg_binomial_log_cdf,
@@ -117,6 +120,7 @@ def _formula(
 _LOG_ERF = "select({x} < 1.0, log(erf(0.7071067811865476 * select({x} < 1.0, {x}, 1.0))), log1p(-2.0 * ndtr(-{x})))"
 _COTANGENT = "select({p} < 0.5, -1.0 / tan(3.141592653589793 * {p}), 1.0 / tan(3.141592653589793 * (1.0 - {p})))"
 _R = "r = (y - mu) / sigma"
+_TRIANGLE = "select({low}, sqrt(c * select({low}, {p}, 1.0)), 1.0 - sqrt((1.0 - c) * select({low}, 1.0, {q})))"
 _ANGLE_BELOW = "von_mises_log_mass(-3.141592653589793 - mu, x, kappa) - total"
 _ANGLE_ABOVE = "von_mises_log_mass(x, 3.141592653589793 - mu, kappa) - total"
 
@@ -275,13 +279,25 @@ CUMULATIVE: dict[str, Cumulative] = {
     "beta_prime": _distribution(
         "beta_prime", "alpha beta sigma", "r = y / sigma; w = 1.0 / (1.0 + r)", positive="alpha beta sigma",
         low="y <= 0.0", both=("betainc(alpha, beta, r * w)", "betainc(beta, alpha, w)"),
+        inverse=(
+            "sigma * betaincinv(alpha, beta, p) / betainccinv(beta, alpha, p)",
+            "sigma * betainccinv(alpha, beta, q) / betaincinv(beta, alpha, q)",
+        ),
     ),
     "f": _distribution(
         "f", "m n sigma", "r = m * y / (n * sigma); w = 1.0 / (1.0 + r)", positive="m n sigma", low="y <= 0.0",
         both=("betainc(0.5 * m, 0.5 * n, r * w)", "betainc(0.5 * n, 0.5 * m, w)"),
+        inverse=(
+            "sigma * n / m * betaincinv(0.5 * m, 0.5 * n, p) / betainccinv(0.5 * n, 0.5 * m, p)",
+            "sigma * n / m * betainccinv(0.5 * m, 0.5 * n, q) / betaincinv(0.5 * n, 0.5 * m, q)",
+        ),
     ),
     "burr": _distribution(
         "burr", "c d sigma", "t = -d * log1p_exp(-c * log(y / sigma))", positive="c d sigma", low="y <= 0.0", lower="t",
+        inverse=(
+            "sigma * power(expm1(-log(p) / d), -1.0 / c)",
+            "sigma * power(expm1(-log1p(-q) / d), -1.0 / c)",
+        ),
     ),
     "loglaplace": _distribution(
         "loglaplace", "c sigma", "t = c * log(y / sigma); half = 0.5 * exp(select(t < 0.0, t, -t))", positive="c sigma",
@@ -290,17 +306,36 @@ CUMULATIVE: dict[str, Cumulative] = {
             "select(t < 0.0, t - 0.6931471805599453, log1p(-half))",
             "select(t < 0.0, log1p(-half), -t - 0.6931471805599453)",
         ),
+        inverse=(
+            "sigma * exp(select(p < 0.5, log(2.0 * select(p < 0.5, p, 0.5)), -log(2.0 - 2.0 * p)) / c)",
+            "sigma * exp(select(q < 0.5, log(2.0 * select(q < 0.5, q, 0.5)), -log(2.0 - 2.0 * q)) / (-c))",
+        ),
     ),
     "levy": _distribution(
         "levy", "sigma", "s = sqrt(sigma / y)", positive="sigma", low="y <= 0.0",
         both=("2.0 * ndtr(-s)", "erf(0.7071067811865476 * s)"),
         logs=("0.6931471805599453 + log_ndtr(-s)", _LOG_ERF.format(x="s")),
+        inverse=(
+            "sigma * power(ndtri(0.5 * p), -2.0)",
+            "0.5 * sigma * power(erfinv(q), -2.0)",
+        ),
+    ),
+    "inverse_gaussian": _distribution(
+        "inverse_gaussian", "mu weight",
+        "s = sqrt(weight / y); r = y / mu; f = log_ndtr(s * (r - 1.0)); "
+        "g = 2.0 * weight / mu + log_ndtr(-s * (r + 1.0)); "
+        "below = f + log1p_exp(g - f); above = log_diff_exp(log_ndtr(s * (1.0 - r)), g)",
+        positive="mu weight", low="y <= 0.0", both=("exp(below)", "exp(above)"), logs=("below", "above"),
     ),
     # ---- on intervals ------------------------------------------------------------------------------------------------
     "uniform": _distribution(
-        "uniform", "alpha beta", valid="alpha < beta and y == y", low="y <= alpha", high="y >= beta",
+        "uniform", "alpha beta", valid="alpha < beta", low="y <= alpha", high="y >= beta",
         both=("(y - alpha) / (beta - alpha)", "(beta - y) / (beta - alpha)"),
         logs=("log((y - alpha) / (beta - alpha))", "log((beta - y) / (beta - alpha))"),
+        inverse=(
+            "alpha + p * (beta - alpha)",
+            "beta - q * (beta - alpha)",
+        ),
     ),
     "beta": _distribution(
         "beta", "alpha beta", positive="alpha beta", low="y <= 0.0", high="y >= 1.0",
@@ -317,6 +352,10 @@ CUMULATIVE: dict[str, Cumulative] = {
         "g = (1.0 - y) * (1.0 - y) / select(rising, 1.0, 1.0 - c)",
         valid="0.0 <= c and c <= 1.0", low="y <= 0.0", high="y >= 1.0",
         both=("select(rising, f, 1.0 - g)", "select(rising, 1.0 - f, g)"),
+        inverse=(
+            _TRIANGLE.format(low="p < c", p="p", q="1.0 - p"),
+            _TRIANGLE.format(low="1.0 - q < c", p="1.0 - q", q="q"),
+        ),
     ),
     "truncated_normal": _distribution(
         "truncated_normal", "a b",
@@ -329,13 +368,25 @@ CUMULATIVE: dict[str, Cumulative] = {
     "generalised_pareto": _distribution(
         "generalised_pareto", "c", "t = -log_ratio_of_extremes(y, c)", valid="c == c", low="y <= 0.0",
         high="1.0 + c * y <= 0.0 or y == _inf", upper="t",
+        inverse=(
+            "-log1p(-p) * exprel(-c * log1p(-p))",
+            "-log(q) * exprel(-c * log(q))",
+        ),
     ),
     "generalised_extreme": _distribution(
         "generalised_extreme", "c", "t = exp(-log_ratio_of_extremes(y, -c))", valid="c == c",
         low="y == -_inf or (c < 0.0 and 1.0 - c * y <= 0.0)", high="y == _inf or (c > 0.0 and 1.0 - c * y <= 0.0)",
         lower="(-t)",
+        inverse=(
+            "-log(-log(p)) * exprel(c * log(-log(p)))",
+            "-log(-log1p(-q)) * exprel(c * log(-log1p(-q)))",
+        ),
     ),
     # ---- whole numbers -----------------------------------------------------------------------------------------------
+    "zipf": _distribution(
+        "zipf", "a", "k = floor(n); w = zeta(a, k + 1.0) / zeta(a, 1.0)", valid="a > 1.0", low="n < 1.0",
+        high="n == _inf", whole=["n"], both=("1.0 - w", "w"),
+    ),
     "discrete_range": _distribution(
         "discrete_range", "lower upper", "k = floor(n); w = 1.0 / (upper - lower + 1.0)", valid="lower <= upper",
         low="n < lower", high="n >= upper", whole=["n", "lower", "upper"],

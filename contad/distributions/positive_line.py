@@ -5,6 +5,7 @@ Each function says its formula; outside the domain of a parameter the value is n
 
 from contad.distributions.formula import formula, where
 from contad.ops.arithmetic import power
+from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import hypot
 from contad.ops.entropies import xlogy
@@ -168,3 +169,11 @@ def loglaplace_log_density(y, c, sigma):
 def levy_log_density(y, sigma):
     """log(sigma / (2 pi)) / 2 - 3/2 log y - sigma / (2 y)."""
     return 0.5 * log(sigma) - 1.5 * log(y) - 0.5 * sigma / y - LOG_SQRT_TWO_PI
+
+
+@formula(where("b sigma", outside=BELOW), points=[(0.7, 1.3, 1.4), (9.3, 2.6, 2.1)])
+def rice_log_density(y, b, sigma):
+    """log r - (r - b)^2 / 2 + log(e^(-b r) I_0(b r)) - log sigma, with r = y / sigma."""
+    r = y / sigma
+    d = r - b
+    return log(r) - 0.5 * d * d + log(i0e(b * r)) - log(sigma)

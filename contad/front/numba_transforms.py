@@ -93,6 +93,12 @@ def require_numerics(what: str, numerics: str) -> None:
         fail(what, "numerics", 'be "libm" or "simd"', repr(numerics))
 
 
+def require_flag(what: str, checkpoint: bool) -> None:
+    """Refuse what does not say whether loops are checkpointed."""
+    if not isinstance(checkpoint, bool):
+        fail(what, "checkpoint", "be True or False", repr(checkpoint))
+
+
 def higher_of(
     f: "UserFunction", kind: Any, eager: Callable[[], Function], made_by: tuple[Function, Options], vector: int = -1,
     size: int = 0,

@@ -19,6 +19,7 @@ from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.memo import memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
+from contad.functions.polynomial_classes import take_up
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     ANSWERS,
@@ -275,6 +276,7 @@ class _StandIns:
         return new
 
     def _of_argument(self, x: Any, kind: type) -> Any:
+        take_up(frozenset(), (x,))
         answer = self.family.stand_ins.find(x)
         if answer is not None:
             return answer

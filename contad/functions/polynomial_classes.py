@@ -7,7 +7,7 @@ here have the same code, but their `np`, `isinstance` and so on are those that c
 import builtins
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -20,13 +20,20 @@ _KINDS = ("chebyshev", "hermite", "hermite_e", "laguerre", "legendre", "polynomi
 _made: dict[str, ModuleType] = {}
 
 
-def take_up(attributes: frozenset[str]) -> None:
-    """Let polynomials of variables stand for NumPy's, where these are there, or code with these attributes has them."""
-    if not _made and (PACKAGE in sys.modules or "polynomial" in attributes or PACKAGE in attributes):
-        _stand_in()
+def take_up(attributes: frozenset[str], named: Iterable[Any] = ()) -> None:
+    """Let polynomials of variables stand for NumPy's, where code with these attributes, or these names, has them."""
+    if not _made and ("polynomial" in attributes or PACKAGE in attributes or any(map(_is_of_package, named))):
+        stand_in()
 
 
-def _stand_in() -> None:
+def _is_of_package(x: Any) -> bool:
+    """Whether x is one of the modules, a function or class of them, or a polynomial."""
+    name = x.__name__ if type(x) is ModuleType else getattr(x, "__module__", None)
+    return str(name).startswith(PACKAGE)
+
+
+def stand_in() -> None:
+    """Make the modules, and let them stand for NumPy's."""
     import numpy.polynomial  # noqa: F401  (all of its modules)
 
     for stand_ins in (PLAIN, ASSIGNABLE):

@@ -320,10 +320,8 @@ class Family:
         self.assignable = assignable
         self.stand_ins: StandIns = ASSIGNABLE if assignable else PLAIN
         self.attributes: frozenset[str] = frozenset()  # that the functions name
-        if f is not None:
-            take_up(attributes_of(f.__code__))
         self._search(f, owners)
-        take_up(self.attributes)
+        take_up(self.attributes, [x for r in self.reached.values() for x in r.named if type(x) not in DATA])
         # whether it makes arrays, and may assign to them
         own = [r for r in self.reached.values() if not is_contads(r.f)]
         self.may_assign = any(questions_of(r.code).writes for r in own) and any(

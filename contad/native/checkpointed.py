@@ -33,7 +33,7 @@ def checkpointed(iterable: range) -> range:
     ...         x -= 0.001 * x * x
     ...     return x
     >>> round(contad.grad(decay)(1.0, 1000), 4)
-    0.25
+    0.2497
     """
     if not isinstance(iterable, range):
         raise TypeError(f"checkpointed: iterable must be a range, got {type(iterable).__name__}")

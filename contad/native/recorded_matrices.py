@@ -389,7 +389,9 @@ def norm_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignor
     shape = fields(shape_at)
     n = shape[N]
     z, z_bar = block(values_at, shape[RESULT], 1, 1)[0, 0], block(adjoints_at, shape[RESULT], 1, 1)[0, 0]
-    add_scaled(adjoint(shape, A, adjoints_at, 1, n), 0, 0, z_bar / z, operand(shape, A, values_at, constants_at, 1, n))
+    x_bar = adjoint(shape, A, adjoints_at, 1, n)
+    add_scaled(x_bar, 0, 0, z_bar / z, operand(shape, A, values_at, constants_at, 1, n))
+    give(shape, A, adjoints_at, x_bar)
 
 
 def norm_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]

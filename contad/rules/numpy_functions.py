@@ -70,7 +70,7 @@ def moves(function: Function, *data: int | str, parameters: str = "") -> None:
     keys = tuple(d if isinstance(d, str) else names[d] if names else d for d in data)
 
     name = find_exported_name(function)
-    is_first = keys[:1] == (names[:1] or (0,))
+    is_first = keys == (names[:1] or (0,))  # and all that is moved: of further data an integer is an element
 
     def implementation(*args: Nested, **kwargs: Option) -> Value:
         if is_first and not kwargs and isinstance(args[0], Array) and _COUNTS.issuperset(map(type, args[1:])):

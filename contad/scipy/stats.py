@@ -12,11 +12,15 @@ import math
 from types import ModuleType
 from typing import Any
 
-from contad.distributions import counts, intervals, positive_line, real_line
+import numpy as np
+
+from contad.distributions import circular, counts, intervals, positive_line, real_line
 from contad.distributions.cumulative import CUMULATIVE
-from contad.distributions.faces import Face, compose
+from contad.distributions.faces import Face, as_operand, compose
 from contad.distributions.formula import Formula
 from contad.ops.exponential import exp, log
+from contad.ops.probabilities import stdtrit
+from contad.variables.open_types import Value
 
 _SCALED = ("not scale > 0.0", math.nan)
 
@@ -107,6 +111,15 @@ _INVERSES = {
     "pareto_type_2": "f({p}, loc, scale, c)",
     "loglogistic": "loc + f({p}, scale, c)",
     "beta": "loc + scale * f({p}, a, b)",
+    "uniform": "loc + f({p}, 0.0, scale)",
+    "levy": "loc + f({p}, scale)",
+    "loglaplace": "loc + f({p}, c, scale)",
+    "burr": "loc + f({p}, c, d, scale)",
+    "beta_prime": "loc + f({p}, a, b, scale)",
+    "f": "loc + f({p}, dfn, dfd, scale)",
+    "triangular": "loc + scale * f({p}, c)",
+    "generalised_pareto": "loc + scale * f({p}, c)",
+    "generalised_extreme": "loc + scale * f({p}, c)",
 }
 
 
@@ -147,14 +160,34 @@ def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "", c
 norm = _continuous("norm", "", real_line.normal_log_density, "x, loc, scale", cumulative="normal")
 cauchy = _continuous("cauchy", "", real_line.cauchy_log_density, "x, loc, scale", cumulative="cauchy")
 t = _continuous("t", "df", real_line.student_t_log_density, "x, df, loc, scale", cumulative="student_t")
+
+
+
+def _t_ppf(q: Value, df: Value, loc: Value = 0.0, scale: Value = 1.0) -> Value:
+    """The x that `scipy.stats.t` is at most with probability q; in Python code only."""
+    return _move_and_scale(stdtrit(df, as_operand(q)), loc, scale)
+
+
+def _t_isf(q: Value, df: Value, loc: Value = 0.0, scale: Value = 1.0) -> Value:
+    """The x that `scipy.stats.t` is more than with probability q; in Python code only."""
+    return _move_and_scale(-stdtrit(df, as_operand(q)), loc, scale)
+
+
+def _move_and_scale(z: Value, loc: Value, scale: Value) -> Value:
+    return as_operand(loc) + np.where(np.greater(as_operand(scale), 0.0), scale, math.nan) * z
+
+
+t.ppf, t.isf = _t_ppf, _t_isf
 logistic = _continuous("logistic", "", real_line.logistic_log_density, "x, loc, scale", cumulative="logistic")
 laplace = _continuous(
     "laplace", "", real_line.double_exponential_log_density, "x, loc, scale", cumulative="double_exponential"
 )
 gumbel_r = _continuous("gumbel_r", "", real_line.gumbel_log_density, "x, loc, scale", cumulative="gumbel")
 gumbel_l = _continuous("gumbel_l", "", real_line.gumbel_log_density, "-x, -loc, scale", cumulative="gumbel", flip=True)
-exponnorm = _continuous("exponnorm", "K", real_line.exp_mod_normal_log_density, "x, loc, scale, 1.0 / (K * scale)")
-skewnorm = _continuous("skewnorm", "a", real_line.skew_normal_log_density, "x, loc, scale, a")
+exponnorm = _continuous(
+    "exponnorm", "K", real_line.exp_mod_normal_log_density, "x, loc, scale, 1.0 / (K * scale)", "exp_mod_normal"
+)
+skewnorm = _continuous("skewnorm", "a", real_line.skew_normal_log_density, "x, loc, scale, a", cumulative="skew_normal")
 
 # ---- on the positive half --------------------------------------------------------------------------------------------
 expon = _continuous(
@@ -202,9 +235,15 @@ loglaplace = _continuous(
     "loglaplace", "c", positive_line.loglaplace_log_density, "x - loc, c, scale", cumulative="loglaplace"
 )
 invgauss = _continuous(
-    "invgauss", "mu", positive_line.inverse_gaussian_log_density, "(x - loc) / scale, mu, 1.0", scaled=True
+    "invgauss", "mu", positive_line.inverse_gaussian_log_density, "(x - loc) / scale, mu, 1.0", "inverse_gaussian", True
 )
+rice = _continuous("rice", "b", positive_line.rice_log_density, "x - loc, b, scale")
 levy = _continuous("levy", "", positive_line.levy_log_density, "x - loc, scale", cumulative="levy")
+
+# ---- angles ----------------------------------------------------------------------------------------------------------
+vonmises = _continuous(
+    "vonmises", "kappa", circular.von_mises_log_density, "(x - loc) / scale, 0.0, kappa", scaled=True
+)
 
 # ---- on intervals ----------------------------------------------------------------------------------------------------
 uniform = _continuous("uniform", "", intervals.uniform_log_density, "x - loc, 0.0, scale", cumulative="uniform")
@@ -245,8 +284,20 @@ nbinom = _discrete("nbinom", "n p", counts.negative_binomial_log_mass, "k - loc,
 betanbinom = _discrete("betanbinom", "n a b", counts.beta_neg_binomial_log_mass, "k - loc, n, a, b")
 geom = _discrete("geom", "p", counts.geometric_log_mass, "k - loc, p", cumulative="geometric")
 poisson = _discrete("poisson", "mu", counts.poisson_log_mass, "k - loc, mu", cumulative="poisson")
-zipf = _discrete("zipf", "a", counts.zipf_log_mass, "k - loc, a")
+zipf = _discrete("zipf", "a", counts.zipf_log_mass, "k - loc, a", cumulative="zipf")
 yulesimon = _discrete("yulesimon", "alpha", counts.yule_simon_log_mass, "k - loc, alpha", cumulative="yule_simon")
 hypergeom = _discrete("hypergeom", "M n N", counts.hypergeometric_log_mass, "k - loc, N, n, M - n", "M n N")
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, Distribution)]
+
+MULTIVARIATE = ("dirichlet", "dirichlet_multinomial", "gaussian_kde", "invwishart", "matrix_normal", "multinomial",
+                "multivariate_normal", "multivariate_t", "wishart")  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Densities of vectors and matrices are imported when they are first used."""
+    if name in MULTIVARIATE:
+        import contad.scipy.multivariate_densities as module
+
+        return getattr(module, name)
+    raise AttributeError(f"module 'contad.scipy.stats' has no attribute {name!r}")

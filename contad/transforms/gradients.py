@@ -20,6 +20,7 @@ from contad.front.numba_transforms import (
     call_compiled_vjp,
     gradient_of,
     pair_of,
+    require_flag,
     require_no_counts,
     require_numerics,
 )
@@ -334,6 +335,7 @@ def _memoise(
     name = transform.function.__name__
     function = UserFunction(name, f)
     require_numerics(name, numerics)
+    require_flag(name, checkpoint)
     numbers, single = positions(name, argnums), isinstance(argnums, int)
     key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint)
     eager = functools.partial(_Gradient, function, numbers, single, has_aux, value=value)

@@ -16,7 +16,7 @@ from contad.engines.forward import forward_level
 from contad.engines.matrix.matrix_stack import stack_of_whole_rules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
-from contad.front.numba_transforms import Transform, higher_of, require_numerics
+from contad.front.numba_transforms import Transform, higher_of, require_flag, require_numerics
 from contad.front.user_function import UserFunction, runnable
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
@@ -170,6 +170,7 @@ def hvp(
     function = UserFunction("hvp", f)
     positions("hvp", argnums)
     require_numerics("hvp", numerics)
+    require_flag("hvp", checkpoint)
     if vector is not None:
         positions("hvp", vector)
 

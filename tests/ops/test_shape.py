@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
-import contad.ops  # noqa: F401  (registers NumPy's functions)
+import contad
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import entries, entry_of
 from contad.variables.array import Array
@@ -185,3 +185,10 @@ def test_parameters_are_those_of_numpy():
             kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
             parameters = inspect.signature(function).parameters.values()
             assert names == tuple(p.name for p in parameters if p.kind in kinds), function
+
+
+def test_an_integer_that_is_appended_is_an_element():
+    x = np.array([0.5, 1.1, 0.4])
+    expected = [[1.0, 0.0, 0.0], [0.0, 2.2, 0.0], [0.0, 0.0, 0.8], [0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(contad.jacobian(lambda x: np.append(x, 4) ** 2)(x), expected)
+    np.testing.assert_allclose(contad.jvp(lambda x: np.append(x, 4) ** 2, (x,), (np.ones(3),))[1], [1.0, 2.2, 0.8, 0.0])

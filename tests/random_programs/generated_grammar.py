@@ -632,9 +632,27 @@ class Maker:
             name = f"d{self.names}"
             sc += [text.format(d=name) for text in r.sample(read, 2)]
             return [S(f"{name} = {made.format(e=self.bounded(sc[:-2], ivs, True))}")]
-        if c < 0.86 and len(ivs) < 2:
+        if c < 0.78:
+            return self.growing(sc, ivs)
+        if c < 0.88 and len(ivs) < 2:
             return self.ended([self.grid(sc, ivs)], sc, ivs)
         return [S(r.choice(list(IN_PLACE)))]
+
+    def growing(self, sc, ivs):
+        """A list that grows in a loop, now and then loses what it got last, and has one element at least."""
+        r, S = self.r, Statement
+        self.names += 1
+        name, e, k = f"l{self.names}", f"e{self.names}", f"k{self.names}"
+        first, bounded = (self.bounded(sc, ivs, True) for _ in range(2))
+        append = S(f"{name}.append({r.choice([bounded, e, f'{e} * {r.choice(sc)}', f'{name}[-1] * 0.5 + {e}'])})")
+        body = r.choice([
+            [append], [S(f"if {e} > 0.1:", [append])], [S(f"for {k} in range(2):", [append])],
+            [append, S(f"if len({name}) > 3:", [S(f"r += 0.1 * {name}.pop()")])], [append, *self.exit(True, ivs, 0.5)],
+        ])  # fmt: skip
+        head = r.choice([f"for {e} in u:", f"for {e} in (a, r):", f"for {e} in q.flat:"])
+        sc += [f"{name}[0]", f"{name}[-1]", f"{name}[len({name}) // 2]"]
+        start = r.choice([[S(f"{name} = [{first}]")], [S(f"{name} = []"), S(f"{name}.append({first})")]])
+        return [*start, S(head, body)]
 
     def grid(self, sc, ivs):
         """A loop over the indices of a shape, or over the elements of an array, row by row."""

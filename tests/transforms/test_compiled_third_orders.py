@@ -330,3 +330,44 @@ def trust_region(x, radius, steps):
 def test_steps_in_a_trust_region_in_njit():
     x = trust_region(5.0 * X, 0.5, 30)
     assert np.max(np.abs(contad.grad(potential.py_func)(x))) < 1e-12
+
+
+# ---- steps that are differentiated themselves ------------------------------------------------------------------------
+@numba.njit
+def after_leapfrog(q, p):
+    """Of a leapfrog whose implicit halves are a few iterations."""
+    half = p.copy()
+    for _ in range(6):
+        half = p - 0.1 * force(q, half)
+    first = np.linalg.solve(contad.hessian(potential)(q), half)
+    moved = q.copy()
+    for _ in range(6):
+        moved = q + 0.1 * (first + np.linalg.solve(contad.hessian(potential)(moved), half))
+    last = half - 0.1 * force(moved, half)
+    return np.sum(moved * moved) + np.sum(np.sin(last))
+
+
+@numba.njit
+def after_trust_region(x, weights):
+    y = trust_region(5.0 * x, 0.5, 3)
+    return np.sum(y * y * weights)
+
+
+@numba.njit
+def after_newton(x, weights):
+    y = x - np.linalg.solve(contad.hessian(potential)(x), contad.grad(potential)(x))
+    return np.sum(y * y * weights)
+
+
+@pytest.mark.long  # minutes of compilation
+@pytest.mark.parametrize("f", [after_newton, after_trust_region, after_leapfrog], ids=lambda f: f.__name__)
+def test_steps_are_differentiated_twice_by_generated_code(f):
+    """To the digits of central differences; a Python copy that answered would warn, which is an error here."""
+    gradient, product = contad.grad(f), contad.hvp(f)
+    size = 1e-5
+    expected = [(f(X + size * e, V) - f(X - size * e, V)) / (2.0 * size) for e in np.eye(4)]
+    np.testing.assert_allclose(gradient(X, V), expected, rtol=1e-6, atol=1e-8)
+    expected = (gradient(X + size * V, V) - gradient(X - size * V, V)) / (2.0 * size)
+    np.testing.assert_allclose(product(X, V, V), expected, rtol=1e-5, atol=1e-7 * np.max(np.abs(expected)))
+    assert contad.engine_name(gradient, args=(X, V)) == "generated"
+    assert contad.engine_name(product, args=(X, V, V)) == "generated"

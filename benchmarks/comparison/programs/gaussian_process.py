@@ -197,7 +197,7 @@ def xad(*args: Any) -> Run:
 
 REMARKS = (
     "At 20 points casadi is first: its C is straight-line code for this size. At 100 jax is, which compiles kernel and "
-    "derivative, while `record` calls SciPy and the rule in Python. At 500 points the scalar loops of `generated` and "
+    "derivative, while `record` calls the rule in Python. At 500 points the scalar loops of `generated` and "
     "`tape` lose to LAPACK's blocks; `matrix` and `record` use a rule for the whole density, written in this file."
 )
 
@@ -236,7 +236,7 @@ WITH_FACTOR = IN_LOOPS._replace(
     in_numpy=in_numpy.gaussian_process,
     remarks="By hand the inverse from the factor gives the gradient: there is no derivative of the factor. At 20 "
     "points the gradient by hand is one pass of loops, which takes little more than the calls of LAPACK for the value "
-    "alone, and of `matrix` and `record` Python is nearly all. At larger ones these two pass over (points, points, 2) "
+    "alone, and of `matrix` Python is nearly all. At larger ones `matrix` and `record` pass over (points, points, 2) "
     "arrays, and hold the adjoint of each matrix between two calls, as the gradient by hand in NumPy does.",
 )
 

@@ -214,9 +214,9 @@ def torch(*args: Any) -> Run:
 
 
 REMARKS = (
-    "In compiled derivatives systems of up to eight rows are loops, and so are the products in a loop; the eager "
-    "engines pay for some thirty calls of NumPy in each step, whose records and sweep cost `matrix` 5 to 30 us each, "
-    "where by hand in NumPy a call takes 1 to 10 us."
+    "In compiled derivatives systems of up to eight rows are loops, and so are the products in a loop, in `record`, "
+    "too, which calls a kernel for each; `matrix` pays for some thirty calls of NumPy in each step, whose records and "
+    "sweep cost 5 to 30 us each, where by hand in NumPy a call takes 1 to 10 us."
 )
 
 PROGRAM = Program(

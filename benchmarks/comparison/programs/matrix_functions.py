@@ -200,7 +200,8 @@ def least_squares(name: str, about: str, f: Any, compiled: Any, by_hand: Any, by
         remarks="By hand the derivative is that of the least squares, not of the factor: a product of the whole matrix "
         "with a small one less by the normal equations, two less by QR, each as dear as the factor's work. `matrix` "
         "takes 0.2 to 0.3 ms for Python at any size: 20 us for a gradient of nothing, for each operation 5 to 60 us "
-        "to record it and 3 to 80 us to sweep it; the small gradients by hand in NumPy are 30 to 70 us of calls.",
+        "to record it and 3 to 80 us to sweep it; the small gradients by hand in NumPy are 30 to 70 us of calls. A "
+        "recorded program calls the same kernels as `generated`, without Python.",
     )  # fmt: skip
 
 
@@ -266,8 +267,9 @@ BANDED_SYSTEM = Program(
     by_hand=temperatures_by_hand,
     in_numpy=in_numpy.banded_system,
     contad=shaped.on_compiled(temperatures, (0, 1)) | shaped.on_eager(temperatures_of_arrays, (0, 1)),
-    remarks="The peers have no banded systems. `matrix` copies the three diagonals, and their adjoints, once more than "
-    "the gradient by hand in NumPy, and with few points is Python.",
+    remarks="The peers have no banded systems. `matrix` and `record` copy the three diagonals, and their adjoints, "
+    "once more than the gradient by hand in NumPy; `matrix` with few points is Python, `record` looks at all numbers "
+    "for its guards that they are finite.",
 )
 
 
@@ -312,8 +314,8 @@ MATRIX_EXPONENTIAL = Program(
     },
     idioms=name_idioms("jax", "torch"),
     remarks="By hand scipy.linalg.expm_frechet gives the value and the derivative; it is written in Python. The "
-    "generated code keeps the powers of the matrix from the value for the derivative; `matrix` computes them again, as "
-    "the gradient by hand in NumPy does.",
+    "generated code, and a recorded program, keep the powers of the matrix from the value for the derivative; `matrix` "
+    "computes them again, as the gradient by hand in NumPy does.",
 )
 
 PROGRAMS = [MULTIVARIATE_NORMAL, *LEAST_SQUARES, BANDED_SYSTEM, MATRIX_EXPONENTIAL]

@@ -157,6 +157,12 @@ def test_the_option_checkpoints_loops_that_are_not_marked():
     assert "checkpointed" not in str(contad.explain(contad.grad(plain), 0.4, 100))
 
 
+def test_the_option_is_true_or_false():
+    for transform in (contad.grad, contad.value_and_grad, contad.hvp):
+        with pytest.raises(ValueError, match=f"{transform.__name__}: checkpoint must be True or False, got 100"):
+            transform(unmarked, checkpoint=100)
+
+
 def recurrence_of_its_own(x, n):
     for t in range(n):
         x = x + 0.01 * np.sin(x) * (t % 3)

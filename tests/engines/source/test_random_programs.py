@@ -8,7 +8,7 @@ import pytest
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Grid, Listed, Members, Object, constant
 from contad.engines.source.planning import store_plan
-from contad.engines.source.reading import call_reader, made_containers, statements, subscripts
+from contad.engines.source.reading import call_reader, growing_lists, made_containers, statements, subscripts
 from contad.engines.source.writing import adjoint_sweep, reverse_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
@@ -192,12 +192,26 @@ def outputs_untouched(monkeypatch):
     monkeypatch.setattr(call_reader.CallReader, "compute_into", lambda self, out, found, node: out)
 
 
+def lists_never_grow(monkeypatch):
+    """The method append of a list leaves it as it is."""
+    original = growing_lists._append
+
+    def append(reader, listed, x, node):
+        before = reader.builder.load(listed.cell, [constant(0)])
+        original(reader, listed, x, node)
+        more = reader.builder.apply(known_functions.COMPARISONS["Gt"], before, constant(0))
+        after = reader.builder.apply(known_functions.SELECT, more, before, constant(1))
+        reader.arrays.put(listed.cell, [constant(0)], after)
+
+    monkeypatch.setattr(growing_lists, "_append", append)
+
+
 @pytest.mark.parametrize(
     ("plant", "seed"),
     [
-        (positions_counted_from_zero, 68), (lists_copied, 445), (keys_confused, 184), (members_forgotten, 228),
-        (columns_first, 299), (indices_short, 145), (elements_of_rows, 63), (sorted_copies, 247),
-        (outputs_untouched, 27),
+        (positions_counted_from_zero, 68), (lists_copied, 445), (keys_confused, 41), (members_forgotten, 228),
+        (columns_first, 299), (indices_short, 145), (elements_of_rows, 63), (sorted_copies, 41),
+        (outputs_untouched, 27), (lists_never_grow, 52),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )  # fmt: skip

@@ -268,5 +268,5 @@ def misread_a_spectrum(monkeypatch):
 ])  # fmt: skip
 def test_a_planted_bug_is_noticed(plant, seeds, monkeypatch):
     plant(monkeypatch)
-    results = [second_order_programs.check(seed, small=True) for seed in seeds]
-    assert any(second_order_programs.first.is_failure(result) for result in results)
+    is_failure = second_order_programs.first.is_failure
+    assert any(is_failure(second_order_programs.check(seed, small=True)) for seed in seeds)  # one is enough

@@ -321,11 +321,15 @@ def by_rule(s, n):
     return s
 
 
-@pytest.mark.parametrize("function", [by_name, written_inside, by_rule])
-def test_no_derivative_runs_inside_another(function):
+@pytest.mark.parametrize("function", [by_name, written_inside])
+def test_a_derivative_inside_another_begins_behind_what_that_one_stores(function):
+    agree(build(request(function, 0.5, 30))(0.5, 30), function, 0.5, 30)
+
+
+def test_no_derivative_runs_inside_a_rule():
     """Both would write at the beginning of the thread's workspace."""
     with known(rule_with_a_derivative), pytest.raises(UnsupportedError):
-        build(request(function, 0.5, 3))
+        build(request(by_rule, 0.5, 3))
 
 
 # ---- the disk --------------------------------------------------------------------------------------------------------

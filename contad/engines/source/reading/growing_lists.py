@@ -30,9 +30,11 @@ def read_growing(reader: "ExpressionReader", statement: ast.Assign, env: "Enviro
     if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
         return None
     typed = _typed_list(reader, statement.value, env)
+    if typed is None and not isinstance(statement.value, ast.List):
+        return None
     following = _following(reader.progress.scope.body, statement)
     sites = {x for part in following for x in ast.walk(part) if _is_append(x, statement.targets[0].id)}
-    if not (sites and isinstance(statement.value, ast.List)) and typed is None:
+    if typed is None and not sites:
         return None
     given = [reader.number(x, env) for x in statement.value.elts] if isinstance(statement.value, ast.List) else []
     builder = reader.builder
@@ -51,6 +53,8 @@ def read_growing(reader: "ExpressionReader", statement: ast.Assign, env: "Enviro
 def _typed_list(reader: "ExpressionReader", node: ast.expr, env: "Environment") -> Kind | bool | None:
     """Whether an expression makes a typed list without elements: the kind of these where it is told."""
     if not isinstance(node, ast.Call) or node.keywords or len(node.args) > 1:
+        return None
+    if node.args and getattr(node.func, "attr", "") != "empty_list":
         return None
     empty = isinstance(node.func, ast.Attribute) and node.func.attr == "empty_list" and len(node.args) == 1
     func = node.func.value if isinstance(node.func, ast.Attribute) and empty else node.func

@@ -64,4 +64,63 @@ class LiveNames:
 
 def carried_names(body: list[ast.stmt]) -> Names:
     """The names that one run of statements assigns, though it may read, before that, what the run before has left."""
-    return LiveNames([]).before(body, NONE) & names_assigned(body)
+    return _Exposed().find(body) & names_assigned(body)
+
+
+Guard = tuple[str, bool]  # a name that an `if` tests, and whether it is true
+
+
+class _Exposed:
+    """Finds names that may be read before they are assigned; where the same test guards both, they are not."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def find(self, body: list[ast.stmt]) -> Names:
+        """The names that statements may read first."""
+        self._block(body, set(), {})
+        return frozenset(self.found)
+
+    def _block(self, body: list[ast.stmt], known: set[str], under: dict[Guard, set[str]]) -> None:
+        """Go through statements: `known` are the names surely assigned, `under` a guard those besides."""
+        for s in body:
+            if isinstance(s, ast.If):
+                self._branch(s, known, under)
+            elif isinstance(s, (ast.For, ast.While)):
+                self._read(s.iter if isinstance(s, ast.For) else s.test, known)
+                _forget(under, names_assigned([s]))
+                index = names_assigned([s.target]) if isinstance(s, ast.For) else NONE
+                self._block(s.body, known | index, {guard: set(names) for guard, names in under.items()})
+            else:
+                self._read(s, known)
+                if isinstance(s, ast.AugAssign):
+                    self.found |= names_assigned([s.target]) - known
+                known |= names_assigned([s])
+                _forget(under, names_assigned([s]))
+
+    def _branch(self, s: ast.If, known: set[str], under: dict[Guard, set[str]]) -> None:
+        """Both branches, and what is known after them."""
+        self._read(s.test, known)
+        test = s.test.id if isinstance(s.test, ast.Name) else ""
+        ends = []
+        for holds, body in ((True, s.body), (False, s.orelse)):
+            inside = known | under.get((test, holds), set())
+            facts = {guard: set(names) for guard, names in under.items()}
+            self._block(body, inside, facts)
+            ends.append((inside, facts))
+        (then, facts), (otherwise, others) = ends
+        known |= then & otherwise
+        under_both = {guard: facts[guard] & others[guard] for guard in facts.keys() & others.keys()}
+        under.clear()
+        under.update(under_both)
+        if test and test not in names_assigned([s]):
+            under[test, True], under[test, False] = then, otherwise
+
+    def _read(self, node: ast.AST, known: set[str]) -> None:
+        self.found |= names_read(node) - known
+
+
+def _forget(under: dict[Guard, set[str]], names: Names) -> None:
+    """What was known under guards that are assigned anew is known no more."""
+    for guard in [guard for guard in under if guard[0] in names]:
+        del under[guard]

@@ -29,6 +29,7 @@ from contad.engines.source.writing.array_accesses import (
 )
 from contad.engines.source.writing.live_names import LiveNames, carried_names, names_assigned, names_read
 from contad.engines.source.writing.loop_costs import cost_of, difference
+from contad.engines.source.writing.running_sums import is_sum
 from contad.engines.source.writing.shared_heads import DOWN, EACH, FIXED, SharedLoop
 
 PRANGE = re.compile(r"prange\(\d+, (range\(.*\))\):")
@@ -202,20 +203,11 @@ class _LoopOfBlocks:
     def _find_sums(self) -> dict[str, str]:
         """The numbers that are carried from one iteration to the next because they are added to, with their kinds."""
         carried = carried_names(self.loop.body) - {*WORK}
-        sums: dict[str, str] = {}
-        uses = dict.fromkeys(carried, 0)
-        for node in (x for s in self.loop.body for x in ast.walk(s)):
-            if isinstance(node, ast.Name) and node.id in carried:
-                uses[node.id] += 1
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id in carried:
-                if isinstance(node.op, (ast.Add, ast.Sub)):
-                    uses[node.target.id] -= 1
         for name in sorted(carried):
-            kind = self.facts.kinds.get(name, "")
-            if uses[name] or kind not in ("float", "int"):
+            known = self.facts.kinds.get(name) in ("float", "int")
+            if not known or not is_sum(name, self.loop.body, carried):
                 raise SerialReason(f"{name} goes from one iteration to the next, and is no sum")
-            sums[name] = kind
-        return sums
+        return {name: self.facts.kinds[name] for name in sorted(carried)}
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def _find_buffered(self) -> list[str]:

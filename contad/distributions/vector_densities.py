@@ -1,0 +1,122 @@
+"""Log densities of vectors and matrices, of what was made ready: rows less the mean, Cholesky factors.
+
+They are of n rows (n, k) or of one matrix, without checks; the names of SciPy's call them.
+"""
+
+import math
+
+import numpy as np
+
+from contad.ops.entropies import xlogy
+from contad.ops.exponential import exp, log, log1p
+from contad.ops.gamma_functions import gammaln
+from contad.ops.gamma_ratios import multigammaln
+from contad.ops.linear_systems import transposed_of
+from contad.ops.log_sums import logsumexp
+from contad.ops.triangular_factors import solve_triangular
+
+LOG_TWO_PI = math.log(2.0 * math.pi)
+
+
+def log_diagonal(factor):
+    """log of the product of the diagonal of a factor: half of log|L L^T|."""
+    return np.sum(log(np.diagonal(factor)))
+
+
+def squared_lengths(rows, factor):
+    """|L^-1 x|^2 for each row x, O(n k^2)."""
+    scaled = solve_triangular(factor, transposed_of(rows), lower=True, transposed=False)
+    return np.sum(scaled * scaled, axis=0)
+
+
+def normal_of_rows(rows, factor):
+    """-|L^-1 x|^2 / 2 - log|L| - k / 2 log(2 pi)."""
+    size = np.shape(factor)[0]
+    return -0.5 * squared_lengths(rows, factor) - log_diagonal(factor) - 0.5 * size * LOG_TWO_PI
+
+
+def student_of_rows(rows, factor, df):
+    """Student's t: c - k / 2 log(df pi) - log|L| - (df + k) / 2 log(1 + |L^-1 x|^2 / df)."""
+    size = np.shape(factor)[0]
+    each = gammaln(0.5 * (df + size)) - gammaln(0.5 * df) - 0.5 * size * log(df * math.pi) - log_diagonal(factor)
+    return each - 0.5 * (df + size) * log1p(squared_lengths(rows, factor) / df)
+
+
+def dirichlet_of_columns(x, alpha):
+    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log x, x (k, ...)."""
+    weights = np.reshape(alpha, (-1,) + (1,) * (np.ndim(x) - 1))
+    constant = gammaln(np.sum(alpha)) - np.sum(gammaln(alpha))
+    return constant + np.sum(xlogy(weights - 1.0, x), axis=0)
+
+
+def multinomial_of_rows(x, n, p):
+    """log n! - sum log x! + sum x log p, over the last axis; x and n are constants."""
+    return gammaln(n + 1.0) - np.sum(gammaln(x + 1.0), axis=-1) + np.sum(xlogy(x, p), axis=-1)
+
+
+def dirichlet_multinomial_of_rows(x, n, alpha):
+    """The multinomial mass averaged over the Dirichlet density of its probabilities, over the last axis."""
+    total = np.sum(alpha, axis=-1)
+    each = gammaln(x + alpha) - gammaln(alpha) - gammaln(x + 1.0)
+    return gammaln(total) - gammaln(n + total) + gammaln(n + 1.0) + np.sum(each, axis=-1)
+
+
+def wishart_of_matrix(factor, scale_factor, df):
+    """(df - k - 1) / 2 log|X| - tr(S^-1 X) / 2 - df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2), X = L L^T."""
+    size = np.shape(factor)[0]
+    ratio = solve_triangular(scale_factor, factor, lower=True, transposed=False)
+    logs = (df - size - 1.0) * log_diagonal(factor) - df * log_diagonal(scale_factor)
+    return logs - 0.5 * np.sum(ratio * ratio) - _constant_of_wishart(df, size)
+
+
+def inverse_wishart_of_matrix(factor, scale_factor, df):
+    """-(df + k + 1) / 2 log|X| - tr(S X^-1) / 2 + df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2), X = L L^T."""
+    size = np.shape(factor)[0]
+    ratio = solve_triangular(factor, scale_factor, lower=True, transposed=False)
+    logs = df * log_diagonal(scale_factor) - (df + size + 1.0) * log_diagonal(factor)
+    return logs - 0.5 * np.sum(ratio * ratio) - _constant_of_wishart(df, size)
+
+
+def _constant_of_wishart(df, size):
+    return 0.5 * math.log(2.0) * size * df + multigammaln(0.5 * df, float(size))
+
+
+def matrix_normal_of_matrix(x, row_factor, column_factor):
+    """-|L^-1 x M^-T|^2 / 2 - k log|L| - m log|M| - m k / 2 log(2 pi), of x (m, k) less its mean."""
+    m, k = np.shape(x)
+    half = solve_triangular(row_factor, x, lower=True, transposed=False)
+    whole = solve_triangular(column_factor, transposed_of(half), lower=True, transposed=False)
+    logs = k * log_diagonal(row_factor) + m * log_diagonal(column_factor)
+    return -0.5 * np.sum(whole * whole) - logs - 0.5 * m * k * LOG_TWO_PI
+
+
+# ---- kernel densities ------------------------------------------------------------------------------------------------
+def kernel_log_densities(points, data, weights, factor):
+    """log sum_i w_i N(x | y_i, L L^T) for the columns x of points (d, m) and y of data (d, n): O(d m n)."""
+    x = solve_triangular(factor, points, lower=True, transposed=False)
+    y = solve_triangular(factor, data, lower=True, transposed=False)
+    squares = 0.0
+    for k in range(np.shape(factor)[0]):
+        difference = x[k][:, None] - y[k]
+        squares = squares + difference * difference
+    constant = log_diagonal(factor) + 0.5 * np.shape(factor)[0] * LOG_TWO_PI
+    return logsumexp(log(weights) - 0.5 * squares, axis=1) - constant
+
+
+def effective_size(weights):
+    """(sum w)^2 / sum w^2, of weights that sum to 1."""
+    return 1.0 / np.sum(weights * weights)
+
+
+def kernel_factor(data, weights, scale):
+    """The Cholesky factor of the covariance of weighted data (d, n), times scale."""
+    mean = np.sum(data * weights, axis=1, keepdims=True)
+    centred = data - mean
+    covariance = np.matmul(centred * weights, transposed_of(centred)) / (1.0 - np.sum(weights * weights))
+    return np.linalg.cholesky(covariance) * scale
+
+
+def bandwidth(size, dimensions, kind):
+    """The factor of Scott or Silverman."""
+    n = size if kind == "scott" else size * (dimensions + 2.0) / 4.0
+    return exp(-log(n) / (dimensions + 4.0))

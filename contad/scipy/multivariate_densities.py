@@ -1,0 +1,279 @@
+"""Densities of vectors and matrices, of `scipy.stats`: functions of the arguments, by SciPy's names, on variables.
+
+Each has `logpdf` and `pdf`, or `logpmf` and `pmf`, which differentiate in every argument that is no count. Covariances
+and scale matrices are symmetric: of variables the lower triangle is read, whose derivative is the sum of both.
+Where nothing is a variable SciPy's own functions answer.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from contad.distributions import vector_densities as densities
+from contad.errors import UnsupportedError
+from contad.ops._scipy import stats
+from contad.scipy.mirroring import as_one
+from contad.variables.array import numbers_in
+from contad.variables.number import observe
+from contad.variables.open_types import ArrayValue, Function, Option, Value
+
+
+class MultivariateDistribution:
+    """The functions of one distribution, `log` that of the logarithm of its density or mass."""
+
+    def __init__(self, name: str, log: Function, kind: str = "pdf") -> None:
+        self.name = name
+        self.__doc__ = log.__doc__
+
+        def call(method: str, transform: Function) -> Function:
+            def evaluate(*args: Value, **options: Option) -> Value:
+                if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
+                    return getattr(getattr(stats(), name), method)(*args, **options)
+                return transform(log(*args, **options))
+
+            evaluate.__name__, evaluate.__doc__ = method, log.__doc__
+            evaluate.__qualname__, evaluate.__module__ = f"{name}.{method}", __name__
+            return evaluate
+
+        setattr(self, f"log{kind}", call(f"log{kind}", lambda z: z))
+        setattr(self, kind, call(kind, np.exp))
+
+    def __repr__(self) -> str:
+        return f"<contad.scipy.stats.{self.name}>"
+
+
+def _fail(name: str, what: str) -> ValueError:
+    return ValueError(f"contad.scipy.stats.{name}: {what}")
+
+
+def _matrix(name: str, argument: str, a: ArrayValue, size: int | None) -> ArrayValue:
+    """A covariance given as a matrix, its diagonal, or one number."""
+    a = as_one(1.0 if a is None else a)
+    if np.ndim(a) == 0:
+        a = a * np.eye(1 if size is None else size)
+    elif np.ndim(a) == 1:
+        a = a[:, None] * np.eye(np.shape(a)[0])
+    if np.ndim(a) != 2 or np.shape(a)[0] != np.shape(a)[1] or (size is not None and np.shape(a)[0] != size):
+        what = "square" if size is None else f"of shape ({size}, {size})"
+        raise _fail(name, f"{argument} must be {what}, got shape {np.shape(a)}")
+    return a
+
+
+def _factor(name: str, argument: str, a: ArrayValue) -> ArrayValue:
+    try:
+        return np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        raise _fail(name, f"{argument} must be positive definite where there are variables") from None
+
+
+def _rows(name: str, x: ArrayValue, size: int) -> tuple[ArrayValue, tuple[int, ...]]:
+    """Vectors as rows (n, size), and the shape of the result."""
+    x = as_one(x)
+    if np.ndim(x) == 0 or (size == 1 and np.ndim(x) == 1):
+        x = np.reshape(x, (*np.shape(x), 1))
+    if np.shape(x)[-1] != size:
+        raise _fail(name, f"x must have {size} elements in its last axis, got shape {np.shape(x)}")
+    return np.reshape(x, (-1, size)), np.shape(x)[:-1]
+
+
+def _in_shape(z: ArrayValue, shape: tuple[int, ...]) -> Value:
+    return np.reshape(z, shape) if shape else np.reshape(z, (-1,))[0]
+
+
+def _size_of(name: str, mean: ArrayValue, cov: ArrayValue, x: ArrayValue) -> int:
+    """The number of dimensions, of the first of these that tells."""
+    if mean is not None and np.ndim(mean):
+        return int(np.shape(mean)[0])
+    if cov is not None and np.ndim(cov):
+        return int(np.shape(cov)[0])
+    return int(np.shape(x)[-1]) if np.ndim(x) > 1 and mean is None else 1
+
+
+# ---- vectors ---------------------------------------------------------------------------------------------------------
+def _normal(x: ArrayValue, mean: ArrayValue = None, cov: ArrayValue = 1, allow_singular: bool = False) -> Value:
+    """Normal vectors: x (..., k), mean (k,), cov (k, k), its diagonal or one number; O(k^3 + n k^2)."""
+    name = "multivariate_normal"
+    if allow_singular:
+        raise UnsupportedError(f"contad.scipy.stats.{name}: allow_singular=True is not supported on variables")
+    x = as_one(x)
+    size = _size_of(name, mean, cov, x)
+    factor = _factor(name, "cov", _matrix(name, "cov", cov, size))
+    rows, shape = _rows(name, x, size)
+    return _in_shape(densities.normal_of_rows(rows if mean is None else rows - as_one(mean), factor), shape)
+
+
+def _student(
+    x: ArrayValue, loc: ArrayValue = None, shape: ArrayValue = 1, df: Value = 1, allow_singular: bool = False
+) -> Value:
+    """Student's t vectors: x (..., k), loc (k,), shape (k, k), df (); O(k^3 + n k^2)."""
+    name = "multivariate_t"
+    if allow_singular:
+        raise UnsupportedError(f"contad.scipy.stats.{name}: allow_singular=True is not supported on variables")
+    x = as_one(x)
+    size = _size_of(name, loc, shape, x)
+    if not df > 0.0:
+        raise _fail(name, f"df must be positive, got {observe(float, df)}")
+    factor = _factor(name, "shape", _matrix(name, "shape", shape, size))
+    rows, axes = _rows(name, x, size)
+    rows = rows if loc is None else rows - as_one(loc)
+    if np.isinf(observe(float, df)):
+        return _in_shape(densities.normal_of_rows(rows, factor), axes)
+    return _in_shape(densities.student_of_rows(rows, factor, df), axes)
+
+
+def _dirichlet(x: ArrayValue, alpha: ArrayValue) -> Value:
+    """Points of a simplex: x (k,) or columns (k, n), or without the last of their rows; alpha (k,)."""
+    name = "dirichlet"
+    x, alpha = as_one(x), as_one(alpha)
+    k = np.size(alpha)
+    if np.ndim(alpha) != 1 or not np.all(alpha > 0.0):
+        raise _fail(name, "alpha must be a vector of positive numbers")
+    if np.shape(x)[0] == k - 1:
+        x = np.concatenate([x, (1.0 - np.sum(x, axis=0))[None]], axis=0)
+    if np.shape(x)[0] != k:
+        raise _fail(name, f"x must have {k} or {k - 1} rows, got shape {np.shape(x)}")
+    value = observe(np.asarray, x)
+    if np.any(value < 0.0) or np.any(np.abs(np.sum(value, axis=0) - 1.0) > 1e-9):
+        raise _fail(name, "x must be points of a simplex: nonnegative, with sum 1")
+    return densities.dirichlet_of_columns(x, alpha)
+
+
+def _counts(name: str, x: ArrayValue, n: ArrayValue) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts and their sums, and which are none."""
+    if numbers_in(x) or numbers_in(n):
+        raise UnsupportedError(f"contad.scipy.stats.{name}: x and n must be constants; contad.value_of gives values")
+    x, n = np.asarray(x, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    wrong = np.any((x < 0.0) | (x != np.floor(x)), axis=-1) | (np.sum(x, axis=-1) != n)
+    return x, n, wrong
+
+
+def _multinomial(x: ArrayValue, n: ArrayValue, p: ArrayValue) -> Value:
+    """Counts x (..., k) of n draws with probabilities p (..., k), whose derivatives are those of x log p."""
+    x, n, wrong = _counts("multinomial", x, n)
+    p = as_one(p)
+    value = observe(np.asarray, p)
+    bad = np.any(value < 0.0, axis=-1) | (np.abs(np.sum(value, axis=-1) - 1.0) > 1e-9)
+    z = densities.multinomial_of_rows(x, n, p)
+    return np.where(bad, np.nan, np.where(wrong, -np.inf, z))[()]
+
+
+def _dirichlet_multinomial(x: ArrayValue, alpha: ArrayValue, n: ArrayValue) -> Value:
+    """Counts x (..., k) of n draws whose probabilities are of a Dirichlet density with alpha (..., k)."""
+    name = "dirichlet_multinomial"
+    x, n, wrong = _counts(name, x, n)
+    alpha = as_one(alpha)
+    if not np.all(alpha > 0.0):
+        raise _fail(name, "alpha must be positive")
+    z = densities.dirichlet_multinomial_of_rows(x, n, alpha)
+    return np.where(wrong, -np.inf, z)[()]
+
+
+# ---- matrices --------------------------------------------------------------------------------------------------------
+def _wishart_factors(
+    name: str, x: ArrayValue, df: Value, scale: ArrayValue
+) -> tuple[ArrayValue, ArrayValue]:
+    scale = _matrix(name, "scale", scale, None)
+    size = np.shape(scale)[0]
+    if not df > size - 1:
+        raise _fail(name, f"df must be greater than {size - 1}, the size of the matrix less 1")
+    x = as_one(x)
+    if np.ndim(x) > 2:
+        raise UnsupportedError(
+            f"contad.scipy.stats.{name}: on variables x is one matrix, got shape {np.shape(x)}; call it for each"
+        )
+    return _factor(name, "x", _matrix(name, "x", x, size)), _factor(name, "scale", scale)
+
+
+def _wishart(x: ArrayValue, df: Value, scale: ArrayValue) -> Value:
+    """One positive definite matrix x (k, k), of df degrees of freedom and a scale matrix (k, k); O(k^3)."""
+    factor, scale_factor = _wishart_factors("wishart", x, df, scale)
+    return densities.wishart_of_matrix(factor, scale_factor, df)
+
+
+def _inverse_wishart(x: ArrayValue, df: Value, scale: ArrayValue) -> Value:
+    """One positive definite matrix x (k, k), of df degrees of freedom and a scale matrix (k, k); O(k^3)."""
+    factor, scale_factor = _wishart_factors("invwishart", x, df, scale)
+    return densities.inverse_wishart_of_matrix(factor, scale_factor, df)
+
+
+def _matrix_normal(X: ArrayValue, mean: ArrayValue = None, rowcov: ArrayValue = 1, colcov: ArrayValue = 1) -> Value:
+    """Matrices X (..., m, k) with covariances rowcov (m, m) of their rows and colcov (k, k) of their columns."""
+    name = "matrix_normal"
+    x = as_one(X)
+    if np.ndim(x) < 2:
+        raise _fail(name, f"X must be a matrix or a stack of matrices, got shape {np.shape(x)}")
+    x = x if mean is None else x - as_one(mean)
+    rows = _factor(name, "rowcov", _matrix(name, "rowcov", rowcov, np.shape(x)[-2]))
+    columns = _factor(name, "colcov", _matrix(name, "colcov", colcov, np.shape(x)[-1]))
+    stack = np.reshape(x, (-1, *np.shape(x)[-2:]))
+    found = [densities.matrix_normal_of_matrix(stack[k], rows, columns) for k in range(np.shape(stack)[0])]
+    return _in_shape(np.stack(found), np.shape(x)[:-2])
+
+
+multivariate_normal: Any = MultivariateDistribution("multivariate_normal", _normal)
+multivariate_t: Any = MultivariateDistribution("multivariate_t", _student)
+dirichlet: Any = MultivariateDistribution("dirichlet", _dirichlet)
+multinomial: Any = MultivariateDistribution("multinomial", _multinomial, "pmf")
+dirichlet_multinomial: Any = MultivariateDistribution("dirichlet_multinomial", _dirichlet_multinomial, "pmf")
+wishart: Any = MultivariateDistribution("wishart", _wishart)
+invwishart: Any = MultivariateDistribution("invwishart", _inverse_wishart)
+matrix_normal: Any = MultivariateDistribution("matrix_normal", _matrix_normal)
+
+
+# ---- kernel densities ------------------------------------------------------------------------------------------------
+class gaussian_kde:
+    """The mean of normal densities at data (n,) or (d, n); data, weights and points may be variables.
+
+    bw_method is "scott", "silverman" or a number, which multiplies the Cholesky factor of the covariance of the data.
+
+    Cost: O(d n m) for m points, with one array of n m numbers for each dimension.
+
+    >>> float(round(gaussian_kde([0.0, 1.0, 3.0]).logpdf(0.5)[0], 6))
+    -1.502867
+    """
+
+    def __init__(self, dataset: ArrayValue, bw_method: Any = None, weights: ArrayValue = None) -> None:
+        data = as_one(dataset)
+        data = np.reshape(data, (1, -1)) if np.ndim(data) < 2 else data
+        self.d, self.n = np.shape(data)
+        if np.size(data) < 2:
+            raise ValueError("`dataset` input should have multiple elements.")
+        w = np.full(self.n, 1.0 / self.n) if weights is None else as_one(weights)
+        if np.shape(w) != (self.n,):
+            raise ValueError("`weights` input should be of length n")
+        self.dataset, self.weights = data, w / np.sum(w)
+        self.neff = densities.effective_size(self.weights)
+        kind = "scott" if bw_method is None else bw_method
+        if isinstance(kind, str):
+            if kind not in ("scott", "silverman"):
+                raise ValueError("`bw_method` should be 'scott', 'silverman', a scalar or a callable.")
+            self.factor = densities.bandwidth(self.neff, self.d, kind)
+        else:
+            self.factor = kind(self) if callable(kind) else kind
+        try:
+            self.cho_cov = densities.kernel_factor(self.dataset, self.weights, self.factor)
+        except np.linalg.LinAlgError:
+            raise np.linalg.LinAlgError(
+                "contad.scipy.stats.gaussian_kde: the data appear to lie in a lower-dimensional subspace"
+            ) from None
+
+    @property
+    def covariance(self) -> ArrayValue:
+        """The covariance of each of the normal densities."""
+        return np.matmul(self.cho_cov, np.transpose(self.cho_cov))
+
+    def logpdf(self, x: ArrayValue) -> ArrayValue:
+        """The logarithm of the density at points (m,) or (d, m)."""
+        points = as_one(x)
+        points = np.reshape(points, (1, -1)) if np.ndim(points) < 2 else points
+        if np.shape(points)[0] != self.d:
+            if np.shape(points) != (1, self.d):
+                raise ValueError(f"points have dimension {np.shape(points)[0]}, dataset has dimension {self.d}")
+            points = np.reshape(points, (self.d, 1))
+        return densities.kernel_log_densities(points, self.dataset, self.weights, self.cho_cov)
+
+    def evaluate(self, points: ArrayValue) -> ArrayValue:
+        """The density at points (m,) or (d, m)."""
+        return np.exp(self.logpdf(points))
+
+    __call__ = pdf = evaluate

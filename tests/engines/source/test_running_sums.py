@@ -1,0 +1,57 @@
+"""What iterations carry from one to the next, by the text of their statements, and which of it is a sum."""
+
+import ast
+
+import pytest
+
+from contad.engines.source.writing.live_names import LiveNames, carried_names
+from contad.engines.source.writing.running_sums import is_sum
+
+
+@pytest.mark.parametrize(
+    ("text", "carried"),
+    [
+        ("t = x[i]\ns += t", "s"),
+        ("if test:\n    t = 1.0\ns += t", "s t"),
+        ("if test:\n    t = 1.0\nelse:\n    t = 2.0\ns += t", "s"),
+        ("test = x[i] < 0\nif test:\n    t = 1.0\nif test:\n    s += t", "s"),
+        ("test = x[i] < 0\nif test:\n    t = 1.0\ntest = y[i] < 0\nif test:\n    s += t", "s t"),
+        ("test = x[i] < 0\nif test:\n    t = 1.0\nelse:\n    u = t", "t"),
+        ("for k in range(n):\n    t = 1.0\ns = t", "t"),
+        ("for k in range(n):\n    if test:\n        t = 1.0\n    test = k > 2\n    if test:\n        s = t", "t test"),
+        ("while True:\n    t = 1.0\n    if t > x[i]:\n        break\ns = 1.0", ""),
+    ],
+)
+def test_what_is_carried(text, carried):
+    assert carried_names(ast.parse(text).body) == set(carried.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("s += x[i]", True),
+        ("s -= s * x[i]", False),
+        ("s *= 2.0", False),
+        ("if x[i] > 0:\n    t = s + x[i]\nelse:\n    t = s\ns = t", True),
+        ("t = s + x[i]\ns = t\ny[i] = t", False),
+        ("t = x[i] - s\ns = t", False),
+        ("t = x[i] + s\ns = t - 1.0", True),
+        ("t = s + s\ns = t", False),
+        ("if t > 0:\n    t = s + 1.0\ns = t", False),
+        ("s = 1.0 if x[i] > 0 else s", False),
+        ("for s in range(3):\n    s += 1", False),
+    ],
+)
+def test_what_is_a_sum(text, found):
+    body = ast.parse(text).body
+    assert is_sum("s", body, carried_names(body)) == found
+
+
+def test_what_is_read_after_a_loop():
+    body = ast.parse(
+        "for i in range(n):\n    t = x[i]\n    u = t\n    v = t\nif n > 3:\n    u = 1.0\nw = u + t\nt = 2.0"
+    ).body
+    assert LiveNames(body).after[body[0]] >= {"u", "t", "n"}
+    assert "v" not in LiveNames(body).after[body[0]]
+    outer = ast.parse("for k in range(3):\n    for i in range(n):\n        t = i\n    u = t").body
+    assert "t" in LiveNames(outer).after[outer[0].body[0]]
