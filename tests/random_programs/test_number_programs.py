@@ -185,7 +185,10 @@ def test_the_source_computes_what_the_interpreter_does(program):
     exec(str(program).rpartition("print")[0], scope)
     argnums = tuple(range(len(program.point)))
     value, gradient = contad.value_and_grad(scope["f"], argnums)(*program.point)
-    assert (value, *gradient) == reverse(program, Arithmetic())
+    expected = reverse(program, Arithmetic())
+    # of constants SciPy computes, whose last digits are not those of a rule with a value of its own
+    scipys = any(f"{ufunc}(" in str(program) for rule in RULES.values() if rule.array for ufunc in rule.ufuncs)
+    assert (value, *gradient) == (pytest.approx(expected, rel=1e-9) if scipys else expected)
 
 
 @pytest.mark.parametrize("program", [(0.3, 0.3), (0.3, 0.3 + 1e-10), (-0.7, -0.7)])
