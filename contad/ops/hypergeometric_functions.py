@@ -23,6 +23,7 @@ def hyp0f1(v, x):
         dz/dx = hyp0f1_derivative(0, 1, v, x)
 
     Domain:  partials: -1 < v <= 100, v not 0, -3e4 <= x <= 1e5; elsewhere nan.
+    Accuracy: partials 40 ulp + 4 ulp x condition number
     Ref:     DLMF 16.2.1.
 
     >>> round(hyp0f1(0.5, 0.25), 12)
@@ -45,6 +46,7 @@ def hyp1f1(a, b, x):
 
     Domain:  |a| <= 1000, -100 <= b <= 1000, and nan elsewhere, where SciPy's function may end the process.
              Partials: |a| <= 100, -1 < b <= 100, b not 0, |x| <= 700; elsewhere nan.
+    Accuracy: partials 40 ulp + 4 ulp x condition number
     Ref:     DLMF 13.2.2.
 
     >>> round(hyp1f1(1.0, 2.0, 1.0), 12)
@@ -76,6 +78,7 @@ def hyp2f1(a, b, c, x):
 
     Domain:  |a|, |b| <= 1000, -100 <= c <= 1000, and nan elsewhere, where SciPy's function may end the process.
              Partials: |a|, |b| <= 100, -1 < c <= 100, c not 0, -1e8 <= x <= 1 - 1e-8; elsewhere nan.
+    Accuracy: partials 40 ulp + 4 ulp x condition number
     Ref:     DLMF 15.2.1, 15.10.1.
 
     >>> round(hyp2f1(1.0, 1.0, 2.0, 0.5), 12)
@@ -103,6 +106,7 @@ def hyp0f1_derivative(n, d, v, x):
         dz/dx = hyp0f1_derivative(n, d + 1, v, x)
 
     Domain:  n, d = 0, 1, ..., rounded to integers, at most 8; v and x as of hyp0f1. Elsewhere nan.
+    Accuracy: partials 40 ulp + 4 ulp x condition number
 
     >>> round(hyp0f1_derivative(0.0, 1.0, 0.5, 0.0), 12)
     2.0
@@ -126,6 +130,7 @@ def hyp1f1_derivative(n, m, d, a, b, x):
         dz/dx = hyp1f1_derivative(n, m, d + 1, ...)
 
     Domain:  n, m, d = 0, 1, ..., rounded to integers, at most 8; a, b and x as of hyp1f1. Elsewhere nan.
+    Accuracy: partials 40 ulp + 4 ulp x condition number
 
     >>> round(hyp1f1_derivative(0.0, 0.0, 1.0, 1.0, 2.0, 0.0), 12)
     0.5
@@ -164,6 +169,7 @@ def hyp2f1_derivative(n, m, k, d, a, b, c, x):
         dz/dc = hyp2f1_derivative(n, m, k + 1, d, ...), dz/dx = hyp2f1_derivative(n, m, k, d + 1, ...)
 
     Domain:  n, m, k, d = 0, 1, ..., rounded to integers, at most 8; a, b, c and x as of hyp2f1. Elsewhere nan.
+    Accuracy: partials 40 ulp + 4 ulp x condition number
 
     >>> round(hyp2f1_derivative(0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 0.0), 12)
     0.5

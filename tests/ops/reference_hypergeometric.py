@@ -84,4 +84,6 @@ EXTRA |= {
 }
 COUNT = dict.fromkeys(REFERENCE, 4)
 VALUES = {"hyp0f1": 1e5, "hyp1f1": 1e5, "hyp2f1": 1e5, "hyperu": 10000.0, "hyperu_derivative": 10000.0}  # SciPy's
-EXCEPTIONS = {"hyperu": 10000.0, "hyperu_derivative": 10000.0}
+EXCEPTIONS = {name: 40.0 for name in REFERENCE if name.startswith("hyp")} | dict.fromkeys(
+    ("hyperu", "hyperu_derivative"), 10000.0
+)
