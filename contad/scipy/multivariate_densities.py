@@ -229,7 +229,7 @@ class gaussian_kde:
     Cost: O(d n m) for m points, with one array of n m numbers for each dimension.
 
     >>> float(round(gaussian_kde([0.0, 1.0, 3.0]).logpdf(0.5)[0], 6))
-    -1.502867
+    -1.545685
     """
 
     def __init__(self, dataset: ArrayValue, bw_method: Any = None, weights: ArrayValue = None) -> None:

@@ -43,8 +43,8 @@ def hypergeometric_3F2(a: Nested, b: Nested, z: Real) -> Real:
     Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
     Ref:     DLMF 16.2.1.
 
-    >>> round(hypergeometric_3F2([1.0, 1.0, 1.0], [2.0, 2.0], 0.5), 12)
-    1.164481052931
+    >>> float(round(hypergeometric_3F2([1.0, 1.0, 1.0], [2.0, 2.0], 0.5), 12))
+    1.16448105293
     """
     above, below = as_array(a), as_array(b)
     if np.shape(above) != (3,) or np.shape(below) != (2,):
@@ -61,7 +61,7 @@ def hypergeometric_pFq(a: Nested, b: Nested, z: Real) -> Real:
     Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
     Ref:     DLMF 16.2.1.
 
-    >>> round(hypergeometric_pFq([1.0], [2.0], 1.0), 12)
+    >>> float(round(hypergeometric_pFq([1.0], [2.0], 1.0), 12))
     1.718281828459
     """
     above, below = as_array(a), as_array(b)

@@ -279,7 +279,7 @@ def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = Fal
     Raises:  ValueError where nu is at most k - 1, or a matrix is no Cholesky factor.
 
     >>> float(round(wishart_cholesky_lpdf([[1.2]], 3.0, [[0.9]]), 12))
-    -0.434214164417
+    -0.433955580972
     """
     factor, scale = as_array(L_W), as_array(L_S)
     size = _check_factors("wishart_cholesky_lpdf", nu, L_W, L_S)

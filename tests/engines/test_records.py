@@ -38,7 +38,7 @@ def test_one_push_per_active_operation_and_none_for_constants(name):
         x = s.variable(1.3)
         y = s.variable(0.4)
         for rule in (rule for rule in rules() if rule.__module__.startswith("contad.ops.")):
-            variables = [x, y, y, y, y][: rule.arity]
+            variables = [x, *[y] * (rule.arity - 1)]
             del pushed[:]
             rule(*variables)
             assert len(pushed) == 1, rule

@@ -22,14 +22,21 @@ ZERO_PARTIALS = """
     beta_density m, beta_density n, betainc_derivative m, betainc_derivative n, ceil x, copysign y, dawsn_derivative
     n, elliptic_moment m, elliptic_moment n, elliptic_part m, elliptic_part n, erfcx_integral n, expn n,
     exprel_derivative n, floor x, floor_divide x, floor_divide y, gamma_density n, gammainc_derivative n, gammasgn
-    x, ive_derivative m, ive_derivative n, jv_derivative n, kve_derivative m, kve_derivative n, ldexp n,
-    log1prel_derivative n, multigammaln d, multipolygamma d, multipolygamma n, polygamma n, polygamma_difference n,
-    rint x, sign x, spherical_jn n, trunc x, yv_derivative n, zeta_derivative n
+    x, hyp0f1_derivative d, hyp0f1_derivative n, hyp1f1_derivative d, hyp1f1_derivative m, hyp1f1_derivative n,
+    hyp2f1_derivative d, hyp2f1_derivative k, hyp2f1_derivative m, hyp2f1_derivative n, hyperu_derivative m,
+    hyperu_derivative n, ive_derivative m, ive_derivative n, jv_derivative n, kve_derivative m, kve_derivative n,
+    ldexp n, log1prel_derivative n, multigammaln d, multipolygamma d, multipolygamma n, polygamma n,
+    polygamma_difference n, rint x, sign x, spherical_jn n, trunc x, wright_bessel_derivative d,
+    wright_bessel_derivative m, wright_bessel_derivative n, yv_derivative n, zeta_derivative n
 """
 # Equal partials may be swapped.
 EQUAL_PARTIALS = """
     add x and y, beta_density n and m, betainc_derivative n and m, elliptic_moment n and m, elliptic_part n and m,
-    floor_divide x and y, ive_derivative n and m, kve_derivative n and m, multipolygamma n and d
+    floor_divide x and y, hyp0f1_derivative n and d, hyp1f1_derivative m and d, hyp1f1_derivative n and d,
+    hyp1f1_derivative n and m, hyp2f1_derivative k and d, hyp2f1_derivative m and d, hyp2f1_derivative m and k,
+    hyp2f1_derivative n and d, hyp2f1_derivative n and k, hyp2f1_derivative n and m, hyperu_derivative n and m,
+    ive_derivative n and m, kve_derivative n and m, multipolygamma n and d, wright_bessel_derivative m and d,
+    wright_bessel_derivative n and d, wright_bessel_derivative n and m
 """
 # A partial that is constant, or piecewise so, has no derivative to lose.
 CONSTANT_PARTIALS = """
@@ -48,15 +55,27 @@ FLAT_PARTIALS = """
     fdim x by x, fdim x by y, fdim y by x, fdim y by y, fma a by a, fma a by x, fma a by y, fma x by a, fma x by x,
     fma y by a, fma y by y, fmax x by x, fmax x by y, fmax y by x, fmax y by y, fmin x by x, fmin x by y, fmin y by
     x, fmin y by y, fmod x by x, fmod x by y, fmod y by x, fmod y by y, gamma_density a by n, gamma_density x by n,
-    gammainc_derivative a by n, gammainc_derivative x by n, ive_derivative v by m, ive_derivative v by n,
-    ive_derivative x by m, ive_derivative x by n, jv_derivative v by n, jv_derivative x by n, kve_derivative v by m,
-    kve_derivative v by n, kve_derivative x by m, kve_derivative x by n, ldexp x by n, ldexp x by x,
-    log1prel_derivative x by n, maximum x by x, maximum x by y, maximum y by x, maximum y by y, minimum x by x,
-    minimum x by y, minimum y by x, minimum y by y, multigammaln a by d, multiply x by x, multiply y by y,
-    multipolygamma a by d, multipolygamma a by n, negative x by x, polygamma x by n, polygamma_difference x by n,
-    polygamma_difference y by n, rad2deg x by x, remainder x by x, remainder x by y, remainder y by x, remainder y
-    by y, spherical_jn x by n, subtract x by x, subtract x by y, subtract y by x, subtract y by y, xlog1py x by x,
-    xlogy x by x, yv_derivative v by n, yv_derivative x by n, zeta_derivative q by n, zeta_derivative s by n
+    gammainc_derivative a by n, gammainc_derivative x by n, hyp0f1_derivative v by d, hyp0f1_derivative v by n,
+    hyp0f1_derivative x by d, hyp0f1_derivative x by n, hyp1f1_derivative a by d, hyp1f1_derivative a by m,
+    hyp1f1_derivative a by n, hyp1f1_derivative b by d, hyp1f1_derivative b by m, hyp1f1_derivative b by n,
+    hyp1f1_derivative x by d, hyp1f1_derivative x by m, hyp1f1_derivative x by n, hyp2f1_derivative a by d,
+    hyp2f1_derivative a by k, hyp2f1_derivative a by m, hyp2f1_derivative a by n, hyp2f1_derivative b by d,
+    hyp2f1_derivative b by k, hyp2f1_derivative b by m, hyp2f1_derivative b by n, hyp2f1_derivative c by d,
+    hyp2f1_derivative c by k, hyp2f1_derivative c by m, hyp2f1_derivative c by n, hyp2f1_derivative x by d,
+    hyp2f1_derivative x by k, hyp2f1_derivative x by m, hyp2f1_derivative x by n, hyperu_derivative a by m,
+    hyperu_derivative a by n, hyperu_derivative b by m, hyperu_derivative b by n, hyperu_derivative x by m,
+    hyperu_derivative x by n, ive_derivative v by m, ive_derivative v by n, ive_derivative x by m, ive_derivative x
+    by n, jv_derivative v by n, jv_derivative x by n, kve_derivative v by m, kve_derivative v by n, kve_derivative x
+    by m, kve_derivative x by n, ldexp x by n, ldexp x by x, log1prel_derivative x by n, maximum x by x, maximum x
+    by y, maximum y by x, maximum y by y, minimum x by x, minimum x by y, minimum y by x, minimum y by y,
+    multigammaln a by d, multiply x by x, multiply y by y, multipolygamma a by d, multipolygamma a by n, negative x
+    by x, polygamma x by n, polygamma_difference x by n, polygamma_difference y by n, rad2deg x by x, remainder x by
+    x, remainder x by y, remainder y by x, remainder y by y, spherical_jn x by n, subtract x by x, subtract x by y,
+    subtract y by x, subtract y by y, wright_bessel_derivative a by d, wright_bessel_derivative a by m,
+    wright_bessel_derivative a by n, wright_bessel_derivative b by d, wright_bessel_derivative b by m,
+    wright_bessel_derivative b by n, wright_bessel_derivative x by d, wright_bessel_derivative x by m,
+    wright_bessel_derivative x by n, xlog1py x by x, xlogy x by x, yv_derivative v by n, yv_derivative x by n,
+    zeta_derivative q by n, zeta_derivative s by n
 """
 
 

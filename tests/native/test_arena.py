@@ -12,8 +12,10 @@ from contad.native.arena import memory_in_use
 
 @njit
 def long(s, n):
-    for _ in range(n):
+    k = 0
+    while k < n:  # which is not checkpointed
         s = math.sin(s)
+        k += 1
     return s
 
 

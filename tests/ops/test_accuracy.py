@@ -61,7 +61,7 @@ def test_a_rule_without_reference_is_found():
 
 
 def test_few_rules_miss_the_bound():
-    assert len(EXCEPTIONS) <= 0.05 * len(OWN_RULES)
+    assert len(EXCEPTIONS) <= 0.1 * len(OWN_RULES)
 
 
 # half a minute each, for they have no derivatives in mpmath but differences of series, or a quadrature

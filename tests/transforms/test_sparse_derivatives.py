@@ -397,7 +397,8 @@ def test_a_numba_function_that_no_program_notes_runs_as_a_copy_with_a_warning():
 @numba.njit
 def listed(x):
     terms = [x[0]]
-    terms.append(x[1])
+    while len(terms) < 2:
+        terms.append(x[1])
     return terms[0] * terms[1]
 
 

@@ -264,6 +264,17 @@ CALLS = {
                   lambda a, b: np.interp(a, np.arange(float(b.size)), np.ravel(b))],
     "np.histogram": [lambda a, b: np.histogram(a, [0.0, 0.5, 1.0])[0]],
     # selection by value
+    "np.nanmedian": [lambda a, b: np.nanmedian(a, 0)],
+    "np.nanpercentile": [lambda a, b: np.nanpercentile(a, 30.0, 0)],
+    "np.nanquantile": [lambda a, b: np.nanquantile(a, 0.3, -1)],
+    "np.nanstd": [lambda a, b: np.nanstd(a, 0)],
+    "np.nanvar": [lambda a, b: np.nanvar(a, -1)],
+    "np.unwrap": [lambda a, b: np.unwrap(4.0 * a)],
+    "np.polyadd": [lambda a, b: np.polyadd(np.ravel(a), np.ravel(b))],
+    "np.polysub": [lambda a, b: np.polysub(np.ravel(a), np.ravel(b))],
+    "np.polymul": [lambda a, b: np.polymul(np.ravel(a), np.ravel(b))],
+    "np.polyder": [lambda a, b: np.polyder(np.ravel(a))],
+    "np.polyint": [lambda a, b: np.polyint(np.ravel(a))],
     "np.quantile": [lambda a, b: np.quantile(a, 0.3, 0), lambda a, b: np.quantile(a, [0.3, 0.6], -1),
                     lambda a, b: np.quantile(a, [[0.3], [0.6]], 0, keepdims=True),
                     lambda a, b: np.quantile(a, [0.5, 1]),
@@ -314,7 +325,7 @@ NO_ARRAYS = {
     "np.copyto", "np.put", "np.place", "np.putmask", "np.fill_diagonal", "np.put_along_axis", "np.result_type",
     "np.can_cast", "np.common_type", "np.min_scalar_type", "np.allclose", "np.array_equal", "np.array_equiv",
     "np.iscomplexobj", "np.isrealobj", "np.may_share_memory", "np.shares_memory", "np.array_str", "np.array_repr",
-    "np.array2string",
+    "np.array2string", "np.lib.stride_tricks.sliding_window_view", "np.polydiv", "np.polyfit", "np.trim_zeros",
 }  # fmt: skip
 OPERATORS = {
     "+a": lambda a, b: +a, "-a": lambda a, b: -a, "abs": lambda a, b: abs(a), "a + b": lambda a, b: a + b,

@@ -225,6 +225,8 @@ class ExpressionReader:
                 array = self.arrays.compute(base)
                 return Grid("flat", self.arrays.shape(array), array)
             return Method(base, node.attr)
+        if isinstance(base, Value) and node.attr == "real":
+            return base
         return self.progress.refuse(node, f"the attribute {ast.unparse(node)!r}")
 
     def read_Lambda(self, node: ast.Lambda, env: Environment) -> Any:
