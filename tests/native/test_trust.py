@@ -3,6 +3,7 @@
 import os
 import stat
 
+import numba
 import pytest
 
 from contad.native import compiling, machine_code, trust
@@ -14,8 +15,9 @@ SOURCE = "def twice(x):\n    return 2.0 * x\n"
 
 
 @pytest.fixture(autouse=True)
-def fresh():
-    """What was found of folders is forgotten."""
+def fresh(monkeypatch):
+    """What was found of folders is forgotten; machine code lies beside its source."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     close_folder.cache_clear()
     compiling._warn_of.cache_clear()
     yield
