@@ -1,6 +1,8 @@
 """Parallel sums: the serial sum for every size of pieces and any workers, jobs that raise, workers that die."""
 
+import functools
 import inspect
+import multiprocessing
 import os
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -13,6 +15,8 @@ import contad
 from contad.engines import engine_names
 from contad.stan import map_rect, reduce_sum, reduce_sum_static
 
+# to fork a worker of the whole suite, which has compiled for minutes, takes long
+SPAWNED = functools.partial(ProcessPoolExecutor, mp_context=multiprocessing.get_context("spawn"))
 XS = np.linspace(0.1, 2.0, 23)
 P = {"rate": 1.3, "more": np.array([0.3, 0.1])}
 
@@ -33,7 +37,7 @@ def executor(request):
     if request.param == "serial":
         yield None
         return
-    with (ThreadPoolExecutor if request.param == "threads" else ProcessPoolExecutor)(2) as pool:
+    with (ThreadPoolExecutor if request.param == "threads" else SPAWNED)(2) as pool:
         yield pool
 
 
@@ -199,7 +203,7 @@ def test_a_job_that_raises(executor):
 
 def test_a_worker_that_dies():
     message = "reduce_sum: a worker or the executor ended before job"
-    with ProcessPoolExecutor(2) as pool, pytest.raises(RuntimeError, match=message):
+    with SPAWNED(2) as pool, pytest.raises(RuntimeError, match=message):
         contad.grad(lambda p: reduce_sum(dies, XS, p, grainsize=4, executor=pool))(1.0)
     assert contad.stack().top <= 1
 
