@@ -1,6 +1,6 @@
 """Log densities of vectors and matrices, of what was made ready: rows less the mean, Cholesky factors.
 
-They are of n rows (n, k) or of one matrix, without checks; the names of SciPy's call them.
+They are of n rows (n, k) or of one matrix, without checks; the names of SciPy's and Stan's call them.
 """
 
 import math
@@ -66,7 +66,7 @@ def wishart_of_matrix(factor, scale_factor, df):
     size = np.shape(factor)[0]
     ratio = solve_triangular(scale_factor, factor, lower=True, transposed=False)
     logs = (df - size - 1.0) * log_diagonal(factor) - df * log_diagonal(scale_factor)
-    return logs - 0.5 * np.sum(ratio * ratio) - _constant_of_wishart(df, size)
+    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
 
 
 def inverse_wishart_of_matrix(factor, scale_factor, df):
@@ -74,10 +74,11 @@ def inverse_wishart_of_matrix(factor, scale_factor, df):
     size = np.shape(factor)[0]
     ratio = solve_triangular(factor, scale_factor, lower=True, transposed=False)
     logs = df * log_diagonal(scale_factor) - (df + size + 1.0) * log_diagonal(factor)
-    return logs - 0.5 * np.sum(ratio * ratio) - _constant_of_wishart(df, size)
+    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
 
 
-def _constant_of_wishart(df, size):
+def constant_of_wishart(df, size):
+    """df k / 2 log 2 + log Gamma_k(df / 2)"""
     return 0.5 * math.log(2.0) * size * df + multigammaln(0.5 * df, float(size))
 
 

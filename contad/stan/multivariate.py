@@ -8,19 +8,23 @@ import math
 
 import numpy as np
 
+from contad.distributions.vector_densities import (
+    LOG_TWO_PI,
+    constant_of_wishart,
+    dirichlet_of_columns,
+    log_diagonal,
+    squared_lengths,
+)
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
 from contad.ops.exponential import log, log1p
 from contad.ops.gamma_functions import gammaln
-from contad.ops.gamma_ratios import multigammaln
 from contad.ops.log_sums import logsumexp
 from contad.ops.products import as_array, matmul
 from contad.stan.checks import check_cholesky_factor, check_simplex
 from contad.stan.solves import log_determinant_spd, mdivide_left_spd, mdivide_left_tri_low
 from contad.variables import check
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
-
-LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
 def _rows(name: str, y: Nested, mu: Nested, size: int) -> ArrayValue:
@@ -46,17 +50,13 @@ def _check_factor(name: str, argument: str, factor: ArrayValue) -> None:
         raise ValueError(f"{name}: {argument} must have a positive diagonal")
 
 
-def _log_diagonal(factor: ArrayValue) -> Real:
-    return np.sum(log(np.diagonal(factor)))
-
-
 def _normal(name: str, y: Nested, mu: Nested, factor: ArrayValue, propto: bool) -> Real:
     size = np.shape(factor)[0]
     rows = _rows(name, y, mu, size)
     scaled = mdivide_left_tri_low(factor, rows.T)
     count = np.shape(rows)[0]
     constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
-    return -0.5 * np.sum(scaled * scaled) - float(count) * _log_diagonal(factor) - constant
+    return -0.5 * np.sum(scaled * scaled) - float(count) * log_diagonal(factor) - constant
 
 
 def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = False) -> Real:
@@ -96,16 +96,15 @@ def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = 
     rows = _rows("multi_normal_prec_lpdf", y, mu, size)
     scaled, count = matmul(rows, factor), np.shape(rows)[0]
     constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
-    return float(count) * _log_diagonal(factor) - 0.5 * np.sum(scaled * scaled) - constant
+    return float(count) * log_diagonal(factor) - 0.5 * np.sum(scaled * scaled) - constant
 
 
 def _student(name: str, y: Nested, nu: Real, mu: Nested, factor: ArrayValue) -> Real:
     check.positive(name, "nu", nu)
     size = np.shape(factor)[0]
     rows = _rows(name, y, mu, size)
-    scaled = mdivide_left_tri_low(factor, rows.T)
-    squares = np.sum(scaled * scaled, axis=0)
-    each = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * log(nu * math.pi) - _log_diagonal(factor)
+    squares = squared_lengths(rows, factor)
+    each = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * log(nu * math.pi) - log_diagonal(factor)
     return float(np.shape(rows)[0]) * each - 0.5 * (nu + size) * np.sum(log1p(squares / nu))
 
 
@@ -135,10 +134,9 @@ def _gp(name: str, y: Nested, factor: ArrayValue, w: Nested, propto: bool) -> Re
     check.positive(name, "w", w)
     rows, weights = as_array(y), as_array(w)
     count, size = np.shape(rows)
-    scaled = mdivide_left_tri_low(factor, rows.T)
     constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
-    logs = 0.5 * size * np.sum(log(weights)) - float(count) * _log_diagonal(factor)
-    return logs - 0.5 * np.sum(np.sum(scaled * scaled, axis=0) * weights) - constant
+    logs = 0.5 * size * np.sum(log(weights)) - float(count) * log_diagonal(factor)
+    return logs - 0.5 * np.sum(squared_lengths(rows, factor) * weights) - constant
 
 
 def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> Real:
@@ -176,7 +174,7 @@ def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
     shares, weights = as_array(theta), as_array(alpha)
     check_simplex("dirichlet_lpdf", "theta", shares)
     check.positive("dirichlet_lpdf", "alpha", alpha)
-    return gammaln(np.sum(weights)) - np.sum(gammaln(weights)) + np.sum(xlogy(weights - 1.0, shares))
+    return dirichlet_of_columns(shares, weights)
 
 
 def _coefficient(name: str, n: np.ndarray) -> float:
@@ -235,10 +233,6 @@ def _check_freedom(name: str, nu: Real, size: int) -> None:
         raise ValueError(f"{name}: nu must be greater than {size - 1}, the size of the matrix less 1")
 
 
-def _constant_of_wishart(nu: Real, size: int) -> Real:
-    return 0.5 * math.log(2.0) * size * nu + multigammaln(0.5 * nu, float(size))
-
-
 def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of a Wishart matrix of nu degrees of freedom and scale S.
 
@@ -251,7 +245,7 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     size = np.shape(matrix)[0]
     _check_freedom("wishart_lpdf", nu, size)
     logs = 0.5 * (nu - size - 1.0) * log_determinant_spd(matrix) - 0.5 * nu * log_determinant_spd(scale)
-    return logs - 0.5 * np.trace(mdivide_left_spd(scale, matrix)) - _constant_of_wishart(nu, size)
+    return logs - 0.5 * np.trace(mdivide_left_spd(scale, matrix)) - constant_of_wishart(nu, size)
 
 
 def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
@@ -266,7 +260,7 @@ def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Re
     size = np.shape(matrix)[0]
     _check_freedom("inv_wishart_lpdf", nu, size)
     logs = 0.5 * nu * log_determinant_spd(scale) - 0.5 * (nu + size + 1.0) * log_determinant_spd(matrix)
-    return logs - 0.5 * np.trace(mdivide_left_spd(matrix, scale)) - _constant_of_wishart(nu, size)
+    return logs - 0.5 * np.trace(mdivide_left_spd(matrix, scale)) - constant_of_wishart(nu, size)
 
 
 def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
@@ -283,10 +277,10 @@ def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = Fal
     """
     factor, scale = as_array(L_W), as_array(L_S)
     size = _check_factors("wishart_cholesky_lpdf", nu, L_W, L_S)
-    logs = np.sum((nu - np.arange(1.0, size + 1.0)) * log(np.diagonal(factor))) - nu * _log_diagonal(scale)
+    logs = np.sum((nu - np.arange(1.0, size + 1.0)) * log(np.diagonal(factor))) - nu * log_diagonal(scale)
     ratio = mdivide_left_tri_low(scale, factor)
     constant = 0.0 if propto else size * math.log(2.0)
-    return constant + logs - 0.5 * np.sum(ratio * ratio) - _constant_of_wishart(nu, size)
+    return constant + logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(nu, size)
 
 
 def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
@@ -300,10 +294,10 @@ def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool =
     """
     factor, scale = as_array(L_W), as_array(L_S)
     size = _check_factors("inv_wishart_cholesky_lpdf", nu, L_W, L_S)
-    logs = nu * _log_diagonal(scale) - np.sum((nu + np.arange(1.0, size + 1.0)) * log(np.diagonal(factor)))
+    logs = nu * log_diagonal(scale) - np.sum((nu + np.arange(1.0, size + 1.0)) * log(np.diagonal(factor)))
     ratio = mdivide_left_tri_low(factor, scale)
     constant = 0.0 if propto else size * math.log(2.0)
-    return constant + logs - 0.5 * np.sum(ratio * ratio) - _constant_of_wishart(nu, size)
+    return constant + logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(nu, size)
 
 
 def _check_factors(name: str, nu: Real, factor: Nested, scale: Nested) -> int:
