@@ -16,6 +16,13 @@ LOG_2 = 0.6931471805599453
 NEGLIGIBLE = 45.0  # an exponent below which a term is none
 
 
+def _panels(mode, slope, reach):
+    """(where six panels begin, half of the width of one): to where exp(-slope s - s^2 / 2) has fallen by `reach`."""
+    length = 2.0 * reach / (slope + math.sqrt(slope * slope + 2.0 * reach))
+    low = max(mode - length, 0.0)
+    return low, (mode + length - low) / 12.0
+
+
 # ---- Mills's ratio and its derivatives -------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.0, 0.7), (1.0, -2.6), (2.0, 3.1)])
 def log_mills_moment(n, x):
@@ -31,10 +38,7 @@ def log_mills_moment(n, x):
         mode = n / (0.5 * (math.sqrt(x * x + 4.0 * n) - x)) if n else 0.0
     top = (n * math.log(mode) if n else 0.0) + mode * (x - 0.5 * mode)
     reach = NEGLIGIBLE + 8.0 * n
-    slope = abs(x - mode) if x < 0.0 else 0.0
-    length = 2.0 * reach / (slope + math.sqrt(slope * slope + 2.0 * reach))
-    low = max(mode - length, 0.0)
-    half = (mode + length - low) / 12.0
+    low, half = _panels(mode, abs(x - mode) if x < 0.0 else 0.0, reach)
     total = 0.0
     for panel in range(6):
         middle = low + half * (2.0 * panel + 1.0)
@@ -73,10 +77,7 @@ def log_exp_mod_normal(u, v):
     mode = max(u, 0.0)
     top = mode * (u - 0.5 * mode)
     reach = NEGLIGIBLE + 8.0
-    slope = max(-u, 0.0)
-    length = 2.0 * reach / (slope + math.sqrt(slope * slope + 2.0 * reach))
-    low = max(mode - length, 0.0)
-    half = (mode + length - low) / 12.0
+    low, half = _panels(mode, max(-u, 0.0), reach)
     total = 0.0
     for panel in range(6):
         middle = low + half * (2.0 * panel + 1.0)
