@@ -20,7 +20,7 @@ from contad.errors import UnsupportedError
 from contad.ops import piecewise_polynomials as pieces, spline_bases as bases
 from contad.ops._scipy import interpolate
 from contad.scipy.grid_interpolation import RegularGridInterpolator, interpn
-from contad.scipy.mirroring import as_one
+from contad.scipy.mirroring import as_one, refuse_missing
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option
@@ -48,6 +48,19 @@ class Interpolator(abc.ABC):
         if self._plain is not None and not numbers_in(x):
             return self._plain(x, nu, extrapolate)
         return self._at(as_one(x), nu, self.extrapolate if extrapolate is None else extrapolate)
+
+    def integrate(self, a: ArrayValue, b: ArrayValue, extrapolate: Any = None) -> ArrayValue:
+        """The integral from a to b, which may be variables."""
+        if self._plain is not None and not numbers_in(a) and not numbers_in(b):
+            return self._plain.integrate(a, b, extrapolate)
+        how = self.extrapolate if extrapolate is None else extrapolate
+        if how == "periodic":
+            raise UnsupportedError("contad.scipy.interpolate: integrate of a periodic function takes no variables")
+        return self._integral(a, b, how)
+
+    @abc.abstractmethod
+    def _integral(self, a: ArrayValue, b: ArrayValue, how: Any) -> ArrayValue:
+        """The integral of variables, not periodic; `how` is whether it is extrapolated."""
 
     @abc.abstractmethod
     def _ends(self) -> tuple[ArrayValue, ArrayValue]:
@@ -120,13 +133,7 @@ class PPoly(Interpolator):
         periodic = self.extrapolate == "periodic"
         return PPoly(c, self.x, False if periodic else self.extrapolate, self.axis)
 
-    def integrate(self, a: ArrayValue, b: ArrayValue, extrapolate: Any = None) -> ArrayValue:
-        """The integral from a to b, which may be variables."""
-        if self._plain is not None and not numbers_in(a) and not numbers_in(b):
-            return self._plain.integrate(a, b, extrapolate)
-        how = self.extrapolate if extrapolate is None else extrapolate
-        if how == "periodic":
-            raise UnsupportedError("contad.scipy.interpolate: integrate of a periodic function takes no variables")
+    def _integral(self, a: ArrayValue, b: ArrayValue, how: Any) -> ArrayValue:
         whole = PPoly(pieces.integral_coefficients(self.c, self.x), self.x, how, self.axis)
         return whole(b) - whole(a)
 
@@ -319,13 +326,7 @@ class BSpline(Interpolator):
         how = False if self.extrapolate == "periodic" else self.extrapolate
         return BSpline(t, np.moveaxis(c, 0, self.axis), k, how, self.axis)
 
-    def integrate(self, a: ArrayValue, b: ArrayValue, extrapolate: Any = None) -> ArrayValue:
-        """The integral from a to b, which may be variables."""
-        if self._plain is not None and not numbers_in(a) and not numbers_in(b):
-            return self._plain.integrate(a, b, extrapolate)
-        how = self.extrapolate if extrapolate is None else extrapolate
-        if how == "periodic":
-            raise UnsupportedError("contad.scipy.interpolate: integrate of a periodic function takes no variables")
+    def _integral(self, a: ArrayValue, b: ArrayValue, how: Any) -> ArrayValue:
         first, last = self._ends()
         if not how:  # 0 outside, as in SciPy
             a, b = np.clip(as_one(a), first, last), np.clip(as_one(b), first, last)
@@ -389,9 +390,4 @@ def _derivatives(bc_type: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or not hasattr(interpolate(), name):
-        raise AttributeError(f"module 'contad.scipy.interpolate' has no attribute {name!r}")
-    raise AttributeError(
-        f"contad.scipy.interpolate has no {name}, for there is no derivative of it here; "
-        f"scipy.interpolate.{name} takes constants"
-    )
+    refuse_missing(__name__, interpolate, name)

@@ -5,7 +5,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,6 +27,16 @@ def mirror(implementation: Function) -> Any:
 def mirror_of(module: Callable[[], ModuleType]) -> Callable[[Function], Any]:
     """The function of that name of a module of SciPy's where no argument holds a variable."""
     return lambda implementation: _call_scipy(module, implementation)
+
+
+def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> NoReturn:
+    """Raise AttributeError for a name that the mirror of a module of SciPy's does not have, though SciPy's may."""
+    if name.startswith("_") or not hasattr(module(), name):
+        raise AttributeError(f"module '{mirror}' has no attribute {name!r}")
+    raise AttributeError(
+        f"{mirror} has no {name}, for there is no derivative of it here; "
+        f"{mirror.removeprefix('contad.')}.{name} takes constants"
+    )
 
 
 def _call_scipy(module: Callable[[], ModuleType], implementation: Function) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops import sampled_images as images
 from contad.ops._scipy import ndimage
-from contad.scipy.mirroring import as_one, mirror_of
+from contad.scipy.mirroring import as_one, mirror_of, refuse_missing
 from contad.variables.array import numbers_in
 from contad.variables.open_types import ArrayValue, Option
 
@@ -289,9 +289,4 @@ def uniform_filter(
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or not hasattr(ndimage(), name):
-        raise AttributeError(f"module 'contad.scipy.ndimage' has no attribute {name!r}")
-    raise AttributeError(
-        f"contad.scipy.ndimage has no {name}, for there is no derivative of it here; "
-        f"scipy.ndimage.{name} takes constants"
-    )
+    refuse_missing(__name__, ndimage, name)

@@ -17,7 +17,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops._scipy import signal
 from contad.ops.recursive_filters import convolve_arrays, filter_signal, final_state, steady_state
-from contad.scipy.mirroring import as_one, mirror_of
+from contad.scipy.mirroring import as_one, mirror_of, refuse_missing
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
@@ -293,8 +293,4 @@ def detrend(
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or not hasattr(signal(), name):
-        raise AttributeError(f"module 'contad.scipy.signal' has no attribute {name!r}")
-    raise AttributeError(
-        f"contad.scipy.signal has no {name}, for there is no derivative of it here; scipy.signal.{name} takes constants"
-    )
+    refuse_missing(__name__, signal, name)

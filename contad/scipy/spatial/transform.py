@@ -19,7 +19,7 @@ from contad.errors import UnsupportedError
 from contad.ops import rotations as forms
 from contad.ops._scipy import spatial_transform
 from contad.ops.linear_systems import transposed_of
-from contad.scipy.mirroring import as_one
+from contad.scipy.mirroring import as_one, refuse_missing
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue
 
@@ -261,9 +261,4 @@ class Slerp:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or not hasattr(spatial_transform(), name):
-        raise AttributeError(f"module 'contad.scipy.spatial.transform' has no attribute {name!r}")
-    raise AttributeError(
-        f"contad.scipy.spatial.transform has no {name}, for there is no derivative of it here; "
-        f"scipy.spatial.transform.{name} takes constants"
-    )
+    refuse_missing(__name__, spatial_transform, name)
