@@ -4,6 +4,7 @@ import contextlib
 import operator
 from collections.abc import Callable, Iterator, Sequence
 
+from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import (
     ADD,
@@ -29,6 +30,7 @@ from contad.engines.source.ir.single_assignment import (
     Kind,
     Length,
     Load,
+    Loop,
     Operation,
     Permuted,
     Product,
@@ -37,6 +39,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
+from contad.engines.source.ir.walks import around
 
 ZERO = constant(0.0)
 _COMPARED: dict[str, Callable[..., bool]] = {
@@ -197,6 +200,19 @@ class Appender:
             self.store(result, at, self.total(inner, term))
 
         self.over([*rows, *columns], element)
+
+    def append_copies(self, operations: Sequence[Operation], new: dict[Value, Value], is_called: bool) -> None:
+        """Append copies of operations, on the values that `new` has for theirs; it gets those that they compute.
+
+        In loops, and in functions that are called, products of arrays are loops.
+        """
+        in_loop = is_called or any(isinstance(holder, Loop) for holder in around(self.block))
+        for operation in clone(operations, new):
+            operation.line = 0
+            if isinstance(operation, Product) and operation.result.is_array and in_loop:
+                self.product(operation)
+            else:
+                self.add(operation)
 
     def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
         """One of two numbers, of which only the chosen one is computed."""

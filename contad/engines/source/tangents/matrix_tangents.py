@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from contad.engines.source.ir import known_matrix_functions as known
-from contad.engines.source.ir.clones import clone
-from contad.engines.source.ir.single_assignment import Kind, Loop, MatrixCall, Product, SourceProgram, Value, View
-from contad.engines.source.ir.walks import around, leaves
+from contad.engines.source.ir.single_assignment import Kind, MatrixCall, SourceProgram, Value, View
+from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import matrix_formulas as formulas
 from contad.engines.source.tangents.appending import Appender
@@ -68,15 +67,9 @@ class MatrixTangents:
 
     def _write(self, formula: Callable[..., Any], given: list[Value]) -> list[Value]:
         """What a formula computes, in the program."""
-        in_loop = self.is_called or any(isinstance(holder, Loop) for holder in around(self.append.block))
         program = _program(formula, tuple(x.kind for x in given))
         new = dict(zip(leaves(tuple(program.parameters)), given, strict=True))
-        for operation in clone(program.block.operations, new):
-            operation.line = 0
-            if isinstance(operation, Product) and operation.result.is_array and in_loop:
-                self.append.product(operation)
-            else:
-                self.append.add(operation)
+        self.append.append_copies(program.block.operations, new, self.is_called)
         return [new.get(x, x) for x in leaves(program.returned)]
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.entries import Object, constant
 from contad.engines.source.ir.known_functions import COMPARISONS, TO_FLOAT
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
@@ -17,13 +16,11 @@ from contad.engines.source.ir.single_assignment import (
     Accumulate,
     Check,
     Kind,
-    Loop,
-    Product,
     SourceProgram,
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import around, leaves, values_in, walk
+from contad.engines.source.ir.walks import leaves, values_in, walk
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.reading.numba_typing import kind_of
 from contad.engines.source.tangents.appending import ZERO, Appender
@@ -52,13 +49,7 @@ class RuleTangents:
             self.append.copy_into(copied, new[parameter])
             new[parameter] = copied
         self._take_over(site, program)
-        in_loop = self.is_called or any(isinstance(holder, Loop) for holder in around(self.append.block))
-        for operation in clone(program.block.operations, new):
-            operation.line = 0
-            if isinstance(operation, Product) and operation.result.is_array and in_loop:
-                self.append.product(operation)
-            else:
-                self.append.add(operation)
+        self.append.append_copies(program.block.operations, new, self.is_called)
         found = new.get(program.returned, program.returned)
         self._require_shape(site, found, z)
         return self.append.apply(TO_FLOAT, found) if found.kind.base != "float" and not found.is_array else found
