@@ -197,6 +197,17 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
 @in_machine_code
+def masked_sum(c, a_dot):  # type: ignore[no-untyped-def]
+    """<c, a_dot>, in which a zero of a_dot masks what is not finite in c."""
+    total = 0.0
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            if a_dot[i, j] != 0.0:
+                total += c[i, j] * a_dot[i, j]
+    return total
+
+
+@in_machine_code
 def copy_lower(a, k):  # type: ignore[no-untyped-def]
     """The lower triangle of a, up to the diagonal k, with zeros above."""
     made = np.zeros(a.shape)

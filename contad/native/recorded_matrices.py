@@ -18,7 +18,7 @@ from contad.native.factor_kernels import (
 )
 from contad.native.lapack import trsm
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import add_scaled, copy_lower, dot, in_order, subtract, turn
+from contad.native.matrix_loops import add_scaled, copy_lower, dot, in_order, masked_sum, subtract, turn
 from contad.native.products_in_place import add_product
 from contad.native.recorded_operands import (
     A_CELLS,
@@ -39,7 +39,6 @@ from contad.native.recorded_operands import (
     block,
     fields,
     give,
-    masked_sum,
     operand,
     put,
     put_block,

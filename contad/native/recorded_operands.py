@@ -112,17 +112,6 @@ def put_block(at, place, z):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def masked_sum(c, a_dot):  # type: ignore[no-untyped-def]
-    """<c, a_dot>, in which a zero of a_dot masks what is not finite in c."""
-    total = 0.0
-    for i in range(c.shape[0]):
-        for j in range(c.shape[1]):
-            if a_dot[i, j] != 0.0:
-                total += c[i, j] * a_dot[i, j]
-    return total
-
-
-@njit(**INTERNAL_OPTIONS)
 def add_columns(shape, adjoints_at, c):  # type: ignore[no-untyped-def]
     """Add to the adjoint of a right-hand side."""
     if shape[B_CELLS] == 0:

@@ -38,6 +38,7 @@ from contad.native.factor_kernels import (
     write_cholesky,
 )
 from contad.native.machine_code import njit
+from contad.native.matrix_loops import masked_sum
 from contad.native.small_systems import factor_slogdet, find_det, invert, solve_forward
 
 
@@ -177,17 +178,6 @@ def push_slogdet(header, block):  # type: ignore[no-untyped-def]
     write_elements(header, of_z, np.array([log, sign]), VALUE)
     log_dot = masked_sum(transposed_inverse(log, factors, exchanges), operand(header, block, TANGENT))
     write_elements(header, of_z, np.array([log_dot, 0.0]), TANGENT)
-
-
-@njit(**INTERNAL_OPTIONS)
-def masked_sum(c, a_dot):  # type: ignore[no-untyped-def]
-    """<c, a_dot>, in which a zero of a_dot masks what is not finite in c."""
-    total = 0.0
-    for i in range(c.shape[0]):
-        for j in range(c.shape[1]):
-            if a_dot[i, j] != 0.0:
-                total += c[i, j] * a_dot[i, j]
-    return total
 
 
 slogdet = operation(calculate_slogdet, pull_slogdet, push_slogdet)
