@@ -1,11 +1,10 @@
 """The scalar rules as Numba functions: the value, and each partial, generated from the rule's own source.
 
-The rules of contad are two modules in the disk cache, one for the core rules and one that needs SciPy; a user's rule is
-compiled in memory.
+The rules of each file of contad's operations are a module in the disk cache, and each formula is one; so what a function
+asks for first is not kept waiting for the others. A user's rule is compiled in memory.
 """
 
 import functools
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -15,8 +14,9 @@ from numba import types
 from numba.core.registry import cpu_target
 
 import contad.distributions.formula
+import contad.ops.powers
 from contad.distributions.formula import Formula
-from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.compiling import NJIT_OPTIONS, digest_of, load_cached
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload, require_compilable
 from contad.native.rule_source import GENERATORS, or_call, partial_source, value_source
@@ -61,38 +61,31 @@ def _is_unlisted(rule: ScalarRule) -> bool:
 
 
 def _compile(rule: ScalarRule) -> dict[str, Any]:
-    if _is_unlisted(rule):
-        return vars(formula_module(rule.__module__))
     if _is_own(rule):
-        return vars(_core_module() if rule.core else _special_module())
-    return _of_user(rule)
+        return vars(module_of(rule.__module__))
+    return vars(module_of(rule.__module__, rule.name)) if _is_unlisted(rule) else _of_user(rule)
 
 
 @functools.cache
-def _core_module() -> ModuleType:
-    return _module("core_rules", [rule for rule in rules() if _is_own(rule) and rule.core])
+def module_of(home: str, name: str = "") -> ModuleType:
+    """The values and partials of the rules of a file of operations, or of the unlisted rule of this name.
+
+    Files of operations import each other in one order, so their modules do as well.
+    """
+    if name:
+        own = [rule for rule in list_unlisted() if rule.name == name]
+    else:
+        own = [rule for rule in rules() if rule.__module__ == home]
+    stem = f"{home.rpartition('.')[2]}_{name}" if name else f"rules_of_{home.rpartition('.')[2]}"
+    return load_cached(stem, lambda: Source(own).text(), [_digest()])
 
 
 @functools.cache
-def _special_module() -> ModuleType:
-    return _module("special_rules", [rule for rule in rules() if _is_own(rule) and not rule.core])
-
-
-@functools.cache
-def formula_module(home: str) -> ModuleType:
-    """The values and partials of the formulas of one module of contad's."""
-    for rule in list_unlisted():
-        if rule.__module__ == home and isinstance(rule, Formula) and not rule.body.shortened:
-            rule.without_constants()
-    own = [rule for rule in list_unlisted() if rule.__module__ == home]
-    room = Path(contad.distributions.formula.__file__).parent.glob("*.py")
-    return _module(home.replace(".", "_"), own, [str(sys.modules[home].__file__), *map(str, room)])
-
-
-def _module(name: str, own: list[ScalarRule], more: Iterable[str] = ()) -> ModuleType:
-    files = {*GENERATORS, __file__, str(Path(__file__).with_name("special_functions.py")), *more}
-    files |= {rule.function.__code__.co_filename for rule in rules() if _is_own(rule)}
-    return load_cached(name, lambda: Source(own).text(), sorted(files))
+def _digest() -> str:
+    """What the modules depend on."""
+    rooms = [Path(x.__file__).parent.glob("*.py") for x in (contad.ops.powers, contad.distributions.formula)]
+    special = str(Path(__file__).with_name("special_functions.py"))
+    return digest_of(sorted({*GENERATORS, __file__, special, *(str(path) for room in rooms for path in room)}))
 
 
 @functools.cache
@@ -171,12 +164,9 @@ class Source:
                 self.written[name] = self._formula(rule, name)
         elif rule in self.own:
             self._write(name, rule.function)
-        elif _is_unlisted(rule):
-            found = f"rules.formula_module({rule.__module__!r}).{name}"
-            self.imports |= {"from contad.native import rules", f"{name} = {found}"}
         else:
-            which = "_core_module" if rule.core else "_special_module"
-            self.imports |= {"from contad.native import rules", f"{name} = rules.{which}().{name}"}
+            where = repr(rule.__module__) + (f", {rule.name!r}" if _is_unlisted(rule) else "")
+            self.imports |= {"from contad.native.rules import module_of", f"{name} = module_of({where}).{name}"}
         return name
 
     def _formula(self, rule: Formula, name: str) -> str:

@@ -1,5 +1,6 @@
 """The scalar rules as Numba functions: equal to the rules themselves, at edges too; users' rules; calls inside njit."""
 
+import inspect
 import itertools
 import math
 
@@ -9,6 +10,7 @@ from numba import njit
 from numba.core.errors import TypingError
 
 import contad
+import contad.distributions.real_line
 from contad.errors import UnsupportedError
 from contad.native.rules import partial_function, value_function
 from contad.rules.scalar_rule import ScalarRule
@@ -52,6 +54,12 @@ def test_values_and_partials_equal_those_of_the_rules(names):
                 if not same(0.0 if partial is None else partial(z, *x), expected):
                     wrong.append(f"{rule.name}{x}, partial {k}: {partial(z, *x)}, by the rule {expected}")
     assert wrong == []
+
+
+def test_a_formula_is_written_without_the_others_of_its_file():
+    density = value_function(contad.distributions.real_line.normal_log_density)
+    module = inspect.getmodule(density.py_func)
+    assert {name for name in vars(module) if name.startswith("value_")} == {"value_normal_log_density"}
 
 
 def test_rules_are_called_inside_njit():
