@@ -1,7 +1,7 @@
 """The scalar rules as Numba functions: the value, and each partial, generated from the rule's own source.
 
-The rules of each file of contad's operations are a module in the disk cache, and each formula is one; so what a function
-asks for first is not kept waiting for the others. A user's rule is compiled in memory.
+The rules of each file of contad's operations are a module in the disk cache, and each formula is one; so a function
+that asks for one does not wait for the others. A user's rule is compiled in memory.
 """
 
 import functools
