@@ -1,6 +1,7 @@
 """What parallel sums send: data once, second derivatives as jobs, and what happens where workers and executors fail."""
 
 import gc
+import multiprocessing
 import pickle
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -268,6 +269,18 @@ def test_a_lost_job_is_tried_again_and_named_in_the_end(monkeypatch):
     assert isinstance(caught.value.__cause__, ConnectionError)
 
 
+class Full(ThreadPoolExecutor):
+    """An executor that has no room for a worker, as where a process is too large to be forked."""
+
+    def submit(self, call, /, *args):
+        raise OSError(12, "Cannot allocate memory")
+
+
+def test_an_executor_that_takes_no_job_is_not_asked_for_ever():
+    with Full(1) as pool, pytest.raises(RuntimeError, match="before job 0, of elements .* Cannot allocate memory"):
+        gradient(XS, pool)
+
+
 def test_an_executor_that_is_shut_down_or_cancelled():
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
@@ -300,7 +313,7 @@ def is_clean(xs, start, end, p):
 
 
 def test_nothing_is_left_on_the_stack_of_a_worker():
-    with ProcessPoolExecutor(1) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         with pytest.raises(RuntimeError):
             gradient(XS, pool, raises_odd)
         f = lambda p: reduce_sum(is_clean, XS[:1200], p, grainsize=400, executor=pool)  # noqa: E731

@@ -49,11 +49,12 @@ def run_jobs(name: str, function: Any, jobs: Sequence[Job], executor: Any) -> It
         futures: dict[int, Any] = {}
         again: dict[int, int] = {}
         try:
-            for k in waiting:
-                futures[k] = _attempt(name, jobs[k], functools.partial(sender.submit, jobs[k]), final=RuntimeError)
+            for k, tries in waiting.items():
+                final: Any = Exception if tries + 1 == TRIES else RuntimeError
+                futures[k] = _attempt(name, jobs[k], functools.partial(sender.submit, jobs[k]), final)
             for k, future in futures.items():
-                last = Exception if waiting[k] + 1 == TRIES else sender.final
-                outcome = future if isinstance(future, _Lost) else _attempt(name, jobs[k], future.result, final=last)
+                final = Exception if waiting[k] + 1 == TRIES else sender.final
+                outcome = future if isinstance(future, _Lost) else _attempt(name, jobs[k], future.result, final)
                 if isinstance(outcome, _Lost):
                     again[k] = waiting[k] + 1
                     sender.forget(jobs[k])
