@@ -7,6 +7,7 @@ old buffer stays right.
 
 import math
 import mmap
+import platform
 import struct
 import sys
 from collections.abc import Sequence
@@ -24,8 +25,10 @@ _ZEROS = np.zeros(2 * ROWS)
 FIRST_CONSTANT = 2  # place of those that are copied, after a one and the number of a record
 WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
-
-
+# not in Python's module before 3.13; without it a system that counts what it has promised refuses to fork the process
+NO_RESERVE = getattr(
+    mmap, "MAP_NORESERVE", 0x4000 * (sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64"))
+)
 LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
 
 
@@ -37,7 +40,7 @@ def reserve(least: int = ROWS) -> np.ndarray:
     if not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(max(least, ROWS))
     size = max(ROWS, min(RESERVED, _address_space() // 512))
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
     while True:
         try:
             return np.frombuffer(mmap.mmap(-1, 8 * size, flags=flags), np.float64)
