@@ -83,7 +83,7 @@ def module_of(home: str, name: str = "") -> ModuleType:
 @functools.cache
 def _digest() -> str:
     """What the modules depend on."""
-    rooms = [Path(x.__file__).parent.glob("*.py") for x in (contad.ops.powers, contad.distributions.formula)]
+    rooms = [Path(str(x.__file__)).parent.glob("*.py") for x in (contad.ops.powers, contad.distributions.formula)]
     special = str(Path(__file__).with_name("special_functions.py"))
     return digest_of(sorted({*GENERATORS, __file__, special, *(str(path) for room in rooms for path in room)}))
 

@@ -33,7 +33,7 @@ from tests.random_programs.number_programs import (
 )
 
 
-@pytest.mark.parametrize("count", shortened(225, 2100))
+@pytest.mark.parametrize("count", shortened(75, 2100))
 def test_random_programs_agree(report, count):
     statistics = Statistics()
     start = time.process_time()
@@ -47,7 +47,7 @@ def test_random_programs_agree(report, count):
     assert statistics.zero_share <= 0.05
     assert statistics.mean_operations >= 20
     undrawn = [name for name, times in statistics.rarest if times == 0]
-    assert len(undrawn) <= len(RULES) // 40 and (count < 10 * len(RULES) or not undrawn)
+    assert len(undrawn) <= len(RULES) // 5 and (count < 10 * len(RULES) or not undrawn)
     structures = [statistics.structures[name] for name in ("loop", "branch", "select", "derivative", "constant")]
     assert min(structures) >= count / 21
     assert statistics.reference_share >= 0.25
@@ -71,7 +71,8 @@ def _boxes():
 
 
 @pytest.mark.parametrize("kind", ["1.001 times x", "detached x"])
-@pytest.mark.parametrize("name", ["arctan", "log_ndtr"])
+# a search for a rule that is drawn seldom takes long
+@pytest.mark.parametrize("name", ["tanh", pytest.param("arctan", marks=pytest.mark.long)])
 def test_a_wrong_partial_is_noticed_though_engines_share_it(name, kind):
     (mutant,) = [m for m in mutants(RULES[name]) if m.name == f"{name}: {kind}"]
     with mutant.planted():

@@ -36,7 +36,7 @@ def written(rule):
 
 SOME = [
     rule
-    for rule, chosen in zip(RULES.values(), choose(RULES, [(r.arity, r.core) for r in RULES.values()], 12), strict=True)
+    for rule, chosen in zip(RULES.values(), choose(RULES, [(r.arity, r.core) for r in RULES.values()], 40), strict=True)
     if chosen
 ]
 
