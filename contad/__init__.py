@@ -126,7 +126,9 @@ __all__ = [  # noqa: PLE0604  (names are added)
 watch_compilations()
 
 _ELSEWHERE = {
-    "remat": "contad.checkpoint", "hessian_vector_product": "contad.hvp",
+    "remat": "contad.checkpoint", "hessian_vector_product": "contad.hvp", "make_hvp": "contad.hvp", "vhp": "contad.hvp",
+    "make_ggnvp": "contad.jvp and contad.vjp", "jacobian_sparse": "contad.sparse_jacobian",
+    "vmap": "contad.jvp(..., several=True) for directions, a loop for anything else",
     "numpy": "NumPy itself: its functions differentiate", "zeros_like": "np.zeros_like", "asarray": "contad.array",
     "ones": "contad.full(shape, 1.0)", "sum": "np.sum", "where": "np.where", "sigmoid": "contad.expit",
     "softplus": "contad.log1p_exp", "abs": "contad.absolute or abs()", "pow": "contad.power or **",

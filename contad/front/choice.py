@@ -61,7 +61,7 @@ def choose_lanes(one: Plan, several: Plan, names: Sequence[str]) -> tuple[Plan, 
     """The plan that is followed, and who follows it: `several` directions at once where an engine takes them."""
     why = ""
     if several.has_lanes:
-        found = choose(several, names)
+        found = choose(several, names[:1])  # the tape, which others fall back on, has one direction at a time
         if found.engine is not None:
             return several, found._replace(lanes=True)
         why = found.refusals[0][1]

@@ -378,6 +378,8 @@ def direction(what: str, name: str, trees: Sequence[Tree], vectors: Sequence[Nes
         for x, leaf in zip(tree.leaves, given.leaves, strict=True):
             shape, got = (y.shape if is_array(y) else () for y in (x, leaf))
             if shape != got:
-                raise TypeError(f"{what}: {name} must have the shape of the argument, {shape}, got {got}")
+                several = name == "the vector" and got != () and got[1:] == shape
+                hint = "; for several at once contad.jvp(contad.grad(f), (x,), (vectors,), several=True)" * several
+                raise TypeError(f"{what}: {name} must have the shape of the argument, {shape}, got {got}{hint}")
             rows.append(np.reshape(plain_leaf(what, name, leaf), (-1,)))
     return rows[0] if len(rows) == 1 else np.concatenate(rows)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.engines import engine as engine_class
 from contad.engines.second_order.steps import Unsuited
 from contad.errors import UnsupportedError, ValueMismatchError
 from contad.front.numba_transforms import higher_of
@@ -147,6 +148,7 @@ class SparseDerivative(Transformed):
         with contextlib.ExitStack() as held:
             if self.function.takes_compiled(self.engine):
                 return self._evaluate_at(args, kwargs, None)
+            engine_class(self.engine)  # a name that is none is refused
             recording = None
             with contextlib.nullcontext() if self.given is None else contextlib.suppress(UnsupportedError), attempt():
                 recording = held.enter_context(self._record(args, kwargs))

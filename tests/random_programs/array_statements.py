@@ -200,6 +200,8 @@ class Builder(Workspace):
                          "np.subtract({}, {})", "np.logaddexp({}, {})"])  # fmt: skip
         if "imum" in form:
             self.separate(x, f"np.array({y})")
+        if "logaddexp" in form:  # of a constant and a list with variables NumPy asks nobody, and refuses the objects
+            x = " + ".join([f"({x}", *(f"0.1 * {z}" for z in numbers)]) + ")"
         text = form.format(x, y) if self.chance(0.6) else form.format(y, x)
         total = f"np.mean({text} * 2)" if self.chance(0.6) else f"np.sum({text})"  # a list repeats itself: not its sum
         self.define("listed", f"0.3 * {total} * {entry.name}", entry.assignable)

@@ -300,6 +300,8 @@ def test_names_of_other_libraries_are_answered():
     assert contad.testing.expect_ad is not None
     with pytest.raises(AttributeError, match=r"no attribute 'remat'; use contad.checkpoint"):
         _ = contad.remat
+    with pytest.raises(AttributeError, match=r"no attribute 'vmap'; use contad.jvp\(\.\.\., several=True\)"):
+        _ = contad.vmap
     with pytest.raises(AttributeError, match="no attribute 'foo'$"):
         _ = contad.foo
     assert set(contad.__all__) < set(dir(contad)) and "rule" not in dir(contad)

@@ -262,7 +262,8 @@ def test_make_vjp_and_make_jvp():
     ("call", "message"),
     [
         (lambda: hvp(f)(X), "hvp: f: expected the arguments of the function, then the vector"),
-        (lambda: hvp(f)(X, np.ones(2)), r"hvp: f: the vector must have the shape of the argument, \(3,\), got \(2,\)"),
+        (lambda: hvp(f)(X, np.ones(2)), r"hvp: f: the vector must have the shape of the argument, \(3,\), got \(2,\)$"),
+        (lambda: hvp(f)(X, np.eye(3)), r"got \(3, 3\); for several at once contad.jvp\(contad.grad\(f\), "),
         (lambda: hvp(f)(X, [1.0, 2.0, 3.0]), "hvp: f: the vector must have the structure of the argument"),
         (lambda: hvp(f, (0, 1))(X, 1.0, V), "hvp: f: the vector must be a tuple with one entry for each of 2"),
         (lambda: hessian(lambda x: x * x)(X), "hessian: <lambda> must return one real number"),

@@ -428,6 +428,13 @@ def cube(x):
     return x**3
 
 
+@pytest.mark.parametrize("transform", [sparse_jacobian, sparse_hessian])
+def test_an_engine_that_is_none_is_refused(transform):
+    for engine, message in (("reverse", "engine: expected one of .*; got 'reverse'"), ("tape", "use 'matrix'")):
+        with pytest.raises(UnsupportedError, match=message):
+            transform(lambda x: np.sum(x**3), engine=engine)(X)
+
+
 def test_a_pattern_of_the_wrong_height_is_refused_without_a_check():
     with pytest.raises(ValueError, match="have a row for each of the 3 numbers"):
         sparse_jacobian(lambda x: x * x, pattern=np.eye(4, 3))(np.ones(3))
