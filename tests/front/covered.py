@@ -624,6 +624,21 @@ def with_unsigned_data(x, data):
 
 E3 = np.array([1.0, 0.6, 2.0])
 
+# ---- generators ------------------------------------------------------------------------------------------------------
+@njit
+def counting(n):
+    for i in range(n):
+        yield i * 1.0
+
+
+@njit
+def with_generator(x):
+    total = x
+    for v in counting(3):
+        total += v * x
+    return total
+
+
 COVERED = {
     "scalars": [
         (arithmetic, 1.3, 3, True), (arithmetic, 1.3, 2, False), (integers, 0.7, 5), (floor_and_remainder, 1.3, 2),
@@ -650,6 +665,7 @@ COVERED = {
         (calls_that_write, X), (calls_in_expressions, 0.7),
     ],
     "functions": [(of_math, 0.7), (of_numpy, 0.7), (imported_by_name, 0.7), (of_registry, 0.7), (by_rule, 0.7)],
+    "generators": [(with_generator, 0.7)],
     "containers": [(with_list, 0.7), (with_comprehension, X), (with_look_up, 0.7)],
     "made by Numba": [(with_ufunc, X, M), (with_callback, 0.7, 1.1)],
     "fewer bits": [(with_single_data, X, SINGLE), (with_unsigned_data, X, BYTES)],
@@ -679,20 +695,6 @@ def with_try(x):
         return x * x
     except Exception:
         return 0.0
-
-
-@njit
-def counting(n):
-    for i in range(n):
-        yield i * 1.0
-
-
-@njit
-def with_generator(x):
-    total = x
-    for v in counting(3):
-        total += v * x
-    return total
 
 
 @njit
@@ -785,7 +787,6 @@ REFUSED = [
     (with_dict, (0.7,), "the assignment to 'table[2]'"),
     (with_set, (0.7,), "'len(seen)'"),
     (with_try, (0.7,), "try/except"),
-    (with_generator, (0.7,), "a generator"),
     (with_object, (0.7, Holder(2.0)), "the attribute 'holder.moved'"),
     (chosen_function, (0.7, 1), "stands for different things after the two branches"),
     (factorial, (1.1, 3), "the recursive function factorial"),

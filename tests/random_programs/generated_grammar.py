@@ -107,6 +107,29 @@ def through(y, c, n):
     return y
 
 
+@njit
+def spread(y, c):
+    s = c
+    for j in range(len(y)):
+        if y[j] > 1.4:
+            return
+        s = math.tanh(0.5 * s + y[j])
+        yield j, s
+    yield 0, c * 0.3
+
+
+@njit
+def dying(y, c):
+    for k, s in spread(y, c):
+        if k % 2 == 1:
+            continue
+        yield s * 0.5
+    r = math.tanh(c)
+    while r > 0.1:
+        yield r
+        r *= 0.4
+
+
 """
 HEAD = """\
 @njit
@@ -324,6 +347,7 @@ class Maker:
         self.scalars = ["a", "b", "r", "s"]
         self.matrices = matrices = seed % 7 == 3
         self.containers = seed % 11 in (2, 5, 8)
+        self.generators = seed % 13 in (4, 9)
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
         if spectral and seed % 5 in (0, 2):
@@ -669,6 +693,18 @@ class Maker:
         body = self.block([*sc, *names], [*ivs, *new], True, r.randrange(1, 4)) + self.exit(True, ivs, 0.2)
         return Statement(head, body)
 
+    def over_generator(self, sc, ivs, i, e):
+        """A loop over a generator, whose arguments the loop may change."""
+        r = self.r
+        array, number = r.choice(["x", "u", "w", "c", "o", "q[1]"]), r.choice(["a", "b", "r", "0.4"])
+        head, new = r.choice([
+            (f"for {i}, {e} in spread({array}, {number}):", [i]), (f"for {e} in dying({array}, {number}):", []),
+            (f"for {i}, {e} in enumerate(dying({array}, c={number})):", [i]),
+            (f"for {e} in dying({array}[1:4], r):", []),
+        ])  # fmt: skip
+        body = self.block([*sc, e], [*ivs, *new], True, r.randrange(1, 4)) + self.exit(True, ivs, 0.2)
+        return Statement(head, body)
+
     def error(self, sc, ivs):
         r, S = self.r, Statement
         c = self.r.random()
@@ -691,6 +727,8 @@ class Maker:
         i = f"i{len(ivs)}"
         self.names += 1
         e, k = f"e{self.names}", f"k{self.names}"
+        if self.generators and r.random() < 0.5:
+            return [self.over_generator(sc, ivs, i, e)]
         if c < 0.70:
             more = [f"range({ivs[-1]})", f"range({ivs[-1]} + 1, n)", f"range({ivs[-1]}, -1, -1)"] if ivs else []
             if r.random() < 0.03:

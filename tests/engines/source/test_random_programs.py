@@ -8,7 +8,14 @@ import pytest
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Grid, Listed, Members, Object, constant
 from contad.engines.source.planning import store_plan
-from contad.engines.source.reading import call_reader, growing_lists, made_containers, statements, subscripts
+from contad.engines.source.reading import (
+    call_reader,
+    generators,
+    growing_lists,
+    made_containers,
+    statements,
+    subscripts,
+)
 from contad.engines.source.writing import adjoint_sweep, reverse_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
@@ -65,7 +72,7 @@ def test_the_grammar_is_covered(report):
         *("np.zeros()", "np.ones()", "np.empty()", "np.full()", "np.zeros_like()", "np.copy()", "len()", "MatMult"),
         *("np.sum()", "np.dot()", "np.where()", "np.max()", "np.mean()", "contad.erf()", "softened()", "g()", "h()"),
         *("ListComp", "List", "Dict", "Set", "In", "NotIn", "np.ndindex()", "np.ndenumerate()", "u.sort()", "q.flat"),
-        *("np.add()", "np.tanh()"),
+        *("np.add()", "np.tanh()", "spread()", "dying()"),
         *("first()", "relaxed()", "c = ... in a loop", "d = ... in a loop", "o = ... in a loop"),
     )
     assert [what for what in wanted if found[what] < 3] == []
@@ -206,12 +213,23 @@ def lists_never_grow(monkeypatch):
     monkeypatch.setattr(growing_lists, "_append", append)
 
 
+def generators_go_on(monkeypatch):
+    """A generator does not notice that the loop over it has ended."""
+    original = generators.GeneratorLoop.write_body
+
+    def write_body(self, place, env):
+        original(self, place, env)
+        env[generators._STOPPED] = constant(False)
+
+    monkeypatch.setattr(generators.GeneratorLoop, "write_body", write_body)
+
+
 @pytest.mark.parametrize(
     ("plant", "seed"),
     [
         (positions_counted_from_zero, 68), (lists_copied, 445), (keys_confused, 41), (members_forgotten, 228),
         (columns_first, 299), (indices_short, 145), (elements_of_rows, 63), (sorted_copies, 41),
-        (outputs_untouched, 27), (lists_never_grow, 52),
+        (outputs_untouched, 27), (lists_never_grow, 52), (generators_go_on, 225),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )  # fmt: skip

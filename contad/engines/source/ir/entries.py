@@ -101,6 +101,15 @@ class Iteration:
         self.kind, self.arguments, self.start = kind, arguments, start
 
 
+class Yielding:
+    """A generator before it is looped over: its function, its arguments, and in how many loops it was made."""
+
+    used = False  # whether it was looped over
+
+    def __init__(self, scope: Any, flags: Any, given: dict[str, Any], depth: int) -> None:
+        self.scope, self.flags, self.given, self.depth = scope, flags, given, depth
+
+
 class Grid:
     """np.ndindex(...), np.ndenumerate(array) or array.flat before it is iterated over."""
 

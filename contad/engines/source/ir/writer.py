@@ -106,7 +106,7 @@ class Writer:
 
     def give_name(self, value: Value) -> None:
         """The name of a value, and with it that of its adjoint."""
-        hint = "".join(ch for ch in value.hint.lstrip(".") if ch.isidentifier() or ch.isdigit() or ch == "_")
+        hint = "".join(ch for ch in value.hint.rpartition(".")[2] if ch.isidentifier() or ch.isdigit() or ch == "_")
         if not hint:
             hint = "t" if value.kind.base == "float" else "k" if value.kind.base == "int" else "test"
         if keyword.iskeyword(hint):

@@ -11,7 +11,17 @@ from numba import types
 from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, Grown, Local, Method, Object, is_array, is_number, same
+from contad.engines.source.ir.entries import (
+    Elementwise,
+    Grown,
+    Local,
+    Method,
+    Object,
+    Yielding,
+    is_array,
+    is_number,
+    same,
+)
 from contad.engines.source.ir.single_assignment import (
     INT,
     MOST_AXES,
@@ -265,6 +275,8 @@ class CallReader:
             self.progress.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
         given = self.bind(scope, arguments, keywords, node)
         outer, flags = self.progress.flags, flags_of(dispatcher, self.progress.flags)
+        if scope.yields is not None:
+            return Yielding(scope, flags, given, self.progress.loop_depth)
         if not scope.starred and (self.progress.calling or flags.fastmath != outer.fastmath):
             called = self.call_shared(scope, flags, given, node)
             if called is not None:

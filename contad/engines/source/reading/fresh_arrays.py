@@ -9,7 +9,7 @@ as nobody writes into an array that has two names: two buffers would be two arra
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.entries import Yielding, constant
 from contad.engines.source.ir.lengths import lies_in
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
@@ -121,6 +121,8 @@ class FreshArrays:
         self.copy_into(array, initial)
         found = self.buffers[array] = Buffer(name, array, initial)
         entries = [entry for env in (before, *self.progress.frames) for tree in env.values() for entry in leaves(tree)]
+        waiting = [x for x in entries if isinstance(x, Yielding)]
+        entries += [entry for x in waiting for tree in x.given.values() for entry in leaves(tree)]
         holders = sum(isinstance(entry, Value) and initial in entry.roots for entry in entries)
         found.shared_before = not isinstance(initial.operation, Create) or holders > 1
         return found

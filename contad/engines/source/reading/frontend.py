@@ -95,6 +95,9 @@ def _program(
     scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
     if scope.starred:
         refuse(scope.place, f"*{scope.starred} of the function that is differentiated", "name its arguments")
+    if scope.yields is not None:
+        place = scope.place.at(scope.yields)
+        refuse(place, "a generator, not looped over", "differentiate a function that loops over it")
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
     if argnums is not None:
         fixed = [tree for k, tree in enumerate(parameters) if k not in argnums]

@@ -54,7 +54,7 @@ class Passed:
     def read(self, node: ast.expr) -> tuple[ast.expr, Any]:
         """The expression with `input_name(k)` for what it reads, and its Numba type; _NotPassed where there is none."""
         own = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-        if calls_writers(node):
+        if calls_writers(node) or isinstance(node, (ast.Slice, ast.Starred)):  # which are no expressions of their own
             raise _NotPassed
         own |= {x.arg for x in ast.walk(node) if isinstance(x, ast.arg)}
         tree = _Outward(self, own).visit(ast.parse(ast.unparse(node), mode="eval").body)

@@ -3,7 +3,7 @@
 import ast
 import builtins
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from contad.engines.source.ir.refusal import Place, refuse
@@ -51,16 +51,13 @@ class Scope:
         self.positional = len(parameters.posonlyargs) + len(parameters.args)
         self.starred = parameters.vararg.arg if parameters.vararg else ""
         self.names = [a.arg for a in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)]
-        self._refuse_generators(definition)
+        inside = [x for statement in definition.body for x in _own_nodes(statement)]
+        self.yields = next((x for x in inside if isinstance(x, (ast.Yield, ast.YieldFrom))), None)
         body = definition.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]
+        self.written = body  # with early exits
         self.body = without_exits(without_ladders(body))
-
-    def _refuse_generators(self, definition: ast.FunctionDef) -> None:
-        for node in ast.walk(definition):
-            if isinstance(node, (ast.Yield, ast.YieldFrom)):
-                refuse(self.place.at(node), "a generator", "return the values in an array")
 
     def defaults(self) -> dict[str, Any]:
         """The values of the parameters that have defaults."""
@@ -97,9 +94,19 @@ class LocalScope(Scope):
             node = ast.FunctionDef(name, node.args, [returned], [], lineno=node.lineno)
         inside = [x for statement in node.body for x in ast.walk(statement)]
         self.take(node)
+        if self.yields is not None:
+            refuse(self.place.at(self.yields), "a generator inside a function", "define it in the module")
         assigned = {x.id for x in inside if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         read = {x.id for x in inside if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
         self.free = read - assigned - set(self.names)
 
     def defaults(self) -> dict[str, Any]:
         return {}
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those inside of it, without those of functions that are defined there."""
+    yield node
+    if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+        for child in ast.iter_child_nodes(node):
+            yield from _own_nodes(child)

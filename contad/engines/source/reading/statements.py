@@ -20,6 +20,7 @@ from contad.engines.source.ir.entries import (
     Object,
     Opaque,
     Range,
+    Yielding,
     constant,
     is_array,
     is_number,
@@ -31,6 +32,7 @@ from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.generators import OUTER, GeneratorLoop, Yielded, is_counted
 from contad.engines.source.reading.index_arrays import has_arrays
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.scope import LocalScope
@@ -322,6 +324,11 @@ class StatementReader:
         iterated = self.expressions.expression(statement.iter, env)
         if isinstance(iterated, Iteration):
             iterated = _parts_of(iterated)
+        if isinstance(iterated, Yielding) or is_counted(iterated):
+            counted = isinstance(iterated, Iteration)
+            yielding, start = (iterated.arguments[0], iterated.start) if counted else (iterated, None)
+            GeneratorLoop(self, statement, yielding, start).read(env)
+            return
         if isinstance(iterated, tuple):
             self._unroll(statement, iterated, env)
             return
@@ -347,6 +354,9 @@ class StatementReader:
             return loop
 
         self.loop(env, find_assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
+
+    def do_Yielded(self, statement: Yielded, env: Environment) -> None:
+        statement.loop.write_body(statement, env)
 
     def _walk(self, statement: ast.For, grid: Grid, env: Environment) -> None:
         """A loop over the indices of a shape, or over the elements of an array row by row: a loop for each axis."""
@@ -432,6 +442,9 @@ class StatementReader:
                 add = known_functions.ADD
                 return limits, lambda index: (self.builder.apply(add, index, iterated.start), found[0][1](index))
             return limits, lambda index: tuple(item(index) for _, item in found)
+        if isinstance(iterated, Yielding):
+            what = "a generator in step with something else, or in a list or a comprehension"
+            self.progress.refuse(node, what, "let a loop run over it, and count or append in the loop")
         return self.progress.refuse(
             node, "a loop over something that is no range, array or tuple", "loop over range(...)"
         )
@@ -457,12 +470,12 @@ def _parse(text: str, place: ast.AST) -> ast.expr:
 
 def find_assigned(statements: list[ast.stmt]) -> list[str]:
     """The names that statements assign, in order."""
-    names = [
-        node.id
-        for statement in statements
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
+    names: list[str] = []
+    for node in [x for statement in statements for x in ast.walk(statement)]:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append(node.id)
+        elif isinstance(node, Yielded):
+            names += [*node.loop.find_assigned(), *(OUTER + name for name in find_assigned(node.assigned()))]
     return list(dict.fromkeys(names))
 
 
