@@ -624,6 +624,15 @@ def with_unsigned_data(x, data):
 
 E3 = np.array([1.0, 0.6, 2.0])
 
+# ---- handlers --------------------------------------------------------------------------------------------------------
+@njit
+def with_try(x):
+    try:
+        return x * x
+    except Exception:
+        return 0.0
+
+
 # ---- generators ------------------------------------------------------------------------------------------------------
 @njit
 def counting(n):
@@ -666,6 +675,7 @@ COVERED = {
     ],
     "functions": [(of_math, 0.7), (of_numpy, 0.7), (imported_by_name, 0.7), (of_registry, 0.7), (by_rule, 0.7)],
     "generators": [(with_generator, 0.7)],
+    "handlers": [(with_try, 0.7), (with_try, 2.5)],
     "containers": [(with_list, 0.7), (with_comprehension, X), (with_look_up, 0.7)],
     "made by Numba": [(with_ufunc, X, M), (with_callback, 0.7, 1.1)],
     "fewer bits": [(with_single_data, X, SINGLE), (with_unsigned_data, X, BYTES)],
@@ -687,14 +697,6 @@ def with_dict(x):
 def with_set(x):
     seen = {x, 2.0}
     return x * len(seen)
-
-
-@njit
-def with_try(x):
-    try:
-        return x * x
-    except Exception:
-        return 0.0
 
 
 @njit
@@ -783,10 +785,18 @@ def with_plain_function(x):
     return plain(x)
 
 
+@njit
+def with_array_in_try(x):
+    try:
+        return x * np.ones(int(x) + 1)[0]
+    except Exception:
+        return 0.0
+
+
 REFUSED = [
     (with_dict, (0.7,), "the assignment to 'table[2]'"),
     (with_set, (0.7,), "'len(seen)'"),
-    (with_try, (0.7,), "try/except"),
+    (with_array_in_try, (0.7,), "try/except around what may raise by itself: the making of an array"),
     (with_object, (0.7, Holder(2.0)), "the attribute 'holder.moved'"),
     (chosen_function, (0.7, 1), "stands for different things after the two branches"),
     (factorial, (1.1, 3), "the recursive function factorial"),

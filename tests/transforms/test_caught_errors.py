@@ -250,7 +250,7 @@ def guarded(p):
     try:
         if p[0] > 5.0:
             raise ValueError("beyond")
-        return p[0] * math.exp(p[1])
+        return p[0] * math.exp(p[1]) * np.ones(len(p) - 1)[0]  # whose length is not known
     except Exception:
         return -np.inf
 

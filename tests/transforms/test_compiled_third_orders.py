@@ -79,7 +79,7 @@ def test_what_is_refused_runs_on_a_python_copy_and_says_so_once():
     @numba.njit
     def guarded(x):
         try:
-            return x[0] * x[0] * x[1] + x[1] ** 3
+            return (x[0] * x[0] * x[1] + x[1] ** 3) * np.ones(len(x) - 1)[0]  # whose length is not known
         except Exception:
             return 0.0
 

@@ -289,7 +289,7 @@ def of_written(x):
 @numba.njit
 def guarded(x):
     try:
-        return x[0] * x[0]
+        return x[0] * x[0] * np.ones(len(x) - 1)[0]  # whose length is not known
     except Exception:
         return 0.0
 
@@ -303,6 +303,6 @@ def test_refusals_name_the_call_and_what_is_refused_in_the_function():
     first = of_written.py_func.__code__.co_firstlineno + 2
     with pytest.raises(UnsupportedError, match=rf"derivatives.py:{first}: of_written.*grad: writes: it may"):
         contad.source(of_written, X)
-    line = guarded.py_func.__code__.co_firstlineno + 2
+    line = guarded.py_func.__code__.co_firstlineno + 3
     with pytest.raises(UnsupportedError, match=rf"derivatives.py:{line}: guarded.*try/except"):
         contad.source(of_guarded, X)

@@ -398,7 +398,7 @@ def refused(body):
 REFUSALS = {
     "d = {}\nreturn a": (3, "the dict"),
     "d = []\nreturn a": (3, "an empty list"),
-    "try:\n    a = 1.0\nexcept Exception:\n    a = 2.0\nreturn a": (3, "try/except"),
+    "try:\n    a = math.factorial(3) * a\nexcept Exception:\n    a = 2.0\nreturn a": (4, "factorial"),
     "return a + x[x]": (3, "the index 'x'"),
     "for i in range(3):\n    u = x * a\nreturn u[0]": (5, "made inside the loop"),
     "yield a": (3, "generator"),

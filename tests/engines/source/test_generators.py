@@ -249,7 +249,7 @@ REFUSED = {
     by_next: "by_next: the call of 'next'",
     twice: "twice: a generator that is looped over twice, or in another loop than it is made",
     made_outside: "made_outside: a generator that is looped over twice, or in another loop than it is made",
-    over_guarded: "guarded: a yield that is no statement of its own, or stands inside try",
+    over_guarded: "guarded: a yield inside try; write it behind the try",
     over_falling: "falling: the recursive function falling",
 }
 

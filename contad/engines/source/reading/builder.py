@@ -34,6 +34,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
+from contad.engines.source.reading.handlers import raised_by
 from contad.engines.source.reading.progress import Progress
 
 _RECIPROCALS = {
@@ -78,6 +79,8 @@ class Builder:
         self.tried += 1
         if self.added > self.most or self.tried > TRIES * self.most:
             self.progress.give_up(self.most)
+        if self.progress.trying and (raised := raised_by(operation, self.progress.tested)):
+            self.progress.stop(f"try/except around what may raise by itself: {raised}", "test before, and raise there")
         operation.file, operation.line = self.progress.file, self.progress.line
         self.block.append(operation)
         return operation
@@ -154,11 +157,18 @@ class Builder:
     def divide(self, function: Function, x: Any, y: Any) -> Any:
         """x / y, x // y or x % y of numbers, raising where the user's function raises."""
         arrays = any(isinstance(v, Elementwise) or v.is_array for v in (x, y))
-        if self.progress.flags.error_model == "python" and not arrays and not (least(y) > 0.0 or y.constant):
-            zero = self.apply(known_functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
+        zero = None if arrays else self.is_zero(y)
+        if zero is not None:
             self.add(Check(zero, DIVISION_BY_ZERO))
             function = known_functions.CHECKED_DIVIDE if function is known_functions.DIVIDE else function
         return self.apply(function, x, y)
+
+    def is_zero(self, y: Value) -> Value | None:
+        """Whether a division by a number raises; None where it never does."""
+        if self.progress.flags.error_model != "python" or least(y) > 0.0 or y.constant:
+            return None
+        found: Value = self.apply(known_functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
+        return found
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
         """x ** y; powers by a small integer are products where Numba compiles them so, which a ufunc does not."""

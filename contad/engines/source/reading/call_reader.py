@@ -223,7 +223,7 @@ class CallReader:
             self.expressions.return_to(before)
             self.progress.refuse(node, f"the call of {name!r}", 'write it as a loop over numbers, or use engine="tape"')
         finally:
-            self.progress.pinned = before[-1][-1]
+            self.progress.pinned = before[-1][-2]
 
     def is_constant(self, x: Any) -> bool:
         """Whether a number or an array is surely made of what is not differentiated."""

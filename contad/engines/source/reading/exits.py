@@ -18,7 +18,30 @@ from collections.abc import Sequence
 
 RESULT, RETURNED = ".result", ".returned"
 LONGEST = 24  # exits, or rungs of a ladder, that are nested in one another and do not stand one after the other
-_EXITS = (ast.Break, ast.Continue, ast.Return)
+
+
+class Thrown(ast.stmt):
+    """An exit from a region, whose flag it sets."""
+
+    _fields = ()
+
+    def __init__(self, flag: str) -> None:
+        super().__init__()
+        self.flag = flag
+
+
+class Region(ast.stmt):
+    """Statements that Thrown leaves; what follows runs then, too."""
+
+    _fields = ("body",)
+
+    def __init__(self, flag: str, body: list[ast.stmt]) -> None:
+        super().__init__()
+        self.flag, self.body = flag, body
+
+
+_EXITS = (ast.Break, ast.Continue, ast.Return, Thrown)
+_FAR = (ast.Return, Thrown)  # these leave loops, too
 
 
 def without_exits(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -38,6 +61,7 @@ class _Exits:
         self.early = early
         self.numbers = itertools.count(1)
         self.loops: list[dict[type, str]] = []  # for each loop around, the flags of its break and continue
+        self.regions: list[str] = []  # the flags of the regions around
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Statements of which each comes to its end."""
@@ -61,6 +85,8 @@ class _Exits:
                 if self.early:
                     done.append(assign(RETURNED, ast.Constant(True), statement))
                 return done
+            if isinstance(statement, Thrown):
+                return [*done, assign(statement.flag, ast.Constant(True), statement)]
             if isinstance(statement, (ast.Break, ast.Continue)):
                 return [*done, assign(self.loops[-1][type(statement)], ast.Constant(True), statement)]
             if isinstance(statement, ast.If):
@@ -80,7 +106,13 @@ class _Exits:
                     done += self.unless_broken(statement, broken)
                     if _may_leave(statement.orelse):
                         return done + self.guard(rest, statement)
-                if _holds(statement.body, ast.Return):
+                if any(_holds(statement.body, kind) for kind in _FAR):
+                    return done + self.guard(rest, statement)
+            elif isinstance(statement, Region):
+                self.regions.append(statement.flag)
+                done += self.block(statement.body)
+                self.regions.pop()
+                if _may_leave([statement]):
                     return done + self.guard(rest, statement)
             else:
                 done.append(statement)
@@ -108,6 +140,8 @@ class _Exits:
         before = [assign(name, ast.Constant(False), statement) for name in ends]
         if _holds(statement.body, ast.Return):
             ends.append(RETURNED)
+        if _holds(statement.body, Thrown):
+            ends.append(self.regions[-1])
         # in an iteration that has begun, none of the flags holds
         body = [
             assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])
@@ -124,6 +158,7 @@ class _Exits:
         flags = [RETURNED] if self.early else []
         if self.loops:
             flags += self.loops[-1].values()
+        flags += self.regions[-1:]
         names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in flags]
         test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
         return [locate(ast.If(test, self.block(rest), []), statement)]
@@ -141,6 +176,8 @@ def _branch(statement: ast.If, then: list[ast.stmt], otherwise: list[ast.stmt]) 
 def locate(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
     """A new statement at the line of another one."""
     statement.lineno = place.lineno  # inner nodes keep the lines they have
+    if getattr(place, "in_try", False):
+        statement.in_try = True  # type: ignore[attr-defined]
     return statement
 
 
@@ -148,6 +185,8 @@ def _holds(statements: Sequence[ast.stmt], kind: type, inner_loops: bool = True)
     """Whether statements hold an exit of this kind, in branches and, if asked for, in loops."""
     for statement in statements:
         if isinstance(statement, kind):
+            return True
+        if isinstance(statement, Region) and kind is not Thrown and _holds(statement.body, kind, inner_loops):
             return True
         if not isinstance(statement, (ast.If, ast.For, ast.While)):
             continue
@@ -160,7 +199,7 @@ def _holds(statements: Sequence[ast.stmt], kind: type, inner_loops: bool = True)
 
 def _may_leave(statements: Sequence[ast.stmt]) -> bool:
     """Whether statements may end otherwise than by their last one, as seen from the loop (or function) around them."""
-    return any(_holds(statements, kind, inner_loops=kind is ast.Return) for kind in _EXITS)
+    return any(_holds(statements, kind, inner_loops=kind in _FAR) for kind in _EXITS)
 
 
 def _always_leaves(statements: Sequence[ast.stmt]) -> bool:

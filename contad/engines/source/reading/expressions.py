@@ -30,6 +30,7 @@ from contad.engines.source.ir.walks import class_of_names, find_written_roots, l
 from contad.engines.source.reading import made_containers
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
+from contad.engines.source.reading.handlers import DividesByZero
 from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.passing import pass_on
 from contad.engines.source.reading.progress import Environment
@@ -83,6 +84,7 @@ class ExpressionReader:
             self.progress.loop_depth,
             self.progress.branch_depth,
             self.progress.pinned,
+            self.progress.trying,
         )
         return self.builder.block, len(self.builder.block.operations), len(self.progress.frames), numbers
 
@@ -99,6 +101,7 @@ class ExpressionReader:
             self.progress.loop_depth,
             self.progress.branch_depth,
             self.progress.pinned,
+            self.progress.trying,
         ) = numbers
         self.progress.line = line
 
@@ -364,6 +367,15 @@ class ExpressionReader:
         if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
             self.progress.refuse(node, f"the comparison {ast.unparse(node)!r}", "compare numbers with numbers")
         return self.builder.apply(known_functions.COMPARISONS[operator], left, right)
+
+    def read_DividesByZero(self, node: DividesByZero, env: Environment) -> Any:
+        """Whether a division raises in a try; where it goes on, the divisor is known."""
+        y = self.expression(node.divisor, env)
+        zero = self.builder.is_zero(y) if is_number(y) else None
+        if zero is None:
+            return constant(False)
+        self.progress.tested.add(y)
+        return zero
 
     def read_BoolOp(self, node: ast.BoolOp, env: Environment) -> Any:
         def truth(part: ast.expr, env: Environment) -> Value:

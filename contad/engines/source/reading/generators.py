@@ -98,8 +98,7 @@ class GeneratorLoop:
         body = [yields.visit(copy.deepcopy(x)) for x in scope.written]
         if yields.left is not None:
             self.progress.scope = scope
-            what = "a yield that is no statement of its own, or stands inside try"
-            self.progress.refuse(yields.left, what, "write `yield x` for itself, outside of try and with")
+            self.progress.refuse(yields.left, "a yield that is no statement of its own", "write `yield x` for itself")
         return without_exits(without_ladders(_flatten(body)))
 
     def write_body(self, place: Yielded, env: "Environment") -> None:
@@ -178,9 +177,6 @@ class _Yields(ast.NodeTransformer):
         return self.leave(node)
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
-        return self.leave(node)
-
-    def visit_Try(self, node: ast.Try) -> ast.AST:
         return self.leave(node)
 
     def visit_With(self, node: ast.With) -> ast.AST:

@@ -187,7 +187,9 @@ class _Outward(ast.NodeTransformer):
 
 
 def pass_on(reader: "ExpressionReader", node: ast.expr, env: "Environment", refusal: UnsupportedError) -> Any:
-    """The entry of an expression that is handed on to Numba; None where that cannot be done."""
+    """The entry of an expression that is handed on to Numba; None where that cannot be done, as where it may raise."""
+    if reader.progress.trying:
+        return None
     known = dict(reader.progress.callables)
     passed = Passed(reader, env)
     try:

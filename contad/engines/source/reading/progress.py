@@ -40,6 +40,8 @@ class Progress:
         self.calling = False  # whether functions are called that need not be written in place
         self.branch_depth = self.loop_depth = 0
         self.pinned = False
+        self.trying = False  # whether what is read stands in a try, so that nothing may raise unseen
+        self.tested: set[Value] = set()  # divisors there that are known not to be 0
         self._line = 0
         self.file = scope.place.filename  # in which the line is
         if outer is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.reading.exits import without_exits
+from contad.engines.source.reading.handlers import without_tries
 from contad.engines.source.reading.ladders import without_ladders
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import declared_names
@@ -56,7 +57,7 @@ class Scope:
         body = definition.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]
-        self.written = body  # with early exits
+        body = self.written = without_tries(body, self.place)  # with early exits
         self.body = without_exits(without_ladders(body))
 
     def defaults(self) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class StatementReader:
         self.builder, self.progress = expressions.builder, expressions.progress
 
     def statements(self, body: list[ast.stmt], env: Environment) -> None:
+        """Statements one after the other; those of a try must not raise unseen."""
         for statement in body:
             read = getattr(self, f"do_{type(statement).__name__}", None)
             if read is None:
@@ -54,7 +55,10 @@ class StatementReader:
                     statement, _NAMES.get(type(statement), f"the statement {type(statement).__name__}")
                 )
             self.progress.line = getattr(statement, "lineno", self.progress.line)
+            trying = self.progress.trying
+            self.progress.trying = trying or getattr(statement, "in_try", False)
             read(statement, env)
+            self.progress.trying = trying
 
     def do_Pass(self, statement: ast.Pass, env: Environment) -> None:
         pass
@@ -481,7 +485,7 @@ def find_assigned(statements: list[ast.stmt]) -> list[str]:
 
 _UNPACKED = "ValueError('unpacking an array of another length')"
 _NAMES: dict[type, str] = {
-    ast.Try: "try/except", ast.With: "the statement with",
+    ast.With: "the statement with",
     ast.ClassDef: "a class", ast.Delete: "the statement del", ast.Import: "an import", ast.Global: "a global name",
     ast.Nonlocal: "a name of an outer function", ast.Match: "the statement match",
 }  # fmt: skip

@@ -1,0 +1,189 @@
+"""try/except as branches: `raise` in the statements of a try is an exit to its end, behind which the handler stands.
+
+    try:                                .raised1 = False
+        if x < 0.0:                     (leaving behind the region where .raised1 becomes True)
+            raise ValueError                if x < 0.0: .raised1 = True
+        y = a / x               ->          .divisor1 = x; if .divisor1 == 0: .raised1 = True
+    except Exception:                       y = a / .divisor1
+        y = 0.0                         if .raised1: y = 0.0
+
+Numba's handlers catch every exception, whatever it is. What else may raise in a try is refused where it is read.
+"""
+
+import ast
+import copy
+import itertools
+from typing import NoReturn
+
+from contad.engines.source.ir.refusal import LIMIT, Place, refuse
+from contad.engines.source.ir.single_assignment import (
+    DIVISION_BY_ZERO,
+    Accumulate,
+    Apply,
+    Call,
+    Check,
+    Choose,
+    Create,
+    For,
+    If,
+    Length,
+    Load,
+    Operation,
+    Permuted,
+    Store,
+    Value,
+    View,
+    While,
+)
+from contad.engines.source.ir.walks import is_natural
+from contad.engines.source.reading.exits import Region, Thrown, assign, locate
+
+_DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
+_LAZY = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+
+
+class DividesByZero(ast.expr):
+    """Whether a division by a number raises."""
+
+    _fields = ("divisor",)
+
+    def __init__(self, divisor: ast.expr) -> None:
+        super().__init__()
+        self.divisor = divisor
+
+
+def without_tries(body: list[ast.stmt], place: Place) -> list[ast.stmt]:
+    """Statements with regions and branches in the place of try; those in a region have a mark, `in_try`."""
+    return _Tries(place).block(body, "")
+
+
+class _Tries:
+    """Rewrites the statements of one function."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.numbers = itertools.count(1)
+
+    def block(self, statements: list[ast.stmt], flag: str) -> list[ast.stmt]:
+        """Statements of a region, that an exception leaves by setting the flag; of none where the flag is ""."""
+        return [made for statement in statements for made in self.statement(statement, flag)]
+
+    def statement(self, statement: ast.stmt, flag: str) -> list[ast.stmt]:
+        """What stands in the place of one statement."""
+        if isinstance(statement, ast.Try):
+            made = self.handle(statement, flag)
+        elif isinstance(statement, (ast.If, ast.For, ast.While)):
+            changed = copy.copy(statement)
+            changed.body, changed.orelse = self.block(statement.body, flag), self.block(statement.orelse, flag)
+            made = [changed]
+        elif flag and isinstance(statement, ast.Raise):
+            made = [locate(Thrown(flag), statement)]
+        elif flag and isinstance(statement, ast.Assert):
+            thrown: list[ast.stmt] = [locate(Thrown(flag), statement)]
+            made = [locate(ast.If(ast.UnaryOp(ast.Not(), statement.test), thrown, []), statement)]
+        elif flag and isinstance(statement, _SIMPLE):
+            made = self.divide(statement, flag)
+        else:
+            made = [copy.copy(statement)] if flag else [statement]
+        for x in made if flag else []:
+            x.in_try = True  # type: ignore[attr-defined]
+        return made
+
+    def handle(self, statement: ast.Try, outer: str) -> list[ast.stmt]:
+        """A try: its region, the handler or what is behind `else`, and what is done at last."""
+        yields = [x for x in ast.walk(statement) if isinstance(x, (ast.Yield, ast.YieldFrom))]
+        if yields:
+            self.refuse(yields[0], "a yield inside try", "write it behind the try")
+        if len(statement.handlers) > 1:
+            self.refuse(statement.handlers[1], "several handlers of one try", "tell the cases apart by numbers")
+        inner = [*statement.body, *statement.handlers, *statement.orelse]
+        leaves = (ast.Return, ast.Break, ast.Continue)
+        if statement.finalbody and any(isinstance(x, leaves) for part in inner for x in ast.walk(part)):
+            self.refuse(statement, "finally behind statements that leave it", "write what is done at last twice")
+        last = self.block(statement.finalbody, outer)
+        if not statement.handlers:
+            return [*self.block(statement.body, outer), *last]
+        (handler,) = statement.handlers
+        if handler.type is not None and getattr(handler.type, "id", "") != "Exception":
+            self.refuse(handler, f"except {ast.unparse(handler.type)}", "catch Exception, as Numba asks for")
+        if statement.finalbody and any(isinstance(x, ast.Raise) for part in handler.body for x in ast.walk(part)):
+            self.refuse(statement, "finally behind a handler that raises", "write what is done at last twice")
+        flag = f".raised{next(self.numbers)}"
+        region = locate(Region(flag, self.block(statement.body, flag)), statement)
+        caught, calm = self.block(handler.body, outer), self.block(statement.orelse, outer)
+        branch = locate(ast.If(ast.Name(flag, ast.Load()), caught, calm), statement)
+        return [assign(flag, ast.Constant(False), statement), region, branch, *last]
+
+    def divide(self, statement: ast.stmt, flag: str) -> list[ast.stmt]:
+        """A statement behind tests of all numbers that it divides by."""
+        statement = copy.deepcopy(statement)
+        divisors = _Divisors(self.numbers)
+        for name in ("value", "target"):
+            if isinstance(getattr(statement, name, None), ast.expr):
+                setattr(statement, name, divisors.visit(getattr(statement, name)))
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, _DIVISIONS):
+            statement.value = divisors.take(statement.value)
+        made: list[ast.stmt] = []
+        for name, divisor in divisors.found:
+            test = ast.copy_location(DividesByZero(ast.Name(name, ast.Load())), divisor)
+            thrown: list[ast.stmt] = [locate(Thrown(flag), statement)]
+            made += [assign(name, divisor, statement), locate(ast.If(test, thrown, []), statement)]
+        return [*made, statement]
+
+    def refuse(self, node: ast.AST, construct: str, remedy: str) -> NoReturn:
+        refuse(self.place.at(node), construct, remedy)
+
+
+class _Divisors(ast.NodeTransformer):
+    """Gives what an expression divides by names, but where it is not computed in every case."""
+
+    def __init__(self, numbers: "itertools.count[int]") -> None:
+        self.numbers = numbers
+        self.found: list[tuple[str, ast.expr]] = []
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return node if isinstance(node, _LAZY) else super().visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        return node if len(node.ops) > 1 else self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, _DIVISIONS):
+            node.right = self.take(node.right)
+        return node
+
+    def take(self, divisor: ast.expr) -> ast.expr:
+        if isinstance(divisor, ast.Constant):
+            return divisor
+        name = f".divisor{next(self.numbers)}"
+        self.found.append((name, divisor))
+        return ast.copy_location(ast.Name(name, ast.Load()), divisor)
+
+
+# ---- what may raise without a word -----------------------------------------------------------------------------------
+_SAFE = (Apply, Load, Length, Store, Accumulate, If, For, While, Choose, Permuted)
+
+
+def raised_by(o: Operation, tested: set[Value]) -> str:
+    """What an operation may raise in a try, behind tests of these divisors; "" where it raises nothing."""
+    if isinstance(o, Check):
+        never = o.inputs[0].constant is False or _is_tested(o, tested)
+        what = o.exception.partition("(")[0]
+        return "" if never else "arrays, whose lengths may differ" if what == LIMIT else what
+    if isinstance(o, Create):
+        known = all(isinstance(x.operation, Length) or is_natural(x) for x in o.inputs)
+        return "" if known else "the making of an array, whose length may be negative"
+    if isinstance(o, View):
+        steps = [part[2] for part in o.spec or () if isinstance(part, tuple) and part[2] is not None]
+        return "a slice with a step that may be 0" if any(not o.inputs[k].constant for k in steps) else ""
+    if isinstance(o, Call):
+        return "a call" if o.callee.may_raise else ""
+    return "" if isinstance(o, _SAFE) else "a call"
+
+
+def _is_tested(o: Check, tested: set[Value]) -> bool:
+    """Whether a check is that of a divisor which was tested before."""
+    test = o.inputs[0].operation
+    return o.exception == DIVISION_BY_ZERO and isinstance(test, Apply) and test.inputs[0] in tested
