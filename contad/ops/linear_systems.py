@@ -147,8 +147,25 @@ def inv(a):
 
 @inv.vjp("a")
 def inv_vjp_a(z, z_bar, a):
+    return pull_inverse(z, z_bar)
+
+
+def pull_inverse(z, z_bar):
+    """The cotangent of a matrix that has the inverse z."""
     zt = transposed_of(z)
+    if are_matrices(z, z_bar):
+        c = zt.dot(z_bar).dot(zt)
+        if all_finite(c):
+            return np.negative(c, c)
     return mask(z_bar, -matmul(matmul(zt, z_bar), zt))
+
+
+def are_matrices(*arrays):
+    """Whether these are plain matrices of float64: what takes calls of NumPy's without a look at anything else."""
+    for x in arrays:
+        if x.__class__ is not np.ndarray or x.ndim != 2 or x.dtype != np.float64:
+            return False
+    return True
 
 
 @inv.jvp

@@ -3,11 +3,12 @@
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops.cotangents import plain
-from contad.ops.linear_systems import in_c_order, transposed_of
+from contad.ops.cotangents import all_finite, plain
+from contad.ops.factors import triangular_solution
+from contad.ops.linear_systems import are_matrices, in_c_order, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.spectra import check_finite, svdvals
-from contad.ops.triangular_factors import lower_part, solve_triangular, symmetrise
+from contad.ops.triangular_factors import lower_part, solve_triangular, strict_triangle, symmetrise
 from contad.ops.truncated_spectra import along_kept, drops_some, truncated_matrix
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -49,9 +50,25 @@ def orthogonal_factor_vjp_a(z, z_bar, a):
 def orthogonal_cotangent(z, z_bar, m):
     """The cotangent of a matrix, from those of its factors."""
     q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
+    if are_matrices(z, z_bar) and z.size:
+        found = _pull_numbers(q, q_bar, rt, z_bar[m:])
+        if all_finite(found):
+            return found
     t = lower_part(matmul(transposed_of(rt), lower_part(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
     total = q_bar + matmul(q, symmetrise(t))
     return transposed_of(solve_triangular(rt, transposed_of(total), transposed=True, lower=True))
+
+
+def _pull_numbers(q, q_bar, rt, rt_bar):
+    """The same of one matrix of numbers, in few calls."""
+    ones = strict_triangle(len(rt), True)
+    t = rt.T.dot(lower_part(rt_bar)) - q_bar.T.dot(q)
+    low = t * ones
+    low += low.T
+    low.flat[:: len(rt) + 1] = t.diagonal()
+    total = q.dot(low)
+    total += q_bar
+    return triangular_solution(rt.T, total.T, False, False, overwrite=True).T
 
 
 @orthogonal_factor.jvp

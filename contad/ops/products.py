@@ -84,7 +84,10 @@ def masked_product(d, p):
     ...     masked_product(np.array([[0.0, 2.0]]), np.array([[np.inf], [3.0]]))
     array([[6.]])
     """
-    z = matmul(d, p)
+    if d.__class__ is np.ndarray and p.__class__ is np.ndarray and d.dtype == p.dtype == np.float64:
+        z = np.matmul(d, p)
+    else:
+        z = matmul(d, p)
     if all_finite(z):
         return z
     v = plain(p)

@@ -6,7 +6,16 @@ import numpy as np
 
 from contad.ops.cotangents import all_finite, fold
 from contad.ops.factors import triangular_solution
-from contad.ops.linear_systems import as_columns, check_square, column_shape, in_c_order, mask, transposed_of, turn
+from contad.ops.linear_systems import (
+    are_matrices,
+    as_columns,
+    check_square,
+    column_shape,
+    in_c_order,
+    mask,
+    transposed_of,
+    turn,
+)
 from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -55,6 +64,12 @@ def _kept_triangle(n, lower):
 def _lower_mask(n, k):
     """Where the elements on diagonal k and below it are in a matrix of n rows."""
     return np.tri(n, k=k, dtype=bool)
+
+
+@functools.lru_cache(_BLOCK)
+def _subtracted_triangle(n, lower, unit_diagonal):
+    """-1 where solve_triangular reads a matrix of n rows, and zeros."""
+    return -triangle_of(np.ones((n, n)), lower, unit_diagonal)
 
 
 def half_triangle(a):
@@ -139,6 +154,10 @@ def _solve_one(a, b, flags):
     if not unit_diagonal and np.count_nonzero(a.diagonal()) < len(a):
         zero = np.flatnonzero(a.diagonal() == 0.0)[0]
         raise np.linalg.LinAlgError(f"Singular matrix: element {zero} of the diagonal is 0")
+    return _solve_regular(a, b, transposed, lower, unit_diagonal)
+
+
+def _solve_regular(a, b, transposed, lower, unit_diagonal):
     if a.flags.c_contiguous:  # the transposed is in the order of BLAS, without a copy
         return triangular_solution(a.T, b, not lower, not transposed, unit_diagonal)
     return triangular_solution(a, b, lower, transposed, unit_diagonal)
@@ -151,6 +170,17 @@ def solve_triangular_common(z, z_bar, a, b, *, transposed=False, lower=False, un
 
 @solve_triangular.vjp("a")
 def solve_triangular_vjp_a(z, z_bar, a, b, common, *, transposed=False, lower=False, unit_diagonal=False):
+    return pull_triangle(z, a, b, common, transposed, lower, unit_diagonal)
+
+
+def pull_triangle(z, a, b, common, transposed, lower, unit_diagonal):
+    """The cotangent of the matrix, from that of the columns of b."""
+    n = a.shape[-1]
+    if a.ndim == 2 and n <= _MASKED and are_matrices(common) and z.__class__ is np.ndarray and z.ndim <= 2:
+        c = common * z if z.ndim == 1 else common.dot(z.T)
+        c = (c.T if transposed else c) * _subtracted_triangle(n, lower, unit_diagonal)
+        if all_finite(c):
+            return c
     c = masked_product(common, transposed_of(as_columns(z, b.ndim)))
     return -fold(triangle_of(turn(c, transposed), lower, unit_diagonal), a.shape)
 
@@ -173,6 +203,10 @@ def solve_triangular_jvp(z, a_dot, b_dot, a, b, *, transposed=False, lower=False
 def triangular_back(a, z_bar, ndim, transposed, lower, unit_diagonal):
     """The cotangent of the columns of b, before the stacks are summed."""
     columns = as_columns(z_bar, ndim)
+    if are_matrices(a, columns) and columns.size:  # what has been solved forward is regular
+        solution = _solve_regular(a, columns, not transposed, lower, unit_diagonal)
+        if all_finite(solution):
+            return solution
     solution = solve_triangular(a, columns, transposed=not transposed, lower=lower, unit_diagonal=unit_diagonal)
     return mask(columns, solution)
 
@@ -208,24 +242,31 @@ def cholesky_factor(a):
 
 @cholesky_factor.vjp("a")
 def cholesky_factor_vjp_a(z, z_bar, a):
-    return pull_factor(z, lower_part(z_bar))
+    return pull_factor(z, z_bar)
 
 
 def pull_factor(z, z_bar):
-    """The cotangent of the matrix that has the factor z: by blocks where all are numbers and there are many."""
-    are_numbers = all(type(x) is np.ndarray and x.dtype == np.float64 for x in (z, z_bar))
-    if are_numbers and z.ndim == 2 and len(z) > _BLOCK and all_finite(z):
-        return pull_blocks(z, np.array(z_bar))
-    if are_numbers and z.ndim == 2 and 0 < len(z) <= _BLOCK:
+    """The cotangent of the matrix that has the factor z: by blocks where all are numbers and there are many.
+
+    Of z_bar the lower triangle counts.
+    """
+    are_numbers = are_matrices(z, z_bar)
+    if are_numbers and 0 < len(z) <= _BLOCK:
         found = _pull_numbers(z, z_bar)
         if all_finite(found):
             return found
+    z_bar = lower_part(z_bar)
+    if are_numbers and len(z) > _BLOCK and all_finite(z):
+        return pull_blocks(z, np.array(z_bar))
     inner = half_triangle(matmul(transposed_of(z), z_bar))
     return onto_triangle(0.5 * between_inverses(z, inner + transposed_of(inner)))
 
 
 def _pull_numbers(z, z_bar):
-    """The same in few calls: of the symmetric matrix one triangle is made, and the other is that."""
+    """The same in few calls: of the symmetric matrix one triangle is made, and the other is that.
+
+    What is above the diagonal of z_bar takes no part in the lower triangle of the product.
+    """
     half = _lower_halved(len(z))
     low = half * z.T.dot(z_bar)
     first = triangular_solution(z.T, (low + low.T).T, False, False, overwrite=True)
@@ -247,7 +288,7 @@ def pull_blocks(z, bar):
         bar[end:, start:end] = below.T
         bar[end:, :start] -= below.T @ before
         bar[start:end, :start] -= below @ z[end:, :start]
-        inner = pull_factor(corner, np.tril(bar[start:end, start:end] - below @ z[end:, start:end]))
+        inner = pull_factor(corner, bar[start:end, start:end] - below @ z[end:, start:end])
         bar[start:end, start:end] = inner
         bar[start:end, :start] -= (inner + inner.T) @ before
     return bar

@@ -238,7 +238,11 @@ def array_function(
             fast = found.reflected.get(args[1].__class__)
             if fast is not None:
                 return fast(args[1], args[0])
-    if any(isinstance(v, Array) and v.is_constant for v in (*args, *kwargs.values())):
+    constants = False
+    for v in (*args, *kwargs.values()):
+        if isinstance(v, Array) and v.is_constant:
+            constants = True
+    if constants:
         if found is None:  # read-only copies: nothing is written where it would not be seen
             given = [map_lists(_as_plain, v) for v in args], {key: map_lists(_as_plain, v) for key, v in kwargs.items()}
             if not numbers_in([*given[0], *given[1].values()]):

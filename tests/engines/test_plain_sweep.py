@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.matrix.matrix_products import ProductPullback
 from contad.engines.stream import patience, record_stream
 from contad.engines.stream.patience import Patience
 from contad.engines.stream.sweep import OPERATIONS
 
 DRAW = np.random.default_rng(7)
+SMALL = np.random.default_rng(8).standard_normal((3, 5))
 RULES = sorted({rule.name: rule for rule, _ in OPERATIONS.values()}.items())
 
 
@@ -89,6 +91,29 @@ def program(x, a):
     for k in range(30):
         s = s * 0.9 + np.tanh(x[k % 9]) * y[k % 7] ** 2
     return s + np.sum(w[[0, 1, 1], [2, 0, 0]]) + np.linalg.norm(x)
+
+
+def small_products(x, y):
+    """Small matrices and vectors, in every order in which they can lie, one with an element that is not finite."""
+    bad = np.array([[0.3, np.inf, 0.2], [1.4, 0.7, -0.6]])
+    masked = (x @ y) @ bad  # of which the column that is not finite is not used
+    total = np.sum(np.sin(y.T @ x.T)) + np.sum(np.sin(x.T @ x) @ y) + np.sum(np.sin(x @ x.T)) + np.sum(masked[:, ::2])
+    total = total + np.sum(np.sin(x[1:] @ y[:, 0])) + np.sum(np.cos(x.T @ np.ones(3) @ y)) + np.sum(np.sin(x @ y @ y.T))
+    return total + np.sum(np.sin(np.asfortranarray(bad[:, ::2].T) @ y.T)) + np.sum(np.cos(x.T[:2] @ contad.constant(SMALL)))
+
+
+def test_products_of_small_matrices_are_the_same_to_the_last_bit_and_need_no_python(plainly, monkeypatch):
+    x, y = SMALL[:, :4], DRAW.standard_normal((4, 2))
+    gradient = contad.grad(small_products, (0, 1))
+    with np.errstate(invalid="ignore"):
+        found = gradient(x, y)
+        for u, v in zip(found, plainly(lambda: gradient(x, y)), strict=True):
+            np.testing.assert_array_equal(u, v)
+        step = 1e-6 * DRAW.standard_normal(x.shape)
+        change = small_products(x + step, y) - small_products(x - step, y)
+        monkeypatch.setattr(ProductPullback, "__call__", None)
+        np.testing.assert_allclose(np.sum(gradient(x, y)[0] * step), change / 2.0, rtol=1e-6)
+    assert np.isfinite(found[0]).all()
 
 
 @pytest.mark.parametrize("patience", [Endless, Short])

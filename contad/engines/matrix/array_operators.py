@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.engines.matrix.array_records import fast_elementwise
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
-from contad.engines.matrix.matrix_products import fast_product
+from contad.engines.matrix.matrix_products import factor_of, fast_product
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
 from contad.engines.stream.sweep import operation_code
 from contad.rules.array_rule import ArrayRule, array_rule_of
@@ -176,15 +176,20 @@ def fast_sum(rule: ArrayRule, general: General) -> Function:
     """The sum of all elements of an array, where that is what is asked for."""
 
     def method(a: ArrayVar, *args: Option, **options: Option) -> Value:
-        if args or options or not is_direct(a):
+        if args or options:
             return general(a, *args, **options)
+        factor = factor_of(a)
+        if factor is None:
+            return general(a)
         s = a._owner
         if s.thread != get_ident():
             s.check_usable(rule.name)
-        x = a._value
+        x, cell, turned = factor
+        if turned:  # the sum of the numbers as they lie in memory
+            x = x.T
         n = x.size
         value = float(np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, None))
-        return s.push_number(LINEAR + SUM, a._index, n, value)
+        return s.push_number(LINEAR + SUM, cell, n, value)
 
     return method
 

@@ -16,8 +16,9 @@ from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.pullbacks import Part, Pullback
 from contad.engines.stream.record_head import PULLBACK
 from contad.rules.array_rule import ArrayRule
+from contad.rules.numpy_functions import entry_of
 from contad.variables.layout import layout_of
-from contad.variables.open_types import Option, Rule, Value
+from contad.variables.open_types import Function, Option, Rule, Value
 
 _TURNED = (1, 0)  # the axes of a transposed matrix
 STEPS: set[str] = set()  # names of rules that recorded programs take so, transposed matrices too, once there are any
@@ -120,5 +121,17 @@ def install_rule(rule: Rule) -> None:
     if not rule.__module__.startswith("contad.ops."):
         return
     method = rule.methods[ArrayVar] = fast_rule(rule)
-    if len(rule.argument_names) == 2:
+    count = len(rule.argument_names)
+    if count == 2:
         rule.reflected[ArrayVar] = lambda y, x, **options: method(x, y, **options)
+    if rule.parameters[:count] != rule.argument_names:
+        return
+    for function in rule.numpy:
+        entry = entry_of(function)
+        if entry is not None and entry.kind == "rule" and not isinstance(function, np.ufunc):
+            entry.methods[ArrayVar] = _all_by_position(method, count, entry.implementation)
+
+
+def _all_by_position(method: Function, count: int, general: Function) -> Function:
+    """The method of a rule for a NumPy function, where it is called with the rule's arguments."""
+    return lambda *args: method(*args) if len(args) == count else general(*args)

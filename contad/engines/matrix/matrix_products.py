@@ -1,7 +1,8 @@
 """Products of matrices and vectors: values straight into the slab, and their continuation.
 
 The adjoints of a matrix times a vector are a kernel that the compiled sweep calls, by rows: a data matrix of many rows
-meets each number once, in the cache where its row is. The other products are pullbacks, which NumPy multiplies.
+meets each number once, in the cache where its row is. So are those of small matrices, which take less time than a call
+from Python. The other products are pullbacks, which NumPy multiplies.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
-from contad.engines.stream.pullbacks import Named, accumulate, block_of
+from contad.engines.stream.pullbacks import accumulate, block_of
 from contad.engines.stream.record_head import DOT, PULLBACK
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 # What the kernel reads of a record: z, rows, columns, then for the matrix and for the vector where a constant is kept
-# and the first cell of a variable; one of the two is 0.
+# and the first cell of a variable; one of the two is 0. Of a product of two matrices, m x p and p x n, it reads -z, m, n
+# and the same of both factors, then p, and whether the cells of each are those of its transpose.
 _KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
@@ -59,6 +61,29 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
     values = carray(values_at, (ENDLESS,))
     constants = carray(constants_at, (ENDLESS,))
     adjoints = carray(adjoints_at, (ENDLESS,))
+    if z < 0:
+        fields = carray(shape_at, (10,))
+        p, a_turned, b_turned = fields[7], fields[8] != 0, fields[9] != 0
+        a_size, b_size = rows * p, p * columns
+        a_row, a_step = (1, rows) if a_turned else (p, 1)
+        b_row, b_step = (1, p) if b_turned else (columns, 1)
+        if a_cell > 0:
+            b, a_bar = numbers(b_cell, b_at, b_size, values, constants), adjoints[a_cell : a_cell + a_size]
+            for i in range(rows):
+                for j in range(columns):
+                    d = adjoints[i * columns + j - z]
+                    if d != 0.0:
+                        for k in range(p):
+                            a_bar[i * a_row + k * a_step] += d * b[k * b_row + j * b_step]
+        if b_cell > 0:
+            a, b_bar = numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + b_size]
+            for i in range(rows):
+                for j in range(columns):
+                    d = adjoints[i * columns + j - z]
+                    if d != 0.0:
+                        for k in range(p):
+                            b_bar[k * b_row + j * b_step] += d * a[i * a_row + k * a_step]
+        return
     z_bar = adjoints[z : z + rows]
     n = rows * columns
     if b_cell > 0:
@@ -77,6 +102,27 @@ def _add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, 
             return values[cell : cell + n]
         return constants[-at : n - at] if at < 0 else np.ctypeslib.as_array((ctypes.c_double * n).from_address(at))
 
+    if z < 0:
+        p, a_turned, b_turned = shape[7:10].tolist()
+        z_bar = adjoints[-z : rows * columns - z].reshape(rows, columns)
+
+        def matrix(x: np.ndarray, m: int, n: int, is_turned: int) -> np.ndarray:
+            return x.reshape(n, m).T if is_turned else x.reshape(m, n)
+
+        with np.errstate(all="ignore"):
+            if a_cell > 0:
+                b = matrix(numbers(b_cell, b_at, p * columns), p, columns, b_turned)
+                a_bar = matrix(adjoints[a_cell : a_cell + rows * p], rows, p, a_turned)
+                for j in range(columns):
+                    d = z_bar[:, j, None]
+                    a_bar += np.where(d != 0.0, d * b[:, j], 0.0)
+            if b_cell > 0:
+                a = matrix(numbers(a_cell, a_at, rows * p), rows, p, a_turned)
+                b_bar = matrix(adjoints[b_cell : b_cell + p * columns], p, columns, b_turned)
+                for i in range(rows):
+                    d = z_bar[i]
+                    b_bar += np.where(d != 0.0, a[i, :, None] * d, 0.0)
+        return
     z_bar = adjoints[z : z + rows]
     with np.errstate(all="ignore"):
         if b_cell > 0:
@@ -122,18 +168,31 @@ class ProductFactor(NamedTuple):
 _new: Any = tuple.__new__  # makes a factor in a third of the time that its class takes
 
 
-class ProductPullback(Named):
-    """The continuation of a product of plain matrices and vectors; the rule's vjps do what is out of the ordinary."""
+class ProductPullback(NamedTuple):
+    """The continuation of a product of plain matrices and vectors; the rule's vjps do what is out of the ordinary.
 
-    __slots__ = ("first", "turned", "x", "x_cell", "x_turned", "y", "y_cell", "y_turned", "z")
+    A factor is its values, the first of its cells, 0 for a constant, and whether these are those of its transpose.
+    """
 
-    def __init__(self, rule: ArrayRule, x: ProductFactor, y: ProductFactor, first: int, z: np.ndarray) -> None:
-        self.rule = rule
-        self.x, self.x_cell, self.x_turned = x
-        self.y, self.y_cell, self.y_turned = y
-        self.turned = self.x_turned or self.y_turned
-        self.first = first
-        self.z = z
+    rule: ArrayRule
+    x: np.ndarray
+    x_cell: int
+    x_turned: bool
+    y: np.ndarray
+    y_cell: int
+    y_turned: bool
+    first: int
+    z: np.ndarray
+
+    @property
+    def name(self) -> str:
+        """The rule's."""
+        return self.rule.name
+
+    @property
+    def turned(self) -> bool:
+        """Whether a factor is the transpose of what is in cells."""
+        return self.x_turned or self.y_turned
 
     @property
     def parents(self) -> tuple[int, ...]:
@@ -141,40 +200,39 @@ class ProductPullback(Named):
         return tuple(cell for cell in (self.x_cell, self.y_cell) if cell > 0)
 
     def __call__(self, adj: Adjoints) -> None:
-        x, y, z = self.x, self.y, self.z
+        _, x, x_cell, x_turned, y, y_cell, y_turned, first, z = self
         cells = adj.cells
         if cells.__class__ is not np.ndarray:
             self._by_rule(adj, "a")
             self._by_rule(adj, "b")
             return
-        z_bar = cells[self.first : self.first + z.size]
+        z_bar = cells[first : first + z.size]
         if z.ndim == 2:
             z_bar = z_bar.reshape(z.shape)
-        turns = self.x_turned != self.y_turned
-        if turns and self.x_cell == self.y_cell and x.shape == y.shape[::-1] and all_finite(x):
+        if x_turned != y_turned and x_cell == y_cell and x.shape == y.shape[::-1] and all_finite(x):
             both = z_bar + z_bar.T  # x^T x, or x x^T: one product does for both factors
             if all_finite(both):  # so that nothing is to be masked
-                p, q = (y, both) if self.x_turned else (both, x)
-                block = cells[self.x_cell : self.x_cell + x.size].reshape(len(p), -1)
+                p, q = (y, both) if x_turned else (both, x)
+                block = cells[x_cell : x_cell + x.size].reshape(len(p), -1)
                 if x.size < _IN_PLACE:
                     np.add(block, p.dot(q), block)
                 else:
                     add_in_place(block, p, q)
                 return
-        if self.x_cell > 0:
+        if x_cell > 0:
             if x.ndim == 1:
-                self._accumulate(adj, "a", self.x_cell, z_bar.dot(y.T))
-            elif self.x_turned:
-                self._add(adj, "a", self.x_cell, y, z_bar.T)
+                self._accumulate(adj, "a", x_cell, z_bar.dot(y.T))
+            elif x_turned:
+                self._add(adj, "a", x_cell, y, z_bar.T)
             else:
-                self._add(adj, "a", self.x_cell, z_bar, y.T)
-        if self.y_cell > 0:
+                self._add(adj, "a", x_cell, z_bar, y.T)
+        if y_cell > 0:
             if y.ndim == 1:
-                self._accumulate(adj, "b", self.y_cell, z_bar.dot(x))
-            elif self.y_turned:
-                self._add(adj, "b", self.y_cell, z_bar.T, x)
+                self._accumulate(adj, "b", y_cell, z_bar.dot(x))
+            elif y_turned:
+                self._add(adj, "b", y_cell, z_bar.T, x)
             else:
-                self._add(adj, "b", self.y_cell, x.T, z_bar)
+                self._add(adj, "b", y_cell, x.T, z_bar)
 
     def _add(self, adj: Adjoints, name: str, cell: int, p: np.ndarray, q: np.ndarray) -> None:
         """Add a product of matrices, or all products of two vectors, to the adjoints of a factor."""
@@ -204,6 +262,7 @@ class ProductPullback(Named):
             accumulate(adj, cell, v.shape[::-1] if turned else v.shape, np.transpose(c) if turned else c)
 
 
+_SMALL = 1 << 12  # multiplications, up to which the kernel multiplies matrices
 _IN_PLACE = 1 << 12  # numbers, from which on the passes over a product of its own cost more than the call of BLAS
 
 
@@ -233,58 +292,83 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
 
-    def product(s: "MatrixStack", a: ProductFactor, b: ProductFactor) -> Value:
-        """a @ b, of which at least one is a variable of s."""
+    def product(
+        s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
+    ) -> Value:
+        """x @ y, of which at least one is a variable of s."""
         if s.thread != get_ident() or s.ended is not None:
             s.check_usable(rule.name)
         buffers = s.buffers
-        x, x_cell, _ = a
-        y, y_cell, _ = b
-        if x.ndim == 1 and y.ndim == 1:
-            if x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
-                slot = buffers.push_shape((buffers.push_constant(y if x_cell else x), x.size))
-                return s.push_number(left + DOT, x_cell or y_cell, slot, float(np.dot(x, y)))
-            slot = buffers.push_shape((y_cell, x.size))
-            return s.push_number(both + DOT, x_cell, slot, float(np.dot(x, y)))
-        n = rows = 1 if x.ndim == 1 else x.shape[0]
+        shape = x.shape
+        rows, p = shape if len(shape) == 2 else (1, shape[0])
         if y.ndim == 2:
-            n *= y.shape[1]
+            columns = y.shape[1]
+        elif len(shape) == 2:
+            columns = 1
+        elif x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
+            slot = buffers.push_shape((buffers.push_constant(y if x_cell else x), p))
+            return s.push_number(left + DOT, x_cell or y_cell, slot, float(np.dot(x, y)))
+        else:
+            return s.push_number(both + DOT, x_cell, buffers.push_shape((y_cell, p)), float(np.dot(x, y)))
+        n = rows * columns
         first = s.top
-        if first + n > s.capacity:
+        end = first + n
+        if end > s.capacity:
             s.room(n)
-        z = s.slab[first : first + n]
-        if x.ndim == y.ndim:
-            z = z.reshape(rows, -1)
+        z = s.slab[first:end]
+        if len(shape) == y.ndim:
+            z = z.reshape(rows, columns)
         np.matmul(x, y, z)
         # the cotangent of one factor needs the other
         x_at = y_at = 0
         if x_cell == 0:
             x, x_at = buffers.keep(x)
-            a = _new(ProductFactor, (x, 0, False))
         if y_cell == 0:
             y, y_at = buffers.keep(y)
-            b = _new(ProductFactor, (y, 0, False))
         slot = 0
-        if y.ndim == 1 and not a.turned and (x_at <= 0 or x.flags.c_contiguous) and (y_at <= 0 or y.flags.c_contiguous):
-            slot = buffers.push_shape((first, n, y.size, x_at, x_cell, y_at, y_cell))
-        s.callbacks.append(ProductPullback(rule, a, b, first, z))
-        return s.push_values(PULLBACK, len(s.callbacks) - 1, slot, z)
+        if (x_at <= 0 or x.flags.c_contiguous) and (y_at <= 0 or y.flags.c_contiguous):
+            if y.ndim == 1 and not x_turned:
+                slot = buffers.push_shape((first, n, p, x_at, x_cell, y_at, y_cell))
+            elif n * p <= _SMALL:
+                slot = buffers.push_shape((-first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned))
+        callbacks = s.callbacks
+        callbacks.append(_new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z)))
+        return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)
 
     def method(a: ArrayVar, *args: Value, **options: Option) -> Value:
         if len(args) == 1 and not options:
             (b,) = args
-            x = factor_of(a)
-            if x is not None:
-                y = factor_of(b) if b.__class__ is ArrayVar and b._owner is a._owner else constant_factor(b)
-                if y is not None and fit(x.value, y.value):
-                    return product(a._owner, x, y)
+            base, x_cell, x_turned = a._base, a._index, False
+            if x_cell > 0 and (base is None or base._index > 0):
+                x = a._value
+            else:
+                found = factor_of(a)
+                if found is None:
+                    return general(a, b)
+                x, x_cell, x_turned = found
+            y_cell, y_turned = 0, False
+            if b.__class__ is ArrayVar and b._owner is a._owner:
+                base, y_cell = b._base, b._index
+                if y_cell > 0 and (base is None or base._index > 0):
+                    y = b._value
+                else:
+                    found = factor_of(b)
+                    if found is None:
+                        return general(a, b)
+                    y, y_cell, y_turned = found
+            elif b.__class__ is np.ndarray and b.dtype is FLOAT:
+                y = b
+            else:
+                return general(a, b)
+            if fit(x, y):
+                return product(a._owner, x, x_cell, x_turned, y, y_cell, y_turned)
         return general(a, *args, **options)
 
     def reflect(b: ArrayVar, a: Value, **options: Option) -> Value:
-        if not options:
-            x, y = constant_factor(a), factor_of(b)
-            if x is not None and y is not None and fit(x.value, y.value):
-                return product(b._owner, x, y)
+        if not options and a.__class__ is np.ndarray and a.dtype is FLOAT:
+            y = factor_of(b)
+            if y is not None and fit(a, y.value):
+                return product(b._owner, a, 0, False, *y)
         return general(a, b, **options)
 
     return method, reflect
@@ -304,14 +388,10 @@ def factor_of(a: ArrayVar) -> ProductFactor | None:
     return ProductFactor(v, base._index + offset // 8, True)
 
 
-def constant_factor(a: Value) -> ProductFactor | None:
-    """A plain array as a factor of a product."""
-    return _new(ProductFactor, (a, 0, False)) if a.__class__ is np.ndarray and a.dtype is FLOAT else None
-
-
 def fit(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether these are vectors and matrices that can be multiplied, none of them empty."""
-    return 0 < x.ndim <= 2 and 0 < y.ndim <= 2 and x.shape[-1] == y.shape[0] and x.size > 0 and y.size > 0
+    left, right = x.shape, y.shape
+    return 0 < len(left) <= 2 and 0 < len(right) <= 2 and left[-1] == right[0] and x.size > 0 and y.size > 0
 
 
 WRITTEN[PULLBACK], WRITTEN_PLAINLY[PULLBACK] = _KERNEL, _add_products

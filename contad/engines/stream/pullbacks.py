@@ -106,9 +106,18 @@ class Pullback(Continuation):
     def __call__(self, adj: Adjoints) -> None:
         z_bar = self.adjoints_of_results(adj.cells)
         z = self.values_of_results()
-        names = [self.rule.argument_names[k] for k, _, _ in self.operands]
+        all_names = self.rule.argument_names
+        names = [all_names[k] for k, _, _ in self.operands]
         found = self.rule.pull_each(names, z, z_bar, self.values, self.options, self.saved)
         for name, (k, cell, shape), c in zip(names, self.operands, found, strict=True):
+            if c.__class__ is np.ndarray and c.shape == shape and c.dtype == np.float64 and k not in self.turned:
+                cells = adj.cells
+                if cells.__class__ is np.ndarray:
+                    block = cells[cell : cell + c.size]
+                    if len(shape) != 1:
+                        block = block.reshape(shape)
+                    np.add(block, c, block)
+                    continue
             if (c.shape if c.__class__ is np.ndarray else np.shape(c)) != shape:
                 fail(
                     f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)
