@@ -162,10 +162,7 @@ def pull_inverse(z, z_bar):
 
 def are_matrices(*arrays):
     """Whether these are plain matrices of float64: what takes calls of NumPy's without a look at anything else."""
-    for x in arrays:
-        if x.__class__ is not np.ndarray or x.ndim != 2 or x.dtype != np.float64:
-            return False
-    return True
+    return all(x.__class__ is np.ndarray and x.ndim == 2 and x.dtype == np.float64 for x in arrays)
 
 
 @inv.jvp

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 # What the kernel reads of a record: z, rows, columns, then for the matrix and for the vector where a constant is kept
-# and the first cell of a variable; one of the two is 0. Of a product of two matrices, m x p and p x n, it reads -z, m, n
-# and the same of both factors, then p, and whether the cells of each are those of its transpose.
+# and the first cell of a variable; one of the two is 0. Of a product of two matrices, m x p and p x n, it reads -z, m,
+# n and the same of both factors, then p, and whether the cells of each are those of its transpose.
 _KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
