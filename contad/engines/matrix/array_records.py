@@ -1,5 +1,6 @@
 """How operations on arrays are recorded: as compiled records where a kernel does them, else as pullbacks."""
 
+import functools
 import math
 from collections.abc import Sequence
 from threading import get_ident
@@ -130,6 +131,7 @@ def _push_strided(
     return stack.push_values(code + STRIDED, slot, 0, z)
 
 
+@functools.lru_cache(1024)
 def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, of a contiguous array of that shape over the axes of what it is broadcast to."""
     steps: list[int] = []

@@ -241,6 +241,12 @@ class ArrayVar(Array):
             raise
         write(self._cells, cells)
 
+    @property
+    def T(self) -> ArrayValue:
+        """The transpose, a view."""
+        a = self._sync_parts()._value
+        return self._view_at(np.transpose, a.T, -1) if a.__class__ is np.ndarray else self._move(np.transpose)
+
     # ---- use in operations -------------------------------------------------------------------------------------------
     def operand(self) -> "ArrayVar":
         """This array as operations take it: affine, with its present values; a plain array if it is all constants.

@@ -7,7 +7,7 @@ are all cases of it; so are sums (the result has stride 0) and dot products (a m
 import functools
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -240,10 +240,11 @@ def _depends(code: int) -> tuple[str, ...]:
 Strides = tuple[int, ...]
 
 
-def two_axes(shape: Sequence[int], *strides: Sequence[int]) -> tuple[int, ...] | None:
+@functools.lru_cache(1024)
+def two_axes(shape: Strides, *strides: Strides) -> tuple[int, ...] | None:
     """The axes of a broadcast operation joined to two: outer, inner, and per operand its two strides.
 
-    None where more than two axes remain. `strides` are in elements, one sequence per operand.
+    None where more than two axes remain. `strides` are in elements, one tuple per operand.
     """
     axes = [(n, s) for n, *s in zip(shape, *strides, strict=True) if n != 1]
     joined: list[tuple[int, list[int]]] = []
