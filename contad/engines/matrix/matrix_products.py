@@ -385,7 +385,7 @@ def factor_of(a: ArrayVar) -> ProductFactor | None:
     if v.__class__ is not np.ndarray or v.ndim != 2 or not v.size or not v.flags.forc:
         return None
     turned = not v.flags.c_contiguous  # a row or a column is in both orders
-    parent = a._parent
+    parent: Any = a._parent
     if a._view is np.transpose and parent._index > 0 and v.shape == parent._value.shape[::-1]:
         return _new(ProductFactor, (v, parent._index, turned))
     offset = v.__array_interface__["data"][0] - base._value.__array_interface__["data"][0]
