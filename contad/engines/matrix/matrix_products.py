@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.array_var import FLOAT, ArrayVar, new
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import accumulate, block_of
-from contad.engines.stream.record_head import DOT, PULLBACK
+from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.ops._scipy import linalg
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # What the kernel reads of a record: z, rows, columns, then for the matrix and for the vector where a constant is kept
 # and the first cell of a variable; one of the two is 0. Of a product of two matrices, m x p and p x n, it reads -z, m,
-# n and the same of both factors, then p, and whether the cells of each are those of its transpose.
+# n and the same of both factors, then p, and whether each of them lies in memory as its transpose does.
 _KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
@@ -291,49 +291,69 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
     """The product of matrices and vectors, for the method of array variables and for the reflected one."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
+    matmul = np.matmul
 
     def product(
         s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
     ) -> Value:
-        """x @ y, of which at least one is a variable of s."""
+        """x @ y, of which at least one is a variable of s; None unless both are vectors or matrices that fit."""
+        shape = x.shape
+        axes, y_axes = len(shape), y.ndim
+        if not (0 < axes <= 2 and 0 < y_axes <= 2):
+            return None
+        rows, p = shape if axes == 2 else (1, shape[0])
+        inner, columns = y.shape if y_axes == 2 else (y.shape[0], 1)
+        n = rows * columns
+        if p != inner or n * p == 0:
+            return None
         if s.thread != get_ident() or s.ended is not None:
             s.check_usable(rule.name)
         buffers = s.buffers
-        shape = x.shape
-        rows, p = shape if len(shape) == 2 else (1, shape[0])
-        if y.ndim == 2:
-            columns = y.shape[1]
-        elif len(shape) == 2:
-            columns = 1
-        elif x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
-            slot = buffers.push_shape((buffers.push_constant(y if x_cell else x), p))
-            return s.push_number(left + DOT, x_cell or y_cell, slot, float(np.dot(x, y)))
-        else:
+        if axes == y_axes == 1:
+            if x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
+                slot = buffers.push_shape((buffers.push_constant(y if x_cell else x), p))
+                return s.push_number(left + DOT, x_cell or y_cell, slot, float(np.dot(x, y)))
             return s.push_number(both + DOT, x_cell, buffers.push_shape((y_cell, p)), float(np.dot(x, y)))
-        n = rows * columns
         first = s.top
         end = first + n
         if end > s.capacity:
             s.room(n)
         z = s.slab[first:end]
-        if len(shape) == y.ndim:
+        if axes == y_axes:
             z = z.reshape(rows, columns)
-        np.matmul(x, y, z)
+        matmul(x, y, z)
         # the cotangent of one factor needs the other
         x_at = y_at = 0
+        x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
         if x_cell == 0:
             x, x_at = buffers.keep(x)
+            if x_at > 0 and not x.flags.c_contiguous:  # an immutable array, where it lies
+                x_by_columns, in_order = True, x.flags.f_contiguous
         if y_cell == 0:
             y, y_at = buffers.keep(y)
+            if y_at > 0 and not y.flags.c_contiguous:
+                y_by_columns, in_order = True, y.flags.f_contiguous
         slot = 0
-        if (x_at <= 0 or x.flags.c_contiguous) and (y_at <= 0 or y.flags.c_contiguous):
-            if y.ndim == 1 and not x_turned:
+        if in_order:
+            if y_axes == 1 and not x_by_columns:
                 slot = buffers.push_shape((first, n, p, x_at, x_cell, y_at, y_cell))
             elif n * p <= _SMALL:
-                slot = buffers.push_shape((-first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned))
+                slot = buffers.push_shape(
+                    (-first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_by_columns, y_by_columns)
+                )
         callbacks = s.callbacks
         callbacks.append(_new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z)))
-        return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)
+        found = new(ArrayVar)
+        found._owner = s
+        found._value = z
+        found._index = first
+        found._base = None
+        s.top = end
+        s.push((-PULLBACK - CELLS * n, len(callbacks) - 1, slot, 0.0))
+        limit = s.limit = s.limit + n - 1  # a record counts once, whatever its size
+        if end > limit:
+            s.flush()
+        return found
 
     def method(a: ArrayVar, *args: Value, **options: Option) -> Value:
         if len(args) == 1 and not options:
@@ -360,15 +380,17 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
                 y = b
             else:
                 return general(a, b)
-            if fit(x, y):
-                return product(a._owner, x, x_cell, x_turned, y, y_cell, y_turned)
+            z = product(a._owner, x, x_cell, x_turned, y, y_cell, y_turned)
+            if z is not None:
+                return z
         return general(a, *args, **options)
 
     def reflect(b: ArrayVar, a: Value, **options: Option) -> Value:
         if not options and a.__class__ is np.ndarray and a.dtype is FLOAT:
             y = factor_of(b)
-            if y is not None and fit(a, y.value):
-                return product(b._owner, a, 0, False, *y)
+            z = None if y is None else product(b._owner, a, 0, False, *y)
+            if z is not None:
+                return z
         return general(a, b, **options)
 
     return method, reflect
@@ -390,12 +412,6 @@ def factor_of(a: ArrayVar) -> ProductFactor | None:
         return _new(ProductFactor, (v, parent._index, turned))
     offset = v.__array_interface__["data"][0] - base._value.__array_interface__["data"][0]
     return ProductFactor(v, base._index + offset // 8, turned)
-
-
-def fit(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether these are vectors and matrices that can be multiplied, none of them empty."""
-    left, right = x.shape, y.shape
-    return 0 < len(left) <= 2 and 0 < len(right) <= 2 and left[-1] == right[0] and x.size > 0 and y.size > 0
 
 
 WRITTEN[PULLBACK], WRITTEN_PLAINLY[PULLBACK] = _KERNEL, _add_products
