@@ -1,8 +1,8 @@
 """Distribution functions, their complements, the logarithms of both, and their inverses, beside the densities.
 
 Each distribution is written once, by what determines the four without loss: the logarithm of the complement, as for
-the exponential and its relatives, that of the function itself, both functions, or all four. A logarithm that is taken
-of a number which underflows, as far in the tails of incomplete gamma and beta functions, is nan.
+the exponential and its relatives, that of the function itself, both functions, or all four. The logarithms keep their
+digits far in the tails, where the functions underflow.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from contad.distributions.circular import von_mises_log_mass
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
+from contad.distributions.incomplete_logarithms import log_beta_part, log_gamma_part
 from contad.distributions.intervals import log_ratio_of_extremes
 from contad.distributions.mixed_counts import (
     beta_binomial_log_ccdf,
@@ -44,7 +45,7 @@ NAMES = {
         betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp, log_diff_exp,
         log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
         beta_binomial_log_ccdf, beta_binomial_log_cdf, beta_neg_binomial_log_ccdf, beta_neg_binomial_log_cdf,
-        von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal,
+        von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal, log_beta_part, log_gamma_part,
     )
 }  # fmt: skip
 ONE_LESS = 0.9999999999999999
@@ -117,6 +118,28 @@ def _formula(
     return Formula(function, cases, whole, ())
 
 
+
+def _gamma(a: str, t: str) -> dict[str, tuple[str, str]]:
+    """The functions that are P(a, t) and its complement."""
+    return {
+        "both": (f"gammainc({a}, {t})", f"gammaincc({a}, {t})"),
+        "logs": (f"log_gamma_part(0.0, {a}, {t})", f"log_gamma_part(1.0, {a}, {t})"),
+    }
+
+
+def _upper_gamma(a: str, t: str) -> dict[str, tuple[str, str]]:
+    """The functions that are Q(a, t) and its complement."""
+    return {key: (second, first) for key, (first, second) in _gamma(a, t).items()}
+
+
+def _beta(a: str, b: str, odds: str, inverse_odds: str, part: str, rest: str) -> dict[str, tuple[str, str]]:
+    """The functions that are I_x(a, b) and its complement: `part` and `rest`, and the logarithms by the odds of x."""
+    return {
+        "both": (part, rest),
+        "logs": (f"log_beta_part({a}, {b}, {odds})", f"log_beta_part({b}, {a}, {inverse_odds})"),
+    }
+
+
 _LOG_ERF = "select({x} < 1.0, log(erf(0.7071067811865476 * select({x} < 1.0, {x}, 1.0))), log1p(-2.0 * ndtr(-{x})))"
 _COTANGENT = "select({p} < 0.5, -1.0 / tan(3.141592653589793 * {p}), 1.0 / tan(3.141592653589793 * (1.0 - {p})))"
 _R = "r = (y - mu) / sigma"
@@ -166,7 +189,12 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "student_t": _distribution(
         "student_t", "nu mu sigma",
-        _R, positive="nu sigma", both=("student_cdf(nu, r)", "student_cdf(nu, -r)"),
+        _R + "; low = r < -1.0; high = r > 1.0; s = select(low or high, r, 2.0); "
+        "tail = log_beta_part(0.5 * nu, 0.5, nu / (s * s)) - 0.6931471805599453; below = student_cdf(nu, r); "
+        "above = student_cdf(nu, -r)",
+        positive="nu sigma", both=("below", "above"), logs=(
+            "select(low, tail, log1p(-select(low, 0.5, above)))", "select(high, tail, log1p(-select(high, 0.5, below)))"
+        ),
     ),
     "skew_double_exponential": _distribution(
         "skew_double_exponential", "mu sigma tau",
@@ -203,26 +231,26 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "gamma": _distribution(
         "gamma", "alpha beta", "t = beta * y", positive="alpha beta", low="y <= 0.0",
-        both=("gammainc(alpha, t)", "gammaincc(alpha, t)"),
+        **_gamma("alpha", "t"),
         inverse=("gammaincinv(alpha, p) / beta", "gammainccinv(alpha, q) / beta"),
     ),
     "inv_gamma": _distribution(
         "inv_gamma", "alpha beta", "t = beta / y", positive="alpha beta", low="y <= 0.0",
-        both=("gammaincc(alpha, t)", "gammainc(alpha, t)"),
+        **_upper_gamma("alpha", "t"),
         inverse=("beta / gammainccinv(alpha, p)", "beta / gammaincinv(alpha, q)"),
     ),
     "chi_square": _distribution(
         "chi_square", "nu", "t = 0.5 * y", positive="nu", low="y <= 0.0",
-        both=("gammainc(0.5 * nu, t)", "gammaincc(0.5 * nu, t)"),
+        **_gamma("0.5 * nu", "t"),
         inverse=("2.0 * gammaincinv(0.5 * nu, p)", "2.0 * gammainccinv(0.5 * nu, q)"),
     ),
     "inv_chi_square": _distribution(
         "inv_chi_square", "nu", "t = 0.5 / y", positive="nu", low="y <= 0.0",
-        both=("gammaincc(0.5 * nu, t)", "gammainc(0.5 * nu, t)"),
+        **_upper_gamma("0.5 * nu", "t"),
     ),
     "scaled_inv_chi_square": _distribution(
         "scaled_inv_chi_square", "nu sigma", "t = 0.5 * nu * sigma * sigma / y", positive="nu sigma", low="y <= 0.0",
-        both=("gammaincc(0.5 * nu, t)", "gammainc(0.5 * nu, t)"),
+        **_upper_gamma("0.5 * nu", "t"),
     ),
     "lognormal": _distribution(
         "lognormal", "mu sigma", "r = (log(y) - mu) / sigma", positive="sigma", low="y <= 0.0",
@@ -256,7 +284,7 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "chi": _distribution(
         "chi", "nu sigma", "r = y / sigma; t = 0.5 * r * r", positive="nu sigma", low="y <= 0.0",
-        both=("gammainc(0.5 * nu, t)", "gammaincc(0.5 * nu, t)"),
+        **_gamma("0.5 * nu", "t"),
         inverse=("sigma * sqrt(2.0 * gammaincinv(0.5 * nu, p))", "sigma * sqrt(2.0 * gammainccinv(0.5 * nu, q))"),
     ),
     "half_normal": _distribution(
@@ -267,7 +295,7 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "maxwell": _distribution(
         "maxwell", "sigma", "r = y / sigma; t = 0.5 * r * r", positive="sigma", low="y <= 0.0",
-        both=("gammainc(1.5, t)", "gammaincc(1.5, t)"),
+        **_gamma("1.5", "t"),
         inverse=("sigma * sqrt(2.0 * gammaincinv(1.5, p))", "sigma * sqrt(2.0 * gammainccinv(1.5, q))"),
     ),
     "half_cauchy": _distribution(
@@ -278,7 +306,8 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "beta_prime": _distribution(
         "beta_prime", "alpha beta sigma", "r = y / sigma; w = 1.0 / (1.0 + r)", positive="alpha beta sigma",
-        low="y <= 0.0", both=("betainc(alpha, beta, r * w)", "betainc(beta, alpha, w)"),
+        low="y <= 0.0",
+        **_beta("alpha", "beta", "r", "1.0 / r", "betainc(alpha, beta, r * w)", "betainc(beta, alpha, w)"),
         inverse=(
             "sigma * betaincinv(alpha, beta, p) / betainccinv(beta, alpha, p)",
             "sigma * betainccinv(alpha, beta, q) / betaincinv(beta, alpha, q)",
@@ -286,7 +315,9 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "f": _distribution(
         "f", "m n sigma", "r = m * y / (n * sigma); w = 1.0 / (1.0 + r)", positive="m n sigma", low="y <= 0.0",
-        both=("betainc(0.5 * m, 0.5 * n, r * w)", "betainc(0.5 * n, 0.5 * m, w)"),
+        **_beta(
+            "0.5 * m", "0.5 * n", "r", "1.0 / r", "betainc(0.5 * m, 0.5 * n, r * w)", "betainc(0.5 * n, 0.5 * m, w)"
+        ),
         inverse=(
             "sigma * n / m * betaincinv(0.5 * m, 0.5 * n, p) / betainccinv(0.5 * n, 0.5 * m, p)",
             "sigma * n / m * betainccinv(0.5 * m, 0.5 * n, q) / betaincinv(0.5 * n, 0.5 * m, q)",
@@ -322,9 +353,8 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "inverse_gaussian": _distribution(
         "inverse_gaussian", "mu weight",
-        "s = sqrt(weight / y); r = y / mu; f = log_ndtr(s * (r - 1.0)); "
-        "g = 2.0 * weight / mu + log_ndtr(-s * (r + 1.0)); "
-        "below = f + log1p_exp(g - f); above = log_diff_exp(log_ndtr(s * (1.0 - r)), g)",
+        "s = sqrt(weight / y); u = s * (1.0 - y / mu); "
+        "below = log_upper_exp_mod_normal(u, 2.0 * s); above = log_exp_mod_normal(u, 2.0 * s)",
         positive="mu weight", low="y <= 0.0", both=("exp(below)", "exp(above)"), logs=("below", "above"),
     ),
     # ---- on intervals ------------------------------------------------------------------------------------------------
@@ -339,13 +369,15 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "beta": _distribution(
         "beta", "alpha beta", positive="alpha beta", low="y <= 0.0", high="y >= 1.0",
-        both=("betainc(alpha, beta, y)", "betaincc(alpha, beta, y)"),
+        **_beta(
+            "alpha", "beta", "y / (1.0 - y)", "(1.0 - y) / y", "betainc(alpha, beta, y)", "betaincc(alpha, beta, y)"
+        ),
         inverse=("betaincinv(alpha, beta, p)", "betainccinv(alpha, beta, q)"),
     ),
     "beta_proportion": _distribution(
         "beta_proportion", "mu kappa", "a = mu * kappa; b = (1.0 - mu) * kappa", positive="kappa",
         valid="0.0 < mu and mu < 1.0", low="y <= 0.0", high="y >= 1.0",
-        both=("betainc(a, b, y)", "betaincc(a, b, y)"),
+        **_beta("a", "b", "y / (1.0 - y)", "(1.0 - y) / y", "betainc(a, b, y)", "betaincc(a, b, y)"),
     ),
     "triangular": _distribution(
         "triangular", "c", "rising = y < c or c == 1.0; f = y * y / select(rising, c, 1.0); "
@@ -399,7 +431,11 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "binomial": _distribution(
         "binomial", "N theta", "k = floor(n)", valid="0.0 <= theta and theta <= 1.0", low="n < 0.0", high="n >= N",
-        whole=["n", "N"], both=("betaincc(k + 1.0, N - k, theta)", "betainc(k + 1.0, N - k, theta)"),
+        whole=["n", "N"],
+        **_beta(
+            "N - k", "k + 1.0", "(1.0 - theta) / theta", "theta / (1.0 - theta)",
+            "betaincc(k + 1.0, N - k, theta)", "betainc(k + 1.0, N - k, theta)",
+        ),
     ),
     "beta_binomial": _distribution(
         "beta_binomial", "N alpha beta", "k = floor(n)", positive="alpha beta", valid="N >= 0.0 and N == floor(N)",
@@ -417,19 +453,22 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "poisson": _distribution(
         "poisson", "rate", "k = floor(n) + 1.0", valid="rate >= 0.0", low="n < 0.0", high="n == _inf", whole=["n"],
-        both=("gammaincc(k, rate)", "gammainc(k, rate)"),
+        **_upper_gamma("k", "rate"),
     ),
     "neg_binomial": _distribution(
         "neg_binomial", "alpha beta", "k = floor(n) + 1.0; w = 1.0 / (1.0 + beta)", positive="alpha beta",
-        low="n < 0.0", high="n == _inf", whole=["n"], both=("betainc(alpha, k, beta * w)", "betainc(k, alpha, w)"),
+        low="n < 0.0", high="n == _inf", whole=["n"],
+        **_beta("alpha", "k", "beta", "1.0 / beta", "betainc(alpha, k, beta * w)", "betainc(k, alpha, w)"),
     ),
     "neg_binomial_2": _distribution(
         "neg_binomial_2", "mu phi", "k = floor(n) + 1.0; w = 1.0 / (mu + phi)", positive="mu phi", low="n < 0.0",
-        high="n == _inf", whole=["n"], both=("betainc(phi, k, phi * w)", "betainc(k, phi, mu * w)"),
+        high="n == _inf", whole=["n"],
+        **_beta("phi", "k", "phi / mu", "mu / phi", "betainc(phi, k, phi * w)", "betainc(k, phi, mu * w)"),
     ),
     "negative_binomial": _distribution(
         "negative_binomial", "size p", "k = floor(n) + 1.0", positive="size", valid="0.0 < p and p <= 1.0",
-        low="n < 0.0", high="n == _inf", whole=["n"], both=("betainc(size, k, p)", "betaincc(size, k, p)"),
+        low="n < 0.0", high="n == _inf", whole=["n"],
+        **_beta("size", "k", "p / (1.0 - p)", "(1.0 - p) / p", "betainc(size, k, p)", "betaincc(size, k, p)"),
     ),
     "yule_simon": _distribution(
         "yule_simon", "alpha", "k = floor(n); t = log(k) + betaln(k, alpha + 1.0)", positive="alpha", low="n < 1.0",

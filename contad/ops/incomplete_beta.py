@@ -323,10 +323,15 @@ def _lower(n, m, a, b, x, y):
 
 
 def _integral(n, m, a, b, x, y):
-    """The integral over t / (1 - t) = x / y e^-v, up to where the integrand is negligible, found by Newton's method."""
     scale = _powers_over_beta(a, b, x, y)
-    if scale == 0.0:
-        return 0.0
+    return scale * _relative_integral(n, m, a, b, x, y) if scale else 0.0
+
+
+def _relative_integral(n, m, a, b, x, y):
+    """Derivatives of I_x(a, b) over x^a y^b / B(a, b).
+
+    The integral over t / (1 - t) = x / y e^-v, up to where the integrand is negligible, found by Newton's method.
+    """
     c = a + b
     length = (NEGLIGIBLE - c * _logarithm(y, x)) / a
     for _ in range(200):
@@ -351,4 +356,4 @@ def _integral(n, m, a, b, x, y):
                 growth = y * math.expm1(v) if v < 500.0 else 1.0
                 p = -math.log1p(growth) if growth < 1.0 else -v - q
                 total += weight * math.exp(a * p - b * q) * _weight(n, m, a, b, first + p, other - q, cumulants)
-    return half * total * scale
+    return half * total

@@ -251,10 +251,20 @@ def _lower_series(n, a, x):
 
 
 def _lower_integral(n, a, x):
-    """The integral over t = x e^-v up to where the integrand is negligible: a zero of a convex function, by Newton."""
     scale = _power_over_gamma(a, x)
-    if scale == 0.0:
-        return 0.0
+    return scale * _relative_lower_integral(n, a, x) if scale else 0.0
+
+
+def _upper_integral(n, a, x):
+    scale = _power_over_gamma(a, x)
+    return -scale * _relative_upper_integral(n, a, x) if scale else 0.0
+
+
+def _relative_lower_integral(n, a, x):
+    """The n-th derivative of P(a, x) over x^a e^-x / Gamma(a).
+
+    The integral over t = x e^-v up to where the integrand is negligible: a zero of a convex function, by Newton.
+    """
     d = a - x
     root = math.hypot(d, math.sqrt(4.0 * NEGLIGIBLE / 3.0 * x))
     length = 2.0 * NEGLIGIBLE / (d + root) if d > 0.0 else 1.5 * (root - d) / x
@@ -265,19 +275,17 @@ def _lower_integral(n, a, x):
         length -= step
         if abs(step) < 0.01 * length:
             break
-    first, cumulants, total = _log_ratio(a, x), _cumulants(n, a), 0.0
+    shift = _shift(a)
+    first, cumulants, total = _log_ratio(a + shift, x), _cumulants(n, a + shift), 0.0
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         for s in (-node, node):
             v = 0.5 * length * (1.0 + s)
-            total += weight * math.exp(-d * v - x * _excess(-v)) * _bell(n, first - v, cumulants)
-    return 0.5 * length * total * scale
+            total += weight * math.exp(-d * v - x * _excess(-v)) * _weight(n, a, first - v, cumulants)
+    return 0.5 * length * total
 
 
-def _upper_integral(n, a, x):
-    """The integral over t = x e^v, with the other sign."""
-    scale = _power_over_gamma(a, x)
-    if scale == 0.0:
-        return 0.0
+def _relative_upper_integral(n, a, x):
+    """The n-th derivative of Q(a, x) over x^a e^-x / Gamma(a): the integral over t = x e^v."""
     d = x - a
     length = 2.0 * NEGLIGIBLE / (d + math.hypot(d, math.sqrt(2.0 * NEGLIGIBLE * x)))
     for _ in range(60):
@@ -291,7 +299,7 @@ def _upper_integral(n, a, x):
         for s in (-node, node):
             v = 0.5 * length * (1.0 + s)
             total += weight * math.exp(-d * v - x * _excess(v)) * _weight(n, a, first + v, cumulants)
-    return -0.5 * length * total * scale
+    return 0.5 * length * total
 
 
 def _excess(v):

@@ -8,6 +8,7 @@ from mpmath import mp
 import contad
 from contad import stan
 from contad.distributions.faces import Face
+from contad.distributions.incomplete_logarithms import log_beta_part, log_gamma_part
 from contad.scipy import stats
 from contad.stan import densities, distribution_functions
 from tests.distributions.mirror_points import BY_NAME, CONTINUOUS, DISCRETE, K, X, shapes_of
@@ -134,13 +135,46 @@ def test_quantiles_invert(name):
     assert np.isnan(own.ppf(1.5, *shapes)) and np.isnan(own.ppf(0.5, *shapes, 0.0, -1.0))
 
 
+def log_part_of_gamma(upper, a, x):
+    ends = (x, mp.inf) if upper else (0, x)
+    return mp.log(mp.gammainc(a, *ends, regularized=True))
+
+
+def log_part_of_beta(a, b, t):
+    return mp.log(mp.betainc(a, b, 0, t / (1 + t), regularized=True))
+
+
+# beside a central one each, where the functions underflow, by 10^-350 to 10^-10000
+FAR = [
+    (log_gamma_part, log_part_of_gamma, (0.0, 2.3, 1.7), (0.0, 4.0, 1e-90), (0.0, 300.0, 20.0), (1.0, 0.2, 800.0)),
+    (log_gamma_part, log_part_of_gamma, (1.0, 2.3, 1.7), (1.0, 3.1, 900.0), (1.0, 500.0, 5000.0), (1.0, 40.0, 1e4)),
+    (log_beta_part, log_part_of_beta, (0.6, 3.2, 1.3), (3.1, 0.8, 1e-120), (40.0, 3.0, 1e-30), (900.0, 700.0, 0.2)),
+    (log_beta_part, log_part_of_beta, (2.3, 1.7, 1e12), (500.0, 0.5, 0.04), (1e4, 2.0, 0.1), (2.0, 1e3, 1e-170)),
+]
+
+
+@pytest.mark.parametrize(("f", "reference", "points"), [(f, reference, points) for f, reference, *points in FAR])
+def test_incomplete_functions_that_underflow(f, reference, points):
+    first = 1 if f is log_gamma_part else 0
+    with mp.workdps(40):
+        for point in points:
+            exact = list(map(mp.mpf, point))
+            assert f(*point) == pytest.approx(float(reference(*exact)), rel=1e-14)
+            found = contad.grad(f, tuple(range(first, 3)))(*point)
+            for k, slope in enumerate(found, first):
+                along = lambda x, k=k: reference(*exact[:k], x, *exact[k + 1 :])  # noqa: E731
+                assert slope == pytest.approx(float(mp.diff(along, exact[k], h=exact[k] * mp.mpf("1e-15"))), rel=1e-12)
+            second = contad.grad(lambda x: contad.grad(f, first)(*point[:first], x, *point[first + 1 :]))(point[first])
+            along = lambda x: reference(*exact[:first], x, *exact[first + 1 :])  # noqa: E731
+            assert second == pytest.approx(float(mp.diff(along, exact[first], 2)), rel=1e-9)
+
+
 def test_tails():
     assert stan.normal_lcdf(-40.0, 0.0, 1.0) == pytest.approx(-804.6084420137538, rel=1e-15)
     assert contad.grad(stan.normal_lcdf)(-40.0, 0.0, 1.0) == pytest.approx(40.02496886, rel=1e-9)
     assert stan.logistic_lccdf(800.0, 0.0, 1.0) == -800.0
     assert stan.gumbel_lccdf(900.0, 0.0, 1.0) == -900.0
     assert stan.exponential_lcdf(1e-30, 2.0) == pytest.approx(np.log(2e-30), rel=1e-15)
-    assert np.isnan(stan.gamma_lcdf(1e-300, 4.0, 1.0))  # whose probability underflows
 
 
 def test_products_and_sums():

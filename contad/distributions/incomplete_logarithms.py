@@ -1,0 +1,272 @@
+"""Logarithms of the incomplete gamma and beta functions, and their derivatives, where the functions underflow, too.
+
+The derivatives in the parameters are closed under differentiation by two families: the derivatives of a function over
+itself, and those of its density over the density. In the tails both are means of an integrand of one sign.
+"""
+
+import math
+
+import numpy as np
+
+from contad.distributions.formula import unlisted_rule
+from contad.ops import incomplete_beta, incomplete_gamma
+from contad.ops._scipy import special
+from contad.ops.arithmetic import absolute
+from contad.ops.beta_functions import _stirling, betaln
+from contad.ops.entropies import log1pmx
+from contad.ops.exponential import exp
+from contad.ops.gamma_functions import polygamma_difference
+from contad.ops.incomplete_beta import betainc, betainc_derivative, betaincc
+from contad.ops.incomplete_gamma import gammainc, gammainc_derivative, gammaincc
+from contad.ops.logic import select
+from contad.ops.rounding import rint
+
+SMALL = 1e-280  # below it a function has lost its digits, or soon does
+
+
+def _where_small(function, part, rest, args):
+    """log(part), or that of 1 - rest where it is large; by the function of floats where it is small."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(part > 0.5, np.log1p(-rest), np.log(part))
+    small = ~(part > SMALL) & ~np.isnan(z)
+    for at in zip(*np.nonzero(small), strict=True):
+        z[at] = function(*(float(x[at]) for x in args))
+    return z
+
+
+# ---- the incomplete gamma functions ----------------------------------------------------------------------------------
+def _gamma_part_of_arrays(upper, a, x):
+    args = np.broadcast_arrays(np.asarray(upper, float), np.asarray(a, float), np.asarray(x, float))
+    below, above = special().gammainc(*args[1:]), special().gammaincc(*args[1:])
+    swap = args[0] > 0.5
+    return _where_small(log_gamma_part.function, np.where(swap, above, below), np.where(swap, below, above), args)
+
+
+@unlisted_rule(
+    points=[(0.0, 2.3, 1.7), (1.0, 0.6, 1.2), (0.0, 4.0, 1e-90), (1.0, 3.1, 900.0)], array=_gamma_part_of_arrays
+)
+def log_gamma_part(upper, a, x):
+    """log P(a, x), or log Q(a, x) where `upper` is 1."""
+    if not (0.0 < a < math.inf and x >= 0.0):
+        return math.nan
+    part, rest = gammainc.function(a, x), gammaincc.function(a, x)
+    if upper > 0.5:
+        part, rest = rest, part
+    if part > SMALL:
+        return math.log1p(-rest) if part > 0.5 else math.log(part)
+    if x == 0.0 or math.isinf(x):
+        return -math.inf
+    if upper > 0.5:
+        return _log_power_over_gamma(a, x) + math.log(incomplete_gamma._relative_upper_integral(0, a, x))
+    return _log_power_over_gamma(a, x) + math.log(incomplete_gamma._relative_lower_integral(0, a, x))
+
+
+@log_gamma_part.partials
+def log_gamma_part_partials(z, upper, a, x):
+    by_x = exp(log_gamma_power(a, x) - z) / x
+    return 0.0, gamma_part_ratio(upper, 1.0, a, x), select(upper > 0.5, -by_x, by_x)
+
+
+@unlisted_rule(points=[(0.0, 1.0, 2.3, 1.7), (1.0, 2.0, 0.6, 1.2), (0.0, 1.0, 4.0, 1e-90), (1.0, 1.0, 3.1, 900.0)])
+def gamma_part_ratio(upper, n, a, x):
+    """The n-th derivative in a of P(a, x), or Q(a, x), over the function itself; n = 0, 1, ..., 20."""
+    if not (-0.5 <= n <= 20.0 and 0.0 < a < math.inf and 0.0 < x < math.inf):
+        return math.nan
+    n = round(n)
+    part = gammaincc.function(a, x) if upper > 0.5 else gammainc.function(a, x)
+    if n == 0:
+        return 1.0
+    if part > SMALL:
+        return gammainc_derivative.function(n, a, x) / (-part if upper > 0.5 else part)
+    if upper > 0.5:
+        return incomplete_gamma._relative_upper_integral(n, a, x) / incomplete_gamma._relative_upper_integral(0, a, x)
+    return incomplete_gamma._relative_lower_integral(n, a, x) / incomplete_gamma._relative_lower_integral(0, a, x)
+
+
+@gamma_part_ratio.partials
+def gamma_part_ratio_partials(z, upper, n, a, x):
+    order = rint(n)
+    by_x = (gamma_weight(order, a, x) - z) * exp(log_gamma_power(a, x) - log_gamma_part(upper, a, x)) / x
+    first = gamma_part_ratio(upper, order + 1.0, a, x) - z * gamma_part_ratio(upper, 1.0, a, x)
+    return 0.0, 0.0, first, select(upper > 0.5, -by_x, by_x)
+
+
+@unlisted_rule(points=[(2.3, 1.7), (0.6, 1.2), (31.0, 900.0)])
+def log_gamma_power(a, x):
+    """log(x^a e^-x / Gamma(a))."""
+    return _log_power_over_gamma(a, x) if 0.0 < a < math.inf and 0.0 < x < math.inf else math.nan
+
+
+@log_gamma_power.partials
+def log_gamma_power_partials(z, a, x):
+    return gamma_weight(1.0, a, x), (a - x) / x
+
+
+@unlisted_rule(points=[(1.0, 2.3, 1.7), (2.0, 0.6, 1.2), (1.0, 31.0, 900.0)])
+def gamma_weight(n, a, x):
+    """The n-th derivative in a of x^a e^-x / Gamma(a), over itself; n = 0, 1, ..., 20."""
+    if not (-0.5 <= n <= 20.0 and 0.0 < a < math.inf and 0.0 < x < math.inf):
+        return math.nan
+    shift, n = incomplete_gamma._shift(a), round(n)
+    first, cumulants = incomplete_gamma._log_ratio(a + shift, x), incomplete_gamma._cumulants(n, a + shift)
+    return incomplete_gamma._weight(n, a, first, cumulants) if n else 1.0
+
+
+@gamma_weight.partials
+def gamma_weight_partials(z, n, a, x):
+    order = rint(n)
+    lower = (order + absolute(order - 1.0) - 1.0) / 2.0  # n - 1, and 0 for 0, where its factor is 0
+    by_a = gamma_weight(order + 1.0, a, x) - z * gamma_weight(1.0, a, x)
+    return 0.0, by_a, order * gamma_weight(lower, a, x) / x
+
+
+def _log_power_over_gamma(a, x):
+    """log(x^a e^-x / Gamma(a)), for a >= 10 by Stirling's series around the largest value."""
+    if a < 10.0:
+        return a * math.log(x) - x - math.lgamma(a)
+    u = (x - a) / a
+    exponent = a * log1pmx.function(u) if u < 1e10 else a * math.log(x / a) - x + a
+    return 0.5 * math.log(a / (2.0 * math.pi)) + exponent - _stirling(a)
+
+
+# ---- the incomplete beta function ------------------------------------------------------------------------------------
+def _beta_part_of_arrays(a, b, t):
+    args = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float), np.asarray(t, float))
+    a, b, t = args
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        x, y = t / (1.0 + t), 1.0 / (1.0 + t)
+        near = t < 1.0
+        part = np.where(near, special().betainc(a, b, np.where(near, x, 0.5)),
+                        special().betaincc(b, a, np.where(near, 0.5, y)))  # fmt: skip
+        rest = np.where(near, special().betaincc(a, b, np.where(near, x, 0.5)),
+                        special().betainc(b, a, np.where(near, 0.5, y)))  # fmt: skip
+    return _where_small(log_beta_part.function, part, rest, args)
+
+
+@unlisted_rule(
+    points=[(2.3, 1.7, 0.4), (0.6, 3.2, 1.3), (3.1, 0.8, 1e-120), (900.0, 700.0, 0.2)], array=_beta_part_of_arrays
+)
+def log_beta_part(a, b, t):
+    """log I_x(a, b) at x = t / (1 + t): by the odds t, of which both x and 1 - x have their digits."""
+    if not (0.0 < a < math.inf and 0.0 < b < math.inf and t >= 0.0):
+        return math.nan
+    if math.isinf(t):
+        return 0.0
+    part, rest = _beta_parts(a, b, t)
+    if part > SMALL:
+        return math.log1p(-rest) if part > 0.5 else math.log(part)
+    return _log_powers_over_beta(a, b, t) + math.log(_relative_part(0, 0, a, b, t)) if t > 0.0 else -math.inf
+
+
+@log_beta_part.partials
+def log_beta_part_partials(z, a, b, t):
+    return (
+        beta_part_ratio(1.0, 0.0, a, b, t),
+        beta_part_ratio(0.0, 1.0, a, b, t),
+        exp(log_beta_powers(a, b, t) - z) / t,
+    )
+
+
+@unlisted_rule(points=[(1.0, 0.0, 2.3, 1.7, 0.4), (0.0, 1.0, 0.6, 3.2, 1.3), (1.0, 1.0, 3.1, 0.8, 1e-120)])
+def beta_part_ratio(n, m, a, b, t):
+    """The derivative of order n in a and m in b of I_x(a, b), over the function itself."""
+    if not (-0.5 <= n <= 20.0 and -0.5 <= m <= 20.0 and 0.0 < a < math.inf and 0.0 < b < math.inf):
+        return math.nan
+    if not 0.0 < t < math.inf:
+        return math.nan
+    n, m = round(n), round(m)
+    if n + m == 0:
+        return 1.0
+    part, _ = _beta_parts(a, b, t)
+    if part <= SMALL:
+        return _relative_part(n, m, a, b, t) / _relative_part(0, 0, a, b, t)
+    if t < 1.0:
+        return betainc_derivative.function(n, m, a, b, t / (1.0 + t)) / part
+    return -betainc_derivative.function(m, n, b, a, 1.0 / (1.0 + t)) / part
+
+
+@beta_part_ratio.partials
+def beta_part_ratio_partials(z, n, m, a, b, t):
+    i = rint(n)
+    j = rint(m)
+    by_a = beta_part_ratio(i + 1.0, j, a, b, t) - z * beta_part_ratio(1.0, 0.0, a, b, t)
+    by_b = beta_part_ratio(i, j + 1.0, a, b, t) - z * beta_part_ratio(0.0, 1.0, a, b, t)
+    density = exp(log_beta_powers(a, b, t) - log_beta_part(a, b, t)) / t
+    return 0.0, 0.0, by_a, by_b, (beta_weight(i, j, a, b, t) - z) * density
+
+
+@unlisted_rule(points=[(2.3, 1.7, 0.4), (0.6, 3.2, 1.3), (31.0, 70.0, 1e-5)])
+def log_beta_powers(a, b, t):
+    """log(x^a (1 - x)^b / B(a, b)) at x = t / (1 + t)."""
+    if not (0.0 < a < math.inf and 0.0 < b < math.inf and 0.0 < t < math.inf):
+        return math.nan
+    return _log_powers_over_beta(a, b, t)
+
+
+@log_beta_powers.partials
+def log_beta_powers_partials(z, a, b, t):
+    by_t = a / t - (a + b) / (1.0 + t)
+    return beta_weight(1.0, 0.0, a, b, t), beta_weight(0.0, 1.0, a, b, t), by_t
+
+
+@unlisted_rule(points=[(1.0, 0.0, 2.3, 1.7, 0.4), (0.0, 1.0, 0.6, 3.2, 1.3), (1.0, 1.0, 31.0, 70.0, 1e-5)])
+def beta_weight(n, m, a, b, t):
+    """The derivative of order n in a and m in b of x^a (1 - x)^b / B(a, b), over itself."""
+    if not (-0.5 <= n <= 20.0 and -0.5 <= m <= 20.0 and 0.0 < a < math.inf and 0.0 < b < math.inf):
+        return math.nan
+    if not 0.0 < t < math.inf:
+        return math.nan
+    n, m, x, y = round(n), round(m), t / (1.0 + t), 1.0 / (1.0 + t)
+    if n + m == 0:
+        return 1.0
+    first, other = incomplete_beta._first(a, b, x, y), incomplete_beta._first(b, a, y, x)
+    return incomplete_beta._weight(n, m, a, b, first, other, incomplete_beta._shifted_cumulants(n, m, a, b))
+
+
+@beta_weight.partials
+def beta_weight_partials(z, n, m, a, b, t):
+    i = rint(n)
+    j = rint(m)
+    i_below = (i + absolute(i - 1.0) - 1.0) / 2.0  # n - 1, and 0 for 0, where its factor is 0
+    j_below = (j + absolute(j - 1.0) - 1.0) / 2.0
+    by_a = beta_weight(i + 1.0, j, a, b, t) - z * beta_weight(1.0, 0.0, a, b, t)
+    by_b = beta_weight(i, j + 1.0, a, b, t) - z * beta_weight(0.0, 1.0, a, b, t)
+    falling = j * beta_weight(i, j_below, a, b, t)
+    return 0.0, 0.0, by_a, by_b, (i * beta_weight(i_below, j, a, b, t) / t - falling) / (1.0 + t)
+
+
+def _beta_parts(a, b, t):
+    """(I_x(a, b), its complement), by the smaller of x and 1 - x."""
+    if t < 1.0:
+        x = t / (1.0 + t)
+        return betainc.function(a, b, x), betaincc.function(a, b, x)
+    y = 1.0 / (1.0 + t)
+    return betaincc.function(b, a, y), betainc.function(b, a, y)
+
+
+def _relative_part(n, m, a, b, t):
+    """The derivative of I_x(a, b) over x^a y^b / B(a, b), in the tail: as in `betainc_derivative`, by recurrence."""
+    x, y = t / (1.0 + t), 1.0 / (1.0 + t)
+    total, scale = 0.0, 1.0
+    while a < 5.0:
+        first = incomplete_beta._logarithm(x, y) + polygamma_difference.function(0.0, a + 1.0, b - 1.0)
+        other, shift = incomplete_beta._first(b, a, y, x), incomplete_beta._shift(b)
+        if shift:
+            other -= 1.0 / b
+        cumulants = incomplete_beta._cumulants(n, m, a + 1.0, b + shift, a + b)
+        for j in range(m - round(shift) if m else 0, m + 1):
+            factor = 1.0 if j == m else m / b
+            total += scale / a * factor * incomplete_beta._bell(n, j, first, other, cumulants)
+        scale *= x * ((a + b) / a)
+        a += 1.0
+    return total + scale * incomplete_beta._relative_integral(n, m, a, b, x, y)
+
+
+def _log_powers_over_beta(a, b, t):
+    """log(x^a y^b / B(a, b)), for large a and b by Stirling's series around the largest value."""
+    x, y = t / (1.0 + t), 1.0 / (1.0 + t)
+    if min(a, b) < 10.0:
+        return a * incomplete_beta._logarithm(x, y) + b * incomplete_beta._logarithm(y, x) - betaln.function(a, b)
+    w, c = x * b - y * a, a + b
+    exponent = a * log1pmx.function(w / a) + b * log1pmx.function(-w / b)
+    return 0.5 * math.log(a / c * b / (2.0 * math.pi)) + exponent + _stirling(c) - _stirling(a) - _stirling(b)
