@@ -27,9 +27,6 @@ OTHER = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mul
 SAME = {
     # the 1 is added to a square of 1e14 and more
     "student_t_lpdf": ["logarithm = select(near, 0.5 * log1p(s * s), log(hypot(1.001, select(near, 1.0, q))))"],
-    # more than half, or nan, so that the complement is taken
-    "neg_binomial_2_lcdf": ["below = betainc(phi, k, phi / w)"],
-    "scaled_inv_chi_square_lccdf": ["above = gammainc(0.5 / nu, t)"],
 }
 
 
@@ -40,6 +37,8 @@ def places(tree):
     """
     left_out = [n for c in ast.walk(tree) if isinstance(c, ast.Compare) for n in ast.walk(c)]
     left_out += [n for c in ast.walk(tree) if is_choice(c) for n in c.args if isinstance(n, ast.Constant)]
+    left_out += [c.args[0] for c in ast.walk(tree) if is_part(c)]  # which of two functions, 0 or 1
+    left_out += [n for s in tree.body[0].body[1:] if is_unused(s, tree) for n in ast.walk(s)]
     body = (n for statement in tree.body[0].body[1:] for n in ast.walk(statement))
     return [
         n for n in body
@@ -47,8 +46,18 @@ def places(tree):
     ]  # fmt: skip
 
 
+def is_unused(statement, tree):
+    """Whether no expression names what it assigns: a name that the other functions of a distribution use."""
+    names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    return isinstance(statement, ast.Assign) and statement.targets[0].id not in names
+
+
 def is_choice(node):
     return isinstance(node, ast.Call) and getattr(node.func, "id", None) == "select"
+
+
+def is_part(node):
+    return isinstance(node, ast.Call) and getattr(node.func, "id", None) == "log_gamma_part"
 
 
 def changed(node):
