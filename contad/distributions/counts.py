@@ -183,6 +183,50 @@ def hypergeometric_log_mass(n, N, a, b):
     return first + second + log1p(a + b) + betaln(N + 1.0, a + b - N + 1.0)
 
 
+@unlisted_rule(points=[(2.0, 4.0, 5.0, 6.0)])
+def log_hypergeometric_cdf(n, N, a, b):
+    """The logarithm of the sum of the masses up to n; where that is more than half, of 1 less the sum of the others."""
+    return _hypergeometric_log_part(n, N, a, b)
+
+
+@log_hypergeometric_cdf.partials
+def hypergeometric_log_cdf_partials(z, n, N, a, b):
+    return 0.0, 0.0, 0.0, 0.0
+
+
+@unlisted_rule(points=[(2.0, 4.0, 5.0, 6.0)])
+def log_hypergeometric_ccdf(n, N, a, b):
+    """The logarithm of the sum of the masses from n + 1 on: of N - n - 1 at most of the other kind."""
+    return _hypergeometric_log_part(N - n - 1.0, N, b, a)
+
+
+@log_hypergeometric_ccdf.partials
+def hypergeometric_log_ccdf_partials(z, n, N, a, b):
+    return 0.0, 0.0, 0.0, 0.0
+
+
+def _hypergeometric_log_part(n, N, a, b):
+    if not (N >= 0.0 and a >= 0.0 and b >= 0.0 and N <= a + b):
+        return math.nan
+    first, last = max(0.0, N - b), min(a, N)
+    if n < first or n >= last:
+        return -math.inf if n < first else 0.0
+    middle = (N + 1.0) * (a + 1.0) / (a + b + 2.0)
+    if n < middle:
+        return _hypergeometric_tail(n, N, a, b)
+    return math.log1p(-math.exp(_hypergeometric_tail(N - n - 1.0, N, b, a)))
+
+
+def _hypergeometric_tail(n, N, a, b):
+    """The logarithm of the sum of the masses up to n, from n down, where they fall."""
+    total, term, k = 1.0, 1.0, n
+    while k > 0.0 and term > 1e-18 * total:
+        term *= k * (b - N + k) / ((a - k + 1.0) * (N - k + 1.0))
+        total += term
+        k -= 1.0
+    return hypergeometric_log_mass.function(n, N, a, b) + math.log(total)
+
+
 @formula(
     where(valid="lower <= upper", outside="n < lower or n > upper or n != floor(n)"), ["n", "lower", "upper"],
     [(3.0, 1.0, 7.0), (-2.0, -4.0, 4.0)],

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from contad.distributions.circular import von_mises_log_mass
+from contad.distributions.counts import log_hypergeometric_ccdf, log_hypergeometric_cdf
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
 from contad.distributions.incomplete_logarithms import log_beta_part, log_gamma_part
@@ -21,13 +22,22 @@ from contad.distributions.mixed_counts import (
     beta_neg_binomial_log_cdf,
 )
 from contad.distributions.normal_mixtures import log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal
-from contad.distributions.real_line import student_cdf
+from contad.distributions.quantiles import (
+    standard_exp_mod_normal_quantile,
+    standard_inverse_gaussian_quantile,
+    standard_rice_quantile,
+    standard_skew_normal_quantile,
+    standard_von_mises_quantile,
+)
+from contad.distributions.real_line import student_cdf, student_quantile
+from contad.distributions.rice_probabilities import log_rice_part
 from contad.ops.arithmetic import power
 from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import sqrt
 from contad.ops.error_functions import erf, erfinv, log_ndtr, ndtr, ndtri
-from contad.ops.exponential import exp, expm1, log, log1p
+from contad.ops.exponential import exp, expm1, log, log1p, logaddexp
+from contad.ops.error_integrals import ndtri_exp
 from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.logic import select
@@ -46,6 +56,9 @@ NAMES = {
         log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
         beta_binomial_log_ccdf, beta_binomial_log_cdf, beta_neg_binomial_log_ccdf, beta_neg_binomial_log_cdf,
         von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal, log_beta_part, log_gamma_part,
+        standard_exp_mod_normal_quantile, standard_inverse_gaussian_quantile, standard_rice_quantile, standard_skew_normal_quantile,
+        standard_von_mises_quantile, student_quantile,
+        log_rice_part, logaddexp, ndtri_exp, log_hypergeometric_cdf, log_hypergeometric_ccdf,
     )
 }  # fmt: skip
 ONE_LESS = 0.9999999999999999
@@ -79,7 +92,7 @@ def _distribution(
     lines     assignments before the expressions, separated by ;
     upper     the logarithm of the complement, which determines all; lower that of the function
     both      the function and its complement; with `logs`, the logarithms of both
-    inverse   y as an expression of the probability p, and of the complement's probability q
+    inverse   y as an expression of the probability p, and of the complement's probability q; after assignments
     """
     variate = "n" if "n" in whole else "y"
     invalid = [f"not {x} > 0.0" for x in positive.split()] + ([f"not ({valid})"] if valid else [])
@@ -104,14 +117,15 @@ def _distribution(
             cases = [*((test, math.nan) for test in invalid)]
             cases.append((f"not ({variable} >= 0.0 and {variable} <= 1.0)", math.nan))
             suffix = ("quantile", "upper_quantile")[k]
-            found[k] = _formula(f"{name}_{suffix}", [variable, *parameters.split()], "", text, cases, ())
+            before, _, last = text.rpartition(";")
+            found[k] = _formula(f"{name}_{suffix}", [variable, *parameters.split()], before, last, cases, ())
     return Cumulative(*made, *found)
 
 
 def _formula(
     name: str, names: Sequence[str], lines: str, text: str, cases: Sequence[tuple[str, float]], whole: Sequence[str]
 ) -> Formula:
-    body = [*(line.strip() for line in lines.split(";") if line.strip()), f"return {text}"]
+    body = [*(line.strip() for line in lines.split(";") if line.strip()), f"return {text.strip()}"]
     source = f"def {name}({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in body)
     function = function_of_text(source, name, NAMES)
     function.__module__ = __name__
@@ -144,6 +158,12 @@ _LOG_ERF = "select({x} < 1.0, log(erf(0.7071067811865476 * select({x} < 1.0, {x}
 _COTANGENT = "select({p} < 0.5, -1.0 / tan(3.141592653589793 * {p}), 1.0 / tan(3.141592653589793 * (1.0 - {p})))"
 _R = "r = (y - mu) / sigma"
 _TRIANGLE = "select({low}, sqrt(c * select({low}, {p}, 1.0)), 1.0 - sqrt((1.0 - c) * select({low}, 1.0, {q})))"
+# by the lower or the upper tail of the normal distribution, whichever is the smaller one
+_TRUNCATED = (
+    "below = logaddexp(log_ndtr({f}) + log1p(-{p}), log_ndtr({g}) + log({p})); "
+    "above = logaddexp(log_ndtr(-({f})) + log1p(-{p}), log_ndtr(-({g})) + log({p})); small = below < above; "
+    "{sign}select(small, ndtri_exp(select(small, below, -1.0)), -ndtri_exp(select(small, -1.0, above)))"
+)
 _ANGLE_BELOW = "von_mises_log_mass(-3.141592653589793 - mu, x, kappa) - total"
 _ANGLE_ABOVE = "von_mises_log_mass(x, 3.141592653589793 - mu, kappa) - total"
 
@@ -195,6 +215,7 @@ CUMULATIVE: dict[str, Cumulative] = {
         positive="nu sigma", both=("below", "above"), logs=(
             "select(low, tail, log1p(-select(low, 0.5, above)))", "select(high, tail, log1p(-select(high, 0.5, below)))"
         ),
+        inverse=("mu + sigma * student_quantile(nu, p)", "mu - sigma * student_quantile(nu, q)"),
     ),
     "skew_double_exponential": _distribution(
         "skew_double_exponential", "mu sigma tau",
@@ -213,16 +234,34 @@ CUMULATIVE: dict[str, Cumulative] = {
         "exp_mod_normal", "mu sigma rate", _R + "; v = rate * sigma", positive="sigma rate",
         both=("exp(log_exp_mod_normal(r, v))", "exp(log_upper_exp_mod_normal(r, v))"),
         logs=("log_exp_mod_normal(r, v)", "log_upper_exp_mod_normal(r, v)"),
+        inverse=(
+            "mu + sigma * standard_exp_mod_normal_quantile(0.0, p, rate * sigma)",
+            "mu + sigma * standard_exp_mod_normal_quantile(1.0, q, rate * sigma)",
+        ),
     ),
     "skew_normal": _distribution(
         "skew_normal", "xi omega alpha", "r = (y - xi) / omega", positive="omega", valid="alpha == alpha",
         both=("exp(log_skew_normal(r, alpha))", "exp(log_skew_normal(-r, -alpha))"),
         logs=("log_skew_normal(r, alpha)", "log_skew_normal(-r, -alpha)"),
+        inverse=("xi + omega * standard_skew_normal_quantile(0.0, p, alpha)", "xi + omega * standard_skew_normal_quantile(1.0, q, alpha)"),
     ),
     "von_mises": _distribution(
         "von_mises", "mu kappa", "x = y - mu; total = 1.8378770664093453 + log(i0e(kappa))", positive="kappa",
         low="y <= -3.141592653589793", high="y >= 3.141592653589793",
         both=(f"exp({_ANGLE_BELOW})", f"exp({_ANGLE_ABOVE})"), logs=(_ANGLE_BELOW, _ANGLE_ABOVE),
+    ),
+    "von_mises_of_turns": _distribution(
+        "von_mises_of_turns", "kappa",
+        "turn = floor(0.5 + y / 6.283185307179586); x = y - 6.283185307179586 * turn; "
+        "total = 1.8378770664093453 + log(i0e(kappa)); first = turn == 0.0; "
+        "f = von_mises_log_mass(-3.141592653589793, x, kappa) - total; "
+        "g = von_mises_log_mass(x, 3.141592653589793, kappa) - total; low = turn + exp(f); high = exp(g) - turn",
+        positive="kappa", both=("low", "high"),
+        logs=(
+            "select(first, f, log(select(low > 0.0 and not first, low, _nan)))",
+            "select(first, g, log(select(high > 0.0 and not first, high, _nan)))",
+        ),
+        inverse=("standard_von_mises_quantile(0.0, p, kappa)", "standard_von_mises_quantile(1.0, q, kappa)"),
     ),
     # ---- on the positive half ----------------------------------------------------------------------------------------
     "exponential": _distribution(
@@ -356,6 +395,15 @@ CUMULATIVE: dict[str, Cumulative] = {
         "s = sqrt(weight / y); u = s * (1.0 - y / mu); "
         "below = log_upper_exp_mod_normal(u, 2.0 * s); above = log_exp_mod_normal(u, 2.0 * s)",
         positive="mu weight", low="y <= 0.0", both=("exp(below)", "exp(above)"), logs=("below", "above"),
+        inverse=(
+            "weight * standard_inverse_gaussian_quantile(0.0, p, mu / weight)",
+            "weight * standard_inverse_gaussian_quantile(1.0, q, mu / weight)",
+        ),
+    ),
+    "rice": _distribution(
+        "rice", "b sigma", "r = y / sigma; below = log_rice_part(0.0, r, b); above = log_rice_part(1.0, r, b)",
+        positive="sigma", valid="b >= 0.0", low="y <= 0.0", both=("exp(below)", "exp(above)"), logs=("below", "above"),
+        inverse=("sigma * standard_rice_quantile(0.0, p, b)", "sigma * standard_rice_quantile(1.0, q, b)"),
     ),
     # ---- on intervals ------------------------------------------------------------------------------------------------
     "uniform": _distribution(
@@ -396,6 +444,10 @@ CUMULATIVE: dict[str, Cumulative] = {
         "f = log_diff_exp(select(right, near, at), select(right, at, near)) - total; "
         "g = log_diff_exp(select(right, at, far), select(right, far, at)) - total",
         valid="a < b", low="y <= a", high="y >= b", both=("exp(f)", "exp(g)"), logs=("f", "g"),
+        inverse=(
+            _TRUNCATED.format(f="a", g="b", sign="", p="p"),
+            _TRUNCATED.format(f="-b", g="-a", sign="-", p="q"),
+        ),
     ),
     "generalised_pareto": _distribution(
         "generalised_pareto", "c", "t = -log_ratio_of_extremes(y, c)", valid="c == c", low="y <= 0.0",
@@ -450,6 +502,12 @@ CUMULATIVE: dict[str, Cumulative] = {
             "exp(beta_neg_binomial_log_cdf(k, r, alpha, beta))", "exp(beta_neg_binomial_log_ccdf(k, r, alpha, beta))",
         ),
         logs=("beta_neg_binomial_log_cdf(k, r, alpha, beta)", "beta_neg_binomial_log_ccdf(k, r, alpha, beta)"),
+    ),
+    "hypergeometric": _distribution(
+        "hypergeometric", "N a b", "k = floor(n)", valid="N >= 0.0 and a >= 0.0 and b >= 0.0 and N <= a + b",
+        low="n < 0.0", high="n >= N", whole=["n", "N", "a", "b"],
+        both=("exp(log_hypergeometric_cdf(k, N, a, b))", "exp(log_hypergeometric_ccdf(k, N, a, b))"),
+        logs=("log_hypergeometric_cdf(k, N, a, b)", "log_hypergeometric_ccdf(k, N, a, b)"),
     ),
     "poisson": _distribution(
         "poisson", "rate", "k = floor(n) + 1.0", valid="rate >= 0.0", low="n < 0.0", high="n == _inf", whole=["n"],

@@ -12,7 +12,7 @@ from contad.ops.elementary import hypot, sqrt
 from contad.ops.error_functions import erfcx, log_ndtr
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.hyperbolic import cosh
-from contad.ops.incomplete_beta import beta_density, betainc, betainc_derivative, betaincc
+from contad.ops.incomplete_beta import beta_density, betainc, betainc_derivative, betaincc, betainccinv, betaincinv
 from contad.ops.logic import select
 
 LOG_SQRT_TWO_PI = 0.9189385332046727
@@ -119,6 +119,12 @@ def student_cdf(nu, r):
 
 @student_cdf.partials
 def student_cdf_partials(z, nu, r):
+    return student_cdf_by_freedom(nu, r), exp(student_t_log_density(r, nu, 0.0, 1.0))
+
+
+@formula(points=[(3.2, 0.7), (1.4, -2.6)])
+def student_cdf_by_freedom(nu, r):
+    """The derivative of student_cdf by nu."""
     s = r * r / nu
     w = 1.0 / (1.0 + s)
     far = w < 0.5
@@ -129,4 +135,26 @@ def student_cdf_partials(z, nu, r):
     outer = 0.5 * betainc_derivative(1.0, 0.0, 0.5 * nu, 0.5, u) + beta_density(0.0, 0.0, 0.5 * nu, 0.5, u) * slope
     inner = 0.5 * betainc_derivative(0.0, 1.0, 0.5, 0.5 * nu, x) - beta_density(0.0, 0.0, 0.5, 0.5 * nu, x) * slope
     below = 0.5 * select(middle, 0.0, select(far, outer, -inner))  # of the tail
-    return select(r < 0.0, below, -below), exp(student_t_log_density(r, nu, 0.0, 1.0))
+    return select(r < 0.0, below, -below)
+
+
+@unlisted_rule(points=[(3.2, 0.7), (1.4, 0.02)])
+def student_quantile(nu, p):
+    """The number that one of Student's t is at most with probability p: by the smaller of two tails."""
+    if not (0.0 < nu < math.inf and 0.0 <= p <= 1.0):
+        return math.nan
+    if p == 0.0 or p == 1.0:
+        return math.inf if p > 0.5 else -math.inf
+    tail, inner = 2.0 * min(p, 1.0 - p), abs(1.0 - 2.0 * p)
+    if tail < inner:
+        v, w = betainccinv.function(0.5, 0.5 * nu, tail), betaincinv.function(0.5 * nu, 0.5, tail)
+    else:
+        v, w = betaincinv.function(0.5, 0.5 * nu, inner), betainccinv.function(0.5 * nu, 0.5, inner)
+    t = math.sqrt(nu * (v / w)) if w > 0.0 else math.inf
+    return t if p >= 0.5 else -t
+
+
+@student_quantile.partials
+def student_quantile_partials(z, nu, p):
+    density = exp(student_t_log_density(z, nu, 0.0, 1.0))
+    return -student_cdf_by_freedom(nu, z) / density, 1.0 / density

@@ -25,8 +25,8 @@ def bdtr(k, n, p):
     >>> round(bdtr(2, 5, 0.3), 12)
     0.83692
     """
-    k = floor(k)
-    return betaincc(k + 1.0, n - k, p)
+    m = floor(k)
+    return betaincc(m + 1.0, n - m, p)
 
 
 @stands_for("bdtrc")
@@ -36,8 +36,8 @@ def bdtrc(k, n, p):
     >>> round(bdtrc(2, 5, 0.3), 12)
     0.16308
     """
-    k = floor(k)
-    return betainc(k + 1.0, n - k, p)
+    m = floor(k)
+    return betainc(m + 1.0, n - m, p)
 
 
 @stands_for("bdtri")
@@ -47,8 +47,8 @@ def bdtri(k, n, y):
     >>> round(bdtri(2, 5, 0.83692), 12)
     0.3
     """
-    k = floor(k)
-    return betainccinv(k + 1.0, n - k, y)
+    m = floor(k)
+    return betainccinv(m + 1.0, n - m, y)
 
 
 @stands_for("nbdtr")

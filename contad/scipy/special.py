@@ -3,7 +3,7 @@
 SciPy's ufuncs find the rules of contad by themselves, on arrays of variables too; its functions of Python cannot:
 so a function that is differentiated calls these. They take object arrays as well. Which there are is `__all__`; a name
 of SciPy's that is not there has no derivative here, and AttributeError says so. Numba functions may call those that
-are rules (`contad.scipy.special.gammaln`).
+are rules or formulas of numbers (`contad.scipy.special.gammaln`, `chdtr`, `zeta`, `airy`).
 
 >>> import contad, numpy as np
 >>> contad.grad(lambda x: logsumexp(x))(np.array([0.0, np.log(3.0)])).round(12)
@@ -31,6 +31,7 @@ from contad.ops.logistic import log1p_exp
 from contad.rules.compilable import Compilable
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.rules.written_ufuncs import written_functions as find_written
+from contad.scipy.special_in_numba import face_of
 from contad.variables.array import numbers_in
 from contad.variables.open_types import ArrayValue, Function, NumbaType, Option, Value
 
@@ -62,7 +63,7 @@ class SpecialFunction(Compilable[..., Any]):
         if isinstance(self.function, ScalarRule):
             return self.function._numba_type_  # type: ignore[attr-defined]
         raise UnsupportedError(
-            f"contad.scipy.special.{self.__name__} cannot be called inside njit, for it is no rule; call it outside"
+            f"contad.scipy.special.{self.__name__} cannot be called inside njit, for it is no function of numbers; call it outside"
         )
 
 
@@ -223,7 +224,10 @@ def _find_functions() -> dict[str, Function]:
 
 _functions = _find_functions()
 __all__ = sorted(_functions)  # noqa: PLE0605
-globals().update({name: SpecialFunction(name, function) for name, function in _functions.items()})
+
+for _name, _function in _functions.items():
+    _outside = SpecialFunction(_name, _function)
+    globals()[_name] = face_of(__name__, _name, _outside) or _outside
 
 
 def __getattr__(name: str) -> Any:

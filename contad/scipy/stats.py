@@ -12,15 +12,11 @@ import math
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from contad.distributions import circular, counts, intervals, positive_line, real_line
 from contad.distributions.cumulative import CUMULATIVE
-from contad.distributions.faces import Face, as_operand, compose
+from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
 from contad.ops.exponential import exp, log
-from contad.ops.probabilities import stdtrit
-from contad.variables.open_types import Value
 
 _SCALED = ("not scale > 0.0", math.nan)
 
@@ -78,6 +74,7 @@ def _continuous(
 
 def _add_cumulative(made: Any, cumulative: str, names: list[str], at: str, flip: bool) -> None:
     name = made.distribution
+    at = at.replace(", 0.0, kappa", ", kappa")  # whose distribution function is around 0
     for method, (kind, opposite, what) in _METHODS.items():
         known = getattr(CUMULATIVE[cumulative], opposite if flip else kind)
         cases = [_SCALED] if "scale" in names else []
@@ -92,6 +89,13 @@ def _add_cumulative(made: Any, cumulative: str, names: list[str], at: str, flip:
 _INVERSES = {
     "normal": "f({p}, loc, scale)",
     "cauchy": "f({p}, loc, scale)",
+    "student_t": "f({p}, df, loc, scale)",
+    "exp_mod_normal": "f({p}, loc, scale, 1.0 / (K * scale))",
+    "skew_normal": "f({p}, loc, scale, a)",
+    "inverse_gaussian": "loc + scale * f({p}, mu, 1.0)",
+    "von_mises_of_turns": "loc + scale * f({p}, kappa)",
+    "rice": "loc + f({p}, b, scale)",
+    "truncated_normal": "loc + scale * f({p}, a, b)",
     "logistic": "f({p}, loc, scale)",
     "double_exponential": "f({p}, loc, scale)",
     "gumbel": "f({p}, loc, scale)",
@@ -160,24 +164,6 @@ def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "", c
 norm = _continuous("norm", "", real_line.normal_log_density, "x, loc, scale", cumulative="normal")
 cauchy = _continuous("cauchy", "", real_line.cauchy_log_density, "x, loc, scale", cumulative="cauchy")
 t = _continuous("t", "df", real_line.student_t_log_density, "x, df, loc, scale", cumulative="student_t")
-
-
-
-def _t_ppf(q: Value, df: Value, loc: Value = 0.0, scale: Value = 1.0) -> Value:
-    """The x that `scipy.stats.t` is at most with probability q; in Python code only."""
-    return _move_and_scale(stdtrit(df, as_operand(q)), loc, scale)
-
-
-def _t_isf(q: Value, df: Value, loc: Value = 0.0, scale: Value = 1.0) -> Value:
-    """The x that `scipy.stats.t` is more than with probability q; in Python code only."""
-    return _move_and_scale(-stdtrit(df, as_operand(q)), loc, scale)
-
-
-def _move_and_scale(z: Value, loc: Value, scale: Value) -> Value:
-    return as_operand(loc) + np.where(np.greater(as_operand(scale), 0.0), scale, math.nan) * z
-
-
-t.ppf, t.isf = _t_ppf, _t_isf
 logistic = _continuous("logistic", "", real_line.logistic_log_density, "x, loc, scale", cumulative="logistic")
 laplace = _continuous(
     "laplace", "", real_line.double_exponential_log_density, "x, loc, scale", cumulative="double_exponential"
@@ -237,12 +223,17 @@ loglaplace = _continuous(
 invgauss = _continuous(
     "invgauss", "mu", positive_line.inverse_gaussian_log_density, "(x - loc) / scale, mu, 1.0", "inverse_gaussian", True
 )
-rice = _continuous("rice", "b", positive_line.rice_log_density, "x - loc, b, scale")
+rice = _continuous("rice", "b", positive_line.rice_log_density, "x - loc, b, scale", cumulative="rice")
 levy = _continuous("levy", "", positive_line.levy_log_density, "x - loc, scale", cumulative="levy")
 
 # ---- angles ----------------------------------------------------------------------------------------------------------
 vonmises = _continuous(
-    "vonmises", "kappa", circular.von_mises_log_density, "(x - loc) / scale, 0.0, kappa", scaled=True
+    "vonmises",
+    "kappa",
+    circular.von_mises_log_density,
+    "(x - loc) / scale, 0.0, kappa",
+    "von_mises_of_turns",
+    True,
 )
 
 # ---- on intervals ----------------------------------------------------------------------------------------------------
@@ -279,14 +270,18 @@ genextreme = _continuous(
 # ---- whole numbers ---------------------------------------------------------------------------------------------------
 bernoulli = _discrete("bernoulli", "p", counts.bernoulli_log_mass, "k - loc, p", cumulative="bernoulli")
 binom = _discrete("binom", "n p", counts.binomial_log_mass, "k - loc, n, p", "n", cumulative="binomial")
-betabinom = _discrete("betabinom", "n a b", counts.beta_binomial_log_mass, "k - loc, n, a, b", "n")
+betabinom = _discrete("betabinom", "n a b", counts.beta_binomial_log_mass, "k - loc, n, a, b", "n", "beta_binomial")
 nbinom = _discrete("nbinom", "n p", counts.negative_binomial_log_mass, "k - loc, n, p", cumulative="negative_binomial")
-betanbinom = _discrete("betanbinom", "n a b", counts.beta_neg_binomial_log_mass, "k - loc, n, a, b")
+betanbinom = _discrete(
+    "betanbinom", "n a b", counts.beta_neg_binomial_log_mass, "k - loc, n, a, b", cumulative="beta_neg_binomial"
+)
 geom = _discrete("geom", "p", counts.geometric_log_mass, "k - loc, p", cumulative="geometric")
 poisson = _discrete("poisson", "mu", counts.poisson_log_mass, "k - loc, mu", cumulative="poisson")
 zipf = _discrete("zipf", "a", counts.zipf_log_mass, "k - loc, a", cumulative="zipf")
 yulesimon = _discrete("yulesimon", "alpha", counts.yule_simon_log_mass, "k - loc, alpha", cumulative="yule_simon")
-hypergeom = _discrete("hypergeom", "M n N", counts.hypergeometric_log_mass, "k - loc, N, n, M - n", "M n N")
+hypergeom = _discrete(
+    "hypergeom", "M n N", counts.hypergeometric_log_mass, "k - loc, N, n, M - n", "M n N", "hypergeometric"
+)
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, Distribution)]
 

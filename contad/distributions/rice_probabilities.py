@@ -1,0 +1,52 @@
+"""The distribution function of Rice's distribution, and its complement: Marcum's Q_1(b, r), by integrals of the density."""
+
+import math
+
+from contad.distributions.formula import unlisted_rule
+from contad.ops.arithmetic import power
+from contad.ops.bessel_functions import i0e, i1e
+from contad.ops.exponential import exp
+from contad.ops.logic import select
+from contad.ops.quadrature import NODES, WEIGHTS
+
+REACH = 90.0  # twice an exponent below which a term is none
+PANELS = 4
+
+
+@unlisted_rule(points=[(0.0, 0.7, 1.3), (1.0, 2.6, 2.1), (0.0, 9.0, 50.0), (1.0, 50.0, 3.0)])
+def log_rice_part(upper, r, b):
+    """log int_0^r u exp(-(u - b)^2 / 2) e^(-b u) I_0(b u) du, or of the integral from r on where `upper` is 1."""
+    if not (0.0 <= r and 0.0 <= b < math.inf):
+        return math.nan
+    above = r * r > b * b + 1.0  # the smaller one is computed
+    small = _integrate(above, r, b)
+    if above == (upper > 0.5):
+        return small
+    return math.log1p(-math.exp(small))
+
+
+@log_rice_part.partials
+def log_rice_part_partials(z, upper, r, b):
+    factor = r * exp(-0.5 * power(r - b, 2.0) - z)
+    by_r = factor * i0e(b * r)
+    by_b = factor * i1e(b * r)
+    return 0.0, select(upper > 0.5, -by_r, by_r), select(upper > 0.5, by_b, -by_b)
+
+
+def _integrate(above, r, b):
+    """The logarithm of the integral from r on, or from 0, over where its terms count."""
+    if math.isinf(r) or (r == 0.0 and not above):
+        return -math.inf
+    nearest = max(r, b) if above else min(r, b)
+    far = math.sqrt((nearest - b) * (nearest - b) + REACH)
+    low, high = (r, b + far) if above else (max(b - far, 0.0), r)
+    half = 0.5 * (high - low) / PANELS
+    top = -0.5 * (nearest - b) * (nearest - b)
+    total = 0.0
+    for panel in range(PANELS):
+        middle = low + half * (2.0 * panel + 1.0)
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            for sign in (-1.0, 1.0):
+                u = middle + half * sign * node
+                total += weight * u * math.exp(-0.5 * (u - b) * (u - b) - top) * i0e.function(b * u)
+    return top + math.log(half * total)

@@ -1,0 +1,130 @@
+"""What Numba functions call where they name a function of `contad.scipy.special` that is no rule: formulas of numbers.
+
+Most are the functions that stand for SciPy's ufuncs as they are; those that ask for the kind of their arguments, or that
+SciPy writes in Python, are a line each. Arguments that are whole numbers in SciPy carry no derivative.
+"""
+
+import math
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from contad.distributions.faces import Face, compose, function_of_text
+from contad.distributions.formula import Formula
+from contad.distributions.real_line import student_cdf, student_quantile
+from contad.ops import probabilities, written_functions
+from contad.ops.airy_functions import airy_ai, airy_aip, airy_bi, airy_bip
+from contad.ops.arithmetic import absolute
+from contad.ops.bessel_functions import iv, kv, yv
+from contad.ops.elementary import sqrt
+from contad.ops.error_integrals import fresnel_c, fresnel_s
+from contad.ops.exponential_integrals import chi, ci, shi, si
+from contad.ops.gamma_functions import gamma, polygamma
+from contad.ops.gamma_ratios import binom, multigammaln, poch
+from contad.ops.logarithmic_functions import lambert_w0, lambert_wm1
+from contad.ops.logic import select
+from contad.ops.logistic import log1p_exp
+from contad.ops.rounding import trunc
+from contad.ops.spherical_bessel import sinc, spherical_jn
+from contad.ops.trigonometric import sin
+from contad.ops.zeta_functions import zeta
+from contad.variables.open_types import Function, Option, Value
+
+HOME = "contad.scipy.special_in_numba"
+KNOWN: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        airy_ai, airy_aip, airy_bi, airy_bip, absolute, iv, kv, yv, sqrt, fresnel_c, fresnel_s, chi, ci, shi, si,
+        gamma, polygamma, binom, multigammaln, poch, lambert_w0, lambert_wm1, select, log1p_exp, trunc, sinc,
+        spherical_jn, sin, zeta, student_cdf, student_quantile,
+    )
+}  # fmt: skip
+
+# functions of the files of operations that are formulas as they stand, with their arguments that are whole numbers
+AS_THEY_ARE = {
+    "bdtr": "k", "bdtrc": "k", "bdtri": "k", "nbdtr": "k", "nbdtrc": "k", "nbdtri": "k", "pdtr": "k", "pdtrc": "k",
+    "pdtri": "k", "chdtr": "", "chdtrc": "", "chdtri": "", "gdtr": "", "gdtrc": "", "gdtrix": "", "gdtria": "",
+    "fdtr": "", "fdtrc": "", "fdtri": "", "exp10": "", "powm1": "", "pseudo_huber": "", "agm": "", "radian": "",
+    "kn": "n", "yn": "n",
+}  # fmt: skip
+
+_COUNTED = "k >= 0.0 and k <= {n} and {n} >= 0.0"
+_HALF_ORDER = "1.2533141373155003 / sqrt(z) * {f}(n + 0.5, z)"
+# (arguments, formula, arguments that are whole numbers, defaults)
+WRITTEN: dict[str, tuple[str, str, str, dict[str, float]]] = {
+    "comb": ("N k", f"select({_COUNTED.format(n='N')}, binom(N, k), 0.0)", "", {}),
+    "perm": ("N k", f"select({_COUNTED.format(n='N')}, poch(N - k + 1.0, k), 0.0)", "", {}),
+    "factorial": ("n", "select(n < 0.0, 0.0, gamma(n + 1.0))", "", {}),
+    "huber": (
+        "delta r",
+        "select(delta < 0.0, inf, select(absolute(r) <= delta, 0.5 * r * r, delta * (absolute(r) - 0.5 * delta)))",
+        "", {},
+    ),
+    "multigammaln": ("a d", "multigammaln(a, d)", "d", {}),
+    "polygamma": ("n x", "polygamma(n, x)", "n", {}),
+    "sinc": ("x", "sinc(x)", "", {}),
+    "zeta": ("x q", "zeta(x, q)", "", {"q": 1.0}),
+    "softplus": ("x", "log1p_exp(x)", "", {}),
+    "lambertw": (
+        "z k",
+        "select(k == 0.0, lambert_w0(select(k == 0.0, z, 0.1)), "
+        "select(k == -1.0, lambert_wm1(select(k == -1.0, z, -0.1)), nan))",
+        "k", {"k": 0.0},
+    ),
+    "spherical_jn": ("n z", "spherical_jn(n, z)", "n", {}),
+    "spherical_yn": ("n z", _HALF_ORDER.format(f="yv"), "n", {}),
+    "spherical_in": ("n z", _HALF_ORDER.format(f="iv"), "n", {}),
+    "spherical_kn": ("n z", _HALF_ORDER.format(f="kv"), "n", {}),
+    "stdtr": ("df t", "student_cdf(df, t)", "", {}),
+    "stdtrit": ("df p", "student_quantile(df, p)", "", {}),
+}  # fmt: skip
+TUPLES = {
+    "airy": "airy_ai(x), airy_aip(x), airy_bi(x), airy_bip(x)",
+    "sici": "si(x), ci(x)",
+    "shichi": "shi(x), chi(x)",
+    "fresnel": "fresnel_s(x), fresnel_c(x)",
+}
+
+
+class SpecialFace(Face):
+    """A function that Numba functions call as a formula, and Python as it is."""
+
+    def __init__(
+        self, module: str, name: str, outside: Callable[..., Any], formula: Formula, defaults: dict[str, float],
+        results: str = "",
+    ) -> None:  # fmt: skip
+        super().__init__(module, name, formula, outside.__doc__ or "", defaults=defaults)
+        self.outside, self.results = outside, results
+        self.function = outside.function if hasattr(outside, "function") else outside
+
+    def __call__(self, *args: Value, **options: Option) -> Value:
+        return self.outside(*args, **options)
+
+    def body(self, ndims: tuple[int | None, ...]) -> Any:
+        """As of other faces; of several results, of a number only."""
+        if not self.results:
+            return super().body(ndims)
+        if ndims != (0,):
+            return None
+        if ndims not in self._bodies:
+            text = f"def {self.__name__}(x):\n    return {self.results}\n"
+            self._bodies[ndims] = function_of_text(text, self.__name__, KNOWN)
+        return self._bodies[ndims]
+
+
+def face_of(module: str, name: str, outside: Function) -> SpecialFace | None:
+    """The face of one of SciPy's names; None where Numba functions cannot call it."""
+    if name in AS_THEY_ARE:
+        function = getattr(probabilities, name, None) or getattr(written_functions, name)
+        copy = FunctionType(function.__code__, function.__globals__, f"special_{name}")
+        copy.__module__ = HOME
+        return SpecialFace(module, name, outside, Formula(copy, (), AS_THEY_ARE[name].split(), ()), {})
+    if name in WRITTEN:
+        names, text, whole, defaults = WRITTEN[name]
+        known = KNOWN | {"inf": math.inf, "nan": math.nan}
+        formula = compose(f"special_{name}", names.split(), text, home=HOME, whole=whole.split(), **known)
+        return SpecialFace(module, name, outside, formula, defaults)
+    if name in TUPLES:
+        formula = compose(f"special_{name}", ["x"], TUPLES[name].partition(",")[0], home=HOME, **KNOWN)
+        return SpecialFace(module, name, outside, formula, {}, TUPLES[name])
+    return None
