@@ -206,7 +206,7 @@ def hypergeometric_log_ccdf_partials(z, n, N, a, b):
 
 
 def _hypergeometric_log_part(n, N, a, b):
-    if not (N >= 0.0 and a >= 0.0 and b >= 0.0 and N <= a + b):
+    if not (N >= 0.0 and a >= 0.0 and b >= 0.0 and a + b >= N):
         return math.nan
     first, last = max(0.0, N - b), min(a, N)
     if n < first or n >= last:

@@ -7,7 +7,7 @@ digits far in the tails, where the functions underflow.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from contad.distributions.circular import von_mises_log_mass
 from contad.distributions.counts import log_hypergeometric_ccdf, log_hypergeometric_cdf
@@ -15,6 +15,13 @@ from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
 from contad.distributions.incomplete_logarithms import log_beta_part, log_gamma_part
 from contad.distributions.intervals import log_ratio_of_extremes
+from contad.distributions.inverse_probabilities import (
+    standard_exp_mod_normal_quantile,
+    standard_inverse_gaussian_quantile,
+    standard_rice_quantile,
+    standard_skew_normal_quantile,
+    standard_von_mises_quantile,
+)
 from contad.distributions.mixed_counts import (
     beta_binomial_log_ccdf,
     beta_binomial_log_cdf,
@@ -22,13 +29,6 @@ from contad.distributions.mixed_counts import (
     beta_neg_binomial_log_cdf,
 )
 from contad.distributions.normal_mixtures import log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal
-from contad.distributions.quantiles import (
-    standard_exp_mod_normal_quantile,
-    standard_inverse_gaussian_quantile,
-    standard_rice_quantile,
-    standard_skew_normal_quantile,
-    standard_von_mises_quantile,
-)
 from contad.distributions.real_line import student_cdf, student_quantile
 from contad.distributions.rice_probabilities import log_rice_part
 from contad.ops.arithmetic import power
@@ -36,8 +36,8 @@ from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import sqrt
 from contad.ops.error_functions import erf, erfinv, log_ndtr, ndtr, ndtri
-from contad.ops.exponential import exp, expm1, log, log1p, logaddexp
 from contad.ops.error_integrals import ndtri_exp
+from contad.ops.exponential import exp, expm1, log, log1p, logaddexp
 from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.logic import select
@@ -51,14 +51,14 @@ NAMES = {
     f.__name__: f
     for f in (
         power, sqrt, exprel, zeta, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc,
-        betainccinv,
-        betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp, log_diff_exp,
+        betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp,
+        log_diff_exp,
         log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
         beta_binomial_log_ccdf, beta_binomial_log_cdf, beta_neg_binomial_log_ccdf, beta_neg_binomial_log_cdf,
-        von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal, log_beta_part, log_gamma_part,
-        standard_exp_mod_normal_quantile, standard_inverse_gaussian_quantile, standard_rice_quantile, standard_skew_normal_quantile,
-        standard_von_mises_quantile, student_quantile,
-        log_rice_part, logaddexp, ndtri_exp, log_hypergeometric_cdf, log_hypergeometric_ccdf,
+        von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal, log_beta_part,
+        log_gamma_part, log_rice_part, log_hypergeometric_cdf, log_hypergeometric_ccdf, logaddexp, ndtri_exp,
+        standard_exp_mod_normal_quantile, standard_inverse_gaussian_quantile, standard_rice_quantile,
+        standard_skew_normal_quantile, standard_von_mises_quantile, student_quantile,
     )
 }  # fmt: skip
 ONE_LESS = 0.9999999999999999
@@ -117,8 +117,8 @@ def _distribution(
             cases = [*((test, math.nan) for test in invalid)]
             cases.append((f"not ({variable} >= 0.0 and {variable} <= 1.0)", math.nan))
             suffix = ("quantile", "upper_quantile")[k]
-            before, _, last = text.rpartition(";")
-            found[k] = _formula(f"{name}_{suffix}", [variable, *parameters.split()], before, last, cases, ())
+            before, _, result = text.rpartition(";")
+            found[k] = _formula(f"{name}_{suffix}", [variable, *parameters.split()], before, result, cases, ())
     return Cumulative(*made, *found)
 
 
@@ -133,7 +133,12 @@ def _formula(
 
 
 
-def _gamma(a: str, t: str) -> dict[str, tuple[str, str]]:
+class _Four(TypedDict):
+    both: tuple[str, str]
+    logs: tuple[str, str]
+
+
+def _gamma(a: str, t: str) -> _Four:
     """The functions that are P(a, t) and its complement."""
     return {
         "both": (f"gammainc({a}, {t})", f"gammaincc({a}, {t})"),
@@ -141,12 +146,13 @@ def _gamma(a: str, t: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def _upper_gamma(a: str, t: str) -> dict[str, tuple[str, str]]:
+def _upper_gamma(a: str, t: str) -> _Four:
     """The functions that are Q(a, t) and its complement."""
-    return {key: (second, first) for key, (first, second) in _gamma(a, t).items()}
+    lower = _gamma(a, t)
+    return {"both": (lower["both"][1], lower["both"][0]), "logs": (lower["logs"][1], lower["logs"][0])}
 
 
-def _beta(a: str, b: str, odds: str, inverse_odds: str, part: str, rest: str) -> dict[str, tuple[str, str]]:
+def _beta(a: str, b: str, odds: str, inverse_odds: str, part: str, rest: str) -> _Four:
     """The functions that are I_x(a, b) and its complement: `part` and `rest`, and the logarithms by the odds of x."""
     return {
         "both": (part, rest),
@@ -243,7 +249,10 @@ CUMULATIVE: dict[str, Cumulative] = {
         "skew_normal", "xi omega alpha", "r = (y - xi) / omega", positive="omega", valid="alpha == alpha",
         both=("exp(log_skew_normal(r, alpha))", "exp(log_skew_normal(-r, -alpha))"),
         logs=("log_skew_normal(r, alpha)", "log_skew_normal(-r, -alpha)"),
-        inverse=("xi + omega * standard_skew_normal_quantile(0.0, p, alpha)", "xi + omega * standard_skew_normal_quantile(1.0, q, alpha)"),
+        inverse=(
+            "xi + omega * standard_skew_normal_quantile(0.0, p, alpha)",
+            "xi + omega * standard_skew_normal_quantile(1.0, q, alpha)",
+        ),
     ),
     "von_mises": _distribution(
         "von_mises", "mu kappa", "x = y - mu; total = 1.8378770664093453 + log(i0e(kappa))", positive="kappa",

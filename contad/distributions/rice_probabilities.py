@@ -1,4 +1,4 @@
-"""The distribution function of Rice's distribution, and its complement: Marcum's Q_1(b, r), by integrals of the density."""
+"""The distribution function of Rice's distribution and its complement, Marcum's Q_1(b, r): integrals of the density."""
 
 import math
 
@@ -16,7 +16,7 @@ PANELS = 4
 @unlisted_rule(points=[(0.0, 0.7, 1.3), (1.0, 2.6, 2.1), (0.0, 9.0, 50.0), (1.0, 50.0, 3.0)])
 def log_rice_part(upper, r, b):
     """log int_0^r u exp(-(u - b)^2 / 2) e^(-b u) I_0(b u) du, or of the integral from r on where `upper` is 1."""
-    if not (0.0 <= r and 0.0 <= b < math.inf):
+    if not (r >= 0.0 and 0.0 <= b < math.inf):
         return math.nan
     above = r * r > b * b + 1.0  # the smaller one is computed
     small = _integrate(above, r, b)

@@ -63,7 +63,8 @@ class SpecialFunction(Compilable[..., Any]):
         if isinstance(self.function, ScalarRule):
             return self.function._numba_type_  # type: ignore[attr-defined]
         raise UnsupportedError(
-            f"contad.scipy.special.{self.__name__} cannot be called inside njit, for it is no function of numbers; call it outside"
+            f"contad.scipy.special.{self.__name__} cannot be called inside njit, for it is no function of numbers; "
+            "call it outside"
         )
 
 

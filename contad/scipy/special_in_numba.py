@@ -1,7 +1,7 @@
 """What Numba functions call where they name a function of `contad.scipy.special` that is no rule: formulas of numbers.
 
-Most are the functions that stand for SciPy's ufuncs as they are; those that ask for the kind of their arguments, or that
-SciPy writes in Python, are a line each. Arguments that are whole numbers in SciPy carry no derivative.
+Most are the functions that stand for SciPy's ufuncs as they are; those that ask for the kind of their arguments, or
+that SciPy writes in Python, are a line each. Arguments that are whole numbers in SciPy carry no derivative.
 """
 
 import math

@@ -12,6 +12,7 @@ from contad.errors import UnsupportedError
 from contad.rules.scalar_rule import rules
 from contad.rules.written_ufuncs import written_functions
 from contad.scipy import special
+from contad.scipy.special_in_numba import SpecialFace
 
 # arguments of functions that are no rules, of which the first ones, as many as are said, are whole numbers
 CALLS = {
@@ -170,6 +171,30 @@ def test_numba_functions_call_rules():
     assert contad.grad(in_numba)(2.3) == pytest.approx(expected, rel=1e-13)
 
 
+@njit
+def written_in_numba(x):
+    return special.zeta(2.3, x) * special.lambertw(x) + special.airy(x)[3]
+
+
+def test_numba_functions_call_what_is_no_rule():
+    assert written_in_numba(0.7) == pytest.approx(written_in_numba.py_func(0.7).real, rel=1e-14)
+    expected = contad.grad(written_in_numba.py_func)(0.7)
+    assert contad.grad(written_in_numba)(0.7) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in special.__all__ if isinstance(getattr(special, n), SpecialFace)])
+def test_formulas_for_numba_are_scipys(name):
+    """In Python, where a formula is evaluated as compiled code does."""
+    face, (whole, args) = getattr(special, name), CALLS[name]
+    numbers = [*map(float, args), *face.defaults.values()][: len(face.names)]
+    found = [*face.body((0,))(*numbers)] if face.results else [face.formula(*numbers)]
+    assert found == pytest.approx(np.real(np.atleast_1d(getattr(scipy.special, name)(*args))), rel=1e-13)
+    positions = tuple(range(whole, whole + FREE.get(name, len(args) - whole))) if not face.results else ()
+    if positions:
+        slopes = contad.grad(face.formula, positions)(*numbers)
+        assert slopes == pytest.approx(contad.grad(face.outside, positions)(*args), rel=1e-10, abs=1e-12)
+
+
 def test_edges_of_written_functions():
     """Where a written function joins pieces, the derivative is that of the whole."""
     hessian = contad.hessian(lambda v: special.stdtr(v[0], v[1]))(np.array([4.0, 0.0]))
@@ -187,7 +212,7 @@ def test_edges_of_written_functions():
 
 def test_signatures_are_those_of_scipy():
     """Of functions of Python; ufuncs take their arguments by position."""
-    own = [f for f in vars(special).values() if isinstance(f, special.SpecialFunction)]
+    own = [f for f in vars(special).values() if isinstance(f, (special.SpecialFunction, SpecialFace))]
     for f in own:
         reference = getattr(scipy.special, f.__name__)
         if not isinstance(reference, np.ufunc):
