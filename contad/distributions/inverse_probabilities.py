@@ -142,7 +142,7 @@ def _solve(kind, above, p, shape):
     if not 0.0 <= p <= 1.0:
         return math.nan
     last = PI if kind == VON_MISES else math.inf
-    if p == 0.0 or p == 1.0:
+    if p * (1.0 - p) == 0.0:
         return last if above == (p == 0.0) else 0.0 if positive else -last
     if p > 0.5:
         above, p = not above, 1.0 - p

@@ -143,7 +143,7 @@ def student_quantile(nu, p):
     """The number that one of Student's t is at most with probability p: by the smaller of two tails."""
     if not (0.0 < nu < math.inf and 0.0 <= p <= 1.0):
         return math.nan
-    if p == 0.0 or p == 1.0:
+    if p * (1.0 - p) == 0.0:
         return math.inf if p > 0.5 else -math.inf
     tail, inner = 2.0 * min(p, 1.0 - p), abs(1.0 - 2.0 * p)
     if tail < inner:

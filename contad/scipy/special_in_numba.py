@@ -49,6 +49,10 @@ AS_THEY_ARE = {
 }  # fmt: skip
 
 _COUNTED = "k >= 0.0 and k <= {n} and {n} >= 0.0"
+_LAMBERT = (
+    "select(k == 0.0, lambert_w0(select(k == 0.0, z, 0.1)), "
+    "select(k == -1.0, lambert_wm1(select(k == -1.0, z, -0.1)), nan))"
+)
 _HALF_ORDER = "1.2533141373155003 / sqrt(z) * {f}(n + 0.5, z)"
 # (arguments, formula, arguments that are whole numbers, defaults)
 WRITTEN: dict[str, tuple[str, str, str, dict[str, float]]] = {
@@ -67,8 +71,7 @@ WRITTEN: dict[str, tuple[str, str, str, dict[str, float]]] = {
     "softplus": ("x", "log1p_exp(x)", "", {}),
     "lambertw": (
         "z k",
-        "select(k == 0.0, lambert_w0(select(k == 0.0, z, 0.1)), "
-        "select(k == -1.0, lambert_wm1(select(k == -1.0, z, -0.1)), nan))",
+        _LAMBERT,
         "k", {"k": 0.0},
     ),
     "spherical_jn": ("n z", "spherical_jn(n, z)", "n", {}),
