@@ -17,7 +17,7 @@ from contad.native.called_by_name import MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import norm_by_columns
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import turn
+from contad.native.matrix_loops import turn, write_rows
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
 from contad.native.small_systems import solve_factored, solve_forward
@@ -119,7 +119,8 @@ def _write_powers(a, powers):  # type: ignore[no-untyped-def]
     a2 = np.dot(a, a)
     a4 = np.dot(a2, a2)
     a6 = np.dot(a2, a4)
-    powers[:n], powers[n : 2 * n], powers[2 * n :] = a2, a4, a6
+    for k, power in enumerate((a2, a4, a6)):
+        write_rows(powers, k * n, power)
     return a2, a4, a6
 
 

@@ -106,6 +106,24 @@ def write_into(z, a):  # type: ignore[no-untyped-def]
             z[i, j] = a[i, j]
 
 
+# Numba compiles the text of the error of an assignment to a slice, which takes seconds; so what follows are loops.
+
+
+@in_machine_code
+def write_rows(z, first, a):  # type: ignore[no-untyped-def]
+    """z[first:] = a, for the rows of a."""
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            z[first + i, j] = a[i, j]
+
+
+@in_machine_code
+def write_row(z, i, a):  # type: ignore[no-untyped-def]
+    """z[i] = a, for the elements of a vector a."""
+    for j in range(a.size):
+        z[i, j] = a[j]
+
+
 @in_machine_code
 def clear(z):  # type: ignore[no-untyped-def]
     """z = 0"""

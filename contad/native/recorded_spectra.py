@@ -9,7 +9,7 @@ from numba.np.linalg import _LAPACK, _check_finite_matrix
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import add_scaled, in_order, turn
+from contad.native.matrix_loops import add_scaled, in_order, turn, write_row, write_rows
 from contad.native.recorded_operands import FIRST, A, M, N, adjoint, fields, give, operand, put, result, tangent
 from contad.native.spectral_kernels import (
     add_eig,
@@ -63,8 +63,8 @@ def orthogonal_push(shape_at, values_at, constants_at, dots_at):  # type: ignore
     z, a = result(shape, values_at, m + n, n), operand(shape, A, values_at, constants_at, m, n)
     q_dot, r_dot = qr_tangent(z[:m], turn(z[m:]), a, tangent(shape, A, dots_at, m, n))
     z_dot = np.empty((m + n, n))
-    z_dot[:m] = q_dot
-    z_dot[m:] = r_dot.T
+    write_rows(z_dot, 0, q_dot)
+    write_rows(z_dot, m, r_dot.T)
     put(shape, dots_at, z_dot)
 
 
@@ -89,8 +89,8 @@ def eigh_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
 def put_spectrum(shape, at, w, v):  # type: ignore[no-untyped-def]
     """Write eigenvalues and vectors, or their tangents."""
     z = np.empty((w.size + 1, w.size))
-    z[0] = w
-    z[1:] = v
+    write_row(z, 0, w)
+    write_rows(z, 1, v)
     put(shape, at, z)
 
 
@@ -153,9 +153,9 @@ def put_factors(shape, at, u, s, vt):  # type: ignore[no-untyped-def]
     """Write the factors, or their tangents."""
     m, n, k = u.shape[0], vt.shape[1], s.size
     z = np.empty((m + 1 + n, k))
-    z[:m] = u
-    z[m] = s
-    z[m + 1 :] = vt.T
+    write_rows(z, 0, u)
+    write_row(z, m, s)
+    write_rows(z, m + 1, vt.T)
     put(shape, at, z)
 
 

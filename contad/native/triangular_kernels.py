@@ -13,7 +13,7 @@ from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import add_cholesky, cholesky_tangent
 from contad.native.lapack import gbtrf, gbtrs, gttrf, gttrs, potrf, trsm, trtrs
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, in_rows, subtract, turn
+from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, in_rows, subtract, turn, write_row
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
 
@@ -278,7 +278,9 @@ def factor_banded(lower, upper, ab, made):  # type: ignore[no-untyped-def]
         return 0
     exchanges = made[last].view(np.int32)
     if lower == 1 and upper == 1:
-        made[0, : n - 1], made[1], made[2, : n - 1] = ab[2, : n - 1], ab[1], ab[0, 1:]
+        write_row(made, 0, ab[2, : n - 1])
+        write_row(made, 1, ab[1])
+        write_row(made, 2, ab[0, 1:])
         return gttrf((n, made[0], made[1], made[2], made[3], exchanges))
     height = 2 * lower + upper + 1
     band = made[:last].reshape((n, height))  # the columns of LAPACK's band as rows

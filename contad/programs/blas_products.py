@@ -1,11 +1,11 @@
-"""Products of matrices and vectors in recorded programs: three C functions around BLAS, compiled on first use.
+"""Products of matrices and vectors in recorded programs: three C functions around BLAS, each compiled on first use.
 
 The shape of a product z = a b is (z, place of a, whether it is in cells, m, p, place of b, whether it is in cells, n,
 whether the cells of a, and of b, are those of the transpose); vectors are matrices of one row or one column. Where a
 factor holds inf or nan, a zero of the adjoint (or of the tangent) masks it, as everywhere; then loops multiply.
 """
 
-PRODUCTS_SOURCE = '''\
+_HEAD = '''\
 """Products of matrices and vectors, their adjoints and tangents."""
 
 import numpy as np
@@ -14,7 +14,7 @@ from contad.native.machine_code import cfunc, njit
 from contad.native.gram_matrices import gram
 from contad.native.product_adjoints import add_left, add_right
 from contad.native.products_in_place import add_product_at
-from contad.native.matrix_loops import add, turn
+from contad.native.matrix_loops import add, clear, turn, write_rows
 from contad.native.product_kernels import add_product, add_turned, is_finite, multiply_into
 
 ENDLESS = 1 << 60
@@ -59,6 +59,9 @@ def pull_right(z_bar, a, y, p, n, y_turned, adjoints):
         add_right(z_bar, a, factor(y, p, n, 1, adjoints, adjoints))
 
 
+'''
+
+_VALUE = '''\
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)
 def value(shape_at, values_at, constants_at, values_again):
     z, x, x_cells, m, p, y, y_cells, n, x_turned, y_turned = carray(shape_at, (10,))
@@ -68,11 +71,11 @@ def value(shape_at, values_at, constants_at, values_again):
         made = factor(z, m, n, 1, values, constants)
         if x == y and x_cells == y_cells and x_turned != y_turned and m == n:
             if x_turned:
-                made[:] = gram(factor(y, p, n, y_cells, values, constants))
+                write_rows(made, 0, gram(factor(y, p, n, y_cells, values, constants)))
             else:
-                made[:] = gram(factor(x, m, p, x_cells, values, constants).T)
+                write_rows(made, 0, gram(factor(x, m, p, x_cells, values, constants).T))
             return
-        made[:] = 0.0
+        clear(made)
         a, b = (values if x_cells else constants)[x:], (values if y_cells else constants)[y:]
         (x_row, x_step), (y_row, y_step) = steps(m, p, x_turned), steps(p, n, y_turned)
         add_product_at(1.0, a.ctypes.data, x_row, x_step, b.ctypes.data, y_row, y_step, made.ctypes.data, NUMBER * n,
@@ -81,8 +84,9 @@ def value(shape_at, values_at, constants_at, values_again):
     a = factor(x, m, p, x_cells, values, constants)
     b = factor(y, p, n, y_cells, values, constants)
     multiply_into(a, b, factor(z, m, n, 1, values, constants))
+'''
 
-
+_ADJOINT = '''\
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)
 def adjoint(shape_at, values_at, constants_at, adjoints_at):
     z, x, x_cells, m, p, y, y_cells, n, x_turned, y_turned = carray(shape_at, (10,))
@@ -121,8 +125,9 @@ def adjoint(shape_at, values_at, constants_at, adjoints_at):
     if y_cells:
         a = factor(x, m, p, x_cells, values, constants)
         add_right(z_bar, a, factor(y, p, n, 1, adjoints, constants))
+'''
 
-
+_TANGENT = '''\
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)
 def tangent(shape_at, values_at, constants_at, dots_at):
     z, x, x_cells, m, p, y, y_cells, n, x_turned, y_turned = carray(shape_at, (10,))
@@ -139,3 +144,10 @@ def tangent(shape_at, values_at, constants_at, dots_at):
         add_product(turn(plain_factor(y, p, n, 1, y_turned, dots, constants)), turn(a), z_turned)
         add_turned(z_turned, z_dot)
 '''
+
+NAMES = "value", "adjoint", "tangent"
+
+
+def product_source(name: str, options: str) -> str:
+    """The module with one of the three functions."""
+    return _HEAD.format(options=options) + dict(zip(NAMES, (_VALUE, _ADJOINT, _TANGENT), strict=True))[name]

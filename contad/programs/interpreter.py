@@ -23,7 +23,7 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.sweep import dependencies
-from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached
 from contad.native.rule_source import with_functions
 from contad.programs import codes, header, plain_rules
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
@@ -336,10 +336,20 @@ def _tangent_run(run: Run) -> str:
 
 
 @functools.cache
-def interpreter() -> ModuleType:
-    """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
+def _dependencies() -> tuple[str, ...]:
+    """What the source depends on."""
     files = {str(module.__file__) for module in (codes, plain_rules, header)}
     files |= {rule.function.__code__.co_filename for rule in find_compiled_rules()}
-    depends = (__file__, *sorted(files), numbering(), *dependencies())
+    return (__file__, *sorted(files), numbering(), *dependencies())
+
+
+@functools.cache
+def interpreter() -> ModuleType:
+    """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
     with ProgressBar("contad.record: compiling the interpreter, once per installation"):
-        return load_cached("interpreter", interpreter_source, depends)
+        return load_cached("interpreter", interpreter_source, _dependencies())
+
+
+def has_compiled_interpreter() -> bool:
+    """Whether it is in the disk cache."""
+    return is_cached("interpreter", _dependencies())

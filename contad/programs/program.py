@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
+from contad.programs import plain_runs
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
 from contad.programs.header import (
@@ -35,7 +37,7 @@ from contad.programs.header import (
 )
 from contad.programs.inputs import Inputs
 from contad.programs.interpreter import interpreter
-from contad.programs.program_kernels import ADDRESSES, TANGENTS
+from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES
 from contad.programs.run_memory import give_back, take
 from contad.programs.trace import Trace, trace_of
 from contad.programs.tracer import Tracer
@@ -96,16 +98,29 @@ class Program:
         self._numbers = 0  # that the largest trace computes with
         self._lock = threading.RLock()
         self._tangents = False
-        self._interpreter = interpreter()
+        self._interpreter: ModuleType | None = None  # until runs in plain Python have taken long enough
+        self._spent = 0.0  # seconds that they have taken
         self._header = np.zeros(FIRST_TRACE + TRACE * MAX_TRACES, np.int64)
         self._lengths = np.array(self.inputs.lengths, np.int64)
         at_start = {
-            KERNELS_AT: ADDRESSES.ctypes.data, RUN_AT: self._interpreter.run_at.address, SIZE: self.inputs.size,
-            LENGTHS_AT: self._lengths.ctypes.data,
+            KERNELS_AT: ADDRESSES.ctypes.data, SIZE: self.inputs.size, LENGTHS_AT: self._lengths.ctypes.data,
         }  # fmt: skip
         for field, value in at_start.items():
             self._header[field] = value
         self._at = self._header.ctypes.data
+
+    def _compile(self) -> None:
+        """Have the interpreter and the kernels ready: every run is compiled code's from now on."""
+        with self._lock:
+            if self._interpreter is None:
+                made = interpreter()
+                for trace in self.traces:
+                    trace.compile(*self._purposes())
+                self._header[RUN_AT] = made.run_at.address
+                self._interpreter = made  # last: other threads use it then
+
+    def _purposes(self) -> tuple[int, ...]:
+        return (VALUES, ADJOINTS, TANGENTS) if self._tangents else (VALUES, ADJOINTS)
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def _record(self, args: tuple[Nested, ...]) -> Trace:
@@ -125,8 +140,8 @@ class Program:
             return trace_of(tracer, first_row, inputs, y._index if isinstance(y, Var) else float(y))
 
     def _add(self, trace: Trace) -> None:
-        if self._tangents:
-            trace.compile(TANGENTS)
+        if self._interpreter is not None:
+            trace.compile(*self._purposes())
         at = FIRST_TRACE + TRACE * len(self.traces)
         self.traces.append(trace)
         self._numbers = max(self._numbers, 2 * trace.cells + trace.saved)
@@ -143,19 +158,43 @@ class Program:
     # ---- running -----------------------------------------------------------------------------------------------------
     def _try(self, run: Run) -> Outcome:
         """The outcome of the trace that goes, or of the last one that was tried."""
+        if self._interpreter is None:
+            plain = self._try_plainly(run)
+            if plain is not None:
+                return plain
+            self._compile()
+        compiled: Any = self._interpreter
         out = np.zeros(4)  # where the program needs Python nothing is written to it
         memory = take(self._numbers)
-        number = self._interpreter.run(self._at, *run, out, memory)
+        number = compiled.run(self._at, *run, out, memory)
         give_back(memory)
         if number >= 0:
             value, slope, _, _ = out.tolist()
             return Outcome(value, slope, -1, number)
-        found = Outcome(0.0, 0.0, int(out[2]), int(out[3]))
         if number in (NEEDS_PYTHON, FAILED):
-            for k, trace in enumerate(list(self.traces)):
-                found = Outcome(*trace.run(*run), k)
-                if found.row < 0:
-                    break
+            return self._try_in_python(compiled, run)
+        return Outcome(0.0, 0.0, int(out[2]), int(out[3]))
+
+    def _try_in_python(self, loops: ModuleType, run: Run) -> Outcome:
+        """The same where Python has to do something, or everything, as the loops over records are."""
+        for k, trace in enumerate(list(self.traces)):
+            found = Outcome(*trace.run(loops, *run), k)
+            if found.row < 0:
+                break
+        return found
+
+    def _try_plainly(self, run: Run) -> Outcome | None:
+        """The same in plain Python; None where compiled code is due."""
+        patience = plain_runs.OF_PROGRAMS
+        missing = {code for trace in self.traces for code in trace.find_missing(*self._purposes())}
+        needed = patience.RECORD * sum(len(trace.code) for trace in self.traces)
+        if patience.seconds_left(missing, self._spent) <= needed:
+            return None
+        try:
+            found, seconds = patience.run(lambda: self._try_in_python(plain_runs, run))
+        except plain_runs.CannotRunError:
+            return None
+        self._spent += seconds
         return found
 
     def _outcome(self, args: Sequence[Nested], *run: np.ndarray) -> Outcome:
@@ -223,8 +262,9 @@ class Program:
     def compile_tangents(self) -> None:
         """Have what `jvp` needs compiled, now and for every trace that is added."""
         with self._lock:
-            for trace in self.traces:
-                trace.compile(TANGENTS)
+            if self._interpreter is not None:
+                for trace in self.traces:
+                    trace.compile(TANGENTS)
             self._tangents = True  # last: other threads call what is compiled
 
     # ---- inspection, copies ------------------------------------------------------------------------------------------
@@ -284,6 +324,8 @@ class Program:
 
         if not self._tangents:
             self.compile_tangents()  # compiled code cannot
+        if self._interpreter is None:
+            self._compile()
         return type_of_programs(self.inputs.dimensions, self.single)
 
 
@@ -296,7 +338,8 @@ def record(
     arrays of the example's shapes, nested lists, tuples and dicts of these. `program(x)` is the value,
     `program.gradient(x)` and `program.value_and_grad(x)` are as of `contad.grad`, and `program.jvp((x,), (x_dot,))` is
     (value, slope). Inside `@njit` the same calls take numbers and float64 arrays, of a program that is a global, a
-    captured variable or an argument. Nothing is compiled for a program: one interpreter runs them all.
+    captured variable or an argument. Nothing is compiled for a program: one interpreter runs them all. It is compiled
+    once per machine, and not before runs in plain Python have taken some seconds, so that the first ones do not wait.
 
     **Frozen** at the values they have now: arguments that are not chosen, globals, captured variables, random numbers,
     of which a UserWarning tells, files; and everything that depends on shapes. Change them, and record again: a way

@@ -30,7 +30,7 @@ from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.rule_source import names_read
 from contad.ops import multiply
-from contad.programs.blas_products import PRODUCTS_SOURCE
+from contad.programs.blas_products import NAMES, product_source
 from contad.programs.codes import ARRAY, PRODUCT, STEPS
 from contad.programs.interpreter import value_of_rule
 from contad.programs.matrix_steps import find_address
@@ -137,9 +137,9 @@ def _kernel(purpose: int, code: int) -> int:
 
 
 def _products(purpose: int) -> int:
-    options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
-    source = PRODUCTS_SOURCE.format(options=options)
+    name = NAMES[purpose]
+    source = product_source(name, ", ".join(f"{option}={value!r}" for option, value in NJIT_OPTIONS.items()))
     called = (contad.native.gram_matrices, contad.native.product_adjoints, contad.native.product_kernels)
-    module = load_cached("products", lambda: source, (source, *(str(module.__file__) for module in called)))
+    module = load_cached(f"product_{name}", lambda: source, (source, *(str(module.__file__) for module in called)))
     _modules.append(module)
-    return int((module.value, module.adjoint, module.tangent)[purpose].address)
+    return int(getattr(module, name).address)

@@ -1,6 +1,7 @@
 """One recorded way through a function, as arrays that compiled code runs: made from the stream of its recording."""
 
 from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,8 @@ from contad.programs.codes import (
     STEP_CODES,
     STOPPED,
 )
-from contad.programs.interpreter import interpreter
 from contad.programs.matrix_steps import MatrixStep, describe_step
-from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
+from contad.programs.program_kernels import ADDRESSES, compile_kernels
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
 from contad.programs.tracer import Tracer
@@ -71,7 +71,6 @@ class Trace:
         arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
         own = (GATHER - ARRAY, COMPARE - ARRAY, STOPPED - ARRAY)
         self.kernels = tuple(int(k) for k in np.unique(arrays) if k not in own)
-        self.compile(VALUES, ADJOINTS)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -79,11 +78,14 @@ class Trace:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, x in state.items():
             setattr(self, name, x)
-        self.compile(VALUES, ADJOINTS)
+
+    def find_missing(self, *purposes: int) -> list[int]:
+        """The kernels that are not ready for these purposes."""
+        return [code for code in self.kernels if not all(ADDRESSES[purpose, code] for purpose in purposes)]
 
     def compile(self, *purposes: int) -> None:
         """Have the kernels of these purposes ready."""
-        missing = [code for code in self.kernels if not all(ADDRESSES[purpose, code] for purpose in purposes)]
+        missing = self.find_missing(*purposes)
         if not missing:
             return
         with ProgressBar("contad.record: compiling operations on arrays, once per installation", len(missing)) as bar:
@@ -100,11 +102,15 @@ class Trace:
         return f"the comparison at {place} was {guard[1]} when it was recorded and is {not guard[1]} now"
 
     # ---- with calls to Python ----------------------------------------------------------------------------------------
-    def run(self, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray) -> tuple[float, float, int]:
-        """(value, slope, row of a guard that does not hold or -1), where Python has to do something."""
+    def run(
+        self, loops: ModuleType, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray
+    ) -> tuple[float, float, int]:
+        """(value, slope, row of a guard that does not hold or -1), where Python has to do something.
+
+        The loops over records are those of the interpreter, or `contad.programs.plain_runs`.
+        """
         for data in self.held:
             data.require_unchanged()
-        compiled = interpreter()
         arrays = self.code, self.constants, self.shapes, ADDRESSES
         n = self.inputs
         whole = self.cells + self.saved
@@ -113,7 +119,7 @@ class Trace:
         values, other = room[:whole], room[whole : whole + self.cells]
         values[0] = 0.0
         values[1 : n + 1] = inputs
-        forward = compiled.forward
+        forward = loops.forward
 
         evaluated: dict[int, Any] = {}  # by row: what a call has found and its derivatives need, factors too
 
@@ -134,7 +140,7 @@ class Trace:
         if len(direction):
             other[:] = 0.0
             other[1 : n + 1] = direction
-            tangents = compiled.tangents
+            tangents = loops.tangents
             self._driven(
                 lambda *at: tangents(*arrays, values, other, *at),
                 lambda row, call, at: call.push(values, other, at, look(row, call)),
@@ -146,7 +152,7 @@ class Trace:
                 other[result] = 1.0
                 row, cell = len(self.code) - 1, self.cells - 1
                 while True:
-                    row, cell = compiled.backward(*arrays, values, other, row, cell)
+                    row, cell = loops.backward(*arrays, values, other, row, cell)
                     if row < 0:
                         break
                     size, step = int(self.code[row, 2]), self._python_step(row)

@@ -175,11 +175,14 @@ def sweep_array(
     elif form == Y_NUMBER:
         buffers.constants[1] = y
     with np.errstate(all="ignore"):
-        _run(code, shape or strides_of(buffers, form, first, n, x, y), buffers.values, buffers.constants, adjoints)
+        places = shape or strides_of(buffers, form, first, n, x, y)
+        run_kernel(code, places, buffers.values, buffers.constants, adjoints)
     return True
 
 
-def _run(code: int, shape: Sequence[int], values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray) -> None:
+def run_kernel(
+    code: int, shape: Sequence[int], values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray
+) -> None:
     """What the kernel of an operation does, by operations on whole rows."""
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
     operation = _array_partials(code)

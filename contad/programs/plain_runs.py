@@ -1,0 +1,321 @@
+"""Recorded programs in plain Python and NumPy: what the first runs of a program are, instead of waiting.
+
+To compile the interpreter and the kernels takes many seconds, once per machine; most programs of a short session have
+done their work in less. `forward`, `backward` and `tangents` take and return what those of the interpreter do, by the
+rules as they stand. At steps of linear algebra they stop, as at calls: Python does these.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from contad.engines.stream.patience import PATIENCE
+from contad.engines.stream.plain_sweep import run_kernel
+from contad.engines.stream.sweep import OPERATIONS
+from contad.ops import multiply
+from contad.ops.products import left_cotangent, masked_product, right_cotangent
+from contad.programs.codes import (
+    ARRAY,
+    CALL,
+    COMPARE,
+    COMPARISONS,
+    CONSTANT,
+    FIRST_STEP,
+    GATHER,
+    GUARDS,
+    ORDER,
+    PRODUCT,
+    SCALARS,
+    STOP,
+    STOPPED,
+)
+from contad.programs.interpreter import has_compiled_interpreter, interpreter
+from contad.rules.body import ARITHMETIC_ERRORS
+from contad.variables.number import scale
+from contad.variables.open_types import Function
+
+
+class CannotRunError(Exception):
+    """Python raises where compiled code has a number: the program has to be compiled."""
+
+
+# ---- patience --------------------------------------------------------------------------------------------------------
+class Patience:
+    """The seconds for which programs run in plain Python, by those for which recordings are swept so.
+
+    All programs together do until the interpreter is due, which is larger than the sweeps by `LARGER`; and each one for
+    a while for every kernel of arrays that this process has not loaded, more where that is of linear algebra.
+    """
+
+    LARGER = 2.5
+    KERNEL, STEP = 0.05, 0.5  # of what the sweeps take to compile
+    RECORD = 3e-6  # seconds that a record takes
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.is_cached: bool | None = None  # not known before the disk has been looked at
+
+    def seconds_left(self, missing: Iterable[int], spent: float) -> float:
+        """How much longer a program runs in plain Python that has done so for `spent` seconds."""
+        own = PATIENCE.compiling * sum(self.STEP if _is_large(code) else self.KERNEL for code in missing)
+        if interpreter.cache_info().currsize:
+            return own - spent
+        loading, compiling = self.LARGER * PATIENCE.loading, self.LARGER * PATIENCE.compiling
+        if self.is_cached is None and self.spent >= loading:
+            self.is_cached = has_compiled_interpreter()
+        return max(own - spent, (compiling if self.is_cached is False else loading) - self.spent)
+
+    def run(self, function: Callable[[], Any]) -> tuple[Any, float]:
+        """What a function returns, and the seconds that it took, which are counted."""
+        start = perf_counter()
+        try:
+            found = function()
+        finally:
+            seconds = perf_counter() - start
+            self.spent += seconds
+        return found, seconds
+
+
+def _is_large(code: int) -> bool:
+    return code + ARRAY >= FIRST_STEP or code + ARRAY == PRODUCT
+
+
+OF_PROGRAMS = Patience()
+
+
+# ---- records of numbers ----------------------------------------------------------------------------------------------
+@functools.cache
+def _scalar(code: int) -> tuple[Function, tuple[bool, ...], tuple[tuple[int, Function, Function], ...]]:
+    """The value of an operation, which operands are in cells, and (operand, partial, product) of these."""
+    rule, active = SCALARS[code]
+    in_cells = tuple(kind == "v" for kind in active)
+    return rule.evaluate, in_cells, tuple((k, rule.partial(k), rule.product(k)) for k, v in enumerate(in_cells) if v)
+
+
+def _operands(in_cells: tuple[bool, ...], places: tuple[int, int], v: Any, c: Any) -> list[float]:
+    return [(v if is_cell else c)[place] for is_cell, place in zip(in_cells, places, strict=False)]
+
+
+def _holds(code: int, x: int, y: int, v: Any, c: Any) -> bool:
+    """Whether a guard comes out as it was recorded."""
+    name, held, active = GUARDS[code]
+    return COMPARISONS[name][1](v[x], v[y] if active == "vv" else c[y]) == held
+
+
+# ---- records of arrays -----------------------------------------------------------------------------------------------
+def _view(cells: np.ndarray, start: int, outer: int, inner: int, apart: int, step: int) -> np.ndarray:
+    """An operand on its two axes."""
+    return as_strided(cells[start:], (outer, inner), (8 * apart, 8 * step))
+
+
+def _compare(shape: Sequence[int], constants: np.ndarray, values: np.ndarray) -> bool:
+    """Whether two arrays compare as they did when they were recorded."""
+    at, outer, inner, o_outer, o_inner, x, x_outer, x_inner, y, y_outer, y_inner, comparison, x_cells, y_cells = shape
+    xs = _view(values if x_cells else constants, x, outer, inner, x_outer, x_inner)
+    ys = _view(values if y_cells else constants, y, outer, inner, y_outer, y_inner)
+    held = _view(constants, at, outer, inner, o_outer, o_inner) != 0.0
+    return bool((COMPARISONS[ORDER[comparison]][1](xs, ys) == held).all())
+
+
+class _Loop:
+    """A record of an array whose operation is one on numbers, or linear: z, x and y on their two axes."""
+
+    def __init__(self, code: int, shape: Sequence[int], values: np.ndarray, constants: np.ndarray) -> None:
+        self.rule, self.active = OPERATIONS.get(code, (None, "vc"))
+        self.z, self.outer, self.inner, self.z_outer, self.z_inner = shape[:5]
+        self.places = shape[5:8], shape[8:11]
+        self.operands = [self.operand(k, values if kind == "v" else constants) for k, kind in enumerate(self.active)]
+
+    def operand(self, k: int, cells: np.ndarray) -> np.ndarray:
+        """Operand k in these cells."""
+        start, apart, step = self.places[k]
+        return _view(cells, start, self.outer, self.inner, apart, step)
+
+    def result(self, cells: np.ndarray) -> np.ndarray:
+        """The result in these cells; an axis along which it is a sum has one element."""
+        outer, inner = (self.outer if self.z_outer else 1), (self.inner if self.z_inner else 1)
+        return _view(cells, self.z, outer, inner, self.z_outer, self.z_inner)
+
+    def sum(self, terms: np.ndarray) -> np.ndarray:
+        """The terms, or their sums, as the result has them."""
+        if not self.z_inner:
+            terms = terms.sum(axis=1, keepdims=True)
+        return terms if self.z_outer else terms.sum(axis=0, keepdims=True)
+
+    def run(self, values: np.ndarray) -> None:
+        """The values."""
+        if self.rule is None or self.rule is multiply:
+            self.result(values)[...] = self.sum(self.operands[0] * self.operands[1])
+        else:
+            self.result(values)[...] = self.rule.array_value(*self.operands)
+
+    def push(self, values: np.ndarray, dots: np.ndarray) -> None:
+        """The tangents."""
+        for k, kind in enumerate(self.active):
+            if kind == "v":
+                d = self.operand(k, dots)
+                if self.rule is None:
+                    term = scale(d, self.operands[1])
+                else:
+                    partial = self.rule.array_partial(k)(self.result(values), *self.operands)
+                    term = self.rule.product(k)(d, partial)
+                self.result(dots)[...] += self.sum(np.broadcast_to(term, d.shape))
+
+
+class _Product:
+    """A product of matrices."""
+
+    def __init__(self, shape: Sequence[int], values: np.ndarray, constants: np.ndarray) -> None:
+        self.z, *self.x, self.y, self.y_cells, self.n, self.x_turned, self.y_turned = shape
+        self.x, self.x_cells, self.m, self.p = self.x
+        self.a = self.left(values if self.x_cells else constants)
+        self.b = self.right(values if self.y_cells else constants)
+
+    def left(self, cells: np.ndarray) -> np.ndarray:
+        """The left factor in these cells."""
+        return _matrix(cells, self.x, self.m, self.p, self.x_turned)
+
+    def right(self, cells: np.ndarray) -> np.ndarray:
+        """The right factor in these cells."""
+        return _matrix(cells, self.y, self.p, self.n, self.y_turned)
+
+    def result(self, cells: np.ndarray) -> np.ndarray:
+        """The product in these cells."""
+        return _matrix(cells, self.z, self.m, self.n, 0)
+
+    def run(self, values: np.ndarray) -> None:
+        """The values."""
+        self.result(values)[...] = self.a @ self.b
+
+    def pull(self, adjoints: np.ndarray) -> None:
+        """Pass the adjoints on."""
+        z_bar = self.result(adjoints)
+        if self.x_cells:
+            self.left(adjoints)[...] += left_cotangent(z_bar, (self.m, self.p), self.b)
+        if self.y_cells:
+            self.right(adjoints)[...] += right_cotangent(z_bar, self.a, (self.p, self.n))
+
+    def push(self, values: np.ndarray, dots: np.ndarray) -> None:
+        """The tangents."""
+        if self.x_cells:
+            self.result(dots)[...] += masked_product(self.left(dots), self.b)
+        if self.y_cells:
+            self.result(dots)[...] += masked_product(self.right(dots).T, self.a.T).T
+
+
+def _matrix(cells: np.ndarray, start: int, rows: int, columns: int, is_turned: int) -> np.ndarray:
+    block = cells[start : start + rows * columns]
+    return block.reshape(columns, rows).T if is_turned else block.reshape(rows, columns)
+
+
+def _array(code: int, at: int, shapes: np.ndarray, values: np.ndarray, constants: np.ndarray) -> Any:
+    if code == PRODUCT:
+        return _Product(shapes[at : at + 10].tolist(), values, constants)
+    return _Loop(code - ARRAY, shapes[at : at + 11].tolist(), values, constants)
+
+
+# ---- the loops -------------------------------------------------------------------------------------------------------
+def forward(
+    code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray, row: int,
+    cell: int,
+) -> tuple[int, int]:  # fmt: skip
+    """The values of the records from a row on, whose first cell is given; the row where it stops, and its cell."""
+    v, c = values.data, constants.data
+    with np.errstate(all="ignore"):
+        for k, (op, x, y) in enumerate(code[row:].tolist(), row):
+            if op >= ARRAY:
+                if op >= FIRST_STEP or (op == COMPARE and not _compare(shapes[x : x + 14].tolist(), constants, values)):
+                    return k, cell
+                if op in (GATHER, STOPPED):
+                    sources = shapes[x : x + y]
+                    fixed = sources < 0
+                    found = values[np.maximum(sources, 0)]
+                    found[fixed] = constants[-1 - sources[fixed]]
+                    values[cell : cell + y] = found
+                elif op != COMPARE:
+                    _array(op, x, shapes, values, constants).run(values)
+                cell += y
+                continue
+            if op in SCALARS:
+                evaluate, in_cells, _ = _scalar(op)
+                try:
+                    v[cell] = evaluate(*_operands(in_cells, (x, y), v, c))
+                except ARITHMETIC_ERRORS as error:
+                    raise CannotRunError from error
+            elif op == CONSTANT:
+                v[cell] = c[x]
+            elif op == STOP:
+                v[cell] = v[x]
+            elif op == CALL or not _holds(op, x, y, v, c):
+                return k, cell
+            cell += 1
+    return len(code), cell
+
+
+def backward(
+    code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
+    adjoints: np.ndarray, row: int, cell: int,
+) -> tuple[int, int]:  # fmt: skip
+    """The adjoints, from a row, whose last cell is given, down to the first; the row where it stops, and its cell."""
+    v, c, a = values.data, constants.data, adjoints.data
+    with np.errstate(all="ignore"):
+        for k, (op, x, y) in zip(range(row, -1, -1), reversed(code[: row + 1].tolist()), strict=True):
+            if op >= ARRAY:
+                first = cell - y + 1
+                if op not in (COMPARE, STOPPED) and adjoints[first : cell + 1].any():
+                    if op >= FIRST_STEP:
+                        return k, cell
+                    if op == GATHER:
+                        sources = shapes[x : x + y]
+                        np.add.at(adjoints, sources[sources > 0], adjoints[first : cell + 1][sources > 0])
+                    elif op == PRODUCT:
+                        _array(op, x, shapes, values, constants).pull(adjoints)
+                    else:
+                        run_kernel(op - ARRAY, shapes[x : x + 11].tolist(), values, constants, adjoints)
+                cell -= y
+                continue
+            if op == CALL:
+                return k, cell
+            d = a[cell]
+            if d != 0.0 and op in SCALARS:
+                _, in_cells, partials = _scalar(op)
+                args = _operands(in_cells, (x, y), v, c)
+                for n, partial, product in partials:
+                    a[(x, y)[n]] += product(d, partial(v[cell], *args))
+            cell -= 1
+    return -1, 0
+
+
+def tangents(
+    code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
+    dots: np.ndarray, row: int, cell: int,
+) -> tuple[int, int]:  # fmt: skip
+    """The tangents of the records from a row on, whose first cell is given; they are zero before."""
+    v, c, t = values.data, constants.data, dots.data
+    with np.errstate(all="ignore"):
+        for k, (op, x, y) in enumerate(code[row:].tolist(), row):
+            if op >= ARRAY:
+                if op >= FIRST_STEP:
+                    return k, cell
+                if op == GATHER:
+                    sources = shapes[x : x + y]
+                    dots[cell : cell + y] = np.where(sources > 0, dots[np.maximum(sources, 0)], 0.0)
+                elif op not in (COMPARE, STOPPED):
+                    _array(op, x, shapes, values, constants).push(values, dots)
+                cell += y
+                continue
+            if op == CALL:
+                return k, cell
+            if op in SCALARS:
+                _, in_cells, partials = _scalar(op)
+                args = _operands(in_cells, (x, y), v, c)
+                for n, partial, product in partials:
+                    d = t[(x, y)[n]]
+                    if d != 0.0:
+                        t[cell] += product(d, partial(v[cell], *args))
+            cell += 1
+    return len(code), cell

@@ -1,0 +1,116 @@
+"""First runs of a program, in plain Python: they give what the function does, and end when compiled code is due."""
+
+import math
+
+import numpy as np
+import pytest
+
+import contad
+from contad.programs import plain_runs
+
+W = np.random.default_rng(3).normal(size=(3, 3))
+X = W @ W.T + 3.0 * np.eye(3)
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    monkeypatch.setattr(plain_runs.OF_PROGRAMS, "seconds_left", lambda missing, spent: math.inf)
+
+
+def numbers(x):  # scalars: common rules, others, powers, constants, a guard
+    total = 1.0
+    for v in x[0]:
+        total = total * math.tanh(v) + math.exp(-v * v) / (2.0 + v**2) - math.atan2(v, 0.7)
+        if v > 0.0:
+            total = total + 0.5 * v
+    return total + max(x[1, 0], x[1, 1]) + contad.select(x[0, 0] > 0.0, contad.stop_gradient(x[0, 0]), 1.0) * x[2, 2]
+
+
+def elements(x):  # strides, broadcasting, sums along axes, dot products, constants in shapes
+    y = np.exp(-x) * x[:, :1] / 2.0 + np.sin(x.T) * W - 3.0
+    return np.sum(y[::-1] * x[0]) + np.dot(x[0], x[:, 1]) + np.sum(y.sum(axis=0) * x.mean(axis=1)) + y.min()
+
+
+def choices(x):
+    return np.sum(np.where(x > 0.0, x**3, np.hypot(x, 2.0))) + np.sum(np.sort(x[0]) * W[0]) + np.sum(abs(x))
+
+
+def products(x):
+    return np.sum(W * (x @ x.T)) + np.sum((W @ x)[0]) + x[0] @ W @ x[:, 1] + np.sum(x.T @ W.T @ x[2])
+
+
+def steps(x):
+    factor = np.linalg.cholesky(x @ x.T + np.eye(3))
+    found = np.linalg.solve(x, W[0]) @ np.linalg.eigvalsh(x + x.T)
+    return np.sum(W * factor) + found + np.linalg.slogdet(x)[1] + np.sum(np.linalg.inv(x)[0]) + np.linalg.norm(x)
+
+
+def others(x):  # rules that Python runs
+    return np.sum(np.cumsum(x, axis=1) * W) + math.gamma(x[0, 0]) * x[1, 1]
+
+
+@pytest.mark.parametrize("f", [numbers, elements, choices, products, steps, others])
+def test_values_and_derivatives_are_those_of_the_function(endless, f):
+    program, x = contad.record(f, X), X + 0.01 * W
+    value, gradient = contad.value_and_grad(f, engine=None if f is steps else "closures")(x)
+    assert program(x) == pytest.approx(value, rel=1e-13) == pytest.approx(f(x), rel=1e-13)
+    found = program.value_and_grad(x)
+    assert found[0] == program(x) and np.allclose(found[1], gradient, rtol=1e-11, atol=1e-12)
+    slope = program.jvp((x,), (W,))[1]
+    assert slope == pytest.approx(np.sum(gradient * W), rel=1e-10)
+    assert program._interpreter is None
+
+
+def test_zeros_of_adjoints_mask_what_is_not_finite(endless):
+    program = contad.record(lambda x, y: np.sum(np.where(x > 0.0, np.log(x), 0.0)) + 0.0 * (y / y), np.ones(2), 1.0)
+    value, (x_bar, _) = program.value_and_grad(np.array([2.0, 4.0]), 0.5)
+    assert value == pytest.approx(math.log(8.0), rel=1e-15) and x_bar.tolist() == [0.5, 0.25]
+
+
+def test_guards_hold_and_new_ways_are_recorded(endless):
+    def f(x):
+        return np.sum(x) if x[0] > 0.0 and np.all(x < 5.0) else x[0] * x[1]
+
+    with pytest.raises(contad.GuardError, match=r"test_plain_runs.py:\d+ was True"):
+        contad.record(f, np.ones(2))(np.array([-1.0, 3.0]))
+    with pytest.raises(contad.GuardError, match="a comparison of arrays"):
+        contad.record(f, np.ones(2))(np.array([1.0, 7.0]))
+    program = contad.record(f, np.ones(2), retrace=True)
+    assert program(np.array([-1.0, 3.0])) == -3.0 and len(program.traces) == 2
+    assert program.gradient(np.array([2.0, 7.0])).tolist() == [7.0, 2.0] and program(np.array([2.0, 3.0])) == 5.0
+
+
+def test_compiled_code_takes_over_when_patience_ends(monkeypatch):
+    program = contad.record(lambda x: x * math.exp(x), 1.0)
+    monkeypatch.setattr(plain_runs.OF_PROGRAMS, "seconds_left", lambda missing, spent: 1e-4 - spent)
+    values = []
+    while program._interpreter is None:
+        values.append(program.value_and_grad(0.5))
+    values.append(program.value_and_grad(0.5))
+    assert len(values) > 2 and set(values) == {(0.5 * math.exp(0.5), 1.5 * math.exp(0.5))}
+
+
+def test_patience_is_what_compiling_takes(monkeypatch):
+    patience = plain_runs.Patience()
+    monkeypatch.setattr(plain_runs.PATIENCE, "loading", 0.2)
+    monkeypatch.setattr(plain_runs.PATIENCE, "compiling", 2.0)
+    monkeypatch.setattr(plain_runs, "interpreter", plain_runs.functools.cache(lambda: None))
+    monkeypatch.setattr(plain_runs, "has_compiled_interpreter", lambda: False)
+    assert patience.seconds_left([], 0.0) == 0.5  # nobody has looked at the disk
+    patience.spent = 1.0
+    assert patience.seconds_left([], 1.0) == 4.0
+    patience.spent = 9.0
+    assert patience.seconds_left([], 1.0) < 0.0
+    step = plain_runs.FIRST_STEP - plain_runs.ARRAY
+    assert patience.seconds_left([step], 0.25) == 0.75 and patience.seconds_left([5], 0.0) == pytest.approx(0.1)
+    plain_runs.interpreter()
+    assert patience.seconds_left([], 0.0) == 0.0 and patience.seconds_left([step], 0.25) == 0.75
+
+
+def test_where_python_raises_compiled_code_runs(endless, monkeypatch):
+    def fail(*args):
+        raise OverflowError
+
+    program = contad.record(lambda x: x * math.exp(x), 1.0)
+    monkeypatch.setattr(plain_runs, "_scalar", lambda code: (fail, (True, True), ()))
+    assert program(3.0) == 3.0 * math.exp(3.0) and program._interpreter is not None
