@@ -203,7 +203,7 @@ def _operation(derivative: "Derivative", given: tuple[NumbaType, ...]) -> tuple[
     """The lines of a call of the derivative as one operation, and what they name."""
     form, texts = derivative.form, _Texts(derivative, given)
     make: Callable[[_Texts], Parts] | None = None
-    if not form.has_aux:
+    if not form.has_aux and not form.out:
         if form.kind == "grad" and form.single:
             make = _gradient_parts
         elif form.kind in ("grad", "value_and_grad") and not form.along:
@@ -213,7 +213,7 @@ def _operation(derivative: "Derivative", given: tuple[NumbaType, ...]) -> tuple[
     if make is None:
         raise UnsupportedError(
             f"{derivative.what}: a function that is differentiated may call grad, value_and_grad, hvp and jvp of "
-            "functions whose value is a number, without has_aux; call one of these, or differentiate in Python"
+            "functions whose value is a number, without has_aux or out; call one of these, or differentiate in Python"
         )
     wanted = {*texts.active, *form.argnums}
     if any(isinstance(given[k], types.BaseTuple) for k in wanted):

@@ -26,7 +26,7 @@ from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
-from contad.front.plan import VECTOR, Plan, plan
+from contad.front.plan import OUT, VECTOR, Plan, plan
 from contad.front.written_out import write_out
 from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
@@ -73,7 +73,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         made_by: tuple[Function, Options] | None = None,
     ) -> None:
         self.what = f"{form.shown}: {f.__name__}"  # Numba asks for the name of what it initialises
-        stub = _with_vector(f, form) if form.takes_vector else _STUBS.get(form.kind, f.py_func)
+        stub = _with_vector(f, form) if form.takes_vector or form.out else _STUBS.get(form.kind, f.py_func)
         super().__init__(stub, targetoptions={"nopython": True})
         self.f = f
         self.form = form
@@ -238,7 +238,7 @@ class Derivative(CPUDispatcher, WrittenOut):
             form, engine = Form("jvp", form.argnums), "tape"
         else:
             args = form.of_f(args)
-            form = form._replace(kind="value_and_grad", along=())
+            form = form._replace(kind="value_and_grad", along=(), out=False)
         other = Derivative(self.f, form, engine, self.eager, self.frozen.memo)
         return other.compile(tuple(map(self._type_of, args)))(*args)[0]
 
@@ -418,12 +418,13 @@ class Derivative(CPUDispatcher, WrittenOut):
 
 
 def _with_vector(f: NumbaFunction, form: Form) -> Function:
-    """A function with the parameters of f and one for the vector; none has a default."""
+    """A function with the parameters of f and one for the vector, or for arrays; none has a default."""
     code = f.py_func.__code__
     names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    names.insert(form.vector % (len(names) + 1), VECTOR)
+    name = OUT if form.out else VECTOR
+    names.insert(form.vector % (len(names) + 1), name)
     made: dict[str, Function] = {}
-    exec(f"def product({', '.join(names)}):\n    return {VECTOR}\n", made)
+    exec(f"def product({', '.join(names)}):\n    return {name}\n", made)
     return made["product"]
 
 

@@ -46,6 +46,7 @@ class Form(NamedTuple):
     size: int = 0  # of a block of "hessian_block_diag"
     numerics: Numerics = "libm"  # whose elementary functions
     checkpoint: bool = False  # whether long loops are checkpointed
+    out: bool = False  # of gradients: whether they are written into arrays that are the last argument
 
     @property
     def shown(self) -> str:
@@ -71,6 +72,8 @@ class Form(NamedTuple):
         """The arguments of f among those of the derivative."""
         if self.is_packed:
             return tuple(args[0])
+        if self.out:
+            return args[:-1]
         if not self.takes_vector:
             return args
         place = self.vector % len(args)
@@ -78,6 +81,8 @@ class Form(NamedTuple):
 
     def of_run(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments of f among those of an engine's `run`."""
+        if self.out:
+            return args[: -len(self.argnums)]
         return args if self.mode == "value_and_grad" else tuple(args[0])
 
     @property
@@ -160,8 +165,8 @@ def tuple_of(arguments: list[Argument]) -> str:
     return "".join(f"{x.expression}, " for x in arguments).rstrip(" ")
 
 
-def overlap_checks(arguments: list[Argument], what: str) -> list[str]:
-    """Statements that raise where two arrays share memory."""
+def overlap_checks(arguments: list[Argument], what: str, last: int = 0, otherwise: str = "") -> list[str]:
+    """Statements that raise where two arrays share memory, or, if told, one of the last ones with another."""
     arrays = [leaf for x in arguments for leaf in x.leaves() if isinstance(leaf.type, types.Array)]
     if len(arrays) < 2:
         return []
@@ -176,13 +181,14 @@ def overlap_checks(arguments: list[Argument], what: str) -> list[str]:
         for axis in range(a.type.ndim):
             extent = f"({x}.shape[{axis}] - 1) * {x}.strides[{axis}]"
             lines += [f"    low{n} += min(0, {extent})", f"    high{n} += max(0, {extent})"]
-    for n in range(len(arrays)):
+    for n in range(len(arrays) - last if last else 0, len(arrays)):
         for m in range(n):
             message = (
                 f"{what}: {arrays[m].shown} and {arrays[n].shown} overlap in memory and the function may write into "
                 "them; pass copies"
             )
-            lines += [f"if low{n} < high{m} and low{m} < high{n}:", f"    raise OverlapError({message!r})"]
+            error = otherwise or f"raise OverlapError({message!r})"
+            lines += [f"if low{n} < high{m} and low{m} < high{n}:", f"    {error}"]
     return lines
 
 

@@ -83,7 +83,7 @@ def gradient_of(
     kind: Any = transform.function.__name__
     argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
     form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
-    form = form._replace(numerics=options["numerics"], checkpoint=options["checkpoint"])
+    form = form._replace(numerics=options["numerics"], checkpoint=options["checkpoint"], out=options["out"])
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
 
 
@@ -93,10 +93,10 @@ def require_numerics(what: str, numerics: str) -> None:
         fail(what, "numerics", 'be "libm" or "simd"', repr(numerics))
 
 
-def require_flag(what: str, checkpoint: bool) -> None:
-    """Refuse what does not say whether loops are checkpointed."""
+def require_flag(what: str, checkpoint: bool, name: str = "checkpoint") -> None:
+    """Refuse what does not say whether loops are checkpointed, or gradients written into arrays."""
     if not isinstance(checkpoint, bool):
-        fail(what, "checkpoint", "be True or False", repr(checkpoint))
+        fail(what, name, "be True or False", repr(checkpoint))
 
 
 def higher_of(

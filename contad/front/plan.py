@@ -28,10 +28,11 @@ from contad.front.trace_plans import plan_blocks, plan_trace, value_of_blocks
 from contad.native.request import Request
 from contad.native.result_shapes import literal_shape
 from contad.native.writes import may_write_arrays
+from contad.native.written_arrays import OVERLAPS, describe_needed, describe_tuple
 from contad.variables.open_types import NumbaFunction, NumbaType
 
 _PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_"), "jvps": ("primals_", "tangents_")}
-VECTOR = "vector_"
+VECTOR, OUT = "vector_", "out"
 _SOURCE = """\
 import numpy as np
 from contad.native.machine_code import njit
@@ -99,6 +100,8 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
         return _pair_plan(f, form, given, what, lanes)
     if form.kind in HIGHER or form.kind in ROWS:
         return _higher_plan(f, form, given, what, lanes)
+    if form.out:
+        return _out_plan(f, form, given, what)
     if form.along:
         return _repeated_plan(f, form, given, what)
     arguments, taken = _take(f, form, given, what)
@@ -117,6 +120,34 @@ def _take(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -
     if max(wanted) >= len(arguments):
         raise TypeError(f"{what}: argnums {form.argnums} out of range for {len(arguments)} positional argument(s)")
     return arguments, [differentiate(x) if n in wanted else constant(x) for n, x in enumerate(arguments)]
+
+
+def _out_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
+    """The plan for a gradient that is written into arrays."""
+    arguments, taken = _take(f, form, given[:-1], what)
+    kind = types.unliteral(given[-1])
+    outs = [Argument(kind, OUT)]
+    if not form.single:
+        if not isinstance(kind, types.BaseTuple) or len(kind) != len(form.argnums):
+            raise TypeError(f"{what}: {describe_tuple(len(form.argnums))}")
+        outs = [Argument(t, f"{OUT}[{k}]") for k, t in enumerate(kind)]
+    checks = []
+    for n, out in zip(form.argnums, outs, strict=True):
+        x, t = arguments[n], out.type
+        if not isinstance(x.type, types.Array):
+            raise TypeError(f"{what}: out takes the gradients of arrays, and {x.shown} is {x.type}")
+        fits = isinstance(t, types.Array) and t.dtype == types.float64 and t.ndim == x.type.ndim
+        if not (fits and t.layout == "C" and t.mutable and t.aligned):
+            raise TypeError(f"{what}: {out.shown} {describe_needed(x.type.ndim)}, got {t}")
+        message = f"{what}: {out.shown} must have the shape of {x.shown}"
+        checks += [f"if {out.expression}.shape != {x.expression}.shape:", f"    raise ValueError({message!r})"]
+    message = f"{what}: an array of out {OVERLAPS}"
+    checks += overlap_checks([*arguments, *outs], what, len(outs), f"raise ValueError({message!r})")
+    request = _request(f, form, taken, form.argnums)._replace(outs=tuple(out.type for out in outs))
+    call = f"z, grads = run({tuple_of([*taken, *outs])})"
+    body = [*_checks(f, arguments, what), *checks, call, f"return {form.result}"]
+    parameters = (*(x.expression for x in arguments), OUT)
+    return Plan(request, (*request.types, *request.outs), parameters, body)
 
 
 def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def is_repeatable(f: Function, engine: str | None = None) -> bool:
     """Whether f is the compiled gradient by one argument, which can be compiled with a further derivative."""
     form = getattr(f, "form", None)
-    repeatable = form is not None and form.kind == "grad" and form.single and not form.has_aux
+    repeatable = form is not None and form.kind == "grad" and form.single and not form.has_aux and not form.out
     return repeatable and engine in (None, "generated") and getattr(f, "engine", None) in (None, "generated")
 
 

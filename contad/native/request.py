@@ -56,3 +56,4 @@ class Request(NamedTuple):
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.native.recalled_values` behind these
     checkpoint: bool = False  # whether loops in no other loop are taken as over `contad.checkpointed(range(n))`
     numerics: Numerics = "libm"  # whose elementary functions: the C library's, or those of `contad.native.elementary`
+    outs: tuple[Any, ...] = ()  # of "value_and_grad": the types of arrays, behind the arguments, for the gradients

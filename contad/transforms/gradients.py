@@ -85,10 +85,32 @@ class _Gradient:
             return (lower(y, s), gradient) if self.value else gradient
 
 
+class _WrittenGradient(_Gradient):
+    """The same, written into arrays that are the last argument, or the one called `out`."""
+
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
+        from contad.native.written_arrays import write_gradients
+
+        if "out" not in kwargs and args:
+            *args, kwargs["out"] = args  # type: ignore[assignment]
+        if "out" not in kwargs:
+            raise TypeError(f"{self.what}: give an array for the gradient, as out=")
+        out = kwargs.pop("out")
+        found = super().__call__(*args, **kwargs)
+        given = [x for x in (*args, *kwargs.values()) if isinstance(x, np.ndarray)]
+        if self.value:
+            return found[0], write_gradients(self.what, found[1], out, given)
+        return write_gradients(self.what, found, out, given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make, given, options = super().__reduce__()[1]
+        return remade, (make, given, options | {"out": True})
+
+
 @Transform
 def grad(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
-    numerics: str = "libm", checkpoint: bool = False,
+    numerics: str = "libm", checkpoint: bool = False, out: bool = False,
 ) -> _Gradient:  # fmt: skip
     """The gradient of a function that returns one number.
 
@@ -103,27 +125,35 @@ def grad(
     With checkpoint=True that engine takes every loop that is in no other as one over `checkpointed(range(n))`: memory
     grows with the root of n, for one more run of the loop. Other engines do not heed it.
 
+    With out=True the gradient takes one more argument, the last one, or `out` by name: an array of the shape of the
+    argument, or a tuple of them for a tuple of argnums, which the gradient is written into and which is returned. Of a
+    Numba function no other memory is asked for then. It must be float64, writable, in C order, and overlap with no
+    other array; where f raises, what it holds is left undefined.
+
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
     Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
     Ref:     Griewank & Walther (2008), section 3.2.
 
     >>> grad(lambda x, y: x * y + y)(2.0, 3.0)
     3.0
+    >>> kept = np.zeros(2)
+    >>> grad(lambda x: x @ x, out=True)(np.array([1.0, 2.0]), out=kept) is kept, kept
+    (True, array([2., 4.]))
     """
-    return _memoise(f, False, argnums, has_aux, engine, numerics, checkpoint)
+    return _memoise(f, False, argnums, has_aux, engine, numerics, checkpoint, out)
 
 
 @Transform
 def value_and_grad(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
-    numerics: str = "libm", checkpoint: bool = False,
+    numerics: str = "libm", checkpoint: bool = False, out: bool = False,
 ) -> _Gradient:  # fmt: skip
     """The value and the gradient of a function, as `grad`, in one pass. With has_aux: ((value, aux), gradient).
 
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    return _memoise(f, True, argnums, has_aux, engine, numerics, checkpoint)
+    return _memoise(f, True, argnums, has_aux, engine, numerics, checkpoint, out)
 
 
 def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None) -> Function:
@@ -323,12 +353,12 @@ def describe_result(value: bool, has_aux: bool) -> str:
 # ---- shared steps ----------------------------------------------------------------------------------------------------
 def _memoise(
     f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, numerics: str,
-    checkpoint: bool,
+    checkpoint: bool, out: bool,
 ) -> _Gradient:  # fmt: skip
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
     made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
-    if made[0] is f and argnums.__class__ is int:  # as most often
-        found = made[1].get((value, True, (argnums,), has_aux, engine, numerics, checkpoint))
+    if made[0] is f and argnums.__class__ is int and out.__class__ is bool:  # as most often
+        found = made[1].get((value, True, (argnums,), has_aux, engine, numerics, checkpoint, out))
         if found is not None:
             return found
     transform: Any = value_and_grad if value else grad
@@ -336,16 +366,19 @@ def _memoise(
     function = UserFunction(name, f)
     require_numerics(name, numerics)
     require_flag(name, checkpoint)
+    require_flag(name, out, "out")
+    if out and (has_aux or numerics == "simd"):
+        raise UnsupportedError(f"{name}: out=True is taken without has_aux, and with numerics=\"libm\"")
     numbers, single = positions(name, argnums), isinstance(argnums, int)
-    key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint)
-    eager = functools.partial(_Gradient, function, numbers, single, has_aux, value=value)
-    if not value and not has_aux and is_repeatable(f, engine):
+    key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint, out)
+    eager = functools.partial(_WrittenGradient if out else _Gradient, function, numbers, single, has_aux, value=value)
+    if not value and not has_aux and not out and is_repeatable(f, engine):
         return gradient_of_gradient(f, argnums, (transform, {"argnums": argnums}), functools.partial(eager, None))
     memo = function.memo
     if key not in memo:
         if function.takes_compiled(engine):
             options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "numerics": numerics}
-            options["checkpoint"] = checkpoint
+            options |= {"checkpoint": checkpoint, "out": out}
             memo[key] = gradient_of(function, transform, options, functools.partial(eager, None))
         else:
             memo[key] = eager(engine)

@@ -86,6 +86,7 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     return DerivativeWriter(
         program, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested,
         in_registers=request.numerics == "simd" and has_fast_registers(), memory=request.memory,
+        out=bool(request.outs),
     )  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def build(request: Any) -> Any:
     inside = INSIDE if request.lanes > 1 else {}
     run = _load(derivative, request.function.__name__, inside)
     if request.mode == "value_and_grad":
-        run.compile(request.types)
+        run.compile((*request.types, *request.outs))
     return run
 
 

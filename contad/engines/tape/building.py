@@ -71,6 +71,8 @@ def build(request: Request) -> Any:
         raise UnsupportedError(f"{request.function.__name__}: the tape has one direction at a time")
     if request.has_aux and request.mode != "value_and_grad":
         raise UnsupportedError(f"{request.function.__name__}: the tape has has_aux=True for gradients only")
+    if request.outs:
+        raise UnsupportedError(f"{request.function.__name__}: the tape gives gradients in arrays of its own (out=True)")
     if request.mode == "hvp":
         raise UnsupportedError(f"{request.function.__name__}: the tape has first derivatives only")
     return TapePlan(request).run()

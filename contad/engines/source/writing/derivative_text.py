@@ -81,6 +81,7 @@ class DerivativeWriter:
         nested: bool = False,
         in_registers: bool = False,
         memory: bool = False,
+        out: bool = False,
     ) -> None:
         """Plan the derivative of a program; with `fuse`, loops may be reversed at once.
 
@@ -88,6 +89,8 @@ class DerivativeWriter:
         arguments, and where that ends, and returns (what else it returns, the workspace).
 
         With `in_registers` loops are split so that elementary functions are computed in vector registers.
+
+        With `out`, `run` takes arrays behind its other arguments, for the gradients of arrays.
 
         With `memory`, `run` takes that of `contad.native.recalled_values`.
 
@@ -127,7 +130,8 @@ class DerivativeWriter:
         self.is_nested = nested
         self.in_registers = in_registers and self.lanes is None
         self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why pranges are serial; "" where not
-        threads = self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
+        self.outs = {x: f"out_{k}" for k, x in enumerate(values_in(self.wanted))} if out else {}
+        threads = not out and self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
         self.reverse_sweep.forward_sweep.shared.enabled = threads
         if not nested:
             self.adjoints.expressions.lend_arrays()
@@ -144,14 +148,13 @@ class DerivativeWriter:
         parameters = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
         for value in parameters:
             if value in self.adjoints.active and value.is_array:
-                zeros = self.adjoints.expressions.zeros(value, f"{value.name}.shape")
-                self.writer.line(f"{self.adjoints.bar(value)} = {zeros}")
+                self.writer.line(f"{self.adjoints.bar(value)} = {self._zeros(value)}")
         seed = "cotangent" if self.mode == "vjp" else "1.0"
         self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
         results = ", ".join(self._results())
         self.writer.line(f"return ({results}), work" if self.is_nested else f"return {results}")
         given = [self._argument(k) for k in range(len(self.program.parameters))]
-        arguments = _PACKED.get(self.mode) or ", ".join(given)
+        arguments = _PACKED.get(self.mode) or ", ".join([*given, *self.outs.values()])
         arguments += ", memory, marks" if self.has_memory else ""
         lines = [f"def run({arguments}, work, top):" if self.is_nested else f"def run({arguments}):"]
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
@@ -265,6 +268,7 @@ class DerivativeWriter:
             ("native.recalled_values", RECALLED),
             ("native.single_lanes", SINGLE_LANES),
             ("native.threads", ("sharer",)),
+            ("native.written_arrays", ("cleared",)),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
                 own.append(f"from contad.{module} import {', '.join(used)}")
@@ -306,14 +310,19 @@ class DerivativeWriter:
             elif isinstance(part, Value):
                 self.writer.line(f"{part.name} = {text}[{k}]")
 
+    def _zeros(self, value: Value) -> str:
+        """The zeros that the gradient of an array starts with."""
+        if value in self.outs:
+            return f"cleared({self.outs[value]})"
+        return self.adjoints.expressions.zeros(value, f"{value.name}.shape")
+
     def _gradient(self, tree: Any) -> str:
         if isinstance(tree, tuple):
             return self._tuple(tree, self._gradient)
         if not isinstance(tree, Value):
             return "None"
         if tree.is_array:
-            zeros = self.adjoints.expressions.zeros(tree, f"{tree.name}.shape")
-            return self.adjoints.bar(tree) if tree in self.adjoints.active else zeros
+            return self.adjoints.bar(tree) if tree in self.adjoints.active else self._zeros(tree)
         return self.adjoints.bar(tree) if tree in self.adjoints.begun else "0.0"
 
     def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], str]) -> str:

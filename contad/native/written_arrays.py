@@ -1,0 +1,60 @@
+"""Arrays of the caller's that a gradient is written into."""
+
+from typing import Any
+
+import numpy as np
+
+from contad.native.overloads import in_machine_code
+
+OVERLAPS = "overlaps in memory with another array of the call; give memory of its own"
+
+
+@in_machine_code
+def cleared(a):  # type: ignore[no-untyped-def]
+    """The array itself, filled with zeros."""
+    flat = a.reshape(a.size)
+    for k in range(flat.size):
+        flat[k] = 0.0
+    return a
+
+
+def write_gradients(what: str, found: Any, out: Any, xs: list[np.ndarray]) -> Any:
+    """Write gradients, one or several, into arrays, and return these; ValueError or TypeError where they do not fit."""
+    several = isinstance(found, tuple)
+    if several and not (isinstance(out, tuple) and len(out) == len(found)):
+        raise TypeError(f"{what}: {describe_tuple(len(found))}")
+    outs = out if several else (out,)
+    for k, (gradient, made) in enumerate(zip(found if several else (found,), outs, strict=True)):
+        name = f"out[{k}]" if several else "out"
+        if not isinstance(gradient, np.ndarray):
+            raise TypeError(f"{what}: out takes the gradients of arrays, and {name} would be that of a number")
+        require_fits(what, name, made, gradient.ndim)
+        if made.shape != gradient.shape:
+            raise ValueError(f"{what}: {name} must have the shape of its argument, {gradient.shape}, got {made.shape}")
+        if any(np.shares_memory(made, x) for x in (*xs, *outs[:k])):
+            raise ValueError(f"{what}: {name} {OVERLAPS}")
+    for gradient, made in zip(found if several else (found,), outs, strict=True):
+        made[...] = gradient
+    return out
+
+
+def require_fits(what: str, name: str, made: Any, ndim: int) -> None:
+    """TypeError unless an array can take a gradient with so many axes."""
+    is_array = isinstance(made, np.ndarray)
+    fits = is_array and made.dtype == np.float64 and made.ndim == ndim
+    if not (fits and made.flags.c_contiguous and made.flags.writeable):
+        got = type(made).__name__
+        if is_array:
+            layout = "" if made.flags.c_contiguous else ", not contiguous"
+            got = f"{made.dtype} with {made.ndim} axes{layout}{'' if made.flags.writeable else ', read-only'}"
+        raise TypeError(f"{what}: {name} {describe_needed(ndim)}, got {got}")
+
+
+def describe_tuple(n: int) -> str:
+    """What several arrays must be."""
+    return f"out must be a tuple of {n} arrays, one for each argument of argnums"
+
+
+def describe_needed(ndim: int) -> str:
+    """What an array must be."""
+    return f"must be a writable float64 array in C order with {ndim} axes"
