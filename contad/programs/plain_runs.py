@@ -35,6 +35,7 @@ from contad.programs.codes import (
 )
 from contad.programs.interpreter import has_compiled_interpreter, interpreter
 from contad.rules.body import ARITHMETIC_ERRORS
+from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import scale
 from contad.variables.open_types import Function
 
@@ -125,7 +126,8 @@ class _Loop:
     """A record of an array whose operation is one on numbers, or linear: z, x and y on their two axes."""
 
     def __init__(self, code: int, shape: Sequence[int], values: np.ndarray, constants: np.ndarray) -> None:
-        self.rule, self.active = OPERATIONS.get(code, (None, "vc"))
+        operation: tuple[ScalarRule | None, str] = OPERATIONS.get(code, (None, "vc"))
+        self.rule, self.active = operation
         self.z, self.outer, self.inner, self.z_outer, self.z_inner = shape[:5]
         self.places = shape[5:8], shape[8:11]
         self.operands = [self.operand(k, values if kind == "v" else constants) for k, kind in enumerate(self.active)]
@@ -170,8 +172,8 @@ class _Product:
     """A product of matrices."""
 
     def __init__(self, shape: Sequence[int], values: np.ndarray, constants: np.ndarray) -> None:
-        self.z, *self.x, self.y, self.y_cells, self.n, self.x_turned, self.y_turned = shape
-        self.x, self.x_cells, self.m, self.p = self.x
+        self.z, self.x, self.x_cells, self.m, self.p, self.y, self.y_cells, self.n = shape[:8]
+        self.x_turned, self.y_turned = shape[8:]
         self.a = self.left(values if self.x_cells else constants)
         self.b = self.right(values if self.y_cells else constants)
 
