@@ -10,7 +10,7 @@ OVERLAPS = "overlaps in memory with another array of the call; give memory of it
 
 
 @in_machine_code
-def cleared(a):  # type: ignore[no-untyped-def]
+def fill_with_zeros(a):  # type: ignore[no-untyped-def]
     """The array itself, filled with zeros."""
     flat = a.reshape(a.size)
     for k in range(flat.size):

@@ -45,7 +45,7 @@ class CannotRunError(Exception):
 
 
 # ---- patience --------------------------------------------------------------------------------------------------------
-class Patience:
+class ProgramPatience:
     """The seconds for which programs run in plain Python, by those for which recordings are swept so.
 
     All programs together do until the interpreter is due, which is larger than the sweeps by `LARGER`; and each one for
@@ -85,7 +85,7 @@ def _is_large(code: int) -> bool:
     return code + ARRAY >= FIRST_STEP or code + ARRAY == PRODUCT
 
 
-OF_PROGRAMS = Patience()
+OF_PROGRAMS = ProgramPatience()
 
 
 # ---- records of numbers ----------------------------------------------------------------------------------------------

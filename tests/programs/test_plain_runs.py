@@ -91,7 +91,7 @@ def test_compiled_code_takes_over_when_patience_ends(monkeypatch):
 
 
 def test_patience_is_what_compiling_takes(monkeypatch):
-    patience = plain_runs.Patience()
+    patience = plain_runs.ProgramPatience()
     monkeypatch.setattr(plain_runs.PATIENCE, "loading", 0.2)
     monkeypatch.setattr(plain_runs.PATIENCE, "compiling", 2.0)
     monkeypatch.setattr(plain_runs, "interpreter", plain_runs.functools.cache(lambda: None))

@@ -268,7 +268,7 @@ class DerivativeWriter:
             ("native.recalled_values", RECALLED),
             ("native.single_lanes", SINGLE_LANES),
             ("native.threads", ("sharer",)),
-            ("native.written_arrays", ("cleared",)),
+            ("native.written_arrays", ("fill_with_zeros",)),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
                 own.append(f"from contad.{module} import {', '.join(used)}")
@@ -313,7 +313,7 @@ class DerivativeWriter:
     def _zeros(self, value: Value) -> str:
         """The zeros that the gradient of an array starts with."""
         if value in self.outs:
-            return f"cleared({self.outs[value]})"
+            return f"fill_with_zeros({self.outs[value]})"
         return self.adjoints.expressions.zeros(value, f"{value.name}.shape")
 
     def _gradient(self, tree: Any) -> str:
