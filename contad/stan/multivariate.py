@@ -10,10 +10,11 @@ import numpy as np
 
 from contad.distributions.vector_densities import (
     LOG_TWO_PI,
-    constant_of_wishart,
     dirichlet_of_columns,
+    inverse_wishart_of_matrix,
     log_diagonal,
     squared_lengths,
+    wishart_of_matrix,
 )
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
@@ -22,7 +23,7 @@ from contad.ops.gamma_functions import gammaln
 from contad.ops.log_sums import logsumexp
 from contad.ops.products import as_array, matmul
 from contad.stan.checks import check_cholesky_factor, check_simplex
-from contad.stan.solves import log_determinant_spd, mdivide_left_spd, mdivide_left_tri_low
+from contad.stan.solves import log_determinant_spd, mdivide_left_tri_low
 from contad.variables import check
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
@@ -244,8 +245,7 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     matrix, scale = as_array(W), as_array(S)
     size = np.shape(matrix)[0]
     _check_freedom("wishart_lpdf", nu, size)
-    logs = 0.5 * (nu - size - 1.0) * log_determinant_spd(matrix) - 0.5 * nu * log_determinant_spd(scale)
-    return logs - 0.5 * np.trace(mdivide_left_spd(scale, matrix)) - constant_of_wishart(nu, size)
+    return wishart_of_matrix(np.linalg.cholesky(matrix), np.linalg.cholesky(scale), nu)
 
 
 def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
@@ -259,8 +259,7 @@ def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Re
     matrix, scale = as_array(W), as_array(S)
     size = np.shape(matrix)[0]
     _check_freedom("inv_wishart_lpdf", nu, size)
-    logs = 0.5 * nu * log_determinant_spd(scale) - 0.5 * (nu + size + 1.0) * log_determinant_spd(matrix)
-    return logs - 0.5 * np.trace(mdivide_left_spd(matrix, scale)) - constant_of_wishart(nu, size)
+    return inverse_wishart_of_matrix(np.linalg.cholesky(matrix), np.linalg.cholesky(scale), nu)
 
 
 def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
@@ -277,10 +276,7 @@ def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = Fal
     """
     factor, scale = as_array(L_W), as_array(L_S)
     size = _check_factors("wishart_cholesky_lpdf", nu, L_W, L_S)
-    logs = np.sum((nu - np.arange(1.0, size + 1.0)) * log(np.diagonal(factor))) - nu * log_diagonal(scale)
-    ratio = mdivide_left_tri_low(scale, factor)
-    constant = 0.0 if propto else size * math.log(2.0)
-    return constant + logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(nu, size)
+    return wishart_of_matrix(factor, scale, nu) + _log_jacobian_of_factor(factor, size, propto)
 
 
 def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
@@ -294,10 +290,13 @@ def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool =
     """
     factor, scale = as_array(L_W), as_array(L_S)
     size = _check_factors("inv_wishart_cholesky_lpdf", nu, L_W, L_S)
-    logs = nu * log_diagonal(scale) - np.sum((nu + np.arange(1.0, size + 1.0)) * log(np.diagonal(factor)))
-    ratio = mdivide_left_tri_low(factor, scale)
+    return inverse_wishart_of_matrix(factor, scale, nu) + _log_jacobian_of_factor(factor, size, propto)
+
+
+def _log_jacobian_of_factor(factor: ArrayValue, size: int, propto: bool) -> Real:
+    """log of 2^k prod L_ii^(k - i + 1), the Jacobian of L L^T."""
     constant = 0.0 if propto else size * math.log(2.0)
-    return constant + logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(nu, size)
+    return constant + np.sum(np.arange(size, 0.0, -1.0) * log(np.diagonal(factor)))
 
 
 def _check_factors(name: str, nu: Real, factor: Nested, scale: Nested) -> int:
