@@ -172,7 +172,7 @@ def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool]) 
         contents += [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in arrays.items()]
         module = load_cached(f"generated_{name}", lambda: text, [library_digest(), text, *contents])
     else:
-        module = ModuleType("contad._generated.generated")
+        module = ModuleType("contad._uncached")  # unlike those on disk it is found nowhere, which Numba accepts
         exec(compile(text, f"<derivative of {function}>", "exec"), vars(module))
     vars(module).update(constants)
     return module.run

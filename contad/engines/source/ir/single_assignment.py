@@ -29,6 +29,7 @@ class Kind:
 
 
 FLOAT, INT, BOOL = Kind("float"), Kind("int"), Kind("bool")
+SINGLE = Kind("float", small="single")  # a number of float32, which the program has as one of float64
 
 
 class Value:

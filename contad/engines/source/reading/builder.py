@@ -17,6 +17,7 @@ from contad.engines.source.ir.single_assignment import (
     FLOAT,
     INT,
     NEW_AXIS,
+    SINGLE,
     Apply,
     Block,
     Carried,
@@ -105,6 +106,8 @@ class Builder:
                 self.progress.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
             return Elementwise(function, list(operands))
         if any(x.kind.small for x in operands):
+            if function in known_functions.SINGLES and all(x.kind == SINGLE for x in operands):
+                return self._in_single(function, operands)
             self.require_wide(function, operands)
         constants = [x.constant for x in operands]
         if function is known_functions.TO_FLOAT and operands[0].kind == FLOAT:
@@ -140,6 +143,15 @@ class Builder:
             kind = operands[1].kind
         result = Value(kind)
         self.add(Apply(function, list(operands), result))
+        return result
+
+    def _in_single(self, function: Function, operands: Sequence[Value]) -> Value:
+        """A function of numbers of float32, as float32 computes it."""
+        rounded, result = known_functions.SINGLES[function], Value(SINGLE)
+        computed = result if rounded is None else Value(FLOAT)
+        self.add(Apply(function, list(operands), computed))
+        if rounded is not None:
+            self.add(Apply(rounded, [computed], result))
         return result
 
     def require_wide(self, function: Function, operands: Sequence[Any]) -> None:

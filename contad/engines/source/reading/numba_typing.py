@@ -1,6 +1,7 @@
 """The types that Numba gives to an expression of the user's, and what they are in a program."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -8,7 +9,7 @@ from numba import types
 from numba.core import compiler, compiler_machinery, typed_passes
 from numba.core.registry import cpu_target
 
-from contad.engines.source.ir.single_assignment import MOST_AXES, Kind
+from contad.engines.source.ir.single_assignment import MOST_AXES, SINGLE, Kind
 
 _BASES = {"float64": "float", "int64": "int", "bool": "bool"}
 NARROW = ("int32", "int16", "int8")
@@ -62,7 +63,7 @@ def number_type(kind: Kind, readonly: bool) -> Any:
     base = {"float": types.float64, "int": types.int64, "bool": types.boolean}[kind.base]
     if not kind.ndim:
         return base
-    base = types.int32 if kind.narrow else base
+    base = types.float32 if kind.small == "single" else types.int32 if kind.narrow else base
     return types.Array(base, kind.ndim, "C", readonly=readonly)
 
 
@@ -72,6 +73,10 @@ def kind_of(t: Any) -> Any:
         return kind_of(t.literal_type)
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in (*_BASES, *NARROW):
         return Kind(_BASES.get(str(t.dtype), "int"), t.ndim, str(t.dtype) in NARROW)
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and t.dtype == types.float32:
+        return replace(SINGLE, ndim=t.ndim, narrow=True)
+    if t == types.float32:
+        return SINGLE
     if isinstance(t, types.BaseTuple):
         parts = [kind_of(part) for part in t.types]
         if None in parts:

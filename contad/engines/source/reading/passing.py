@@ -15,7 +15,8 @@ import numpy as np
 from numba import types
 
 from contad.engines.source.ir.entries import Object, Opaque
-from contad.engines.source.ir.single_assignment import Handed, Value, input_name
+from contad.engines.source.ir.known_functions import WIDENED
+from contad.engines.source.ir.single_assignment import FLOAT, SINGLE, Apply, Handed, Value, input_name
 from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.ir.writer import number
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
@@ -38,7 +39,7 @@ _STEPS = ("round", "np.round", "np.around", "np.round_", "np.rint", "np.trunc", 
 _SIGNS = (ast.operator, ast.unaryop)
 
 
-class _NotPassed(Exception):
+class NotPassed(Exception):
     """An expression that cannot be handed on."""
 
 
@@ -52,10 +53,10 @@ class Passed:
         self.opaque: dict[str, Any] = {}  # names of arguments that may be read in some ways only
 
     def read(self, node: ast.expr) -> tuple[ast.expr, Any]:
-        """The expression with `input_name(k)` for what it reads, and its Numba type; _NotPassed where there is none."""
+        """The expression with `input_name(k)` for what it reads, and its Numba type; NotPassed where there is none."""
         own = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         if calls_writers(node) or isinstance(node, (ast.Slice, ast.Starred)):  # which are no expressions of their own
-            raise _NotPassed
+            raise NotPassed
         own |= {x.arg for x in ast.walk(node) if isinstance(x, ast.arg)}
         tree = _Outward(self, own).visit(ast.parse(ast.unparse(node), mode="eval").body)
         _require_reads(tree, self.opaque)
@@ -65,7 +66,7 @@ class Passed:
         if key not in known:
             known[key] = self._infer_type(text)
         if known[key] is None:
-            raise _NotPassed
+            raise NotPassed
         return tree, known[key]
 
     def _infer_type(self, text: str) -> Any:
@@ -96,12 +97,14 @@ class Passed:
         if isinstance(x, Value):
             if x.constant is not None:
                 return ast.parse(number(x.constant), mode="eval").body
-            if x.kind.small:
-                raise _NotPassed
+            if x.kind.small == "unsigned":
+                raise NotPassed
+            if x.kind == SINGLE:
+                return ast.parse(f"np.float32({self.name(x, number_type(FLOAT, True))})", mode="eval").body
             return ast.Name(self.name(x, number_type(x.kind, True)), ast.Load())
         if isinstance(x, Object):
             return self.object(x.value)
-        raise _NotPassed
+        raise NotPassed
 
     def object(self, x: Any) -> ast.expr:
         """A Python object from outside the function, as an expression."""
@@ -124,7 +127,7 @@ class Passed:
         if text:
             return ast.parse(text, mode="eval").body
         if not is_dispatcher(x) or not may_be_called(x):
-            raise _NotPassed
+            raise NotPassed
         return ast.Name(self.reader.progress.name_callable(x), ast.Load())
 
     def _tuple(self, parts: list[ast.expr], cls: Any) -> ast.expr:
@@ -148,14 +151,14 @@ class _Outward(ast.NodeTransformer):
         try:
             return self.passed.object(self.passed.reader.progress.scope.outer(node.id))
         except KeyError:
-            raise _NotPassed from None
+            raise NotPassed from None
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         module = self._module(node.value)
         if module is None:
             return self.generic_visit(node)  # type: ignore[return-value]
         if not hasattr(module, node.attr):
-            raise _NotPassed
+            raise NotPassed
         return self.passed.object(getattr(module, node.attr))
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
@@ -163,11 +166,11 @@ class _Outward(ast.NodeTransformer):
         named = any(isinstance(x, ast.Name) for x in ast.walk(node))
         self.generic_visit(node)
         if named and all(isinstance(x, (ast.BinOp, ast.UnaryOp, ast.Constant, *_SIGNS)) for x in ast.walk(node)):
-            raise _NotPassed
+            raise NotPassed
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        raise _NotPassed
+        raise NotPassed
 
     def _module(self, node: ast.expr) -> Any:
         """The module that an expression stands for; None for anything else."""
@@ -194,7 +197,7 @@ def pass_on(reader: "ExpressionReader", node: ast.expr, env: "Environment", refu
     passed = Passed(reader, env)
     try:
         expression, t = passed.read(node)
-    except (_NotPassed, UnsupportedError):
+    except (NotPassed, UnsupportedError):
         reader.progress.callables.clear()
         reader.progress.callables.update(known)
         return None
@@ -204,10 +207,10 @@ def pass_on(reader: "ExpressionReader", node: ast.expr, env: "Environment", refu
     kind = kind_of(t)
     if kind is None:
         return None
-    return _add(reader, node, passed, expression, t, kind, refusal)
+    return add_handed(reader, node, passed, expression, t, kind, refusal)
 
 
-def _add(
+def add_handed(
     reader: "ExpressionReader",
     node: ast.expr,
     passed: Passed,
@@ -218,12 +221,15 @@ def _add(
 ) -> Any:
     """The entry of an expression that was handed on, after its operation has been added."""
     results: list[Value] = []
+    singles: list[int] = []
     aliases: set[int] = set()
 
     def make(kind: Any, t: Any) -> Any:
         if isinstance(kind, tuple):
             return like(kind, map(make, kind, t.types))
-        results.append(Value(kind))
+        if kind == SINGLE:
+            singles.append(len(results))
+        results.append(Value(FLOAT if kind == SINGLE else kind))
         if kind.ndim and (passed.opaque or not is_fresh(t)):
             aliases.add(len(results) - 1)
         return len(results) - 1
@@ -236,6 +242,9 @@ def _add(
     call.is_step = _is_step(node, expression)
     reader.builder.add(call)
     entries = list(results)
+    for k in singles:
+        entries[k] = Value(SINGLE)
+        reader.builder.add(Apply(WIDENED["single"], [results[k]], entries[k]))
     for k, x in enumerate(results):
         # what a branch makes is moved before it, and a call cannot be; in a loop the adjoint is that of each iteration
         if inside and x.is_array and k not in aliases:
@@ -256,7 +265,7 @@ def _is_step(node: ast.expr, expression: ast.expr) -> bool:
 
 
 def _require_reads(tree: ast.expr, opaque: dict[str, Any]) -> None:
-    """_NotPassed where an expression may do more with an argument that can be written to than read it."""
+    """NotPassed where an expression may do more with an argument that can be written to than read it."""
     if not opaque:
         return
     read = 0
@@ -277,7 +286,7 @@ def _require_reads(tree: ast.expr, opaque: dict[str, Any]) -> None:
             continue
         read += sum(isinstance(x, ast.Name) and x.id in opaque for x in inner)
     if read < sum(isinstance(x, ast.Name) and x.id in opaque for x in ast.walk(tree)):
-        raise _NotPassed
+        raise NotPassed
 
 
 def _calls(call: ast.AST, attribute: ast.Attribute) -> bool:

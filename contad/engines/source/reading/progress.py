@@ -35,6 +35,7 @@ class Progress:
         self.constants: set[Value] = set()  # the arguments that are not differentiated, and global arrays
         self.callables: dict[str, Any] = {}  # functions that are handed on to Numba, by name
         self.typed: dict[Any, Any] = {}  # the types that Numba has found for expressions
+        self.blocks: dict[Any, Any] = {}  # functions made of blocks in objmode
         self.callees: dict[Any, Any] = {}
         self.copies = UnsharedCopies()
         self.calling = False  # whether functions are called that need not be written in place
@@ -47,7 +48,7 @@ class Progress:
         if outer is not None:
             self.inlining = (*outer.inlining, scope.function)
             self.callees, self.callables, self.typed = outer.callees, outer.callables, outer.typed
-            self.calling = outer.calling
+            self.calling, self.blocks = outer.calling, outer.blocks
 
     @property
     def line(self) -> int:

@@ -35,6 +35,7 @@ from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.generators import OUTER, GeneratorLoop, Yielded, is_counted
 from contad.engines.source.reading.index_arrays import has_arrays
 from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.python_blocks import is_objmode, read_objmode
 from contad.engines.source.reading.scope import LocalScope
 from contad.errors import SingularPointError
 
@@ -293,6 +294,12 @@ class StatementReader:
         except KeyError:
             return None
 
+    def do_With(self, statement: ast.With, env: Environment) -> None:
+        if not is_objmode(self.expressions, statement):
+            self.progress.refuse(statement, "the statement with")
+        for name, entry in read_objmode(self.expressions, statement, env).items():
+            self.assign(ast.Name(name, ast.Store()), entry, env)
+
     # ---- loops -------------------------------------------------------------------------------------------------------
     def do_While(self, statement: ast.While, env: Environment) -> None:
         """A loop of which nobody knows beforehand how often it runs."""
@@ -485,7 +492,6 @@ def find_assigned(statements: list[ast.stmt]) -> list[str]:
 
 _UNPACKED = "ValueError('unpacking an array of another length')"
 _NAMES: dict[type, str] = {
-    ast.With: "the statement with",
     ast.ClassDef: "a class", ast.Delete: "the statement del", ast.Import: "an import", ast.Global: "a global name",
     ast.Nonlocal: "a name of an outer function", ast.Match: "the statement match",
 }  # fmt: skip

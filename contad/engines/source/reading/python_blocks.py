@@ -1,0 +1,157 @@
+"""Blocks in objmode: what comes out of them is held fixed in the derivative.
+
+Python runs a block once, in the forward sweep; what it gives is kept for the reverse. What it reads must not carry a
+derivative to a float that it gives: that is refused, because Python code has none here.
+"""
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numba
+from numba import types
+
+from contad.engines.source.ir.entries import Opaque, Unknown
+from contad.engines.source.ir.single_assignment import Handed, Value
+from contad.engines.source.reading.numba_typing import MUTABLE, kind_of
+from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
+from contad.errors import UnsupportedError
+from contad.native.object_mode import PythonBlock, compile_block
+from contad.rules.definition import factory_of
+
+if TYPE_CHECKING:
+    from contad.engines.source.reading.expressions import ExpressionReader
+    from contad.engines.source.reading.progress import Environment
+
+_FIXED = "read contad.stop_gradient(...) of it in the block, where it is to be held fixed"
+
+
+class _Inputs(Passed):
+    """What a block reads: numbers, tuples, and arrays of any elements, because outputs have the types declared."""
+
+    def entry(self, x: Any) -> ast.expr:
+        if isinstance(x, Opaque) and isinstance(x.type, MUTABLE):
+            raise NotPassed
+        if isinstance(x, Value) and x.is_array and x.kind.small:
+            return ast.Name(self.name(x, None), ast.Load())
+        return super().entry(x)
+
+
+def is_objmode(reader: "ExpressionReader", node: ast.With) -> bool:
+    """Whether a statement is `with objmode(...)`."""
+    call = node.items[0].context_expr
+    return len(node.items) == 1 and isinstance(call, ast.Call) and _evaluate(reader, call.func) is numba.objmode
+
+
+def read_objmode(reader: "ExpressionReader", node: ast.With, env: "Environment") -> dict[str, Any]:
+    """What the names that a block gives stand for after it."""
+    progress = reader.progress
+    call = node.items[0].context_expr
+    assert isinstance(call, ast.Call)
+    declared = {k.arg: _type_of(reader, k.value) for k in call.keywords if k.arg is not None}
+    kinds = {name: kind_of(t) for name, t in declared.items()}
+    for name, kind in kinds.items():
+        if kind is None or isinstance(kind, tuple) or kind.narrow:
+            progress.refuse(
+                node, f"the output {name} of an objmode block, of type {declared[name]}",
+                "declare float64, int64, boolean or an array of these",
+            )  # fmt: skip
+    names = [x for x in _read_first(node.body) if x in env]
+    _refuse_writes(reader, node, names)
+    inputs = _Inputs(reader, env)
+    given = []
+    for name in names:
+        entry = env[name]
+        if isinstance(entry, Unknown):
+            progress.refuse(node, f"the name {name}: {entry.reason}")
+        try:
+            given.append(inputs.entry(reader.settle(entry)))
+        except (NotPassed, UnsupportedError):
+            progress.refuse(
+                node, f"{name}, which an objmode block reads", "let it read numbers, and arrays and tuples of them"
+            )
+    key = (node, *names)
+    if key not in progress.blocks:
+        progress.blocks[key] = _compile(reader, node, names, declared)
+    function = ast.Call(ast.Name(progress.name_callable(progress.blocks[key]), ast.Load()), given, [])
+    refusal = _refusal(reader, node, names)
+    if not declared:
+        reader.builder.add(Handed(function, inputs.inputs, [], None, set(), refusal))
+        return {}
+    if len(declared) == 1:
+        ((name, t),) = declared.items()
+        return {name: add_handed(reader, function, inputs, function, t, kinds[name], refusal)}
+    together = types.Tuple(list(declared.values()))
+    found = add_handed(reader, function, inputs, function, together, tuple(kinds.values()), refusal)
+    return dict(zip(declared, found, strict=True))
+
+
+def _refusal(reader: "ExpressionReader", node: ast.With, names: list[str]) -> UnsupportedError:
+    """What to raise where a derivative would have to pass."""
+    try:
+        reader.progress.refuse(
+            node, f"an objmode block that reads what is differentiated, among {', '.join(names)}", _FIXED
+        )
+    except UnsupportedError as error:
+        return error
+
+
+def _refuse_writes(reader: "ExpressionReader", node: ast.With, names: Iterable[str]) -> None:
+    """Refuse assignments to elements of what a block is given; what else writes is found when it runs."""
+    for x in ast.walk(node):
+        if isinstance(x, ast.Subscript) and isinstance(x.ctx, (ast.Store, ast.Del)):
+            if isinstance(x.value, ast.Name) and x.value.id in names:
+                reader.progress.refuse(
+                    x, f"a write into {x.value.id} in an objmode block", "make a new array, and declare it as an output"
+                )
+
+
+def _compile(reader: "ExpressionReader", node: ast.With, names: list[str], declared: dict[str, Any]) -> Any:
+    """The block as a Numba function of these names."""
+    scope = reader.progress.scope
+    outputs = ast.Tuple([ast.Name(name, ast.Load()) for name in declared], ast.Load())
+    body = [*node.body, ast.Return(outputs)]
+    arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    captured = sorted(scope.captured)
+    block = ast.copy_location(ast.FunctionDef("block", arguments, body, []), node)
+    module = factory_of(block, "factory", captured)
+    made: dict[str, Any] = {}
+    exec(compile(module, scope.place.filename, "exec"), scope.globals, made)
+    function = made["factory"](*(scope.captured[name] for name in captured))
+    place = f"{scope.place.filename}:{node.lineno}: {scope.place.function}"
+    return compile_block(PythonBlock(function, place, list(declared)), names, list(declared.values()))
+
+
+def _read_first(body: list[ast.stmt]) -> list[str]:
+    """The names that statements read and that none before them has surely assigned."""
+    found: dict[str, None] = {}
+    assigned: set[str] = set()
+    for statement in body:
+        own = {x.id for part in ast.walk(statement) if isinstance(part, ast.comprehension)
+               for x in ast.walk(part.target) if isinstance(x, ast.Name)}  # fmt: skip
+        own |= {x.arg for x in ast.walk(statement) if isinstance(x, ast.arg)}
+        for x in ast.walk(statement):
+            changed = isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name)
+            name = x.target.id if changed else x.id if isinstance(x, ast.Name) else ""  # type: ignore[attr-defined]
+            if name and (changed or isinstance(x.ctx, ast.Load)) and name not in assigned | own:  # type: ignore[attr-defined]
+                found[name] = None
+        if isinstance(statement, ast.Assign):
+            assigned |= {x.id for target in statement.targets for x in ast.walk(target)
+                         if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}  # fmt: skip
+    return list(found)
+
+
+def _type_of(reader: "ExpressionReader", node: ast.expr) -> Any:
+    """The Numba type that an output is declared with, as a text or otherwise."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return eval(node.value, {}, dict(vars(types)))
+    return _evaluate(reader, node)
+
+
+def _evaluate(reader: "ExpressionReader", node: ast.expr) -> Any:
+    """What an expression of names from outside the function stands for; None where there is nothing."""
+    scope = reader.progress.scope
+    try:
+        return eval(compile(ast.Expression(node), scope.place.filename, "eval"), scope.globals, dict(scope.captured))
+    except Exception:
+        return None
