@@ -7,7 +7,7 @@ an object of Python (a function, a module, a string). Where control flow meets, 
 from typing import Any
 
 from contad.engines.source.ir.known_functions import Function
-from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind, Value
+from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Block, Kind, Value
 
 
 class Object:
@@ -38,8 +38,15 @@ class Local:
         self.scope, self.names = scope, names
 
 
+class Instance:
+    """An instance of a jitclass that is made in a block: its fields, of which numbers are arrays of one element."""
+
+    def __init__(self, type: Any, fields: dict[str, Any], block: Block) -> None:
+        self.type, self.fields, self.block = type, fields, block
+
+
 class Method:
-    """An array's method, about to be called."""
+    """A method of an array, a list or an instance, about to be called."""
 
     def __init__(self, array: Any, name: str) -> None:
         self.array, self.name = array, name

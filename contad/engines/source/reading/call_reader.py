@@ -34,6 +34,11 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import leaves, like
+from contad.engines.source.reading.class_instances import (
+    call_method as call_method_of_instance,
+    class_of,
+    make_instance,
+)
 from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.derivative_calls import read_asked, read_derivative, read_transform
 from contad.engines.source.reading.elementwise import arrays_of, overlaps
@@ -120,6 +125,8 @@ class CallReader:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "write the keywords out")
         del arguments[first:]
         self.progress.line = node.lineno
+        if isinstance(called, Method) and class_of(called.array) is not None:
+            return call_method_of_instance(self, called, arguments, keywords, node, env)
         if isinstance(called, Method):
             return self.method(called, arguments, keywords, node)
         if isinstance(called, Local):
@@ -141,6 +148,8 @@ class CallReader:
             return read_asked(self, function, arguments, node)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
+        if isinstance(getattr(function, "class_type", None), types.ClassType):
+            return make_instance(self, function.class_type, arguments, keywords, node, env)
         if is_made(function):
             return read_made(self, function, arguments, keywords, node, env)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):

@@ -29,6 +29,7 @@ from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kin
 from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
 from contad.engines.source.reading import made_containers
 from contad.engines.source.reading.builder import fits
+from contad.engines.source.reading.class_instances import class_of, read_attribute
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.handlers import DividesByZero
 from contad.engines.source.reading.merging import Merging
@@ -209,6 +210,8 @@ class ExpressionReader:
             return base[class_of_names(base)._fields.index(node.attr)]
         if isinstance(base, Grown):
             return Method(base, node.attr)
+        if class_of(base) is not None:
+            return read_attribute(self, base, node, env)
         if is_array(base):
             if node.attr == "shape":
                 return tuple(self.arrays.shape(base))

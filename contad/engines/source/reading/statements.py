@@ -27,7 +27,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading import growing_lists, made_containers
+from contad.engines.source.reading import class_instances, growing_lists, made_containers
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
@@ -105,6 +105,9 @@ class StatementReader:
                 self.assign(part, value, env)
         elif isinstance(target, ast.Subscript):
             self.assign_elements(target, entry, env)
+        elif isinstance(target, ast.Attribute):
+            instance = self.expressions.expression(target.value, env)
+            class_instances.assign_field(self.expressions, instance, target, entry, env)
         else:
             self.progress.refuse(target, f"the assignment to {ast.unparse(target)!r}")
 
@@ -172,6 +175,13 @@ class StatementReader:
                 self._update_element(array, spec, operator, statement, env)
                 return
             old: Any = self.builder.view(array, spec)
+        elif isinstance(target, ast.Attribute):
+            instance = self.expressions.expression(target.value, env)
+            cell = class_instances.find_cell(self.expressions, instance, target)
+            if cell is not None:
+                self._update_element(cell, [constant(0)], operator, statement, env)
+                return
+            old = self.expressions.expression(target, env)
         elif isinstance(target, ast.Name):
             old = self.expressions.read_Name(ast.Name(target.id, ast.Load(), lineno=statement.lineno), env)
         else:
