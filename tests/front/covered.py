@@ -648,6 +648,29 @@ def with_generator(x):
     return total
 
 
+@njit
+def product_of_singles(x, data):
+    return x[0] * data[0] * data[1] + data[0] * data[1]
+
+
+@njit
+def sum_of_singles(x, data):
+    return x[0] * np.sum(data)
+
+
+@njit
+def square_of_single(x, data):
+    return x[0] * data[0] ** 2
+
+
+@njit
+def loop_over_singles(x, data):
+    total = np.float32(0.0)
+    for v in data:
+        total += v * v - v / data[0]
+    return x[0] * total + x[1] * -total
+
+
 COVERED = {
     "scalars": [
         (arithmetic, 1.3, 3, True), (arithmetic, 1.3, 2, False), (integers, 0.7, 5), (floor_and_remainder, 1.3, 2),
@@ -678,7 +701,10 @@ COVERED = {
     "handlers": [(with_try, 0.7), (with_try, 2.5)],
     "containers": [(with_list, 0.7), (with_comprehension, X), (with_look_up, 0.7)],
     "made by Numba": [(with_ufunc, X, M), (with_callback, 0.7, 1.1)],
-    "fewer bits": [(with_single_data, X, SINGLE), (with_unsigned_data, X, BYTES)],
+    "fewer bits": [
+        (with_single_data, X, SINGLE), (with_unsigned_data, X, BYTES), (product_of_singles, X, SINGLE),
+        (sum_of_singles, X, SINGLE), (square_of_single, X, SINGLE), (loop_over_singles, X, SINGLE),
+    ],
     "of order": [(with_quantiles, X, M)],
     "convolutions": [(with_convolutions, X)],
     "whole arrays": [(elementwise, E3, M), (in_place, X), (reductions, X, M), (products, X, M)],
@@ -736,21 +762,6 @@ def differences_of_bytes(x, data):
 
 
 @njit
-def product_of_singles(x, data):
-    return x[0] * data[0] * data[1] + data[0] * data[1]
-
-
-@njit
-def sum_of_singles(x, data):
-    return x[0] * np.sum(data)
-
-
-@njit
-def square_of_single(x, data):
-    return x[0] * data[0] ** 2
-
-
-@njit
 def walk_to_byte(x, data):
     total = 0.0
     for k in range(data[0]):
@@ -797,14 +808,11 @@ REFUSED = [
     (with_dict, (0.7,), "the assignment to 'table[2]'"),
     (with_set, (0.7,), "'len(seen)'"),
     (with_array_in_try, (0.7,), "try/except around what may raise by itself: the making of an array"),
-    (with_object, (0.7, Holder(2.0)), "the attribute 'holder.moved'"),
+    (with_object, (0.7, Holder(2.0)), "the assignment to 'self.v' of an instance that is given; make"),
     (chosen_function, (0.7, 1), "stands for different things after the two branches"),
     (factorial, (1.1, 3), "the recursive function factorial"),
     (with_narrow_ufunc, (X,), "'narrow(3.0)': arguments that it is not made for; add their types"),
     (differences_of_bytes, (X, BYTES), "subtract of unsigned integers alone; convert one by np.int64(...)"),
-    (product_of_singles, (X, SINGLE), "multiply of float32 alone; convert one by np.float64(...)"),
-    (square_of_single, (X, SINGLE), "power of float32 alone"),
-    (sum_of_singles, (X, SINGLE), "the sum or an extreme of an array of float32; convert it to float64 first"),
     (walk_to_byte, (X, BYTES), "'range(data[0])'; give one to three integers"),
     (with_convolved_modes, (X, 1), "the"),
     (with_plain_function, (0.7,), "plain, a plain Python function; decorate it with numba.njit"),

@@ -267,6 +267,48 @@ DICTS = (  # and what is read of them
 MEMBERS = (
     "p in {0, 2, 3}", "p not in {1, 4}", "a in {b, r}", "idx[1] in {0, n}", "r not in {a, 0.5}", "p in {len(x), n - 1}",
 )  # fmt: skip
+# instances of a class, blocks in objmode, and sums of float32; in some programs only. Operators alone, so that every
+# engine and complex steps take the class as it is
+HELD = """\
+@jitclass([("level", float64), ("rates", float64[:]), ("count", int64)])
+class Held:
+    def __init__(self, level, rates):
+        self.level = level
+        self.rates = rates
+        self.count = 0
+
+    def advance(self, y):
+        self.count += 1
+        if y > self.level:
+            self.level = self.level * 0.5 + y / (1.0 + y * y)
+        return self.level * self.rates[self.count % 3] / (1.0 + self.level * self.level)
+
+    def spread(self, n, c):
+        for k in range(n):
+            self.rates[k] = self.rates[k] * 0.7 + 0.1 * c
+            if self.rates[k] > 0.5:
+                return self.rates[k]
+        return c * self.double
+
+    @property
+    def double(self):
+        return 2.0 * self.level
+
+    @double.setter
+    def double(self, value):
+        self.level = value / 2.0
+"""
+BLOCKS = (  # of integers and constants, which are no variables to any engine
+    "{z} = shift * len(idx) + p % 3", "{z} = float(np.sum(idx)) * 0.1", "{z} = sum(k * 0.1 for k in idx)",
+    "{z} = 0.3 * GAIN if on else -0.2 * n", "{z} = {{0: 0.5, 1: -0.7, 2: 1.1}}[p % 3] * shift",
+)  # fmt: skip
+SINGLES = (
+    "np.sum(F5 * u)", "np.sum(F5[idx] * w)", "np.sum(F5 / np.sum(F5) * c)",
+    *(f"np.float64({text})" for text in (
+        "np.sum(F5)", "np.sum(F5 * F5)", "np.mean(F5)", "np.dot(F5, F5)", "F5[1] * F5[2] - F5[0] / F5[3]", "np.max(F5)",
+        "np.sum(F5[1:] * F5[0])", "F5[p % 5] ** 2", "np.std(F5)",
+    )),
+)  # fmt: skip
 # callees that declare types, and what these mean
 DECLARED = {
     '@njit("float64(int64, float64)")\ndef cast(y, c):\n': "def cast(y, c):\n    y = int(y)\n",
@@ -335,9 +377,12 @@ def source(block, aux=False, closure=False):
 
 
 class Maker:
-    """Makes a random program; some of them with functions of matrices, and with `spectral` with more of these."""
+    """Makes a random program; some of them with functions of matrices, and with `spectral` with more of these.
 
-    def __init__(self, seed, small=False, spectral=False):
+    Where `objects` is asked for some have instances of classes, blocks in objmode and data of float32.
+    """
+
+    def __init__(self, seed, small=False, spectral=False, objects=False):
         self.r = random.Random(seed)
         self.budget = 3 if small else self.r.choice([3, 6, 10, 18])
         self.aux = seed % 5 == 1
@@ -350,6 +395,9 @@ class Maker:
         self.generators = seed % 13 in (4, 9)
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
+        self.objects = objects and seed % 13 in (4, 9)
+        if self.objects:
+            self.reductions += 2 * SINGLES
         if spectral and seed % 5 in (0, 2):
             self.reductions += 2 * SPECTRAL_REDUCTIONS
             self.anew += 3 * SPECTRAL_ANEW
@@ -487,6 +535,8 @@ class Maker:
     def statement(self, sc, ivs, loop):
         if self.containers and self.r.random() < 0.3:
             return self.container(sc, ivs, loop)
+        if self.objects and self.r.random() < 0.4:
+            return self.object(sc, ivs, loop)
         c = self.r.random()
         if c < 0.32:
             return self.scalar(sc, ivs, loop)
@@ -661,6 +711,40 @@ class Maker:
         if c < 0.88 and len(ivs) < 2:
             return self.ended([self.grid(sc, ivs)], sc, ivs)
         return [S(r.choice(list(IN_PLACE)))]
+
+    def object(self, sc, ivs, loop):
+        """An instance, what is done with one that there is, or a block in objmode."""
+        r, S = self.r, Statement
+        held = [text.partition(".")[0] for text in sc if re.match(r"h\d+c?\.level", text)]
+        bounded = self.bounded(sc, ivs, True)
+        c = r.random()
+        if c < 0.25:
+            self.names += 1
+            z, v = f"z{self.names}", f"v{self.names}"
+            text = r.choice(BLOCKS).format(z=z)
+            sc.append(z)
+            if r.random() < 0.5:
+                return [S(f"with objmode({z}='float64'):", [S(text)])]
+            sc.append(f"{v}[{r.choice(['1', 'p % 3', *(f'{i} % 3' for i in ivs)])}]")
+            made = S(f"{v} = np.array([0.1 * {z}, shift, {r.choice(['p', 'n', *ivs])}], dtype=np.float64)")
+            return [S(f"with objmode({z}='float64', {v}='float64[:]'):", [S(text), made])]
+        if c < 0.5 or not held:
+            self.names += 1
+            name = f"h{self.names}"
+            rates = r.choice(["u", "w", "x * 0.5", "q[1]", "np.ones(3)", "d[1:] * r", "u[::-1]"])
+            sc += [f"{name}.level", f"{name}.rates[{r.choice(['0', '2', 'p % 3', *(f'{i} % 3' for i in ivs)])}]"]
+            if r.random() < 0.6:
+                return [S(f"{name} = Held({bounded}, {rates})")]
+            sc.append(f"{name}c.level")  # a second name
+            return [S(f"{name} = Held({bounded}, {rates})"), S(f"{name}c = {name}")]
+        name = r.choice(held)
+        return [S(r.choice([
+            f"{name}.level = {bounded}", f"{name}.level {r.choice('+-')}= 0.2 * {bounded}", f"{name}.level *= {bounded}",
+            f"r = {name}.advance({bounded})", f"a += 0.1 * {name}.advance({r.choice(sc[:4])})",
+            f"r -= 0.1 * {name}.spread(3, {bounded})", f"{name}.spread(2, {r.choice(sc[:4])})",
+            f"{name}.rates[1] = {bounded}", f"{name}.rates[p % 3] += 0.1 * {bounded}", f"p = {name}.count % 3",
+            f"{name}.count += p", f"{name}.double = {bounded}", f"b = 0.3 * {name}.double",
+        ]))]  # fmt: skip
 
     def growing(self, sc, ivs):
         """A list that grows in a loop, now and then loses what it got last, and has one element at least."""

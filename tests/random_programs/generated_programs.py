@@ -43,7 +43,7 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.native.request import Request
 from tests.judges.planted import known, registered
-from tests.random_programs.generated_grammar import CALLEES, PLANNED, Maker, Statement, constructs, meaning
+from tests.random_programs.generated_grammar import CALLEES, HELD, PLANNED, Maker, Statement, constructs, meaning
 
 KINDS = (
     ir.Kind("float", 1, order="C"), ir.Kind("float", 2, order="C"), ir.FLOAT, ir.FLOAT, ir.Kind("float", 3, order="C"),
@@ -55,7 +55,10 @@ SECONDS = 5
 VARIANTS = ((store_plan.STORE, True), (0.05, True), (store_plan.STORE, False), (2.0, False), (1e4, True), (1e4, False))
 SEGMENTS = 4  # every so many programs have their loops checkpointed
 PARTS = (0, 0, 3, 0, 8, 0, 0)  # operations of a part of the program; 0: it is whole
-GLOBALS = {"GAIN": 0.7, "A5": np.cos(np.arange(25.0).reshape(5, 5)) * 0.4, "ORDER": np.array([2, 0, 1, 4, 3])}
+GLOBALS = {
+    "GAIN": 0.7, "A5": np.cos(np.arange(25.0).reshape(5, 5)) * 0.4, "ORDER": np.array([2, 0, 1, 4, 3]),
+    "F5": np.array([0.1, -0.7, 1.3, 0.45, -0.2], np.float32), "objmode": numba.objmode,
+}  # fmt: skip
 
 with registered():  # for each program alone
 
@@ -87,7 +90,7 @@ def namespace(text, seed, **replaced):
         "softened": softened,
         "int64": numba.int64,
     }
-    names |= GLOBALS | replaced
+    names |= GLOBALS | {"Held": PLAIN_HELD if replaced else HELD_CLASS} | replaced
     if not replaced:
         names |= CALLED
         return run(text, f"<program {seed}>", names)
@@ -103,6 +106,9 @@ def run(text, filename, names):
     return names
 
 
+NAMES_OF_CLASS = {"float64": numba.float64, "int64": numba.int64, "__name__": "program"}
+PLAIN_HELD = run(HELD, "<class>", NAMES_OF_CLASS | {"jitclass": lambda _: lambda c: c})["Held"]
+HELD_CLASS = run(HELD, "<class>", NAMES_OF_CLASS | {"jitclass": numba.experimental.jitclass})["Held"]
 CALLED = {}  # the callees, made once
 CALLED = {name: x for name, x in namespace(CALLEES, "callees").items() if numba.extending.is_jitted(x)}
 TWINS = {}  # as the eager engine runs them
@@ -164,7 +170,14 @@ def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=Fal
     names = {}
     exec(compile(text, "<generated>", "exec"), names)
     names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=grown, **made.constants())
+    blocks = [name for name in names if name.startswith("function_objmode_block")]
+    names.update({name: names[name].py_func for name in blocks})  # which takes as long as the rest to compile
     return names["run"]
+
+
+def make(seed, small=False):
+    """What makes the program of a seed."""
+    return Maker(seed, small, objects=True)
 
 
 def generated(function, args, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0, segments=False):
@@ -180,7 +193,10 @@ def generated(function, args, aux=False, store=store_plan.STORE, fuse=True, call
 def eager(function, args, maker):
     """Value and gradient by an eager engine: `records`, or `matrix` where functions of matrices are called."""
     engine = "matrix" if maker.matrices else "records"
-    f = contad.value_and_grad(python_twin(function, dict(TWINS)), ARGNUMS, has_aux=maker.aux, engine=engine)
+    twin = python_twin(function, dict(TWINS))
+    if maker.objects:
+        twin.__globals__["Held"] = PLAIN_HELD
+    f = contad.value_and_grad(twin, ARGNUMS, has_aux=maker.aux, engine=engine)
     value, gradient = f(*args)
     return numbers_of(value), flat(gradient)
 
@@ -432,7 +448,7 @@ def is_failure(result):
 
 def shrunk(seed, result):
     """The source of a failing program, shrunk."""
-    maker = Maker(seed)
+    maker = make(seed)
 
     def fails(block):
         try:
@@ -460,7 +476,7 @@ def check(seed, small=False):
     signal.signal(signal.SIGVTALRM, too_slow)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        maker = Maker(seed, small)
+        maker = make(seed, small)
         return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
     except Rejected as error:
         return f"rejected: {error}"
@@ -484,7 +500,7 @@ def check_compiled(seed, small=False, tape=False):
     if result is not None:
         return result
     with known(softened):
-        return compiled(Maker(seed, small), seed, tape)
+        return compiled(make(seed, small), seed, tape)
 
 
 def compiled(maker, seed, tape):
@@ -519,7 +535,7 @@ def main():
     parser.add_argument("--show", action="store_true", help="print the program of the seed and its derivative")
     options = parser.parse_args()
     if options.show:
-        maker = Maker(options.seed)
+        maker = make(options.seed)
         text = maker.source()
         program = read(namespace(text, options.seed)["f"], KINDS)
         print(text, DerivativeWriter(program, ARGNUMS, maker.aux).source(), sep="\n")
@@ -529,7 +545,7 @@ def main():
         result = check_compiled(seed, small=True, tape=True) if options.compiled else check(seed)
         counts["agree" if result is None else kind(result)] += 1
         if result is None or result.startswith("raised"):
-            occurring.update(constructs(Maker(seed).source()))
+            occurring.update(constructs(make(seed).source()))
         if (seed + 1 - options.seed) % 1000 == 0:
             print(f"{seed + 1 - options.seed}: {dict(counts)}", flush=True)
         if is_failure(result):

@@ -25,8 +25,6 @@ TAKEN_BY = {
     "complex": "nothing",
     "recursion": "tape",
     "generator_arg": "tape",
-    "objmode": "matrix",
-    "jitclass_inside": "nothing",
 }
 TAKEN = [name for name in BODIES if name not in TAKEN_BY]
 LEAST = 143  # of the constructs, that `generated` takes

@@ -71,7 +71,7 @@ def callee_of(program: SourceProgram) -> Callee | None:
         if isinstance(o, (Store, Accumulate)) and parameters & set(o.array.roots):
             return None
     returned = leaves(program.returned)
-    return None if any(x.is_array for x in returned) else Callee(program)
+    return None if program.returns_small or any(x.is_array for x in returned) else Callee(program)
 
 
 def raises(o: Operation) -> bool:
@@ -85,7 +85,7 @@ def kinds_of(entry: Any) -> Any:
         parts = like(entry, map(kinds_of, entry))
         return None if None in parts else parts
     if isinstance(entry, Value):
-        return replace(entry.kind, order=order_of(entry))
+        return None if entry.kind.small and not entry.is_array else replace(entry.kind, order=order_of(entry))
     return entry if isinstance(entry, Object) else None
 
 

@@ -465,6 +465,7 @@ class SourceProgram:
         self.block = block
         self.tangents: list[Any] = []  # the last parameters, where tangents have been added; as parameters
         self.returned: Any = None
+        self.returns_small = False  # whether it returns numbers that Numba has in fewer than 64 bits
         self.fastmath: Any = False  # Numba's option under which all of it may be compiled
         self.captured: dict[str, Any] = {}  # global arrays, by the name under which the generated source finds them
         self.captured_values: list[Value] = []  # the values that stand for them

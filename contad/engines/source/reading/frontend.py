@@ -7,7 +7,7 @@ from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
-from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, SourceProgram, Store, Value
+from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, Loop, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, like, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading.builder import Builder
@@ -128,6 +128,8 @@ def _program(
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
     program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
     program.returned = _settle(reader, returned, is_part)
+    program.returns_small = any(isinstance(x, Value) and x.kind.small for x in leaves(program.returned))
+    _widen(builder.block)
     program.callables = progress.callables
     program.captured = {name: array for name, (_, array) in progress.captured.items()}
     for name, (value, _) in progress.captured.items():
@@ -143,6 +145,15 @@ def _program(
         hoist(program)
     divide(program)
     return program
+
+
+def _widen(block: Block) -> None:
+    """Numbers that had fewer bits as numbers of 64 bits, which they are from here on."""
+    for o in walk(block):
+        inner = [c.inner for c in o.carried] if isinstance(o, Loop) else []
+        for value in (*o.results, *inner):
+            if value.kind.small and not value.is_array:
+                value.kind = Kind(value.kind.base)
 
 
 def _refuse_writes(block: Block) -> None:
