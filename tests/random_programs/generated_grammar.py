@@ -739,7 +739,8 @@ class Maker:
             return [S(f"{name} = Held({bounded}, {rates})"), S(f"{name}c = {name}")]
         name = r.choice(held)
         return [S(r.choice([
-            f"{name}.level = {bounded}", f"{name}.level {r.choice('+-')}= 0.2 * {bounded}", f"{name}.level *= {bounded}",
+            f"{name}.level = {bounded}", f"{name}.level {r.choice('+-')}= 0.2 * {bounded}",
+            f"{name}.level *= {bounded}",
             f"r = {name}.advance({bounded})", f"a += 0.1 * {name}.advance({r.choice(sc[:4])})",
             f"r -= 0.1 * {name}.spread(3, {bounded})", f"{name}.spread(2, {r.choice(sc[:4])})",
             f"{name}.rates[1] = {bounded}", f"{name}.rates[p % 3] += 0.1 * {bounded}", f"p = {name}.count % 3",

@@ -69,9 +69,9 @@ WIDENED = {  # the elements of arrays with fewer bits
     "unsigned": _function("int64", "np.int64({0})", "int", 0.5),
 }
 ROUNDED = _function("float32", "np.float64(np.float32({0}))", "float", 1)
-# what float32 computes, in float64 and rounded: twice the digits and two more round to the same number; and without
-SINGLES = {ADD: ROUNDED, SUBTRACT: ROUNDED, MULTIPLY: ROUNDED, DIVIDE: ROUNDED, CHECKED_DIVIDE: ROUNDED, SQUARE: ROUNDED,
-           NEGATIVE: None, ABSOLUTE: None}  # fmt: skip
+# what float32 computes, in float64 and rounded: twice the digits and two more round to the same number; signs are exact
+_ROUNDING = (ADD, SUBTRACT, MULTIPLY, DIVIDE, CHECKED_DIVIDE, SQUARE)
+SINGLES: dict[Function, Function | None] = {NEGATIVE: None, ABSOLUTE: None} | dict.fromkeys(_ROUNDING, ROUNDED)
 TO_BOOL = _function("bool", "bool({0})", "bool", 0.5)
 FLOOR = _function("floor", "math.floor({0})", "int", 1)
 CEIL = _function("ceil", "math.ceil({0})", "int", 1)

@@ -460,6 +460,7 @@ class SourceProgram:
     """A function: its parameters, its block, and what it returns (a number, an array, or nested tuples of them)."""
 
     def __init__(self, name: str, parameters: list[Any], block: Block) -> None:
+        """Hold what has been read; what it returns, and what it needs from outside, is set by who reads it."""
         self.name = name
         self.parameters = parameters  # one per argument: a value, or nested tuples of them
         self.block = block

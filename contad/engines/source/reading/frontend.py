@@ -7,7 +7,16 @@ from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
-from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, Loop, SourceProgram, Store, Value
+from contad.engines.source.ir.single_assignment import (
+    Accumulate,
+    Block,
+    Handed,
+    Kind,
+    Loop,
+    SourceProgram,
+    Store,
+    Value,
+)
 from contad.engines.source.ir.walks import leaves, like, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading.builder import Builder
