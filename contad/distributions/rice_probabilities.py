@@ -37,16 +37,19 @@ def _integrate(above, r, b):
     """The logarithm of the integral from r on, or from 0, over where its terms count."""
     if math.isinf(r) or (r == 0.0 and not above):
         return -math.inf
-    nearest = max(r, b) if above else min(r, b)
-    far = math.sqrt((nearest - b) * (nearest - b) + REACH)
-    low, high = (r, b + far) if above else (max(b - far, 0.0), r)
-    half = 0.5 * (high - low) / PANELS
-    top = -0.5 * (nearest - b) * (nearest - b)
+    e = r - b  # at least 0 above, for there r > b
+    d = e if above else max(-e, 0.0)  # the least distance from b
+    length = REACH / (d + math.hypot(d, math.sqrt(REACH)))  # of s = |u - r|, up to where the terms are negligible
+    if not above:
+        length = min(length + max(e, 0.0), r)
     total = 0.0
     for panel in range(PANELS):
-        middle = low + half * (2.0 * panel + 1.0)
         for node, weight in zip(NODES, WEIGHTS, strict=True):
             for sign in (-1.0, 1.0):
-                u = middle + half * sign * node
-                total += weight * u * math.exp(-0.5 * (u - b) * (u - b) - top) * i0e.function(b * u)
-    return top + math.log(half * total)
+                s = length * (2.0 * panel + 1.0 + sign * node) / (2.0 * PANELS)
+                u = r + s if above else r - s
+                exponent = -s * (d + 0.5 * s) if above or e < 0.0 else -0.5 * (s - e) * (s - e)
+                total += weight * (u / r) * math.exp(exponent) * i0e.function(b * u)
+    if not total > 0.0:
+        return -math.inf
+    return math.log(total) + math.log(r) + math.log(length) - math.log(2.0 * PANELS) - 0.5 * d * d

@@ -1,5 +1,7 @@
 """Distribution functions: against integrals of the densities' definitions, SciPy's values, and in the tails."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -187,6 +189,10 @@ def test_rice_and_hypergeometric_tails():
         top = (r - b) ** 2 / 2  # without which the quadrature ends too early
         return mp.log(mp.quad(lambda u: u * mp.exp(top - (u * u + b * b) / 2) * mp.besseli(0, b * u), ends)) - top
 
+    near_zero = -921.0340371976183 - math.log(2.0) - 0.5 * 1.9**2
+    assert log_rice_part(0.0, 1e-200, 1.9) == pytest.approx(near_zero, rel=1e-14)
+    assert log_rice_part(1.0, 1e9, 2.0) == pytest.approx(-0.5 * (1e9 - 2.0) ** 2, rel=1e-14)
+    assert log_rice_part(1.0, 1e200, 2.0) == -math.inf
     for point in ((0.0, 0.7, 1.3), (1.0, 60.0, 3.0), (0.0, 1e-3, 40.0)):
         assert log_rice_part(*point) == pytest.approx(float(rice(*map(mp.mpf, point))), rel=1e-13)
         for k, slope in enumerate(contad.grad(log_rice_part, (1, 2))(*point), 1):
