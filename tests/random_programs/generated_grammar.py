@@ -306,7 +306,7 @@ SINGLES = (
     "np.sum(F5 * u)", "np.sum(F5[idx] * w)", "np.sum(F5 / np.sum(F5) * c)",
     *(f"np.float64({text})" for text in (
         "np.sum(F5)", "np.sum(F5 * F5)", "np.mean(F5)", "np.dot(F5, F5)", "F5[1] * F5[2] - F5[0] / F5[3]", "np.max(F5)",
-        "np.sum(F5[1:] * F5[0])", "F5[p % 5] ** 2", "np.std(F5)",
+        "np.sum(F5[1:] * F5[0])", "F5[p % 5] * F5[2]", "np.std(F5)",
     )),
 )  # fmt: skip
 # callees that declare types, and what these mean
