@@ -17,7 +17,7 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "progress_bars", "display", "variables", "rules", "ops", "distributions", ("scipy", "stan")),
+        *("errors", "progress_bars", "display", "variables", "rules", "ops", "distributions", "scipy", "stan"),
         *("protocols", "functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
         *("scipy.optimize", "scipy.integrate", "stan.functionals", "profiling", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),

@@ -13,9 +13,11 @@ from contad.ops._scipy import special
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import kl_div
 from contad.ops.exponential import exp, log, log1p
+from contad.ops.gamma_functions import polygamma_difference
 from contad.ops.logic import select
 from contad.ops.logistic import log1p_exp, log_expit
 from contad.ops.zeta_functions import zeta
+from contad.rules.vectorised import by_element
 
 NOT_POSITIVE = "n < 1.0 or n == _inf or n != floor(n)"
 NOT_DRAWN = "n < 0.0 or n > a or n > N or N - n > b or n != floor(n)"
@@ -37,7 +39,14 @@ def log_factorial_excess(n):
     if n < 0.0:
         return math.nan
     if n < 16.0:
-        return math.lgamma(n + 1.0) - (n * math.log(n) - n if n > 0.0 else 0.0)
+        factorial = 1.0
+        power = 1.0
+        k = 1.0
+        while k <= n:
+            factorial *= k
+            power *= n
+            k += 1.0
+        return math.log(factorial / power) + n
     s = 1.0 / (n * n)
     tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / n
     return 0.5 * math.log(6.283185307179586 * n) + tail
@@ -46,6 +55,68 @@ def log_factorial_excess(n):
 @log_factorial_excess.partials
 def log_factorial_excess_partials(z, n):
     return 0.0
+
+
+FEW = 16  # counts up to which a product of as many quotients is accurate
+
+
+def _rising_ratio_of_arrays(n, a):
+    n, a = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(a, dtype=np.float64))
+    few = (n >= 0.0) & (n <= FEW) & (n == np.floor(n)) & (a > 0.0) & (a < 1e15)
+    count, base = np.where(few, n, 0.0), np.where(few, a, 1.0)
+    product = np.ones(n.shape)
+    for k in range(int(np.max(count, initial=0.0))):
+        product *= np.where(k < count, (base + k) / (k + 1.0), 1.0)
+    found = np.log(product)
+    found[~few] = by_element(log_rising_ratio.function, 2)(n[~few], a[~few])
+    return found
+
+
+@unlisted_rule(points=[(3.0, 2.4), (40.0, 1.3)], array=_rising_ratio_of_arrays)
+def log_rising_ratio(n, a):
+    """log Gamma(n + a) - log Gamma(a) - log n!, of whole numbers n: the logarithm of a (a + 1) ... (a + n - 1) / n!."""
+    if 0.0 <= n <= FEW and n == math.floor(n) and 0.0 < a < 1e15:
+        product = 1.0
+        k = 0.0
+        while k < n:
+            product *= (a + k) / (k + 1.0)
+            k += 1.0
+        return math.log(product)
+    return -betaln.function(a, n + 1.0) - math.log(n + a) if n + a > 0.0 else math.nan
+
+
+@log_rising_ratio.partials
+def log_rising_ratio_partials(z, n, a):
+    return 0.0, harmonic_sum(n, a)
+
+
+def _harmonic_sum_of_arrays(n, a):
+    n, a = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(a, dtype=np.float64))
+    few = (n >= 0.0) & (n <= 4.0 * FEW) & (n == np.floor(n)) & (a > 0.0)
+    count, base = np.where(few, n, 0.0), np.where(few, a, 1.0)
+    found = np.zeros(n.shape)
+    for k in range(int(np.max(count, initial=0.0))):
+        found += np.where(k < count, 1.0 / (base + k), 0.0)
+    found[~few] = by_element(polygamma_difference.function, 3)(0.0, a[~few], n[~few])
+    return found
+
+
+@unlisted_rule(points=[(3.0, 2.4), (90.0, 1.3)], array=_harmonic_sum_of_arrays)
+def harmonic_sum(n, a):
+    """psi(n + a) - psi(a), of whole numbers n: the sum of 1 / (a + k), k = 0, ..., n - 1."""
+    if 0.0 <= n <= 4.0 * FEW and n == math.floor(n) and a > 0.0:
+        total = 0.0
+        k = 0.0
+        while k < n:
+            total += 1.0 / (a + k)
+            k += 1.0
+        return total
+    return polygamma_difference.function(0.0, a, n)
+
+
+@harmonic_sum.partials
+def harmonic_sum_partials(z, n, a):
+    return 0.0, polygamma_difference(1.0, a, n)
 
 
 @formula(whole=["n"], points=[(3.0, 2.4), (0.0, 1.3)])
@@ -100,8 +171,7 @@ def binomial_logit_log_mass(n, N, alpha):
 )  # fmt: skip
 def beta_binomial_log_mass(n, N, alpha, beta):
     """log (N over n) + log B(n + alpha, N - n + beta) - log B(alpha, beta)."""
-    coefficient = -log1p(N) - betaln(n + 1.0, N - n + 1.0)
-    return coefficient + betaln(n + alpha, N - n + beta) - betaln(alpha, beta)
+    return log_rising_ratio(n, alpha) + log_rising_ratio(N - n, beta) - log_rising_ratio(N, alpha + beta)
 
 
 @formula(where(valid="rate >= 0.0", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4), (0.0, 1.3)])
@@ -119,38 +189,35 @@ def poisson_log_log_mass(n, alpha):
 @formula(where("alpha beta", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1)])
 def neg_binomial_log_mass(n, alpha, beta):
     """log Gamma(n + alpha) - log n! - log Gamma(alpha) - alpha log(1 + 1 / beta) - n log(1 + beta)."""
-    coefficient = -betaln(alpha, n + 1.0) - log(n + alpha)
-    return coefficient - alpha * log1p(1.0 / beta) - n * log1p(beta)
+    return log_rising_ratio(n, alpha) - alpha * log1p(1.0 / beta) - n * log1p(beta)
 
 
 @formula(where("n_", "0.0 < p and p <= 1.0", NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 0.1)])
 def negative_binomial_log_mass(n, n_, p):
     """log Gamma(n + r) - log n! - log Gamma(r) + r log p + n log(1 - p), with r = n_."""
     none = n == 0.0
-    coefficient = -betaln(n_, n + 1.0) - log(n + n_)
-    return coefficient + n_ * log(p) + select(none, 0.0, n * log1p(-select(none, 0.0, p)))
+    return log_rising_ratio(n, n_) + n_ * log(p) + select(none, 0.0, n * log1p(-select(none, 0.0, p)))
 
 
 @formula(where("mu phi", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1)])
 def neg_binomial_2_log_mass(n, mu, phi):
     """log Gamma(n + phi) - log n! - log Gamma(phi) - phi log(1 + mu / phi) - n log(1 + phi / mu)."""
-    coefficient = -betaln(phi, n + 1.0) - log(n + phi)
-    return coefficient - phi * log1p(mu / phi) - n * log1p(phi / mu)
+    return log_rising_ratio(n, phi) - phi * log1p(mu / phi) - n * log1p(phi / mu)
 
 
 @formula(where("phi", "eta == eta", NOT_A_COUNT), ["n"], [(3.0, 0.4, 0.7), (0.0, -1.3, 2.1)])
 def neg_binomial_2_log_log_mass(n, eta, phi):
     """The mass of neg_binomial_2 with mu = e^eta."""
-    coefficient = -betaln(phi, n + 1.0) - log(n + phi)
     t = eta - log(phi)
-    return coefficient - phi * log1p_exp(t) - n * log1p_exp(-t)
+    above = t > 0.0
+    lost = select(above, phi * t, -n * t)
+    return log_rising_ratio(n, phi) - lost - (n + phi) * log1p_exp(select(above, -t, t))
 
 
 @formula(where("r alpha beta", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7, 1.3), (0.0, 1.3, 2.1, 0.4)])
 def beta_neg_binomial_log_mass(n, r, alpha, beta):
     """log B(n + r, alpha + beta) - log B(r, alpha) + log Gamma(n + beta) - log n! - log Gamma(beta)."""
-    coefficient = -betaln(beta, n + 1.0) - log(n + beta)
-    return coefficient + betaln(n + r, alpha + beta) - betaln(r, alpha)
+    return log_rising_ratio(n, beta) + betaln(n + r, alpha + beta) - betaln(r, alpha)
 
 
 @formula(where(valid="0.0 < p and p <= 1.0", outside=NOT_POSITIVE), ["n"], [(3.0, 0.4), (1.0, 0.3)])

@@ -61,6 +61,8 @@ class Face(Compilable):
     orders    "above b", "up to b" or "at least b", by the name of the argument that has to be so
     """
 
+    has_bodies = True
+
     def __init__(
         self, module: str, name: str, formula: Formula, doc: str, names: Sequence[str] = (), reduce: str = "",
         domains: dict[str, str] | None = None, defaults: dict[str, float] | None = None, has_propto: bool = False,
@@ -111,10 +113,11 @@ class Face(Compilable):
         return z
 
     # ---- compiled code -----------------------------------------------------------------------------------------------
-    def body(self, ndims: tuple[int | None, ...]) -> Any:
+    def body(self, given: tuple[Any, ...]) -> Any:
         """A function of numbers and arrays with these numbers of axes, for compiled code; None where there is none."""
+        ndims = given
         axes = {n for n in ndims if n}
-        if len(axes) > 1 or any(n and n > 2 for n in axes):
+        if len(axes) > 1 or not axes <= {1, 2}:
             return None
         if ndims not in self._bodies:
             self._bodies[ndims] = self._write(ndims, axes.pop() if axes else 0)
@@ -173,11 +176,6 @@ class Face(Compilable):
     def _name_globals(self) -> dict[str, Any]:
         known = {"np": np, "zeros": np.zeros, "rule": self.formula}
         return known | ({"short": self.formula.without_constants()} if self.has_propto else {})
-
-    @property
-    def numpy(self) -> "Face":
-        """The function that the bodies compute, as `contad.native.array_loops` has it."""
-        return self
 
     def rules(self) -> list[Formula]:
         """The formulas that the bodies call."""

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.distributions.faces import LOOPS, Face
+from contad.distributions.faces import LOOPS
+from contad.rules.compilable import BODIES, is_in_bodies
+from contad.rules.function_names import copy_under, named_values
 
 zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
 
@@ -473,10 +475,19 @@ def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
 
 
 def owns(function: Any) -> bool:
-    """Whether a function is a body of this file, or of a face."""
-    return isinstance(function, FunctionType) and function.__module__ in (__name__, LOOPS)
+    """Whether a function is a body of this file or of a function that has some, or is called by these."""
+    return isinstance(function, FunctionType) and function.__module__ in (__name__, LOOPS, *BODIES)
+
+
+def with_compiled_callees(body: FunctionType, compile: Callable[[FunctionType], Any]) -> FunctionType:
+    """A body that calls what is compiled of the bodies that it names."""
+    called = {name: f for name, f in named_values(body).items() if owns(f)}
+    if not called:
+        return body
+    compiled = {name: compile(with_compiled_callees(f, compile)) for name, f in called.items()}
+    return copy_under(body, body.__globals__ | compiled)
 
 
 def array_function_of(function: Any) -> Any:
-    """What computes a function in loops: one of this file, or the face that it is; None of any other."""
-    return function if isinstance(function, Face) else ARRAY_FUNCTIONS.get(function)
+    """What computes a function in loops: one of this file, or one that has bodies; None of any other."""
+    return function if is_in_bodies(function) else ARRAY_FUNCTIONS.get(function)

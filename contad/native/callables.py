@@ -1,19 +1,22 @@
 """What Numba compiles where an njit function names a function of contad that is no scalar rule."""
 
+import functools
+import inspect
 from typing import Any
 
 from numba import types
+from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 
-from contad.distributions.faces import Face
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
 from contad.functions.user_call import numba_function
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.array_loops import with_compiled_callees
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 from contad.ops.logic import stop_gradient
-from contad.rules.compilable import Compilable
+from contad.rules.compilable import Compilable, is_in_bodies
 
 
 def numba_type(function: Compilable) -> Any:
@@ -23,9 +26,9 @@ def numba_type(function: Compilable) -> Any:
     if is_checkpoint(function) and function not in _declared:
         _declared.add(function)
         add_overload(function)(_type_checkpoint)
-    if isinstance(function, Face) and function not in _declared:
+    if is_in_bodies(function) and function not in _declared:
         _declared.add(function)
-        _declare_face(function)
+        _declare(function)
     found = find_type(function)
     if found is None:
         name = f"{function.function.__module__}.{function.function.__name__}"
@@ -55,27 +58,35 @@ def given_types(kinds: tuple[Any, ...]) -> list[Any]:
     return [x if there else types.float64 for x, there in zip(kinds[:count], given, strict=False)]
 
 
-# ---- faces of formulas -----------------------------------------------------------------------------------------------
-def _declare_face(face: Face) -> None:
-    """Let Numba functions call a face: the loop for the axes of the arguments."""
+# ---- functions that have bodies --------------------------------------------------------------------------------------
+def axes_of(kind: Any) -> Any:
+    """Of a type, the number of axes: 0 of a number, and a text that is known instead."""
+    return kind.literal_value if isinstance(kind, types.StringLiteral) else getattr(kind, "ndim", 0)
+
+
+def _declare(function: Compilable) -> None:
+    """Let Numba functions call what has bodies: the one for the axes of the arguments."""
+    compile = functools.cache(njit(**INTERNAL_OPTIONS))
 
     def choose(*kinds: Any) -> Any:
         given = given_types(kinds)
-        if not all(map(is_plain, given)):
+        if not all(is_plain(kind) or isinstance(kind, types.StringLiteral) for kind in given):
             return None
-        body = face.body(tuple(kind.ndim if isinstance(kind, types.Array) else 0 for kind in given))
+        body = function.body(tuple(map(axes_of, given)))
         if body is None:
+            if refusal := function.refuse():
+                raise TypingError(refusal)
             return None
-        compiled = njit(**INTERNAL_OPTIONS)(body)
+        compiled = compile(with_compiled_callees(body, compile))
         known: dict[str, Any] = {"compiled": compiled}
         exec(f"def implementation({text}):\n    return compiled({', '.join(names[: len(given)])})\n", known)
         return known["implementation"]
 
-    names = list(face.signature.parameters)
-    text = str(face.signature)[1:-1]
+    names = list(function.signature.parameters)
+    text = str(inspect.Signature([x.replace(annotation=x.empty) for x in function.signature.parameters.values()]))[1:-1]
     known: dict[str, Any] = {"choose": choose}
     exec(f"def typing({text}):\n    return choose({', '.join(names)})\n", known)
-    add_overload(face)(known["typing"])
+    add_overload(function)(known["typing"])
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """Functions of contad that Numba functions may call too, by the name that Python calls them by."""
 
 import functools
+import inspect
 import itertools
 import linecache
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
@@ -19,8 +20,12 @@ R = TypeVar("R")
 class Compilable(Generic[P, R]):
     """A function that compiled code finds as an object, whose type tells Numba what to compile in its place.
 
-    `import contad` imports no Numba: what is compiled is found when Numba asks, by `contad.front.inside_njit`.
+    `import contad` imports no Numba: what is compiled is found when Numba asks, by `contad.front.inside_njit`. Where a
+    function `has_bodies`, that is the body for the axes of the arguments, which engines differentiate in its place.
     """
+
+    has_bodies = False
+    signature: inspect.Signature
 
     def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
@@ -39,6 +44,34 @@ class Compilable(Generic[P, R]):
 
     def __reduce__(self) -> str:
         return str(self.function.__qualname__)
+
+    def body(self, given: tuple[Any, ...]) -> Any:
+        """A function of Python for arguments with these numbers of axes, where a text is itself; None if there is none.
+
+        It ends with the last argument that is given.
+        """
+        return None
+
+    def rules(self) -> Sequence[Any]:
+        """The rules that bodies call beside those that are found in them."""
+        return ()
+
+    def refuse(self) -> str:
+        """What a call with arguments that there is no body for is told; "" leaves it to Numba."""
+        return ""
+
+    @property
+    def numpy(self) -> "Compilable[P, R]":
+        """The function that the bodies compute, as `contad.native.array_loops` has it."""
+        return self
+
+
+BODIES = ("contad.stan.bodies", "contad.stan.constraint_bodies")  # modules of what bodies call, which Python runs, too
+
+
+def is_in_bodies(x: Any) -> bool:
+    """Whether it is a function that compiled code has as a body."""
+    return isinstance(x, Compilable) and x.has_bodies
 
 
 class Parts(NamedTuple):

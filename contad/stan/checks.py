@@ -13,9 +13,12 @@ ValueError: beta_lpdf: theta must be between 0.0 and 1.0, got 1.3 at index 1
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from contad.rules.compilable import Compilable
+from contad.stan.compiled_checks import write_check
 from contad.variables import arguments
 from contad.variables.number import primal
 from contad.variables.open_types import Nested, Real
@@ -23,14 +26,17 @@ from contad.variables.open_types import Nested, Real
 TOLERANCE = 1e-8
 
 
-class ArgumentCheck:
-    """One check, under Stan's name, with the names of its arguments."""
+class ArgumentCheck(Compilable):
+    """One check, under Stan's name, with the names of its arguments; `words` are of what has to be, with such names."""
 
-    def __init__(self, name: str, names: str, what: str, run: Callable[..., None]) -> None:
+    has_bodies = True
+
+    def __init__(self, name: str, names: str, what: str, run: Callable[..., None], words: str) -> None:
         self.__module__, self.__name__, self.__qualname__ = __name__, name, name
         self.__doc__ = f"Raise unless {what}.\n\nArguments: {names.replace(' ', ', ')}.\n"
-        self.run = run
-        self.__signature__ = inspect.Signature(
+        self.function = self
+        self.run, self.words = run, words
+        self.__signature__ = self.signature = inspect.Signature(
             [inspect.Parameter(x, inspect.Parameter.POSITIONAL_OR_KEYWORD) for x in names.split()]
         )
 
@@ -46,6 +52,28 @@ class ArgumentCheck:
 
     def __reduce__(self) -> str:
         return self.__name__
+
+    def body(self, given: tuple[Any, ...]) -> Any:
+        """The check of values with these numbers of axes, which takes the names of functions and arguments as texts."""
+        return write_check(self.__name__, list(self.signature.parameters), given, self.words)
+
+    def refuse(self) -> str:
+        """What a call with other arguments is told."""
+        return (
+            f"{self.__name__}: inside njit it takes the names of function and argument as texts in the call, and "
+            "float64 arrays of one or two axes or numbers, as the check is of; call it outside of njit"
+        )
+
+
+def _with_body(words: str) -> Callable[[Callable[..., None]], ArgumentCheck]:
+    """The check that a function of Python is."""
+
+    def declare(function: Callable[..., None]) -> ArgumentCheck:
+        made = ArgumentCheck(function.__name__, " ".join(inspect.signature(function).parameters), "", function, words)
+        made.__doc__ = function.__doc__
+        return made
+
+    return declare
 
 
 def _number(x: Real) -> Real:
@@ -82,7 +110,7 @@ def _of_elements(kind: str) -> ArgumentCheck:
             arguments.fail(function, name, words, f"{a[first]}{arguments.at(first)}")
 
     names = f"function name y {bounds}".strip()
-    return ArgumentCheck(f"check_{kind}", names, f"every element of y {_third(what)}", run)
+    return ArgumentCheck(f"check_{kind}", names, f"every element of y {_third(what)}", run, what)
 
 
 def _third(what: str) -> str:
@@ -211,7 +239,7 @@ def _of_array(kind: str) -> ArgumentCheck:
             arguments.fail(function, name, what, found)
 
     third = "y has elements" if kind == "nonzero_size" else f"y {_third(what)}"
-    return ArgumentCheck(f"check_{kind}", "function name y", third, run)
+    return ArgumentCheck(f"check_{kind}", "function name y", third, run, what)
 
 
 # ---- how things fit --------------------------------------------------------------------------------------------------
@@ -237,9 +265,10 @@ def _of_pair(kind: str) -> ArgumentCheck:
             arguments.fail(function, name1, f"{what} {name2}", f"shapes {s} and {t}")
 
     words = f"y1 can {what} y2".replace("can have", "has")
-    return ArgumentCheck(f"check_{kind}", "function name1 y1 name2 y2", words, run)
+    return ArgumentCheck(f"check_{kind}", "function name1 y1 name2 y2", words, run, what + " {name2}")
 
 
+@_with_body("be a number or have the expected size")
 def check_consistent_size(function: str, name: str, x: Nested, expected_size: int) -> None:
     """Raise unless x is a number, or a vector of the expected size.
 
@@ -250,6 +279,7 @@ def check_consistent_size(function: str, name: str, x: Nested, expected_size: in
         arguments.fail(function, name, f"be a number or have {expected_size} elements", f"shape {shape}")
 
 
+@Compilable
 def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
     """Raise unless all of name1, x1, name2, x2, ... that are no numbers have one size.
 
@@ -258,6 +288,7 @@ def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
     _consistent(function, names_and_values, 1)
 
 
+@Compilable
 def check_consistent_sizes_mvt(function: str, *names_and_values: Nested) -> None:
     """Raise unless all of name1, x1, name2, x2, ... are one vector, or as many vectors as the others.
 
@@ -285,6 +316,7 @@ def _place(function: str, name: str, i: int, count: int, of: str) -> None:
         arguments.fail(function, name, f"have {of} {i}", f"{count} of them, from 0", IndexError)
 
 
+@_with_body("have such a place, from 0")
 def check_range(function: str, name: str, max: int, index: int) -> None:
     """Raise IndexError unless 0 <= index < max.
 
@@ -295,22 +327,26 @@ def check_range(function: str, name: str, max: int, index: int) -> None:
     _place(function, name, index, max, "a place")
 
 
+@_with_body("have such a column, from 0")
 def check_column_index(function: str, name: str, y: Nested, i: int) -> None:
     """Raise IndexError unless the matrix y has a column i, counted from 0."""
     _place(function, name, i, arguments.array(function, name, y).shape[-1], "a column")
 
 
+@_with_body("have such a row, from 0")
 def check_row_index(function: str, name: str, y: Nested, i: int) -> None:
     """Raise IndexError unless the matrix y has a row i, counted from 0."""
     _place(function, name, i, arguments.array(function, name, y).shape[0], "a row")
 
 
+@_with_body("have such an element, from 0")
 def check_vector_index(function: str, name: str, y: Nested, i: int) -> None:
     """Raise IndexError unless the vector y has an element i, counted from 0."""
     _place(function, name, i, arguments.array(function, name, y).size, "an element")
 
 
 # ---- series ----------------------------------------------------------------------------------------------------------
+@Compilable
 def check_2F1_converges(function: str, a1: Real, a2: Real, b1: Real, z: Real) -> None:
     """Raise unless the series of 2F1(a1, a2; b1; z) converges.
 
@@ -321,6 +357,7 @@ def check_2F1_converges(function: str, a1: Real, a2: Real, b1: Real, z: Real) ->
     _converges(function, "2F1", [a1, a2], [b1], z)
 
 
+@Compilable
 def check_3F2_converges(function: str, a1: Real, a2: Real, a3: Real, b1: Real, b2: Real, z: Real) -> None:
     """Raise unless the series of 3F2(a1, a2, a3; b1, b2; z) converges.
 
@@ -373,4 +410,4 @@ check_vector = _of_array("vector")
 check_matching_dims = _of_pair("matching_dims")
 check_matching_sizes = _of_pair("matching_sizes")
 check_multiplicable = _of_pair("multiplicable")
-check_size_match = ArgumentCheck("check_size_match", "function name_i i name_j j", "i = j", _size_match)
+check_size_match = ArgumentCheck("check_size_match", "function name_i i name_j j", "i = j", _size_match, "be {name_j}")

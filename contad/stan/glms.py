@@ -9,7 +9,10 @@ import numpy as np
 from contad.ops.log_sums import logsumexp
 from contad.ops.products import as_array, matmul
 from contad.stan import densities, ordered_outcomes
+from contad.stan.compiled import with_bodies
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
+
+FITS = (("x.shape[1] == beta.shape[0]", "x must have a column for each element of beta"),)
 
 
 def _predictors(name: str, x: Nested, alpha: Value, beta: Nested) -> ArrayValue:
@@ -27,6 +30,7 @@ def _predictors(name: str, x: Nested, alpha: Value, beta: Nested) -> ArrayValue:
     return predicted + (as_array(alpha) if isinstance(alpha, (list, tuple)) else alpha)
 
 
+@with_bodies({"01 2 01 1 01": "normal_lpdf(y, x @ beta + alpha, sigmaPROPTO)"}, FITS, normal_lpdf=densities.normal_lpdf)
 def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: Value, propto: bool = False) -> Real:
     """Log density of y by normal distributions of mean x beta + alpha and standard deviation sigma.
 
@@ -38,6 +42,10 @@ def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: 
     return densities.normal_lpdf(y, predicted, sigma, propto=propto)
 
 
+@with_bodies(
+    {"01 2 01 1": "bernoulli_logit_lpmf(y, x @ beta + alphaPROPTO)"},
+    FITS, bernoulli_logit_lpmf=densities.bernoulli_logit_lpmf,
+)
 def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of outcomes y, 0 or 1, by Bernoulli distributions of log odds x beta + alpha.
 
@@ -49,6 +57,10 @@ def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, p
     return densities.bernoulli_logit_lpmf(y, predicted, propto=propto)
 
 
+@with_bodies(
+    {"01 01 2 01 1": "binomial_logit_lpmf(n, N, x @ beta + alphaPROPTO)"},
+    FITS, binomial_logit_lpmf=densities.binomial_logit_lpmf,
+)
 def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of n successes of N by binomial distributions of log odds x beta + alpha.
 
@@ -60,6 +72,9 @@ def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta:
     return densities.binomial_logit_lpmf(n, N, predicted, propto=propto)
 
 
+@with_bodies(
+    {"01 2 01 1": "poisson_log_lpmf(y, x @ beta + alphaPROPTO)"}, FITS, poisson_log_lpmf=densities.poisson_log_lpmf,
+)
 def poisson_log_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of counts y by Poisson distributions of log rate x beta + alpha.
 
@@ -71,6 +86,10 @@ def poisson_log_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propt
     return densities.poisson_log_lpmf(y, predicted, propto=propto)
 
 
+@with_bodies(
+    {"01 2 01 1 01": "neg_binomial_2_log_lpmf(y, x @ beta + alpha, phiPROPTO)"},
+    FITS, neg_binomial_2_log_lpmf=densities.neg_binomial_2_log_lpmf,
+)
 def neg_binomial_2_log_glm_lpmf(
     y: Nested, x: Nested, alpha: Value, beta: Nested, phi: Value, propto: bool = False
 ) -> Real:
@@ -84,6 +103,10 @@ def neg_binomial_2_log_glm_lpmf(
     return densities.neg_binomial_2_log_lpmf(y, predicted, phi, propto=propto)
 
 
+@with_bodies(
+    {"1 2 1 2": "categorical_of_predictors(y, x @ beta + alpha)"},
+    (*FITS, (ordered_outcomes.CATEGORY.format("len(alpha)"), ordered_outcomes.CATEGORIES)),
+)
 def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by log odds x beta + alpha.
 
@@ -98,6 +121,7 @@ def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested
     return np.sum(chosen) - np.sum(logsumexp(predicted, axis=1))
 
 
+@with_bodies({"1 2 1 1": "ordered_logistic_of_vectors(y, x @ beta, cuts)"}, (*FITS, *ordered_outcomes.ORDERED))
 def ordered_logistic_glm_lpmf(y: Nested, x: Nested, beta: Nested, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories y = 1, ..., c by the location x beta and c - 1 cut points.
 

@@ -4,28 +4,28 @@ Vectors y are one vector (k,), or a row for each of n observations (n, k), over 
 Symmetric matrices are read by their lower triangle. `propto=True` drops the terms that no argument occurs in.
 """
 
-import math
 
 import numpy as np
 
 from contad.distributions.vector_densities import (
     LOG_TWO_PI,
-    dirichlet_of_columns,
     inverse_wishart_of_matrix,
-    log_diagonal,
-    squared_lengths,
     wishart_of_matrix,
 )
-from contad.ops.beta_functions import betaln
-from contad.ops.entropies import xlogy
-from contad.ops.exponential import log, log1p
-from contad.ops.gamma_functions import gammaln
-from contad.ops.log_sums import logsumexp
-from contad.ops.products import as_array, matmul
+from contad.ops.exponential import log
+from contad.ops.products import as_array
+from contad.stan import bodies
 from contad.stan.checks import check_cholesky_factor, check_simplex
-from contad.stan.solves import log_determinant_spd, mdivide_left_tri_low
+from contad.stan.compiled import with_bodies
+from contad.stan.solves import log_determinant_spd
 from contad.variables import check
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
+
+FACTORS = (
+    ("is_factor(L_W)", "L_W must be a square matrix with a positive diagonal"),
+    ("is_factor(L_S)", "L_S must be a square matrix with a positive diagonal"),
+    ("nu > L_W.shape[0] - 1.0", "nu must be greater than the size of the matrix less 1"),
+)
 
 
 def _rows(name: str, y: Nested, mu: Nested, size: int) -> ArrayValue:
@@ -54,12 +54,13 @@ def _check_factor(name: str, argument: str, factor: ArrayValue) -> None:
 def _normal(name: str, y: Nested, mu: Nested, factor: ArrayValue, propto: bool) -> Real:
     size = np.shape(factor)[0]
     rows = _rows(name, y, mu, size)
-    scaled = mdivide_left_tri_low(factor, rows.T)
-    count = np.shape(rows)[0]
-    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
-    return -0.5 * np.sum(scaled * scaled) - float(count) * log_diagonal(factor) - constant
+    return bodies.normal_of_rows(rows, factor, propto)
 
 
+@with_bodies(
+    {"1 1 2": "normal_of_rows(as_row(y - mu), LPROPTO)", "12 12 2": "normal_of_rows(y - mu, LPROPTO)"},
+    [("is_factor(L)", "L must be a square matrix with a positive diagonal")],
+)
 def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance L L^T.
 
@@ -75,6 +76,12 @@ def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = 
     return _normal("multi_normal_cholesky_lpdf", y, mu, factor, propto)
 
 
+@with_bodies(
+    {
+        "1 1 2": "normal_of_rows(as_row(y - mu), cholesky(Sigma)PROPTO)",
+        "12 12 2": "normal_of_rows(y - mu, cholesky(Sigma)PROPTO)",
+    },
+)
 def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance Sigma.
 
@@ -85,6 +92,12 @@ def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False
     return _normal("multi_normal_lpdf", y, mu, _factor("multi_normal_lpdf", "Sigma", Sigma), propto)
 
 
+@with_bodies(
+    {
+        "1 1 2": "normal_of_rows_by_precision(as_row(y - mu), cholesky(Omega)PROPTO)",
+        "12 12 2": "normal_of_rows_by_precision(y - mu, cholesky(Omega)PROPTO)",
+    },
+)
 def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and precision matrix Omega.
 
@@ -95,20 +108,23 @@ def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = 
     factor = _factor("multi_normal_prec_lpdf", "Omega", Omega)
     size = np.shape(factor)[0]
     rows = _rows("multi_normal_prec_lpdf", y, mu, size)
-    scaled, count = matmul(rows, factor), np.shape(rows)[0]
-    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
-    return float(count) * log_diagonal(factor) - 0.5 * np.sum(scaled * scaled) - constant
+    return bodies.normal_of_rows_by_precision(rows, factor, propto)
 
 
 def _student(name: str, y: Nested, nu: Real, mu: Nested, factor: ArrayValue) -> Real:
     check.positive(name, "nu", nu)
     size = np.shape(factor)[0]
     rows = _rows(name, y, mu, size)
-    squares = squared_lengths(rows, factor)
-    each = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * log(nu * math.pi) - log_diagonal(factor)
-    return float(np.shape(rows)[0]) * each - 0.5 * (nu + size) * np.sum(log1p(squares / nu))
+    return bodies.student_of_rows(rows, nu, factor)
 
 
+@with_bodies(
+    {
+        "1 0 1 2": "student_of_rows(as_row(y - mu), nu, cholesky(Sigma))",
+        "12 0 12 2": "student_of_rows(y - mu, nu, cholesky(Sigma))",
+    },
+    [("nu > 0.0", "nu must be positive")],
+)
 def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix Sigma.
 
@@ -119,6 +135,10 @@ def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto:
     return _student("multi_student_t_lpdf", y, nu, mu, _factor("multi_student_t_lpdf", "Sigma", Sigma))
 
 
+@with_bodies(
+    {"1 0 1 2": "student_of_rows(as_row(y - mu), nu, L)", "12 0 12 2": "student_of_rows(y - mu, nu, L)"},
+    [("nu > 0.0", "nu must be positive"), ("is_factor(L)", "L must be a square matrix with a positive diagonal")],
+)
 def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix L L^T.
 
@@ -133,13 +153,13 @@ def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, pr
 
 def _gp(name: str, y: Nested, factor: ArrayValue, w: Nested, propto: bool) -> Real:
     check.positive(name, "w", w)
-    rows, weights = as_array(y), as_array(w)
-    count, size = np.shape(rows)
-    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
-    logs = 0.5 * size * np.sum(log(weights)) - float(count) * log_diagonal(factor)
-    return logs - 0.5 * np.sum(squared_lengths(rows, factor) * weights) - constant
+    return bodies.normal_of_weighted_rows(as_array(y), factor, as_array(w), propto)
 
 
+@with_bodies(
+    {"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"},
+    [("is_positive(w)", "w must be positive")],
+)
 def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance Sigma / w_i.
 
@@ -150,6 +170,13 @@ def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> 
     return _gp("multi_gp_lpdf", y, _factor("multi_gp_lpdf", "Sigma", Sigma), w, propto)
 
 
+@with_bodies(
+    {"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"},
+    [
+        ("is_positive(w)", "w must be positive"),
+        ("is_factor(L)", "L must be a square matrix with a positive diagonal"),
+    ],
+)
 def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance L L^T / w_i.
 
@@ -163,6 +190,13 @@ def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False
 
 
 # ---- simplices and counts --------------------------------------------------------------------------------------------
+@with_bodies(
+    {"1 1": "dirichlet_of_vector(theta, alpha)"},
+    [
+        ("is_simplex(theta)", "theta must be a simplex: nonnegative numbers that sum to 1"),
+        ("is_positive(alpha)", "alpha must be positive"),
+    ],
+)
 def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
     """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta.
 
@@ -175,16 +209,23 @@ def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
     shares, weights = as_array(theta), as_array(alpha)
     check_simplex("dirichlet_lpdf", "theta", shares)
     check.positive("dirichlet_lpdf", "alpha", alpha)
-    return dirichlet_of_columns(shares, weights)
+    return bodies.dirichlet_of_vector(shares, weights)
 
 
-def _coefficient(name: str, n: np.ndarray) -> float:
-    """The logarithm of the multinomial coefficient."""
-    if not np.all((n >= 0) & (n == np.floor(n))):
+def _counts(name: str, n: Nested) -> np.ndarray:
+    counts = np.asarray(n, dtype=np.float64)
+    if not bodies.are_counts(counts):
         raise ValueError(f"{name}: n must be nonnegative whole numbers")
-    return float(gammaln(float(np.sum(n)) + 1.0) - np.sum(gammaln(n + 1.0)))
+    return counts
 
 
+@with_bodies(
+    {"1 1": "multinomial_of_shares(n, thetaPROPTO)"},
+    [
+        ("is_simplex(theta)", "theta must be a simplex: nonnegative numbers that sum to 1"),
+        ("are_counts(n)", "n must be nonnegative whole numbers"),
+    ],
+)
 def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
     """log (N over n) + sum n log theta.
 
@@ -194,38 +235,34 @@ def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
     >>> float(round(multinomial_lpmf([1, 2], [0.5, 0.5]), 12))
     -0.980829253012
     """
-    counts, shares = np.asarray(n, dtype=np.float64), as_array(theta)
+    counts, shares = _counts("multinomial_lpmf", n), as_array(theta)
     check_simplex("multinomial_lpmf", "theta", shares)
-    coefficient = _coefficient("multinomial_lpmf", counts)
-    return np.sum(xlogy(counts, shares)) + (0.0 if propto else coefficient)
+    return bodies.multinomial_of_shares(counts, shares, propto)
 
 
+@with_bodies({"1 1": "multinomial_of_odds(n, gammaPROPTO)"}, [("are_counts(n)", "n must be nonnegative whole numbers")])
 def multinomial_logit_lpmf(n: Nested, gamma: Nested, propto: bool = False) -> Real:
     """The multinomial mass of the probabilities softmax(gamma).
 
     Shapes:  n and gamma (k,).
     Raises:  ValueError where n are no counts.
     """
-    counts, odds = np.asarray(n, dtype=np.float64), as_array(gamma)
-    coefficient = _coefficient("multinomial_logit_lpmf", counts)
-    return np.sum(counts * odds) - float(np.sum(counts)) * logsumexp(odds) + (0.0 if propto else coefficient)
+    return bodies.multinomial_of_odds(_counts("multinomial_logit_lpmf", n), as_array(gamma), propto)
 
 
+@with_bodies(
+    {"1 1": "dirichlet_multinomial_of_counts(n, alpha)"},
+    [("are_counts(n)", "n must be nonnegative whole numbers"), ("is_positive(alpha)", "alpha must be positive")],
+)
 def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -> Real:
     """log N + log B(sum alpha, N) - sum_(n > 0) (log n + log B(alpha, n)).
 
     Shapes:  n and alpha (k,).
     Raises:  ValueError where n are no counts, or alpha is not positive.
     """
-    counts, weights = np.asarray(n, dtype=np.float64), as_array(alpha)
-    _coefficient("dirichlet_multinomial_lpmf", counts)
+    counts = _counts("dirichlet_multinomial_lpmf", n)
     check.positive("dirichlet_multinomial_lpmf", "alpha", alpha)
-    total, there = float(np.sum(counts)), np.flatnonzero(counts)
-    if not total:
-        return 0.0 * np.sum(weights)
-    each = betaln(weights[there], counts[there])
-    constant = math.log(total) - float(np.sum(np.log(counts[there])))
-    return betaln(np.sum(weights), total) - np.sum(each) + (0.0 if propto else constant)
+    return bodies.dirichlet_multinomial_of_counts(counts, as_array(alpha))
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
@@ -234,6 +271,10 @@ def _check_freedom(name: str, nu: Real, size: int) -> None:
         raise ValueError(f"{name}: nu must be greater than {size - 1}, the size of the matrix less 1")
 
 
+@with_bodies(
+    {"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"},
+    [("nu > W.shape[0] - 1.0", "nu must be greater than the size of the matrix less 1")],
+)
 def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of a Wishart matrix of nu degrees of freedom and scale S.
 
@@ -248,6 +289,10 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     return wishart_of_matrix(np.linalg.cholesky(matrix), np.linalg.cholesky(scale), nu)
 
 
+@with_bodies(
+    {"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"},
+    [("nu > W.shape[0] - 1.0", "nu must be greater than the size of the matrix less 1")],
+)
 def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of an inverse Wishart matrix of nu degrees of freedom and scale S.
 
@@ -262,6 +307,10 @@ def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Re
     return inverse_wishart_of_matrix(np.linalg.cholesky(matrix), np.linalg.cholesky(scale), nu)
 
 
+@with_bodies(
+    {"2 0 2": "wishart_of_factors(L_W, L_S, nu) + log_jacobian_of_factor(L_WPROPTO)"},
+    FACTORS,
+)
 def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
     """Log density of the Cholesky factor L_W of a Wishart matrix of nu degrees of freedom and scale L_S L_S^T.
 
@@ -275,10 +324,14 @@ def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = Fal
     -0.433955580972
     """
     factor, scale = as_array(L_W), as_array(L_S)
-    size = _check_factors("wishart_cholesky_lpdf", nu, L_W, L_S)
-    return wishart_of_matrix(factor, scale, nu) + _log_jacobian_of_factor(factor, size, propto)
+    _check_factors("wishart_cholesky_lpdf", nu, L_W, L_S)
+    return wishart_of_matrix(factor, scale, nu) + bodies.log_jacobian_of_factor(factor, propto)
 
 
+@with_bodies(
+    {"2 0 2": "inverse_wishart_of_factors(L_W, L_S, nu) + log_jacobian_of_factor(L_WPROPTO)"},
+    FACTORS,
+)
 def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
     """Log density of the Cholesky factor L_W of an inverse Wishart matrix of nu degrees of freedom and scale L_S L_S^T.
 
@@ -289,33 +342,20 @@ def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool =
     Raises:  ValueError where nu is at most k - 1, or a matrix is no Cholesky factor.
     """
     factor, scale = as_array(L_W), as_array(L_S)
-    size = _check_factors("inv_wishart_cholesky_lpdf", nu, L_W, L_S)
-    return inverse_wishart_of_matrix(factor, scale, nu) + _log_jacobian_of_factor(factor, size, propto)
+    _check_factors("inv_wishart_cholesky_lpdf", nu, L_W, L_S)
+    return inverse_wishart_of_matrix(factor, scale, nu) + bodies.log_jacobian_of_factor(factor, propto)
 
 
-def _log_jacobian_of_factor(factor: ArrayValue, size: int, propto: bool) -> Real:
-    """log of 2^k prod L_ii^(k - i + 1), the Jacobian of L L^T."""
-    constant = 0.0 if propto else size * math.log(2.0)
-    return constant + np.sum(np.arange(size, 0.0, -1.0) * log(np.diagonal(factor)))
-
-
-def _check_factors(name: str, nu: Real, factor: Nested, scale: Nested) -> int:
+def _check_factors(name: str, nu: Real, factor: Nested, scale: Nested) -> None:
     check_cholesky_factor(name, "L_W", factor)
     check_cholesky_factor(name, "L_S", scale)
     shapes = np.shape(as_array(factor)), np.shape(as_array(scale))
     if shapes[0] != shapes[1] or shapes[0][0] != shapes[0][1]:
         raise ValueError(f"{name}: L_W and L_S must be square and of one size, got shapes {shapes[0]} and {shapes[1]}")
     _check_freedom(name, nu, shapes[0][0])
-    return int(shapes[0][0])
 
 
-def _log_constant_of_lkj(eta: Real, size: int) -> Real:
-    total = (size - 1.0) * gammaln(eta + 0.5 * (size - 1.0))
-    for k in range(1, size):
-        total = total - 0.5 * k * math.log(math.pi) - gammaln(eta + 0.5 * (size - 1.0 - k))
-    return total
-
-
+@with_bodies({"2 0": "lkj_of_matrix(Omega, cholesky(Omega), eta)"}, [("eta > 0.0", "eta must be positive")])
 def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
     """Log density of correlation matrices: (eta - 1) log|Omega|, and its constant.
 
@@ -325,9 +365,13 @@ def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
     """
     check.positive("lkj_corr_lpdf", "eta", eta)
     matrix = as_array(Omega)
-    return (eta - 1.0) * log_determinant_spd(matrix) + _log_constant_of_lkj(eta, np.shape(matrix)[0])
+    return (eta - 1.0) * log_determinant_spd(matrix) + bodies.log_constant_of_lkj(eta, np.shape(matrix)[0])
 
 
+@with_bodies(
+    {"2 0": "lkj_of_factor(L, eta)"},
+    [("eta > 0.0", "eta must be positive"), ("is_factor(L)", "L must be a square matrix with a positive diagonal")],
+)
 def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
     """Log density of Cholesky factors of correlation matrices: sum_i (k - i + 2 eta - 2) log L_ii, i = 2, ..., k.
 
@@ -338,11 +382,13 @@ def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
     check.positive("lkj_corr_cholesky_lpdf", "eta", eta)
     factor = as_array(L)
     _check_factor("lkj_corr_cholesky_lpdf", "L", factor)
-    size = np.shape(factor)[0]
-    weights = size - 1.0 - np.arange(1, size) + 2.0 * eta - 2.0
-    return np.sum(weights * log(np.diagonal(factor)[1:])) + _log_constant_of_lkj(eta, size)
+    return bodies.lkj_of_factor(factor, eta)
 
 
+@with_bodies(
+    {"2 1 1 0": "lkj_of_covariance(y, mu, sigma, etaPROPTO)"},
+    [("eta > 0.0", "eta must be positive"), ("is_positive(sigma)", "sigma must be positive")],
+)
 def lkj_cov_lpdf(y: Nested, mu: Nested, sigma: Nested, eta: Real, propto: bool = False) -> Real:
     """Log density of covariance matrices: scales that are lognormal, and a correlation matrix of lkj_corr.
 

@@ -11,8 +11,15 @@ from contad.ops.log_sums import logsumexp
 from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
 from contad.ops.products import as_array
 from contad.stan.checks import check_simplex
+from contad.stan.compiled import with_bodies
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
+
+CATEGORY, CATEGORIES = "are_categories(y, {})", "y must be a category, a whole number from 1 to their count"
+ORDERED = (
+    ("increases(cuts)", "cuts must be a vector of increasing numbers"),
+    (CATEGORY.format("len(cuts) + 1"), CATEGORIES),
+)
 
 
 def places(name: str, argument: str, y: Nested, count: int) -> np.ndarray:
@@ -26,6 +33,10 @@ def places(name: str, argument: str, y: Nested, count: int) -> np.ndarray:
     return a.astype(np.int64) - 1
 
 
+@with_bodies(
+    {"0 1": "categorical_of_number(y, theta)", "1 1": "categorical_of_vector(y, theta)"},
+    [("is_simplex(theta)", "theta must be a simplex"), (CATEGORY.format("len(theta)"), CATEGORIES)],
+)
 def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by their probabilities: the sum of log theta_y.
 
@@ -40,6 +51,10 @@ def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
     return np.sum(log(probabilities[places("categorical_lpmf", "y", y, len(probabilities))]))
 
 
+@with_bodies(
+    {"0 1": "beta[int(y) - 1] - logsumexp(beta)", "1 1": "categorical_of_odds(y, beta)"},
+    [(CATEGORY.format("len(beta)"), CATEGORIES)],
+)
 def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by log odds: the sum of beta_y - log sum exp beta.
 
@@ -54,6 +69,14 @@ def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Rea
     return np.sum(odds[at]) - float(np.size(at)) * logsumexp(odds)
 
 
+@with_bodies(
+    {
+        "0 0 1": "ordered_logistic(y, eta, cuts)",
+        "1 0 1": "ordered_logistic_of_outcomes(y, eta, cuts)",
+        "1 1 1": "ordered_logistic_of_vectors(y, eta, cuts)",
+    },
+    ORDERED,
+)
 def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories: of expit(eta - c_(y-1)) - expit(eta - c_y), with c_0 = -inf and c_K = inf.
 
@@ -66,6 +89,14 @@ def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fa
     return ordered_lpmf("ordered_logistic_lpmf", LOGISTIC, y, eta, cuts)
 
 
+@with_bodies(
+    {
+        "0 0 1": "ordered_probit(y, eta, cuts)",
+        "1 0 1": "ordered_probit_of_outcomes(y, eta, cuts)",
+        "1 1 1": "ordered_probit_of_vectors(y, eta, cuts)",
+    },
+    ORDERED,
+)
 def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories: of Phi(eta - c_(y-1)) - Phi(eta - c_y), with c_0 = -inf and c_K = inf.
 

@@ -13,16 +13,19 @@ array([0., 0., 0., 0.])
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, NoReturn
 
 import numpy as np
 import optree
 
+from contad.errors import UnsupportedError
 from contad.ops.exponential import exp, log
 from contad.ops.hyperbolic import arctanh, tanh
 from contad.ops.logistic import log_expit, logit
 from contad.ops.products import as_array, matmul
+from contad.stan.compiled_constraints import Step, as_shape
 from contad.variables.creation import zeros
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
@@ -32,28 +35,56 @@ __all__ = [
     "stochastic_column", "stochastic_row", "sum_to_zero", "unit_vector", "upper_bound",
 ]  # fmt: skip
 
+REAL = "1.0 * u", "0.0 * np.sum(u)", "1.0 * y", "True"
+IS_SIMPLEX = "np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8"
 
-class Constraint(NamedTuple):
-    """A constraint: `size` numbers without one stand for a value of `shape`."""
 
-    name: str
-    size: int
-    shape: tuple[int, ...]
-    forward: Callable[[ArrayValue], tuple[Value, Real]]  # of a vector: the value, and the log-Jacobian
-    backward: Callable[[ArrayValue], ArrayValue]  # of a value that has been checked
-    accepts: Callable[[ArrayValue], bool]
-    expected: str
+class Constraint(ModuleType):
+    """A constraint: `size` numbers without one stand for a value of `shape`.
 
-    def constrain(self, u: Nested) -> Value:
-        """The value of the parameter for numbers without constraints."""
+    It is a namespace of three functions, which Numba functions may call as those of a module:
+
+    constrain(u)      the value of the parameter for numbers without constraints
+    log_jacobian(u)   the logarithm of the absolute Jacobian determinant of `constrain`
+    unconstrain(y)    the numbers that `constrain` makes y of; ValueError where y does not meet the constraint
+
+    forward     of a vector: the value, and the log-Jacobian
+    backward    of a value that has been checked
+    accepts     whether a value meets the constraint, which is `expected`, in words
+    loops       what compiled code has in the place of the three and of `accepts`, as expressions of u or y
+    """
+
+    def __init__(
+        self, name: str, size: int, shape: tuple[int, ...], forward: Callable[[ArrayValue], tuple[Value, Real]],
+        backward: Callable[[ArrayValue], ArrayValue], accepts: Callable[[ArrayValue], bool], expected: str,
+        loops: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        # compiled code is kept by the name of a module of contad's: it tells all that the functions depend on
+        super().__init__(f"{__name__}.{name}{shape}{tuple(loops)}", self.__doc__)
+        self.name, self.size, self.shape, self.expected, self.accepts = name, size, shape, expected, accepts
+        self.forward, self.backward = forward, backward
+        self.loops = tuple(loops)
+        value, logs, inverse, test = loops or ("", "", "", "")
+        self.constrain = Step(self, self._constrain, "u", as_shape(value, shape))
+        self.log_jacobian = Step(self, self._log_jacobian, "u", logs)
+        self.unconstrain = Step(self, self._unconstrain, "y", inverse, test)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of shape {self.shape}>"
+
+    def rename(self, name: str) -> "Constraint":
+        """The same under another name."""
+        return Constraint(
+            name, self.size, self.shape, self.forward, self.backward, self.accepts, self.expected, self.loops
+        )
+
+    def _constrain(self, u: Nested) -> Value:
         return self.forward(self._vector(u))[0]
 
-    def log_jacobian(self, u: Nested) -> Real:
-        """The logarithm of the absolute Jacobian determinant of `constrain`."""
+    def _log_jacobian(self, u: Nested) -> Real:
         return self.forward(self._vector(u))[1]
 
-    def unconstrain(self, y: Nested) -> ArrayValue:
-        """The numbers that `constrain` makes y of; ValueError where y does not meet the constraint."""
+    def _unconstrain(self, y: Nested) -> ArrayValue:
         value = as_array(y)
         if np.shape(value) != self.shape:
             raise ValueError(f"{self.name}: y must have the shape {self.shape}, got {np.shape(value)}")
@@ -75,6 +106,13 @@ class Parameters:
         self.transforms: list[Constraint]
         self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Constraint))
         self.size = sum(t.size for t in self.transforms)
+
+    @property
+    def _numba_type_(self) -> NoReturn:
+        raise UnsupportedError(
+            "Parameters: a tree has no place inside njit; call constrain and log_jacobian of each constraint there, "
+            "with its part of u"
+        )
 
     def constrain(self, u: Nested) -> tuple[Any, Real]:
         """The tree of values, and the sum of the log-Jacobians."""
@@ -98,38 +136,40 @@ class Parameters:
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 def _elementwise(
-    name: str, shape: tuple[int, ...], forward: Any, backward: Any, accepts: Any, expected: str
+    name: str, shape: tuple[int, ...], forward: Any, backward: Any, accepts: Any, expected: str, loops: Sequence[str]
 ) -> Constraint:
     def run(u: ArrayValue) -> tuple[Value, Real]:
         value, logs = forward(u)
         return np.reshape(value, shape) if shape else value[0], logs
 
     size = math.prod(shape)
-    return Constraint(name, size, shape, run, lambda y: backward(np.reshape(y, (size,))), accepts, expected)
+    return Constraint(name, size, shape, run, lambda y: backward(np.reshape(y, (size,))), accepts, expected, loops)
 
 
 def real(shape: tuple[int, ...] = ()) -> Constraint:
     """Numbers without a constraint."""
-    return _elementwise("real", shape, lambda u: (u, 0.0), lambda y: y, lambda y: True, "be real")
+    return _elementwise("real", shape, lambda u: (u, 0.0), lambda y: y, lambda y: True, "be real", REAL)
 
 
 def lower_bound(lower: float, shape: tuple[int, ...] = ()) -> Constraint:
     """y = lower + e^u; log-Jacobian sum u."""
     if lower == -math.inf:
-        return real(shape)._replace(name="lower_bound")
+        return real(shape).rename("lower_bound")
     return _elementwise(
         "lower_bound", shape, lambda u: (exp(u) + lower, np.sum(u)), lambda y: log(y - lower),
         lambda y: bool(np.all(y >= lower)), f"be at least {lower}",
+        (f"np.exp(u) + {lower!r}", "np.sum(u)", f"np.log(y - {lower!r})", f"np.all(y >= {lower!r})"),
     )  # fmt: skip
 
 
 def upper_bound(upper: float, shape: tuple[int, ...] = ()) -> Constraint:
     """y = upper - e^u; log-Jacobian sum u."""
     if upper == math.inf:
-        return real(shape)._replace(name="upper_bound")
+        return real(shape).rename("upper_bound")
     return _elementwise(
         "upper_bound", shape, lambda u: (upper - exp(u), np.sum(u)), lambda y: log(upper - y),
         lambda y: bool(np.all(y <= upper)), f"be at most {upper}",
+        (f"{upper!r} - np.exp(u)", "np.sum(u)", f"np.log({upper!r} - y)", f"np.all(y <= {upper!r})"),
     )  # fmt: skip
 
 
@@ -139,7 +179,7 @@ def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -
         raise ValueError(f"lower_upper_bound: upper must be greater than lower, got {upper} and {lower}")
     if lower == -math.inf or upper == math.inf:
         one = upper_bound(upper, shape) if lower == -math.inf else lower_bound(lower, shape)
-        return one._replace(name="lower_upper_bound")
+        return one.rename("lower_upper_bound")
     width = upper - lower
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
@@ -149,6 +189,10 @@ def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -
     return _elementwise(
         "lower_upper_bound", shape, forward, lambda y: logit((y - lower) / width),
         lambda y: bool(np.all((y >= lower) & (y <= upper))), f"be between {lower} and {upper}",
+        (
+            f"bounded_of(u, {lower!r}, {width!r})", f"log_jacobian_of_bounded(u, {width!r})",
+            f"np.log((y - {lower!r}) / ({upper!r} - y))", f"np.all(y >= {lower!r}) and np.all(y <= {upper!r})",
+        ),
     )  # fmt: skip
 
 
@@ -156,9 +200,13 @@ def offset_multiplier(offset: Real, multiplier: Real, shape: tuple[int, ...] = (
     """y = offset + multiplier u; log-Jacobian n log multiplier. Both may be variables."""
     if not multiplier > 0.0:
         raise ValueError("offset_multiplier: multiplier must be positive")
+    scaled: Sequence[str] = ()
+    if isinstance(offset, (int, float)) and isinstance(multiplier, (int, float)):
+        a, b = float(offset), float(multiplier)
+        scaled = f"{a!r} + {b!r} * u", f"len(u) * {math.log(b)!r}", f"(y - {a!r}) / {b!r}", "True"
     return _elementwise(
         "offset_multiplier", shape, lambda u: (offset + multiplier * u, float(np.size(u)) * log(multiplier)),
-        lambda y: (y - offset) / multiplier, lambda y: True, "be real",
+        lambda y: (y - offset) / multiplier, lambda y: True, "be real", scaled,
     )  # fmt: skip
 
 
@@ -172,6 +220,7 @@ def ordered(k: int) -> Constraint:
     return Constraint(
         "ordered", k, (k,), forward, lambda y: np.concatenate([y[:1], log(y[1:] - y[:-1])]),
         lambda y: bool(np.all(y[1:] > y[:-1])), "increase",
+        ("ordered_of(u)", "np.sum(u[1:])", "unordered_of(y)", "np.all(y[1:] > y[:-1])"),
     )  # fmt: skip
 
 
@@ -181,6 +230,10 @@ def positive_ordered(k: int) -> Constraint:
         "positive_ordered", k, (k,), lambda u: (np.cumsum(exp(u)), np.sum(u)),
         lambda y: log(np.concatenate([y[:1], y[1:] - y[:-1]])),
         lambda y: bool(np.all(y[1:] > y[:-1]) and np.all(y > 0.0)), "be positive, and increase",
+        (
+            "positive_ordered_of(u)", "np.sum(u)", "positive_unordered_of(y)",
+            "np.all(y[1:] > y[:-1]) and np.all(y > 0.0)",
+        ),
     )  # fmt: skip
 
 
@@ -210,7 +263,10 @@ def simplex(k: int) -> Constraint:
     y_i = z_i (1 - y_1 - ... - y_(i-1)) with z_i = expit(u_i - log(k - i)); log-Jacobian the sum of
     log z_i + log(1 - z_i) + log(1 - y_1 - ... - y_(i-1)).
     """
-    return Constraint("simplex", k - 1, (k,), _break_stick, _mend_stick, _is_simplex, "be nonnegative, and sum to 1")
+    return Constraint(
+        "simplex", k - 1, (k,), _break_stick, _mend_stick, _is_simplex, "be nonnegative, and sum to 1",
+        ("simplex_of(u)", "log_jacobian_of_simplex(u)", "sticks_of(y)", IS_SIMPLEX),
+    )  # fmt: skip
 
 
 def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
@@ -229,6 +285,11 @@ def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
     return Constraint(
         name, count * (k - 1), shape, forward, lambda y: np.concatenate([_mend_stick(line) for line in lines(y)]),
         lambda y: all(map(_is_simplex, lines(y))), f"have {'columns' if axis == 0 else 'rows'} that are simplices",
+        (
+            f"columns_of(u, {k}, {count}){'.T' if axis else ''}", f"log_jacobian_of_simplices(u, {count}, {k})",
+            f"sticks_of_columns(y{'.T' if axis else ''})",
+            f"np.all(y >= 0.0) and np.all(np.abs(np.sum(y, axis={axis}) - 1.0) <= 1e-8)",
+        ),
     )  # fmt: skip
 
 
@@ -251,6 +312,7 @@ def sum_to_zero(k: int) -> Constraint:
     return Constraint(
         "sum_to_zero", k - 1, (k,), lambda u: (matmul(basis, u), 0.0), lambda y: matmul(basis.T, y),
         lambda y: bool(abs(np.sum(y)) <= 1e-8), "sum to 0",
+        ("zero_sum_of(u)", "0.0 * np.sum(u)", "free_of_zero_sum(y)", "abs(np.sum(y)) <= 1e-8"),
     )  # fmt: skip
 
 
@@ -267,8 +329,9 @@ def unit_vector(k: int) -> Constraint:
         return u / np.sqrt(squares), -0.5 * squares
 
     return Constraint(
-        "unit_vector", k, (k,), forward, lambda y: y, lambda y: bool(abs(np.sum(y * y) - 1.0) <= 1e-8), "have length 1"
-    )
+        "unit_vector", k, (k,), forward, lambda y: y, lambda y: bool(abs(np.sum(y * y) - 1.0) <= 1e-8), "have length 1",
+        ("u / np.sqrt(np.sum(u * u))", "-0.5 * np.sum(u * u)", "1.0 * y", "abs(np.sum(y * y) - 1.0) <= 1e-8"),
+    )  # fmt: skip
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
@@ -326,6 +389,10 @@ def cholesky_factor_corr(k: int) -> Constraint:
         lambda y: np.concatenate([np.zeros(0), *_partial_correlations(y)]),
         lambda y: _is_factor(y) and bool(np.all(abs(np.sum(y * y, axis=1) - 1.0) <= 1e-8)),
         "be lower triangular with a positive diagonal and rows of length 1",
+        (
+            f"correlation_factor_of(u, {k}, False)", f"log_jacobian_of_correlation_factor(u, {k})",
+            "partial_correlations_of(y, False)", "is_cholesky_factor(y) and has_unit_rows(y)",
+        ),
     )  # fmt: skip
 
 
@@ -353,6 +420,10 @@ def corr_matrix(k: int) -> Constraint:
         "corr_matrix", k * (k - 1) // 2, (k, k), forward, backward,
         lambda y: bool(np.all(abs(np.diagonal(y) - 1.0) <= 1e-8)) and _is_positive_definite(y),
         "be symmetric and positive definite, with ones on the diagonal",
+        (
+            f"correlations_of(u, {k})", f"log_jacobian_of_correlations(u, {k})",
+            "partial_correlations_of(cholesky(y), True)", "has_unit_diagonal(y) and is_symmetric(y)",
+        ),
     )  # fmt: skip
 
 
@@ -392,6 +463,10 @@ def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
     return Constraint(
         "cholesky_factor_cov", size, (m, columns), forward, _read_factor, _is_factor,
         "be lower triangular with a positive diagonal",
+        (
+            f"factor_of(u, {m}, {columns})", f"log_jacobian_of_factor(u, {m}, {columns})", "free_of_factor(y)",
+            "is_cholesky_factor(y)",
+        ),
     )  # fmt: skip
 
 
@@ -408,4 +483,8 @@ def cov_matrix(k: int) -> Constraint:
     return Constraint(
         "cov_matrix", k * (k + 1) // 2, (k, k), forward, lambda y: _read_factor(np.linalg.cholesky(y)),
         _is_positive_definite, "be symmetric and positive definite",
+        (
+            f"covariance_of(u, {k})", f"log_jacobian_of_covariance(u, {k})", "free_of_factor(cholesky(y))",
+            "is_symmetric(y)",
+        ),
     )  # fmt: skip

@@ -191,6 +191,49 @@ def student(np):
     return f
 
 
+# ---- a regression of ordered categories ------------------------------------------------------------------------------
+def graded(n):
+    draw = np.random.default_rng(10)
+    x, beta, cuts = draw.normal(size=(n, 20)), 0.3 * draw.normal(size=20), np.array([-1.5, -0.4, 0.6, 1.7])
+    y = 1 + np.searchsorted(cuts, x @ beta + draw.logistic(size=n))
+    return beta + 0.05 * draw.normal(size=20), cuts + np.array([0.1, -0.05, 0.02, 0.1]), x, y
+
+
+def ordered_on_arrays(beta, cuts, x, y):
+    return stan.ordered_logistic_glm_lpmf(y, x, beta, cuts)
+
+
+ordered_compiled = njit(ordered_on_arrays)
+
+
+def ordered_by_hand(beta, cuts, x, y):
+    eta = x @ beta
+    low = np.concatenate([[-np.inf], cuts])[y - 1] - eta
+    high = np.concatenate([cuts, [np.inf]])[y - 1] - eta
+    expit = scipy.special.expit
+    above, below = expit(-low), expit(high)
+    inner = (y > 1) & (y <= len(cuts))
+    gap = np.where(inner, high - low, 1.0)
+    value = np.sum(np.log(above) + np.log(below) + np.where(inner, np.log1p(-np.exp(-gap)), 0.0))
+    pull = np.where(inner, 1.0 / np.expm1(gap), 0.0)
+    of_low, of_high = -expit(low) - pull, expit(-high) + pull
+    k = len(cuts)
+    of_cuts = np.bincount(y[y <= k] - 1, of_high[y <= k], k) + np.bincount(y[y > 1] - 2, of_low[y > 1], k)
+    return value, (-(of_low + of_high) @ x, of_cuts)
+
+
+def ordered(np):
+    def f(beta, cuts, x, y):
+        eta = x @ beta
+        # the ends beyond all data stand for infinity
+        ends = np.concatenate([cuts[:1] * 0.0 - 800.0, cuts, cuts[:1] * 0.0 + 800.0])
+        low, high = ends[y - 1] - eta, ends[y] - eta
+        sides = np.logaddexp(low, low * 0.0) + np.logaddexp(-high, high * 0.0)
+        return np.sum(np.log1p(-np.exp(low - high)) - sides)
+
+    return f
+
+
 # ---- vectors and matrices --------------------------------------------------------------------------------------------
 VECTORS = {"small": {"d": 3, "n": 20}, "medium": {"d": 20, "n": 200}, "large": {"d": 100, "n": 2_000}}
 
@@ -315,6 +358,10 @@ PROGRAMS = (
     make_program(
         "student_t_regression", "Student's t log density of y given X beta, by beta and sigma", SIZES, outlying, (0, 1),
         (student_compiled, student_on_arrays, student_by_hand, student),
+    ),
+    make_program(
+        "ordered_logistic", "the ordered logistic log mass of y given X beta, by 20 coefficients beta and 4 cut points",
+        SIZES, graded, (0, 1), (ordered_compiled, ordered_on_arrays, ordered_by_hand, ordered),
     ),
     make_program(
         "normal_vectors", "the normal log density of rows y, by their mean and the Cholesky factor of the covariance",

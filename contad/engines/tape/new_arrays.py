@@ -9,17 +9,17 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.core.typing.npydecl import parse_dtype
 
-from contad.distributions.faces import Face
 from contad.engines.tape.arrays import is_active_array, zeros_of
 from contad.engines.tape.conversions import float64
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.operations import register
+from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.variables import Active
-from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, owns
-from contad.native.callables import given_types
+from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction
+from contad.native.callables import axes_of, given_types
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.rules.function_names import copy_under, named_values
+from contad.rules.compilable import Compilable, is_in_bodies
 
 
 def _is_float(dtype: Any) -> bool:
@@ -72,8 +72,9 @@ def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]
         np.eye: _convert(np.eye, zeros),
         np.identity: _convert(np.identity, zeros),
     }
-    made |= {f: _in_loops(found, zeros) for f, found in ARRAY_FUNCTIONS.items() if f not in _OWN}
-    return Replaced(made | UFUNCS | {np.float64: float64}, zeros)
+    replaced = Replaced(made | UFUNCS | {np.float64: float64}, zeros)
+    replaced |= {f: _in_loops(found, replaced) for f, found in ARRAY_FUNCTIONS.items() if f not in _OWN}
+    return replaced
 
 
 class Replaced(dict[Any, Any]):
@@ -84,17 +85,18 @@ class Replaced(dict[Any, Any]):
         self.zeros = zeros
 
     def __contains__(self, function: object) -> bool:
-        if isinstance(function, Face) and not super().__contains__(function):
+        if is_in_bodies(function) and not super().__contains__(function):
             for rule in function.rules():
                 register(rule)
-            self[function] = _in_loops(function, self.zeros)
+            self[function] = _in_loops(function, self)
         return super().__contains__(function)
 
 
+_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _OWN = (np.prod, np.var, np.std, np.sort, np.diff, np.diag, np.cumsum, np.trace)  # that the tape computes itself
 
 
-def _in_loops(function: ArrayFunction | Face, zeros: Any) -> Callable[..., Any]:
+def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Callable[..., Any]:
     """What takes the place of a function of whole arrays: the body that fits variables, or NumPy's own."""
     stub = _stub(function.numpy)
     parameters = list(function.signature.parameters)
@@ -105,12 +107,13 @@ def _in_loops(function: ArrayFunction | Face, zeros: Any) -> Callable[..., Any]:
         """The body for arguments of these types."""
         active = any(isinstance(x, Active) or is_active_array(x) for x in args)
         given = given_types(args)
-        ndims = tuple(getattr(x, "literal_value" if isinstance(x, types.StringLiteral) else "ndim", 0) for x in given)
-        body = function.body(ndims) if active else function.numpy
+        body = function.body(tuple(map(axes_of, given))) if active else function.numpy
         if body is None:
             return None
         if active:
-            body = bodies.setdefault(body, _compile(body, zeros))
+            if body not in bodies:
+                bodies[body] = _compile(body, replaced)
+            body = bodies[body]
         module = {"body": body}
         exec(f"def implementation({text}):\n    return body({', '.join(parameters[: len(given)])})\n", module)
         return module["implementation"]
@@ -121,11 +124,9 @@ def _in_loops(function: ArrayFunction | Face, zeros: Any) -> Callable[..., Any]:
     return stub
 
 
-def _compile(body: Any, zeros: Any) -> Any:
+def _compile(body: Any, replaced: Replaced) -> Any:
     """A body, and those that it calls, making arrays of active elements."""
-    inner = {name: _compile(f, zeros) for name, f in named_values(body).items() if owns(f)}
-    made = copy_under(body, body.__globals__ | inner | {"zeros": zeros})
-    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(made)
+    return Rebuilt(njit(**_OPTIONS)(body), replaced).dispatcher
 
 
 def _fill(plain: Any, zeros: Any, number: float) -> Callable[..., Any]:

@@ -19,6 +19,7 @@ from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.array_loops import owns
 from contad.native.machine_code import njit
 from contad.rules.compilable import WithParts
 from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names
@@ -37,6 +38,7 @@ class Rebuilt:
     def __init__(self, dispatcher: Any, replaced: dict[Any, Any]) -> None:
         self.replaced = replaced  # what creates arrays -> what takes its place
         self._made: dict[int, Any] = {}
+        self._bodies: dict[Any, Any] = {}
         self._modules: dict[int, ModuleType] = {}
         self._kept: list[Any] = []  # ids are those of living objects
         self.dispatcher = self.rebuild(dispatcher, {"error_model": "python"})
@@ -82,6 +84,8 @@ class Rebuilt:
             return value if home.startswith("contad.") and home not in _SOLVERS else self.rebuild(value)
         if isinstance(value, ModuleType):
             return self._module(value, used)
+        if owns(value):
+            return self.rebuild(self._bodies.setdefault(value, njit(**_OWN)(value)))
         try:
             if value in self.replaced:
                 return self.replaced[value]

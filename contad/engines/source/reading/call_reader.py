@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
@@ -56,7 +55,7 @@ from contad.functions.user_call import numba_function
 from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, array_function_of, owns
 from contad.native.asked_derivatives import AskedDerivative
 from contad.native.callables import is_checkpoint
-from contad.rules.compilable import MakesDerivatives, WithParts, WrittenOut
+from contad.rules.compilable import MakesDerivatives, WithParts, WrittenOut, is_in_bodies
 
 _DTYPES: dict[Any, str] = {
     float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool",
@@ -209,7 +208,7 @@ class CallReader:
             bound = function.signature.bind(*arguments, **keywords).arguments
         except TypeError:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
-        is_face = isinstance(function, Face)
+        is_face = is_in_bodies(function)
         if is_face:  # up to the last that is given; of one that is left out before it, the default
             count = max(k for k, name in enumerate(function.signature.parameters) if name in bound) + 1
             for name, parameter in list(function.signature.parameters.items())[:count]:

@@ -132,6 +132,7 @@ class AdjointWriter:
             self.reverse_choice(o)
             return
         inverses = self._inverses(o)
+        shared: dict[str, str] = {}
         for k, x in enumerate(o.inputs):
             if x not in self.active:
                 continue
@@ -143,15 +144,18 @@ class AdjointWriter:
                 if literal != 0.0:
                     self.add(x, d if literal == 1.0 else f"-{d}" if literal == -1.0 else f"{number(literal)} * {d}")
             else:
-                self.add(x, self.product(o, k, d, self._partial(o, k, inverses)))
+                self.add(x, self.product(o, k, d, self._partial(o, k, inverses, shared)))
 
     def reverse_choice(self, o: Apply | If) -> None:
         """The reverse visits the iteration that was chosen last: its value has the adjoint of the result."""
         choice = self.plan.choosing[o]
         self.add(choice.chosen, self.bar(choice.following))
 
-    def _partial(self, o: Apply, k: int, inverses: dict[str, str]) -> str:
-        """The text of a partial; the lines before it give its own names, which nothing else has."""
+    def _partial(self, o: Apply, k: int, inverses: dict[str, str], shared: dict[str, str]) -> str:
+        """The text of a partial; the lines before it give names that only partials of the operation have.
+
+        `shared` are the lines that other partials have written, and that this one reads, too.
+        """
         if o in self.plan.pairs:
             other = self.writer.text(self.plan.pairs[o])
             return other if o.function.name == "sin" else f"-{other}"
@@ -163,13 +167,14 @@ class AdjointWriter:
             lines, text = source_of(o, k, names, prefix, self.writer.call_rule, inverses)
             if self.writer.recalls:
                 lines, text = [(name, recall_calls(value)) for name, value in lines], recall_calls(text)
-            own = {name for name, _ in lines}
-            if not own & self.writer.taken:
+            if all(shared.get(name) == value or name not in self.writer.taken for name, value in lines):
                 break
             prefix += "_"
-        self.writer.taken |= own
         for name, value in lines:
-            self.writer.line(f"{name} = {value}")
+            if name not in shared:
+                self.writer.line(f"{name} = {value}")
+        shared.update(lines)
+        self.writer.taken |= dict(lines).keys()
         return text
 
     def _inverses(self, o: Apply) -> dict[str, str]:

@@ -1,0 +1,349 @@
+"""What densities of vectors are made of, as Python runs it on arrays of variables, and compiled code on its own.
+
+So it is written in what all engines have: NumPy, rules of numbers, and densities of one formula.
+"""
+
+import math
+
+import numpy as np
+
+from contad.distributions.counts import log_rising_ratio
+from contad.distributions.faces import Face
+from contad.ops.entropies import xlogy
+from contad.ops.error_functions import log_ndtr
+from contad.ops.gamma_functions import gammaln
+from contad.ops.gamma_ratios import multigammaln
+from contad.ops.log_sums import logsumexp
+from contad.ops.logic import stop_gradient
+from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
+from contad.scipy.linalg import solve_triangular
+
+LOG_TWO_PI = math.log(2.0 * math.pi)
+sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log Gamma(x).", reduce="sum")
+sum_of_rising_ratios = Face(
+    __name__, "sum_of_rising_ratios", log_rising_ratio, "The sum of log Gamma(n + a) / (Gamma(a) n!).", reduce="sum"
+)
+sum_of_products = Face(__name__, "sum_of_products", xlogy, "The sum of x log y, 0 where x is.", reduce="sum")
+
+
+# ---- what is checked -------------------------------------------------------------------------------------------------
+def is_positive(a):
+    """Whether all elements are."""
+    return np.all(a > 0.0)
+
+
+def is_simplex(a):
+    """Whether elements are nonnegative and sum to 1."""
+    return np.all(a >= 0.0) and abs(np.sum(a) - 1.0) <= 1e-8
+
+
+def are_counts(n):
+    """Whether elements are nonnegative whole numbers."""
+    return np.all(n >= 0.0) and np.all(n == np.floor(n))
+
+
+def is_factor(a):
+    """Whether a matrix is square and has a positive diagonal."""
+    return a.shape[0] == a.shape[1] and np.all(np.diag(a) > 0.0)
+
+
+def is_square(a):
+    """Whether a matrix has as many rows as columns."""
+    return a.shape[0] == a.shape[1]
+
+
+def is_symmetric(a):
+    """Whether a matrix is, up to 1e-8."""
+    good = a.shape[0] == a.shape[1]
+    for i in range(a.shape[0]):
+        for j in range(min(i, a.shape[1])):
+            good = good and abs(a[i, j] - a[j, i]) <= 1e-8
+    return good
+
+
+def is_lower_triangular(a):
+    """Whether the elements above the diagonal are 0."""
+    good = True
+    for i in range(a.shape[0]):
+        for j in range(i + 1, a.shape[1]):
+            good = good and a[i, j] == 0.0
+    return good
+
+
+def is_cholesky_factor(a):
+    """Whether a matrix is lower triangular with a positive diagonal, and no wider than high."""
+    good = a.shape[0] >= a.shape[1] > 0 and is_lower_triangular(a)
+    return good and np.all(np.diag(a) > 0.0)
+
+
+def has_unit_rows(a):
+    """Whether the squares of each row sum to 1."""
+    good = True
+    for i in range(a.shape[0]):
+        good = good and abs(np.sum(a[i] * a[i]) - 1.0) <= 1e-8
+    return good
+
+
+def has_unit_diagonal(a):
+    """Whether the diagonal is 1."""
+    return np.all(np.abs(np.diag(a) - 1.0) <= 1e-8)
+
+
+def is_positive_definite(a):
+    """Whether a matrix is symmetric and has a Cholesky factor."""
+    return is_symmetric(a) and has_factor(stop_gradient(a))
+
+
+def has_factor(a):
+    """Whether all pivots of a symmetric matrix are positive."""
+    size = a.shape[0]
+    rest = a.copy()
+    good = True
+    for k in range(size):
+        pivot = rest[k, k]
+        good = good and pivot > 0.0
+        if good:
+            for i in range(k + 1, size):
+                ratio = rest[i, k] / pivot
+                for j in range(k + 1, i + 1):
+                    rest[i, j] = rest[i, j] - ratio * rest[j, k]
+    return good
+
+
+# ---- normal and Student's t vectors ----------------------------------------------------------------------------------
+def log_diagonal(factor):
+    """log of the product of the diagonal of a factor: half of log|L L^T|."""
+    return np.sum(np.log(np.diag(factor)))
+
+
+def as_row(x):
+    """A vector as a matrix of one row."""
+    return x.reshape((1, x.shape[0]))
+
+
+def normal_of_rows(rows, factor, propto=False):
+    """The sum over rows of -|L^-1 x|^2 / 2 - log|L| - k / 2 log(2 pi)."""
+    count = float(rows.shape[0])
+    scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
+    constant = 0.0 if propto else 0.5 * count * rows.shape[1] * LOG_TWO_PI
+    return -0.5 * np.sum(scaled * scaled) - count * log_diagonal(factor) - constant
+
+
+def normal_of_rows_by_precision(rows, factor, propto=False):
+    """Likewise, by the factor of the precision matrix."""
+    count = float(rows.shape[0])
+    scaled = rows @ factor
+    constant = 0.0 if propto else 0.5 * count * rows.shape[1] * LOG_TWO_PI
+    return count * log_diagonal(factor) - 0.5 * np.sum(scaled * scaled) - constant
+
+
+def student_of_rows(rows, nu, factor):
+    """The sum over rows of c - k / 2 log(nu pi) - log|L| - (nu + k) / 2 log(1 + |L^-1 x|^2 / nu)."""
+    count, size = float(rows.shape[0]), float(rows.shape[1])
+    scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
+    squares = np.sum(scaled * scaled, axis=0)
+    each = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * np.log(nu * math.pi) - log_diagonal(factor)
+    return count * each - 0.5 * (nu + size) * np.sum(np.log1p(squares / nu))
+
+
+def normal_of_weighted_rows(rows, factor, weights, propto=False):
+    """Likewise, of rows whose covariances are L L^T / w."""
+    count, size = float(rows.shape[0]), float(rows.shape[1])
+    scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
+    squares = np.sum(scaled * scaled, axis=0)
+    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
+    logs = 0.5 * size * np.sum(np.log(weights)) - count * log_diagonal(factor)
+    return logs - 0.5 * np.sum(squares * weights) - constant
+
+
+# ---- matrices --------------------------------------------------------------------------------------------------------
+def constant_of_wishart(nu, size):
+    """nu k / 2 log 2 + log Gamma_k(nu / 2)"""
+    return 0.5 * math.log(2.0) * size * nu + multigammaln(0.5 * nu, float(size))
+
+
+def wishart_of_factors(factor, scale, nu):
+    """(nu - k - 1) log|L| - |M^-1 L|^2 / 2 - nu log|M| and the constant, for L L^T of scale M M^T."""
+    size = float(factor.shape[0])
+    ratio = solve_triangular(scale, factor, lower=True, check_finite=False)
+    logs = (nu - size - 1.0) * log_diagonal(factor) - nu * log_diagonal(scale)
+    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(nu, size)
+
+
+def inverse_wishart_of_factors(factor, scale, nu):
+    """nu log|M| - (nu + k + 1) log|L| - |L^-1 M|^2 / 2 and the constant, for L L^T of scale M M^T."""
+    size = float(factor.shape[0])
+    ratio = solve_triangular(factor, scale, lower=True, check_finite=False)
+    logs = nu * log_diagonal(scale) - (nu + size + 1.0) * log_diagonal(factor)
+    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(nu, size)
+
+
+def log_jacobian_of_factor(factor, propto=False):
+    """k log 2 + sum_i (k - i + 1) log L_ii: of L L^T by L."""
+    size = factor.shape[0]
+    logs = np.sum((size - np.arange(size) * 1.0) * np.log(np.diag(factor)))
+    return logs + (0.0 if propto else size * math.log(2.0))
+
+
+def log_constant_of_lkj(eta, size):
+    """The logarithm of what the LKJ densities are divided by."""
+    total = (size - 1.0) * gammaln(eta + 0.5 * (size - 1.0))
+    for k in range(1, size):
+        total = total - 0.5 * k * math.log(math.pi) - gammaln(eta + 0.5 * (size - 1.0 - k))
+    return total
+
+
+def lkj_of_factor(factor, eta):
+    """sum_i (k - i + 2 eta - 2) log L_ii, i = 2, ..., k, and the constant."""
+    size = factor.shape[0]
+    weights = size - 3.0 - np.arange(1, size) + 2.0 * eta
+    return np.sum(weights * np.log(np.diag(factor)[1:])) + log_constant_of_lkj(eta, size)
+
+
+def lkj_of_matrix(matrix, factor, eta):
+    """(eta - 1) log|L L^T|, and the constant."""
+    return 2.0 * (eta - 1.0) * log_diagonal(factor) + log_constant_of_lkj(eta, matrix.shape[0])
+
+
+def lkj_of_covariance(y, mu, sigma, eta, propto=False):
+    """The lognormal density of the scales, and that of the correlations."""
+    scales = np.sqrt(np.diag(y))
+    logs = np.log(scales)
+    r = (logs - mu) / sigma
+    total = np.sum(-0.5 * r * r - np.log(sigma) - logs) - (0.0 if propto else 0.5 * y.shape[0] * LOG_TWO_PI)
+    matrix = y / np.outer(scales, scales)
+    return total + lkj_of_matrix(matrix, np.linalg.cholesky(matrix), eta)
+
+
+# ---- counts ----------------------------------------------------------------------------------------------------------
+def log_multinomial_coefficient(n):
+    """log N! - sum log n!, of N = sum n."""
+    return gammaln(np.sum(n) + 1.0) - sum_of_log_gammas(n + 1.0)
+
+
+def dirichlet_of_vector(theta, alpha):
+    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta."""
+    return gammaln(np.sum(alpha)) - sum_of_log_gammas(alpha) + sum_of_products(alpha - 1.0, theta)
+
+
+def dirichlet_multinomial_of_counts(n, alpha):
+    """The multinomial mass averaged over the Dirichlet density of its probabilities."""
+    return sum_of_rising_ratios(n, alpha) - log_rising_ratio(np.sum(n), np.sum(alpha))
+
+
+def multinomial_of_shares(n, theta, propto=False):
+    """sum n log theta and the coefficient."""
+    constant = 0.0 if propto else log_multinomial_coefficient(n)
+    return sum_of_products(n, theta) + constant
+
+
+def multinomial_of_odds(n, odds, propto=False):
+    """sum n log softmax(odds) and the coefficient."""
+    constant = 0.0 if propto else log_multinomial_coefficient(n)
+    return np.sum(n * odds) - np.sum(n) * logsumexp(odds) + constant
+
+
+# ---- categories ------------------------------------------------------------------------------------------------------
+def is_category(y, count):
+    """Whether a number is a whole number from 1 to count."""
+    return y >= 1.0 and y <= count and y == np.floor(y)
+
+
+def are_categories(y, count):
+    """Whether elements are whole numbers from 1 to count."""
+    return np.all(y >= 1.0) and np.all(y <= count) and np.all(y == np.floor(y))
+
+
+def increases(a):
+    """Whether each element is greater than the one before it."""
+    return np.all(a[1:] > a[:-1])
+
+
+def categorical_of_number(y, theta):
+    """log theta_y."""
+    return np.log(theta[int(y) - 1])
+
+
+def categorical_of_vector(y, theta):
+    """The sum of log theta_y."""
+    total = 0.0
+    for k in range(len(y)):
+        total += math.log(theta[int(y[k]) - 1])
+    return total
+
+
+def categorical_of_odds(y, odds):
+    """The sum of odds_y - log sum exp odds."""
+    total = 0.0
+    for k in range(len(y)):
+        total += odds[int(y[k]) - 1]
+    return total - len(y) * logsumexp(odds)
+
+
+def categorical_of_predictors(y, predicted):
+    """The sum over rows of predicted_y - log sum exp predicted."""
+    total = 0.0
+    for k in range(len(y)):
+        total += predicted[k, int(y[k]) - 1] - logsumexp(predicted[k])
+    return total
+
+
+def ordered_logistic(y, eta, cuts):
+    """log(expit(eta - c_(y-1)) - expit(eta - c_y)) of one outcome."""
+    place = int(y) - 1
+    if place == 0:
+        found = log_expit(cuts[0] - eta)
+    elif place == len(cuts):
+        found = log_expit(eta - cuts[place - 1])
+    else:
+        low, high = cuts[place - 1] - eta, cuts[place] - eta
+        found = log1m_exp(low - high) + log_expit(-low) + log_expit(high)
+    return found
+
+
+def ordered_probit(y, eta, cuts):
+    """log(Phi(eta - c_(y-1)) - Phi(eta - c_y)) of one outcome, of the tail where both are smaller."""
+    place = int(y) - 1
+    if place == 0:
+        found = log_ndtr(cuts[0] - eta)
+    elif place == len(cuts):
+        found = log_ndtr(eta - cuts[place - 1])
+    else:
+        low, high = cuts[place - 1] - eta, cuts[place] - eta
+        if low > 0.0:
+            found = log_diff_exp(log_ndtr(-low), log_ndtr(-high))
+        else:
+            found = log_diff_exp(log_ndtr(high), log_ndtr(low))
+    return found
+
+
+def ordered_logistic_of_vectors(y, eta, cuts):
+    """The sum over outcomes."""
+    total = 0.0
+    for k in range(len(y)):
+        total += ordered_logistic(y[k], eta[k], cuts)
+    return total
+
+
+def ordered_logistic_of_outcomes(y, eta, cuts):
+    """The sum over outcomes of one location."""
+    total = 0.0
+    for k in range(len(y)):
+        total += ordered_logistic(y[k], eta, cuts)
+    return total
+
+
+def ordered_probit_of_vectors(y, eta, cuts):
+    """The sum over outcomes."""
+    total = 0.0
+    for k in range(len(y)):
+        total += ordered_probit(y[k], eta[k], cuts)
+    return total
+
+
+def ordered_probit_of_outcomes(y, eta, cuts):
+    """The sum over outcomes of one location."""
+    total = 0.0
+    for k in range(len(y)):
+        total += ordered_probit(y[k], eta, cuts)
+    return total

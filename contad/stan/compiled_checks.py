@@ -1,0 +1,87 @@
+"""Stan's checks of arguments inside njit: the conditions that hold, by the name of the check and the axes of values.
+
+Messages are those of Python without what was got, which compiled code cannot tell. The name of the function and of its
+argument are texts in the call.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.distributions.faces import function_of_text
+from contad.ops.logic import stop_gradient
+from contad.stan import bodies
+
+# by the check: numbers of axes of its values, and what has to hold of each element of these; ALL is of all elements
+_NUMBERS = "0", "0 0", "0 0 0"
+_ARRAYS = "1", "2", "1 0", "2 0", "1 1", "2 2", "1 0 0", "2 0 0", "1 1 1", "2 2 2"
+ELEMENTS = {
+    "check_finite": "ALL(y > -np.inf) and ALL(y < np.inf)",
+    "check_not_nan": "ALL(y == y)",
+    "check_positive": "ALL(y > 0.0)",
+    "check_nonnegative": "ALL(y >= 0.0)",
+    "check_positive_finite": "ALL(y > 0.0) and ALL(y < np.inf)",
+    "check_bounded": "ALL(y >= low) and ALL(y <= high)",
+    "check_greater": "ALL(y > low)",
+    "check_greater_or_equal": "ALL(y >= low)",
+    "check_less": "ALL(y < high)",
+    "check_less_or_equal": "ALL(y <= high)",
+}
+# by the check: what has to hold, by the numbers of axes of its values
+ARRAYS = {
+    "check_cholesky_factor": {"2": "is_cholesky_factor(y)"},
+    "check_cholesky_factor_corr": {"2": "is_square(y) and is_cholesky_factor(y) and has_unit_rows(y)"},
+    "check_corr_matrix": {"2": "is_positive_definite(y) and has_unit_diagonal(y)"},
+    "check_cov_matrix": {"2": "is_positive_definite(y)"},
+    "check_lower_triangular": {"2": "is_lower_triangular(y)"},
+    "check_nonzero_size": {"1": "len(y) > 0", "2": "y.shape[0] * y.shape[1] > 0"},
+    "check_ordered": {"1": "increases(y) and np.all(y == y)"},
+    "check_pos_definite": {"2": "is_positive_definite(y)"},
+    "check_positive_ordered": {"1": "increases(y) and np.all(y >= 0.0)"},
+    "check_simplex": {"1": "len(y) > 0 and is_simplex(y)"},
+    "check_sorted": {"1": "np.all(y[1:] >= y[:-1]) and np.all(y == y)"},
+    "check_square": {"2": "is_square(y)"},
+    "check_symmetric": {"2": "is_symmetric(y)"},
+    "check_unit_vector": {"1": "abs(np.sum(y * y) - 1.0) <= 1e-8"},
+    "check_vector": {"1": "True", "2": "y.shape[0] == 1 or y.shape[1] == 1"},
+    "check_matching_dims": {
+        "1 1": "len(y1) == len(y2)", "2 2": "y1.shape[0] == y2.shape[0] and y1.shape[1] == y2.shape[1]",
+    },
+    "check_matching_sizes": {
+        "1 1": "len(y1) == len(y2)", "2 2": "y1.shape[0] * y1.shape[1] == y2.shape[0] * y2.shape[1]",
+    },
+    "check_multiplicable": {"2 1": "y1.shape[1] == len(y2) > 0", "2 2": "y1.shape[1] == y2.shape[0] > 0"},
+    "check_size_match": {"0 0": "i == j"},
+    "check_consistent_size": {"0 0": "True", "1 0": "len(x) == expected_size"},
+    "check_range": {"0 0": "0 <= index < max"},
+    "check_column_index": {"2 0": "0 <= i < y.shape[1]"},
+    "check_row_index": {"2 0": "0 <= i < y.shape[0]", "1 0": "0 <= i < len(y)"},
+    "check_vector_index": {"1 0": "0 <= i < len(y)"},
+}  # fmt: skip
+
+
+def condition_of(check: str, axes: Sequence[int]) -> str | None:
+    """What has to hold of values with these numbers of axes; None where compiled code has no such check."""
+    pattern = " ".join(map(str, axes))
+    if check in ELEMENTS:
+        known = pattern in _NUMBERS or pattern in _ARRAYS
+        return ELEMENTS[check].replace("ALL", "" if pattern in _NUMBERS else "np.all") if known else None
+    return ARRAYS.get(check, {}).get(pattern)
+
+
+def write_check(check: str, names: Sequence[str], given: Sequence[Any], what: str) -> Any:
+    """The body of a check; None where there is none.
+
+    what     what has to be, in words, with the names of arguments in braces
+    """
+    texts = {name: x for name, x in zip(names, given, strict=False) if isinstance(x, str)}
+    condition = condition_of(check, [x for x in given if not isinstance(x, str)])
+    if len(given) != len(names) or condition is None:
+        return None
+    error = "IndexError" if check.endswith(("_index", "_range")) else "ValueError"
+    named = {name: texts.get(name, name) for name in names}
+    subject = next(texts[name] for name in ("name", "name1", "name_i") if name in texts)
+    message = f"{texts['function']}: {subject} must {what.format(**named)}"
+    text = f"def {check}({', '.join(names)}):\n    if not ({condition}):\n        raise {error}({message!r})\n"
+    return function_of_text(text, check, vars(bodies) | {"np": np, "stop_gradient": stop_gradient})

@@ -1,0 +1,271 @@
+"""Constraining transforms as compiled code has them: from and to vectors, and log-Jacobians, written in loops."""
+
+import math
+
+import numpy as np
+
+from contad.ops.logistic import log_expit
+
+
+# ---- vectors ---------------------------------------------------------------------------------------------------------
+def bounded_of(u, lower, width):
+    """lower + width expit(u)."""
+    y = np.zeros(len(u))
+    for k in range(len(u)):
+        y[k] = lower + width * math.exp(log_expit(u[k]))
+    return y
+
+
+def log_jacobian_of_bounded(u, width):
+    """The sum of log width + log expit(u) + log expit(-u)."""
+    total = len(u) * math.log(width)
+    for k in range(len(u)):
+        total += log_expit(u[k]) + log_expit(-u[k])
+    return total
+
+
+def ordered_of(u):
+    """y_1 = u_1, y_i = y_(i-1) + e^u_i."""
+    y = np.zeros(len(u))
+    for k in range(len(u)):
+        y[k] = u[0] if k == 0 else y[k - 1] + math.exp(u[k])
+    return y
+
+
+def unordered_of(y):
+    """What `ordered_of` makes y of."""
+    u = np.zeros(len(y))
+    for k in range(len(y)):
+        u[k] = y[0] if k == 0 else math.log(y[k] - y[k - 1])
+    return u
+
+
+def positive_ordered_of(u):
+    """y_1 = e^u_1, y_i = y_(i-1) + e^u_i."""
+    y = np.zeros(len(u))
+    total = 0.0
+    for k in range(len(u)):
+        total = total + math.exp(u[k])
+        y[k] = total
+    return y
+
+
+def positive_unordered_of(y):
+    """What `positive_ordered_of` makes y of."""
+    u = np.zeros(len(y))
+    for k in range(len(y)):
+        u[k] = math.log(y[0]) if k == 0 else math.log(y[k] - y[k - 1])
+    return u
+
+
+def simplex_of(u):
+    """Shares expit(u_i - log(k - i)) of what is left of 1."""
+    count = len(u)
+    y = np.zeros(count + 1)
+    left = 0.0
+    for k in range(count):
+        shifted = u[k] - math.log(float(count - k))
+        y[k] = math.exp(log_expit(shifted) + left)
+        left = left + log_expit(-shifted)
+    y[count] = math.exp(left)
+    return y
+
+
+def log_jacobian_of_simplex(u):
+    """The sum of the logarithms of the shares, of what they leave, and of what was left before."""
+    count = len(u)
+    total = 0.0
+    left = 0.0
+    for k in range(count):
+        shifted = u[k] - math.log(float(count - k))
+        rest = log_expit(-shifted)
+        total = total + log_expit(shifted) + rest + left
+        left = left + rest
+    return total
+
+
+def sticks_of(y):
+    """What `simplex_of` makes y of."""
+    count = len(y) - 1
+    u = np.zeros(count)
+    left = y[count]
+    for j in range(count):
+        k = count - 1 - j
+        u[k] = math.log(y[k]) - math.log(left) + math.log(float(count - k))
+        left = left + y[k]
+    return u
+
+
+def columns_of(u, m, n):
+    """m x n numbers whose columns are simplices."""
+    y = np.zeros((m, n))
+    for j in range(n):
+        column = simplex_of(u[j * (m - 1) : (j + 1) * (m - 1)])
+        for i in range(m):
+            y[i, j] = column[i]
+    return y
+
+
+def log_jacobian_of_simplices(u, count, size):
+    """The sum over so many simplices."""
+    total = 0.0
+    for j in range(count):
+        total = total + log_jacobian_of_simplex(u[j * (size - 1) : (j + 1) * (size - 1)])
+    return total
+
+
+def sticks_of_columns(y):
+    """What `columns_of` makes y of."""
+    m, n = y.shape
+    u = np.zeros((m - 1) * n)
+    for j in range(n):
+        column = sticks_of(y[:, j])
+        for i in range(m - 1):
+            u[j * (m - 1) + i] = column[i]
+    return u
+
+
+def zero_sum_of(u):
+    """The orthonormal combination of vectors that sum to 0."""
+    count = len(u) + 1
+    y = np.zeros(count)
+    after = 0.0
+    for i in range(count):
+        j = count - 1 - i  # place j has -j s_j, and s of all later ones
+        if j > 0:
+            scaled = u[j - 1] / math.sqrt(j * (j + 1.0))
+            y[j] = after - j * scaled
+            after = after + scaled
+        else:
+            y[j] = after
+    return y
+
+
+def free_of_zero_sum(y):
+    """What `zero_sum_of` makes y of."""
+    u = np.zeros(len(y) - 1)
+    before = y[0]
+    for j in range(1, len(y)):
+        u[j - 1] = (before - j * y[j]) / math.sqrt(j * (j + 1.0))
+        before = before + y[j]
+    return u
+
+
+# ---- matrices --------------------------------------------------------------------------------------------------------
+def place_of(i, j, k, by_columns):
+    """Where the partial correlation of row i and column j stands in the vector of a k x k matrix."""
+    return j * (k - 1) - j * (j - 1) // 2 + i - j - 1 if by_columns else i * (i - 1) // 2 + j
+
+
+def log_squared_sech(u):
+    """log(1 - tanh(u)^2)."""
+    return 2.0 * math.log(2.0) + log_expit(2.0 * u) + log_expit(-2.0 * u)
+
+
+def correlation_factor_of(u, k, by_columns):
+    """The factor whose rows have the partial correlations tanh(u)."""
+    y = np.zeros((k, k))
+    for i in range(k):
+        left = 0.0
+        for j in range(i):
+            x = u[place_of(i, j, k, by_columns)]
+            y[i, j] = math.tanh(x) * math.exp(0.5 * left)
+            left = left + log_squared_sech(x)
+        y[i, i] = math.exp(0.5 * left)
+    return y
+
+
+def correlations_of(u, k):
+    """L L^T of the factor, by columns."""
+    factor = correlation_factor_of(u, k, True)
+    return factor @ factor.T
+
+
+def log_jacobian_of_correlation_factor(u, k):
+    """The sum of the logarithms of 1 - tanh(u)^2, and of half of what was left before."""
+    total = 0.0
+    for i in range(k):
+        left = 0.0
+        for j in range(i):
+            rest = log_squared_sech(u[place_of(i, j, k, False)])
+            total = total + rest + 0.5 * left
+            left = left + rest
+    return total
+
+
+def log_jacobian_of_correlations(u, k):
+    """The sum of (1 + (k - j - 2) / 2) log(1 - tanh(u)^2), of columns j = 0, ..., k - 2."""
+    total = 0.0
+    for i in range(k):
+        for j in range(i):
+            total = total + (1.0 + 0.5 * (k - j - 2)) * log_squared_sech(u[place_of(i, j, k, True)])
+    return total
+
+
+def partial_correlations_of(factor, by_columns):
+    """What `correlation_factor_of` makes a factor of."""
+    k = factor.shape[0]
+    u = np.zeros(k * (k - 1) // 2)
+    for i in range(k):
+        left = factor[i, i] * factor[i, i]
+        for step in range(i):
+            j = i - 1 - step
+            x = factor[i, j]
+            left = left + x * x
+            u[place_of(i, j, k, by_columns)] = math.atanh(x / math.sqrt(left))
+    return u
+
+
+def factor_of(u, m, n):
+    """A lower triangular matrix by rows, with exponentials on the diagonal."""
+    y = np.zeros((m, n))
+    start = 0
+    for i in range(m):
+        for j in range(min(i, n)):
+            y[i, j] = u[start]
+            start += 1
+        if i < n:
+            y[i, i] = math.exp(u[start])
+            start += 1
+    return y
+
+
+def log_jacobian_of_factor(u, m, n):
+    """The sum of what the diagonal is the exponential of."""
+    total = 0.0
+    start = 0
+    for i in range(n):
+        total = total + u[start + i]
+        start += i + 1
+    return total
+
+
+def covariance_of(u, k):
+    """L L^T of the factor."""
+    factor = factor_of(u, k, k)
+    return factor @ factor.T
+
+
+def log_jacobian_of_covariance(u, k):
+    """k log 2 + sum_i (k - i + 2) u_i, of the diagonal."""
+    total = k * math.log(2.0)
+    start = 0
+    for i in range(k):
+        total = total + (k + 1.0 - i) * u[start + i]
+        start += i + 1
+    return total
+
+
+def free_of_factor(y):
+    """What `factor_of` makes y of."""
+    m, n = y.shape
+    u = np.zeros(n * (n + 1) // 2 + (m - n) * n)
+    start = 0
+    for i in range(m):
+        for j in range(min(i, n)):
+            u[start] = y[i, j]
+            start += 1
+        if i < n:
+            u[start] = math.log(y[i, i])
+            start += 1
+    return u

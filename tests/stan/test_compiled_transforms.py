@@ -1,0 +1,82 @@
+"""Constraining transforms and checks inside njit: what Python has of them, on both compiled engines."""
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.errors import TypingError
+
+import contad
+from contad import stan
+from contad.errors import UnsupportedError
+from contad.rules.compilable import functions_of_text
+from contad.stan.transforms import Parameters, real
+
+TRANSFORMS = [
+    stan.cholesky_factor_corr(3), stan.lower_bound(0.5), stan.simplex(4), real((2, 2)), stan.lower_bound(1.5, (3,)),
+    stan.lower_bound(-np.inf, (2,)), stan.upper_bound(-0.5, (2, 2)), stan.lower_upper_bound(-1.0, 2.0),
+    stan.lower_upper_bound(-1.0, 2.0, (2, 2)), stan.offset_multiplier(0.3, 2.0, (2,)), stan.ordered(4),
+    stan.positive_ordered(3), stan.stochastic_column(3, 2), stan.stochastic_row(2, 3), stan.sum_to_zero(4),
+    stan.unit_vector(3), stan.corr_matrix(4), stan.cholesky_factor_cov(3), stan.cholesky_factor_cov(4, 2),
+    stan.cov_matrix(3),
+]  # fmt: skip
+SAMPLE = [(0, "generated")]
+REST = [(k, engine) for k in range(len(TRANSFORMS)) for engine in ("generated", "tape") if (k, engine) not in SAMPLE]
+LONG = [pytest.param(*case, marks=pytest.mark.long) for case in REST]
+TEXT = """\
+def f(u, w):
+    y = theta.constrain(u)
+    return {total} + theta.log_jacobian(u)
+def back(y):
+    return theta.unconstrain(y)
+"""
+
+
+@pytest.mark.parametrize(("k", "engine"), [*SAMPLE, *LONG], ids=str)
+def test_transforms(k, engine):
+    theta = TRANSFORMS[k]
+    u = np.random.default_rng(4).normal(size=theta.size)
+    w = np.random.default_rng(5).normal(size=theta.shape or (1,))
+    total = "np.sum(w * y)" if theta.shape else "w[0] * y"
+    made = functions_of_text(TEXT.format(total=total), {"theta": theta, "np": np})
+    value, gradient = contad.value_and_grad(made["f"])(u, w)
+    found, bar = contad.value_and_grad(njit(made["f"]), engine=engine)(u, w)
+    assert found == pytest.approx(float(value), rel=1e-12)
+    np.testing.assert_allclose(bar, gradient, rtol=1e-9, atol=1e-12)
+    y = theta.constrain(u)
+    np.testing.assert_allclose(njit(made["back"])(y), theta.unconstrain(y), rtol=1e-9, atol=1e-12)
+
+
+@njit
+def checked(x, low):
+    stan.check_positive("checked", "x", x)
+    stan.check_bounded("checked", "x", x, low, 9.0)
+    stan.check_ordered("checked", "x", x)
+    stan.check_vector_index("checked", "x", x, 1)
+    return np.sum(x * x)
+
+
+@pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
+def test_checks(engine):
+    x = np.array([1.0, 2.5, 4.0])
+    gradient = contad.grad(checked, engine=engine)
+    np.testing.assert_array_equal(gradient(x, 0.5), 2.0 * x)
+    for bad, low, message in (
+        (-x, 0.5, "checked: x must be positive"),
+        (x, 1.5, "checked: x must be between low and high"),
+        (x[::-1].copy(), 0.5, "checked: x must be increasing"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            gradient(bad, low)
+    with pytest.raises(IndexError, match="checked: x must have such an element"):
+        gradient(x[:1], 0.5)
+
+
+def test_a_tree_of_parameters_is_refused_by_name():
+    tree = Parameters({"sigma": stan.lower_bound(0.0)})
+
+    @njit
+    def f(u):
+        return tree.constrain(u)
+
+    with pytest.raises((TypingError, UnsupportedError), match="Parameters: a tree has no place inside njit"):
+        f(np.zeros(1))
