@@ -67,7 +67,7 @@ def _rising_ratio_of_arrays(n, a):
     product = np.ones(n.shape)
     for k in range(int(np.max(count, initial=0.0))):
         product *= np.where(k < count, (base + k) / (k + 1.0), 1.0)
-    found = np.log(product)
+    found = np.array(np.log(product))
     found[~few] = by_element(log_rising_ratio.function, 2)(n[~few], a[~few])
     return found
 
