@@ -1,7 +1,6 @@
 """What Numba compiles where an njit function names a function of contad that is no scalar rule."""
 
 import functools
-import inspect
 from typing import Any
 
 from numba import types
@@ -83,7 +82,7 @@ def _declare(function: Compilable) -> None:
         return known["implementation"]
 
     names = list(function.signature.parameters)
-    text = str(inspect.Signature([x.replace(annotation=x.empty) for x in function.signature.parameters.values()]))[1:-1]
+    text = str(function.signature)[1:-1]
     known: dict[str, Any] = {"choose": choose}
     exec(f"def typing({text}):\n    return choose({', '.join(names)})\n", known)
     add_overload(function)(known["typing"])

@@ -28,7 +28,8 @@ class WithBodies(Compilable):
         self, function: Callable[..., Any], ways: Mapping[Pattern, str], checks: Checks, known: Mapping[str, Any]
     ) -> None:
         super().__init__(function)
-        self.signature = inspect.signature(function)
+        plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
+        self.signature = inspect.Signature(plain)  # as text it is that of functions which engines write
         self.ways, self.checks = ways, checks
         self.known = vars(bodies) | {"np": np, "cholesky": cholesky} | known
         self._bodies: dict[Any, Any] = {}
