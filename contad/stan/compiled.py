@@ -25,7 +25,7 @@ class WithBodies(Compilable):
     has_bodies = True
 
     def __init__(
-        self, function: Callable[..., Any], ways: Mapping[Pattern, str], checks: Checks, known: Mapping[str, Any]
+        self, function: Callable[..., Any], ways: Mapping[Pattern, str], checks: Checks, known: dict[str, Any]
     ) -> None:
         super().__init__(function)
         plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
