@@ -11,6 +11,7 @@ from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face
 from contad.ops.entropies import xlogy
 from contad.ops.error_functions import log_ndtr
+from contad.ops.exponential import log, log1p
 from contad.ops.gamma_functions import gammaln
 from contad.ops.gamma_ratios import multigammaln
 from contad.ops.log_sums import logsumexp
@@ -23,6 +24,9 @@ sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log
 sum_of_rising_ratios = Face(
     __name__, "sum_of_rising_ratios", log_rising_ratio, "The sum of log Gamma(n + a) / (Gamma(a) n!).", reduce="sum"
 )
+log_of_each = Face(__name__, "log_of_each", log, "log x of each element.")
+sum_of_logs = Face(__name__, "sum_of_logs", log, "The sum of log x.", reduce="sum")
+sum_of_log1p = Face(__name__, "sum_of_log1p", log1p, "The sum of log(1 + x).", reduce="sum")
 sum_of_products = Face(__name__, "sum_of_products", xlogy, "The sum of x log y, 0 where x is.", reduce="sum")
 
 
@@ -113,7 +117,7 @@ def has_factor(a):
 # ---- normal and Student's t vectors ----------------------------------------------------------------------------------
 def log_diagonal(factor):
     """log of the product of the diagonal of a factor: half of log|L L^T|."""
-    return np.sum(np.log(np.diag(factor)))
+    return sum_of_logs(np.diag(factor))
 
 
 def as_row(x):
@@ -142,8 +146,8 @@ def student_of_rows(rows, nu, factor):
     count, size = float(rows.shape[0]), float(rows.shape[1])
     scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
     squares = np.sum(scaled * scaled, axis=0)
-    each = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * np.log(nu * math.pi) - log_diagonal(factor)
-    return count * each - 0.5 * (nu + size) * np.sum(np.log1p(squares / nu))
+    each = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * log(nu * math.pi) - log_diagonal(factor)
+    return count * each - 0.5 * (nu + size) * sum_of_log1p(squares / nu)
 
 
 def normal_of_weighted_rows(rows, factor, weights, propto=False):
@@ -152,7 +156,7 @@ def normal_of_weighted_rows(rows, factor, weights, propto=False):
     scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
     squares = np.sum(scaled * scaled, axis=0)
     constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
-    logs = 0.5 * size * np.sum(np.log(weights)) - count * log_diagonal(factor)
+    logs = 0.5 * size * sum_of_logs(weights) - count * log_diagonal(factor)
     return logs - 0.5 * np.sum(squares * weights) - constant
 
 
@@ -181,7 +185,7 @@ def inverse_wishart_of_factors(factor, scale, nu):
 def log_jacobian_of_factor(factor, propto=False):
     """k log 2 + sum_i (k - i + 1) log L_ii: of L L^T by L."""
     size = factor.shape[0]
-    logs = np.sum((size - np.arange(size) * 1.0) * np.log(np.diag(factor)))
+    logs = sum_of_products(size - np.arange(size) * 1.0, np.diag(factor))
     return logs + (0.0 if propto else size * math.log(2.0))
 
 
@@ -197,7 +201,7 @@ def lkj_of_factor(factor, eta):
     """sum_i (k - i + 2 eta - 2) log L_ii, i = 2, ..., k, and the constant."""
     size = factor.shape[0]
     weights = size - 3.0 - np.arange(1, size) + 2.0 * eta
-    return np.sum(weights * np.log(np.diag(factor)[1:])) + log_constant_of_lkj(eta, size)
+    return sum_of_products(weights, np.diag(factor)[1:]) + log_constant_of_lkj(eta, size)
 
 
 def lkj_of_matrix(matrix, factor, eta):
@@ -208,9 +212,9 @@ def lkj_of_matrix(matrix, factor, eta):
 def lkj_of_covariance(y, mu, sigma, eta, propto=False):
     """The lognormal density of the scales, and that of the correlations."""
     scales = np.sqrt(np.diag(y))
-    logs = np.log(scales)
+    logs = log_of_each(scales)
     r = (logs - mu) / sigma
-    total = np.sum(-0.5 * r * r - np.log(sigma) - logs) - (0.0 if propto else 0.5 * y.shape[0] * LOG_TWO_PI)
+    total = np.sum(-0.5 * r * r - logs) - sum_of_logs(sigma) - (0.0 if propto else 0.5 * y.shape[0] * LOG_TWO_PI)
     matrix = y / np.outer(scales, scales)
     return total + lkj_of_matrix(matrix, np.linalg.cholesky(matrix), eta)
 
