@@ -23,7 +23,7 @@ def as_shape(value: str, shape: tuple[int, ...]) -> str:
     return f"({value}).reshape(({shape[0]}, {shape[1]}))" if value and len(shape) == 2 and of_vector else value
 
 
-class Step(Compilable):
+class ConstraintFunction(Compilable):
     """One of them: a function of Python, and the expression that compiled code has, of one argument."""
 
     has_bodies = True

@@ -25,7 +25,7 @@ from contad.ops.exponential import exp, log
 from contad.ops.hyperbolic import arctanh, tanh
 from contad.ops.logistic import log_expit, logit
 from contad.ops.products import as_array, matmul
-from contad.stan.compiled_constraints import Step, as_shape
+from contad.stan.compiled_constraints import ConstraintFunction, as_shape
 from contad.variables.creation import zeros
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
@@ -65,9 +65,9 @@ class Constraint(ModuleType):
         self.forward, self.backward = forward, backward
         self.loops = tuple(loops)
         value, logs, inverse, test = loops or ("", "", "", "")
-        self.constrain = Step(self, self._constrain, "u", as_shape(value, shape))
-        self.log_jacobian = Step(self, self._log_jacobian, "u", logs)
-        self.unconstrain = Step(self, self._unconstrain, "y", inverse, test)
+        self.constrain = ConstraintFunction(self, self._constrain, "u", as_shape(value, shape))
+        self.log_jacobian = ConstraintFunction(self, self._log_jacobian, "u", logs)
+        self.unconstrain = ConstraintFunction(self, self._unconstrain, "y", inverse, test)
 
     def __repr__(self) -> str:
         return f"<{self.name} of shape {self.shape}>"
