@@ -451,7 +451,8 @@ CUMULATIVE: dict[str, Cumulative] = {
         "right = a > 0.0; s = select(right, -1.0, 1.0); near = log_ndtr(s * a); far = log_ndtr(s * b); "
         "at = log_ndtr(s * y); total = log_diff_exp(select(right, near, far), select(right, far, near)); "
         "f = log_diff_exp(select(right, near, at), select(right, at, near)) - total; "
-        "g = log_diff_exp(select(right, at, far), select(right, far, at)) - total",
+        "above = y > 0.0; upper = log_ndtr(select(above, -y, b)); rest = log_ndtr(select(above, -b, y)); "
+        "g = log_diff_exp(upper, rest) - total",
         valid="a < b", low="y <= a", high="y >= b", both=("exp(f)", "exp(g)"), logs=("f", "g"),
         inverse=(
             _TRUNCATED.format(f="a", g="b", sign="", p="p"),

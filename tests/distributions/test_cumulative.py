@@ -209,6 +209,9 @@ def test_tails():
     assert stan.normal_lcdf(-40.0, 0.0, 1.0) == pytest.approx(-804.6084420137538, rel=1e-15)
     assert contad.grad(stan.normal_lcdf)(-40.0, 0.0, 1.0) == pytest.approx(40.02496886, rel=1e-9)
     assert stan.logistic_lccdf(800.0, 0.0, 1.0) == -800.0
+    assert stats.truncnorm.logsf(40.0, -50.0, 50.0) == pytest.approx(-804.6084420137538, rel=1e-14)
+    assert stats.truncnorm.logcdf(-40.0, -50.0, 50.0) == pytest.approx(-804.6084420137538, rel=1e-14)
+    assert contad.grad(stats.truncnorm.logsf)(40.0, -50.0, 50.0) == pytest.approx(-40.02496886, rel=1e-9)
     assert stan.gumbel_lccdf(900.0, 0.0, 1.0) == -900.0
     assert stan.exponential_lcdf(1e-30, 2.0) == pytest.approx(np.log(2e-30), rel=1e-15)
 
