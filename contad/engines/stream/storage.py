@@ -7,7 +7,6 @@ old buffer stays right.
 
 import math
 import mmap
-import platform
 import struct
 import sys
 from collections.abc import Sequence
@@ -25,10 +24,9 @@ _ZEROS = np.zeros(2 * ROWS)
 FIRST_CONSTANT = 2  # place of those that are copied, after a one and the number of a record
 WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
-# not in Python's module before 3.13; without it a system that counts what it has promised refuses to fork the process
-NO_RESERVE = getattr(
-    mmap, "MAP_NORESERVE", 0x4000 * (sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64"))
-)
+# Without it a system that counts what it has promised refuses to fork the process. Python's module has it since 3.13;
+# its number is here where another one tells that Linux numbers its flags in the common way.
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if getattr(mmap, "MAP_DENYWRITE", 0) == 0x800 else 0)
 LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
 
 

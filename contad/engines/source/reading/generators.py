@@ -38,7 +38,7 @@ class Yielded(ast.stmt):
         super().__init__()
         self.value, self.loop = value, loop
 
-    def assigned(self) -> list[ast.stmt]:
+    def assignments(self) -> list[ast.stmt]:
         """What the caller assigns here, as statements."""
         loop = self.loop.statement
         return [ast.Assign([loop.target], self.value), *loop.body]

@@ -496,7 +496,7 @@ def find_assigned(statements: list[ast.stmt]) -> list[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.append(node.id)
         elif isinstance(node, Yielded):
-            names += [*node.loop.find_assigned(), *(OUTER + name for name in find_assigned(node.assigned()))]
+            names += [*node.loop.find_assigned(), *(OUTER + name for name in find_assigned(node.assignments()))]
     return list(dict.fromkeys(names))
 
 
