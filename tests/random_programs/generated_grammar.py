@@ -393,6 +393,7 @@ class Maker:
         self.matrices = matrices = seed % 7 == 3
         self.containers = seed % 11 in (2, 5, 8)
         self.generators = seed % 13 in (4, 9)
+        self.handlers = seed % 17 in (5, 8)
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
         self.objects = objects and seed % 13 in (4, 9)
@@ -537,6 +538,8 @@ class Maker:
             return self.container(sc, ivs, loop)
         if self.objects and self.r.random() < 0.4:
             return self.object(sc, ivs, loop)
+        if self.handlers and self.r.random() < 0.3:
+            return self.caught(sc, ivs, loop)
         c = self.r.random()
         if c < 0.32:
             return self.scalar(sc, ivs, loop)
@@ -789,6 +792,24 @@ class Maker:
         ])  # fmt: skip
         body = self.block([*sc, e], [*ivs, *new], True, r.randrange(1, 4)) + self.exit(True, ivs, 0.2)
         return Statement(head, body)
+
+    def caught(self, sc, ivs, loop):
+        """A try with a handler; what it divides by are integers of Python, and no index in it is out of range."""
+        r, S = self.r, Statement
+        names = [*sc[:4], "u[1]", "x[2]"]
+        lines = [
+            S(f"p = n // int(p - {r.randrange(3)})"), S(f"p += 3 % int({r.choice(['p', '2 - p', 'n - 5'])})"),
+            S(f"if {r.choice(names)} > {r.uniform(-0.5, 1.0):.2f}:", [S("raise ValueError")]),
+            S(f"assert {r.choice(names)} < {r.uniform(0.3, 1.5):.2f}"), S(f"a = math.sin(a) * {r.choice(names)}"),
+            S(f"r = math.tanh(r * 0.5 + {r.choice(names)})"), S("u[p % 5] += 0.1 * b"),
+            S("for z in range(3):", [S("b = math.tanh(b + u[z])"), S("if b > 0.6:", [S("raise IndexError")])]),
+        ]  # fmt: skip
+        if loop:
+            lines.append(S(f"if {r.choice(names)} > 0.4:", [S(r.choice(["break", "continue"]))]))
+        body = r.sample(lines, r.randrange(2, 7))
+        done = [S(f"r = 0.5 * r + math.tanh({r.choice(names)})"), S("w[2] *= 0.7"), S("b = math.sin(b) * a")]
+        orelse = r.sample(done, 1) if r.random() < 0.4 else None
+        return [S("try:", body), S("except Exception:", r.sample(done, r.randrange(1, 3)), orelse)]
 
     def error(self, sc, ivs):
         r, S = self.r, Statement

@@ -1,5 +1,6 @@
 """Random programs over the whole grammar of the engine `generated`, and faults planted for them to find."""
 
+import ast
 import contextlib
 from collections import Counter
 
@@ -12,6 +13,7 @@ from contad.engines.source.reading import (
     call_reader,
     generators,
     growing_lists,
+    handlers,
     made_containers,
     statements,
     subscripts,
@@ -72,7 +74,7 @@ def test_the_grammar_is_covered(report):
         *("np.zeros()", "np.ones()", "np.empty()", "np.full()", "np.zeros_like()", "np.copy()", "len()", "MatMult"),
         *("np.sum()", "np.dot()", "np.where()", "np.max()", "np.mean()", "contad.erf()", "softened()", "g()", "h()"),
         *("ListComp", "List", "Dict", "Set", "In", "NotIn", "np.ndindex()", "np.ndenumerate()", "u.sort()", "q.flat"),
-        *("np.add()", "np.tanh()", "spread()", "dying()", "With", "Held()", "np.float64()"),
+        *("np.add()", "np.tanh()", "spread()", "dying()", "With", "Held()", "np.float64()", "Try"),
         *("first()", "relaxed()", "c = ... in a loop", "d = ... in a loop", "o = ... in a loop"),
     )
     assert [what for what in wanted if found[what] < 3] == []
@@ -224,12 +226,18 @@ def generators_go_on(monkeypatch):
     monkeypatch.setattr(generators.GeneratorLoop, "write_body", write_body)
 
 
+def raises_forgotten(monkeypatch):
+    """What is raised in a try is passed over."""
+    monkeypatch.setattr(handlers, "Thrown", lambda flag: ast.Pass())
+
+
 @pytest.mark.parametrize(
     ("plant", "seed"),
     [
         (positions_counted_from_zero, 68), (lists_copied, 445), (keys_confused, 41), (members_forgotten, 228),
         (columns_first, 299), (indices_short, 145), (elements_of_rows, 63), (sorted_copies, 41),
         (outputs_untouched, 27), (lists_never_grow, 52), (generators_go_on, 225),
+        (raises_forgotten, 93),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )  # fmt: skip
