@@ -119,7 +119,40 @@ def without_errors(x):
     return s * x[0]
 
 
-TAKEN = [around_nothing, returned, kept_so_far, divided, nested, at_last]
+@njit
+def means(y):
+    s = 0.0
+    for v in y:
+        try:
+            s += v
+            if s > 1.5:
+                raise ValueError
+        except Exception:
+            s *= 0.5
+            continue
+        yield s * v
+    try:
+        s = s / (len(y) - 4)
+    except Exception:
+        s = s * 2.0
+    yield s
+
+
+@njit
+def of_a_generator(x):
+    s = 0.0
+    try:
+        for k, v in enumerate(means(x)):
+            s += v
+            if k == 2:
+                raise ValueError
+            s *= 1.5
+        return 10.0 * s
+    except Exception:
+        return s * x[1]
+
+
+TAKEN = [around_nothing, returned, kept_so_far, divided, nested, at_last, of_a_generator]
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3, 9.0])

@@ -25,7 +25,7 @@ class Thrown(ast.stmt):
 
     _fields = ()
 
-    def __init__(self, flag: str) -> None:
+    def __init__(self, flag: str = "") -> None:  # as nodes are copied
         super().__init__()
         self.flag = flag
 
@@ -35,9 +35,9 @@ class Region(ast.stmt):
 
     _fields = ("body",)
 
-    def __init__(self, flag: str, body: list[ast.stmt]) -> None:
+    def __init__(self, flag: str = "", body: Sequence[ast.stmt] = ()) -> None:  # as nodes are copied
         super().__init__()
-        self.flag, self.body = flag, body
+        self.flag, self.body = flag, list(body)
 
 
 _EXITS = (ast.Break, ast.Continue, ast.Return, Thrown)

@@ -48,9 +48,10 @@ class DividesByZero(ast.expr):
 
     _fields = ("divisor",)
 
-    def __init__(self, divisor: ast.expr) -> None:
+    def __init__(self, divisor: ast.expr | None = None) -> None:  # as nodes are copied
         super().__init__()
-        self.divisor = divisor
+        if divisor is not None:
+            self.divisor = divisor
 
 
 def without_tries(body: list[ast.stmt], place: Place) -> list[ast.stmt]:
