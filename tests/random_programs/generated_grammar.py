@@ -392,7 +392,7 @@ class Maker:
         self.scalars = ["a", "b", "r", "s"]
         self.matrices = matrices = seed % 7 == 3
         self.containers = seed % 11 in (2, 5, 8)
-        self.generators = seed % 13 in (4, 9)
+        self.generators = seed % 13 in (5, 10)
         self.handlers = seed % 17 in (5, 8)
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
