@@ -393,7 +393,7 @@ class Maker:
         self.matrices = matrices = seed % 7 == 3
         self.containers = seed % 11 in (2, 5, 8)
         self.generators = seed % 13 in (5, 10)
-        self.handlers = seed % 17 in (5, 8)
+        self.handlers = seed % 17 in (8, 12)
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
         self.objects = objects and seed % 13 in (4, 9)
