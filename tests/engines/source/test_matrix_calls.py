@@ -332,7 +332,7 @@ def pushes_forgotten(monkeypatch):
     monkeypatch.setattr(store_plan.StorePlan, "calls_push", lambda self, operation: False)
 
 
-FAULTS = {operand_lost: 94, inverse_not_transposed: 381, pushes_forgotten: 9}
+FAULTS = {operand_lost: 94, inverse_not_transposed: 409, pushes_forgotten: 9}
 
 
 @pytest.mark.parametrize("plant", FAULTS)

@@ -107,7 +107,8 @@ class LocalScope(Scope):
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """A node and those inside of it, without those of functions that are defined there."""
-    yield node
-    if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
-        for child in ast.iter_child_nodes(node):
-            yield from _own_nodes(child)
+    waiting = [node]  # not by recursion: an expression may have thousands of levels
+    for known in waiting:
+        yield known
+        if not isinstance(known, (ast.FunctionDef, ast.Lambda)):
+            waiting += ast.iter_child_nodes(known)
