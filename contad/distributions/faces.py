@@ -15,6 +15,7 @@ import numpy as np
 
 from contad.distributions.formula import Cases, Formula
 from contad.rules.compilable import Compilable
+from contad.rules.scalar_rule import ScalarRule
 from contad.variables import arguments
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
@@ -64,13 +65,14 @@ class Face(Compilable):
     has_bodies = True
 
     def __init__(
-        self, module: str, name: str, formula: Formula, doc: str, names: Sequence[str] = (), reduce: str = "",
+        self, module: str, name: str, formula: ScalarRule, doc: str, names: Sequence[str] = (), reduce: str = "",
         domains: dict[str, str] | None = None, defaults: dict[str, float] | None = None, has_propto: bool = False,
         orders: dict[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.__module__, self.__name__, self.__qualname__, self.__doc__ = module, name, name, doc
         self.function = self
-        self.formula, self.reduce, self.has_propto = formula, reduce, has_propto
+        self.formula: Any = formula  # a Formula, where terms without an argument that has a derivative may be dropped
+        self.reduce, self.has_propto = reduce, has_propto
         self.names = tuple(names) or formula.argument_names
         self.domains, self.defaults, self.orders = domains or {}, defaults or {}, orders or {}
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -177,7 +179,7 @@ class Face(Compilable):
         known = {"np": np, "zeros": np.zeros, "rule": self.formula}
         return known | ({"short": self.formula.without_constants()} if self.has_propto else {})
 
-    def rules(self) -> list[Formula]:
+    def rules(self) -> list[ScalarRule]:
         """The formulas that the bodies call."""
         return [self.formula, *([self.formula.without_constants()] if self.has_propto else [])]
 

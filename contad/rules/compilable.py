@@ -7,7 +7,7 @@ import linecache
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeGuard, TypeVar
 
 from contad.errors import UnsupportedError
 from contad.rules.definition import WRITTEN
@@ -69,7 +69,7 @@ class Compilable(Generic[P, R]):
 BODIES = ("contad.stan.bodies", "contad.stan.constraint_bodies")  # modules of what bodies call, which Python runs, too
 
 
-def is_in_bodies(x: Any) -> bool:
+def is_in_bodies(x: Any) -> TypeGuard[Compilable[Any, Any]]:
     """Whether it is a function that compiled code has as a body."""
     return isinstance(x, Compilable) and x.has_bodies
 

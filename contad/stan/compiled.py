@@ -22,6 +22,7 @@ Pattern = str  # of each argument the numbers of axes that it may have: "12 1 0"
 class WithBodies(Compilable):
     """A function of Python, with an expression for arguments of each pattern of axes."""
 
+    __name__: str
     has_bodies = True
 
     def __init__(
