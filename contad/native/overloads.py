@@ -6,21 +6,48 @@ from typing import Any
 
 from numba import types
 from numba.core.errors import NumbaError, TypingError, UnsupportedBytecodeError
+from numba.core.registry import cpu_target
+from numba.core.typeconv import Conversion
 from numba.extending import overload, overload_method, register_jitable
 
 from contad.native.arena import INTERNAL_OPTIONS
 
 in_machine_code = register_jitable(**INTERNAL_OPTIONS)  # a function that compiled code may call, and Python as it is
 
+_earlier: list[tuple[Any, Any]] = []  # functions that have got overloads, and their types before
+
 
 def add_overload(function: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`overload(function, **options)`; annotations of the typing function and of the implementation are dropped."""
 
     def register(typing: Callable[..., Any]) -> Callable[..., Any]:
+        known = _known_type(function)
+        if known is not None:
+            _earlier.append((function, known))
         overload(function, target="cpu", **options)(_bare(typing))  # before Numba's own, which are for any target
         return typing
 
     return register
+
+
+def join_overloads() -> None:
+    """Tell Numba that functions are what they were before overloads came: it may just be typing a caller of them.
+
+    Where Numba types a function in several passes, the name of another is looked up in each, and the types that it
+    finds must unify.
+    """
+    context = cpu_target.typing_context
+    context.refresh()
+    for function, known in _earlier:
+        now = _known_type(function)
+        if now != known:
+            context.tm.set_compatible(known, now, Conversion.promote)
+    _earlier.clear()
+
+
+def _known_type(function: Any) -> Any:
+    """The type that Numba has for a function by now, None where it has none."""
+    return cpu_target.typing_context._lookup_global(function)
 
 
 def add_overload_method(kind: Any, name: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -2,5 +2,8 @@
 
 from contad.engines.tape.building import build
 from contad.engines.tape.explaining import explain
+from contad.native.overloads import join_overloads
 
 __all__ = ["build", "explain"]
+
+join_overloads()
