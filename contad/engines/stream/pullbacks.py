@@ -110,14 +110,6 @@ class Pullback(Continuation):
         names = [all_names[k] for k, _, _ in self.operands]
         found = self.rule.pull_each(names, z, z_bar, self.values, self.options, self.saved)
         for name, (k, cell, shape), c in zip(names, self.operands, found, strict=True):
-            if c.__class__ is np.ndarray and c.shape == shape and c.dtype == np.float64 and k not in self.turned:
-                cells = adj.cells
-                if cells.__class__ is np.ndarray:
-                    block = cells[cell : cell + c.size]
-                    if len(shape) != 1:
-                        block = block.reshape(shape)
-                    np.add(block, c, block)
-                    continue
             if (c.shape if c.__class__ is np.ndarray else np.shape(c)) != shape:
                 fail(
                     f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)
@@ -155,8 +147,10 @@ def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Value) -> No
     """Add a cotangent to the adjoints of a block of cells."""
     n = math.prod(shape)
     if adj.cells.__class__ is np.ndarray:
-        if is_plain(c):
-            block = adj.cells[cell : cell + n].reshape(shape)
+        if (c.__class__ is np.ndarray and c.dtype == np.float64) or is_plain(c):
+            block = adj.cells[cell : cell + n]
+            if len(shape) != 1:
+                block = block.reshape(shape)
             np.add(block, c, block)
             return
         adj.cells = adj._stack.numbers_of(adj.cells)
