@@ -39,17 +39,17 @@ class DrawWatch:
             UserWarning, stacklevel=4,
         )  # fmt: skip
 
-    def _states(self) -> list[Any]:
-        states: list[Any] = [x.bit_generator.state for x in self.generators]
+    def _states(self) -> dict[Any, Any]:
+        states: dict[Any, Any] = {k: x.bit_generator.state for k, x in enumerate(self.generators)}
         if "numpy.random" in sys.modules:
-            states.append(np.random.get_state(legacy=False))  # noqa: NPY002
+            states["numpy"] = np.random.get_state(legacy=False)  # noqa: NPY002
         if "random" in sys.modules:
-            states.append(sys.modules["random"].getstate())
+            states["random"] = sys.modules["random"].getstate()
         return states
 
     def _have_moved(self) -> bool:
-        after = self._states()  # a module that was imported meanwhile is behind its like
-        return any(not _same(x, y) for x, y in zip(self.before, after, strict=False))
+        after = self._states()  # of a module that was imported meanwhile, too
+        return any(not _same(x, after[name]) for name, x in self.before.items())
 
     def _differs(self) -> bool:
         """Whether two calls on the example give two results."""

@@ -4,6 +4,7 @@ A step is done by compiled code where all is as it was recorded; where a matrix 
 not finite, Python does it instead, so that errors and limits are NumPy's.
 """
 
+import importlib
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,15 +13,19 @@ import numpy as np
 
 from contad.engines.matrix.direct_rules import STEPS, install_rule
 from contad.engines.stream.pullbacks import Pullback
-from contad.native import recorded_matrices, recorded_spectra
-from contad.native.named_code import compiled_address, name_of
-from contad.native.recorded_operands import SIGNATURE
-from contad.native.triangular_kernels import height_of_factors
 from contad.rules.array_rule import array_rule_of
 from contad.variables.open_types import Options, Value
 
-KERNELS = recorded_matrices.KERNELS | recorded_spectra.KERNELS  # values, adjoints and tangents, by the rule's name
-NAMES = tuple(KERNELS)
+# The names of rules by the module of their kernels, which compiles what it is made of; so it is imported when they are.
+KERNELS = {
+    "recorded_matrices": (
+        *("cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "banded_solution", "expm"),
+        "euclidean_norm",
+    ),
+    "recorded_spectra": ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum"),
+}
+MODULES = {name: f"contad.native.{module}" for module, names in KERNELS.items() for name in names}
+NAMES = tuple(MODULES)
 STEPS.update(NAMES)
 for _name in NAMES:  # a program keeps what is recorded by the first call as well
     install_rule(array_rule_of(_name))
@@ -62,8 +67,15 @@ def _of_spectrum(a: Shape, b: Shape, options: Options) -> MatrixStep:
 
 def _of_band(a: Shape, b: Shape, options: Options) -> MatrixStep:
     lower, upper = int(options["lower"]), int(options["upper"])
-    height = height_of_factors.py_func(lower, upper)
+    height = _height_of_factors()(lower, upper)
     return MatrixStep((a[0], a[1], _columns(b)), (lower, upper, 0), height * a[1])
+
+
+def _height_of_factors() -> Callable[[int, int], int]:
+    from contad.native.triangular_kernels import height_of_factors
+
+    found: Callable[[int, int], int] = height_of_factors.py_func
+    return found
 
 
 def _of_exponential(a: Shape, b: Shape, options: Options) -> MatrixStep:
@@ -93,7 +105,7 @@ _SQUARE = {"cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_de
 def describe_step(c: Pullback) -> MatrixStep | None:
     """What the record of a rule says, None where Python has to do it: of stacks, of what is empty, of other rules."""
     name = c.rule.name
-    if name not in KERNELS or c.is_tuple or not c.rule.__module__.startswith("contad.ops."):
+    if name not in MODULES or c.is_tuple or not c.rule.__module__.startswith("contad.ops."):
         return None
     part = c.results[0]
     if not all(map(_is_full, c.values)) or part.axes not in (None, (1, 0)):
@@ -115,4 +127,8 @@ def _is_full(v: Value) -> bool:
 
 def find_address(name: str, purpose: int) -> int:
     """The address of a kernel, compiled or loaded."""
-    return compiled_address(name_of(KERNELS[name][purpose]), SIGNATURE)
+    from contad.native.named_code import compiled_address, name_of
+    from contad.native.recorded_operands import SIGNATURE
+
+    kernels = importlib.import_module(MODULES[name]).KERNELS
+    return compiled_address(name_of(kernels[name][purpose]), SIGNATURE)

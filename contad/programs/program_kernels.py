@@ -10,9 +10,6 @@ from types import ModuleType
 import numpy as np
 
 import contad.engines.stream.kernels
-import contad.native.gram_matrices
-import contad.native.product_adjoints
-import contad.native.product_kernels
 from contad.engines.stream.kernels import (
     FAST,
     KERNELS,
@@ -137,9 +134,11 @@ def _kernel(purpose: int, code: int) -> int:
 
 
 def _products(purpose: int) -> int:
+    from contad.native import gram_matrices, product_adjoints, product_kernels  # which compile when they are imported
+
     name = NAMES[purpose]
     source = product_source(name, ", ".join(f"{option}={value!r}" for option, value in NJIT_OPTIONS.items()))
-    called = (contad.native.gram_matrices, contad.native.product_adjoints, contad.native.product_kernels)
+    called = gram_matrices, product_adjoints, product_kernels
     module = load_cached(f"product_{name}", lambda: source, (source, *(str(module.__file__) for module in called)))
     _modules.append(module)
     return int(getattr(module, name).address)

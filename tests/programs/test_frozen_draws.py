@@ -2,12 +2,14 @@
 
 import random
 import warnings
+from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
 
 import contad
+from contad.programs import frozen_draws
 
 GENERATOR = np.random.default_rng(1)
 
@@ -124,3 +126,16 @@ def test_draws_in_compiled_code_replay_at_every_order_and_the_generator_moves_on
     with pytest.warns(UserWarning, match="a Python copy of it answers"):
         found = contad.hessian(of_generator)(0.5, np.random.default_rng(1))
     assert found == pytest.approx(second, rel=1e-12)
+
+
+def test_a_module_that_is_imported_meanwhile_is_no_draw(monkeypatch):
+    imported = SimpleNamespace(modules={"random": random})
+    monkeypatch.setattr(frozen_draws, "sys", imported)
+
+    def f(x):
+        imported.modules["numpy.random"] = np.random
+        return x * 2.0
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert contad.record(f, 1.0)(3.0) == 6.0

@@ -8,7 +8,7 @@ from numba import njit
 
 import contad
 from contad.errors import GuardError
-from contad.programs.matrix_steps import KERNELS, describe_step
+from contad.programs.matrix_steps import NAMES, describe_step
 from contad.programs.python_steps import ArrayCall
 from contad.rules.array_rule import array_rule_of
 from contad.scipy import linalg
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(43)
 A = RNG.normal(size=(4, 4))
 S = A @ A.T + np.eye(4)
 B = RNG.normal(size=4)
-CASES = [(name, k) for name in KERNELS for k in range(len(array_rule_of(name).points))]
+CASES = [(name, k) for name in NAMES for k in range(len(array_rule_of(name).points))]
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """First runs of a program, in plain Python: they give what the function does, and end when compiled code is due."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -105,6 +107,19 @@ def test_patience_is_what_compiling_takes(monkeypatch):
     assert patience.seconds_left([step], 0.25) == 0.75 and patience.seconds_left([5], 0.0) == pytest.approx(0.1)
     plain_runs.interpreter()
     assert patience.seconds_left([], 0.0) == 0.0 and patience.seconds_left([step], 0.25) == 0.75
+
+
+_FIRST = """
+import sys, warnings, numpy as np, contad
+warnings.simplefilter("error")
+program = contad.record(lambda x: np.sum(np.linalg.solve(x @ x.T, np.ones(2))) * np.exp(x[0, 1]), np.eye(2))
+print(program.value_and_grad(2.0 * np.eye(2))[1].tolist(), "numba" in sys.modules)
+"""
+
+
+def test_the_first_record_of_a_process_knows_no_compiler():
+    found = subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, check=True, timeout=300)
+    assert found.stdout == "[[-0.25, 0.25], [-0.25, -0.25]] False\n"
 
 
 def test_where_python_raises_compiled_code_runs(endless, monkeypatch):
