@@ -4,7 +4,6 @@ A step is done by compiled code where all is as it was recorded; where a matrix 
 not finite, Python does it instead, so that errors and limits are NumPy's.
 """
 
-import importlib
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,16 +15,13 @@ from contad.engines.stream.pullbacks import Pullback
 from contad.rules.array_rule import array_rule_of
 from contad.variables.open_types import Options, Value
 
-# The names of rules by the module of their kernels, which compiles what it is made of; so it is imported when they are.
-KERNELS = {
-    "recorded_matrices": (
-        *("cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "banded_solution", "expm"),
-        "euclidean_norm",
-    ),
-    "recorded_spectra": ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum"),
-}
-MODULES = {name: f"contad.native.{module}" for module, names in KERNELS.items() for name in names}
-NAMES = tuple(MODULES)
+# The names of rules; their kernels compile what they are made of, so the modules are imported when a step is taken.
+MATRICES = (
+    *("cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "banded_solution", "expm"),
+    "euclidean_norm",
+)
+SPECTRA = ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum")
+NAMES = MATRICES + SPECTRA
 STEPS.update(NAMES)
 for _name in NAMES:  # a program keeps what is recorded by the first call as well
     install_rule(array_rule_of(_name))
@@ -105,7 +101,7 @@ _SQUARE = {"cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_de
 def describe_step(c: Pullback) -> MatrixStep | None:
     """What the record of a rule says, None where Python has to do it: of stacks, of what is empty, of other rules."""
     name = c.rule.name
-    if name not in MODULES or c.is_tuple or not c.rule.__module__.startswith("contad.ops."):
+    if name not in NAMES or c.is_tuple or not c.rule.__module__.startswith("contad.ops."):
         return None
     part = c.results[0]
     if not all(map(_is_full, c.values)) or part.axes not in (None, (1, 0)):
@@ -130,5 +126,8 @@ def find_address(name: str, purpose: int) -> int:
     from contad.native.named_code import compiled_address, name_of
     from contad.native.recorded_operands import SIGNATURE
 
-    kernels = importlib.import_module(MODULES[name]).KERNELS
-    return compiled_address(name_of(kernels[name][purpose]), SIGNATURE)
+    if name in SPECTRA:
+        from contad.native.recorded_spectra import KERNELS
+    else:
+        from contad.native.recorded_matrices import KERNELS
+    return compiled_address(name_of(KERNELS[name][purpose]), SIGNATURE)
