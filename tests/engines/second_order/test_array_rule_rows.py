@@ -173,7 +173,12 @@ def test_generated_text(name, k):
     point.require(take_lane(several[1], 3), expected, "four directions")
 
 
-@pytest.mark.parametrize(("name", "k"), sampled(ROWS, 60, name=name_of_row))
+COMPILED_ROWS = [
+    pytest.param(*row, id=name_of_row(row), marks=[pytest.mark.long] * (row != ("matmul", 6))) for row in ROWS
+]  # others compile for up to a minute
+
+
+@pytest.mark.parametrize(("name", "k"), COMPILED_ROWS)
 def test_machine_code(name, k):
     """Products and the matrix of the Numba function, as users ask for them."""
     f, weights, point = compiled_point(*COMPILED[name][k])
