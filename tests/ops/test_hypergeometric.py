@@ -2,6 +2,7 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
 import scipy.special
@@ -74,6 +75,14 @@ def test_second_derivatives(name, point):
     np.testing.assert_allclose(found, exact, rtol=1e-11)
 
 
+def test_where_scipy_divides_by_zero():
+    hyp0f1 = contad.ops.hyp0f1
+    compiled = numba.njit(lambda v, x: hyp0f1(v, x))
+    for x in (1.28e5, 1e20):  # I_0(2 sqrt(x)) is larger than the largest number
+        assert hyp0f1(1.0, x) == compiled(1.0, x) == math.inf
+    assert hyp0f1(1.0, 1.2e5) == pytest.approx(float(mp.hyp0f1(1, 1.2e5)), rel=1e-13)
+
+
 def test_what_is_outside_of_the_domain_is_nan():
     assert math.isnan(contad.grad(rule("hyp2f1"))(1.3, 0.7, -2.4, 0.3))
     assert math.isnan(contad.grad(rule("hyp2f1"))(1.3, 0.7, 2.4, 1.0))
@@ -84,7 +93,6 @@ def test_what_is_outside_of_the_domain_is_nan():
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["hyp2f1", "hyperu"])
 def test_compiled_code(name):
-    numba = pytest.importorskip("numba")
     own = contad.ops.__dict__[name]
     point = POINTS[name][0]
     if name == "hyp2f1":
