@@ -220,6 +220,8 @@ class SparseDerivative(Transformed):
                     self._require_height(compression, products.count_outputs())
                 raise
 
+        if compression.passes == 0 and self.of == JACOBIAN and isinstance(products, Products):  # nothing else tells
+            self._require_height(compression, products.count_outputs())
         matrix = compression.matrix(push, pull)
         if check and not len(exact):
             exact = self._require_rows(compression, products.push(compression.with_probe))

@@ -283,7 +283,7 @@ def positive_of_all(x):
 
 
 @pytest.mark.parametrize(
-    ("f", "check"), [(positive, None), pytest.param(positive_of_all, False, marks=pytest.mark.long)]
+    ("f", "check"), [(positive, None), (positive, False), pytest.param(positive_of_all, False, marks=pytest.mark.long)]
 )
 @pytest.mark.filterwarnings("ignore:.*Python copy")
 def test_inputs_may_decide_how_many_numbers_there_are(f, check):
