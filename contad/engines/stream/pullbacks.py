@@ -147,7 +147,7 @@ def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Value) -> No
     """Add a cotangent to the adjoints of a block of cells."""
     n = math.prod(shape)
     if adj.cells.__class__ is np.ndarray:
-        if (c.__class__ is np.ndarray and c.dtype == np.float64) or is_plain(c):
+        if is_plain(c):
             block = adj.cells[cell : cell + n]
             if len(shape) != 1:
                 block = block.reshape(shape)
