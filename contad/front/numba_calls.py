@@ -94,9 +94,12 @@ def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...
             # an element of an array has a value of NumPy's
             if not isinstance(value, float) and not (isinstance(value, np.ndarray) and value.dtype == np.float64):
                 return False
-        elif holds_number(x) or isinstance(x, OnNumbers):
+        elif value.__class__ not in _PLAIN and (holds_number(x) or isinstance(x, OnNumbers)):
             return False
     return True
+
+
+_PLAIN = frozenset({float, int, bool, str, type(None)})  # what holds nothing
 
 
 def _how(f: NumbaFunction, plain: list[Nested], active: tuple[int, ...]) -> tuple[str, NumbaFunction] | None:
@@ -104,7 +107,7 @@ def _how(f: NumbaFunction, plain: list[Nested], active: tuple[int, ...]) -> tupl
     from numba import typeof, types
 
     try:
-        given = tuple(map(typeof, plain))
+        given = tuple([types.float64 if x.__class__ is float else typeof(x) for x in plain])
     except ValueError:  # of Numba, for values without a type
         return None
     memo = memo_of(f)
@@ -120,7 +123,7 @@ def _find(
 ) -> tuple[str, NumbaFunction] | None:
     from contad.native.writes import may_write_arrays
 
-    if may_write_arrays(f):
+    if not all(isinstance(x, types.Number | types.Boolean | types.UnicodeType) for x in given) and may_write_arrays(f):
         return None
     signature = f._numba_type_.get_call_type(f.typingctx, given, {})
     if signature is None:  # its signatures are given, and none fits

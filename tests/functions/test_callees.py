@@ -101,6 +101,15 @@ def test_plain_arguments_run_compiled(monkeypatch):
     assert asked == []
 
 
+def test_a_function_without_a_source_runs_compiled(monkeypatch):
+    """Of numbers alone: nobody can tell whether it writes into arrays."""
+    asked, names = twins_asked(monkeypatch), {"njit": numba.njit}
+    exec("@njit\ndef product(a, b):\n    return a * a * b\n", names)
+    product = names["product"]
+    assert contad.grad(lambda x: product(x, 3.0) * x)(2.0) == 36.0
+    assert asked == []
+
+
 # ---- one operation ---------------------------------------------------------------------------------------------------
 @numba.njit
 def shifted(x, k):
@@ -131,6 +140,9 @@ def test_a_numba_function_is_one_record(monkeypatch):
     theta = np.array([0.3, -0.2])
     assert records_of(contad.primitive(logp), theta, Y) == 1
     assert records_of(contad.primitive(square), 2.0) == 1
+    with contad.nested() as s:
+        contad.primitive(square)(contad.var(2.0))
+        assert not s.callbacks  # nothing of Python's is left for the sweep
     # two variables for the results, and one continuation
     assert records_of(contad.primitive(shifted), theta, 0.5) == 3
     assert asked == []

@@ -49,6 +49,9 @@ def settle(staging: np.ndarray, records: np.ndarray, values: np.ndarray, n: int,
     staged = staging[:n]
     records[row : row + n] = staged[:, :3]
     heads = staged[:, 0]
+    if heads.min(initial=0.0) >= 0.0:  # numbers alone
+        values[cell : cell + n] = staged[:, 3]
+        return cell + n
     own = own_cells(heads).astype(np.int64)
     first = cell + np.cumsum(own) - own
     scalars = heads >= 0.0
