@@ -247,6 +247,7 @@ class DerivativeWriter:
         lines += ["import math", "", "import numpy as np"]
         lines += ["", "from contad.native.machine_code import njit"] if options else []
         text = "".join(body)
+        called = set(re.findall(r"\b(\w+)\(", text))
         own = []
         for module, names in (
             ("engines.source.writing.branchless", BRANCHLESS),
@@ -270,9 +271,9 @@ class DerivativeWriter:
             ("native.threads", ("sharer",)),
             ("native.written_arrays", ("fill_with_zeros",)),
         ):
-            if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
+            if used := [name for name in names if name in called]:
                 own.append(f"from contad.{module} import {', '.join(used)}")
-        if "small_zeros(" in text:
+        if "small_zeros" in called:
             own.append("from contad.engines.source.writing.small_products import small_zeros")
             own.sort()
         if self.writer.rules:
