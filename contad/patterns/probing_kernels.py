@@ -1,17 +1,19 @@
 """A matrix held against a product with the derivative that it should be, compiled."""
 
+import numpy as np
+
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 
 
 @njit(**NJIT_OPTIONS)
-def find_wrong_row(starts, columns, values, v, exact, noise):  # type: ignore[no-untyped-def]
-    """The row in which the product of a matrix with v is farthest from `exact`, or -1 where all agree.
+def find_wrong_rows(starts, columns, values, v, exact, noise, count):  # type: ignore[no-untyped-def]
+    """Up to `count` rows in which the product of a matrix with v is farthest from `exact`, the farthest first.
 
-    They agree where they differ by less than `noise` relative to the sizes of the terms, and where an element is not
-    finite, which it is in the function then.
+    They agree where they differ by less than `noise` relative to the sizes of the terms, which measures how far they
+    are, and where an element is not finite, which it is in the function then.
     """
-    worst, most = -1, 0.0
+    rows, ratios, found = np.empty(count, np.int64), np.empty(count), 0
     for row in range(len(exact)):
         total, size = 0.0, abs(exact[row])
         for k in range(starts[row], starts[row + 1]):
@@ -19,8 +21,16 @@ def find_wrong_row(starts, columns, values, v, exact, noise):  # type: ignore[no
             total += term
             size += abs(term)
         difference = abs(total - exact[row])
-        if difference > noise * size and difference > most:
-            worst, most = row, difference
+        ratio = 0.0
+        if difference > noise * size:
+            ratio = difference / size
         elif difference != difference and total - total == 0.0:  # only the product is nan
-            return row
-    return worst
+            ratio = np.inf
+        if ratio > 0.0 and (found < count or ratio > ratios[count - 1]):
+            place = min(found, count - 1)
+            while place > 0 and ratios[place - 1] < ratio:
+                rows[place], ratios[place] = rows[place - 1], ratios[place - 1]
+                place -= 1
+            rows[place], ratios[place] = row, ratio
+            found = min(found + 1, count)
+    return rows[:found]

@@ -26,7 +26,8 @@ from contad.variables.stack import attempt
 from contad.variables.trees import flatten
 
 _KEPT = 8  # patterns of one function
-_NOISE = 1e-8  # of a probe: a matrix and the derivative differ by less, relative to the sizes of the terms
+_NOISE = 1e-13  # of a probe: what rounding adds to the product of a row, relative to the sizes of its terms
+_SUSPECTS = 8  # rows that a probe finds wrong and that are looked at: rounding may be larger than that in some
 
 
 def sparse_jacobian(
@@ -261,19 +262,22 @@ class SparseDerivative(Transformed):
 
     def _find_missed(self, matrix: Any, products: Any, found: np.ndarray) -> tuple[int, int, float] | None:
         """(row, column, derivative) of an element that the matrix lacks, by the product with the probe."""
-        from contad.patterns.probing_kernels import find_wrong_row
+        from contad.patterns.probing_kernels import find_wrong_rows
 
         v = draw_probe(matrix.shape[1])
         exact = found[0]
-        row = find_wrong_row(matrix.indptr, matrix.indices, matrix.data, v, exact, _NOISE)
-        if row < 0:
+        rows = find_wrong_rows(matrix.indptr, matrix.indices, matrix.data, v, exact, _NOISE, _SUSPECTS)
+        if not len(rows):
             return None
-        unit = np.zeros((1, len(exact)))
-        unit[0, row] = 1.0
-        elements = products.pull(unit)[0]
-        elements[matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]] = 0.0
-        column = int(np.argmax(np.abs(elements)))  # a nan comes first
-        return None if elements[column] == 0.0 else (row, column, elements[column])
+        units = np.zeros((len(rows), len(exact)))
+        units[np.arange(len(rows)), rows] = 1.0
+        for row, elements in zip(rows, products.pull(units), strict=True):
+            least = _NOISE * np.max(np.abs(elements))
+            elements[matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]] = 0.0
+            column = int(np.argmax(np.abs(elements)))  # a nan comes first
+            if elements[column] != 0.0 and not abs(elements[column]) <= least:
+                return int(row), column, elements[column]
+        return None
 
 
 def select_places(what: str, pattern: Any, triangle: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
