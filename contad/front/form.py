@@ -27,7 +27,7 @@ _MODES: dict[str, Mode] = {
 }  # fmt: skip
 # how messages call those that users have by another name
 _SHOWN = {
-    "jvps": "jvp", "tangent_rows": "sparse_jacobian", "cotangent_rows": "sparse_jacobian",
+    "jvps": "jvp", "pull": "jvp", "tangent_rows": "sparse_jacobian", "cotangent_rows": "sparse_jacobian",
     "hessian_rows": "sparse_hessian",
 }  # fmt: skip
 

@@ -1,12 +1,13 @@
 """Derivatives of compiled gradients: what can be compiled as a whole, as higher derivatives of the function itself."""
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from contad.errors import UnsupportedError
 from contad.functions.user_call import positions
 from contad.rules.compilable import WrittenOut, functions_of_text
-from contad.variables.open_types import Function, NumbaType, Options
+from contad.variables.open_types import Function, NumbaFunction, NumbaType, Options
 
 if TYPE_CHECKING:
     from contad.front.derivative import Derivative
@@ -36,11 +37,15 @@ def gradient_of_gradient(
     )
 
 
-def product_along(f: Any, eager: Callable[[], Function]) -> "Derivative":
-    """The compiled tangent of a gradient: the arguments of the function, then the tangent of the one argument."""
+def product_along(f: Any, eager: Callable[[], Function], count: int = 1) -> "Derivative":
+    """The compiled tangent of a gradient: the arguments of the function, then the tangent of the one argument.
+
+    Of more arguments a tuple of their tangents, and the result is a tuple as well.
+    """
     from contad.front.form import Form
 
-    return _differentiate(f, Form("hvp", f.form.argnums, True), None, eager)
+    form = Form("hvp", f.form.argnums, True) if count == 1 else Form("pull", f.form.argnums, along=tuple(range(count)))
+    return _differentiate(f, form, None, eager)
 
 
 def jacobian_of_gradient(f: Any, made_by: tuple[Function, Options], eager: Callable[[], Function]) -> "Derivative":
@@ -48,6 +53,19 @@ def jacobian_of_gradient(f: Any, made_by: tuple[Function, Options], eager: Calla
     from contad.front.form import Form
 
     return _differentiate(f, Form("hessian", f.form.argnums, True), made_by, eager)
+
+
+def calling(derivative: "Derivative", count: int) -> NumbaFunction:
+    """A Numba function of so many arguments that gives the derivative, and is differentiated as what calls one is."""
+    from numba import njit
+
+    memo, key = derivative.frozen.memo, ("calling", derivative.form, derivative.engine, count)
+    if key not in memo:
+        kind, names = derivative.form.kind, ", ".join(f"x_{k}" for k in range(count))
+        text = f"def {kind}({names}):\n    return derivative({names})\n"
+        memo[key] = njit(functions_of_text(text, {"derivative": derivative})[kind])
+    made: NumbaFunction = memo[key]
+    return made
 
 
 def _differentiate(
@@ -64,22 +82,38 @@ def _differentiate(
     return made
 
 
+def tangent_of_gradient(transform: Any, gradient: "Derivative", count: int) -> Any:
+    """A Numba function (primals, tangents) for contad.jvp of a first gradient: its value and the tangent of that."""
+    from numba import njit
+
+    memo, key = gradient.frozen.memo, ("tangent", gradient.form, gradient.engine, count)
+    if key not in memo:
+        known: dict[str, Any] = {"gradient": gradient, "product": transform.made_for(gradient, count=count)}
+        given = [f"primals[{k}]" for k in range(count)]
+        parameters = list(inspect.signature(gradient.f.py_func).parameters.values())[count:]
+        defaults = {f"default_of_{p.name}": p.default for p in parameters if p.default is not p.empty}
+        known |= defaults
+        every = ", ".join([*given, *defaults])
+        product = f"product({every}, tangents[0])" if count == 1 else f"product({every}, tangents)[0]"
+        text = f"def tangent(primals, tangents):\n    return gradient({', '.join(given)}), {product}\n"
+        memo[key] = njit(functions_of_text(text, known)["tangent"])
+    return memo[key]
+
+
 class TangentOfGradient(WrittenOut):
     """contad.jvp of a gradient in a function that is differentiated: its value, and the product with the Hessian."""
 
     def __init__(self, transform: Any, gradient: "Derivative") -> None:
         """UnsupportedError for what is no first gradient by one argument."""
         self.what = f"{transform.function.__name__}: {gradient!r}"
+        self.transform, self.gradient = transform, gradient
         if not is_first_gradient(gradient):
             raise UnsupportedError(f"{self.what}: compiled code does not take it of this; take it in Python")
-        known = {"gradient": gradient, "product": transform.made_for(gradient)}
-        text = """def tangent(primals, tangents):
-    return gradient(primals[0]), product(primals[0], tangents[0])
-"""
-        self.py_func: Function = functions_of_text(text, known)["tangent"]
 
     def write_out(self, given: tuple[NumbaType, ...]) -> Any:
-        """The same for all types."""
-        from numba import njit
+        """A function of as many primals as there are; UnsupportedError where a type does not tell."""
+        from numba import types
 
-        return njit(self.py_func)
+        if not isinstance(given[0], types.BaseTuple):
+            raise UnsupportedError(f"{self.what}: in compiled code primals and tangents must be tuples")
+        return tangent_of_gradient(self.transform, self.gradient, len(given[0]))

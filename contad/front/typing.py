@@ -8,7 +8,7 @@ from numba.core.typing.templates import AbstractTemplate, fold_arguments, signat
 from numba.extending import lower_builtin, overload
 
 from contad.errors import UnsupportedError
-from contad.front.repeated import is_first_gradient
+from contad.front.repeated import calling, is_first_gradient, tangent_of_gradient
 from contad.variables.open_types import NumbaType
 
 if TYPE_CHECKING:
@@ -61,7 +61,10 @@ def _require_function(name: str, f: NumbaType) -> None:
 
 
 def _refuse_derivative(name: str, f: Any) -> None:
-    raise UnsupportedError(f"contad.{name}: compiled code does not take it of {f.dispatcher!r}; take it in Python")
+    raise UnsupportedError(
+        f"contad.{name}: compiled code does not take it of {f.dispatcher!r}; take it of a function made by numba.njit "
+        "that calls this"
+    )
 
 
 def _constant(t: Any) -> Any:
@@ -126,25 +129,20 @@ def _call_along_several(transform: Any) -> Any:
         chosen = _constant(several)
         if chosen is NotImplemented or not isinstance(f, types.Dispatcher):
             return None
-        if hasattr(f.dispatcher, "form"):
-            if chosen:
+        of = f.dispatcher
+        if hasattr(of, "form"):
+            if not isinstance(primals, types.BaseTuple):
                 _refuse_derivative(transform.function.__name__, f)
-            return _of_gradient(transform, f, primals)
-        derivative = transform.made_for(f.dispatcher, bool(chosen))
+            if is_first_gradient(of) and not chosen:
+                return _of_gradient(transform, of, len(primals))
+            of = calling(of, len(primals))
+        derivative = transform.made_for(of, bool(chosen))
         return lambda f, primals, tangents, several=False: derivative(primals, tangents)
 
     return call
 
 
-def _of_gradient(transform: Any, f: Any, primals: NumbaType) -> Any:
-    """contad.jvp(f, (x,), (x_dot,)) of a gradient f: its value, and the product with the Hessian."""
-    gradient, name = f.dispatcher, transform.function.__name__
-    is_one = isinstance(primals, types.BaseTuple) and len(primals) == 1
-    if name != "jvp" or not is_one or not is_first_gradient(gradient):
-        _refuse_derivative(name, f)
-    product = transform.made_for(gradient)
-
-    def tangent(f, primals, tangents, several=False):  # type: ignore[no-untyped-def]
-        return gradient(primals[0]), product(primals[0], tangents[0])
-
-    return tangent
+def _of_gradient(transform: Any, gradient: Any, count: int) -> Any:
+    """contad.jvp(f, primals, tangents) of a gradient f: its value, and what second derivatives make of the tangents."""
+    tangent = tangent_of_gradient(transform, gradient, count)
+    return lambda f, primals, tangents, several=False: tangent(primals, tangents)

@@ -212,18 +212,24 @@ def _pull_back(f: Function, primals: Sequence[Nested], cotangent: Nested) -> Nes
     return vjp(f, *primals)[1](cotangent)
 
 
-def _jvp_of(f: Function, several: bool = False) -> Any:
-    """The compiled jvp(primals, tangents) of a Numba function; of a gradient (x, x_dot) -> its tangent."""
+def _jvp_of(f: Function, several: bool = False, count: int = 1) -> Any:
+    """The compiled jvp(primals, tangents) of a Numba function.
+
+    Of a gradient (x, x_dot) -> its tangent, and of one of more arguments (*primals, tangents) -> (its tangent,).
+    """
     if several:
         return pair_of(f, "jvps", functools.partial(jvp, several=True))
     if not is_first_gradient(f):
         return pair_of(f, "jvp", jvp)
     function = UserFunction("jvp", f)
+    what = f"jvp: {function.name}"
+    if count == 1:
+        return product_along(f, lambda: lambda x, x_dot: _push_forward(function, (x,), (x_dot,), what)[1])
 
-    def tangent(x: Nested, x_dot: Nested) -> Nested:
-        return _push_forward(function, (x,), (x_dot,), f"jvp: {function.name}")[1]
+    def tangent(*args: Nested) -> Nested:
+        return (_push_forward(function, args[:-1], args[-1], what)[1],)
 
-    return product_along(f, lambda: tangent)
+    return product_along(f, lambda: tangent, count)
 
 
 @functools.partial(Transform, made_for=_jvp_of)
@@ -257,9 +263,13 @@ def jvp(
         except (TypeError, UnsupportedError) as error:
             require_no_counts(primals, what, "contad.jvp(lambda x: f(x, n), (x,), (x_dot,))", error)
             raise
-    if is_first_gradient(f) and len(primals) == 1 and not (has_aux or several):
+    if is_first_gradient(f) and not (has_aux or several):
         gradient: Any = f
-        return gradient(*primals), _jvp_of(f)(*primals, *tangents)
+        value, product = gradient(*primals), _jvp_of(f, count=len(primals))
+        bound = inspect.signature(gradient.f.py_func).bind(*primals)
+        bound.apply_defaults()
+        every = *bound.args, *bound.kwargs.values()
+        return value, product(*every, *tangents) if len(primals) == 1 else product(*every, tuple(tangents))[0]
     return _push_forward(function, primals, tangents, what, has_aux, several)
 
 

@@ -101,6 +101,43 @@ def test_gradients_of_gradients_to_any_order():
 
 
 @numba.njit
+def tangent_of_slope(t, a, t_dot, a_dot):
+    return contad.jvp(contad.grad(wave), (t, a), (t_dot, a_dot))
+
+
+def test_tangents_of_gradients_along_several_arguments():
+    t, a, t_dot, a_dot = 0.7, 2.0, 0.3, -1.2
+    slope = a * t * math.cos(a * t) + math.sin(a * t)
+    by_t = 2.0 * a * math.cos(a * t) - a * a * t * math.sin(a * t)
+    by_a = 2.0 * t * math.cos(a * t) - a * t * t * math.sin(a * t)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no Python copy
+        found = contad.jvp(contad.grad(wave), (t, a), (t_dot, a_dot))
+    assert found == pytest.approx((slope, by_t * t_dot + by_a * a_dot), rel=1e-13)
+    assert tangent_of_slope(t, a, t_dot, a_dot) == found
+
+
+@numba.njit
+def other_tangents(t, a, t_dot, a_dot):
+    left_out = contad.jvp(contad.grad(wave), (t,), (t_dot,))[1]
+    return left_out, contad.jvp(contad.value_and_grad(wave, (0, 1)), (t, a), (t_dot, a_dot))
+
+
+@pytest.mark.long  # a sample is above
+def test_tangents_of_other_derivatives_inside_njit():
+    """What is left out has its default."""
+    t, a, t_dot, a_dot = 0.7, 2.0, 0.3, -1.2
+    sine, cosine = math.sin(a * t), math.cos(a * t)
+    left_out, ((value, slopes), (z_dot, slopes_dot)) = other_tangents(t, a, t_dot, a_dot)
+    by_t, by_a = 2.0 * a * cosine - a * a * t * sine, 2.0 * t * cosine - a * t * t * sine
+    assert left_out == pytest.approx(by_t * t_dot, rel=1e-13)
+    assert contad.jvp(contad.grad(wave), (t,), (t_dot,))[1] == left_out
+    assert value == pytest.approx(t * sine) and slopes == pytest.approx((a * t * cosine + sine, t * t * cosine))
+    assert z_dot == pytest.approx(slopes[0] * t_dot + slopes[1] * a_dot)
+    assert slopes_dot == pytest.approx((by_t * t_dot + by_a * a_dot, by_a * t_dot - t**3 * sine * a_dot))
+
+
+@numba.njit
 def nothing(x):
     return ()
 
