@@ -5,57 +5,23 @@ Python that both can read: numbers, elements, branches and loops, arrays made by
 position) is an integer, and carries no derivative. Values and errors are those of Numba's own functions.
 """
 
-import inspect
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from contad.distributions.faces import LOOPS
+from contad.native import missing_data_loops
+from contad.native.loop_bodies import ARRAY_FUNCTIONS, loop_body
 from contad.rules.compilable import BODIES, is_in_bodies
 from contad.rules.function_names import copy_under, named_values
 
 zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
 
 
-class LoopBody(NamedTuple):
-    """One way to compute a function."""
-
-    function: Any
-    # for each argument the number of axes, 0 of a number, None of one that is not given; a text is that argument itself
-    ndims: tuple[int | str | None, ...]
-
-
-class ArrayFunction(NamedTuple):
-    """A function of NumPy's: its signature, and what computes it, by the axes of its arguments."""
-
-    numpy: Callable[..., Any]
-    signature: inspect.Signature
-    bodies: list[LoopBody]
-
-    def body(self, ndims: tuple[int | str | None, ...]) -> Any:
-        """What computes it for arguments with these numbers of axes; None where nothing does."""
-        return next((body.function for body in self.bodies if body.ndims == ndims), None)
-
-
-ARRAY_FUNCTIONS: dict[Any, ArrayFunction] = {}
-
-
-def _body(numpy: Any, names: str, *ndims: int | str | None) -> Callable[[Any], Any]:
-    """Let a function compute one of NumPy's, of arguments `names`, where these have so many axes."""
-
-    def add(function: Any) -> Any:
-        text = f"lambda {names}: None"
-        known = ARRAY_FUNCTIONS.setdefault(numpy, ArrayFunction(numpy, inspect.signature(eval(text)), []))
-        known.bodies.append(LoopBody(function, ndims))
-        return function
-
-    return add
-
-
 # ---- running results -------------------------------------------------------------------------------------------------
-@_body(np.cumsum, "a", 1)
+@loop_body(np.cumsum, "a", 1)
 def _cumsum(a):  # type: ignore[no-untyped-def]
     made = zeros(len(a))
     total = 0.0
@@ -65,7 +31,7 @@ def _cumsum(a):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.cumprod, "a", 1)
+@loop_body(np.cumprod, "a", 1)
 def _cumprod(a):  # type: ignore[no-untyped-def]
     made = zeros(len(a))
     total = 1.0
@@ -75,7 +41,8 @@ def _cumprod(a):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.diff, "a", 1)
+@loop_body(np.ediff1d, "ary", 1)
+@loop_body(np.diff, "a, n=1", 1)
 def _diff(a):  # type: ignore[no-untyped-def]
     made = zeros(max(len(a) - 1, 0))
     for k in range(len(a) - 1):
@@ -83,20 +50,37 @@ def _diff(a):  # type: ignore[no-untyped-def]
     return made
 
 
+@loop_body(np.diff, "a, n=1", 1, 0)
+def _diff_of_order(a, n):  # type: ignore[no-untyped-def]
+    if n < 0:
+        raise ValueError("diff(): order must be non-negative")
+    size = len(a)
+    made = zeros(size)
+    for k in range(size):
+        made[k] = a[k]
+    for done in range(1, n + 1):
+        for k in range(size - done):
+            made[k] = made[k + 1] - made[k]
+    return made[: max(size - n, 0)].copy()
+
+
 # ---- all elements ----------------------------------------------------------------------------------------------------
-@_body(np.nansum, "a", 1)
-@_body(np.nansum, "a", 2)
-def _nansum(a):  # type: ignore[no-untyped-def]
-    return np.sum(np.where(np.isnan(a), 0.0, a))
+@loop_body(np.average, "a, weights=None", 1)
+@loop_body(np.average, "a, weights=None", 2)
+def _average(a):  # type: ignore[no-untyped-def]
+    return np.divide(np.sum(a), float(a.size))
 
 
-@_body(np.nanmean, "a", 1)
-@_body(np.nanmean, "a", 2)
-def _nanmean(a):  # type: ignore[no-untyped-def]
-    return np.divide(np.sum(np.where(np.isnan(a), 0.0, a)), np.sum(np.where(np.isnan(a), 0.0, 1.0)))
+@loop_body(np.average, "a, weights=None", 1, 1)
+@loop_body(np.average, "a, weights=None", 2, 2)
+def _weighted_average(a, weights):  # type: ignore[no-untyped-def]
+    total = np.sum(weights)
+    if total == 0.0:
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized.")
+    return np.sum(a * weights) / total
 
 
-@_body(np.prod, "a", 1)
+@loop_body(np.prod, "a", 1)
 def _prod(a):  # type: ignore[no-untyped-def]
     total = 1.0
     for k in range(len(a)):
@@ -104,7 +88,7 @@ def _prod(a):  # type: ignore[no-untyped-def]
     return total
 
 
-@_body(np.prod, "a", 2)
+@loop_body(np.prod, "a", 2)
 def _prod_of_matrix(a):  # type: ignore[no-untyped-def]
     total = 1.0
     for j in range(a.shape[0]):
@@ -113,21 +97,21 @@ def _prod_of_matrix(a):  # type: ignore[no-untyped-def]
     return total
 
 
-@_body(np.var, "a", 1)
-@_body(np.var, "a", 2)
+@loop_body(np.var, "a", 1)
+@loop_body(np.var, "a", 2)
 def _var(a):  # type: ignore[no-untyped-def]
     mean = np.divide(np.sum(a), float(a.size))
     return np.divide(np.sum((a - mean) * (a - mean)), float(a.size))
 
 
-@_body(np.std, "a", 1)
-@_body(np.std, "a", 2)
+@loop_body(np.std, "a", 1)
+@loop_body(np.std, "a", 2)
 def _std(a):  # type: ignore[no-untyped-def]
     mean = np.divide(np.sum(a), float(a.size))
     return np.sqrt(np.divide(np.sum((a - mean) * (a - mean)), float(a.size)))
 
 
-@_body(np.trace, "a", 2)
+@loop_body(np.trace, "a", 2)
 def _trace(a):  # type: ignore[no-untyped-def]
     total = 0.0
     for k in range(min(a.shape[0], a.shape[1])):
@@ -135,7 +119,7 @@ def _trace(a):  # type: ignore[no-untyped-def]
     return total
 
 
-@_body(np.diag, "v", 1)
+@loop_body(np.diag, "v", 1)
 def _diag(v):  # type: ignore[no-untyped-def]
     made = zeros((len(v), len(v)))
     for k in range(len(v)):
@@ -143,7 +127,7 @@ def _diag(v):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.diag, "v", 2)
+@loop_body(np.diag, "v", 2)
 def _diagonal(v):  # type: ignore[no-untyped-def]
     n = min(v.shape[0], v.shape[1])
     made = zeros(n)
@@ -153,7 +137,7 @@ def _diagonal(v):  # type: ignore[no-untyped-def]
 
 
 # ---- by order --------------------------------------------------------------------------------------------------------
-@_body(np.sort, "a", 1)
+@loop_body(np.sort, "a", 1)
 def _sort(a):  # type: ignore[no-untyped-def]
     order = np.argsort(a)
     made = zeros(len(a))
@@ -162,7 +146,7 @@ def _sort(a):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.unique, "ar", 1)
+@loop_body(np.unique, "ar", 1)
 def _unique(a):  # type: ignore[no-untyped-def]
     order = np.argsort(a)
     n = 0
@@ -178,7 +162,7 @@ def _unique(a):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.median, "a", 1)
+@loop_body(np.median, "a", 1)
 def _median(a):  # type: ignore[no-untyped-def]
     n = len(a)
     if n == 0:
@@ -203,14 +187,14 @@ def _at_percent(a, order, percent):  # type: ignore[no-untyped-def]
     return last if np.isnan(last) else found
 
 
-@_body(np.percentile, "a, q", 1, 0)
+@loop_body(np.percentile, "a, q", 1, 0)
 def _percentile(a, q):  # type: ignore[no-untyped-def]
     if len(a) == 0:
         raise ValueError("the percentile of an empty array")
     return _at_percent(a, np.argsort(a), q)
 
 
-@_body(np.percentile, "a, q", 1, 1)
+@loop_body(np.percentile, "a, q", 1, 1)
 def _percentiles(a, q):  # type: ignore[no-untyped-def]
     if len(a) == 0:
         raise ValueError("the percentile of an empty array")
@@ -221,22 +205,22 @@ def _percentiles(a, q):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.quantile, "a, q", 1, 0)
+@loop_body(np.quantile, "a, q", 1, 0)
 def _quantile(a, q):  # type: ignore[no-untyped-def]
     return _percentile(a, 100.0 * q)
 
 
-@_body(np.quantile, "a, q", 1, 1)
+@loop_body(np.quantile, "a, q", 1, 1)
 def _quantiles(a, q):  # type: ignore[no-untyped-def]
     return _percentiles(a, 100.0 * q)
 
 
-@_body(np.percentile, "a, q", 2, 0)
+@loop_body(np.percentile, "a, q", 2, 0)
 def _percentile_of_matrix(a, q):  # type: ignore[no-untyped-def]
     return _percentile(a.copy().reshape(a.size), q)
 
 
-@_body(np.quantile, "a, q", 2, 0)
+@loop_body(np.quantile, "a, q", 2, 0)
 def _quantile_of_matrix(a, q):  # type: ignore[no-untyped-def]
     return _percentile(a.copy().reshape(a.size), 100.0 * q)
 
@@ -260,48 +244,48 @@ def _require_elements(a, v):  # type: ignore[no-untyped-def]
         raise ValueError("'v' cannot be empty")
 
 
-@_body(np.convolve, "a, v, mode='full'", 1, 1)
+@loop_body(np.convolve, "a, v, mode='full'", 1, 1)
 def _convolve(a, v):  # type: ignore[no-untyped-def]
     return _convolve_full(a, v, "full")
 
 
-@_body(np.convolve, "a, v, mode='full'", 1, 1, "full")
+@loop_body(np.convolve, "a, v, mode='full'", 1, 1, "full")
 def _convolve_full(a, v, mode):  # type: ignore[no-untyped-def]
     _require_elements(a, v)
     x, y = (v, a[::-1]) if len(a) < len(v) else (a, v[::-1])
     return _slide(x, y, len(y) - 1, len(x) + len(y) - 1)
 
 
-@_body(np.convolve, "a, v, mode='full'", 1, 1, "same")
+@loop_body(np.convolve, "a, v, mode='full'", 1, 1, "same")
 def _convolve_same(a, v, mode):  # type: ignore[no-untyped-def]
     _require_elements(a, v)
     x, y = (v, a[::-1]) if len(a) < len(v) else (a, v[::-1])
     return _slide(x, y, len(y) // 2, len(x))
 
 
-@_body(np.convolve, "a, v, mode='full'", 1, 1, "valid")
+@loop_body(np.convolve, "a, v, mode='full'", 1, 1, "valid")
 def _convolve_valid(a, v, mode):  # type: ignore[no-untyped-def]
     _require_elements(a, v)
     x, y = (v, a[::-1]) if len(a) < len(v) else (a, v[::-1])
     return _slide(x, y, 0, len(x) - len(y) + 1)
 
 
-@_body(np.correlate, "a, v, mode='valid'", 1, 1)
+@loop_body(np.correlate, "a, v, mode='valid'", 1, 1)
 def _correlate(a, v):  # type: ignore[no-untyped-def]
     return _correlate_valid(a, v, "valid")
 
 
-@_body(np.correlate, "a, v, mode='valid'", 1, 1, "full")
+@loop_body(np.correlate, "a, v, mode='valid'", 1, 1, "full")
 def _correlate_full(a, v, mode):  # type: ignore[no-untyped-def]
     return _convolve_full(a, v[::-1], mode)
 
 
-@_body(np.correlate, "a, v, mode='valid'", 1, 1, "valid")
+@loop_body(np.correlate, "a, v, mode='valid'", 1, 1, "valid")
 def _correlate_valid(a, v, mode):  # type: ignore[no-untyped-def]
     return _convolve_valid(a, v[::-1], mode)
 
 
-@_body(np.correlate, "a, v, mode='valid'", 1, 1, "same")
+@loop_body(np.correlate, "a, v, mode='valid'", 1, 1, "same")
 def _correlate_same(a, v, mode):  # type: ignore[no-untyped-def]
     _require_elements(a, v)
     x, y = (v, a) if len(a) < len(v) else (a, v)
@@ -309,8 +293,31 @@ def _correlate_same(a, v, mode):  # type: ignore[no-untyped-def]
     return found[::-1] if len(a) < len(v) else found
 
 
+# ---- sums by position ------------------------------------------------------------------------------------------------
+@loop_body(np.bincount, "a, weights=None, minlength=0", 1, 1)
+def _bincount(a, weights):  # type: ignore[no-untyped-def]
+    return _bincount_of_length(a, weights, 0)
+
+
+@loop_body(np.bincount, "a, weights=None, minlength=0", 1, 1, 0)
+def _bincount_of_length(a, weights, minlength):  # type: ignore[no-untyped-def]
+    if len(a) != len(weights):
+        raise ValueError("bincount(): weights and list don't have the same length")
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    length = minlength
+    for k in range(len(a)):
+        if a[k] < 0:
+            raise ValueError("bincount(): first argument must be non-negative")
+        length = max(length, a[k] + 1)
+    made = zeros(length)
+    for k in range(len(a)):
+        made[a[k]] += weights[k]
+    return made
+
+
 # ---- tables ----------------------------------------------------------------------------------------------------------
-@_body(np.interp, "x, xp, fp", 0, 1, 1)
+@loop_body(np.interp, "x, xp, fp", 0, 1, 1)
 def _interp(x, xp, fp):  # type: ignore[no-untyped-def]
     n = len(xp)
     if n == 0:
@@ -327,7 +334,7 @@ def _interp(x, xp, fp):  # type: ignore[no-untyped-def]
     return x if np.isnan(x) else found
 
 
-@_body(np.interp, "x, xp, fp", 1, 1, 1)
+@loop_body(np.interp, "x, xp, fp", 1, 1, 1)
 def _interp_of_array(x, xp, fp):  # type: ignore[no-untyped-def]
     made = zeros(len(x))
     for k in range(len(x)):
@@ -336,7 +343,7 @@ def _interp_of_array(x, xp, fp):  # type: ignore[no-untyped-def]
 
 
 # ---- moved elements --------------------------------------------------------------------------------------------------
-@_body(np.repeat, "a, repeats", 1, 0)
+@loop_body(np.repeat, "a, repeats", 1, 0)
 def _repeat(a, repeats):  # type: ignore[no-untyped-def]
     if repeats < 0:
         raise ValueError("negative dimensions not allowed")
@@ -347,7 +354,7 @@ def _repeat(a, repeats):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.repeat, "a, repeats", 0, 0)
+@loop_body(np.repeat, "a, repeats", 0, 0)
 def _repeat_number(a, repeats):  # type: ignore[no-untyped-def]
     if repeats < 0:
         raise ValueError("negative dimensions not allowed")
@@ -357,7 +364,7 @@ def _repeat_number(a, repeats):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.repeat, "a, repeats", 1, 1)
+@loop_body(np.repeat, "a, repeats", 1, 1)
 def _repeat_each(a, repeats):  # type: ignore[no-untyped-def]
     if len(a) != len(repeats):
         raise ValueError("operands could not be broadcast together")
@@ -373,7 +380,7 @@ def _repeat_each(a, repeats):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.outer, "a, b", 1, 1)
+@loop_body(np.outer, "a, b", 1, 1)
 def _outer(a, b):  # type: ignore[no-untyped-def]
     made = zeros((len(a), len(b)))
     for j in range(len(a)):
@@ -382,12 +389,12 @@ def _outer(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.vdot, "a, b", 1, 1)
+@loop_body(np.vdot, "a, b", 1, 1)
 def _vdot(a, b):  # type: ignore[no-untyped-def]
     return np.dot(a, b)
 
 
-@_body(np.kron, "a, b", 2, 2)
+@loop_body(np.kron, "a, b", 2, 2)
 def _kron(a, b):  # type: ignore[no-untyped-def]
     (m, n), (p, q) = a.shape, b.shape
     made = zeros((m * p, n * q))
@@ -399,7 +406,7 @@ def _kron(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.kron, "a, b", 1, 1)
+@loop_body(np.kron, "a, b", 1, 1)
 def _kron_of_vectors(a, b):  # type: ignore[no-untyped-def]
     made = zeros(len(a) * len(b))
     for j in range(len(a)):
@@ -408,7 +415,7 @@ def _kron_of_vectors(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.kron, "a, b", 1, 2)
+@loop_body(np.kron, "a, b", 1, 2)
 def _kron_with_matrix(a, b):  # type: ignore[no-untyped-def]
     p, q = b.shape
     made = zeros((p, len(a) * q))
@@ -419,7 +426,7 @@ def _kron_with_matrix(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.kron, "a, b", 2, 1)
+@loop_body(np.kron, "a, b", 2, 1)
 def _kron_with_vector(a, b):  # type: ignore[no-untyped-def]
     m, n = a.shape
     made = zeros((m, n * len(b)))
@@ -430,7 +437,7 @@ def _kron_with_vector(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.cross, "a, b", 1, 1)
+@loop_body(np.cross, "a, b", 1, 1)
 def _cross(a, b):  # type: ignore[no-untyped-def]
     if len(a) != 3 or len(b) != 3:
         raise ValueError("Incompatible dimensions for cross product")
@@ -441,7 +448,7 @@ def _cross(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.cross, "a, b", 1, 2)
+@loop_body(np.cross, "a, b", 1, 2)
 def _cross_with_rows(a, b):  # type: ignore[no-untyped-def]
     if len(a) != 3 or b.shape[1] != 3:
         raise ValueError("Incompatible dimensions for cross product")
@@ -453,12 +460,12 @@ def _cross_with_rows(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
-@_body(np.cross, "a, b", 2, 1)
+@loop_body(np.cross, "a, b", 2, 1)
 def _cross_of_rows_with(a, b):  # type: ignore[no-untyped-def]
     return -_cross_with_rows(b, a)
 
 
-@_body(np.cross, "a, b", 2, 2)
+@loop_body(np.cross, "a, b", 2, 2)
 def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
     if a.shape[1] != 3 or b.shape[1] != 3:
         raise ValueError("Incompatible dimensions for cross product")
@@ -476,7 +483,8 @@ def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
 
 def owns(function: Any) -> bool:
     """Whether a function is a body of this file or of a function that has some, or is called by these."""
-    return isinstance(function, FunctionType) and function.__module__ in (__name__, LOOPS, *BODIES)
+    homes = (__name__, missing_data_loops.__name__, LOOPS, *BODIES)
+    return isinstance(function, FunctionType) and function.__module__ in homes
 
 
 def with_compiled_callees(body: FunctionType, compile: Callable[[FunctionType], Any]) -> FunctionType:

@@ -15,8 +15,8 @@ from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.operations import register
 from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.variables import Active
-from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction
 from contad.native.callables import axes_of, given_types
+from contad.native.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 from contad.rules.compilable import Compilable, is_in_bodies

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from contad.engines.source.analysis.partials import passes
+from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.single_assignment import (
     Accumulate,
     Apply,
@@ -56,11 +57,16 @@ def _is_float(value: Value) -> bool:
     return value.kind.base == "float"
 
 
+_OF_SINGLES = (known_functions.WIDENED["single"], known_functions.ROUNDED)  # `refuse_lost` refuses what is not constant
+
+
 def _flow(operation: Operation) -> Iterator[tuple[Value, Value]]:
     """Pairs (from, to) between which a derivative passes."""
     pairs: list[tuple[Value, Value]] = []
     if isinstance(operation, Apply):
         pairs = [(x, operation.result) for x in passes(operation)]
+        if operation.function in _OF_SINGLES:
+            pairs = [(operation.inputs[0], operation.result)]
     elif isinstance(operation, Load):
         pairs = [(operation.array, operation.result)]
     elif isinstance(operation, Store):

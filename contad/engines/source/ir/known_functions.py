@@ -75,6 +75,8 @@ SINGLES: dict[Function, Function | None] = {NEGATIVE: None, ABSOLUTE: None} | di
 TO_BOOL = _function("bool", "bool({0})", "bool", 0.5)
 FLOOR = _function("floor", "math.floor({0})", "int", 1)
 CEIL = _function("ceil", "math.ceil({0})", "int", 1)
+POWER_OF_TWO = _function("power_of_two", "math.ldexp(1.0, {0})", "float", 10)
+EXPONENT = _function("exponent", "math.frexp({0})[1]", "int", 10)
 
 
 def power_by(exponent: float) -> Function | None:

@@ -52,9 +52,10 @@ from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import Flags, flags_of, is_dispatcher
 from contad.functions.user_call import numba_function
-from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, array_function_of, owns
+from contad.native.array_loops import array_function_of, owns
 from contad.native.asked_derivatives import AskedDerivative
 from contad.native.callables import is_checkpoint
+from contad.native.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
 from contad.rules.compilable import MakesDerivatives, WithParts, WrittenOut, is_in_bodies
 
 _DTYPES: dict[Any, str] = {

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,10 +20,11 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
+from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.growing_lists import array_of
 from contad.native.checkpointed import checkpointed
+from contad.ops.spherical_bessel import sinc
 
 
 def _creation(fill: str) -> Callable[..., Any]:
@@ -88,17 +90,33 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
 
 
 def _arange(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    """np.arange of integers."""
-    if keywords or not 1 <= len(arguments) <= 2 or not all(is_number(x) and x.kind == INT for x in arguments):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give one or two integers, and count in a loop else")
-    start, stop = [constant(0), *arguments][-2:]
-    n = calls.builder.apply(known_functions.SUBTRACT, stop, start)
-    some = calls.builder.apply(known_functions.COMPARISONS["Gt"], n, constant(0))
-    array = calls.builder.create("empty", [calls.builder.apply(known_functions.SELECT, some, n, constant(0))], "int")
-    calls.arrays.over(
-        calls.arrays.shape(array),
-        lambda at: calls.arrays.put(array, at, calls.builder.apply(known_functions.ADD, start, at[0])),
-    )
+    """np.arange of numbers, as Numba computes it: start + i step."""
+    start, stop, step, dtype = calls.take("start stop step dtype", arguments, keywords, node)
+    start, stop = (constant(0), start) if stop is None else (start, stop)
+    numbers = [start, stop, constant(1) if step is None else step]
+    known = all(x is not None and is_number(x) and x.kind.base in ("float", "int") for x in numbers)
+    if not known or any(x.kind.small for x in numbers):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give one to three numbers of 64 bits")
+    base = "float" if any(x.kind.base == "float" for x in numbers) else "int"
+    made_of = calls.dtype(dtype, node, base)
+    if made_of not in (base, "float"):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}, which rounds", "leave the dtype away")
+    apply = calls.builder.apply
+    n = apply(known_functions.SUBTRACT, stop, start)
+    if step is not None:
+        none = apply(known_functions.COMPARISONS["Eq"], step, constant(0))
+        calls.builder.add(Check(none, "ValueError('Maximum allowed size exceeded')"))
+        n = apply(known_functions.CHECKED_DIVIDE, calls.as_float(n), calls.as_float(step))
+    n = apply(known_functions.CEIL, n) if n.kind.base == "float" else n
+    some = apply(known_functions.COMPARISONS["Gt"], n, constant(0))
+    array = calls.builder.create("empty", [apply(known_functions.SELECT, some, n, constant(0))], made_of)
+    array.order = "C"
+
+    def put(at: list[Value]) -> None:
+        passed = at[0] if step is None else apply(known_functions.MULTIPLY, at[0], step)
+        calls.arrays.put(array, at, apply(known_functions.ADD, start, passed))
+
+    calls.arrays.over(calls.arrays.shape(array), put)
     return array
 
 
@@ -196,6 +214,16 @@ def _conversion(function: known_functions.Function, widens: bool = True) -> Call
     return convert
 
 
+def _single(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """np.float32 of an integer; of a float it is handed on, and refused where a derivative would have to pass."""
+    (x,) = arguments if len(arguments) == 1 and not keywords else (None,)
+    if x is None or not is_number(x) or x.kind.base == "float":
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}, which rounds", "compute with float64")
+    rounded = Value(SINGLE)
+    calls.builder.add(Apply(known_functions.ROUNDED, [x], rounded))
+    return rounded
+
+
 def _extreme(symbol: str) -> Callable[..., Any]:
     """The builtins max and min: of ties the first."""
 
@@ -228,8 +256,9 @@ def _reduction(reduce: Callable[[Any, Any], Value]) -> Callable[..., Any]:
 
 
 def _dot(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    a, b = calls.take("a b", arguments, keywords, node)
-    return calls.arrays.product(a, b, node)
+    a, b, out = calls.take("a b out", arguments, keywords, node)
+    made = calls.arrays.product(a, b, node)
+    return made if out is None else calls.compute_into(out, made, node)
 
 
 def _where(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
@@ -256,6 +285,42 @@ def _divmod(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
     )
 
 
+def _times_power_of_two(calls: CallReader, x: Any, n: Any) -> Any:
+    """x 2^n, by three factors, so that none overflows where the product does not."""
+    apply = calls.builder.apply
+    third = apply(known_functions.FLOOR_DIVIDE, n, constant(3))
+    rest = apply(known_functions.SUBTRACT, n, apply(known_functions.MULTIPLY, third, constant(2)))
+    for exponent in (third, third, rest):
+        x = apply(known_functions.MULTIPLY, x, apply(known_functions.POWER_OF_TWO, exponent))
+    return x
+
+
+def _ldexp(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """ldexp(x, n) of a number or, by NumPy's, of an array; n is one integer."""
+    x, n = arguments if len(arguments) == 2 and not keywords else (None, None)
+    if n is None or not (is_number(x) or is_array(x)) or not is_number(n) or n.kind.base != "int":
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give a number and an integer")
+    return _times_power_of_two(calls, calls.as_float(x), n)
+
+
+def _frexp(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """math.frexp(x): the mantissa, which moves with x, and the exponent."""
+    (x,) = arguments if len(arguments) == 1 and not keywords else (None,)
+    if x is None or not is_number(x):
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give a number")
+    x = calls.as_float(x)
+    n = calls.builder.apply(known_functions.EXPONENT, x)
+    minus = calls.builder.apply(known_functions.SUBTRACT, constant(0), n)
+    return _times_power_of_two(calls, x, minus), n
+
+
+def _sinc(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    (x,) = calls.take("x", arguments, keywords, node)
+    function = known_functions.function_of(sinc)
+    assert function is not None
+    return calls.compute_by(function, [x], node)
+
+
 REDUCTIONS = {
     "sum": _reduction(lambda arrays, a: arrays.total(a)),
     "mean": _reduction(lambda arrays, a: arrays.builder.apply(known_functions.DIVIDE, arrays.total(a), arrays.size(a))),
@@ -277,5 +342,6 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     builtins.max: _extreme(">"), builtins.min: _extreme("<"),
     np.sum: REDUCTIONS["sum"], np.mean: REDUCTIONS["mean"],
     np.max: REDUCTIONS["max"], np.min: REDUCTIONS["min"],
-    np.dot: _dot, np.where: _where,
+    np.dot: _dot, np.where: _where, np.sinc: _sinc, np.float32: _single,
+    np.ldexp: _ldexp, math.ldexp: _ldexp, math.frexp: _frexp,
 }  # fmt: skip

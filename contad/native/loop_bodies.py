@@ -1,0 +1,40 @@
+"""Which functions of NumPy have bodies in loops, for arguments of which numbers of axes."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class LoopBody(NamedTuple):
+    """One way to compute a function."""
+
+    function: Any
+    # for each argument the number of axes, 0 of a number, None of one that is not given; a text is that argument itself
+    ndims: tuple[int | str | None, ...]
+
+
+class ArrayFunction(NamedTuple):
+    """A function of NumPy's: its signature, and what computes it, by the axes of its arguments."""
+
+    numpy: Callable[..., Any]
+    signature: inspect.Signature
+    bodies: list[LoopBody]
+
+    def body(self, ndims: tuple[int | str | None, ...]) -> Any:
+        """What computes it for arguments with these numbers of axes; None where nothing does."""
+        return next((body.function for body in self.bodies if body.ndims == ndims), None)
+
+
+ARRAY_FUNCTIONS: dict[Any, ArrayFunction] = {}
+
+
+def loop_body(numpy: Any, names: str, *ndims: int | str | None) -> Callable[[Any], Any]:
+    """Let a function compute one of NumPy's, of arguments `names`, where these have so many axes."""
+
+    def add(function: Any) -> Any:
+        text = f"lambda {names}: None"
+        known = ARRAY_FUNCTIONS.setdefault(numpy, ArrayFunction(numpy, inspect.signature(eval(text)), []))
+        known.bodies.append(LoopBody(function, ndims))
+        return function
+
+    return add
