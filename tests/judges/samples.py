@@ -24,18 +24,22 @@ def choose(names, families, share):
     return [d % share == 0 or d == first[f] for d, f in zip(digests, families, strict=True)]
 
 
-def sampled(cases, share, family=lambda case: None, name=name_of):
+def sampled(cases, share, family=lambda case: None, name=name_of, dear=()):
     """The cases as parameters of a test, of which one in `share` runs always, and with `-m long` the others.
 
-    Of each family, which is what the function `family` gives of a case, at least one is chosen.
+    Of each family, which is what the function `family` gives of a case, at least one is chosen; those named in `dear`,
+    which compile for half a minute each, never are.
     """
     cases = list(cases)
     names = list(map(name, cases))
+    families = [(known in dear, family(case)) for case, known in zip(cases, names, strict=True)]
     return [
         pytest.param(
-            *(case if isinstance(case, tuple) else (case,)), id=known, marks=[] if chosen else [pytest.mark.long]
+            *(case if isinstance(case, tuple) else (case,)),
+            id=known,
+            marks=[] if chosen and known not in dear else [pytest.mark.long],
         )
-        for case, known, chosen in zip(cases, names, choose(names, map(family, cases), share), strict=True)
+        for case, known, chosen in zip(cases, names, choose(names, families, share), strict=True)
     ]
 
 

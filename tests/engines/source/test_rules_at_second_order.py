@@ -21,6 +21,7 @@ from tests.ops.references import REFERENCE
 
 RULES = {rule.name: rule for rule in rules() if rule.__module__.startswith("contad.ops.")}
 STEPS = frozenset(("ceil", "floor", "rint", "trunc", "sign"))  # and what else has no slope is compared with `matrix`
+DEAR = frozenset(("betaincinv",))  # among those that would be chosen
 
 
 @functools.cache
@@ -60,7 +61,7 @@ def agree(found, right, tolerance):
     return np.all(np.abs(found - right) <= tolerance * max(np.max(np.abs(right)), 1e-3))
 
 
-@pytest.mark.parametrize("name", sampled(RULES, 12))
+@pytest.mark.parametrize("name", sampled(RULES, 12, dear=DEAR))
 def test_products_of_every_rule(name):
     rule = RULES[name]
     for point in rule.points[:2]:

@@ -41,6 +41,7 @@ def test_tangents_are_those_of_the_gradient():
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
+@pytest.mark.long
 def test_likelihood_of_a_gaussian_process():
     x, y = np.sort(DRAW.uniform(0.0, 4.0, 12)), DRAW.standard_normal(12)
     for by_factor in (True, False):

@@ -18,7 +18,7 @@ from tests.judges.samples import sampled, shortened
 from tests.random_programs.njit_programs import FEATURES, GROUP, RARER, Generator, Group, check, compare
 
 
-@pytest.mark.parametrize("count", shortened(GROUP // 2, 66))
+@pytest.mark.parametrize("count", shortened(GROUP // 4, 66))
 def test_random_programs_agree(count, report):
     counts, wrong = check(count, 2)
     report("random Numba programs", str(dict(counts)))

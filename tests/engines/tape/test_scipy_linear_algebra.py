@@ -1,5 +1,7 @@
 """Functions of contad.scipy.linalg in njit: against SciPy, the eager engine and differences, with SciPy's errors."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -17,21 +19,36 @@ DRAW = np.random.default_rng(83)
 SOLVE_TRIANGULAR, CHO_FACTOR, CHO_SOLVE, SOLVE_BANDED, EXPM = range(5)
 
 
-# ---- one program of all functions, whose options are arguments -------------------------------------------------------
+# ---- two programs of all functions, whose options are arguments ------------------------------------------------------
 @njit
-def chosen(a, b, kind, trans, lower, unit, below, above):
+def of_triangles(a, b, kind, trans, lower, unit, below, above):
     """A function of them, its options known when it runs; and how many cells there are."""
-    if kind == SOLVE_TRIANGULAR:
-        z = solve_triangular(a, b, trans, lower, unit)
-    elif kind == CHO_FACTOR:
+    z = solve_triangular(a, b, trans, lower, unit) if kind == SOLVE_TRIANGULAR else linalg.cho_solve((a, lower), b)
+    return np.sum(z * z * z) + a[0, 0] * b[0, 0], word(arena(), USED)
+
+
+@njit
+def of_the_others(a, b, kind, trans, lower, unit, below, above):
+    """The same of those whose kernels compile for longest."""
+    if kind == CHO_FACTOR:
         z = cho_factor(a, lower)[0]
-    elif kind == CHO_SOLVE:
-        z = linalg.cho_solve((a, lower), b)
     elif kind == SOLVE_BANDED:
         z = linalg.solve_banded((below, above), a, b)
     else:
         z = contad.scipy.linalg.expm(a)
     return np.sum(z * z * z) + a[0, 0] * b[0, 0], word(arena(), USED)
+
+
+TRIANGLES = (SOLVE_TRIANGULAR, CHO_SOLVE)
+
+
+def program_of(case):
+    return of_triangles if case[2] in TRIANGLES else of_the_others
+
+
+def always_of_triangles(cases):
+    """The cases as parameters; those of the other program, half a minute of compilation, are long."""
+    return [pytest.param(case, marks=[] if case[2] in TRIANGLES else [pytest.mark.long]) for case in cases]
 
 
 def plainly(a, b, kind, trans, lower, unit, below, above, module=linalg):
@@ -61,29 +78,30 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def gradient_of():
+@functools.cache
+def gradient_of(program):
     """(value, gradients) by the tape."""
-    return build(request(chosen, *CASES[0], argnums=(0, 1), has_aux=True))
+    return build(request(program, *CASES[0], argnums=(0, 1), has_aux=True))
 
 
-@pytest.fixture(scope="module")
-def forward():
+@functools.cache
+def forward(program):
     """(value, tangent) by duals."""
-    return build(request(chosen, *CASES[0], argnums=(0, 1), mode="jvp"))
+    return build(request(program, *CASES[0], argnums=(0, 1), mode="jvp"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case[2:])))
-def test_values_gradients_and_tangents(case, gradient_of, forward):
-    value, _ = chosen(*case)
+@pytest.mark.parametrize("case", always_of_triangles(CASES), ids=lambda case: "-".join(map(str, case[2:])))
+def test_values_gradients_and_tangents(case):
+    program = program_of(case)
+    value, _ = program(*case)
     assert value == pytest.approx(plainly(*case, module=scipy.linalg), rel=1e-12)
-    (found, _), gradient = gradient_of(*case)
+    (found, _), gradient = gradient_of(program)(*case)
     assert found == value
     right = contad.grad(plainly, argnums=(0, 1))(*case)
     for x_bar, expected in zip(gradient, right, strict=True):
         np.testing.assert_allclose(x_bar, expected, rtol=1e-10, atol=1e-12 * max(1.0, np.abs(expected).max()))
     tangents = tuple(DRAW.standard_normal(x.shape) for x in case[:2])
-    (found, _), (slope, _) = forward(case, tangents)
+    (found, _), (slope, _) = forward(program)(case, tangents)
     assert found == value
     assert slope == pytest.approx(sum(np.sum(x * t) for x, t in zip(right, tangents, strict=True)), rel=1e-10)
 
@@ -112,27 +130,31 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=lambda case: f"{case[2]} {case[0].shape} {case[1].shape}")
-def test_errors_are_those_of_scipy_and_leave_the_tape_as_it_was(case, gradient_of):
+@pytest.mark.parametrize(
+    "case", always_of_triangles(ERRORS), ids=lambda case: f"{case[2]} {case[0].shape} {case[1].shape}"
+)
+def test_errors_are_those_of_scipy_and_leave_the_tape_as_it_was(case):
+    program = program_of(case)
     with pytest.raises(ValueError) as expected:
         plainly(*case, module=scipy.linalg)
     with pytest.raises(type(expected.value)) as plain:
-        chosen(*case)
+        program(*case)
     before = state()
     with pytest.raises(type(expected.value)) as raised:
-        gradient_of(*case)
+        gradient_of(program)(*case)
     assert str(raised.value) == str(plain.value) == str(expected.value)
     assert state() == before
 
 
-def test_an_operation_takes_records_for_its_elements_only(gradient_of):
+@pytest.mark.parametrize("kind", [SOLVE_TRIANGULAR, CHO_SOLVE, pytest.param(EXPM, marks=pytest.mark.long)])
+def test_an_operation_takes_records_for_its_elements_only(kind):
     n, k = 40, 3
     a, b = np.eye(n) * 2.0 + 0.01 * DRAW.standard_normal((n, n)), DRAW.standard_normal((n, k))
-    for kind, results in ((SOLVE_TRIANGULAR, n * k), (CHO_SOLVE, n * k), (EXPM, n * n)):
-        start = state()[0]
-        (_, used), _ = gradient_of(a, b, kind, 0, True, False, 0, 0)
-        inputs = n * n + n * k
-        assert used - start <= 2 * inputs + results + 2 + 3 * results + 2  # the arguments, the block, the sum of cubes
+    case = (a, b, kind, 0, True, False, 0, 0)
+    inputs, results = n * n + n * k, n * n if kind == EXPM else n * k
+    start = state()[0]
+    (_, used), _ = gradient_of(program_of(case))(*case)
+    assert used - start <= 2 * inputs + results + 2 + 3 * results + 2  # the arguments, the block, the sum of cubes
 
 
 
