@@ -13,7 +13,14 @@ from contad.distributions.circular import von_mises_log_mass
 from contad.distributions.counts import log_hypergeometric_ccdf, log_hypergeometric_cdf
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
-from contad.distributions.incomplete_logarithms import log_beta_part, log_gamma_part
+from contad.distributions.incomplete_logarithms import (
+    log_beta_part,
+    log_gamma_part,
+    log_lower_part_of_square,
+    log_upper_part_of_square,
+    lower_part_of_square,
+    upper_part_of_square,
+)
 from contad.distributions.intervals import log_ratio_of_extremes
 from contad.distributions.inverse_probabilities import (
     standard_exp_mod_normal_quantile,
@@ -31,7 +38,16 @@ from contad.distributions.mixed_counts import (
 from contad.distributions.normal_mixtures import log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal
 from contad.distributions.real_line import student_cdf, student_quantile
 from contad.distributions.rice_probabilities import log_rice_part
-from contad.ops.arithmetic import power
+from contad.distributions.tail_logarithms import (
+    FAR,
+    log_complement,
+    log_far_student,
+    log_log1p_exp,
+    log_lower_half_cauchy,
+    log_upper_cauchy,
+    log_upper_half_cauchy,
+)
+from contad.ops.arithmetic import absolute, power
 from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import sqrt
@@ -58,9 +74,11 @@ NAMES = {
         von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal, log_beta_part,
         log_gamma_part, log_rice_part, log_hypergeometric_cdf, log_hypergeometric_ccdf, logaddexp, ndtri_exp,
         standard_exp_mod_normal_quantile, standard_inverse_gaussian_quantile, standard_rice_quantile,
-        standard_skew_normal_quantile, standard_von_mises_quantile, student_quantile,
+        standard_skew_normal_quantile, standard_von_mises_quantile, student_quantile, absolute, log_complement,
+        log_far_student, log_log1p_exp, log_lower_half_cauchy, log_upper_cauchy, log_upper_half_cauchy,
+        log_lower_part_of_square, log_upper_part_of_square, lower_part_of_square, upper_part_of_square,
     )
-}  # fmt: skip
+} | {"FAR": FAR}  # fmt: skip
 ONE_LESS = 0.9999999999999999
 
 
@@ -85,12 +103,14 @@ def _logarithm(this: str, other: str) -> str:
 def _distribution(
     name: str, parameters: str, lines: str = "", *, positive: str = "", valid: str = "", low: str = "y == -_inf",
     high: str = "y == _inf", both: tuple[str, str] = ("", ""), logs: tuple[str, str] = ("", ""), upper: str = "",
-    lower: str = "", inverse: tuple[str, str] | None = None, whole: Sequence[str] = (),
+    lower: str = "", survival: tuple[str, str] = ("", ""), attained: tuple[str, str] = ("", ""),
+    inverse: tuple[str, str] | None = None, whole: Sequence[str] = (),
 ) -> Cumulative:  # fmt: skip
     """The functions of y (n of whole numbers) and the parameters.
 
     lines     assignments before the expressions, separated by ;
     upper     the logarithm of the complement, which determines all; lower that of the function
+    survival  t and log t, where the complement is exp(-t); attained the same, where the function is
     both      the function and its complement; with `logs`, the logarithms of both
     inverse   y as an expression of the probability p, and of the complement's probability q; after assignments
     """
@@ -98,10 +118,19 @@ def _distribution(
     invalid = [f"not {x} > 0.0" for x in positive.split()] + ([f"not ({valid})"] if valid else [])
     if variate == "n":
         invalid.append("n != n")
-    if upper:
+    flat, exact = "", ""
+    t, logarithm = survival if survival[0] else attained
+    if upper or survival[0]:
+        upper = upper or f"-{t}"
         both, logs = (f"-expm1({upper})", f"exp({upper})"), (f"log1m_exp({upper})", upper)
-    elif lower:
+    elif lower or attained[0]:
+        lower = lower or f"-{t}"
         both, logs = (f"exp({lower})", f"-expm1({lower})"), (lower, f"log1m_exp({lower})")
+    if t:
+        small = f"log_complement({t}, {logarithm})"
+        logs = (small, logs[1]) if survival[0] else (logs[0], small)
+    if upper or lower:
+        exact, flat = upper or lower, f"{upper or lower} < -1e5"
     elif not logs[0]:
         lines = ("; " if lines else "").join([lines, f"below = {both[0]}; above = {both[1]}"])
         both, logs = ("below", "above"), (_logarithm("below", "above"), _logarithm("above", "below"))
@@ -110,7 +139,10 @@ def _distribution(
     ends = ((0.0, 1.0), (1.0, 0.0), (-math.inf, 0.0), (0.0, -math.inf))
     for suffix, text, (first, last) in zip(("cdf", "ccdf", "lcdf", "lccdf"), (*both, *logs), ends, strict=True):
         cases = [*((test, math.nan) for test in invalid), (low, first), (high, last)]
-        made.append(_formula(f"{name}_{suffix}", names, lines, text, cases, whole))
+        own = "" if text == exact else flat
+        if text in ("exp(below)", "exp(above)"):
+            own = f"{text[4:-1]} < -1e5"
+        made.append(_formula(f"{name}_{suffix}", names, lines, text, cases, whole, own))
     found: list[Formula | None] = [None, None]
     if inverse is not None:
         for k, (variable, text) in enumerate(zip("pq", inverse, strict=True)):
@@ -123,14 +155,14 @@ def _distribution(
 
 
 def _formula(
-    name: str, names: Sequence[str], lines: str, text: str, cases: Sequence[tuple[str, float]], whole: Sequence[str]
-) -> Formula:
+    name: str, names: Sequence[str], lines: str, text: str, cases: Sequence[tuple[str, float]], whole: Sequence[str],
+    flat: str = "",
+) -> Formula:  # fmt: skip
     body = [*(line.strip() for line in lines.split(";") if line.strip()), f"return {text.strip()}"]
     source = f"def {name}({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in body)
     function = function_of_text(source, name, NAMES)
     function.__module__ = __name__
-    return Formula(function, cases, whole, ())
-
+    return Formula(function, cases, whole, (), flat=flat)
 
 
 class _Four(TypedDict):
@@ -152,18 +184,40 @@ def _upper_gamma(a: str, t: str) -> _Four:
     return {"both": (lower["both"][1], lower["both"][0]), "logs": (lower["logs"][1], lower["logs"][0])}
 
 
-def _beta(a: str, b: str, odds: str, inverse_odds: str, part: str, rest: str) -> _Four:
-    """The functions that are I_x(a, b) and its complement: `part` and `rest`, and the logarithms by the odds of x."""
+def _beta(a: str, b: str, odds: str, inverse_odds: str, part: str = "", rest: str = "") -> _Four:
+    """The functions that are I_x(a, b) and its complement: `part` and `rest`, and the logarithms by the odds of x.
+
+    Without `part` and `rest` they are those of x = t / (1 + t), or of 1 - x, the smaller one of both, at the odds t.
+    """
+    if not part:
+        near = f"{odds} < 1.0"
+        x = f"select({near}, {odds} / (1.0 + {odds}), 0.5)"
+        y = f"select({near}, 0.5, 1.0 / (1.0 + {odds}))"
+        part = f"select({near}, betainc({a}, {b}, {x}), betaincc({b}, {a}, {y}))"
+        rest = f"select({near}, betaincc({a}, {b}, {x}), betainc({b}, {a}, {y}))"
     return {
         "both": (part, rest),
         "logs": (f"log_beta_part({a}, {b}, {odds})", f"log_beta_part({b}, {a}, {inverse_odds})"),
     }
 
 
-_LOG_ERF = "select({x} < 1.0, log(erf(0.7071067811865476 * select({x} < 1.0, {x}, 1.0))), log1p(-2.0 * ndtr(-{x})))"
+_OF_HALF_SQUARE: _Four = {
+    "both": ("lower_part_of_square(a, r)", "upper_part_of_square(a, r)"),
+    "logs": ("log_lower_part_of_square(a, r)", "log_upper_part_of_square(a, r)"),
+}
+_LOG_ERF = (
+    "select({x} < 1.0, log(erf(0.7071067811865476 * select({x} < 1.0, {x}, 1.0))), "
+    "log1p(-2.0 * ndtr(-select({x} < 1.0, 1.0, {x}))))"
+)
+_LOG_ERFC = (
+    "select({x} < 1.0, log1p(-erf(0.7071067811865476 * select({x} < 1.0, {x}, 0.5))), "
+    "0.6931471805599453 + log_ndtr(-select({x} < 1.0, 1.0, {x})))"
+)
 _COTANGENT = "select({p} < 0.5, -1.0 / tan(3.141592653589793 * {p}), 1.0 / tan(3.141592653589793 * (1.0 - {p})))"
 _R = "r = (y - mu) / sigma"
 _TRIANGLE = "select({low}, sqrt(c * select({low}, {p}, 1.0)), 1.0 - sqrt((1.0 - c) * select({low}, 1.0, {q})))"
+_LOG_RISING = "2.0 * log(select(rising, y, 1.0)) - log(select(rising, c, 1.0))"
+_LOG_FALLING = "2.0 * log1p(-select(rising, 0.0, y)) - log1p(-select(rising, 0.0, c))"
 # by the lower or the upper tail of the normal distribution, whichever is the smaller one
 _TRUNCATED = (
     "below = logaddexp(log_ndtr({f}) + log1p(-{p}), log_ndtr({g}) + log({p})); "
@@ -186,10 +240,8 @@ CUMULATIVE: dict[str, Cumulative] = {
     "cauchy": _distribution(
         "cauchy", "mu sigma", _R, positive="sigma",
         both=("arctan2(1.0, -r) / 3.141592653589793", "arctan2(1.0, r) / 3.141592653589793"),
-        inverse=(
-            f"mu + sigma * {_COTANGENT.format(p='p')}",
-            f"mu - sigma * {_COTANGENT.format(p='q')}",
-        ),
+        logs=("log_upper_cauchy(-r)", "log_upper_cauchy(r)"),
+        inverse=(f"mu + sigma * {_COTANGENT.format(p='p')}", f"mu - sigma * {_COTANGENT.format(p='q')}"),
     ),
     "logistic": _distribution(
         "logistic", "mu sigma", _R, positive="sigma", both=("expit(r)", "expit(-r)"),
@@ -208,18 +260,19 @@ CUMULATIVE: dict[str, Cumulative] = {
         ),
     ),
     "gumbel": _distribution(
-        "gumbel", "mu beta", "r = (y - mu) / beta; t = exp(-r); far = r > 40.0", positive="beta",
-        both=("exp(-t)", "-expm1(-t)"),
-        logs=("-t", "select(far, -r, log1m_exp(-select(far, 1.0, t)))"),
+        "gumbel", "mu beta", "r = (y - mu) / beta; t = exp(-r)", positive="beta", attained=("t", "-r"),
         inverse=("mu - beta * log(-log(p))", "mu - beta * log(-log1p(-q))"),
     ),
     "student_t": _distribution(
         "student_t", "nu mu sigma",
-        _R + "; low = r < -1.0; high = r > 1.0; s = select(low or high, r, 2.0); "
-        "tail = log_beta_part(0.5 * nu, 0.5, nu / (s * s)) - 0.6931471805599453; below = student_cdf(nu, r); "
-        "above = student_cdf(nu, -r)",
-        positive="nu sigma", both=("below", "above"), logs=(
-            "select(low, tail, log1p(-select(low, 0.5, above)))", "select(high, tail, log1p(-select(high, 0.5, below)))"
+        _R + "; low = r < -1.0; high = r > 1.0; far = absolute(r) > FAR * sqrt(nu); "
+        "s = select((low or high) and not far, r, 2.0); "
+        "near = log_beta_part(0.5 * nu, 0.5, nu / (s * s)) - 0.6931471805599453; "
+        "tail = select(far, log_far_student(nu, select(far, absolute(r), FAR)), near); "
+        "most = log1p(-exp(tail)); middle = select(low or high, 0.0, r)",
+        positive="nu sigma", both=("student_cdf(nu, r)", "student_cdf(nu, -r)"), logs=(
+            "select(low, tail, select(high, most, log1p(-student_cdf(nu, -middle))))",
+            "select(high, tail, select(low, most, log1p(-student_cdf(nu, middle))))",
         ),
         inverse=("mu + sigma * student_quantile(nu, p)", "mu - sigma * student_quantile(nu, q)"),
     ),
@@ -237,18 +290,18 @@ CUMULATIVE: dict[str, Cumulative] = {
         ),
     ),
     "exp_mod_normal": _distribution(
-        "exp_mod_normal", "mu sigma rate", _R + "; v = rate * sigma", positive="sigma rate",
-        both=("exp(log_exp_mod_normal(r, v))", "exp(log_upper_exp_mod_normal(r, v))"),
-        logs=("log_exp_mod_normal(r, v)", "log_upper_exp_mod_normal(r, v)"),
+        "exp_mod_normal", "mu sigma rate",
+        _R + "; v = rate * sigma; below = log_exp_mod_normal(r, v); above = log_upper_exp_mod_normal(r, v)",
+        positive="sigma rate", both=("exp(below)", "exp(above)"), logs=("below", "above"),
         inverse=(
             "mu + sigma * standard_exp_mod_normal_quantile(0.0, p, rate * sigma)",
             "mu + sigma * standard_exp_mod_normal_quantile(1.0, q, rate * sigma)",
         ),
     ),
     "skew_normal": _distribution(
-        "skew_normal", "xi omega alpha", "r = (y - xi) / omega", positive="omega", valid="alpha == alpha",
-        both=("exp(log_skew_normal(r, alpha))", "exp(log_skew_normal(-r, -alpha))"),
-        logs=("log_skew_normal(r, alpha)", "log_skew_normal(-r, -alpha)"),
+        "skew_normal", "xi omega alpha",
+        "r = (y - xi) / omega; below = log_skew_normal(r, alpha); above = log_skew_normal(-r, -alpha)",
+        positive="omega", valid="alpha == alpha", both=("exp(below)", "exp(above)"), logs=("below", "above"),
         inverse=(
             "xi + omega * standard_skew_normal_quantile(0.0, p, alpha)",
             "xi + omega * standard_skew_normal_quantile(1.0, q, alpha)",
@@ -306,15 +359,18 @@ CUMULATIVE: dict[str, Cumulative] = {
         inverse=("exp(mu + sigma * ndtri(p))", "exp(mu - sigma * ndtri(q))"),
     ),
     "weibull": _distribution(
-        "weibull", "alpha sigma", "t = power(y / sigma, alpha)", positive="alpha sigma", low="y <= 0.0", upper="(-t)",
+        "weibull", "alpha sigma", "r = y / sigma; t = power(r, alpha)", positive="alpha sigma", low="y <= 0.0",
+        survival=("t", "alpha * log(r)"),
         inverse=("sigma * power(-log1p(-p), 1.0 / alpha)", "sigma * power(-log(q), 1.0 / alpha)"),
     ),
     "frechet": _distribution(
-        "frechet", "alpha sigma", "t = power(y / sigma, -alpha)", positive="alpha sigma", low="y <= 0.0", lower="(-t)",
+        "frechet", "alpha sigma", "r = y / sigma; t = power(r, -alpha)", positive="alpha sigma", low="y <= 0.0",
+        attained=("t", "-alpha * log(r)"),
         inverse=("sigma * power(-log(p), -1.0 / alpha)", "sigma * power(-log1p(-q), -1.0 / alpha)"),
     ),
     "rayleigh": _distribution(
-        "rayleigh", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0", upper="(-0.5 * r * r)",
+        "rayleigh", "sigma", "r = y / sigma; t = 0.5 * r * r", positive="sigma", low="y <= 0.0",
+        survival=("t", "2.0 * log(r) - 0.6931471805599453"),
         inverse=("sigma * sqrt(-2.0 * log1p(-p))", "sigma * sqrt(-2.0 * log(q))"),
     ),
     "pareto": _distribution(
@@ -331,52 +387,47 @@ CUMULATIVE: dict[str, Cumulative] = {
         inverse=("alpha * exp(logit(p) / beta)", "alpha * exp(-logit(q) / beta)"),
     ),
     "chi": _distribution(
-        "chi", "nu sigma", "r = y / sigma; t = 0.5 * r * r", positive="nu sigma", low="y <= 0.0",
-        **_gamma("0.5 * nu", "t"),
+        "chi", "nu sigma", "a = 0.5 * nu; r = y / sigma", positive="nu sigma", low="y <= 0.0", **_OF_HALF_SQUARE,
         inverse=("sigma * sqrt(2.0 * gammaincinv(0.5 * nu, p))", "sigma * sqrt(2.0 * gammainccinv(0.5 * nu, q))"),
     ),
     "half_normal": _distribution(
         "half_normal", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",
         both=("erf(0.7071067811865476 * r)", "2.0 * ndtr(-r)"),
-        logs=(_LOG_ERF.format(x="r"), "0.6931471805599453 + log_ndtr(-r)"),
+        logs=(_LOG_ERF.format(x="r"), _LOG_ERFC.format(x="r")),
         inverse=("1.4142135623730951 * sigma * erfinv(p)", "-sigma * ndtri(0.5 * q)"),
     ),
     "maxwell": _distribution(
-        "maxwell", "sigma", "r = y / sigma; t = 0.5 * r * r", positive="sigma", low="y <= 0.0",
-        **_gamma("1.5", "t"),
+        "maxwell", "sigma", "a = 1.5; r = y / sigma", positive="sigma", low="y <= 0.0",
+        **_OF_HALF_SQUARE,
         inverse=("sigma * sqrt(2.0 * gammaincinv(1.5, p))", "sigma * sqrt(2.0 * gammainccinv(1.5, q))"),
     ),
     "half_cauchy": _distribution(
         "half_cauchy", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",
         both=("arctan2(r, 1.0) / 1.5707963267948966", "arctan2(1.0, r) / 1.5707963267948966"),
+        logs=("log_lower_half_cauchy(r)", "log_upper_half_cauchy(r)"),
         inverse=("sigma * select(p < 0.5, tan(1.5707963267948966 * p), 1.0 / tan(1.5707963267948966 * (1.0 - p)))",
             "sigma * select(q < 0.5, 1.0 / tan(1.5707963267948966 * q), tan(1.5707963267948966 * (1.0 - q)))",),
     ),
     "beta_prime": _distribution(
-        "beta_prime", "alpha beta sigma", "r = y / sigma; w = 1.0 / (1.0 + r)", positive="alpha beta sigma",
-        low="y <= 0.0",
-        **_beta("alpha", "beta", "r", "1.0 / r", "betainc(alpha, beta, r * w)", "betainc(beta, alpha, w)"),
+        "beta_prime", "alpha beta sigma", "r = y / sigma", positive="alpha beta sigma", low="y <= 0.0",
+        **_beta("alpha", "beta", "r", "1.0 / r"),
         inverse=(
             "sigma * betaincinv(alpha, beta, p) / betainccinv(beta, alpha, p)",
             "sigma * betainccinv(alpha, beta, q) / betaincinv(beta, alpha, q)",
         ),
     ),
     "f": _distribution(
-        "f", "m n sigma", "r = m * y / (n * sigma); w = 1.0 / (1.0 + r)", positive="m n sigma", low="y <= 0.0",
-        **_beta(
-            "0.5 * m", "0.5 * n", "r", "1.0 / r", "betainc(0.5 * m, 0.5 * n, r * w)", "betainc(0.5 * n, 0.5 * m, w)"
-        ),
+        "f", "m n sigma", "r = m * y / (n * sigma)", positive="m n sigma", low="y <= 0.0",
+        **_beta("0.5 * m", "0.5 * n", "r", "1.0 / r"),
         inverse=(
             "sigma * n / m * betaincinv(0.5 * m, 0.5 * n, p) / betainccinv(0.5 * n, 0.5 * m, p)",
             "sigma * n / m * betainccinv(0.5 * m, 0.5 * n, q) / betaincinv(0.5 * n, 0.5 * m, q)",
         ),
     ),
     "burr": _distribution(
-        "burr", "c d sigma", "t = -d * log1p_exp(-c * log(y / sigma))", positive="c d sigma", low="y <= 0.0", lower="t",
-        inverse=(
-            "sigma * power(expm1(-log(p) / d), -1.0 / c)",
-            "sigma * power(expm1(-log1p(-q) / d), -1.0 / c)",
-        ),
+        "burr", "c d sigma", "u = c * log(y / sigma); t = d * log1p_exp(-u)", positive="c d sigma", low="y <= 0.0",
+        attained=("t", "log(d) + log_log1p_exp(u)"),
+        inverse=("sigma * power(expm1(-log(p) / d), -1.0 / c)", "sigma * power(expm1(-log1p(-q) / d), -1.0 / c)"),
     ),
     "loglaplace": _distribution(
         "loglaplace", "c sigma", "t = c * log(y / sigma); half = 0.5 * exp(select(t < 0.0, t, -t))", positive="c sigma",
@@ -393,15 +444,12 @@ CUMULATIVE: dict[str, Cumulative] = {
     "levy": _distribution(
         "levy", "sigma", "s = sqrt(sigma / y)", positive="sigma", low="y <= 0.0",
         both=("2.0 * ndtr(-s)", "erf(0.7071067811865476 * s)"),
-        logs=("0.6931471805599453 + log_ndtr(-s)", _LOG_ERF.format(x="s")),
-        inverse=(
-            "sigma * power(ndtri(0.5 * p), -2.0)",
-            "0.5 * sigma * power(erfinv(q), -2.0)",
-        ),
+        logs=(_LOG_ERFC.format(x="s"), _LOG_ERF.format(x="s")),
+        inverse=("sigma * power(ndtri(0.5 * p), -2.0)", "0.5 * sigma * power(erfinv(q), -2.0)"),
     ),
     "inverse_gaussian": _distribution(
         "inverse_gaussian", "mu weight",
-        "s = sqrt(weight / y); u = s * (1.0 - y / mu); "
+        "s = sqrt(weight) / sqrt(y); u = s * (1.0 - y / mu); "
         "below = log_upper_exp_mod_normal(u, 2.0 * s); above = log_exp_mod_normal(u, 2.0 * s)",
         positive="mu weight", low="y <= 0.0", both=("exp(below)", "exp(above)"), logs=("below", "above"),
         inverse=(
@@ -418,11 +466,7 @@ CUMULATIVE: dict[str, Cumulative] = {
     "uniform": _distribution(
         "uniform", "alpha beta", valid="alpha < beta", low="y <= alpha", high="y >= beta",
         both=("(y - alpha) / (beta - alpha)", "(beta - y) / (beta - alpha)"),
-        logs=("log((y - alpha) / (beta - alpha))", "log((beta - y) / (beta - alpha))"),
-        inverse=(
-            "alpha + p * (beta - alpha)",
-            "beta - q * (beta - alpha)",
-        ),
+        inverse=("alpha + p * (beta - alpha)", "beta - q * (beta - alpha)"),
     ),
     "beta": _distribution(
         "beta", "alpha beta", positive="alpha beta", low="y <= 0.0", high="y >= 1.0",
@@ -437,10 +481,14 @@ CUMULATIVE: dict[str, Cumulative] = {
         **_beta("a", "b", "y / (1.0 - y)", "(1.0 - y) / y", "betainc(a, b, y)", "betaincc(a, b, y)"),
     ),
     "triangular": _distribution(
-        "triangular", "c", "rising = y < c or c == 1.0; f = y * y / select(rising, c, 1.0); "
+        "triangular", "c", "rising = y < c or c == 1.0; f = y * (y / select(rising, c, 1.0)); "
         "g = (1.0 - y) * (1.0 - y) / select(rising, 1.0, 1.0 - c)",
         valid="0.0 <= c and c <= 1.0", low="y <= 0.0", high="y >= 1.0",
-        both=("select(rising, f, 1.0 - g)", "select(rising, 1.0 - f, g)"),
+        both=(f"select(rising, f, -expm1({_LOG_FALLING}))", "select(rising, 1.0 - f, g)"),
+        logs=(
+            f"select(rising, {_LOG_RISING}, log1m_exp(select(rising, -1.0, {_LOG_FALLING})))",
+            f"select(rising, log1m_exp(select(rising, {_LOG_RISING}, -1.0)), {_LOG_FALLING})",
+        ),
         inverse=(
             _TRIANGLE.format(low="p < c", p="p", q="1.0 - p"),
             _TRIANGLE.format(low="1.0 - q < c", p="1.0 - q", q="q"),
@@ -452,29 +500,23 @@ CUMULATIVE: dict[str, Cumulative] = {
         "at = log_ndtr(s * y); total = log_diff_exp(select(right, near, far), select(right, far, near)); "
         "f = log_diff_exp(select(right, near, at), select(right, at, near)) - total; "
         "above = y > 0.0; upper = log_ndtr(select(above, -y, b)); rest = log_ndtr(select(above, -b, y)); "
-        "g = log_diff_exp(upper, rest) - total",
-        valid="a < b", low="y <= a", high="y >= b", both=("exp(f)", "exp(g)"), logs=("f", "g"),
-        inverse=(
-            _TRUNCATED.format(f="a", g="b", sign="", p="p"),
-            _TRUNCATED.format(f="-b", g="-a", sign="-", p="q"),
+        "g = log_diff_exp(upper, rest) - total; most = g < f",
+        valid="a < b", low="y <= a", high="y >= b", both=("exp(f)", "exp(g)"),
+        logs=(
+            "select(most, log1m_exp(select(most, g, -1.0)), f)", "select(most, g, log1m_exp(select(most, -1.0, f)))",
         ),
+        inverse=(_TRUNCATED.format(f="a", g="b", sign="", p="p"), _TRUNCATED.format(f="-b", g="-a", sign="-", p="q")),
     ),
     "generalised_pareto": _distribution(
         "generalised_pareto", "c", "t = -log_ratio_of_extremes(y, c)", valid="c == c", low="y <= 0.0",
         high="1.0 + c * y <= 0.0 or y == _inf", upper="t",
-        inverse=(
-            "-log1p(-p) * exprel(-c * log1p(-p))",
-            "-log(q) * exprel(-c * log(q))",
-        ),
+        inverse=("-log1p(-p) * exprel(-c * log1p(-p))", "-log(q) * exprel(-c * log(q))"),
     ),
     "generalised_extreme": _distribution(
-        "generalised_extreme", "c", "t = exp(-log_ratio_of_extremes(y, -c))", valid="c == c",
+        "generalised_extreme", "c", "u = log_ratio_of_extremes(y, -c); t = exp(-u)", valid="c == c",
         low="y == -_inf or (c < 0.0 and 1.0 - c * y <= 0.0)", high="y == _inf or (c > 0.0 and 1.0 - c * y <= 0.0)",
-        lower="(-t)",
-        inverse=(
-            "-log(-log(p)) * exprel(c * log(-log(p)))",
-            "-log(-log1p(-q)) * exprel(c * log(-log1p(-q)))",
-        ),
+        attained=("t", "-u"),
+        inverse=("-log(-log(p)) * exprel(c * log(-log(p)))", "-log(-log1p(-q)) * exprel(c * log(-log1p(-q)))"),
     ),
     # ---- whole numbers -----------------------------------------------------------------------------------------------
     "zipf": _distribution(
@@ -524,14 +566,14 @@ CUMULATIVE: dict[str, Cumulative] = {
         **_upper_gamma("k", "rate"),
     ),
     "neg_binomial": _distribution(
-        "neg_binomial", "alpha beta", "k = floor(n) + 1.0; w = 1.0 / (1.0 + beta)", positive="alpha beta",
+        "neg_binomial", "alpha beta", "k = floor(n) + 1.0", positive="alpha beta",
         low="n < 0.0", high="n == _inf", whole=["n"],
-        **_beta("alpha", "k", "beta", "1.0 / beta", "betainc(alpha, k, beta * w)", "betainc(k, alpha, w)"),
+        **_beta("alpha", "k", "beta", "1.0 / beta"),
     ),
     "neg_binomial_2": _distribution(
-        "neg_binomial_2", "mu phi", "k = floor(n) + 1.0; w = 1.0 / (mu + phi)", positive="mu phi", low="n < 0.0",
-        high="n == _inf", whole=["n"],
-        **_beta("phi", "k", "phi / mu", "mu / phi", "betainc(phi, k, phi * w)", "betainc(k, phi, mu * w)"),
+        "neg_binomial_2", "mu phi", "k = floor(n) + 1.0", positive="mu phi", low="n < 0.0", high="n == _inf",
+        whole=["n"],
+        **_beta("phi", "k", "(phi / mu)", "(mu / phi)"),
     ),
     "negative_binomial": _distribution(
         "negative_binomial", "size p", "k = floor(n) + 1.0", positive="size", valid="0.0 < p and p <= 1.0",

@@ -235,11 +235,14 @@ def function_of_text(text: str, name: str, known: dict[str, Any]) -> FunctionTyp
 
 def compose(
     name: str, names: Sequence[str], text: str, *formulas: Formula, home: str, cases: Cases = (),
-    whole: Sequence[str] = (), **known: Any,
+    whole: Sequence[str] = (), flat: str = "", **known: Any,
 ) -> Formula:  # fmt: skip
-    """A formula of source: an expression of arguments, and of formulas as f, g and h; `known` are its other names."""
-    args = ", ".join(names)
-    named = dict(zip("fgh", formulas, strict=False))
-    made = function_of_text(f"def {name}({args}):\n    return {text}\n", name, named | known)
+    """A formula of source: an expression of arguments, and of formulas as f, g and h; `known` are its other names.
+
+    Assignments before the expression are separated by `;`.
+    """
+    *lines, result = (part.strip() for part in text.split(";"))
+    source = f"def {name}({', '.join(names)}):\n" + "".join(f"    {x}\n" for x in (*lines, f"return {result}"))
+    made = function_of_text(source, name, dict(zip("fgh", formulas, strict=False)) | known)
     made.__module__ = home
-    return Formula(made, cases, whole, ())
+    return Formula(made, cases, whole, (), flat=flat)

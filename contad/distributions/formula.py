@@ -34,10 +34,10 @@ class Formula(ScalarRule):
 
     def __init__(
         self, function: Function, cases: Cases, whole: Sequence[str], points: Sequence[tuple[float, ...]],
-        shortened: bool = False,
+        shortened: bool = False, flat: str = "",
     ) -> None:  # fmt: skip
         super().__init__(function, None, None, False, points)
-        self.body = FormulaBody(function, self.arity, cases, whole, shortened)
+        self.body = FormulaBody(function, self.arity, cases, whole, shortened, flat)
         if shortened:
             self.name = self.__name__ = f"{self.name}_propto"
         self.formula = function
@@ -76,7 +76,7 @@ class Formula(ScalarRule):
     def without_constants(self) -> "Formula":
         """The same formula without the terms of its sum that no argument with a derivative occurs in."""
         if self._short is None:
-            self._short = Formula(self.formula, self.body.cases, self.body.whole, self.points, True)
+            self._short = Formula(self.formula, self.body.cases, self.body.whole, self.points, True, self.body.flat)
         return self._short
 
 
@@ -100,12 +100,18 @@ def formula(
 
 
 class FormulaBody(RuleBody):
-    """The partials of a formula; and its value, under the number that follows those of the arguments."""
+    """The partials of a formula; and its value, under the number that follows those of the arguments.
 
-    def __init__(self, function: Function, arity: int, cases: Cases, whole: Sequence[str], shortened: bool) -> None:
+    flat      a condition of the arguments and the formula's own names, under which the partials are 0: where what the
+              value depends on has underflowed, and a partial would be the product of 0 and an infinite number
+    """
+
+    def __init__(
+        self, function: Function, arity: int, cases: Cases, whole: Sequence[str], shortened: bool, flat: str = ""
+    ) -> None:
         self.function = function
         self.arity = arity
-        self.cases, self.whole, self.shortened = tuple(cases), tuple(whole), shortened
+        self.cases, self.whole, self.shortened, self.flat = tuple(cases), tuple(whole), shortened, flat
         self.parameters = ("_value", *function.__code__.co_varnames[:arity])
         self.extra: dict[str, Any] = {"_nan": math.nan, "_inf": math.inf, "_select": select, "floor": floor}
         self._parsed = None
@@ -160,7 +166,8 @@ class FormulaBody(RuleBody):
         partial = partials.get(name)
         if name in self.whole or partial is None:
             return ast.Constant(0.0)
-        return self._guard(partial, {test: x if math.isnan(x) else 0.0 for test, x in self.cases})
+        constants = {test: x if math.isnan(x) else 0.0 for test, x in self.cases}
+        return self._guard(partial, constants | ({self.flat: 0.0} if self.flat else {}))
 
     def _guard(self, expression: ast.expr, cases: Mapping[str, float]) -> ast.expr:
         """An expression where no case holds, else the constant of the first that does."""

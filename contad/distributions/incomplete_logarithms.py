@@ -8,19 +8,22 @@ import math
 
 import numpy as np
 
-from contad.distributions.formula import unlisted_rule
+from contad.distributions.formula import formula, unlisted_rule
 from contad.ops import incomplete_beta, incomplete_gamma
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import _stirling, betaln
 from contad.ops.entropies import log1pmx
-from contad.ops.exponential import exp
-from contad.ops.gamma_functions import polygamma_difference
+from contad.ops.exponential import exp, expm1, log
+from contad.ops.gamma_functions import gammaln, polygamma_difference
 from contad.ops.incomplete_beta import betainc, betainc_derivative, betaincc
 from contad.ops.incomplete_gamma import gammainc, gammainc_derivative, gammaincc
 from contad.ops.logic import select
+from contad.ops.logistic import log1m_exp
 from contad.ops.rounding import rint
 
+LOG_2 = 0.6931471805599453
+LEAST, MOST = 1e-100, 1e100  # of r, where r^2 and 1 / r^2 are negligible beside 1
 SMALL = 1e-280  # below it a function has lost its digits, or soon does
 
 
@@ -63,8 +66,39 @@ def log_gamma_part(upper, a, x):
 
 @log_gamma_part.partials
 def log_gamma_part_partials(z, upper, a, x):
-    by_x = exp(log_gamma_power(a, x) - z) / x
+    by_x = gamma_hazard(upper, a, x) / x
     return 0.0, gamma_part_ratio(upper, 1.0, a, x), select(upper > 0.5, -by_x, by_x)
+
+
+def _gamma_hazard_of_arrays(upper, a, x):
+    upper, a, x = np.broadcast_arrays(np.asarray(upper, float), np.asarray(a, float), np.asarray(x, float))
+    part = np.where(upper > 0.5, special().gammaincc(a, x), special().gammainc(a, x))
+    with np.errstate(all="ignore"):
+        z = np.exp(log_gamma_power.array_value(a, x)) / part
+    for at in zip(*np.nonzero(~(part > SMALL) & (x > 0.0)), strict=True):
+        z[at] = gamma_hazard.function(float(upper[at]), float(a[at]), float(x[at]))
+    return z
+
+
+@unlisted_rule(
+    points=[(0.0, 2.3, 1.7), (1.0, 0.6, 1.2), (0.0, 4.0, 1e-90), (1.0, 3.1, 900.0)], array=_gamma_hazard_of_arrays
+)
+def gamma_hazard(upper, a, x):
+    """x^a e^-x / Gamma(a) over P(a, x), or over Q(a, x) where `upper` is 1."""
+    if not (0.0 < a < math.inf and 0.0 < x < math.inf):
+        return math.nan
+    part = gammaincc.function(a, x) if upper > 0.5 else gammainc.function(a, x)
+    if part > SMALL:
+        return math.exp(_log_power_over_gamma(a, x)) / part
+    if upper > 0.5:
+        return 1.0 / incomplete_gamma._relative_upper_integral(0, a, x)
+    return 1.0 / incomplete_gamma._relative_lower_integral(0, a, x)
+
+
+@gamma_hazard.partials
+def gamma_hazard_partials(z, upper, a, x):
+    by_a = gamma_weight(1.0, a, x) - gamma_part_ratio(upper, 1.0, a, x)
+    return 0.0, z * by_a, z * (a - x + select(upper > 0.5, z, -z)) / x
 
 
 @unlisted_rule(points=[(0.0, 1.0, 2.3, 1.7), (1.0, 2.0, 0.6, 1.2), (0.0, 1.0, 4.0, 1e-90), (1.0, 1.0, 3.1, 900.0)])
@@ -86,7 +120,7 @@ def gamma_part_ratio(upper, n, a, x):
 @gamma_part_ratio.partials
 def gamma_part_ratio_partials(z, upper, n, a, x):
     order = rint(n)
-    by_x = (gamma_weight(order, a, x) - z) * exp(log_gamma_power(a, x) - log_gamma_part(upper, a, x)) / x
+    by_x = (gamma_weight(order, a, x) - z) * gamma_hazard(upper, a, x) / x
     first = gamma_part_ratio(upper, order + 1.0, a, x) - z * gamma_part_ratio(upper, 1.0, a, x)
     return 0.0, 0.0, first, select(upper > 0.5, -by_x, by_x)
 
@@ -120,13 +154,62 @@ def gamma_weight_partials(z, n, a, x):
     return 0.0, by_a, order * gamma_weight(lower, a, x) / x
 
 
+# of x = r^2 / 2, by the first terms of the series at 0 and at infinity where the square would underflow or overflow
+@formula(points=[(1.3, 0.7), (0.6, 2.1)])
+def lower_part_of_square(a, r):
+    """P(a, r^2 / 2)."""
+    near = r < LEAST
+    s = select(near or r > MOST, 1.0, r)
+    first = exp(log_first_of_square(a, select(near, r, LEAST)))
+    return select(near, first, select(r > MOST, 1.0, gammainc(a, 0.5 * s * s)))
+
+
+@formula(points=[(1.3, 0.7), (0.6, 2.1)])
+def upper_part_of_square(a, r):
+    """Q(a, r^2 / 2)."""
+    near = r < LEAST
+    s = select(near or r > MOST, 1.0, r)
+    first = expm1(log_first_of_square(a, select(near, r, LEAST)))
+    return select(near, -first, select(r > MOST, 0.0, gammaincc(a, 0.5 * s * s)))
+
+
+@formula(points=[(1.3, 0.7), (0.6, 2.1)])
+def log_lower_part_of_square(a, r):
+    """log P(a, r^2 / 2)."""
+    near = r < LEAST
+    s = select(near or r > MOST, 1.0, r)
+    first = log_first_of_square(a, select(near, r, LEAST))
+    return select(near, first, select(r > MOST, 0.0, log_gamma_part(0.0, a, 0.5 * s * s)))
+
+
+@formula(points=[(1.3, 0.7), (0.6, 2.1)])
+def log_upper_part_of_square(a, r):
+    """log Q(a, r^2 / 2)."""
+    near = r < LEAST
+    far = select(r > MOST, r, MOST)
+    s = select(near or r > MOST, 1.0, r)
+    first = log1m_exp(log_first_of_square(a, select(near, r, LEAST)))
+    last = (a - 1.0) * (2.0 * log(far) - LOG_2) - gammaln(a) - 0.5 * far * far
+    return select(near, first, select(r > MOST, last, log_gamma_part(1.0, a, 0.5 * s * s)))
+
+
+@formula(points=[(1.3, 1e-120)])
+def log_first_of_square(a, r):
+    """log((r^2 / 2)^a / Gamma(a + 1))."""
+    return a * (2.0 * log(r) - LOG_2) - gammaln(a + 1.0)
+
+
 def _log_power_over_gamma(a, x):
     """log(x^a e^-x / Gamma(a)), for a >= 10 by Stirling's series around the largest value."""
     if a < 10.0:
         return a * math.log(x) - x - math.lgamma(a)
-    u = (x - a) / a
-    exponent = a * log1pmx.function(u) if u < 1e10 else a * math.log(x / a) - x + a
+    exponent = a * _log1pmx((x - a) / a, x / a)
     return 0.5 * math.log(a / (2.0 * math.pi)) + exponent - _stirling(a)
+
+
+def _log1pmx(u, ratio):
+    """log(1 + u) - u, given 1 + u as well, which is not lost where it is small."""
+    return log1pmx.function(u) if 0.1 < ratio < 1e10 else math.log(ratio) - u
 
 
 # ---- the incomplete beta function ------------------------------------------------------------------------------------
@@ -163,7 +246,39 @@ def log_beta_part_partials(z, a, b, t):
     return (
         beta_part_ratio(1.0, 0.0, a, b, t),
         beta_part_ratio(0.0, 1.0, a, b, t),
-        exp(log_beta_powers(a, b, t) - z) / t,
+        beta_hazard(a, b, t) / t,
+    )
+
+
+def _beta_hazard_of_arrays(a, b, t):
+    a, b, t = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float), np.asarray(t, float))
+    with np.errstate(all="ignore"):
+        near = t < 1.0
+        part = np.where(near, special().betainc(a, b, np.where(near, t / (1.0 + t), 0.5)),
+                        special().betaincc(b, a, np.where(near, 0.5, 1.0 / (1.0 + t))))  # fmt: skip
+        z = np.exp(log_beta_powers.array_value(a, b, t)) / part
+    for at in zip(*np.nonzero(~(part > SMALL) & (t > 0.0)), strict=True):
+        z[at] = beta_hazard.function(float(a[at]), float(b[at]), float(t[at]))
+    return z
+
+
+@unlisted_rule(
+    points=[(2.3, 1.7, 0.4), (0.6, 3.2, 1.3), (3.1, 0.8, 1e-120), (900.0, 700.0, 0.2)], array=_beta_hazard_of_arrays
+)
+def beta_hazard(a, b, t):
+    """x^a (1 - x)^b / B(a, b) over I_x(a, b), at x = t / (1 + t)."""
+    if not (0.0 < a < math.inf and 0.0 < b < math.inf and 0.0 < t < math.inf):
+        return math.nan
+    part, _ = _beta_parts(a, b, t)
+    return math.exp(_log_powers_over_beta(a, b, t)) / part if part > SMALL else 1.0 / _relative_part(0, 0, a, b, t)
+
+
+@beta_hazard.partials
+def beta_hazard_partials(z, a, b, t):
+    return (
+        z * (beta_weight(1.0, 0.0, a, b, t) - beta_part_ratio(1.0, 0.0, a, b, t)),
+        z * (beta_weight(0.0, 1.0, a, b, t) - beta_part_ratio(0.0, 1.0, a, b, t)),
+        z * ((a - b * t) / (1.0 + t) - z) / t,
     )
 
 
@@ -191,8 +306,7 @@ def beta_part_ratio_partials(z, n, m, a, b, t):
     j = rint(m)
     by_a = beta_part_ratio(i + 1.0, j, a, b, t) - z * beta_part_ratio(1.0, 0.0, a, b, t)
     by_b = beta_part_ratio(i, j + 1.0, a, b, t) - z * beta_part_ratio(0.0, 1.0, a, b, t)
-    density = exp(log_beta_powers(a, b, t) - log_beta_part(a, b, t)) / t
-    return 0.0, 0.0, by_a, by_b, (beta_weight(i, j, a, b, t) - z) * density
+    return 0.0, 0.0, by_a, by_b, (beta_weight(i, j, a, b, t) - z) * beta_hazard(a, b, t) / t
 
 
 @unlisted_rule(points=[(2.3, 1.7, 0.4), (0.6, 3.2, 1.3), (31.0, 70.0, 1e-5)])
@@ -268,5 +382,5 @@ def _log_powers_over_beta(a, b, t):
     if min(a, b) < 10.0:
         return a * incomplete_beta._logarithm(x, y) + b * incomplete_beta._logarithm(y, x) - betaln.function(a, b)
     w, c = x * b - y * a, a + b
-    exponent = a * log1pmx.function(w / a) + b * log1pmx.function(-w / b)
+    exponent = a * _log1pmx(w / a, x * (c / a)) + b * _log1pmx(-w / b, y * (c / b))
     return 0.5 * math.log(a / c * b / (2.0 * math.pi)) + exponent + _stirling(c) - _stirling(a) - _stirling(b)

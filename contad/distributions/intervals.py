@@ -1,6 +1,7 @@
 """Distributions on intervals, and those whose support depends on a shape; outside the support the value is -inf."""
 
 from contad.distributions.formula import formula, where
+from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlog1py, xlogy
 from contad.ops.error_functions import log_ndtr
@@ -52,7 +53,10 @@ def truncated_normal_log_density(y, a, b):
 @formula(points=[(0.7, 0.3), (1.2, -0.4)])
 def log_ratio_of_extremes(y, c):
     """log(1 + c y) / c, and y for c = 0."""
-    return y * log1prel_derivative(0.0, c * y)
+    t = c * y
+    far = absolute(t) > 0.5
+    near = y * log1prel_derivative(0.0, select(far, 0.0, t))
+    return select(far, log1p(select(far, t, 1.0)) / select(far, c, 1.0), near)
 
 
 @formula(where(valid="c == c", outside="y < 0.0 or y == _inf or 1.0 + c * y < 0.0"), points=[(0.7, 0.3), (1.2, -0.4)])

@@ -17,10 +17,13 @@ NEGLIGIBLE = 45.0  # an exponent below which a term is none
 
 
 def _panels(mode, slope, reach):
-    """(where six panels begin, half of the width of one): to where exp(-slope s - s^2 / 2) has fallen by `reach`."""
-    length = 2.0 * reach / (slope + math.sqrt(slope * slope + 2.0 * reach))
-    low = max(mode - length, 0.0)
-    return low, (mode + length - low) / 12.0
+    """(where six panels begin, half of the width of one), from the mode on: to where the integrand is negligible.
+
+    It falls as exp(-slope s - s^2 / 2), by `reach`.
+    """
+    length = 2.0 * reach / (slope + math.hypot(slope, math.sqrt(2.0 * reach)))
+    low = max(-length, -mode)
+    return low, (length - low) / 12.0
 
 
 # ---- Mills's ratio and its derivatives -------------------------------------------------------------------------------
@@ -33,20 +36,20 @@ def log_mills_moment(n, x):
     if not (-0.5 <= n <= 20.0) or x != x or abs(x) == math.inf:
         return math.nan
     n = round(n)
-    mode = 0.5 * (x + math.sqrt(x * x + 4.0 * n))  # of s^n exp(x s - s^2 / 2)
-    if x < 0.0:
-        mode = n / (0.5 * (math.sqrt(x * x + 4.0 * n) - x)) if n else 0.0
+    root = math.hypot(x, 2.0 * math.sqrt(n))
+    mode = 0.5 * (x + root) if x > 0.0 else 2.0 * n / (root - x) if n else 0.0  # of s^n exp(x s - s^2 / 2)
     top = (n * math.log(mode) if n else 0.0) + mode * (x - 0.5 * mode)
     reach = NEGLIGIBLE + 8.0 * n
-    low, half = _panels(mode, abs(x - mode) if x < 0.0 else 0.0, reach)
+    slope = -n / mode if n else min(x, 0.0)  # x - mode
+    low, half = _panels(mode, abs(slope) if x < 0.0 else 0.0, reach)
     total = 0.0
     for panel in range(6):
         middle = low + half * (2.0 * panel + 1.0)
         for node, weight in zip(NODES, WEIGHTS, strict=True):
             for sign in (-1.0, 1.0):
-                s = middle + half * sign * node
-                total += weight * math.exp((n * math.log(s) if n else 0.0) + s * (x - 0.5 * s) - top)
-    return top + math.log(half * total)
+                s = middle + half * sign * node  # from the mode
+                total += weight * math.exp((n * math.log1p(s / mode) if n else 0.0) + s * (slope - 0.5 * s))
+    return top + math.log(half) + math.log(total)
 
 
 @log_mills_moment.partials
@@ -57,41 +60,77 @@ def log_mills_moment_partials(z, n, x):
 # ---- a normal and an exponential number ------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.7, 1.3), (-2.6, 0.4), (3.1, 0.05)])
 def log_exp_mod_normal(u, v):
-    """log(Phi(u) - exp(v^2 / 2 - u v) Phi(u - v)): of a standard normal number plus an exponential one of rate v.
-
-    Where the two are near each other the difference is phi(u) int_0^inf exp(u s - s^2 / 2) (1 - exp(-v s)) ds.
-    """
+    """log(Phi(u) - exp(v^2 / 2 - u v) Phi(u - v)): of a standard normal number plus an exponential one of rate v."""
     if u != u or not 0.0 < v < math.inf:
         return math.nan
     if abs(u) == math.inf:
         return 0.0 if u > 0.0 else -math.inf
+    if u < 0.0:
+        return log_exp_mod_mills.function(u, v) - 0.5 * u * u - LOG_SQRT_TWO_PI
     whole = log_ndtr.function(u)
-    if u > v:
-        less = v * (0.5 * v - u) + log_ndtr.function(u - v) - whole
-    else:
-        less = log_mills_moment.function(0.0, u - v) - 0.5 * u * u - LOG_SQRT_TWO_PI - whole
-        if u < 0.0:
-            less = log_mills_moment.function(0.0, u - v) - log_mills_moment.function(0.0, u)
-    if less < -LOG_2:
-        return whole + math.log1p(-math.exp(less))
+    less = log_decayed_normal.function(u, v) - whole
+    return whole + math.log1p(-math.exp(less)) if less < -LOG_2 else _log_exp_mod_integral(u, v) - LOG_SQRT_TWO_PI
+
+
+@log_exp_mod_normal.partials
+def log_exp_mod_normal_partials(z, u, v):
+    negative = u < 0.0
+    low = select(negative, u, -1.0)
+    high = select(negative, 1.0, u)
+    mills = log_exp_mod_mills(low, v)
+    x = high - v
+    above = x > 0.0
+    near = select(above, 0.0, x)
+    far = select(above, x, 1.0)
+    mean = select(  # of s by the density exp(x s - s^2 / 2)
+        above,
+        far + exp(-0.5 * far * far - LOG_SQRT_TWO_PI - log_ndtr(far)),
+        exp(log_mills_moment(1.0, near) - log_mills_moment(0.0, near)),
+    )
+    rest = exp(log_decayed_normal(high, v) - z)
+    return (
+        v * select(negative, exp(log_mills_moment(0.0, low - v) - mills), rest),
+        select(negative, exp(log_mills_moment(1.0, low - v) - mills), select(rest == 0.0, 0.0, rest * mean)),
+    )
+
+
+@unlisted_rule(points=[(-0.7, 1.3), (-2.6, 0.4), (-31.0, 0.05)])
+def log_exp_mod_mills(u, v):
+    """log_exp_mod_normal less the logarithm of the normal density, for u < 0."""
+    if not (-math.inf < u < 0.0 and 0.0 < v < math.inf):
+        return math.nan
+    whole = log_mills_moment.function(0.0, u)
+    less = log_mills_moment.function(0.0, u - v) - whole
+    return whole + math.log1p(-math.exp(less)) if less < -LOG_2 else _log_exp_mod_integral(u, v)
+
+
+@log_exp_mod_mills.partials
+def log_exp_mod_mills_partials(z, u, v):
+    return u + v * exp(log_mills_moment(0.0, u - v) - z), exp(log_mills_moment(1.0, u - v) - z)
+
+
+def _log_exp_mod_integral(u, v):
+    """log of int_0^inf exp(u s - s^2 / 2) (1 - exp(-v s)) ds, over exp(u^2 / 2) for u > 0."""
     mode = max(u, 0.0)
-    top = mode * (u - 0.5 * mode)
-    reach = NEGLIGIBLE + 8.0
-    low, half = _panels(mode, max(-u, 0.0), reach)
+    slope = min(u, 0.0)
+    low, half = _panels(mode, -slope, NEGLIGIBLE + 8.0)
     total = 0.0
     for panel in range(6):
         middle = low + half * (2.0 * panel + 1.0)
         for node, weight in zip(NODES, WEIGHTS, strict=True):
             for sign in (-1.0, 1.0):
                 s = middle + half * sign * node
-                total -= weight * math.exp(s * (u - 0.5 * s) - top) * math.expm1(-v * s)
-    return top + math.log(half * total) - 0.5 * u * u - LOG_SQRT_TWO_PI
+                total -= weight * math.exp(s * (slope - 0.5 * s)) * math.expm1(-v * (mode + s))
+    return math.log(half) + math.log(total)
 
 
-@log_exp_mod_normal.partials
-def log_exp_mod_normal_partials(z, u, v):
-    density = -0.5 * u * u - LOG_SQRT_TWO_PI - z
-    return v * exp(density + log_mills_moment(0.0, u - v)), exp(density + log_mills_moment(1.0, u - v))
+@formula(points=[(0.7, 1.3), (-2.6, 0.4), (3.1, 1.2)])
+def log_decayed_normal(u, v):
+    """log(exp(v^2 / 2 - u v) Phi(u - v)); its exponential cancels where u < v."""
+    above = u > v
+    near = select(above, -1.0, u - v)
+    below = -0.5 * u * u - LOG_SQRT_TWO_PI + log_mills_moment(0.0, near)
+    return select(above, v * (0.5 * v - u) + log_ndtr(select(above, u - v, 1.0)), below)
 
 
 @formula(points=[(0.7, 1.3), (-2.6, 0.4)])
@@ -99,7 +138,7 @@ def log_upper_exp_mod_normal(u, v):
     """log(Phi(-u) + exp(v^2 / 2 - u v) Phi(u - v)): the logarithm of the complement."""
     below = log_exp_mod_normal(u, v)
     small = below < -LOG_2
-    sum_of_two = logaddexp(log_ndtr(-u), -0.5 * u * u - LOG_SQRT_TWO_PI + log_mills_moment(0.0, u - v))
+    sum_of_two = logaddexp(log_ndtr(-u), log_decayed_normal(u, v))
     return select(small, log1m_exp(select(small, below, -1.0)), sum_of_two)
 
 
@@ -137,6 +176,8 @@ def _log_lower_skew_normal(u, alpha):
         if value > 0.1 * whole or u > 2.0:
             return math.log(value)
     start = log_ndtr.function(alpha * u) - 0.5 * u * u
+    if start == -math.inf:
+        return start
     top = start
     if u > 0.0 and alpha > 0.0:
         top = max(start, log_ndtr.function(0.0))

@@ -109,7 +109,7 @@ def loglogistic_log_density(y, alpha, beta):
 def inverse_gaussian_log_density(y, mu, lambda_):
     """log(lambda / (2 pi y^3)) / 2 - lambda (y - mu)^2 / (2 mu^2 y)."""
     r = (y - mu) / mu
-    return -0.5 * lambda_ * r * r / y - 1.5 * log(y) + 0.5 * log(lambda_) - LOG_SQRT_TWO_PI
+    return -0.5 * lambda_ * r * (r / y) - 1.5 * log(y) + 0.5 * log(lambda_) - LOG_SQRT_TWO_PI
 
 
 @formula(where("nu sigma", outside=OUTSIDE), points=[(1.7, 3.4, 1.4), (9.3, 2.6, 2.3)])

@@ -6,6 +6,7 @@ Each function says its formula; outside the domain of a parameter the value is n
 import math
 
 from contad.distributions.formula import formula, unlisted_rule, where
+from contad.distributions.tail_logarithms import FAR, log_far_student, log_far_student_by_freedom
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import hypot, sqrt
@@ -111,6 +112,9 @@ def student_cdf(nu, r):
     if not nu > 0.0 or r != r:
         return math.nan
     s = r / math.sqrt(nu)
+    if abs(s) > FAR:
+        far = math.exp(log_far_student.function(nu, abs(r))) if nu < math.inf and abs(r) < math.inf else 0.0
+        return far if r < 0.0 else 1.0 - far
     w = 1.0 / (1.0 + s * s)
     twice = betainc.function(0.5 * nu, 0.5, w) if w < 0.5 else betaincc.function(0.5, 0.5 * nu, s * s * w)
     tail = 0.5 * twice
@@ -125,7 +129,10 @@ def student_cdf_partials(z, nu, r):
 @formula(points=[(3.2, 0.7), (1.4, -2.6)])
 def student_cdf_by_freedom(nu, r):
     """The derivative of student_cdf by nu."""
-    s = r * r / nu
+    beyond = absolute(r) > FAR * sqrt(nu)
+    near = select(beyond, 1.0, r)
+    distant = select(beyond, absolute(r), FAR)
+    s = near * near / nu
     w = 1.0 / (1.0 + s)
     far = w < 0.5
     middle = s == 0.0
@@ -135,7 +142,9 @@ def student_cdf_by_freedom(nu, r):
     outer = 0.5 * betainc_derivative(1.0, 0.0, 0.5 * nu, 0.5, u) + beta_density(0.0, 0.0, 0.5 * nu, 0.5, u) * slope
     inner = 0.5 * betainc_derivative(0.0, 1.0, 0.5, 0.5 * nu, x) - beta_density(0.0, 0.0, 0.5, 0.5 * nu, x) * slope
     below = 0.5 * select(middle, 0.0, select(far, outer, -inner))  # of the tail
-    return select(r < 0.0, below, -below)
+    vanishing = exp(log_far_student(nu, distant)) * log_far_student_by_freedom(nu, distant)
+    tail = select(beyond, vanishing, below)
+    return select(r < 0.0, tail, -tail)
 
 
 @unlisted_rule(points=[(3.2, 0.7), (1.4, 0.02)])

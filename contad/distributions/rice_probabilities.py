@@ -5,7 +5,7 @@ import math
 from contad.distributions.formula import unlisted_rule
 from contad.ops.arithmetic import power
 from contad.ops.bessel_functions import i0e, i1e
-from contad.ops.exponential import exp
+from contad.ops.exponential import exp, log
 from contad.ops.logic import select
 from contad.ops.quadrature import NODES, WEIGHTS
 
@@ -27,7 +27,7 @@ def log_rice_part(upper, r, b):
 
 @log_rice_part.partials
 def log_rice_part_partials(z, upper, r, b):
-    factor = r * exp(-0.5 * power(r - b, 2.0) - z)
+    factor = exp(log(r) - 0.5 * power(r - b, 2.0) - z)
     by_r = factor * i0e(b * r)
     by_b = factor * i1e(b * r)
     return 0.0, select(upper > 0.5, -by_r, by_r), select(upper > 0.5, by_b, -by_b)

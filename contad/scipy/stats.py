@@ -50,18 +50,21 @@ _METHODS = {
 
 
 def _continuous(
-    name: str, shapes: str, density: Formula, at: str, cumulative: str = "", scaled: bool = False, flip: bool = False
-) -> Any:
+    name: str, shapes: str, density: Formula, at: str, cumulative: str = "", scaled: bool = False, flip: bool = False,
+    edge: str = "x == loc",
+) -> Any:  # fmt: skip
     """A distribution of numbers. `at` are the arguments of the log density, in terms of x, the shapes, loc and scale.
 
     `cumulative` is the name of the functions of the same arguments in `contad.distributions.cumulative`; `scaled` says
-    that they are of (x - loc) / scale, and `flip` that they are of a decreasing function of x.
+    that they are of (x - loc) / scale, and `flip` that they are of a decreasing function of x. `edge` is the condition
+    of an end of the support where the density may be 0, and its slope is not.
     """
     names = ["x", *shapes.split(), "loc", "scale"]
     made = Distribution(name, shapes, f"The distribution `scipy.stats.{name}`: {density.__doc__}")
     text = f"f({at})" + (" - log(scale)" if scaled else "")
     log_density = compose(f"scipy_{name}_logpdf", names, text, density, home=__name__, cases=[_SCALED], log=log)
-    pdf = compose(f"scipy_{name}_pdf", names, f"exp(f({', '.join(names)}))", log_density, home=__name__, exp=exp)
+    text = f"height = f({', '.join(names)}); exp(height)"
+    pdf = compose(f"scipy_{name}_pdf", names, text, log_density, home=__name__, flat=_flat_under(edge), exp=exp)
     defaults = {"loc": 0.0, "scale": 1.0}
     made.add("logpdf", log_density, f"The logarithm of the density of `scipy.stats.{name}`.", names, defaults)
     made.add("pdf", pdf, f"The density of `scipy.stats.{name}`.", names, defaults)
@@ -70,6 +73,11 @@ def _continuous(
     if cumulative in _INVERSES:
         _add_inverses(made, cumulative, names, flip)
     return made
+
+
+def _flat_under(edge: str) -> str:
+    """Where a density has underflowed, so that it is constant: not at an end, where it is 0 itself."""
+    return f"height < -1e5 and (height > -_inf or not ({edge}))"
 
 
 def _add_cumulative(made: Any, cumulative: str, names: list[str], at: str, flip: bool) -> None:
@@ -238,9 +246,11 @@ vonmises = _continuous(
 
 # ---- on intervals ----------------------------------------------------------------------------------------------------
 uniform = _continuous("uniform", "", intervals.uniform_log_density, "x - loc, 0.0, scale", cumulative="uniform")
-beta = _continuous("beta", "a b", intervals.beta_log_density, "(x - loc) / scale, a, b", cumulative="beta", scaled=True)
+beta = _continuous("beta", "a b", intervals.beta_log_density, "(x - loc) / scale, a, b", cumulative="beta", scaled=True,
+                   edge="x == loc or (x - loc) / scale == 1.0")  # fmt: skip
 triang = _continuous(
-    "triang", "c", intervals.triangular_log_density, "(x - loc) / scale, c", cumulative="triangular", scaled=True
+    "triang", "c", intervals.triangular_log_density, "(x - loc) / scale, c", cumulative="triangular", scaled=True,
+    edge="x == loc or (x - loc) / scale == 1.0",
 )
 truncnorm = _continuous(
     "truncnorm",
@@ -257,6 +267,7 @@ genpareto = _continuous(
     "(x - loc) / scale, c",
     cumulative="generalised_pareto",
     scaled=True,
+    edge="1.0 + c * ((x - loc) / scale) == 0.0",
 )
 genextreme = _continuous(
     "genextreme",
@@ -265,6 +276,7 @@ genextreme = _continuous(
     "(x - loc) / scale, c",
     cumulative="generalised_extreme",
     scaled=True,
+    edge="1.0 - c * ((x - loc) / scale) == 0.0",
 )
 
 # ---- whole numbers ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,71 @@
+"""Logarithms of probabilities in the tails of distributions whose functions are elementary, or nearly.
+
+A small probability is a power or an exponential there, whose logarithm is written first: the number itself, or a
+square on the way to it, would underflow.
+"""
+
+from contad.distributions.formula import formula
+from contad.ops.arithmetic import absolute
+from contad.ops.beta_functions import betaln
+from contad.ops.exponential import exp, log, log1p
+from contad.ops.gamma_functions import polygamma_difference
+from contad.ops.logic import select
+from contad.ops.logistic import log1m_exp, log1p_exp
+from contad.ops.power_transforms import exprel
+from contad.ops.trigonometric import arctan
+
+LOG_2 = 0.6931471805599453
+LOG_PI = 1.1447298858494002
+FAR = 1e100  # of Student's t over the square root of its degrees of freedom, whose square is negligible beside 1
+
+
+@formula(points=[(0.3, -1.2), (2.6, 0.9)])
+def log_complement(t, logarithm):
+    """log(1 - e^-t), of t and its logarithm, which is also given where t underflows."""
+    near = t < 0.5
+    small = logarithm + log(exprel(-select(near, t, 0.5)))
+    return select(near, small, log1m_exp(-select(near, 0.5, t)))
+
+
+@formula(points=[(0.7,), (55.0,)])
+def log_log1p_exp(x):
+    """log log(1 + e^-x)."""
+    far = x > 40.0
+    return select(far, -x, log(log1p_exp(-select(far, 0.0, x))))
+
+
+@formula(points=[(0.7,), (-3.1,), (31.0,)])
+def log_upper_cauchy(r):
+    """log(arctan(1 / r) / pi) above 1, and what follows from it elsewhere: of a standard Cauchy number's upper tail."""
+    far = absolute(r) > 1.0
+    tail = log(arctan(1.0 / select(far, absolute(r), 1.0))) - LOG_PI
+    middle = log(0.5 - arctan(select(far, 0.0, r)) / 3.141592653589793)
+    return select(far, select(r > 0.0, tail, log1p(-exp(tail))), middle)
+
+
+@formula(points=[(0.7,), (31.0,)])
+def log_lower_half_cauchy(r):
+    """log(2 arctan(r) / pi), for r > 0."""
+    far = r > 1.0
+    above = arctan(1.0 / select(far, r, 1.0)) / 1.5707963267948966
+    return select(far, log1p(-above), log(arctan(select(far, 1.0, r)) / 1.5707963267948966))
+
+
+@formula(points=[(0.7,), (31.0,)])
+def log_upper_half_cauchy(r):
+    """log(2 arctan(1 / r) / pi), for r > 0."""
+    far = r > 1.0
+    below = arctan(select(far, 1.0, r)) / 1.5707963267948966
+    return select(far, log(arctan(1.0 / select(far, r, 1.0)) / 1.5707963267948966), log1p(-below))
+
+
+@formula(points=[(3.2, 1e120), (0.7, 1e150)])
+def log_far_student(nu, r):
+    """The logarithm of the upper tail of Student's t where r^2 is larger than nu beyond measure."""
+    return nu * (0.5 * log(nu) - log(r)) - log(nu) - betaln(0.5 * nu, 0.5)
+
+
+@formula(points=[(3.2, 1e120), (0.7, 1e150)])
+def log_far_student_by_freedom(nu, r):
+    """The derivative of log_far_student by nu."""
+    return 0.5 * log(nu) - log(r) + 0.5 - 1.0 / nu + 0.5 * polygamma_difference(0.0, 0.5 * nu, 0.5)
