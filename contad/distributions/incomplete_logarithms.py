@@ -9,15 +9,33 @@ import math
 import numpy as np
 
 from contad.distributions.formula import formula, unlisted_rule
-from contad.ops import incomplete_beta, incomplete_gamma
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
-from contad.ops.beta_functions import _stirling, betaln
-from contad.ops.entropies import log1pmx
+from contad.ops.beta_functions import betaln, log1pmx_of_ratio, shape_shift, stirling_series
 from contad.ops.exponential import exp, expm1, log
 from contad.ops.gamma_functions import gammaln, polygamma_difference
-from contad.ops.incomplete_beta import betainc, betainc_derivative, betaincc
-from contad.ops.incomplete_gamma import gammainc, gammainc_derivative, gammaincc
+from contad.ops.incomplete_beta import (
+    bell_polynomial,
+    beta_cumulants,
+    beta_density_slope,
+    beta_density_weight,
+    betainc,
+    betainc_derivative,
+    betaincc,
+    log_of_part,
+    relative_beta_integral,
+    shifted_beta_cumulants,
+)
+from contad.ops.incomplete_gamma import (
+    gamma_cumulants,
+    gamma_density_weight,
+    gammainc,
+    gammainc_derivative,
+    gammaincc,
+    log_less_digamma,
+    relative_lower_integral,
+    relative_upper_integral,
+)
 from contad.ops.logic import select
 from contad.ops.logistic import log1m_exp
 from contad.ops.rounding import rint
@@ -60,8 +78,8 @@ def log_gamma_part(upper, a, x):
     if x == 0.0 or math.isinf(x):
         return -math.inf
     if upper > 0.5:
-        return _log_power_over_gamma(a, x) + math.log(incomplete_gamma._relative_upper_integral(0, a, x))
-    return _log_power_over_gamma(a, x) + math.log(incomplete_gamma._relative_lower_integral(0, a, x))
+        return _log_power_over_gamma(a, x) + math.log(relative_upper_integral(0, a, x))
+    return _log_power_over_gamma(a, x) + math.log(relative_lower_integral(0, a, x))
 
 
 @log_gamma_part.partials
@@ -91,8 +109,8 @@ def gamma_hazard(upper, a, x):
     if part > SMALL:
         return math.exp(_log_power_over_gamma(a, x)) / part
     if upper > 0.5:
-        return 1.0 / incomplete_gamma._relative_upper_integral(0, a, x)
-    return 1.0 / incomplete_gamma._relative_lower_integral(0, a, x)
+        return 1.0 / relative_upper_integral(0, a, x)
+    return 1.0 / relative_lower_integral(0, a, x)
 
 
 @gamma_hazard.partials
@@ -113,8 +131,8 @@ def gamma_part_ratio(upper, n, a, x):
     if part > SMALL:
         return gammainc_derivative.function(n, a, x) / (-part if upper > 0.5 else part)
     if upper > 0.5:
-        return incomplete_gamma._relative_upper_integral(n, a, x) / incomplete_gamma._relative_upper_integral(0, a, x)
-    return incomplete_gamma._relative_lower_integral(n, a, x) / incomplete_gamma._relative_lower_integral(0, a, x)
+        return relative_upper_integral(n, a, x) / relative_upper_integral(0, a, x)
+    return relative_lower_integral(n, a, x) / relative_lower_integral(0, a, x)
 
 
 @gamma_part_ratio.partials
@@ -141,9 +159,9 @@ def gamma_weight(n, a, x):
     """The n-th derivative in a of x^a e^-x / Gamma(a), over itself; n = 0, 1, ..., 20."""
     if not (-0.5 <= n <= 20.0 and 0.0 < a < math.inf and 0.0 < x < math.inf):
         return math.nan
-    shift, n = incomplete_gamma._shift(a), round(n)
-    first, cumulants = incomplete_gamma._log_ratio(a + shift, x), incomplete_gamma._cumulants(n, a + shift)
-    return incomplete_gamma._weight(n, a, first, cumulants) if n else 1.0
+    shift, n = shape_shift(a), round(n)
+    first, cumulants = log_less_digamma(a + shift, x), gamma_cumulants(n, a + shift)
+    return gamma_density_weight(n, a, first, cumulants) if n else 1.0
 
 
 @gamma_weight.partials
@@ -203,13 +221,8 @@ def _log_power_over_gamma(a, x):
     """log(x^a e^-x / Gamma(a)), for a >= 10 by Stirling's series around the largest value."""
     if a < 10.0:
         return a * math.log(x) - x - math.lgamma(a)
-    exponent = a * _log1pmx((x - a) / a, x / a)
-    return 0.5 * math.log(a / (2.0 * math.pi)) + exponent - _stirling(a)
-
-
-def _log1pmx(u, ratio):
-    """log(1 + u) - u, given 1 + u as well, which is not lost where it is small."""
-    return log1pmx.function(u) if 0.1 < ratio < 1e10 else math.log(ratio) - u
+    exponent = a * log1pmx_of_ratio((x - a) / a, x / a)
+    return 0.5 * math.log(a / (2.0 * math.pi)) + exponent - stirling_series(a)
 
 
 # ---- the incomplete beta function ------------------------------------------------------------------------------------
@@ -333,8 +346,8 @@ def beta_weight(n, m, a, b, t):
     n, m, x, y = round(n), round(m), t / (1.0 + t), 1.0 / (1.0 + t)
     if n + m == 0:
         return 1.0
-    first, other = incomplete_beta._first(a, b, x, y), incomplete_beta._first(b, a, y, x)
-    return incomplete_beta._weight(n, m, a, b, first, other, incomplete_beta._shifted_cumulants(n, m, a, b))
+    first, other = beta_density_slope(a, b, x, y), beta_density_slope(b, a, y, x)
+    return beta_density_weight(n, m, a, b, first, other, shifted_beta_cumulants(n, m, a, b))
 
 
 @beta_weight.partials
@@ -363,24 +376,25 @@ def _relative_part(n, m, a, b, t):
     x, y = t / (1.0 + t), 1.0 / (1.0 + t)
     total, scale = 0.0, 1.0
     while a < 5.0:
-        first = incomplete_beta._logarithm(x, y) + polygamma_difference.function(0.0, a + 1.0, b - 1.0)
-        other, shift = incomplete_beta._first(b, a, y, x), incomplete_beta._shift(b)
+        first = log_of_part(x, y) + polygamma_difference.function(0.0, a + 1.0, b - 1.0)
+        other, shift = beta_density_slope(b, a, y, x), shape_shift(b)
         if shift:
             other -= 1.0 / b
-        cumulants = incomplete_beta._cumulants(n, m, a + 1.0, b + shift, a + b)
+        cumulants = beta_cumulants(n, m, a + 1.0, b + shift, a + b)
         for j in range(m - round(shift) if m else 0, m + 1):
             factor = 1.0 if j == m else m / b
-            total += scale / a * factor * incomplete_beta._bell(n, j, first, other, cumulants)
+            total += scale / a * factor * bell_polynomial(n, j, first, other, cumulants)
         scale *= x * ((a + b) / a)
         a += 1.0
-    return total + scale * incomplete_beta._relative_integral(n, m, a, b, x, y)
+    return total + scale * relative_beta_integral(n, m, a, b, x, y)
 
 
 def _log_powers_over_beta(a, b, t):
     """log(x^a y^b / B(a, b)), for large a and b by Stirling's series around the largest value."""
     x, y = t / (1.0 + t), 1.0 / (1.0 + t)
     if min(a, b) < 10.0:
-        return a * incomplete_beta._logarithm(x, y) + b * incomplete_beta._logarithm(y, x) - betaln.function(a, b)
+        return a * log_of_part(x, y) + b * log_of_part(y, x) - betaln.function(a, b)
     w, c = x * b - y * a, a + b
-    exponent = a * _log1pmx(w / a, x * (c / a)) + b * _log1pmx(-w / b, y * (c / b))
-    return 0.5 * math.log(a / c * b / (2.0 * math.pi)) + exponent + _stirling(c) - _stirling(a) - _stirling(b)
+    exponent = a * log1pmx_of_ratio(w / a, x * (c / a)) + b * log1pmx_of_ratio(-w / b, y * (c / b))
+    series = stirling_series(c) - stirling_series(a) - stirling_series(b)
+    return 0.5 * math.log(a / c * b / (2.0 * math.pi)) + exponent + series

@@ -20,12 +20,11 @@ from contad.distributions.normal_mixtures import (
     log_upper_exp_mod_normal,
 )
 from contad.distributions.positive_line import inverse_gaussian_log_density, rice_log_density
-from contad.distributions.real_line import skew_normal_log_density
+from contad.distributions.real_line import exp_mod_normal_log_density, skew_normal_log_density
 from contad.distributions.rice_probabilities import log_rice_part
 from contad.ops.arithmetic import absolute
 from contad.ops.bessel_functions import i0e, i1e
 from contad.ops.elementary import sqrt
-from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import exp, log
 from contad.ops.logic import select
 
@@ -124,16 +123,14 @@ def _log_part(kind, above, x, shape):
 
 def _log_density(kind, x, shape):
     if kind == VON_MISES:
-        return -2.0 * shape * math.sin(0.5 * x) ** 2 - math.log(i0e.function(shape)) - LOG_TWO_PI
+        return von_mises_log_density.function(x, 0.0, shape)
     if kind == SKEW_NORMAL:
-        return LOG_2 - LOG_SQRT_TWO_PI - 0.5 * x * x + log_ndtr.function(shape * x)
+        return skew_normal_log_density.function(x, 0.0, 1.0, shape)
     if kind == EXP_MOD_NORMAL:
-        return math.log(shape) - 0.5 * x * x - LOG_SQRT_TWO_PI + log_mills_moment.function(0.0, x - shape)
+        return exp_mod_normal_log_density.function(x, 0.0, 1.0, shape)
     if kind == INVERSE_GAUSSIAN:
-        r = (x - shape) / shape
-        return -0.5 * r * r / x - 1.5 * math.log(x) - LOG_SQRT_TWO_PI
-    d = x - shape
-    return math.log(x) - 0.5 * d * d + math.log(i0e.function(shape * x))
+        return inverse_gaussian_log_density.function(x, shape, 1.0)
+    return rice_log_density.function(x, shape, 1.0)
 
 
 def _solve(kind, above, p, shape):

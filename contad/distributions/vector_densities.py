@@ -63,18 +63,24 @@ def dirichlet_multinomial_of_rows(x, n, alpha):
 
 def wishart_of_matrix(factor, scale_factor, df):
     """(df - k - 1) / 2 log|X| - tr(S^-1 X) / 2 - df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2), X = L L^T."""
-    size = np.shape(factor)[0]
     ratio = solve_triangular(scale_factor, factor, lower=True, transposed=False)
-    logs = (df - size - 1.0) * log_diagonal(factor) - df * log_diagonal(scale_factor)
-    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
+    return wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale_factor), df, np.shape(factor)[0])
 
 
 def inverse_wishart_of_matrix(factor, scale_factor, df):
     """-(df + k + 1) / 2 log|X| - tr(S X^-1) / 2 + df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2), X = L L^T."""
-    size = np.shape(factor)[0]
     ratio = solve_triangular(factor, scale_factor, lower=True, transposed=False)
-    logs = df * log_diagonal(scale_factor) - (df + size + 1.0) * log_diagonal(factor)
-    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
+    return inverse_wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale_factor), df, np.shape(factor)[0])
+
+
+def wishart_of_ratio(ratio, logs, scale_logs, df, size):
+    """The density of L L^T from M^-1 L, log|L| and log|M|, where M M^T is the scale; in compiled code, too."""
+    return (df - size - 1.0) * logs - df * scale_logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
+
+
+def inverse_wishart_of_ratio(ratio, logs, scale_logs, df, size):
+    """The inverse density of L L^T from L^-1 M, log|L| and log|M|."""
+    return df * scale_logs - (df + size + 1.0) * logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
 
 
 def constant_of_wishart(df, size):

@@ -4,6 +4,7 @@ import math
 
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
+from contad.ops.entropies import log1pmx
 from contad.ops.gamma_functions import _distance, digamma, gamma, gammaln, polygamma_difference, trigamma
 from contad.ops.logic import select
 from contad.ops.trigonometric import cos, sin
@@ -125,10 +126,10 @@ def _beta(a, b):
     if abs(b) < 1e-100:
         return c / a / b
     if b >= 10.0:
-        exponent = (a - 0.5) * math.log1p(-b / c) + _stirling(b) + _stirling(a, c)
+        exponent = (a - 0.5) * math.log1p(-b / c) + stirling_series(b) + stirling_series(a, c)
         return math.sqrt(2.0 * math.pi / b) * math.pow(b / c, b) * math.exp(exponent)
     if a >= 10.0:
-        exponent = (a - 0.5) * math.log1p(-b / c) + b + _stirling(a, c)
+        exponent = (a - 0.5) * math.log1p(-b / c) + b + stirling_series(a, c)
         return gamma.function(b) * math.pow(c, -b) * math.exp(exponent)
     return gamma.function(a) * (gamma.function(b) / gamma.function(c)) * (1.0 - _lost_by_rounding(a, b))
 
@@ -137,15 +138,25 @@ def _betaln(a, b):
     a, b = max(a, b), min(a, b)
     c = a + b
     if b >= 10.0:
-        exponent = (a - 0.5) * math.log1p(-b / c) + _stirling(b) + _stirling(a, c)
+        exponent = (a - 0.5) * math.log1p(-b / c) + stirling_series(b) + stirling_series(a, c)
         return exponent + b * math.log(b / c) + (HALF_LOG_TWO_PI - 0.5 * math.log(b))
     if a >= 10.0:
-        exponent = (a - 0.5) * math.log1p(-b / c) + b + _stirling(a, c)
+        exponent = (a - 0.5) * math.log1p(-b / c) + b + stirling_series(a, c)
         return (gammaln.function(b) - b * math.log(c)) + exponent
     return (gammaln.function(a) - gammaln.function(c) - _lost_by_rounding(a, b)) + gammaln.function(b)
 
 
-def _stirling(x, y=math.inf):
+def shape_shift(a):
+    """Gamma(a) is Gamma(a + 1) / a where a is small, as the derivatives of 1 / a would cancel."""
+    return 1.0 if a < 2.0 else 0.0
+
+
+def log1pmx_of_ratio(u, ratio):
+    """log(1 + u) - u, given 1 + u as well, which u loses where it is small."""
+    return log1pmx.function(u) if 0.1 < ratio < 1e10 else math.log(ratio) - u
+
+
+def stirling_series(x, y=math.inf):
     """The sum of Stirling's series for log Gamma at x, less that at y; both at least 10."""
     u, v = 1.0 / x, 1.0 / y
     p, q = u * u, v * v

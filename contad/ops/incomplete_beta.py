@@ -4,8 +4,7 @@ import math
 
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
-from contad.ops.beta_functions import _stirling, beta, betaln
-from contad.ops.entropies import log1pmx
+from contad.ops.beta_functions import beta, betaln, log1pmx_of_ratio, shape_shift, stirling_series
 from contad.ops.gamma_functions import polygamma, polygamma_difference
 from contad.ops.incomplete_gamma import NEGLIGIBLE
 from contad.ops.quadrature import NODES, WEIGHTS
@@ -142,7 +141,8 @@ def beta_density(n, m, a, b, x):
     if z == 0.0 or n + m < 0.5:
         return z
     n, m = round(n), round(m)
-    return z * _weight(n, m, a, b, _first(a, b, x, 1.0 - x), _first(b, a, 1.0 - x, x), _shifted_cumulants(n, m, a, b))
+    first, other = beta_density_slope(a, b, x, 1.0 - x), beta_density_slope(b, a, 1.0 - x, x)
+    return z * beta_density_weight(n, m, a, b, first, other, shifted_beta_cumulants(n, m, a, b))
 
 
 @beta_density.partials
@@ -185,9 +185,9 @@ def betainc_derivative(n, m, a, b, x):
         return 0.0
     n, m = round(n), round(m)
     if m == 0:
-        lower = _first(a, b, x, y) < 0.0
+        lower = beta_density_slope(a, b, x, y) < 0.0
     elif n == 0:
-        lower = _first(b, a, y, x) > 0.0
+        lower = beta_density_slope(b, a, y, x) > 0.0
     else:
         lower = x * b < y * a
     return _lower(n, m, a, b, x, y) if lower else -_lower(m, n, b, a, y, x)
@@ -207,7 +207,8 @@ def betainc_derivative_partials(z, n, m, a, b, x):
 
 
 # ---- the density; y stands for 1 - x, and each of the two is accurate where it is small ------------------------------
-def _logarithm(x, y):
+def log_of_part(x, y):
+    """log x, given y = 1 - x as well, by the smaller of the two."""
     return math.log1p(-y) if y < 0.5 else math.log(x)
 
 
@@ -222,27 +223,22 @@ def _powers_over_beta(a, b, x, y):
     if min(a, b) >= 10.0:
         w = x * b - y * a
         c = a + b
-        exponent = a * log1pmx.function(w / a) + b * log1pmx.function(-w / b)
+        exponent = a * log1pmx_of_ratio(w / a, x * (c / a)) + b * log1pmx_of_ratio(-w / b, y * (c / b))
         root = math.sqrt(a / c * b / (2.0 * math.pi))
-        return root * math.exp(exponent + _stirling(c) - _stirling(a) - _stirling(b))
-    exponent = a * _logarithm(x, y) + b * _logarithm(y, x)
+        return root * math.exp(exponent + stirling_series(c) - stirling_series(a) - stirling_series(b))
+    exponent = a * log_of_part(x, y) + b * log_of_part(y, x)
     below = beta.function(a, b)
     if below > 1e-290 and exponent > -600.0:
         return math.exp(exponent) / below
     return math.exp(exponent - betaln.function(a, b))
 
 
-def _first(a, b, x, y):
+def beta_density_slope(a, b, x, y):
     """The derivative of the logarithm of the density in a."""
-    return _logarithm(x, y) + polygamma_difference.function(0.0, a, b)
+    return log_of_part(x, y) + polygamma_difference.function(0.0, a, b)
 
 
-def _shift(a):
-    """Gamma(a) is Gamma(a + 1) / a where a is small, as the derivatives of 1 / a would cancel."""
-    return 1.0 if a < 2.0 else 0.0
-
-
-def _cumulants(n, m, a, b, c):
+def beta_cumulants(n, m, a, b, c):
     """The derivatives of log(Gamma(c) / (Gamma(a) Gamma(b))), c = a + b: n in a and m in b, but those of one order."""
     found = {}
     for i in range(n + 1):
@@ -258,25 +254,25 @@ def _cumulants(n, m, a, b, c):
     return found
 
 
-def _shifted_cumulants(n, m, a, b):
-    """Those that `_weight` takes, which are the same at each x."""
-    return _cumulants(n, m, a + _shift(a), b + _shift(b), a + b)
+def shifted_beta_cumulants(n, m, a, b):
+    """Those that `beta_density_weight` takes, which are the same at each x."""
+    return beta_cumulants(n, m, a + shape_shift(a), b + shape_shift(b), a + b)
 
 
-def _weight(n, m, a, b, first, other, cumulants):
+def beta_density_weight(n, m, a, b, first, other, cumulants):
     """The derivatives of the density over the density; without the derivatives of 1 / a and 1 / b, which cancel."""
-    left, right = _shift(a), _shift(b)
+    left, right = shape_shift(a), shape_shift(b)
     first += 0.0 if left == 0.0 else -1.0 / a
     other += 0.0 if right == 0.0 else -1.0 / b
     total = 0.0
     for i in range(n - round(left) if n else 0, n + 1):
         for j in range(m - round(right) if m else 0, m + 1):
             factor = (1.0 if i == n else n / a) * (1.0 if j == m else m / b)
-            total += factor * _bell(i, j, first, other, cumulants)
+            total += factor * bell_polynomial(i, j, first, other, cumulants)
     return total
 
 
-def _bell(n, m, first, other, cumulants):
+def bell_polynomial(n, m, first, other, cumulants):
     """The complete Bell polynomial of a function's derivatives: the first in either argument, and the cumulants."""
     if n + m < 2:
         return first if n else other if m else 1.0
@@ -309,31 +305,31 @@ def _lower(n, m, a, b, x, y):
     while a < 5.0:
         scale = _powers_over_beta(a, b, x, y) / a
         if scale > 0.0:
-            first = _logarithm(x, y) + polygamma_difference.function(0.0, a + 1.0, b - 1.0)
-            other = _first(b, a, y, x)
-            right = _shift(b)
+            first = log_of_part(x, y) + polygamma_difference.function(0.0, a + 1.0, b - 1.0)
+            other = beta_density_slope(b, a, y, x)
+            right = shape_shift(b)
             if right:
                 other -= 1.0 / b
-            cumulants = _cumulants(n, m, a + 1.0, b + right, a + b)
+            cumulants = beta_cumulants(n, m, a + 1.0, b + right, a + b)
             for j in range(m - round(right) if m else 0, m + 1):
                 factor = 1.0 if j == m else m / b
-                total += scale * factor * _bell(n, j, first, other, cumulants)
+                total += scale * factor * bell_polynomial(n, j, first, other, cumulants)
         a += 1.0
     return total + _integral(n, m, a, b, x, y)
 
 
 def _integral(n, m, a, b, x, y):
     scale = _powers_over_beta(a, b, x, y)
-    return scale * _relative_integral(n, m, a, b, x, y) if scale else 0.0
+    return scale * relative_beta_integral(n, m, a, b, x, y) if scale else 0.0
 
 
-def _relative_integral(n, m, a, b, x, y):
+def relative_beta_integral(n, m, a, b, x, y):
     """Derivatives of I_x(a, b) over x^a y^b / B(a, b).
 
     The integral over t / (1 - t) = x / y e^-v, up to where the integrand is negligible, found by Newton's method.
     """
     c = a + b
-    length = (NEGLIGIBLE - c * _logarithm(y, x)) / a
+    length = (NEGLIGIBLE - c * log_of_part(y, x)) / a
     for _ in range(200):
         rest = y + x * math.exp(-length)
         slope = a - c * x * math.exp(-length) / rest
@@ -343,7 +339,8 @@ def _relative_integral(n, m, a, b, x, y):
         length -= step
         if step < 0.01 * length:
             break
-    first, other, cumulants = _first(a, b, x, y), _first(b, a, y, x), _shifted_cumulants(n, m, a, b)
+    first, other = beta_density_slope(a, b, x, y), beta_density_slope(b, a, y, x)
+    cumulants = shifted_beta_cumulants(n, m, a, b)
     panels = math.ceil(length / 4.0)
     half = 0.5 * length / panels
     total = 0.0
@@ -355,5 +352,6 @@ def _relative_integral(n, m, a, b, x, y):
                 q = math.log1p(change) if change > -0.5 else math.log(y + x * math.exp(-v))
                 growth = y * math.expm1(v) if v < 500.0 else 1.0
                 p = -math.log1p(growth) if growth < 1.0 else -v - q
-                total += weight * math.exp(a * p - b * q) * _weight(n, m, a, b, first + p, other - q, cumulants)
+                found = beta_density_weight(n, m, a, b, first + p, other - q, cumulants)
+                total += weight * math.exp(a * p - b * q) * found
     return half * total

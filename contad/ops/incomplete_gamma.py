@@ -4,8 +4,7 @@ import math
 
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
-from contad.ops.beta_functions import _stirling
-from contad.ops.entropies import log1pmx
+from contad.ops.beta_functions import log1pmx_of_ratio, shape_shift, stirling_series
 from contad.ops.gamma_functions import digamma, polygamma
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
@@ -120,8 +119,8 @@ def gamma_density(n, a, x):
     z = _density(a, x)
     if z == 0.0 or n < 0.5:
         return z
-    shift = _shift(a)
-    return z * _weight(round(n), a, _log_ratio(a + shift, x), _cumulants(round(n), a + shift))
+    shift = shape_shift(a)
+    return z * gamma_density_weight(round(n), a, log_less_digamma(a + shift, x), gamma_cumulants(round(n), a + shift))
 
 
 @gamma_density.partials
@@ -182,15 +181,14 @@ def _density(a, x):
 def _power_over_gamma(a, x):
     """x^a e^-x / Gamma(a), for a >= 10 by Stirling's series around the largest value."""
     if a >= 10.0:
-        u = (x - a) / a
-        exponent = a * log1pmx.function(u) if u < 1e10 else a * math.log(x / a) - x + a
-        return math.sqrt(a / (2.0 * math.pi)) * math.exp(exponent - _stirling(a))
+        exponent = a * log1pmx_of_ratio((x - a) / a, x / a)
+        return math.sqrt(a / (2.0 * math.pi)) * math.exp(exponent - stirling_series(a))
     if x > 600.0:
         return a * math.exp(a * math.log(x) - x) / math.gamma(a + 1.0)
     return a * math.pow(x, a) * math.exp(-x) / math.gamma(a + 1.0)
 
 
-def _log_ratio(a, x):
+def log_less_digamma(a, x):
     """log x - psi(a)."""
     if a < 10.0:
         return math.log(x) - digamma.function(a)
@@ -200,7 +198,7 @@ def _log_ratio(a, x):
     return (math.log1p(u) if abs(u) < 0.5 else math.log(x / a)) + lost
 
 
-def _cumulants(n, a):
+def gamma_cumulants(n, a):
     """The derivatives of -log Gamma(a) from the second to the n-th, at their places."""
     cumulants = [0.0] * (n + 1)
     for k in range(2, n + 1):
@@ -222,13 +220,8 @@ def _bell(n, first, cumulants):
     return values[n]
 
 
-def _shift(a):
-    """Gamma(a) is Gamma(a + 1) / a where a is small, as the derivatives of 1 / a would cancel."""
-    return 1.0 if a < 2.0 else 0.0
-
-
-def _weight(n, a, first, cumulants):
-    """The n-th derivative of the density over the density, from derivatives at a + _shift(a)."""
+def gamma_density_weight(n, a, first, cumulants):
+    """The n-th derivative of the density over the density, from derivatives at a + shape_shift(a)."""
     if a >= 2.0:
         return _bell(n, first, cumulants)
     return _bell(n, first, cumulants) + n * _bell(n - 1, first, cumulants) / a
@@ -242,7 +235,8 @@ def _lower_series(n, a, x):
         term = _density(b, x)
         if term == 0.0:
             return total
-        term *= _weight(n, b, _log_ratio(b + _shift(b), x), _cumulants(n, b + _shift(b)))
+        c = b + shape_shift(b)
+        term *= gamma_density_weight(n, b, log_less_digamma(c, x), gamma_cumulants(n, c))
         total += term
         size += abs(term)
         if b > x + 1.0 and abs(term) < 1e-18 * size:
@@ -252,15 +246,15 @@ def _lower_series(n, a, x):
 
 def _lower_integral(n, a, x):
     scale = _power_over_gamma(a, x)
-    return scale * _relative_lower_integral(n, a, x) if scale else 0.0
+    return scale * relative_lower_integral(n, a, x) if scale else 0.0
 
 
 def _upper_integral(n, a, x):
     scale = _power_over_gamma(a, x)
-    return -scale * _relative_upper_integral(n, a, x) if scale else 0.0
+    return -scale * relative_upper_integral(n, a, x) if scale else 0.0
 
 
-def _relative_lower_integral(n, a, x):
+def relative_lower_integral(n, a, x):
     """The n-th derivative of P(a, x) over x^a e^-x / Gamma(a).
 
     The integral over t = x e^-v up to where the integrand is negligible: a zero of a convex function, by Newton.
@@ -275,16 +269,16 @@ def _relative_lower_integral(n, a, x):
         length -= step
         if abs(step) < 0.01 * length:
             break
-    shift = _shift(a)
-    first, cumulants, total = _log_ratio(a + shift, x), _cumulants(n, a + shift), 0.0
+    shift = shape_shift(a)
+    first, cumulants, total = log_less_digamma(a + shift, x), gamma_cumulants(n, a + shift), 0.0
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         for s in (-node, node):
             v = 0.5 * length * (1.0 + s)
-            total += weight * math.exp(-d * v - x * _excess(-v)) * _weight(n, a, first - v, cumulants)
+            total += weight * math.exp(-d * v - x * _excess(-v)) * gamma_density_weight(n, a, first - v, cumulants)
     return 0.5 * length * total
 
 
-def _relative_upper_integral(n, a, x):
+def relative_upper_integral(n, a, x):
     """The n-th derivative of Q(a, x) over x^a e^-x / Gamma(a): the integral over t = x e^v."""
     d = x - a
     length = 2.0 * NEGLIGIBLE / (d + math.hypot(d, math.sqrt(2.0 * NEGLIGIBLE * x)))
@@ -293,12 +287,12 @@ def _relative_upper_integral(n, a, x):
         length -= step
         if abs(step) < 0.01 * length:
             break
-    shift = _shift(a)
-    first, cumulants, total = _log_ratio(a + shift, x), _cumulants(n, a + shift), 0.0
+    shift = shape_shift(a)
+    first, cumulants, total = log_less_digamma(a + shift, x), gamma_cumulants(n, a + shift), 0.0
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         for s in (-node, node):
             v = 0.5 * length * (1.0 + s)
-            total += weight * math.exp(-d * v - x * _excess(v)) * _weight(n, a, first + v, cumulants)
+            total += weight * math.exp(-d * v - x * _excess(v)) * gamma_density_weight(n, a, first + v, cumulants)
     return 0.5 * length * total
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face
+from contad.distributions.vector_densities import inverse_wishart_of_ratio, wishart_of_ratio
 from contad.ops.entropies import xlogy
 from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import log, log1p
 from contad.ops.gamma_functions import gammaln
-from contad.ops.gamma_ratios import multigammaln
 from contad.ops.log_sums import logsumexp
 from contad.ops.logic import stop_gradient
 from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
@@ -161,25 +161,16 @@ def normal_of_weighted_rows(rows, factor, weights, propto=False):
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
-def constant_of_wishart(nu, size):
-    """nu k / 2 log 2 + log Gamma_k(nu / 2)"""
-    return 0.5 * math.log(2.0) * size * nu + multigammaln(0.5 * nu, float(size))
-
-
 def wishart_of_factors(factor, scale, nu):
-    """(nu - k - 1) log|L| - |M^-1 L|^2 / 2 - nu log|M| and the constant, for L L^T of scale M M^T."""
-    size = float(factor.shape[0])
+    """The Wishart density of L L^T of scale M M^T."""
     ratio = solve_triangular(scale, factor, lower=True, check_finite=False)
-    logs = (nu - size - 1.0) * log_diagonal(factor) - nu * log_diagonal(scale)
-    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(nu, size)
+    return wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale), nu, float(factor.shape[0]))
 
 
 def inverse_wishart_of_factors(factor, scale, nu):
-    """nu log|M| - (nu + k + 1) log|L| - |L^-1 M|^2 / 2 and the constant, for L L^T of scale M M^T."""
-    size = float(factor.shape[0])
+    """The inverse Wishart density of L L^T of scale M M^T."""
     ratio = solve_triangular(factor, scale, lower=True, check_finite=False)
-    logs = nu * log_diagonal(scale) - (nu + size + 1.0) * log_diagonal(factor)
-    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(nu, size)
+    return inverse_wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale), nu, float(factor.shape[0]))
 
 
 def log_jacobian_of_factor(factor, propto=False):

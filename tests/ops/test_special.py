@@ -328,3 +328,13 @@ def test_scaled_bessel_functions_far_out(v, x):
     for n, m, exact in ((0.0, 1.0, -0.5 * z / x), (1.0, 0.0, v * z / x)):
         for found in (k(n, m, v, x), k(n, m, np.array([v, v]), np.array([x, 0.1]))[0]):
             assert close(found, exact, 1e-8) or abs(found - exact) < 1e-300
+
+
+@pytest.mark.parametrize(("name", "args"), [("gammainc", (20.0, 1e-14)), ("betainc", (20.0, 30.0, 1e-14))])
+def test_slopes_far_below_the_shape(name, args):
+    """Where the argument beside the shape is less than the shape's last digit."""
+    slopes = grad(getattr(ops, name), tuple(range(len(args))))(*args)
+    with mp.workdps(40):
+        for k, slope in enumerate(slopes):
+            exact = mp.diff(lambda x, k=k: REFERENCE[name](*args[:k], x, *args[k + 1 :]), mpf(args[k]), relative=True)
+            assert slope == pytest.approx(float(exact), rel=1e-11)
