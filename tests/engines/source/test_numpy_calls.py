@@ -50,6 +50,18 @@ return np.nancumsum(y)[4] * x[0] + np.nancumprod(y)[4] + np.nanmedian(y) * np.na
 y = x * a
 y[2] = np.nan
 return np.nanquantile(y, 0.6) * np.sum(np.nan_to_num(y) * x) + np.nan_to_num(x[0]) * a
+
+np.random.seed(3)
+s = 0.0
+for i in range(4):
+    z = np.random.normal(x[i], a)
+    s += z * z if z > 0.0 else np.random.exponential(a)
+return s + np.random.normal(a) + np.random.normal() * x[0]
+
+np.random.seed(3)
+s = np.random.laplace(x[0], a) * x[1] + np.random.logistic(0.0, a) + np.random.gumbel(a, x[0])
+s *= np.random.uniform(x[1], a)
+return s + np.sum(np.random.normal(a, x[0], size=(2, 2)) ** 2) + np.random.uniform(0.0, a, 3)[1]
 """)
 
 
@@ -92,6 +104,22 @@ def test_what_is_rounded_to_float32_is_refused_where_it_is_differentiated(body, 
 
 def test_constants_are_rounded_to_float32():
     agree("y = np.float32(int(a * 5.0)) * np.float32(0.1)\nreturn y * x[0] * a if np.float32(a) > 0.5 else y")
+
+
+def test_a_draw_that_has_no_location_and_scale_is_refused():
+    with pytest.raises(UnsupportedError, match="the call of 'gamma'"):
+        generated(function_of("return np.random.gamma(a, 1.0) * x[0]"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("body", BODIES[-2:])
+def test_draws_are_those_of_numba(body):
+    f = function_of(body)
+    value, gradient = contad.value_and_grad(f, (0, 1), engine="generated")(*ARGUMENTS)
+    assert value == pytest.approx(f(*ARGUMENTS), rel=1e-12)
+    x, a, *rest = ARGUMENTS
+    moved = [f(x, a + h, *rest) for h in (1e-6, -1e-6)]
+    assert gradient[1] == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=1e-6)
 
 
 @pytest.mark.long

@@ -46,6 +46,7 @@ from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.growing_lists import call_method
 from contad.engines.source.reading.made_functions import is_made, read_made
 from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.random_draws import DRAWS, read_draw
 from contad.engines.source.reading.rule_calls import read_rule
 from contad.engines.source.reading.scope import Scope
 from contad.errors import UnsupportedError
@@ -78,6 +79,10 @@ def _as_tuple(node: ast.expr) -> ast.expr:
 
 def _is_text(x: Any) -> bool:
     return isinstance(x, Object) and isinstance(x.value, str)
+
+
+def _is_draw(function: Any) -> bool:
+    return any(function == draw for draw in DRAWS)
 
 
 def _fill(tree: Any, values: Iterator[Value]) -> Any:
@@ -150,6 +155,8 @@ class CallReader:
             return self.inline(function, arguments, keywords, node, env)
         if isinstance(getattr(function, "class_type", None), types.ClassType):
             return make_instance(self, function.class_type, arguments, keywords, node, env)
+        if _is_draw(function):
+            return read_draw(self, function, arguments, keywords, node, env)
         if is_made(function):
             return read_made(self, function, arguments, keywords, node, env)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
