@@ -1,7 +1,8 @@
-"""Calls of functions that Numba has made something else of: ufuncs, by `vectorize`, and callbacks, by `cfunc`.
+"""Calls of functions that Numba has made something else of: by `vectorize`, `guvectorize` and `cfunc`.
 
 They are written in place, as what `njit` makes is: a ufunc for every element of its arguments, without errors at
-divisions by zero; a callback with its arguments and its result cast to the types that it declares.
+divisions by zero; a callback with its arguments and its result cast to the types that it declares; what `guvectorize`
+makes, for arrays without further axes.
 """
 
 import ast
@@ -12,22 +13,25 @@ import numpy as np
 from numba import njit
 from numba.core.ccallback import CFunc
 from numba.np.ufunc.dufunc import DUFunc
+from numba.np.ufunc.gufunc import GUFunc
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, is_array, is_number
+from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, Block, Kind, Value
 from contad.engines.source.reading.declared_names import cast
+from contad.engines.source.reading.elementwise import overlaps
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.call_reader import CallReader
     from contad.engines.source.reading.progress import Environment
 
+_NAMES = {"float": ("float64",), "int": ("int64",), "bool": ("bool",)}
 _CHARACTERS = {"float": "d", "int": np.dtype(np.int64).char, "bool": "?"}
 
 
 def is_made(function: Any) -> bool:
-    """Whether a function is one that `vectorize` or `cfunc` has made."""
-    return isinstance(function, (CFunc, DUFunc))
+    """Whether a function is one that `vectorize`, `guvectorize` or `cfunc` has made."""
+    return isinstance(function, (CFunc, DUFunc, GUFunc))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -35,6 +39,9 @@ def _dispatcher(made: Any) -> Any:
     """The function that it was made of, for njit; it is not compiled."""
     if isinstance(made, CFunc):
         return njit(made.__wrapped__)
+    if isinstance(made, GUFunc):
+        kernel = made.gufunc_builder
+        return njit(error_model="numpy", fastmath=kernel.targetoptions.get("fastmath", False))(kernel.py_func)
     options = made._dispatcher.targetoptions
     return njit(error_model="numpy", fastmath=options.get("fastmath", False))(made._dispatcher.py_func)
 
@@ -48,6 +55,8 @@ def read_made(
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give them by position")
     if isinstance(function, CFunc):
         return _read_callback(calls, function, arguments, node, env)
+    if isinstance(function, GUFunc):
+        return _read_kernel(calls, function, arguments, node, env)
     out = arguments[function.nin :]
     found = _read_ufunc(calls, function, arguments[: function.nin], node, env)
     return calls.compute_into(out[0], found, node) if out else found
@@ -100,6 +109,47 @@ def _read_ufunc(calls: "CallReader", function: DUFunc, operands: list[Any], node
     calls.arrays.over(shape, lambda at: calls.arrays.put(made, at, element(at)))
     progress.loop_depth -= len(shape)
     return made
+
+
+def _read_kernel(
+    calls: "CallReader", function: GUFunc, arguments: list[Any], node: ast.Call, env: "Environment"
+) -> Object:
+    """The statements of a kernel, for arrays that have the axes of its signature alone; the last ones are written."""
+    kernel, count = function.gufunc_builder, function.nin
+    axes = [*kernel.sin, *kernel.sout]
+    known = len(arguments) == len(axes) and all(is_number(x) or is_array(x) for x in arguments)
+    if not known or any(x.kind.ndim != len(names) for x, names in zip(arguments, axes, strict=False)):
+        calls.progress.refuse(
+            node, f"{ast.unparse(node)!r} over further axes",
+            "loop over these, and give what its signature names, the results last",
+        )  # fmt: skip
+    declared = [signature.args for signature in kernel._sigs] or [None]
+    written = arguments[count:]
+    if not any(map(_takes, declared, [arguments] * len(declared))) or not all(isinstance(x, Value) for x in written):
+        calls.progress.refuse(
+            node, f"{ast.unparse(node)!r}: arguments that it is not made for", "give arrays and numbers of 64 bits"
+        )
+    given = [calls.arrays.compute(x) if isinstance(x, Elementwise) else x for x in arguments]
+    if any(x is not out and is_array(x) and overlaps(x, out) for out in written for x in given):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r} of overlapping parts", "copy them first")
+    lengths: dict[str, Value] = {}
+    for x, names in zip(given, axes, strict=True):
+        for name, length in zip(names, calls.arrays.shape(x) if names else [], strict=True):
+            calls.arrays.require_equal(lengths.setdefault(name, length), length)
+    calls.inline(_dispatcher(function), given, {}, node, env)
+    return Object(None)
+
+
+def _takes(declared: tuple[Any, ...] | None, given: list[Any]) -> bool:
+    """Whether a kernel is declared for arguments; one that declares nothing is made for what is given."""
+    if any(x.kind.small or x.kind.narrow for x in given):
+        return False
+    if declared is None:
+        return True
+    return all(
+        getattr(t, "ndim", 0) == x.kind.ndim and str(getattr(t, "dtype", t)) in _NAMES[x.kind.base]
+        for t, x in zip(declared, given, strict=True)
+    )
 
 
 def _loop_types(calls: "CallReader", function: DUFunc, operands: list[Any], node: ast.Call) -> list[str | None]:
