@@ -153,7 +153,9 @@ def shape_shift(a):
 
 def log1pmx_of_ratio(u, ratio):
     """log(1 + u) - u, given 1 + u as well, which u loses where it is small."""
-    return log1pmx.function(u) if 0.1 < ratio < 1e10 else math.log(ratio) - u
+    if 0.1 < ratio < 1e10:
+        return log1pmx.function(u)
+    return math.log(ratio) - u if ratio > 0.0 else -math.inf
 
 
 def stirling_series(x, y=math.inf):

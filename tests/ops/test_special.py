@@ -338,3 +338,5 @@ def test_slopes_far_below_the_shape(name, args):
         for k, slope in enumerate(slopes):
             exact = mp.diff(lambda x, k=k: REFERENCE[name](*args[:k], x, *args[k + 1 :]), mpf(args[k]), relative=True)
             assert slope == pytest.approx(float(exact), rel=1e-11)
+    tiny = (*(1e10 for _ in args[1:]), 1e-320)  # whose quotient underflows
+    assert grad(getattr(ops, name), tuple(range(len(args))))(*tiny) == (0.0,) * len(args)
