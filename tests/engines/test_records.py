@@ -14,6 +14,7 @@ from contad.engines.records import RecordStack
 from contad.engines.stream.record_stream import CHUNK
 from contad.rules.scalar_rule import rules
 from contad.variables.stack import THREAD, opened
+from tests.judges.samples import shortened
 
 
 @pytest.fixture
@@ -107,8 +108,9 @@ def test_nothing_grows_over_many_gradients():
     assert [(len(b.values), len(b.adjoints), len(b.staging)) for b in pool] == before
 
 
-def test_threads_give_the_serial_results():
-    """Eight threads behind a barrier, each its own function, 300 gradients each, switching as often as possible."""
+@pytest.mark.parametrize("count", shortened(75, 300))
+def test_threads_give_the_serial_results(count):
+    """Eight threads behind a barrier, each its own function and `count` gradients, switching as often as possible."""
 
     def function(k):
         def f(x, y):
@@ -127,7 +129,7 @@ def test_threads_give_the_serial_results():
 
     def run(k):
         barrier.wait()
-        wrong.extend((k, n) for n in range(300) if functions[k](*points[k][n % 50]) != serial[k][n % 50])
+        wrong.extend((k, n) for n in range(count) if functions[k](*points[k][n % 50]) != serial[k][n % 50])
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

@@ -197,17 +197,15 @@ def test_guards_hold_beside_steps_and_python_goes_on_with_the_ways():
     assert len(both.traces) == 2
 
 
-SYSTEM = contad.record(lambda a: np.sum(np.linalg.solve(a, B) ** 2), S)
-
-
-@njit
-def from_njit(a):
-    return SYSTEM.value_and_grad(a)
-
-
 def test_steps_run_inside_njit():
+    system = contad.record(lambda a: np.sum(np.linalg.solve(a, B) ** 2), S)
+
+    @njit
+    def from_njit(a):
+        return system.value_and_grad(a)
+
     value, gradient = from_njit(1.1 * S)
-    assert (value, gradient.tolist()) == (SYSTEM(1.1 * S), SYSTEM.gradient(1.1 * S).tolist())
+    assert (value, gradient.tolist()) == (system(1.1 * S), system.gradient(1.1 * S).tolist())
     with pytest.raises(np.linalg.LinAlgError, match="recorded program is singular"):
         from_njit(np.zeros((4, 4)))
 

@@ -1,5 +1,7 @@
 """Stan's derivatives by differences, beside those of contad."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -12,32 +14,36 @@ def f(x):
 
 
 AT = np.array([0.7, -1.3, 210.4])
-VALUE, GRADIENT, HESSIAN = float(f(AT)), contad.grad(f)(AT), contad.hessian(f)(AT)
-THIRD = contad.jacobian(contad.hessian(f))(AT)
+
+
+@functools.cache
+def exact():
+    """The value and its derivatives to the third order."""
+    return float(f(AT)), contad.grad(f)(AT), contad.hessian(f)(AT), contad.jacobian(contad.hessian(f))(AT)
 
 
 @pytest.mark.parametrize("name", ["finite_diff_gradient", "finite_diff_gradient_auto"])
 def test_gradients(name):
     value, gradient = getattr(stan, name)(f, AT)
-    assert value == VALUE
-    np.testing.assert_allclose(gradient, GRADIENT, rtol=1e-8)
+    assert value == exact()[0]
+    np.testing.assert_allclose(gradient, exact()[1], rtol=1e-8)
 
 
 @pytest.mark.parametrize(("name", "error"), [("finite_diff_hessian", 2e-6), ("finite_diff_hessian_auto", 1e-8)])
 def test_hessians(name, error):
     value, gradient, second = getattr(stan, name)(f, AT)
-    assert value == VALUE
-    np.testing.assert_allclose(gradient, GRADIENT, rtol=1e-8)
-    np.testing.assert_allclose(second, HESSIAN, rtol=error, atol=error)
+    assert value == exact()[0]
+    np.testing.assert_allclose(gradient, exact()[1], rtol=1e-8)
+    np.testing.assert_allclose(second, exact()[2], rtol=error, atol=error)
     np.testing.assert_array_equal(second, second.T)
 
 
 @pytest.mark.parametrize("name", ["finite_diff_grad_hessian", "finite_diff_grad_hessian_auto"])
 def test_gradients_of_hessians(name):
     value, second, third = getattr(stan, name)(f, AT)
-    assert value == VALUE
-    np.testing.assert_allclose(second, HESSIAN, rtol=1e-14)
-    np.testing.assert_allclose(third, np.moveaxis(THIRD, -1, 0), rtol=1e-7, atol=1e-9)
+    assert value == exact()[0]
+    np.testing.assert_allclose(second, exact()[2], rtol=1e-14)
+    np.testing.assert_allclose(third, np.moveaxis(exact()[3], -1, 0), rtol=1e-7, atol=1e-9)
 
 
 def test_steps():
