@@ -405,7 +405,8 @@ class Derivative(CPUDispatcher, WrittenOut):
         return (self.engine,) if self.engine else COMPILED
 
     def _refusal(self, choice: Choice) -> str:
-        return f"{self.what}: " + "; ".join(describe_refusal(name, why) for name, why in choice.refusals)
+        begin = f"{self.what}: "
+        return begin + "; ".join(describe_refusal(name, why.removeprefix(begin)) for name, why in choice.refusals)
 
     # ---- as a value --------------------------------------------------------------------------------------------------
     def __reduce__(self) -> tuple[Any, ...]:

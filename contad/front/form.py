@@ -201,12 +201,18 @@ def shape_checks(
     Raises UnsupportedError where they have different structures.
     """
     lines = []
-    pairs = [(x.leaves(), t.leaves()) for x, t in zip(primals, tangents, strict=True)]
-    for x, t in ((x, t) for xs, ts in pairs for x, t in zip(xs, ts, strict=True)):
-        dimensions = [leaf.type.ndim if isinstance(leaf.type, types.Array) else -1 for leaf in (x, t)]
-        if dimensions[0] != dimensions[1]:
-            raise UnsupportedError(f"{what}: tangents must have the structure of primals, {x.type}; got {t.type}")
-        if dimensions[0] > 0:
-            message = f"{what}: {rule}"
-            lines += [f"if {x.expression}.shape != {t.expression}.shape:", f"    raise {error}({message!r})"]
+    for primal, tangent in zip(primals, tangents, strict=True):
+        if _axes(primal.type) != _axes(tangent.type):
+            raise UnsupportedError(
+                f"{what}: tangents must have the structure of primals, {primal.type}; got {tangent.type}"
+            )
+        for x, t in zip(primal.leaves(), tangent.leaves(), strict=True):
+            if isinstance(x.type, types.Array) and x.type.ndim > 0:
+                message = f"{what}: {rule}"
+                lines += [f"if {x.expression}.shape != {t.expression}.shape:", f"    raise {error}({message!r})"]
     return lines
+
+
+def _axes(t: NumbaType) -> Nested:
+    """The structure of an argument: how many axes its arrays have; -1 for a number."""
+    return tuple(map(_axes, t)) if isinstance(t, types.BaseTuple) else getattr(t, "ndim", -1)

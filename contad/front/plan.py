@@ -154,7 +154,7 @@ def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], wha
     """The plan for the gradient of a derivative by numbers."""
     arguments, taken = _take(f, form, given, what)
     if not all(taken[n].type == types.float64 for n in form.along):
-        raise UnsupportedError(f"{what}: a gradient is one number only where its argument is")
+        raise UnsupportedError(f"{what}: a gradient is one number only where its argument is; use contad.hessian")
     request = _request(f, form, taken, form.argnums)._replace(along=tuple((n,) for n in form.along))
     ones = types.Tuple([types.float64] * len(form.along))
     run = f"run(({tuple_of(taken)}), ({'1.0, ' * len(form.along)}))"

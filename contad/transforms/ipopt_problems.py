@@ -70,7 +70,7 @@ class IpoptProblem:
         self.gradient = grad(objective)
         self.constraints = constraints
         ones = np.ones(len(given))
-        self._count = len(given)
+        self._count, self._size = len(given), points.shape[1]
         rows = sum(sparsity(constraints, x) for x in points)
         self._jacobian = sparse_jacobian(constraints, pattern=rows, check=True)
         bends = sum(sparsity(lagrangian, x, ones, 1.0, of=HESSIAN) for x in points)
@@ -86,7 +86,7 @@ class IpoptProblem:
 
     def jacobian(self, x: ArrayValue) -> np.ndarray:
         """The elements of the Jacobian of the constraints."""
-        return self._jacobian.values(x)
+        return self._jacobian.values(self._require_point("jacobian", x))
 
     def hessianstructure(self) -> Structure:
         """(rows, columns) of the elements that `hessian` gives, of the lower triangle."""
@@ -98,4 +98,12 @@ class IpoptProblem:
         if multipliers.shape != (self._count,):
             expected = f"have a number for each of the {self._count} constraints"
             fail("IpoptProblem.hessian", "lagrange", expected, f"shape {multipliers.shape}")
+        x = self._require_point("hessian", x)
         return self._hessian.values(x, multipliers, float(obj_factor), triangle="lower")
+
+    def _require_point(self, method: str, x: ArrayValue) -> ArrayValue:
+        """Refuse what is no point of the problem, whose structure would not be the one that was found."""
+        point = np.asarray(x) if isinstance(x, (list, tuple)) else x
+        if np.shape(point) != (self._size,):
+            fail(f"IpoptProblem.{method}", "x", f"have the {self._size} numbers of x0", f"shape {np.shape(point)}")
+        return point

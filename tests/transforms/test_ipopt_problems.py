@@ -108,8 +108,11 @@ def test_points_and_multipliers_of_another_length_are_named():
     with pytest.raises(ValueError, match="IpoptProblem: x0 must be a vector, or vectors of one length, got"):
         contad.IpoptProblem(cost, bend, [[1.0, 2.0], [1.0]])
     problem = contad.IpoptProblem(cost, bend, np.ones(4))
-    with pytest.raises(ValueError, match="column for each of the 5 numbers"):
+    with pytest.raises(ValueError, match=r"IpoptProblem.jacobian: x must have the 4 numbers of x0, got shape \(5,\)"):
         problem.jacobian(np.ones(5))
+    with pytest.raises(ValueError, match=r"IpoptProblem.hessian: x must have the 4 numbers of x0, got shape \(5,\)"):
+        problem.hessian(np.ones(5), np.ones(2), 1.0)
+    np.testing.assert_array_equal(problem.jacobian([1.0, 2.0, 3.0, 4.0]), problem.jacobian(np.arange(1.0, 5.0)))
     with pytest.raises(ValueError, match=r"IpoptProblem.hessian: lagrange must have a number for each of the 2"):
         problem.hessian(np.ones(4), np.ones(7), 1.0)
 
