@@ -89,7 +89,7 @@ u = x.copy()
 w = u * a + h(u)
 return np.sum(w)
 
-# a write into an array of small integers, which wraps
+# a write into an array of fewer than 64 bits, which wraps or rounds
 small[0] += 1
 return small[0] * a + x[0]
 

@@ -99,7 +99,7 @@ class WholeArrays:
         if isinstance(entry, Elementwise):
             return self.compute(entry, hint)
         if entry.kind.narrow:
-            self.progress.stop("a copy of an array of small integers", "make it an array of int64")
+            self.progress.stop("a copy of an array of fewer than 64 bits", "make it int64 or float64")
         shape = self.shape(entry)
         for axis in range(-len(shape), 0):
             if is_unit(entry, axis):
@@ -113,7 +113,9 @@ class WholeArrays:
     def put(self, array: Value, indices: list[Value], number: Value) -> None:
         """array[indices] = number."""
         if array.kind.narrow:
-            self.progress.stop("a write into an array of small integers, which wraps", "make it an array of int64")
+            self.progress.stop(
+                "a write into an array of fewer than 64 bits, which wraps or rounds", "make it int64 or float64"
+            )
         self.builder.add(Store(array, indices, self.builder.convert(number, Kind(array.kind.base))))
 
     def fill(self, array: Value, entry: Any, node: ast.AST) -> None:

@@ -32,7 +32,7 @@ class IndexArrays:
         part, first, positions = self._split(array, spec, node)
         if array.kind.narrow:
             self.progress.stop(
-                "the elements of an array of small integers at positions", "make it an array of int64"
+                "the elements of an array of fewer than 64 bits at positions", "make it int64 or float64"
             )
         made = self.builder.create("empty", self._shape(part, first, positions), array.kind.base, array.hint)
         self.arrays.over(

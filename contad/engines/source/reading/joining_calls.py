@@ -24,7 +24,8 @@ def _entries(calls: CallReader, given: Any, node: ast.Call) -> list[Any]:
     if not isinstance(given, tuple) or not given or not all(map(is_array, given)):
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give a tuple of arrays")
     if any(x.kind.narrow for x in given):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r} of arrays of small integers", "make them int64")
+        what = f"{ast.unparse(node)!r} of arrays of fewer than 64 bits"
+        calls.progress.refuse(node, what, "make them int64 or float64")
     return [x if isinstance(x, Value) else calls.arrays.compute(x) for x in given]
 
 

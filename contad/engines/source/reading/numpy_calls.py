@@ -43,7 +43,7 @@ def _creation_like(fill: str) -> Callable[..., Any]:
         if not is_array(array):
             calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
         if dtype is None and array.kind.narrow:
-            calls.progress.refuse(node, f"{ast.unparse(node)!r} of an array of small integers", "give a dtype")
+            calls.progress.refuse(node, f"{ast.unparse(node)!r} of an array of fewer than 64 bits", "give a dtype")
         return calls.builder.create(fill, calls.arrays.shape(array), calls.dtype(dtype, node, array.kind.base))
 
     return create

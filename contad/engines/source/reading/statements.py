@@ -222,7 +222,8 @@ class StatementReader:
         """array[spec] op= value; a sum is an operation of its own, whose reverse is cheap."""
         if array.kind.narrow:
             self.progress.refuse(
-                statement, "a write into an array of small integers, which wraps", "make it an array of int64"
+                statement,
+                "a write into an array of fewer than 64 bits, which wraps or rounds", "make it int64 or float64",
             )
         base = Kind(array.kind.base)
         old = self.builder.load(array, spec)  # before the right side, which may call what writes it
