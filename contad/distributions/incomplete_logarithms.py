@@ -49,8 +49,12 @@ def _where_small(function, part, rest, args):
     """log(part), or that of 1 - rest where it is large; by the function of floats where it is small."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(part > 0.5, np.log1p(-rest), np.log(part))
-    small = ~(part > SMALL) & ~np.isnan(z)
-    for at in zip(*np.nonzero(small), strict=True):
+    return _by_numbers(z, ~(part > SMALL) & ~np.isnan(z), function, args)
+
+
+def _by_numbers(z, places, function, args):
+    """z with the function of floats at these places."""
+    for at in zip(*np.nonzero(places), strict=True):
         z[at] = function(*(float(x[at]) for x in args))
     return z
 
@@ -93,9 +97,7 @@ def _gamma_hazard_of_arrays(upper, a, x):
     part = np.where(upper > 0.5, special().gammaincc(a, x), special().gammainc(a, x))
     with np.errstate(all="ignore"):
         z = np.exp(log_gamma_power.array_value(a, x)) / part
-    for at in zip(*np.nonzero(~(part > SMALL) & (x > 0.0)), strict=True):
-        z[at] = gamma_hazard.function(float(upper[at]), float(a[at]), float(x[at]))
-    return z
+    return _by_numbers(z, ~(part > SMALL) & (x > 0.0), gamma_hazard.function, (upper, a, x))
 
 
 @unlisted_rule(
@@ -270,9 +272,7 @@ def _beta_hazard_of_arrays(a, b, t):
         part = np.where(near, special().betainc(a, b, np.where(near, t / (1.0 + t), 0.5)),
                         special().betaincc(b, a, np.where(near, 0.5, 1.0 / (1.0 + t))))  # fmt: skip
         z = np.exp(log_beta_powers.array_value(a, b, t)) / part
-    for at in zip(*np.nonzero(~(part > SMALL) & (t > 0.0)), strict=True):
-        z[at] = beta_hazard.function(float(a[at]), float(b[at]), float(t[at]))
-    return z
+    return _by_numbers(z, ~(part > SMALL) & (t > 0.0), beta_hazard.function, (a, b, t))
 
 
 @unlisted_rule(

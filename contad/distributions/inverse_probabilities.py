@@ -29,7 +29,6 @@ from contad.ops.exponential import exp, log
 from contad.ops.logic import select
 
 LOG_SQRT_TWO_PI = 0.9189385332046727
-LOG_2 = 0.6931471805599453
 PI = 3.141592653589793
 VON_MISES, SKEW_NORMAL, EXP_MOD_NORMAL, INVERSE_GAUSSIAN, RICE = range(5)
 

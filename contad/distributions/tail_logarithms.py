@@ -14,7 +14,6 @@ from contad.ops.logistic import log1m_exp, log1p_exp
 from contad.ops.power_transforms import exprel
 from contad.ops.trigonometric import arctan
 
-LOG_2 = 0.6931471805599453
 LOG_PI = 1.1447298858494002
 FAR = 1e100  # of Student's t over the square root of its degrees of freedom, whose square is negligible beside 1
 

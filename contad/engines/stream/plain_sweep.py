@@ -106,17 +106,16 @@ Numbers = Any  # a memoryview
 def _step(code: float) -> Callable[[float, int, float, float, Numbers, Numbers], None]:
     """What one record of an operation does: the branch of the compiled sweep, as Python."""
     rule, active = OPERATIONS[int(code)]
-    cells, lines, added = [], [], []
-    for n, kind in enumerate(active):
-        name = "xy"[n]
-        if kind == "v":
-            cells += [f"{name}_cell = int({name})"]
-        found = partial_of(rule, n, f"local_{name}_") if kind == "v" else None
+    own = {"xy"[n]: n for n, kind in enumerate(active) if kind == "v"}
+    lines, added = [], []
+    for name, n in own.items():
+        found = partial_of(rule, n, f"local_{name}_")
         if found is not None:
             lines += [*found[0], f"{name}_bar = {found[1]}"]
             product = f"d * {name}_bar"
             added.append(f"a[{name}_cell] += {product}" + f" if {name}_bar != 0.0 else 0.0" * routes(rule, n))
-    places = {"z": "k"} | {name: f"{name}_cell" for name, kind in zip("xy", active, strict=False) if kind == "v"}
+    cells = [f"{name}_cell = int({name})" for name in own]
+    places = {"z": "k"} | {name: f"{name}_cell" for name in own}
     read = [f"{name} = v[{place}]" for name, place in places.items() if name in names_read(lines)]
     text = "\n".join([*cells, *read, *lines, *added, "return None"])
     return _function(text, ["d", "k", "x", "y", "v", "a"], _Powers(), {"math": math, "abs": abs, "int": int})
