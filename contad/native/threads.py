@@ -28,6 +28,7 @@ from contad.native.system import address_of_symbol, thread_functions
 from contad.native.words import WORD, add_atomically, external_words, place, word
 
 MOST_BLOCKS = 64
+APART = 16  # numbers between what blocks write: two cache lines, which processors fetch together
 WORTH = 200_000  # nanoseconds of work left that pay for making threads, which takes ten times less
 SURE = 5_000  # nanoseconds after which the clock is believed
 # words of what threads share: the next block, how many there are; of each block how it ended, and its exception

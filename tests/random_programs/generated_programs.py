@@ -321,8 +321,9 @@ for _name in ("add", "sub", "mul", "truediv", "pow"):
     _f = divided if _name == "truediv" else _f
     setattr(Step, f"__{_name}__", lift(_f))
     setattr(Step, f"__r{_name}__", lift(lambda x, y, f=_f: f(y, x)))
-for _name in ("lt", "gt", "le", "ge"):
+for _name in ("lt", "gt", "le", "ge", "eq", "ne"):
     setattr(Step, f"__{_name}__", compare(getattr(operator, _name)))
+Step.__hash__ = lambda step: hash(step.z.real)  # sets look for it
 Step.__pos__ = lift(operator.pos)
 Step.__neg__ = lift(operator.neg)
 Step.__abs__ = lift(lambda z: z if z.real > 0.0 else -z)

@@ -81,6 +81,22 @@ def test_iterations_that_are_overtaken():
     assert contad.grad(state_of_the_last, engine="generated")(0.7, d) == pytest.approx(-1.6, rel=1e-14)
 
 
+@njit(error_model="numpy")
+def quotient_where_it_is_large(x, c):
+    r = abs(x[0] / (c - c))
+    s = x[1] * c
+    if r > 2.0:
+        s = r
+    return s
+
+
+def test_a_selection_among_nan_that_is_not_taken():
+    """Its partial is nan, not the 0 of what is not selected."""
+    for engine in ("generated", "tape", "records"):
+        found = contad.grad(quotient_where_it_is_large, (0, 1), engine=engine)(np.array([0.0, 3.0]), 2.0)
+        np.testing.assert_array_equal(np.append(*found), [0.0, 2.0, 3.0])
+
+
 @njit
 def pair(p, d):
     r = p - d[0]

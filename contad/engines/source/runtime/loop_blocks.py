@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contad.native.overloads import add_overload
-from contad.native.threads import MOST_BLOCKS
+from contad.native.threads import APART, MOST_BLOCKS
 
 SMALLEST = 2000.0  # additions that a block has to be worth
 SHARE = 16.0  # additions of work for each number of a buffer, which is cleared and added up
@@ -31,19 +31,24 @@ def count_blocks(n: int, cost: float, buffered: int) -> int:
 
 
 def make_parts(array: Any, blocks: int) -> Any:
-    """Buffers of zeros, one for each block, for what is added to an array."""
-    return np.zeros((blocks, *array.shape))
+    """Buffers of zeros, one for each block, for what is added to an array; with as many rows between them as keep them APART."""
+    return np.zeros((blocks, array.shape[0] + rows_between(array), *array.shape[1:]))
+
+
+def rows_between(array: Any) -> int:
+    """Rows that keep buffers of this array apart; none between large ones, of which few numbers lie at the borders."""
+    return 0 if array.size >= 64 * APART else -(-APART * array.shape[0] // max(array.size, 1))
 
 
 def part_of(array: Any, parts: Any, block: int) -> Any:
     """What a block adds to."""
-    return parts[block]
+    return parts[block][: array.shape[0]]
 
 
 def add_parts(array: Any, parts: Any) -> None:
     """Add up the buffers, in order."""
     for part in parts:
-        array += part
+        array += part[: array.shape[0]]
 
 
 # ---- in compiled code: a single block adds to the array itself, if Numba knows it to lie row by row ------------------
@@ -52,18 +57,27 @@ def _count_blocks(n: Any, cost: Any, buffered: Any) -> Any:
     return count_blocks
 
 
+@add_overload(rows_between)
+def _rows_between(array: Any) -> Any:
+    return rows_between
+
+
 @add_overload(make_parts)
 def _make_parts(array: Any, blocks: Any) -> Any:
-    if array.layout == "C":
-        return lambda array, blocks: np.zeros((blocks if blocks > 1 else 0, *array.shape))
-    return lambda array, blocks: np.zeros((blocks, *array.shape))
+    least = 1 if array.layout == "C" else 0
+
+    def implementation(array: Any, blocks: int) -> Any:
+        rows = array.shape[0] + rows_between(array)
+        return np.zeros((blocks if blocks > least else 0, rows, *array.shape[1:]))
+
+    return implementation
 
 
 @add_overload(part_of)
 def _part_of(array: Any, parts: Any, block: Any) -> Any:
     if array.layout == "C":
-        return lambda array, parts, block: parts[block] if len(parts) > 0 else array
-    return lambda array, parts, block: parts[block]
+        return lambda array, parts, block: parts[block][: array.shape[0]] if len(parts) > 0 else array
+    return lambda array, parts, block: parts[block][: array.shape[0]]
 
 
 @add_overload(add_parts)

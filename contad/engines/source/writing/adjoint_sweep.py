@@ -195,9 +195,10 @@ class AdjointWriter:
         simple = text.replace("_", "").replace(".", "").isalnum()
         text = text if simple or (text.startswith("math.") and text.count("(") == 1) else f"({text})"
         rule = o.function.rule
+        product = f"{d} * {text}"
         if rule is not None and rule.body is not None and rule.body.routes(k):
-            return f"chain({bare(text)}, {d})"
-        return f"chain({d}, {bare(text)})" if may_be_infinite(o, k, self.wild, self.unselected) else f"{d} * {text}"
+            product = text = f"chain({bare(text)}, {d})"
+        return f"chain({d}, {bare(text)})" if may_be_infinite(o, k, self.wild, self.unselected) else product
 
     def reverse_Call(self, o: Call) -> None:
         """Run a callee backwards, and add what it returns."""

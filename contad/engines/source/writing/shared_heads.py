@@ -8,6 +8,7 @@ from typing import NamedTuple
 from contad.engines.source.ir.single_assignment import For, Loop
 from contad.engines.source.ir.walks import around
 from contad.engines.source.writing.storing import Storing
+from contad.native.threads import APART
 
 FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
 
@@ -51,7 +52,8 @@ class SharedHeads:
         if o in self.serial:
             return limits
         stride = self.writer.fresh("stride")
-        self.writer.line(f"{stride} = int({step})")
+        # what blocks write at the same time lies some cache lines apart; what all iterations store is without gaps
+        self.writer.line(f"{stride} = int({step}){f' + {APART}' if fused else ''}")
         if not fused:
             self._strides[o] = stride
         return self._mark(SharedLoop(o, reverse, EACH if fused else UP, stride), limits)
