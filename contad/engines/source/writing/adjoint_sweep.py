@@ -195,10 +195,11 @@ class AdjointWriter:
         simple = text.replace("_", "").replace(".", "").isalnum()
         text = text if simple or (text.startswith("math.") and text.count("(") == 1) else f"({text})"
         rule = o.function.rule
-        product = f"{d} * {text}"
+        masked = may_be_infinite(o, k, self.wild, self.unselected)
         if rule is not None and rule.body is not None and rule.body.routes(k):
-            product = text = f"chain({bare(text)}, {d})"
-        return f"chain({d}, {bare(text)})" if may_be_infinite(o, k, self.wild, self.unselected) else product
+            slope = f"chain_slope({d}, {bare(text)})" if masked else bare(text)
+            return f"chain({slope}, {d})"
+        return f"chain({d}, {bare(text)})" if masked else f"{d} * {text}"
 
     def reverse_Call(self, o: Call) -> None:
         """Run a callee backwards, and add what it returns."""
