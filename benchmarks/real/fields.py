@@ -279,6 +279,7 @@ PROGRAMS = [
     ),
     Real(
         shallow_water, "shallow-water steps", lambda rng, n: (rng.uniform(1.0, 1.2, n), 2 * n), (0,), 6, 200,
+        "a few operations a cell; the marked loop runs twice, and its reverse adds to two neighbours",
     ),
     Real(
         seismic_traces, "seismic steps: full waveform inversion",

@@ -31,7 +31,7 @@ def count_blocks(n: int, cost: float, buffered: int) -> int:
 
 
 def make_parts(array: Any, blocks: int) -> Any:
-    """Buffers of zeros, one for each block, for what is added to an array; with as many rows between them as keep them APART."""
+    """Buffers of zeros, one for each block, for what is added to an array, and rows between them."""
     return np.zeros((blocks, array.shape[0] + rows_between(array), *array.shape[1:]))
 
 
