@@ -230,7 +230,7 @@ def geometric_log_mass(n, p):
 @formula(where(valid="a > 1.0", outside=NOT_POSITIVE), ["n"], [(3.0, 2.4), (1.0, 1.3)])
 def zipf_log_mass(n, a):
     """-a log n - log zeta(a), for n = 1, 2, ..."""
-    return -a * log(n) - log(zeta(a, 1.0))
+    return -a * log(n) - log1p(zeta(a, 2.0))
 
 
 @formula(where("alpha", outside=NOT_POSITIVE), ["n"], [(3.0, 2.4), (1.0, 1.3)])
@@ -244,10 +244,18 @@ def yule_simon_log_mass(n, alpha):
     ["n", "N", "a", "b"], [(2.0, 4.0, 5.0, 6.0)],
 )  # fmt: skip
 def hypergeometric_log_mass(n, N, a, b):
-    """log (a over n) + log (b over N - n) - log (a + b over N)."""
-    first = -log1p(a) - betaln(n + 1.0, a - n + 1.0)
-    second = -log1p(b) - betaln(N - n + 1.0, b - (N - n) + 1.0)
-    return first + second + log1p(a + b) + betaln(N + 1.0, a + b - N + 1.0)
+    """log (a over n) + log (b over N - n) - log (a + b over N).
+
+    A product of binomial masses, over one of both kinds, of any probability; of N / (a + b) no large terms are left.
+    """
+    total = a + b
+    theta = N / select(total == 0.0, 1.0, total)
+    rest = (total - N) / select(total == 0.0, 1.0, total)
+    of_both = log_factorial_excess(total) - log_factorial_excess(N) - log_factorial_excess(total - N)
+    of_first = log_factorial_excess(a) - log_factorial_excess(n) - log_factorial_excess(a - n)
+    of_second = log_factorial_excess(b) - log_factorial_excess(N - n) - log_factorial_excess(b - (N - n))
+    lost = divergence(n, a * theta) + divergence(a - n, a * rest) + divergence(N - n, b * theta)
+    return of_first + of_second - of_both - lost - divergence(b - (N - n), b * rest)
 
 
 @unlisted_rule(points=[(2.0, 4.0, 5.0, 6.0)])

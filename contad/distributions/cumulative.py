@@ -36,7 +36,9 @@ from contad.distributions.mixed_counts import (
     beta_neg_binomial_log_cdf,
 )
 from contad.distributions.normal_mixtures import log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal
+from contad.distributions.power_sums import zipf_log_ccdf, zipf_log_cdf
 from contad.distributions.real_line import student_cdf, student_quantile
+from contad.distributions.relative_quantiles import log_beta_odds, log_gamma_quantile
 from contad.distributions.rice_probabilities import log_rice_part
 from contad.distributions.tail_logarithms import (
     FAR,
@@ -61,12 +63,11 @@ from contad.ops.logistic import expit, log1m_exp, log1p_exp, log_diff_exp, log_e
 from contad.ops.power_transforms import exprel
 from contad.ops.rounding import floor
 from contad.ops.trigonometric import arctan2, tan
-from contad.ops.zeta_functions import zeta
 
 NAMES = {
     f.__name__: f
     for f in (
-        power, sqrt, exprel, zeta, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc,
+        power, sqrt, exprel, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc,
         betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp,
         log_diff_exp,
         log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
@@ -77,6 +78,7 @@ NAMES = {
         standard_skew_normal_quantile, standard_von_mises_quantile, student_quantile, absolute, log_complement,
         log_far_student, log_log1p_exp, log_lower_half_cauchy, log_upper_cauchy, log_upper_half_cauchy,
         log_lower_part_of_square, log_upper_part_of_square, lower_part_of_square, upper_part_of_square,
+        zipf_log_cdf, zipf_log_ccdf, log_beta_odds, log_gamma_quantile,
     )
 } | {"FAR": FAR}  # fmt: skip
 ONE_LESS = 0.9999999999999999
@@ -338,7 +340,9 @@ CUMULATIVE: dict[str, Cumulative] = {
     "inv_gamma": _distribution(
         "inv_gamma", "alpha beta", "t = beta / y", positive="alpha beta", low="y <= 0.0",
         **_upper_gamma("alpha", "t"),
-        inverse=("beta / gammainccinv(alpha, p)", "beta / gammaincinv(alpha, q)"),
+        inverse=(
+            "beta * exp(-log_gamma_quantile(1.0, alpha, p))", "beta * exp(-log_gamma_quantile(0.0, alpha, q))",
+        ),
     ),
     "chi_square": _distribution(
         "chi_square", "nu", "t = 0.5 * y", positive="nu", low="y <= 0.0",
@@ -412,22 +416,24 @@ CUMULATIVE: dict[str, Cumulative] = {
         "beta_prime", "alpha beta sigma", "r = y / sigma", positive="alpha beta sigma", low="y <= 0.0",
         **_beta("alpha", "beta", "r", "1.0 / r"),
         inverse=(
-            "sigma * betaincinv(alpha, beta, p) / betainccinv(beta, alpha, p)",
-            "sigma * betainccinv(alpha, beta, q) / betaincinv(beta, alpha, q)",
+            "sigma * exp(log_beta_odds(alpha, beta, p))", "sigma * exp(-log_beta_odds(beta, alpha, q))",
         ),
     ),
     "f": _distribution(
         "f", "m n sigma", "r = m * y / (n * sigma)", positive="m n sigma", low="y <= 0.0",
         **_beta("0.5 * m", "0.5 * n", "r", "1.0 / r"),
         inverse=(
-            "sigma * n / m * betaincinv(0.5 * m, 0.5 * n, p) / betainccinv(0.5 * n, 0.5 * m, p)",
-            "sigma * n / m * betainccinv(0.5 * m, 0.5 * n, q) / betaincinv(0.5 * n, 0.5 * m, q)",
+            "sigma * (n / m * exp(log_beta_odds(0.5 * m, 0.5 * n, p)))",
+            "sigma * (n / m * exp(-log_beta_odds(0.5 * n, 0.5 * m, q)))",
         ),
     ),
     "burr": _distribution(
         "burr", "c d sigma", "u = c * log(y / sigma); t = d * log1p_exp(-u)", positive="c d sigma", low="y <= 0.0",
         attained=("t", "log(d) + log_log1p_exp(u)"),
-        inverse=("sigma * power(expm1(-log(p) / d), -1.0 / c)", "sigma * power(expm1(-log1p(-q) / d), -1.0 / c)"),
+        inverse=(
+            "u = log(p) / d; sigma * exp((u - log1m_exp(u)) / c)",
+            "u = log1p(-q) / d; sigma * exp((u - log1m_exp(u)) / c)",
+        ),
     ),
     "loglaplace": _distribution(
         "loglaplace", "c sigma", "t = c * log(y / sigma); half = 0.5 * exp(select(t < 0.0, t, -t))", positive="c sigma",
@@ -520,8 +526,9 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     # ---- whole numbers -----------------------------------------------------------------------------------------------
     "zipf": _distribution(
-        "zipf", "a", "k = floor(n); w = zeta(a, k + 1.0) / zeta(a, 1.0)", valid="a > 1.0", low="n < 1.0",
-        high="n == _inf", whole=["n"], both=("1.0 - w", "w"),
+        "zipf", "a", "k = floor(n)", valid="a > 1.0", low="n < 1.0", high="n == _inf", whole=["n"],
+        both=("exp(zipf_log_cdf(k, a))", "exp(zipf_log_ccdf(k, a))"),
+        logs=("zipf_log_cdf(k, a)", "zipf_log_ccdf(k, a)"),
     ),
     "discrete_range": _distribution(
         "discrete_range", "lower upper", "k = floor(n); w = 1.0 / (upper - lower + 1.0)", valid="lower <= upper",

@@ -25,6 +25,7 @@ from contad.distributions.rice_probabilities import log_rice_part
 from contad.ops.arithmetic import absolute
 from contad.ops.bessel_functions import i0e, i1e
 from contad.ops.elementary import sqrt
+from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import exp, log
 from contad.ops.logic import select
 
@@ -55,9 +56,17 @@ def standard_exp_mod_normal_quantile(upper, p, v):
 
 @standard_exp_mod_normal_quantile.partials
 def exp_mod_normal_quantile_partials(z, upper, p, v):
-    mills = log_mills_moment(0.0, z - v)
-    by_p = exp(0.5 * z * z + LOG_SQRT_TWO_PI - mills) / v
-    return 0.0, select(upper > 0.5, -by_p, by_p), -exp(log_mills_moment(1.0, z - v) - mills) / v
+    by_p = exp(-exp_mod_normal_log_density(z, 0.0, 1.0, v))
+    x = z - v
+    above = x > 0.0
+    near = select(above, 0.0, x)
+    far = select(above, x, 1.0)
+    mean = select(  # of s by the density exp(x s - s^2 / 2)
+        above,
+        far + exp(-0.5 * far * far - LOG_SQRT_TWO_PI - log_ndtr(far)),
+        exp(log_mills_moment(1.0, near) - log_mills_moment(0.0, near)),
+    )
+    return 0.0, select(upper > 0.5, -by_p, by_p), -mean / v
 
 
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, 0.7)])
@@ -79,7 +88,7 @@ def inverse_gaussian_quantile_partials(z, upper, p, mu):
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, 0.7)])
 def standard_rice_quantile(upper, p, b):
     """Of a number of Rice's distribution, of scale 1."""
-    return _solve(RICE, upper > 0.5, p, b) if 0.0 < b < math.inf else math.nan
+    return _solve(RICE, upper > 0.5, p, b) if 0.0 <= b < math.inf else math.nan
 
 
 @standard_rice_quantile.partials

@@ -116,9 +116,9 @@ def _beta_binomial(n, m, low, high, N, a, b, value):
                 sums[i * (m + 1) + j] += term * first[i] * second[j]
         if k == high:
             break
-        term *= (N - k) / (k + 1.0) * ((a + k) / (b + N - k - 1.0))
+        term *= (N - k) / (k + 1.0) * ((a + k) / (b + (N - k - 1.0)))
         _multiply(first, a + k)
-        _divide(second, b + N - k - 1.0)
+        _divide(second, b + (N - k - 1.0))
         k += 1.0
         if total > 1e200:
             for i in range(len(sums)):

@@ -171,9 +171,11 @@ def levy_log_density(y, sigma):
     return 0.5 * log(sigma) - 1.5 * log(y) - 0.5 * sigma / y - LOG_SQRT_TWO_PI
 
 
-@formula(where("b sigma", outside=BELOW), points=[(0.7, 1.3, 1.4), (9.3, 2.6, 2.1)])
+@formula(where("sigma", "b >= 0.0", BELOW), points=[(0.7, 1.3, 1.4), (9.3, 2.6, 2.1)])
 def rice_log_density(y, b, sigma):
     """log r - (r - b)^2 / 2 + log(e^(-b r) I_0(b r)) - log sigma, with r = y / sigma."""
     r = y / sigma
     d = r - b
-    return log(r) - 0.5 * d * d + log(i0e(b * r)) - log(sigma)
+    even = b == 0.0  # where i0e, which is of |x|, has no derivative
+    near = (0.25 * r * r - 0.5) * b * b - 0.5 * r * r
+    return log(r) + select(even, near, log(i0e(select(even, 1.0, b * r))) - 0.5 * d * d) - log(sigma)

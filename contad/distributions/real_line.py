@@ -6,8 +6,10 @@ Each function says its formula; outside the domain of a parameter the value is n
 import math
 
 from contad.distributions.formula import formula, unlisted_rule, where
+from contad.distributions.incomplete_logarithms import beta_hazard, beta_part_ratio
+from contad.distributions.relative_quantiles import log_beta_odds
 from contad.distributions.tail_logarithms import FAR, log_far_student, log_far_student_by_freedom
-from contad.ops.arithmetic import absolute
+from contad.ops.arithmetic import absolute, power
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import hypot, sqrt
 from contad.ops.error_functions import erfcx, log_ndtr
@@ -156,14 +158,24 @@ def student_quantile(nu, p):
         return math.inf if p > 0.5 else -math.inf
     tail, inner = 2.0 * min(p, 1.0 - p), abs(1.0 - 2.0 * p)
     if tail < inner:
-        v, w = betainccinv.function(0.5, 0.5 * nu, tail), betaincinv.function(0.5 * nu, 0.5, tail)
+        logarithm = 0.5 * (math.log(nu) - log_beta_odds.function(0.5 * nu, 0.5, tail))
+        t = math.exp(logarithm) if logarithm < 709.7 else math.inf
     else:
         v, w = betaincinv.function(0.5, 0.5 * nu, inner), betainccinv.function(0.5 * nu, 0.5, inner)
-    t = math.sqrt(nu * (v / w)) if w > 0.0 else math.inf
+        t = math.sqrt(nu * (v / w))
     return t if p >= 0.5 else -t
 
 
 @student_quantile.partials
 def student_quantile_partials(z, nu, p):
-    density = exp(student_t_log_density(z, nu, 0.0, 1.0))
-    return -student_cdf_by_freedom(nu, z) / density, 1.0 / density
+    logarithm = student_t_log_density(z, nu, 0.0, 1.0)
+    r = absolute(z)
+    root = sqrt(nu)
+    far = r > root
+    beyond = r > FAR * root
+    odds = power(root / select(far and not beyond, r, root), 2.0)
+    hazard = beta_hazard(0.5 * nu, 0.5, odds)
+    relative = 0.25 * beta_part_ratio(1.0, 0.0, 0.5 * nu, 0.5, odds) / hazard + 0.5 / nu
+    last = log_far_student_by_freedom(nu, select(beyond, r, FAR * root)) / nu
+    near = -student_cdf_by_freedom(nu, select(far, 0.0, z)) * exp(-select(far, 0.0, logarithm))
+    return select(far, z * select(beyond, last, relative), near), exp(-logarithm)

@@ -195,7 +195,7 @@ def log_less_digamma(a, x):
     u = (x - a) / a
     v = 1.0 / (a * a)
     lost = 0.5 / a + v * (1.0 / 12.0 - v * (1.0 / 120.0 - v * (1.0 / 252.0 - v * (1.0 / 240.0 - v / 132.0))))
-    return (math.log1p(u) if abs(u) < 0.5 else math.log(x / a)) + lost
+    return (math.log1p(u) if abs(u) < 0.5 else math.log(x) - math.log(a)) + lost
 
 
 def gamma_cumulants(n, a):

@@ -65,23 +65,7 @@ def zeta_derivative(n, s, q):
     for j in range(n + 1):
         tail += part * logarithm ** (n - j)
         part *= (n - j) / (s - 1.0)
-    coefficients = [0.0] * (n + 2)  # of the m-th derivative, times t^(s + m)
-    coefficients[n] = 1.0
-    tail += 0.5 / t * logarithm**n
-    scale = 1.0 / t
-    m = 0
-    for b in EULER_MACLAURIN:
-        while True:
-            for i in range(n + 1):
-                coefficients[i] = (i + 1.0) * coefficients[i + 1] - (s + m) * coefficients[i]
-            m += 1
-            scale /= t
-            if m % 2:
-                break
-        value = 0.0
-        for i in range(n, -1, -1):
-            value = value * logarithm + coefficients[i]
-        tail -= b * value * scale
+    tail += correct_integral(n, s, t)
     return sign * (total + tail * t * _power(t, s, 1.0, 0))
 
 
@@ -102,3 +86,26 @@ def _power(t, s, logarithm, n):
         return math.pow(t, -s) * math.pow(logarithm, n)
     except OverflowError:
         return math.copysign(math.inf, math.pow(logarithm, n)) if t < 1.0 else 0.0
+
+
+def correct_integral(n, s, t):
+    """What the sum of log(t)^n t^-s from t on is more than its integral from t on, over t^(1 - s); t > s."""
+    logarithm = math.log(t)
+    coefficients = [0.0] * (n + 2)  # of the m-th derivative, times t^(s + m)
+    coefficients[n] = 1.0
+    more = 0.5 / t * logarithm**n
+    scale = 1.0 / t
+    m = 0
+    for b in EULER_MACLAURIN:
+        while True:
+            for i in range(n + 1):
+                coefficients[i] = (i + 1.0) * coefficients[i + 1] - (s + m) * coefficients[i]
+            m += 1
+            scale /= t
+            if m % 2:
+                break
+        value = 0.0
+        for i in range(n, -1, -1):
+            value = value * logarithm + coefficients[i]
+        more -= b * value * scale
+    return more

@@ -159,8 +159,9 @@ def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "", c
     kept = ("k", "loc", *whole.split())
     made = Distribution(name, shapes, f"The distribution `scipy.stats.{name}`: {mass.__doc__}")
     log_mass = compose(f"scipy_{name}_logpmf", names, f"f({at})", mass, home=__name__, whole=kept)
-    text = f"exp(f({', '.join(names)}))"
-    pmf = compose(f"scipy_{name}_pmf", names, text, log_mass, home=__name__, whole=kept, exp=exp)
+    text = f"height = f({', '.join(names)}); exp(height)"
+    flat = "height < -1e5"
+    pmf = compose(f"scipy_{name}_pmf", names, text, log_mass, home=__name__, whole=kept, flat=flat, exp=exp)
     made.add("logpmf", log_mass, f"The logarithm of the probability of k by `scipy.stats.{name}`.", names, {"loc": 0.0})
     made.add("pmf", pmf, f"The probability of k by `scipy.stats.{name}`.", names, {"loc": 0.0})
     if cumulative:

@@ -1,0 +1,117 @@
+"""Counts and quantiles where arguments are tiny, huge or at an edge of their domain, by their definitions in mpmath."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import contad
+from contad.scipy import stats
+from tests.distributions.reference_tails import TAILS
+
+
+def log_tail_of_zeta(a, low):
+    return mp.log(mp.zeta(a, low))
+
+
+def log_hypergeometric(k, total, n, drawn):
+    return mp.log(mp.binomial(n, k)) + mp.log(mp.binomial(total - n, drawn - k)) - mp.log(mp.binomial(total, drawn))
+
+
+@pytest.mark.parametrize(
+    ("k", "a"), [(3.0, 1.0 + 2.0**-40), (1e15, 1.0 + 1e-8), (10.0, 2.4), (1e9, 7.0), (100.0, 40.0), (2.0, 12.0)]
+)
+@mp.workdps(60)
+def test_zipf(k, a):
+    def of_function(s):
+        return mp.log1p(-mp.exp(of_complement(s)))
+
+    def of_complement(s):
+        return log_tail_of_zeta(s, mp.mpf(k) + 1) - log_tail_of_zeta(s, 1)
+
+    for method, reference in (("logcdf", of_function), ("logsf", of_complement)):
+        f, exact = getattr(stats.zipf, method), mp.mpf(a)
+        h = (exact - 1) * mp.mpf(10) ** -20
+        assert f(k, a) == pytest.approx(float(reference(exact)), rel=1e-13)
+        slope = (reference(exact + h) - reference(exact - h)) / (2 * h)
+        assert contad.grad(f, 1)(k, a) == pytest.approx(float(slope), rel=1e-12)
+
+
+def test_zipf_of_underflowing_sums():
+    """The first term of the sum is all of it, and the logarithm of it is -a log(k + 1)."""
+    for k, a in ((1e9, 300.0), (3.0, 1e5), (1e300, 40.0)):
+        whole = 1.0 + k / (a - 1.0) if k > a else 1.0
+        expected = -a * math.log(k + 1.0) + math.log(whole)
+        assert stats.zipf.logsf(k, a) == pytest.approx(expected, rel=1e-6)
+        assert contad.grad(stats.zipf.logsf, 1)(k, a) == pytest.approx(-math.log(k + 1.0), rel=0.01)
+    assert stats.zipf.logpmf(1.0, 40.0) == pytest.approx(-float(2.0**-40 + 3.0**-40), rel=1e-12)
+
+
+@mp.workdps(60)
+def test_hypergeometric_of_large_numbers():
+    for k, total, n, drawn in ((6.0, 1e15, 60.0, 1e14), (4.0, 1e9, 40.0, 1e8), (0.0, 10.0, 3.0, 4.0)):
+        exact = log_hypergeometric(*map(mp.mpf, (k, total, n, drawn)))
+        assert stats.hypergeom.logpmf(k, total, n, drawn) == pytest.approx(float(exact), rel=1e-13)
+    assert stats.hypergeom.logpmf(7.0, 50.0, 50.0, 7.0) == pytest.approx(0.0, abs=1e-15)
+
+
+def test_counts_at_tiny_and_huge_parameters():
+    with mp.workdps(400):
+        a, b = mp.mpf(3.3), mp.mpf(1e-300)
+        below = mp.fsum(mp.binomial(7, k) * mp.beta(k + a, 7 - k + b) / mp.beta(a, b) for k in range(4))
+        assert stats.betabinom.logcdf(3.0, 7.0, 3.3, 1e-300) == pytest.approx(float(mp.log(below)), rel=1e-14)
+        first = (10**9 + 1) * mp.log(mp.mpf(1e-300)) - mp.loggamma(10**9 + 2)
+        assert stats.poisson.logsf(1e9, 1e-300) == pytest.approx(float(first), rel=1e-14)
+    for f, point in ((stats.poisson.pmf, (1e9, 1e-300)), (stats.binom.pmf, (5e8, 1e9, 1e-300))):
+        assert contad.grad(f, len(point) - 1)(*point) == 0.0  # of a mass that underflows
+
+
+def test_rice_without_a_centre_is_rayleigh():
+    for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"):
+        f, of_rayleigh = getattr(stats.rice, method), getattr(stats.rayleigh, method)
+        assert f(0.7, 0.0) == pytest.approx(of_rayleigh(0.7), rel=1e-14)
+        assert contad.grad(f, (0, 1))(0.7, 0.0) == pytest.approx((contad.grad(of_rayleigh)(0.7), 0.0), rel=1e-13, abs=0)
+    second = contad.grad(lambda b: contad.grad(stats.rice.logpdf, 1)(0.7, b))(0.0)
+    assert second == pytest.approx(0.5 * 0.7**2 - 1.0, rel=1e-14)
+
+
+PROBABILITIES = [1e-300, 1e-100, 1e-8, 0.3, 0.5, 1.0 - 2.0**-53]
+QUANTILES = [
+    ("betaprime", (0.6, 1.9)), ("f", (0.7, 5.2)), ("burr", (0.9, 1.3)), ("invgamma", (1.3,)), ("t", (0.9,)),
+    ("t", (3.3,)), ("exponnorm", (60.0,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "shapes"), QUANTILES)
+@pytest.mark.parametrize("method", ["ppf", "isf"])
+@mp.workdps(120)
+def test_quantiles_of_small_probabilities(name, shapes, method):
+    """The probability at the quantile is q, and its slopes are those of the inverse function."""
+    log_density, below, above = TAILS[name]
+    log_part, sign = (below, 1) if method == "ppf" else (above, -1)
+    q = np.array(PROBABILITIES)
+    f = getattr(getattr(stats, name), method)
+    args = [q, *(np.full(len(q), shape) for shape in shapes)]
+    x = f(*args)
+    slopes = contad.grad(lambda *args: np.sum(f(*args)), tuple(range(len(args))))(*args)
+    for k, p in enumerate(PROBABILITIES):
+        if x[k] == 0.0 or not np.isfinite(x[k]):
+            continue
+        at, exact = mp.mpf(x[k]), [mp.mpf(shape) for shape in shapes]
+        logarithm = log_density(at, *exact)
+        off = (log_part(at, *exact) - mp.log(mp.mpf(p))) * p / mp.exp(logarithm)
+        assert abs(off) <= 1e-12 * abs(at)
+        by_q = sign * mp.exp(-logarithm)
+        if abs(by_q) < 1e300:
+            assert slopes[0][k] == pytest.approx(float(by_q), rel=1e-9)
+        for j, shape in enumerate(exact):
+            h = shape * mp.mpf(10) ** -30
+            ends = [log_part(at, *(s + w * (i == j) for i, s in enumerate(exact))) for w in (-h, h)]
+            by_shape = -sign * p * (ends[1] - ends[0]) / (2 * h) / mp.exp(logarithm)
+            assert slopes[1 + j][k] == pytest.approx(float(by_shape), rel=1e-9, abs=1e-12 * abs(x[k]))
+
+
+def test_quantiles_that_overflow():
+    assert stats.t.ppf(1e-300, 0.066) == -math.inf and stats.t.isf(1e-300, 0.066) == math.inf
+    assert stats.betaprime.ppf(1e-300, 0.044, 0.038) == 0.0 and stats.betaprime.isf(1e-300, 0.044, 0.038) == math.inf
