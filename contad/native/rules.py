@@ -43,7 +43,7 @@ def partial_function(rule: ScalarRule, k: int) -> Callable[..., float] | None:
     assert rule.body is not None
     if rule.body.literal(k) == 0.0:
         return None
-    found: Callable[..., float] = _compile(rule)[f"partial_{rule.name}_{k}"]
+    found: Callable[..., float] = _compile(rule, "partials")[f"partial_{rule.name}_{k}"]
     return found
 
 
@@ -60,24 +60,27 @@ def _is_unlisted(rule: ScalarRule) -> bool:
     return rule.__module__.startswith("contad.") and not _is_own(rule)
 
 
-def _compile(rule: ScalarRule) -> dict[str, Any]:
+def _compile(rule: ScalarRule, part: str = "value") -> dict[str, Any]:
     if _is_own(rule):
         return vars(module_of(rule.__module__))
-    return vars(module_of(rule.__module__, rule.name)) if _is_unlisted(rule) else _of_user(rule)
+    return vars(module_of(rule.__module__, rule.name, part)) if _is_unlisted(rule) else _of_user(rule)
 
 
 @functools.cache
-def module_of(home: str, name: str = "") -> ModuleType:
-    """The values and partials of the rules of a file of operations, or of the unlisted rule of this name.
+def module_of(home: str, name: str = "", part: str = "value") -> ModuleType:
+    """The values and partials of the rules of a file of operations, or one part of the unlisted rule of this name.
 
-    Files of operations import each other in one order, so their modules do as well.
+    Files of operations import each other in one order, so their modules do as well. So do values of unlisted rules;
+    but two rules may be in the partials of each other, and partials are modules of their own, which import values.
     """
-    if name:
-        own = [rule for rule in list_unlisted() if rule.name == name]
-    else:
+    short = home.rpartition(".")[2]
+    if not name:
         own = [rule for rule in rules() if rule.__module__ == home]
-    stem = f"{home.rpartition('.')[2]}_{name}" if name else f"rules_of_{home.rpartition('.')[2]}"
-    return load_cached(stem, lambda: Source(own).text(), [_digest()])
+        return load_cached(f"rules_of_{short}", lambda: Source(own, own).text(), [_digest()])
+    own = [rule for rule in list_unlisted() if rule.name == name]
+    if part == "value":
+        return load_cached(f"{short}_{name}", lambda: Source(own).text(), [_digest()])
+    return load_cached(f"{short}_{name}_{part}", lambda: Source([], own).text(), [_digest()])
 
 
 @functools.cache
@@ -93,7 +96,7 @@ def _of_user(rule: ScalarRule) -> dict[str, Any]:
     """The functions of a rule that is not contad's; made again where the rule is declared again."""
     options = {name: value for name, value in NJIT_OPTIONS.items() if name != "cache"}
     try:
-        source = Source([rule], options)
+        source = Source([rule], [rule], options)
         names: dict[str, Any] = {}
         exec(compile(source.text(), f"<rule {rule.name}>", "exec"), names)
     except OSError:  # typed at a prompt: there is no source to generate from
@@ -137,10 +140,12 @@ def typing({names}):
 
 
 class Source:
-    """The text of a module with the values and partials of rules, and the functions that these call."""
+    """The text of a module with the values of some rules, the partials of some, and the functions that these call."""
 
-    def __init__(self, own: Iterable[ScalarRule], options: dict[str, Any] = NJIT_OPTIONS) -> None:
-        self.own = list(own)
+    def __init__(
+        self, own: Iterable[ScalarRule], partials: Iterable[ScalarRule] = (), options: dict[str, Any] = NJIT_OPTIONS
+    ) -> None:
+        self.own, self.partials = list(own), list(partials)
         self.options = ", ".join(f"{name}={value!r}" for name, value in options.items())
         self.imports: set[str] = set()
         self.written: dict[str, str] = {}
@@ -149,6 +154,7 @@ class Source:
         """The whole module."""
         for rule in self.own:
             self.name_of_value(rule)
+        for rule in self.partials:
             assert rule.body is not None
             for k in range(rule.arity):
                 if rule.body.literal(k) != 0.0:

@@ -115,3 +115,40 @@ def test_quantiles_of_small_probabilities(name, shapes, method):
 def test_quantiles_that_overflow():
     assert stats.t.ppf(1e-300, 0.066) == -math.inf and stats.t.isf(1e-300, 0.066) == math.inf
     assert stats.betaprime.ppf(1e-300, 0.044, 0.038) == 0.0 and stats.betaprime.isf(1e-300, 0.044, 0.038) == math.inf
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["generated", "tape"])
+@pytest.mark.parametrize(
+    ("name", "method", "args"),
+    [("gamma", "logcdf", (1.7, 2.3)), ("beta", "logsf", (0.3, 2.3, 1.7)), ("t", "ppf", (0.01, 3.3)),
+     ("rice", "ppf", (0.3, 1.3)), ("vonmises", "logcdf", (0.3, 1.3)), ("zipf", "logsf", (40.0, 1.3)),
+     ("poisson", "logcdf", (3.0, 2.4)), ("f", "isf", (0.3, 3.1, 5.2)), ("invgamma", "ppf", (0.3, 1.3))],
+)  # fmt: skip
+def test_compiled_distribution_functions(name, method, args, engine):
+    numba = pytest.importorskip("numba")
+    f = getattr(getattr(stats, name), method)
+    whole = (0,) if name in ("zipf", "poisson") else ()
+    free = tuple(k for k in range(len(args)) if k not in whole)
+    compiled = numba.njit((lambda x, a: f(x, a)) if len(args) == 2 else (lambda x, a, b: f(x, a, b)))
+    assert compiled(*args) == pytest.approx(f(*args), rel=1e-13)
+    assert contad.grad(compiled, free, engine=engine)(*args) == pytest.approx(contad.grad(f, free)(*args), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "at"),
+    [(stats.gamma.logcdf, (1e-90, 4.0)), (stats.gamma.logsf, (900.0, 3.1)), (stats.beta.logcdf, (1e-120, 3.1, 0.8)),
+     (stats.cauchy.logsf, (1e9,)), (stats.t.logsf, (1e120, 3.2)), (stats.gumbel_r.logsf, (55.0,))],
+)  # fmt: skip
+def test_second_derivatives_in_tails(f, at):
+    """Of the logarithm of a power of x, or of an exponential of it."""
+    second = contad.grad(contad.grad(f))(*at)
+    expected = {
+        stats.gamma.logcdf: -4.0 * 1e180, stats.beta.logcdf: -3.1 * 1e240, stats.cauchy.logsf: 1e-18,
+        stats.t.logsf: 3.2e-240, stats.gumbel_r.logsf: 0.0,
+    }.get(f)  # fmt: skip
+    if f is stats.gamma.logsf:
+        a, x = 3.1, mp.mpf(900)
+        with mp.workdps(40):
+            expected = float(mp.diff(lambda t: mp.log(mp.gammainc(a, t)), x, 2, h=mp.mpf("1e-9")))
+    assert second == pytest.approx(expected, rel=1e-8, abs=1e-23 if expected == 0.0 else 0.0)
