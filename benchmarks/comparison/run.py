@@ -46,7 +46,7 @@ def run(
     bar = Progress(len(chosen) if quick else 2 * len(chosen))
     for name, program in chosen.items():
         run_at = [s for s in program.sizes if s in sizes] if sizes else list(program.sizes)[: 1 if quick else None]
-        about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": program.idioms}
+        about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": dict(program.idioms)}
         bar.step(name)
         if quick:
             found = about | {"sizes": measure_sizes(program, run_at, tools, effort)}

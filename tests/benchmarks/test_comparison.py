@@ -16,7 +16,7 @@ from benchmarks.comparison import measure, run, tools
 from benchmarks.comparison.figures import find_best, find_first, find_ratios, find_seconds, list_wrong, rank_ways
 from benchmarks.comparison.measure import AGAIN, BY_HAND, PRIMAL, Disagreement, Effort, check
 from benchmarks.comparison.memory import account, measure_memory
-from benchmarks.comparison.program import Program
+from benchmarks.comparison.program import NOTHING, Program
 from benchmarks.comparison.programs import find_programs
 from benchmarks.comparison.report import report
 from benchmarks.timing import take_turns
@@ -223,6 +223,11 @@ def figures(installed, monkeypatch):
     program = squares(autograd=gradient, casadi=planted(WRONG["a wrong value"][0]), xad=refusing)
     monkeypatch.setattr(run, "measure_apart", lambda name, *asked: {"sizes": run.measure_sizes(program, *asked)})
     return run.run({SQUARES: program}, tuple(tools.TOOLS), quick=False)
+
+
+def test_figures_of_a_program_without_peers_are_written(installed):
+    figures = run.run({SQUARES: squares()._replace(idioms=NOTHING)}, (), quick=True)
+    assert json.loads(json.dumps(figures))["programs"][0]["idioms"] == {}
 
 
 def test_the_report_shows_every_figure(figures):
