@@ -4,6 +4,10 @@
 outside of the support and nan where a parameter is not allowed. Each distribution has `logpdf` and `pdf`, or `logpmf`
 and `pmf` of whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `isf`.
 
+There is no `nct`: its density is a sum of two confluent hypergeometric functions that cancel in one tail, and its
+distribution function a series that does so as well. Two functions are nan rather than wrong: those of betanbinom
+beyond sums of 2e5 terms, and the slopes by n of nbinom's where k + n is above 1e12.
+
 >>> round(norm.logpdf(1.5, 0.5, 2.0), 12)
 -1.737085713765
 """
