@@ -703,6 +703,8 @@ class Maker:
                 [S(f"p = len({name}) % 3")], [S(f"{e} = np.array({name})"), S(f"r += 0.1 * np.sum({e}[1:3])")],
                 [S(f"{e} = [y * {scalar} for y in {name}]"), S(f"{name}[0] = {e}[1] * 0.5")],
             ])  # fmt: skip
+        if c < 0.66:
+            return self.keyed(sc, ivs, loop)
         if c < 0.72:
             self.names += 1
             made, read = r.choice(DICTS)
@@ -714,6 +716,35 @@ class Maker:
         if c < 0.88 and len(ivs) < 2:
             return self.ended([self.grid(sc, ivs)], sc, ivs)
         return [S(r.choice(list(IN_PLACE)))]
+
+    def keyed(self, sc, ivs, loop):
+        """A dict that is filled in a loop, by integers or pairs of them, and read by its keys and values."""
+        r, S = self.r, Statement
+        self.names += 1
+        name, k, e = f"m{self.names}", f"k{self.names}", f"e{self.names}"
+        first, bounded = (self.bounded(sc, ivs, True) for _ in range(2))
+        pair = r.random() < 0.3
+        pairs, numbers = [f"({k} % 2, p)", f"({k}, {k} * 77)"], [f"{k} % 3", f"{k} * 64 - 64", f"{k} * {k} + p"]
+        key = r.choice(pairs if pair else numbers)
+        start = "(0, 0)" if pair else "0"
+        put, less = S(f"{name}[{key}] = {bounded}"), S(f"{name}[{start}] *= 0.9")
+        value = r.choice([bounded, f"u[{k}]", f"{name}[{start}] * 0.5 + x[{k}]", f"{name}.get({key}, r) * 0.7"])
+        body = r.choice([
+            [S(f"{name}[{key}] = {value}")],
+            [S(f"if {key} in {name}:", [S(f"{name}[{key}] += 0.3 * {bounded}")], [S(f"{name}[{key}] = {value}")])],
+            [S(f"if w[{k}] > 0.1:", [put]), less, *self.exit(True, ivs, 0.3)],
+        ])  # fmt: skip
+        head = f"for {k} in range({r.choice(['2', '3', 'n'])}):"
+        made = r.choice([[S(f"{name} = {{{start}: {first}}}")], [S(f"{name} = {{}}"), S(f"{name}[{start}] = {first}")]])
+        sc += [f"{name}[{start}]", f"{name}.get({start}, 0.5)"]
+        parts = f"({k}a, {k}b)" if pair else f"{k}a"
+        reads = [
+            [S(f"for {e} in {name}.values():", [S(f"r += 0.1 * {e} * {r.choice(sc)}")])],
+            [S(f"for {parts}, {e} in {name}.items():", [S(f"r += 0.1 * {e} * ({k}a % 5)")])],
+            [S(f"for {k}c in {name}:", [S(f"{name}[{k}c] = math.tanh({name}[{k}c] + 0.1 * {r.choice(sc)})")])],
+            [S(f"p = len({name}) % 3")],
+        ]
+        return [*made, S(head, body), *r.choice(reads)]
 
     def object(self, sc, ivs, loop):
         """An instance, what is done with one that there is, or a block in objmode."""

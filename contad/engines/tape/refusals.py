@@ -14,12 +14,19 @@ from contad.errors import OWN_FILES, ContadError, UnsupportedError
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
 _CREATE = "create the array with np.zeros or np.empty inside the function"
+_FIELD = "a field of a record gets a variable: the engine generated takes it; or use an array for each field"
 # (what Numba says, what to do)
 _REMEDIES = (
     ("which rounds what is written", "an array of small floats rounds what is written into it: make it float64"),
     ("Cannot unify", f"a name holds different kinds of value on two paths: give each its own name, and {_CREATE}"),
     ("No conversion from contad", f"a variable is written where only plain numbers fit: {_CREATE}"),
     ("Cannot modify readonly array", "an argument is written to: work on a copy, x.copy()"),
+    (
+        "setitem(DictType",
+        "a typed dict of plain numbers gets a variable: the engine generated takes it; or make it by {} or dict()",
+    ),
+    ("setitem(Record", _FIELD),
+    ("Cannot cast contad.variable", _FIELD),
     ("setitem", f"a variable is written where only plain numbers fit: {_CREATE}"),
 )
 

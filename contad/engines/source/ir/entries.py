@@ -4,6 +4,7 @@ A name stands for a value, a tuple of entries, an array expression not yet compu
 an object of Python (a function, a module, a string). Where control flow meets, the entries of a name are merged.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from contad.engines.source.ir.known_functions import Function
@@ -68,11 +69,41 @@ class Grown(Listed):
         self.is_typed = self.is_read = False  # whether its elements have a kind; whether any has been read
 
 
+class Filled:
+    """A dict that `sites` fill: columns of keys and an array of values with room for all, and where keys are found.
+
+    The cell (1,) tells how many keys there are. A key is `width` integers; 0 of a string, which has a number.
+    """
+
+    def __init__(
+        self, places: Value, columns: tuple[Value, ...], cell: Value, room: Value, values: Value, sites: set[Any]
+    ) -> None:
+        """Hold the arrays; what keys are, and of which kind values, may be told later."""
+        self.places, self.columns, self.cell = places, columns, cell
+        self.room, self.values, self.sites = room, values, sites
+        self.width: int | None = None
+        self.texts: dict[str, int] = {}
+        self.is_typed = False
+
+
 class Keyed:
     """A dict that is only read, whose keys are constants."""
 
     def __init__(self, members: dict[Any, Any]) -> None:
         self.members = members
+
+
+class RecordArray:
+    """An array of records, or one of them: an array for each field, the axes, and the index of what has none.
+
+    The name of an `argument` stands with what lies in its memory, which must not be written.
+    """
+
+    def __init__(
+        self, fields: Mapping[str, Value], ndim: int, type: str, index: list[Value] | None = None, argument: str = ""
+    ) -> None:
+        """Hold the fields, of which some may be missing, as those that are text."""
+        self.fields, self.ndim, self.type, self.index, self.argument = fields, ndim, type, index or [], argument
 
 
 class Members:

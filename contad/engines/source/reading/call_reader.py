@@ -12,10 +12,12 @@ from contad.engines.source.analysis.shared_callees import Callee, callee_of, key
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     Elementwise,
+    Filled,
     Grown,
     Local,
     Method,
     Object,
+    RecordArray,
     Yielding,
     is_array,
     is_number,
@@ -33,6 +35,7 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import leaves, like
+from contad.engines.source.reading import filled_dicts, record_arrays
 from contad.engines.source.reading.class_instances import (
     call_method as call_method_of_instance,
     class_of,
@@ -132,6 +135,10 @@ class CallReader:
         self.progress.line = node.lineno
         if isinstance(called, Method) and class_of(called.array) is not None:
             return call_method_of_instance(self, called, arguments, keywords, node, env)
+        if isinstance(called, Method) and isinstance(called.array, RecordArray) and not arguments:
+            return record_arrays.copy_records(self.expressions, called.array)
+        if isinstance(called, Method) and isinstance(called.array, Filled):
+            return filled_dicts.call_method(self.expressions, called, [*arguments, *keywords.values()], node, env)
         if isinstance(called, Method):
             return self.method(called, arguments, keywords, node)
         if isinstance(called, Local):
@@ -181,6 +188,9 @@ class CallReader:
         found = known_functions.function_of(function)
         if found is None:
             name = getattr(function, "__name__", function)
+            if getattr(function, "__self__", None) is getattr(np.random.normal, "__self__", None) is not None:
+                remedy = "multiply a draw with constant parameters; draws move with locations and scales alone"
+                self.progress.refuse(node, f"the draw {ast.unparse(node)!r} with parameters that vary", remedy)
             self.progress.refuse(node, f"the call of {name!r}", 'write it as a loop over numbers, or use engine="tape"')
         arity = found.template.count("{") if found is not known_functions.SQUARE else 1
         if isinstance(function, np.ufunc) and len(arguments) == arity + 1 and not keywords:

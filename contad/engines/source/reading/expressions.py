@@ -7,12 +7,14 @@ import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     SMALL,
     Elementwise,
+    Filled,
     Grid,
     Grown,
     Keyed,
@@ -20,6 +22,7 @@ from contad.engines.source.ir.entries import (
     Members,
     Method,
     Object,
+    RecordArray,
     Unknown,
     constant,
     is_array,
@@ -27,7 +30,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
-from contad.engines.source.reading import made_containers
+from contad.engines.source.reading import filled_dicts, made_containers, record_arrays
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.class_instances import class_of, read_attribute
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
@@ -208,8 +211,12 @@ class ExpressionReader:
             return self.import_constant(getattr(base.value, node.attr), node, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
             return base[class_of_names(base)._fields.index(node.attr)]
-        if isinstance(base, Grown):
+        if isinstance(base, (Grown, Filled)):
             return Method(base, node.attr)
+        if record_arrays.is_argument(base):
+            base = record_arrays.read_argument(self, base)
+        if isinstance(base, RecordArray):
+            return record_arrays.read_attribute(self, base, node)
         if class_of(base) is not None:
             return read_attribute(self, base, node, env)
         if is_array(base):
@@ -233,6 +240,8 @@ class ExpressionReader:
             return Method(base, node.attr)
         if isinstance(base, Value) and node.attr == "real":
             return base
+        if isinstance(base, Object) and base.value is numba.typed.Dict:
+            self.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
         return self.progress.refuse(node, f"the attribute {ast.unparse(node)!r}")
 
     def read_Lambda(self, node: ast.Lambda, env: Environment) -> Any:
@@ -362,8 +371,9 @@ class ExpressionReader:
             for x, y in zip(left, right, strict=False):
                 equal = self.builder.apply(known_functions.AND, equal, self.compare("Eq", x, y, node))
             return equal if operator == "Eq" else self.negate(equal)
-        if operator in ("In", "NotIn") and isinstance(right, (Keyed, Members)):
-            found = made_containers.contains(self, left, right, node)
+        if operator in ("In", "NotIn") and isinstance(right, (Filled, Keyed, Members)):
+            filled = isinstance(right, Filled)
+            found = (filled_dicts if filled else made_containers).contains(self, left, right, node)
             return found if operator == "In" else self.negate(found)
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")

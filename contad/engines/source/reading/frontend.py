@@ -31,6 +31,7 @@ from contad.engines.source.reading.matrix_calls import MATRIX_CALLS
 from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
 from contad.engines.source.reading.progress import Progress, TooLong
+from contad.engines.source.reading.record_arrays import WrittenArgument, copy_argument, is_argument
 from contad.engines.source.reading.scope import Scope
 from contad.engines.source.reading.shape_calls import METHODS, SHAPE_CALLS
 from contad.engines.source.reading.statements import StatementReader
@@ -78,16 +79,24 @@ def read(
     """
     flags = flags or flags_of(function)
     scope = Scope(getattr(function, "py_func", function), dispatcher)
-    try:
-        return _program(_readers(_begin(scope, flags, callables), INLINED), kinds, argnums, transform, is_part)
-    except TooLong:
-        progress = _begin(scope, flags, callables)
-        progress.calling = True
-        return _program(_readers(progress, MOST), kinds, argnums, transform, is_part)
+    written: frozenset[str] = frozenset()
+    calling = False
+    while True:
+        progress = _begin(scope, flags, callables, calling)
+        progress.written = written
+        try:
+            return _program(_readers(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part)
+        except TooLong:
+            calling = True
+        except WrittenArgument as found:
+            if str(found) in written:
+                refuse(scope.place, f"a write into the records {found}", "pass them as an argument of their own")
+            written |= {str(found)}
 
 
-def _begin(scope: Scope, flags: Flags, callables: dict[str, Any] | None) -> Progress:
+def _begin(scope: Scope, flags: Flags, callables: dict[str, Any] | None, calling: bool) -> Progress:
     progress = Progress(scope, flags)
+    progress.calling = calling
     progress.callables = {} if callables is None else callables
     return progress
 
@@ -114,6 +123,9 @@ def _program(
     entries = dict(zip(scope.names, map(_entry, parameters, kinds), strict=True))
     env, declared = cast_arguments(builder, dispatcher, scope.names, entries)
     env |= {key: cast(builder, dispatcher, key, env[key], t) for key, t in scope.declared.items() if key in env}
+    for name, entry in list(env.items()):
+        if is_argument(entry) and entry.value.hint in progress.written:
+            env[name] = copy_argument(reader.expressions, entry)
     try:
         reader.statements(scope.body, env)
     except RecursionError:
@@ -129,7 +141,7 @@ def _program(
         place = Place(scope.place.filename, scope.place.function, operation.line)
         construct = f"a write into an array that may be the one named {buffer.name}, which a loop makes anew"
         refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
-    _refuse_writes(builder.block)
+    _refuse_writes(builder.block, progress)
     line = progress.copies.find_written(builder.block)
     if line is not None:
         place = Place(scope.place.filename, scope.place.function, line)
@@ -165,10 +177,13 @@ def _widen(block: Block) -> None:
                 value.kind = Kind(value.kind.base)
 
 
-def _refuse_writes(block: Block) -> None:
+def _refuse_writes(block: Block, progress: Progress) -> None:
     """Refuse calls whose results may lie in arrays that are written: what they hold is not followed."""
     operations = list(walk(block))
     written = {root for o in operations if isinstance(o, (Store, Accumulate)) for root in o.array.roots}
+    for (given, _), field in progress.fields.items():
+        if field in written and given.hint not in progress.written:
+            raise WrittenArgument(given.hint)
     for o in operations:
         if isinstance(o, Handed) and any(root in written for value in o.aliases for root in value.roots):
             raise o.refusal

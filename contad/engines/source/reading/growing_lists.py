@@ -11,7 +11,18 @@ import numba
 from numba import types
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Grid, Grown, Listed, Object, Range, constant, is_number, join_kinds
+from contad.engines.source.ir.entries import (
+    UNDEFINED,
+    Grid,
+    Grown,
+    Listed,
+    Object,
+    Range,
+    Unknown,
+    constant,
+    is_number,
+    join_kinds,
+)
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import Check, Kind, Value
 from contad.engines.source.reading.made_containers import count_of
@@ -20,7 +31,7 @@ if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader
     from contad.engines.source.reading.progress import Environment
 
-_TYPED = {types.float64: Kind("float"), types.int64: Kind("int")}
+KINDS = {types.float64: Kind("float"), types.int64: Kind("int")}
 _FULL = limit("a list grows by more than the loops around append tell where it is made; make it behind their limits")
 _EMPTY = "IndexError('pop from an empty list')"
 
@@ -32,15 +43,14 @@ def read_growing(reader: "ExpressionReader", statement: ast.Assign, env: "Enviro
     typed = _typed_list(reader, statement.value, env)
     if typed is None and not isinstance(statement.value, ast.List):
         return None
-    following = _following(reader.progress.scope.body, statement)
+    following = find_following(reader.progress.scope.body, statement)
     sites = {x for part in following for x in ast.walk(part) if _is_append(x, statement.targets[0].id)}
     if typed is None and not sites:
         return None
     given = [reader.number(x, env) for x in statement.value.elts] if isinstance(statement.value, ast.List) else []
     builder = reader.builder
-    room = constant(len(given))
-    for part in following:
-        room = builder.apply(known_functions.ADD, room, _most(reader, part, sites, dict(env)))
+    most = find_room(reader, following, sites, env, "a list that grows")
+    room = builder.apply(known_functions.ADD, constant(len(given)), most)
     cell = builder.create("zeros", [constant(1)], "int")
     made = Grown(builder.create("empty", [room], "float", statement.targets[0].id), cell, room, sites)
     if isinstance(typed, Kind):
@@ -68,7 +78,7 @@ def _typed_list(reader: "ExpressionReader", node: ast.expr, env: "Environment") 
     if not empty:
         return True
     t = reader.expression(node.args[0], env)
-    kind = _TYPED.get(t.value) if isinstance(t, Object) and isinstance(t.value, types.Type) else None
+    kind = KINDS.get(t.value) if isinstance(t, Object) and isinstance(t.value, types.Type) else None
     if kind is None:
         reader.progress.refuse(node, f"the type in {ast.unparse(node)!r}", "give float64 or int64")
     return kind
@@ -80,49 +90,80 @@ def _is_append(node: ast.AST, name: str) -> bool:
     return isinstance(node.func.value, ast.Name) and node.func.value.id == name
 
 
-def _following(body: list[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
+def find_following(body: list[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
     """The statements behind one, in the block where it stands."""
     for k, x in enumerate(body):
         if x is statement:
             return body[k + 1 :]
         for block in (getattr(x, name, []) for name in ("body", "orelse")):
-            found = _following(block, statement) if any(y is statement for z in block for y in ast.walk(z)) else []
+            found = find_following(block, statement) if any(y is statement for z in block for y in ast.walk(z)) else []
             if found or any(y is statement for y in block):
                 return found
     return []
 
 
 # ---- room ------------------------------------------------------------------------------------------------------------
-def _most(reader: "ExpressionReader", statement: ast.stmt, sites: set[Any], env: "Environment") -> Value:
-    """How many elements a statement may append."""
+def find_room(
+    reader: "ExpressionReader", statements: list[ast.stmt], sites: set[Any], env: "Environment", what: str
+) -> Value:
+    """How many elements statements may add by these nodes; lengths among them are known to the next ones."""
+    room, ahead = constant(0), dict(env)
+    for part in statements:
+        room = reader.builder.apply(known_functions.ADD, room, _most(reader, part, sites, dict(ahead), what))
+        names = [x.id for x in ast.walk(part) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)]
+        known = not any(isinstance(ahead.get(name, UNDEFINED), Unknown) for name in names if name != "len")
+        if known and isinstance(part, ast.Assign) and all(map(_tells_length, ast.walk(part.value))):
+            for target in part.targets:
+                if isinstance(target, (ast.Name, ast.Tuple)):
+                    reader.statements.assign(target, reader.expression(part.value, ahead), ahead)
+    return room
+
+
+def _tells_length(node: ast.AST) -> bool:
+    """Whether a node may stand in a length that is computed from shapes and names, so that it may be computed twice."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "len"
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("shape", "size")
+    plain = (ast.Name, ast.Constant, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.expr_context)
+    return isinstance(node, plain)
+
+
+def _most(
+    reader: "ExpressionReader", statement: ast.stmt, sites: set[Any], env: "Environment", what: str
+) -> Value:
+    """How many elements one statement may add."""
     here = [x for x in ast.walk(statement) if x in sites]
     if not here:
         return constant(0)
     apply, total = reader.builder.apply, constant(0)
     if isinstance(statement, (ast.If, ast.For)):
         for part in statement.body:
-            total = apply(known_functions.ADD, total, _in_body(reader, statement, part, sites, env))
+            total = apply(known_functions.ADD, total, _in_body(reader, statement, part, sites, env, what))
         for part in statement.orelse:
-            total = apply(known_functions.ADD, total, _most(reader, part, sites, env))
+            total = apply(known_functions.ADD, total, _most(reader, part, sites, env, what))
         return total
-    if not isinstance(statement, ast.Expr):
+    if not isinstance(statement, (ast.Expr, ast.Assign)):
         reader.progress.refuse(
-            statement, "a list that grows in a loop that does not tell how often it runs", "use for ... in range(...)"
+            statement, f"{what} in a loop that does not tell how often it runs", "use for ... in range(...)"
         )
     return constant(len(here))
 
 
 def _in_body(
-    reader: "ExpressionReader", statement: ast.If | ast.For, part: ast.stmt, sites: set[Any], env: "Environment"
-) -> Value:
+    reader: "ExpressionReader", statement: ast.If | ast.For, part: ast.stmt, sites: set[Any], env: "Environment",
+    what: str,
+) -> Value:  # fmt: skip
     """How many elements a statement inside another may append, in all runs."""
     if isinstance(statement, ast.If):
-        return _most(reader, part, sites, env)
+        return _most(reader, part, sites, env, what)
     apply = reader.builder.apply
     if not any(x in sites for x in ast.walk(part)):
         return constant(0)
     count, ends = _runs(reader, statement, env)
-    most = [_most(reader, part, sites, env | named) for named in ends]
+    most = [_most(reader, part, sites, env | named, what) for named in ends]
     larger = most[0]
     for x in most[1:]:
         more = apply(known_functions.COMPARISONS["Gt"], x, larger)

@@ -128,12 +128,14 @@ def check_index(reader: "ExpressionReader", array: Value, index: Any, node: ast.
 # ---- dicts and sets --------------------------------------------------------------------------------------------------
 def read_dict(reader: "ExpressionReader", node: ast.Dict, env: "Environment") -> Keyed:
     """{key: value, ...} with constant keys; the values are of one kind, unless the keys are strings."""
+    if not node.keys:
+        reader.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
     members: dict[Any, Any] = {}
     for key, part in zip(node.keys, node.values, strict=True):
         entry = None if key is None else reader.expression(key, env)
         members[_key(reader, entry, node)] = reader.settle(reader.expression(part, env))
     kinds = {x.kind if isinstance(x, Value) else None for x in members.values()}
-    if not members or (len(kinds) > 1 and not all(isinstance(key, str) for key in members)):
+    if (len(kinds) > 1 and not all(isinstance(key, str) for key in members)):
         reader.progress.refuse(node, f"the dict {ast.unparse(node)!r}", "give it values of one type, or use a tuple")
     return Keyed(members)
 

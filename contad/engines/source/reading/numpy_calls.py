@@ -11,16 +11,20 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    Filled,
     Grid,
     Iteration,
+    Keyed,
     Listed,
     Object,
     Range,
+    RecordArray,
     constant,
     is_array,
     is_number,
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
+from contad.engines.source.reading import filled_dicts, record_arrays
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.growing_lists import array_of
 from contad.native.checkpointed import checkpointed
@@ -28,8 +32,14 @@ from contad.ops.spherical_bessel import sinc
 
 
 def _creation(fill: str) -> Callable[..., Any]:
+    """np.zeros and its like."""
+
     def create(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """A new array of numbers or of records."""
         shape, dtype = calls.take("shape dtype", arguments, keywords, node)
+        record = record_arrays.record_of(dtype)
+        if record is not None:
+            return record_arrays.make_records(calls, fill, calls.lengths(shape, node), record, node)
         made = calls.builder.create(fill, calls.lengths(shape, node), calls.dtype(dtype, node))
         made.order = "C"
         return made
@@ -135,9 +145,16 @@ def _copy(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
 
 
 def _length(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """len(x) of what has a length."""
     (x,) = calls.take("x", arguments, keywords, node)
     if isinstance(x, tuple):
         return constant(len(x))
+    if isinstance(x, Keyed):
+        return constant(len(x.members))
+    if isinstance(x, RecordArray) and x.ndim:
+        return record_arrays.shape_of(calls.expressions, x)[0]
+    if isinstance(x, Filled):
+        return filled_dicts.count_of_keys(calls.expressions, x)
     x = array_of(calls.expressions, x) if isinstance(x, Listed) else x
     return calls.arrays.shape(x)[0] if is_array(x) else calls.progress.refuse(node, f"{ast.unparse(node)!r}")
 

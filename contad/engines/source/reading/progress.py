@@ -33,6 +33,8 @@ class Progress:
         self.scopes: dict[Any, Scope] = {scope.dispatcher or scope.function: scope}
         self.captured: dict[str, Any] = {}  # global arrays
         self.constants: set[Value] = set()  # the arguments that are not differentiated, and global arrays
+        self.fields: dict[Any, Value] = {}  # of arguments that are arrays of records, by argument and name
+        self.written: frozenset[str] = frozenset()  # arguments of records that are known to be written
         self.callables: dict[str, Any] = {}  # functions that are handed on to Numba, by name
         self.typed: dict[Any, Any] = {}  # the types that Numba has found for expressions
         self.blocks: dict[Any, Any] = {}  # functions made of blocks in objmode

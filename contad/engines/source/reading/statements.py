@@ -12,6 +12,7 @@ from numba import types
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     Elementwise,
+    Filled,
     Grid,
     Grown,
     Iteration,
@@ -20,6 +21,7 @@ from contad.engines.source.ir.entries import (
     Object,
     Opaque,
     Range,
+    RecordArray,
     Yielding,
     constant,
     is_array,
@@ -27,7 +29,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading import class_instances, growing_lists, made_containers
+from contad.engines.source.reading import class_instances, filled_dicts, growing_lists, made_containers, record_arrays
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
@@ -70,19 +72,21 @@ class StatementReader:
 
     # ---- assignments -------------------------------------------------------------------------------------------------
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
-        grown = growing_lists.read_growing(self.expressions, statement, env)
+        grown = growing_lists.read_growing(self.expressions, statement, env) or filled_dicts.read_filled(
+            self.expressions, statement, env
+        )
         entry = self.expressions.expression(statement.value, env) if grown is None else grown
         if len(statement.targets) > 1 and isinstance(entry, Elementwise):
             entry = self.arrays.compute(entry)
         for target in statement.targets:
-            self.assign(target, entry, env)
+            self.assign(target, entry, env, statement)
 
     def do_AnnAssign(self, statement: ast.AnnAssign, env: Environment) -> None:
         if statement.value is not None:
             self.assign(statement.target, self.expressions.expression(statement.value, env), env)
 
-    def assign(self, target: ast.expr, entry: Any, env: Environment) -> None:
-        """target = entry."""
+    def assign(self, target: ast.expr, entry: Any, env: Environment, statement: ast.stmt | None = None) -> None:
+        """target = entry, as a statement has it."""
         if isinstance(target, ast.Name):
             if isinstance(entry, Elementwise):
                 entry = self.arrays.compute(entry, target.id)
@@ -102,11 +106,14 @@ class StatementReader:
                 self.progress.refuse(target, "a starred target", "write the names out")
             parts = self.unpack(entry, len(target.elts), target)
             for part, value in zip(target.elts, parts, strict=True):
-                self.assign(part, value, env)
+                self.assign(part, value, env, statement)
         elif isinstance(target, ast.Subscript):
-            self.assign_elements(target, entry, env)
+            self.assign_elements(target, entry, env, statement)
         elif isinstance(target, ast.Attribute):
             instance = self.expressions.expression(target.value, env)
+            if isinstance(instance, RecordArray):
+                record_arrays.assign_field(self.expressions, instance, target.attr, target, entry)
+                return
             class_instances.assign_field(self.expressions, instance, target, entry, env)
         else:
             self.progress.refuse(target, f"the assignment to {ast.unparse(target)!r}")
@@ -126,9 +133,19 @@ class StatementReader:
             return tuple(self.builder.view(array, way) if rest else self.builder.load(array, way) for way in ways)
         return self.progress.refuse(node, "unpacking of something that is no tuple", "assign the elements one by one")
 
-    def assign_elements(self, target: ast.Subscript, entry: Any, env: Environment) -> None:
-        """target = entry, for elements or parts of an array."""
+    def assign_elements(
+        self, target: ast.Subscript, entry: Any, env: Environment, statement: ast.stmt | None = None
+    ) -> None:
+        """target = entry, for elements or parts of an array, or a value of a dict."""
+        filled = env.get(target.value.id) if isinstance(target.value, ast.Name) else None
+        if isinstance(filled, Filled):
+            filled_dicts.assign(self.expressions, filled, target, entry, statement, env)
+            return
         with self.expressions.forbid_writes([entry], target):
+            records = self.records_at(target, env)
+            if records is not None:
+                record_arrays.assign_record(self.expressions, records, entry, target)
+                return
             array, spec = self.place(target, env)
         if has_arrays(spec) and (is_number(entry) or is_array(entry)):
             self.expressions.subscripts.index_arrays.write(array, spec, entry, target)
@@ -149,6 +166,14 @@ class StatementReader:
         everything = all(part == (None, None, None) for part in spec)
         self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
 
+    def records_at(self, target: ast.Subscript, env: Environment) -> Any:
+        """The record, or the records, that an assignment replaces; None where it goes elsewhere."""
+        if not isinstance(target.value, ast.Name) or not isinstance(env.get(target.value.id), (RecordArray, Opaque)):
+            return None
+        read = ast.Subscript(target.value, target.slice, ast.Load(), lineno=target.lineno)
+        found = self.expressions.expression(read, env)
+        return found if isinstance(found, RecordArray) else None
+
     def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
         """The array that an assignment goes to, and where in it."""
         array = self.expressions.expression(target.value, env)
@@ -157,6 +182,11 @@ class StatementReader:
             elements = growing_lists.array_of(self.expressions, array)
             made_containers.check_index(self.expressions, elements, index, target)
             return elements, [index]
+        if isinstance(array, RecordArray):
+            name = self.expressions.expression(target.slice, env)
+            return record_arrays.find_place(self.expressions, array, getattr(name, "value", None), target)
+        if isinstance(array, Filled):
+            return filled_dicts.find_place(self.expressions, array, target, env)
         if not isinstance(array, Value) or not array.is_array:
             self.progress.refuse(
                 target, f"the assignment to {ast.unparse(target)!r}", "assign to the elements of an array"
@@ -177,6 +207,11 @@ class StatementReader:
             old: Any = self.builder.view(array, spec)
         elif isinstance(target, ast.Attribute):
             instance = self.expressions.expression(target.value, env)
+            if isinstance(instance, RecordArray):
+                array, spec = record_arrays.find_place(self.expressions, instance, target.attr, target)
+                if all(isinstance(part, Value) for part in spec):
+                    self._update_element(array, spec, operator, statement, env)
+                    return
             cell = class_instances.find_cell(self.expressions, instance, target)
             if cell is not None:
                 self._update_element(cell, [constant(0)], operator, statement, env)
@@ -357,6 +392,10 @@ class StatementReader:
         if isinstance(iterated, Grid):
             self._walk(statement, iterated, env)
             return
+        keyed = self._dict_of(statement, iterated, env)
+        before = None if keyed is None else filled_dicts.count_of_keys(self.expressions, keyed)
+        if isinstance(iterated, Filled):
+            iterated = filled_dicts.keys_of(self.expressions, iterated, statement)
         if isinstance(iterated, Grown) and any(x in iterated.sites for x in ast.walk(statement)):
             self.progress.refuse(statement, "a loop over a list that grows in it", "loop over range(len(...)) before")
         limits, item = self.items(iterated, statement)
@@ -370,12 +409,24 @@ class StatementReader:
                 self.assign(statement.target, item(index), inner)
                 self.statements(statement.body, inner)
                 ends = self.exit(statement, inner)
+                if keyed is not None and before is not None:
+                    filled_dicts.check_size(self.expressions, keyed, before, ends)
             loop = For(limits, index, body, ends)
             loop.checkpointed = isinstance(iterated, Range) and iterated.checkpointed
             loop.is_parallel = isinstance(iterated, Range) and iterated.is_parallel
             return loop
 
         self.loop(env, find_assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
+
+    def _dict_of(self, statement: ast.For, iterated: Any, env: Environment) -> Filled | None:
+        """The dict that a loop runs over and that its body fills; None where there is none."""
+        node = statement.iter
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        found = iterated if isinstance(iterated, Filled) else env.get(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(found, Filled):
+            return None
+        return found if any(x in found.sites for x in ast.walk(statement)) else None
 
     def do_Yielded(self, statement: Yielded, env: Environment) -> None:
         statement.loop.write_body(statement, env)
@@ -442,6 +493,11 @@ class StatementReader:
                 limits,
                 lambda index: self.builder.view(array, [index, *rest]) if rest else self.builder.load(array, [index]),
             )
+        if record_arrays.is_argument(iterated):
+            iterated = record_arrays.read_argument(self.expressions, iterated)
+        if isinstance(iterated, RecordArray) and iterated.ndim == 1 and iterated.fields:
+            (length,) = record_arrays.shape_of(self.expressions, iterated)
+            return [constant(0), length, constant(1)], lambda index: record_arrays.read_item(iterated, index)
         if isinstance(iterated, Opaque) and isinstance(iterated.type, (types.ListType, types.List)):
             names: Environment = {"iterated": iterated, "len": Object(len)}
             length = self.expressions.number(_parse("len(iterated)", node), names)

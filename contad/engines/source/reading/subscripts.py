@@ -4,8 +4,19 @@ import ast
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Keyed, Listed, Object, Opaque, constant, is_array, is_number
+from contad.engines.source.ir.entries import (
+    Filled,
+    Keyed,
+    Listed,
+    Object,
+    Opaque,
+    RecordArray,
+    constant,
+    is_array,
+    is_number,
+)
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
+from contad.engines.source.reading import filled_dicts, record_arrays
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.growing_lists import array_of
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
@@ -28,6 +39,12 @@ class SubscriptReader:
             return self._part(base, node, env)
         if isinstance(base, Keyed):
             return look_up(self.expressions, base, node, env)
+        if record_arrays.is_argument(base):
+            base = record_arrays.read_argument(self.expressions, base)
+        if isinstance(base, RecordArray):
+            return record_arrays.read_part(self.expressions, base, node, env)
+        if isinstance(base, Filled):
+            return filled_dicts.look_up(self.expressions, base, node, env)
         if isinstance(base, Listed):
             index = self.expressions.expression(node.slice, env)
             elements = array_of(self.expressions, base)

@@ -1,0 +1,33 @@
+"""Where the keys of a dict are found, written for the generator, which reads these functions in place of their calls.
+
+A dict of numbers is columns of integers, the parts of its keys in the order in which they came, and an array of places:
+a place holds the slot of a key and one, or 0 where none is. Nothing is taken out, so that slots stay what they are.
+"""
+
+
+def places_for(room):  # type: ignore[no-untyped-def]
+    """How many places keys of this number need: a power of two, at least twice as many."""
+    size = 2
+    while size < 2 * room:
+        size *= 2
+    return size
+
+
+def find_slot(places, columns, key):  # type: ignore[no-untyped-def]
+    """The slot of a key, -1 where there is none, and the place where it stands or would stand."""
+    last = len(places) - 1
+    mixed = 0
+    for part in key:
+        mixed = mixed * 31 + part
+    mixed = mixed ^ (mixed >> 15)
+    at = mixed & last
+    slot = places[at] - 1
+    while slot >= 0:
+        same = True
+        for column, part in zip(columns, key):  # noqa: B905
+            same = same and column[slot] == part
+        if same:
+            break
+        at = (at + ((mixed >> 7) | 1)) & last  # an odd number, so that every place is reached
+        slot = places[at] - 1
+    return slot, at
