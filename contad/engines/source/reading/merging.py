@@ -222,7 +222,7 @@ class _Join:
                     if not is_within(length, limit):
                         self.merging.progress.stop(
                             f"the array {self.name}, which may have another length after each iteration",
-                            'write into one array, or use engine="tape"',
+                            "make one array of the final length, and write into it",
                         )
                     shrinks.add(axis)
         if shrinks == buffer.shrinks:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from contad.engines.source.ir.refusal import Place, refuse
+from contad.engines.source.reading.appended_arrays import without_appended_arrays
 from contad.engines.source.reading.exits import without_exits
 from contad.engines.source.reading.handlers import without_tries
 from contad.engines.source.reading.ladders import without_ladders
@@ -39,10 +40,10 @@ class Scope:
         if not isinstance(definition, ast.FunctionDef):
             refuse(self.place, "njit of a lambda or an expression", "write it as a function")
         self.line = start
-        self.take(definition)
-        self.positional = code.co_argcount  # options of a rule, too, which are keywords in the file
         self.captured: dict[str, Any] = captured_values(function)
         self.globals = function.__globals__
+        self.take(definition)
+        self.positional = code.co_argcount  # options of a rule, too, which are keywords in the file
 
     def take(self, definition: ast.FunctionDef) -> None:
         """The parameters and the statements."""
@@ -57,6 +58,7 @@ class Scope:
         body = definition.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]
+        body = without_appended_arrays(body, self.outer)
         body = self.written = without_tries(body, self.place)  # with early exits
         self.body = without_exits(without_ladders(body))
 

@@ -1,0 +1,175 @@
+"""Arrays that `np.append` makes longer in a loop, as lists that grow: `np.append` copies the whole array each time.
+
+    z = np.empty(0)                     z = []
+    for i in range(n):                  for i in range(n):
+        z = np.append(z, x[i])    ->        z.append(float(x[i]))
+    return np.sum(z) + z[0]             return np.sum(np.array(z)) + z[0]
+
+Only where the array has no second name and no view that outlives an expression; so writes into it go to the list.
+"""
+
+import ast
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# of NumPy's functions those that neither keep their argument nor give a view of it
+_READING = frozenset(
+    (
+        *("sum", "mean", "prod", "max", "min", "amax", "amin", "std", "var", "median", "dot", "vdot", "outer", "any"),
+        *("all", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "square", "cumsum", "cumprod", "diff"),
+        *("argmax", "argmin", "copy", "array", "concatenate", "sort", "interp", "searchsorted", "where", "trapezoid"),
+    )
+)
+_METHODS = frozenset(("sum", "mean", "prod", "max", "min", "std", "var", "any", "all", "argmax", "argmin", "copy"))
+_EMPTY = ("empty", "zeros", "ones")
+Outer = Callable[[str], Any]  # what a name means outside the function; KeyError where nothing has it
+
+
+def without_appended_arrays(body: list[ast.stmt], outer: Outer) -> list[ast.stmt]:
+    """Statements with lists in the place of one-dimensional arrays that grow in loops."""
+    nodes = [x for statement in body for x in ast.walk(statement)]
+    sites = [x for x in nodes if isinstance(x, ast.Assign) and _is_site(x, outer)]
+    loops = [x for x in nodes if isinstance(x, (ast.For, ast.While))]
+    inside = {x for loop in loops for x in ast.walk(loop)} if sites else set()
+    names = {_name(x) for x in sites if x in inside}
+    if not names:
+        return body
+    parents = {inner: x for x in nodes for inner in ast.iter_child_nodes(x)}
+    names = {name for name in names if _is_list(name, nodes, parents, outer)}
+    return [_Rewriter(names, outer).visit(copy.deepcopy(statement)) for statement in body] if names else body
+
+
+def _name(statement: ast.Assign) -> str:
+    (target,) = statement.targets
+    assert isinstance(target, ast.Name)
+    return target.id
+
+
+def _numpy_name(node: ast.expr, outer: Outer) -> str:
+    """The name of a function of NumPy's that an expression is; empty for any other."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return ""
+    try:
+        return node.attr if outer(node.value.id) is np else ""
+    except KeyError:
+        return ""
+
+
+def _is_site(statement: ast.Assign, outer: Outer) -> bool:
+    """Whether a statement is z = np.append(z, x)."""
+    call = statement.value
+    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name) or not isinstance(call, ast.Call):
+        return False
+    if _numpy_name(call.func, outer) != "append" or len(call.args) != 2 or call.keywords:
+        return False
+    return isinstance(call.args[0], ast.Name) and call.args[0].id == statement.targets[0].id
+
+
+def _first_elements(statement: ast.stmt, outer: Outer) -> list[ast.expr] | None:
+    """The elements of the array that z = np.empty(0) or z = np.array([...]) makes; None of any other statement."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return None
+    call = statement.value
+    made = _numpy_name(call.func, outer)
+    if len(statement.targets) != 1 or len(call.args) != 1 or call.keywords:
+        return None
+    (given,) = call.args
+    if made in _EMPTY and isinstance(given, ast.Constant) and given.value == 0:
+        return []
+    if made == "array" and isinstance(given, ast.List) and given.elts:
+        return None if any(isinstance(x, (ast.List, ast.Tuple, ast.Starred)) for x in given.elts) else given.elts
+    return None
+
+
+def _is_list(name: str, nodes: list[ast.AST], parents: dict[ast.AST, ast.AST], outer: Outer) -> bool:
+    """Whether an array is made once and appended to, and whatever else is done with it may be done with a list."""
+    makers = 0
+    for x in nodes:
+        if isinstance(x, (ast.FunctionDef, ast.Lambda, ast.ListComp)) and _names(x, name):
+            return False
+        if not isinstance(x, ast.Name) or x.id != name:
+            continue
+        parent = parents[x]
+        if isinstance(x.ctx, ast.Store):
+            if not isinstance(parent, ast.Assign) or parent.targets != [x]:
+                return False
+            makers += _first_elements(parent, outer) is not None
+            if _first_elements(parent, outer) is None and not _is_site(parent, outer):
+                return False
+        elif not isinstance(x.ctx, ast.Load) or not _is_transient(x, parents, outer):
+            return False
+    return makers == 1
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    return any(isinstance(x, ast.Name) and x.id == name for x in ast.walk(node))
+
+
+def _is_transient(node: ast.expr, parents: dict[ast.AST, ast.AST], outer: Outer) -> bool:
+    """Whether the array that an expression is has no name, and no view, when its statement is over."""
+    parent = parents[node]
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        if not _has_slice(parent):
+            return True
+        return isinstance(parent.ctx, ast.Load) and _is_transient(parent, parents, outer)
+    if isinstance(parent, ast.Attribute):
+        called = parents[parent]
+        is_method = isinstance(called, ast.Call) and called.func is parent and parent.attr in _METHODS
+        return is_method or parent.attr in ("size", "shape", "ndim")
+    if isinstance(parent, ast.Call) and node in parent.args:
+        is_length = isinstance(parent.func, ast.Name) and parent.func.id == "len"
+        is_site = isinstance(parents[parent], ast.Assign) and _is_site(parents[parent], outer)  # type: ignore[arg-type]
+        return is_length or _numpy_name(parent.func, outer) in _READING or (is_site and node is parent.args[0])
+    return isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Compare))
+
+
+def _has_slice(node: ast.Subscript) -> bool:
+    return any(isinstance(x, (ast.Slice, ast.Tuple)) for x in ast.walk(node.slice))
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Writes lists."""
+
+    def __init__(self, names: set[str], outer: Outer) -> None:
+        self.names, self.outer = names, outer
+        self.numpy: ast.expr = ast.Name("np", ast.Load())
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        name = node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
+        if name not in self.names:
+            return self.generic_visit(node)
+        call = node.value
+        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        self.numpy = call.func.value
+        if _is_site(node, self.outer):
+            append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
+            call = ast.Call(append, [_as_float(self.visit(call.args[1]))], [])
+            return ast.fix_missing_locations(ast.copy_location(ast.Expr(call), node))
+        elements = _first_elements(node, self.outer)
+        assert elements is not None
+        node.value = ast.copy_location(ast.List([_as_float(self.visit(x)) for x in elements], ast.Load()), call)
+        return ast.fix_missing_locations(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if isinstance(node.value, ast.Name) and node.value.id in self.names and not _has_slice(node):
+            node.slice = self.visit(node.slice)
+            return node
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id == "len":
+            return node
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if node.id not in self.names:
+            return node
+        array = ast.Attribute(self.numpy, "array", ast.Load())
+        return ast.fix_missing_locations(ast.copy_location(ast.Call(array, [node], []), node))
+
+
+def _as_float(node: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("float", ast.Load()), [node], [])
