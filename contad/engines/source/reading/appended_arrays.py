@@ -138,6 +138,7 @@ class _Rewriter(ast.NodeTransformer):
         self.numpy: ast.expr = ast.Name("np", ast.Load())
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        """Make the list, or append to it."""
         name = node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
         if name not in self.names:
             return self.generic_visit(node)

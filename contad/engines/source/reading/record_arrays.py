@@ -84,8 +84,9 @@ class _ArgumentFields(Mapping[str, Value]):
             place = ast.Pass(lineno=self.reader.progress.line, col_offset=0)
             for node in ast.walk(text):
                 ast.copy_location(node, place)
+            refusal = UnsupportedError(f"the field {name}; pass it as an array of its own")
             with builder.inside(Block()) as block:
-                found = pass_on(self.reader, text, {"given": self.given}, UnsupportedError(f"the field {name}"))
+                found = pass_on(self.reader, text, {"given": self.given}, refusal)
             assert found is not None
             builder.start += block.operations
             known[self.given.value, name] = found
