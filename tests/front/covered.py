@@ -716,6 +716,7 @@ COVERED = {
 def with_dict(x):
     table = {1: x}
     table[2] = x * x
+    del table[1]
     return table[2]
 
 
@@ -805,7 +806,7 @@ def with_array_in_try(x):
 
 
 REFUSED = [
-    (with_dict, (0.7,), "the assignment to 'table[2]'"),
+    (with_dict, (0.7,), "the statement del"),
     (with_set, (0.7,), "'len(seen)'"),
     (with_array_in_try, (0.7,), "try/except around what may raise by itself: the making of an array"),
     (with_object, (0.7, Holder(2.0)), "the assignment to 'self.v' of an instance that is given; make"),

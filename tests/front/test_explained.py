@@ -52,6 +52,7 @@ def test_engines_that_refuse_are_named():
     def f(x):
         d = {1: x}
         d[2] = x
+        del d[1]
         return d[2] * x
 
     told = contad.explain(f, 2.0)
