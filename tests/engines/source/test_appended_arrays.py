@@ -17,7 +17,7 @@ def products(x):
     z = np.array([x[0]])
     for i in range(len(x)):
         z = np.append(z, z[-1] * x[i])
-    return z[-1] + z.sum() * len(z) + z.size * z.shape[0] * x[1]
+    return z[-1] + z.sum() * len(z) + z.size * z.shape[0] * len(z[1:]) * x[1]
 
 
 @njit

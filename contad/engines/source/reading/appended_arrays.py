@@ -96,9 +96,10 @@ def _is_list(name: str, nodes: list[ast.AST], parents: dict[ast.AST, ast.AST], o
         if isinstance(x.ctx, ast.Store):
             if not isinstance(parent, ast.Assign) or parent.targets != [x]:
                 return False
-            makers += _first_elements(parent, outer) is not None
-            if _first_elements(parent, outer) is None and not _is_site(parent, outer):
-                return False
+            if not _is_site(parent, outer):
+                makers += 1
+                if _first_elements(parent, outer) is None:
+                    return False
         elif not isinstance(x.ctx, ast.Load) or not _is_transient(x, parents, outer):
             return False
     return makers == 1
@@ -135,7 +136,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, names: set[str], outer: Outer) -> None:
         self.names, self.outer = names, outer
-        self.numpy: ast.expr = ast.Name("np", ast.Load())
+        self.numpy: ast.expr = ast.Name("np", ast.Load())  # as the function itself calls it
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         """Make the list, or append to it."""
@@ -161,9 +162,8 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        if isinstance(node.func, ast.Name) and node.func.id == "len":
-            return node
-        return self.generic_visit(node)
+        is_length = isinstance(node.func, ast.Name) and node.func.id == "len"
+        return node if is_length and isinstance(node.args[0], ast.Name) else self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id not in self.names:
