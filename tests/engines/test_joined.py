@@ -124,3 +124,14 @@ def test_stacked_arrays_are_blocks_and_so_are_those_of_blocks(monkeypatch):
     expected = 2.0 * w[1] * x
     expected[:-1] += 2.0 * w[0, 1:] * x[:-1]
     np.testing.assert_allclose(contad.grad(f)(x), expected, rtol=1e-14)
+
+
+def test_a_view_that_is_older_than_the_memory_of_its_base_has_the_cells_of_its_elements():
+    def f(x):
+        z = np.concatenate([x, 2.0 * x])
+        upper, lower = z[:2], z[2:]
+        return np.sum(upper @ x) + np.sum((lower @ x) ** 2)  # the first product gives z its memory
+
+    x = np.array([[1.0, 2.0], [3.0, 5.0]])
+    expected = contad.grad(lambda x: np.sum(x @ x) + np.sum((2.0 * x @ x) ** 2))(x)
+    np.testing.assert_allclose(contad.grad(f)(x), expected, rtol=1e-14)

@@ -403,6 +403,8 @@ def factor_of(a: ArrayVar) -> ProductFactor | None:
         return _new(ProductFactor, (a._value, a._index, False))
     if base is None or base._index <= 0 or (a._owner.keeps_rules and a._owner.tracer is None):
         return None
+    if a._root_seen is not base._value:  # the base has got memory since the view was made
+        a._sync()
     v = a._value
     if v.__class__ is not np.ndarray or v.ndim != 2 or not v.size or not v.flags.forc:
         return None
