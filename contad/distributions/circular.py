@@ -3,6 +3,7 @@
 import math
 
 from contad.distributions.formula import formula, unlisted_rule, where
+from contad.distributions.normalising_constants import LOG_TWO_PI
 from contad.ops.arithmetic import power
 from contad.ops.bessel_functions import i0e
 from contad.ops.exponential import exp, log
@@ -10,7 +11,6 @@ from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.ops.trigonometric import sin
 
-LOG_TWO_PI = 1.8378770664093453
 TWO_PI = 6.283185307179586
 
 

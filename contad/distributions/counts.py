@@ -119,6 +119,32 @@ def harmonic_sum_partials(z, n, a):
     return 0.0, polygamma_difference(1.0, a, n)
 
 
+@unlisted_rule(points=[(3.0, 2.4), (90.0, 1.3), (1e6, 1e-5)])
+def log_rising_growth(n, a):
+    """log((1 + a) (1 + a / 2) ... (1 + a / n)), of whole numbers n >= 0."""
+    if not (0.0 <= n < math.inf and n == math.floor(n) and 0.0 < a < math.inf):
+        return math.nan
+    total = 0.0
+    if n <= 4.0 * FEW:
+        k = 1.0
+        while k <= n:
+            total += math.log1p(a / k)
+            k += 1.0
+        return total
+    if a > 1e-3:
+        return -betaln.function(n, a + 1.0) - math.log(n)
+    factor = 1.0
+    for m in range(1, 7):  # by Taylor's series of log Gamma(n + 1 + a) - log Gamma(1 + a)
+        factor *= a / m
+        total += factor * polygamma_difference.function(m - 1.0, 1.0, n)
+    return total
+
+
+@log_rising_growth.partials
+def log_rising_growth_partials(z, n, a):
+    return 0.0, harmonic_sum(n, 1.0 + a)
+
+
 @formula(whole=["n"], points=[(3.0, 2.4), (0.0, 1.3)])
 def divergence(n, m):
     """n log(n / m) - n + m, and m for n = 0."""
@@ -236,7 +262,9 @@ def zipf_log_mass(n, a):
 @formula(where("alpha", outside=NOT_POSITIVE), ["n"], [(3.0, 2.4), (1.0, 1.3)])
 def yule_simon_log_mass(n, alpha):
     """log alpha + log B(n, alpha + 1), for n = 1, 2, ..."""
-    return log(alpha) + betaln(n, alpha + 1.0)
+    far = alpha > n
+    first = select(far, -log1p(n / select(far, alpha, n)), log(alpha) - log(n) - log1p(select(far, n, alpha) / n))
+    return first - log_rising_growth(n - 1.0, alpha)
 
 
 @formula(

@@ -1,209 +1,18 @@
 """Distribution functions, their complements, the logarithms of both, and their inverses, beside the densities.
 
-Each distribution is written once, by what determines the four without loss: the logarithm of the complement, as for
-the exponential and its relatives, that of the function itself, both functions, or all four. The logarithms keep their
-digits far in the tails, where the functions underflow.
+The logarithms keep their digits far in the tails, where the functions underflow.
 """
 
-import math
-from collections.abc import Sequence
-from typing import NamedTuple, TypedDict
-
-from contad.distributions.circular import von_mises_log_mass
-from contad.distributions.counts import log_hypergeometric_ccdf, log_hypergeometric_cdf
-from contad.distributions.faces import function_of_text
-from contad.distributions.formula import Formula
-from contad.distributions.incomplete_logarithms import (
-    log_beta_part,
-    log_gamma_part,
-    log_lower_part_of_square,
-    log_upper_part_of_square,
-    lower_part_of_square,
-    upper_part_of_square,
+from contad.distributions.probability_functions import (
+    Cumulative,
+    Four,
+    distribution,
+    lower_beta,
+    lower_gamma,
+    upper_gamma,
 )
-from contad.distributions.intervals import log_ratio_of_extremes
-from contad.distributions.inverse_probabilities import (
-    standard_exp_mod_normal_quantile,
-    standard_inverse_gaussian_quantile,
-    standard_rice_quantile,
-    standard_skew_normal_quantile,
-    standard_von_mises_quantile,
-)
-from contad.distributions.mixed_counts import (
-    beta_binomial_log_ccdf,
-    beta_binomial_log_cdf,
-    beta_neg_binomial_log_ccdf,
-    beta_neg_binomial_log_cdf,
-)
-from contad.distributions.normal_mixtures import log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal
-from contad.distributions.power_sums import zipf_log_ccdf, zipf_log_cdf
-from contad.distributions.real_line import student_cdf, student_quantile
-from contad.distributions.relative_quantiles import log_beta_odds, log_gamma_quantile
-from contad.distributions.rice_probabilities import log_rice_part
-from contad.distributions.tail_logarithms import (
-    FAR,
-    log_complement,
-    log_far_student,
-    log_log1p_exp,
-    log_lower_half_cauchy,
-    log_upper_cauchy,
-    log_upper_half_cauchy,
-)
-from contad.ops.arithmetic import absolute, power
-from contad.ops.bessel_functions import i0e
-from contad.ops.beta_functions import betaln
-from contad.ops.elementary import sqrt
-from contad.ops.error_functions import erf, erfinv, log_ndtr, ndtr, ndtri
-from contad.ops.error_integrals import ndtri_exp
-from contad.ops.exponential import exp, expm1, log, log1p, logaddexp
-from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
-from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
-from contad.ops.logic import select
-from contad.ops.logistic import expit, log1m_exp, log1p_exp, log_diff_exp, log_expit, logit
-from contad.ops.power_transforms import exprel
-from contad.ops.rounding import floor
-from contad.ops.trigonometric import arctan2, tan
 
-NAMES = {
-    f.__name__: f
-    for f in (
-        power, sqrt, exprel, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc,
-        betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp,
-        log_diff_exp,
-        log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
-        beta_binomial_log_ccdf, beta_binomial_log_cdf, beta_neg_binomial_log_ccdf, beta_neg_binomial_log_cdf,
-        von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal, log_beta_part,
-        log_gamma_part, log_rice_part, log_hypergeometric_cdf, log_hypergeometric_ccdf, logaddexp, ndtri_exp,
-        standard_exp_mod_normal_quantile, standard_inverse_gaussian_quantile, standard_rice_quantile,
-        standard_skew_normal_quantile, standard_von_mises_quantile, student_quantile, absolute, log_complement,
-        log_far_student, log_log1p_exp, log_lower_half_cauchy, log_upper_cauchy, log_upper_half_cauchy,
-        log_lower_part_of_square, log_upper_part_of_square, lower_part_of_square, upper_part_of_square,
-        zipf_log_cdf, zipf_log_ccdf, log_beta_odds, log_gamma_quantile,
-    )
-} | {"FAR": FAR}  # fmt: skip
-ONE_LESS = 0.9999999999999999
-
-
-class Cumulative(NamedTuple):
-    """The functions of one distribution; those of probabilities are None where there is no inverse."""
-
-    cdf: Formula
-    ccdf: Formula
-    lcdf: Formula
-    lccdf: Formula
-    quantile: Formula | None
-    upper_quantile: Formula | None
-
-
-def _logarithm(this: str, other: str) -> str:
-    """The logarithm of a probability, given it and its complement."""
-    small = f"{this} < 0.5"
-    near = f"log1p(-select({small}, 0.5, {other}))"
-    return f"select({small}, log(select({this} > 0.0, {this}, _nan)), {near})"
-
-
-def _distribution(
-    name: str, parameters: str, lines: str = "", *, positive: str = "", valid: str = "", low: str = "y == -_inf",
-    high: str = "y == _inf", both: tuple[str, str] = ("", ""), logs: tuple[str, str] = ("", ""), upper: str = "",
-    lower: str = "", survival: tuple[str, str] = ("", ""), attained: tuple[str, str] = ("", ""),
-    inverse: tuple[str, str] | None = None, whole: Sequence[str] = (),
-) -> Cumulative:  # fmt: skip
-    """The functions of y (n of whole numbers) and the parameters.
-
-    lines     assignments before the expressions, separated by ;
-    upper     the logarithm of the complement, which determines all; lower that of the function
-    survival  t and log t, where the complement is exp(-t); attained the same, where the function is
-    both      the function and its complement; with `logs`, the logarithms of both
-    inverse   y as an expression of the probability p, and of the complement's probability q; after assignments
-    """
-    variate = "n" if "n" in whole else "y"
-    invalid = [f"not {x} > 0.0" for x in positive.split()] + ([f"not ({valid})"] if valid else [])
-    if variate == "n":
-        invalid.append("n != n")
-    flat, exact = "", ""
-    t, logarithm = survival if survival[0] else attained
-    if upper or survival[0]:
-        upper = upper or f"-{t}"
-        both, logs = (f"-expm1({upper})", f"exp({upper})"), (f"log1m_exp({upper})", upper)
-    elif lower or attained[0]:
-        lower = lower or f"-{t}"
-        both, logs = (f"exp({lower})", f"-expm1({lower})"), (lower, f"log1m_exp({lower})")
-    if t:
-        small = f"log_complement({t}, {logarithm})"
-        logs = (small, logs[1]) if survival[0] else (logs[0], small)
-    if upper or lower:
-        exact, flat = upper or lower, f"{upper or lower} < -1e5"
-    elif not logs[0]:
-        lines = ("; " if lines else "").join([lines, f"below = {both[0]}; above = {both[1]}"])
-        both, logs = ("below", "above"), (_logarithm("below", "above"), _logarithm("above", "below"))
-    names = [variate, *parameters.split()]
-    made = []
-    ends = ((0.0, 1.0), (1.0, 0.0), (-math.inf, 0.0), (0.0, -math.inf))
-    for suffix, text, (first, last) in zip(("cdf", "ccdf", "lcdf", "lccdf"), (*both, *logs), ends, strict=True):
-        cases = [*((test, math.nan) for test in invalid), (low, first), (high, last)]
-        own = "" if text == exact else flat
-        if text in ("exp(below)", "exp(above)"):
-            own = f"{text[4:-1]} < -1e5"
-        made.append(_formula(f"{name}_{suffix}", names, lines, text, cases, whole, own))
-    found: list[Formula | None] = [None, None]
-    if inverse is not None:
-        for k, (variable, text) in enumerate(zip("pq", inverse, strict=True)):
-            cases = [*((test, math.nan) for test in invalid)]
-            cases.append((f"not ({variable} >= 0.0 and {variable} <= 1.0)", math.nan))
-            suffix = ("quantile", "upper_quantile")[k]
-            before, _, result = text.rpartition(";")
-            found[k] = _formula(f"{name}_{suffix}", [variable, *parameters.split()], before, result, cases, ())
-    return Cumulative(*made, *found)
-
-
-def _formula(
-    name: str, names: Sequence[str], lines: str, text: str, cases: Sequence[tuple[str, float]], whole: Sequence[str],
-    flat: str = "",
-) -> Formula:  # fmt: skip
-    body = [*(line.strip() for line in lines.split(";") if line.strip()), f"return {text.strip()}"]
-    source = f"def {name}({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in body)
-    function = function_of_text(source, name, NAMES)
-    function.__module__ = __name__
-    return Formula(function, cases, whole, (), flat=flat)
-
-
-class _Four(TypedDict):
-    both: tuple[str, str]
-    logs: tuple[str, str]
-
-
-def _gamma(a: str, t: str) -> _Four:
-    """The functions that are P(a, t) and its complement."""
-    return {
-        "both": (f"gammainc({a}, {t})", f"gammaincc({a}, {t})"),
-        "logs": (f"log_gamma_part(0.0, {a}, {t})", f"log_gamma_part(1.0, {a}, {t})"),
-    }
-
-
-def _upper_gamma(a: str, t: str) -> _Four:
-    """The functions that are Q(a, t) and its complement."""
-    lower = _gamma(a, t)
-    return {"both": (lower["both"][1], lower["both"][0]), "logs": (lower["logs"][1], lower["logs"][0])}
-
-
-def _beta(a: str, b: str, odds: str, inverse_odds: str, part: str = "", rest: str = "") -> _Four:
-    """The functions that are I_x(a, b) and its complement: `part` and `rest`, and the logarithms by the odds of x.
-
-    Without `part` and `rest` they are those of x = t / (1 + t), or of 1 - x, the smaller one of both, at the odds t.
-    """
-    if not part:
-        near = f"{odds} < 1.0"
-        x = f"select({near}, {odds} / (1.0 + {odds}), 0.5)"
-        y = f"select({near}, 0.5, 1.0 / (1.0 + {odds}))"
-        part = f"select({near}, betainc({a}, {b}, {x}), betaincc({b}, {a}, {y}))"
-        rest = f"select({near}, betaincc({a}, {b}, {x}), betainc({b}, {a}, {y}))"
-    return {
-        "both": (part, rest),
-        "logs": (f"log_beta_part({a}, {b}, {odds})", f"log_beta_part({b}, {a}, {inverse_odds})"),
-    }
-
-
-_OF_HALF_SQUARE: _Four = {
+_OF_HALF_SQUARE: Four = {
     "both": ("lower_part_of_square(a, r)", "upper_part_of_square(a, r)"),
     "logs": ("log_lower_part_of_square(a, r)", "log_upper_part_of_square(a, r)"),
 }
@@ -231,25 +40,25 @@ _ANGLE_ABOVE = "von_mises_log_mass(x, 3.141592653589793 - mu, kappa) - total"
 
 CUMULATIVE: dict[str, Cumulative] = {
     # ---- on the whole line -------------------------------------------------------------------------------------------
-    "normal": _distribution(
+    "normal": distribution(
         "normal", "mu sigma", _R, positive="sigma", both=("ndtr(r)", "ndtr(-r)"), logs=("log_ndtr(r)", "log_ndtr(-r)"),
         inverse=("mu + sigma * ndtri(p)", "mu - sigma * ndtri(q)"),
     ),
-    "std_normal": _distribution(
+    "std_normal": distribution(
         "std_normal", "", both=("ndtr(y)", "ndtr(-y)"), logs=("log_ndtr(y)", "log_ndtr(-y)"),
         inverse=("ndtri(p)", "-ndtri(q)"),
     ),
-    "cauchy": _distribution(
+    "cauchy": distribution(
         "cauchy", "mu sigma", _R, positive="sigma",
         both=("arctan2(1.0, -r) / 3.141592653589793", "arctan2(1.0, r) / 3.141592653589793"),
         logs=("log_upper_cauchy(-r)", "log_upper_cauchy(r)"),
         inverse=(f"mu + sigma * {_COTANGENT.format(p='p')}", f"mu - sigma * {_COTANGENT.format(p='q')}"),
     ),
-    "logistic": _distribution(
+    "logistic": distribution(
         "logistic", "mu sigma", _R, positive="sigma", both=("expit(r)", "expit(-r)"),
         logs=("log_expit(r)", "log_expit(-r)"), inverse=("mu + sigma * logit(p)", "mu - sigma * logit(q)"),
     ),
-    "double_exponential": _distribution(
+    "double_exponential": distribution(
         "double_exponential", "mu sigma", _R + "; half = 0.5 * exp(select(r < 0.0, r, -r))", positive="sigma",
         both=("select(r < 0.0, half, 1.0 - half)", "select(r < 0.0, 1.0 - half, half)"),
         logs=(
@@ -261,11 +70,11 @@ CUMULATIVE: dict[str, Cumulative] = {
             "mu - sigma * select(q < 0.5, log(2.0 * select(q < 0.5, q, 0.5)), -log(2.0 - 2.0 * q))",
         ),
     ),
-    "gumbel": _distribution(
+    "gumbel": distribution(
         "gumbel", "mu beta", "r = (y - mu) / beta; t = exp(-r)", positive="beta", attained=("t", "-r"),
         inverse=("mu - beta * log(-log(p))", "mu - beta * log(-log1p(-q))"),
     ),
-    "student_t": _distribution(
+    "student_t": distribution(
         "student_t", "nu mu sigma",
         _R + "; low = r < -1.0; high = r > 1.0; far = absolute(r) > FAR * sqrt(nu); "
         "s = select((low or high) and not far, r, 2.0); "
@@ -278,7 +87,12 @@ CUMULATIVE: dict[str, Cumulative] = {
         ),
         inverse=("mu + sigma * student_quantile(nu, p)", "mu - sigma * student_quantile(nu, q)"),
     ),
-    "skew_double_exponential": _distribution(
+    "noncentral_t": distribution(
+        "noncentral_t", "nu delta mu sigma", _R + "; below = noncentral_t_log_cdf(r, nu, delta); "
+        "above = noncentral_t_log_cdf(-r, nu, -delta)",
+        positive="nu sigma", both=("exp(below)", "exp(above)"), logs=("below", "above"),
+    ),
+    "skew_double_exponential": distribution(
         "skew_double_exponential", "mu sigma tau",
         _R + "; left = 2.0 * (1.0 - tau) * select(r < 0.0, r, 0.0); right = -2.0 * tau * select(r < 0.0, 0.0, r)",
         positive="sigma", valid="0.0 < tau and tau < 1.0",
@@ -291,7 +105,7 @@ CUMULATIVE: dict[str, Cumulative] = {
             "select(r < 0.0, log1p(-tau * exp(left)), log1p(-tau) + right)",
         ),
     ),
-    "exp_mod_normal": _distribution(
+    "exp_mod_normal": distribution(
         "exp_mod_normal", "mu sigma rate",
         _R + "; v = rate * sigma; below = log_exp_mod_normal(r, v); above = log_upper_exp_mod_normal(r, v)",
         positive="sigma rate", both=("exp(below)", "exp(above)"), logs=("below", "above"),
@@ -300,7 +114,7 @@ CUMULATIVE: dict[str, Cumulative] = {
             "mu + sigma * standard_exp_mod_normal_quantile(1.0, q, rate * sigma)",
         ),
     ),
-    "skew_normal": _distribution(
+    "skew_normal": distribution(
         "skew_normal", "xi omega alpha",
         "r = (y - xi) / omega; below = log_skew_normal(r, alpha); above = log_skew_normal(-r, -alpha)",
         positive="omega", valid="alpha == alpha", both=("exp(below)", "exp(above)"), logs=("below", "above"),
@@ -309,12 +123,12 @@ CUMULATIVE: dict[str, Cumulative] = {
             "xi + omega * standard_skew_normal_quantile(1.0, q, alpha)",
         ),
     ),
-    "von_mises": _distribution(
+    "von_mises": distribution(
         "von_mises", "mu kappa", "x = y - mu; total = 1.8378770664093453 + log(i0e(kappa))", positive="kappa",
         low="y <= -3.141592653589793", high="y >= 3.141592653589793",
         both=(f"exp({_ANGLE_BELOW})", f"exp({_ANGLE_ABOVE})"), logs=(_ANGLE_BELOW, _ANGLE_ABOVE),
     ),
-    "von_mises_of_turns": _distribution(
+    "von_mises_of_turns": distribution(
         "von_mises_of_turns", "kappa",
         "turn = floor(0.5 + y / 6.283185307179586); x = y - 6.283185307179586 * turn; "
         "total = 1.8378770664093453 + log(i0e(kappa)); first = turn == 0.0; "
@@ -328,106 +142,106 @@ CUMULATIVE: dict[str, Cumulative] = {
         inverse=("standard_von_mises_quantile(0.0, p, kappa)", "standard_von_mises_quantile(1.0, q, kappa)"),
     ),
     # ---- on the positive half ----------------------------------------------------------------------------------------
-    "exponential": _distribution(
+    "exponential": distribution(
         "exponential", "beta", positive="beta", low="y <= 0.0", upper="(-beta * y)",
         inverse=("-log1p(-p) / beta", "-log(q) / beta"),
     ),
-    "gamma": _distribution(
+    "gamma": distribution(
         "gamma", "alpha beta", "t = beta * y", positive="alpha beta", low="y <= 0.0",
-        **_gamma("alpha", "t"),
+        **lower_gamma("alpha", "t"),
         inverse=("gammaincinv(alpha, p) / beta", "gammainccinv(alpha, q) / beta"),
     ),
-    "inv_gamma": _distribution(
+    "inv_gamma": distribution(
         "inv_gamma", "alpha beta", "t = beta / y", positive="alpha beta", low="y <= 0.0",
-        **_upper_gamma("alpha", "t"),
+        **upper_gamma("alpha", "t"),
         inverse=(
             "beta * exp(-log_gamma_quantile(1.0, alpha, p))", "beta * exp(-log_gamma_quantile(0.0, alpha, q))",
         ),
     ),
-    "chi_square": _distribution(
+    "chi_square": distribution(
         "chi_square", "nu", "t = 0.5 * y", positive="nu", low="y <= 0.0",
-        **_gamma("0.5 * nu", "t"),
+        **lower_gamma("0.5 * nu", "t"),
         inverse=("2.0 * gammaincinv(0.5 * nu, p)", "2.0 * gammainccinv(0.5 * nu, q)"),
     ),
-    "inv_chi_square": _distribution(
+    "inv_chi_square": distribution(
         "inv_chi_square", "nu", "t = 0.5 / y", positive="nu", low="y <= 0.0",
-        **_upper_gamma("0.5 * nu", "t"),
+        **upper_gamma("0.5 * nu", "t"),
     ),
-    "scaled_inv_chi_square": _distribution(
+    "scaled_inv_chi_square": distribution(
         "scaled_inv_chi_square", "nu sigma", "t = 0.5 * nu * sigma * sigma / y", positive="nu sigma", low="y <= 0.0",
-        **_upper_gamma("0.5 * nu", "t"),
+        **upper_gamma("0.5 * nu", "t"),
     ),
-    "lognormal": _distribution(
+    "lognormal": distribution(
         "lognormal", "mu sigma", "r = (log(y) - mu) / sigma", positive="sigma", low="y <= 0.0",
         both=("ndtr(r)", "ndtr(-r)"), logs=("log_ndtr(r)", "log_ndtr(-r)"),
         inverse=("exp(mu + sigma * ndtri(p))", "exp(mu - sigma * ndtri(q))"),
     ),
-    "weibull": _distribution(
+    "weibull": distribution(
         "weibull", "alpha sigma", "r = y / sigma; t = power(r, alpha)", positive="alpha sigma", low="y <= 0.0",
         survival=("t", "alpha * log(r)"),
         inverse=("sigma * power(-log1p(-p), 1.0 / alpha)", "sigma * power(-log(q), 1.0 / alpha)"),
     ),
-    "frechet": _distribution(
+    "frechet": distribution(
         "frechet", "alpha sigma", "r = y / sigma; t = power(r, -alpha)", positive="alpha sigma", low="y <= 0.0",
         attained=("t", "-alpha * log(r)"),
         inverse=("sigma * power(-log(p), -1.0 / alpha)", "sigma * power(-log1p(-q), -1.0 / alpha)"),
     ),
-    "rayleigh": _distribution(
+    "rayleigh": distribution(
         "rayleigh", "sigma", "r = y / sigma; t = 0.5 * r * r", positive="sigma", low="y <= 0.0",
         survival=("t", "2.0 * log(r) - 0.6931471805599453"),
         inverse=("sigma * sqrt(-2.0 * log1p(-p))", "sigma * sqrt(-2.0 * log(q))"),
     ),
-    "pareto": _distribution(
+    "pareto": distribution(
         "pareto", "y_min alpha", "t = alpha * log(y_min / y)", positive="y_min alpha", low="y <= y_min", upper="t",
         inverse=("y_min * exp(-log1p(-p) / alpha)", "y_min * exp(-log(q) / alpha)"),
     ),
-    "pareto_type_2": _distribution(
+    "pareto_type_2": distribution(
         "pareto_type_2", "mu rate alpha", "t = -alpha * log1p((y - mu) / rate)", positive="rate alpha", low="y <= mu",
         upper="t", inverse=("mu + rate * expm1(-log1p(-p) / alpha)", "mu + rate * expm1(-log(q) / alpha)"),
     ),
-    "loglogistic": _distribution(
+    "loglogistic": distribution(
         "loglogistic", "alpha beta", "t = beta * log(y / alpha)", positive="alpha beta", low="y <= 0.0",
         both=("expit(t)", "expit(-t)"), logs=("log_expit(t)", "log_expit(-t)"),
         inverse=("alpha * exp(logit(p) / beta)", "alpha * exp(-logit(q) / beta)"),
     ),
-    "chi": _distribution(
+    "chi": distribution(
         "chi", "nu sigma", "a = 0.5 * nu; r = y / sigma", positive="nu sigma", low="y <= 0.0", **_OF_HALF_SQUARE,
         inverse=("sigma * sqrt(2.0 * gammaincinv(0.5 * nu, p))", "sigma * sqrt(2.0 * gammainccinv(0.5 * nu, q))"),
     ),
-    "half_normal": _distribution(
+    "half_normal": distribution(
         "half_normal", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",
         both=("erf(0.7071067811865476 * r)", "2.0 * ndtr(-r)"),
         logs=(_LOG_ERF.format(x="r"), _LOG_ERFC.format(x="r")),
         inverse=("1.4142135623730951 * sigma * erfinv(p)", "-sigma * ndtri(0.5 * q)"),
     ),
-    "maxwell": _distribution(
+    "maxwell": distribution(
         "maxwell", "sigma", "a = 1.5; r = y / sigma", positive="sigma", low="y <= 0.0",
         **_OF_HALF_SQUARE,
         inverse=("sigma * sqrt(2.0 * gammaincinv(1.5, p))", "sigma * sqrt(2.0 * gammainccinv(1.5, q))"),
     ),
-    "half_cauchy": _distribution(
+    "half_cauchy": distribution(
         "half_cauchy", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",
         both=("arctan2(r, 1.0) / 1.5707963267948966", "arctan2(1.0, r) / 1.5707963267948966"),
         logs=("log_lower_half_cauchy(r)", "log_upper_half_cauchy(r)"),
         inverse=("sigma * select(p < 0.5, tan(1.5707963267948966 * p), 1.0 / tan(1.5707963267948966 * (1.0 - p)))",
             "sigma * select(q < 0.5, 1.0 / tan(1.5707963267948966 * q), tan(1.5707963267948966 * (1.0 - q)))",),
     ),
-    "beta_prime": _distribution(
+    "beta_prime": distribution(
         "beta_prime", "alpha beta sigma", "r = y / sigma", positive="alpha beta sigma", low="y <= 0.0",
-        **_beta("alpha", "beta", "r", "1.0 / r"),
+        **lower_beta("alpha", "beta", "r", "1.0"),
         inverse=(
             "sigma * exp(log_beta_odds(alpha, beta, p))", "sigma * exp(-log_beta_odds(beta, alpha, q))",
         ),
     ),
-    "f": _distribution(
+    "f": distribution(
         "f", "m n sigma", "r = m * y / (n * sigma)", positive="m n sigma", low="y <= 0.0",
-        **_beta("0.5 * m", "0.5 * n", "r", "1.0 / r"),
+        **lower_beta("0.5 * m", "0.5 * n", "r", "1.0"),
         inverse=(
             "sigma * (n / m * exp(log_beta_odds(0.5 * m, 0.5 * n, p)))",
             "sigma * (n / m * exp(-log_beta_odds(0.5 * n, 0.5 * m, q)))",
         ),
     ),
-    "burr": _distribution(
+    "burr": distribution(
         "burr", "c d sigma", "u = c * log(y / sigma); t = d * log1p_exp(-u)", positive="c d sigma", low="y <= 0.0",
         attained=("t", "log(d) + log_log1p_exp(u)"),
         inverse=(
@@ -435,7 +249,7 @@ CUMULATIVE: dict[str, Cumulative] = {
             "u = log1p(-q) / d; sigma * exp((u - log1m_exp(u)) / c)",
         ),
     ),
-    "loglaplace": _distribution(
+    "loglaplace": distribution(
         "loglaplace", "c sigma", "t = c * log(y / sigma); half = 0.5 * exp(select(t < 0.0, t, -t))", positive="c sigma",
         low="y <= 0.0", both=("select(t < 0.0, half, 1.0 - half)", "select(t < 0.0, 1.0 - half, half)"),
         logs=(
@@ -447,13 +261,13 @@ CUMULATIVE: dict[str, Cumulative] = {
             "sigma * exp(select(q < 0.5, log(2.0 * select(q < 0.5, q, 0.5)), -log(2.0 - 2.0 * q)) / (-c))",
         ),
     ),
-    "levy": _distribution(
+    "levy": distribution(
         "levy", "sigma", "s = sqrt(sigma / y)", positive="sigma", low="y <= 0.0",
         both=("2.0 * ndtr(-s)", "erf(0.7071067811865476 * s)"),
         logs=(_LOG_ERFC.format(x="s"), _LOG_ERF.format(x="s")),
         inverse=("sigma * power(ndtri(0.5 * p), -2.0)", "0.5 * sigma * power(erfinv(q), -2.0)"),
     ),
-    "inverse_gaussian": _distribution(
+    "inverse_gaussian": distribution(
         "inverse_gaussian", "mu weight",
         "s = sqrt(weight) / sqrt(y); u = s * (1.0 - y / mu); "
         "below = log_upper_exp_mod_normal(u, 2.0 * s); above = log_exp_mod_normal(u, 2.0 * s)",
@@ -463,30 +277,28 @@ CUMULATIVE: dict[str, Cumulative] = {
             "weight * standard_inverse_gaussian_quantile(1.0, q, mu / weight)",
         ),
     ),
-    "rice": _distribution(
+    "rice": distribution(
         "rice", "b sigma", "r = y / sigma; below = log_rice_part(0.0, r, b); above = log_rice_part(1.0, r, b)",
         positive="sigma", valid="b >= 0.0", low="y <= 0.0", both=("exp(below)", "exp(above)"), logs=("below", "above"),
         inverse=("sigma * standard_rice_quantile(0.0, p, b)", "sigma * standard_rice_quantile(1.0, q, b)"),
     ),
     # ---- on intervals ------------------------------------------------------------------------------------------------
-    "uniform": _distribution(
+    "uniform": distribution(
         "uniform", "alpha beta", valid="alpha < beta", low="y <= alpha", high="y >= beta",
         both=("(y - alpha) / (beta - alpha)", "(beta - y) / (beta - alpha)"),
         inverse=("alpha + p * (beta - alpha)", "beta - q * (beta - alpha)"),
     ),
-    "beta": _distribution(
+    "beta": distribution(
         "beta", "alpha beta", positive="alpha beta", low="y <= 0.0", high="y >= 1.0",
-        **_beta(
-            "alpha", "beta", "y / (1.0 - y)", "(1.0 - y) / y", "betainc(alpha, beta, y)", "betaincc(alpha, beta, y)"
-        ),
+        **lower_beta("alpha", "beta", "y", "(1.0 - y)", "betainc(alpha, beta, y)", "betaincc(alpha, beta, y)"),
         inverse=("betaincinv(alpha, beta, p)", "betainccinv(alpha, beta, q)"),
     ),
-    "beta_proportion": _distribution(
+    "beta_proportion": distribution(
         "beta_proportion", "mu kappa", "a = mu * kappa; b = (1.0 - mu) * kappa", positive="kappa",
         valid="0.0 < mu and mu < 1.0", low="y <= 0.0", high="y >= 1.0",
-        **_beta("a", "b", "y / (1.0 - y)", "(1.0 - y) / y", "betainc(a, b, y)", "betaincc(a, b, y)"),
+        **lower_beta("a", "b", "y", "(1.0 - y)", "betainc(a, b, y)", "betaincc(a, b, y)"),
     ),
-    "triangular": _distribution(
+    "triangular": distribution(
         "triangular", "c", "rising = y < c or c == 1.0; f = y * (y / select(rising, c, 1.0)); "
         "g = (1.0 - y) * (1.0 - y) / select(rising, 1.0, 1.0 - c)",
         valid="0.0 <= c and c <= 1.0", low="y <= 0.0", high="y >= 1.0",
@@ -500,7 +312,7 @@ CUMULATIVE: dict[str, Cumulative] = {
             _TRIANGLE.format(low="1.0 - q < c", p="1.0 - q", q="q"),
         ),
     ),
-    "truncated_normal": _distribution(
+    "truncated_normal": distribution(
         "truncated_normal", "a b",
         "right = a > 0.0; s = select(right, -1.0, 1.0); near = log_ndtr(s * a); far = log_ndtr(s * b); "
         "at = log_ndtr(s * y); total = log_diff_exp(select(right, near, far), select(right, far, near)); "
@@ -513,48 +325,48 @@ CUMULATIVE: dict[str, Cumulative] = {
         ),
         inverse=(_TRUNCATED.format(f="a", g="b", sign="", p="p"), _TRUNCATED.format(f="-b", g="-a", sign="-", p="q")),
     ),
-    "generalised_pareto": _distribution(
+    "generalised_pareto": distribution(
         "generalised_pareto", "c", "t = -log_ratio_of_extremes(y, c)", valid="c == c", low="y <= 0.0",
         high="1.0 + c * y <= 0.0 or y == _inf", upper="t",
         inverse=("-log1p(-p) * exprel(-c * log1p(-p))", "-log(q) * exprel(-c * log(q))"),
     ),
-    "generalised_extreme": _distribution(
+    "generalised_extreme": distribution(
         "generalised_extreme", "c", "u = log_ratio_of_extremes(y, -c); t = exp(-u)", valid="c == c",
         low="y == -_inf or (c < 0.0 and 1.0 - c * y <= 0.0)", high="y == _inf or (c > 0.0 and 1.0 - c * y <= 0.0)",
         attained=("t", "-u"),
         inverse=("-log(-log(p)) * exprel(c * log(-log(p)))", "-log(-log1p(-q)) * exprel(c * log(-log1p(-q)))"),
     ),
     # ---- whole numbers -----------------------------------------------------------------------------------------------
-    "zipf": _distribution(
+    "zipf": distribution(
         "zipf", "a", "k = floor(n)", valid="a > 1.0", low="n < 1.0", high="n == _inf", whole=["n"],
         both=("exp(zipf_log_cdf(k, a))", "exp(zipf_log_ccdf(k, a))"),
         logs=("zipf_log_cdf(k, a)", "zipf_log_ccdf(k, a)"),
     ),
-    "discrete_range": _distribution(
+    "discrete_range": distribution(
         "discrete_range", "lower upper", "k = floor(n); w = 1.0 / (upper - lower + 1.0)", valid="lower <= upper",
         low="n < lower", high="n >= upper", whole=["n", "lower", "upper"],
         both=("(k - lower + 1.0) * w", "(upper - k) * w"),
         logs=("log((k - lower + 1.0) * w)", "log((upper - k) * w)"),
     ),
-    "bernoulli": _distribution(
+    "bernoulli": distribution(
         "bernoulli", "theta", valid="0.0 <= theta and theta <= 1.0", low="n < 0.0", high="n >= 1.0", whole=["n"],
         both=("1.0 - theta", "theta"), logs=("log1p(-theta)", "log(theta)"),
     ),
-    "binomial": _distribution(
+    "binomial": distribution(
         "binomial", "N theta", "k = floor(n)", valid="0.0 <= theta and theta <= 1.0", low="n < 0.0", high="n >= N",
         whole=["n", "N"],
-        **_beta(
-            "N - k", "k + 1.0", "(1.0 - theta) / theta", "theta / (1.0 - theta)",
+        **lower_beta(
+            "N - k", "k + 1.0", "(1.0 - theta)", "theta",
             "betaincc(k + 1.0, N - k, theta)", "betainc(k + 1.0, N - k, theta)",
         ),
     ),
-    "beta_binomial": _distribution(
+    "beta_binomial": distribution(
         "beta_binomial", "N alpha beta", "k = floor(n)", positive="alpha beta", valid="N >= 0.0 and N == floor(N)",
         low="n < 0.0", high="n >= N", whole=["n", "N"],
         both=("exp(beta_binomial_log_cdf(k, N, alpha, beta))", "exp(beta_binomial_log_ccdf(k, N, alpha, beta))"),
         logs=("beta_binomial_log_cdf(k, N, alpha, beta)", "beta_binomial_log_ccdf(k, N, alpha, beta)"),
     ),
-    "beta_neg_binomial": _distribution(
+    "beta_neg_binomial": distribution(
         "beta_neg_binomial", "r alpha beta", "k = floor(n)", positive="r alpha beta", low="n < 0.0",
         high="n == _inf", whole=["n"],
         both=(
@@ -562,36 +374,36 @@ CUMULATIVE: dict[str, Cumulative] = {
         ),
         logs=("beta_neg_binomial_log_cdf(k, r, alpha, beta)", "beta_neg_binomial_log_ccdf(k, r, alpha, beta)"),
     ),
-    "hypergeometric": _distribution(
+    "hypergeometric": distribution(
         "hypergeometric", "N a b", "k = floor(n)", valid="N >= 0.0 and a >= 0.0 and b >= 0.0 and N <= a + b",
         low="n < 0.0", high="n >= N", whole=["n", "N", "a", "b"],
         both=("exp(log_hypergeometric_cdf(k, N, a, b))", "exp(log_hypergeometric_ccdf(k, N, a, b))"),
         logs=("log_hypergeometric_cdf(k, N, a, b)", "log_hypergeometric_ccdf(k, N, a, b)"),
     ),
-    "poisson": _distribution(
+    "poisson": distribution(
         "poisson", "rate", "k = floor(n) + 1.0", valid="rate >= 0.0", low="n < 0.0", high="n == _inf", whole=["n"],
-        **_upper_gamma("k", "rate"),
+        **upper_gamma("k", "rate"),
     ),
-    "neg_binomial": _distribution(
+    "neg_binomial": distribution(
         "neg_binomial", "alpha beta", "k = floor(n) + 1.0", positive="alpha beta",
         low="n < 0.0", high="n == _inf", whole=["n"],
-        **_beta("alpha", "k", "beta", "1.0 / beta"),
+        **lower_beta("alpha", "k", "beta", "1.0"),
     ),
-    "neg_binomial_2": _distribution(
+    "neg_binomial_2": distribution(
         "neg_binomial_2", "mu phi", "k = floor(n) + 1.0", positive="mu phi", low="n < 0.0", high="n == _inf",
         whole=["n"],
-        **_beta("phi", "k", "(phi / mu)", "(mu / phi)"),
+        **lower_beta("phi", "k", "phi", "mu"),
     ),
-    "negative_binomial": _distribution(
+    "negative_binomial": distribution(
         "negative_binomial", "size p", "k = floor(n) + 1.0", positive="size", valid="0.0 < p and p <= 1.0",
         low="n < 0.0", high="n == _inf", whole=["n"],
-        **_beta("size", "k", "p / (1.0 - p)", "(1.0 - p) / p", "betainc(size, k, p)", "betaincc(size, k, p)"),
+        **lower_beta("size", "k", "p", "(1.0 - p)", "betainc(size, k, p)", "betaincc(size, k, p)"),
     ),
-    "yule_simon": _distribution(
-        "yule_simon", "alpha", "k = floor(n); t = log(k) + betaln(k, alpha + 1.0)", positive="alpha", low="n < 1.0",
+    "yule_simon": distribution(
+        "yule_simon", "alpha", "t = -log_rising_growth(floor(n), alpha)", positive="alpha", low="n < 1.0",
         high="n == _inf", whole=["n"], upper="t",
     ),
-    "geometric": _distribution(
+    "geometric": distribution(
         "geometric", "p", "t = floor(n) * log1p(-p)", valid="0.0 < p and p <= 1.0", low="n < 1.0", high="n == _inf",
         whole=["n"], upper="t",
     ),

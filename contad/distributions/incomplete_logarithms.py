@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from contad.distributions.formula import formula, unlisted_rule
+from contad.distributions.normalising_constants import LOG_2
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln, log1pmx_of_ratio, shape_shift, stirling_series
@@ -40,7 +41,6 @@ from contad.ops.logic import select
 from contad.ops.logistic import log1m_exp
 from contad.ops.rounding import rint
 
-LOG_2 = 0.6931471805599453
 LEAST, MOST = 1e-100, 1e100  # of r, where r^2 and 1 / r^2 are negligible beside 1
 SMALL = 1e-280  # below it a function has lost its digits, or soon does
 
@@ -118,7 +118,10 @@ def gamma_hazard(upper, a, x):
 @gamma_hazard.partials
 def gamma_hazard_partials(z, upper, a, x):
     by_a = gamma_weight(1.0, a, x) - gamma_part_ratio(upper, 1.0, a, x)
-    return 0.0, z * by_a, z * (a - x + select(upper > 0.5, z, -z)) / x
+    # below 1, where z of the lower part is nearly a, a - z is z x over the z of a + 1
+    near = upper < 0.5 and x < 1.0
+    drop = z / gamma_hazard(0.0, a + 1.0, select(near, x, 1.0)) - 1.0
+    return 0.0, z * by_a, z * select(near, drop, (a - x + select(upper > 0.5, z, -z)) / x)
 
 
 @unlisted_rule(points=[(0.0, 1.0, 2.3, 1.7), (1.0, 2.0, 0.6, 1.2), (0.0, 1.0, 4.0, 1e-90), (1.0, 1.0, 3.1, 900.0)])
@@ -265,6 +268,19 @@ def log_beta_part_partials(z, a, b, t):
     )
 
 
+@unlisted_rule(points=[(2.3, 1.7, 0.4, 1.3), (3.1, 0.8, 1e-120, 0.7)])
+def log_beta_part_of_ratio(a, b, x, y):
+    """log I_q(a, b) at q = x / (x + y): a slope by y of x / y would overflow where y is tiny."""
+    return log_beta_part.function(a, b, x / y) if y > 0.0 else 0.0 if y == 0.0 else math.nan
+
+
+@log_beta_part_of_ratio.partials
+def log_beta_part_of_ratio_partials(z, a, b, x, y):
+    t = x / y
+    hazard = beta_hazard(a, b, t)
+    return beta_part_ratio(1.0, 0.0, a, b, t), beta_part_ratio(0.0, 1.0, a, b, t), hazard / x, -hazard / y
+
+
 def _beta_hazard_of_arrays(a, b, t):
     a, b, t = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float), np.asarray(t, float))
     with np.errstate(all="ignore"):
@@ -288,10 +304,13 @@ def beta_hazard(a, b, t):
 
 @beta_hazard.partials
 def beta_hazard_partials(z, a, b, t):
+    # below 1, where z is nearly a, a - z is z (a + b) x over the z of a + 1
+    near = t < 1.0
+    drop = (a + b) * (z / beta_hazard(a + 1.0, b, select(near, t, 1.0)) - 1.0) / (1.0 + t)
     return (
         z * (beta_weight(1.0, 0.0, a, b, t) - beta_part_ratio(1.0, 0.0, a, b, t)),
         z * (beta_weight(0.0, 1.0, a, b, t) - beta_part_ratio(0.0, 1.0, a, b, t)),
-        z * ((a - b * t) / (1.0 + t) - z) / t,
+        z * select(near, drop, ((a - b * t) / (1.0 + t) - z) / t),
     )
 
 

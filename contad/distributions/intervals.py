@@ -1,6 +1,7 @@
 """Distributions on intervals, and those whose support depends on a shape; outside the support the value is -inf."""
 
 from contad.distributions.formula import formula, where
+from contad.distributions.normalising_constants import LOG_SQRT_TWO_PI
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlog1py, xlogy
@@ -10,7 +11,6 @@ from contad.ops.logic import select
 from contad.ops.logistic import log_diff_exp
 from contad.ops.power_transforms import log1prel_derivative
 
-LOG_SQRT_TWO_PI = 0.9189385332046727
 UNIT = "y < 0.0 or y > 1.0"
 
 

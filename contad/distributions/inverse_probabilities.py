@@ -7,7 +7,6 @@ the two is solved for, so that both tails keep their digits. The derivatives are
 import math
 
 from contad.distributions.circular import (
-    LOG_TWO_PI,
     von_mises_log_density,
     von_mises_log_mass,
     von_mises_moment,
@@ -18,18 +17,18 @@ from contad.distributions.normal_mixtures import (
     log_mills_moment,
     log_skew_normal,
     log_upper_exp_mod_normal,
+    mean_above_zero,
 )
+from contad.distributions.normalising_constants import LOG_SQRT_TWO_PI, LOG_TWO_PI
 from contad.distributions.positive_line import inverse_gaussian_log_density, rice_log_density
 from contad.distributions.real_line import exp_mod_normal_log_density, skew_normal_log_density
 from contad.distributions.rice_probabilities import log_rice_part
 from contad.ops.arithmetic import absolute
 from contad.ops.bessel_functions import i0e, i1e
 from contad.ops.elementary import sqrt
-from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import exp, log
 from contad.ops.logic import select
 
-LOG_SQRT_TWO_PI = 0.9189385332046727
 PI = 3.141592653589793
 VON_MISES, SKEW_NORMAL, EXP_MOD_NORMAL, INVERSE_GAUSSIAN, RICE = range(5)
 
@@ -57,16 +56,7 @@ def standard_exp_mod_normal_quantile(upper, p, v):
 @standard_exp_mod_normal_quantile.partials
 def exp_mod_normal_quantile_partials(z, upper, p, v):
     by_p = exp(-exp_mod_normal_log_density(z, 0.0, 1.0, v))
-    x = z - v
-    above = x > 0.0
-    near = select(above, 0.0, x)
-    far = select(above, x, 1.0)
-    mean = select(  # of s by the density exp(x s - s^2 / 2)
-        above,
-        far + exp(-0.5 * far * far - LOG_SQRT_TWO_PI - log_ndtr(far)),
-        exp(log_mills_moment(1.0, near) - log_mills_moment(0.0, near)),
-    )
-    return 0.0, select(upper > 0.5, -by_p, by_p), -mean / v
+    return 0.0, select(upper > 0.5, -by_p, by_p), -mean_above_zero(z - v) / v
 
 
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, 0.7)])

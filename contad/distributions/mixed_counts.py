@@ -7,13 +7,13 @@ their digits in both tails, and are closed under differentiation.
 import math
 
 from contad.distributions.formula import formula, unlisted_rule
+from contad.distributions.normalising_constants import LOG_2
 from contad.ops.beta_functions import betaln
 from contad.ops.logic import select
 from contad.ops.logistic import log1m_exp
 from contad.ops.rounding import rint
 
 MOST_TERMS = 1000000
-LOG_2 = 0.6931471805599453
 
 
 # ---- beta binomial ---------------------------------------------------------------------------------------------------

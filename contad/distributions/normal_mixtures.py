@@ -3,7 +3,8 @@
 import math
 
 from contad.distributions.formula import formula, unlisted_rule
-from contad.ops.error_functions import log_ndtr
+from contad.distributions.normalising_constants import LOG_2, LOG_SQRT_TWO_PI
+from contad.ops.error_functions import erfcx, log_ndtr
 from contad.ops.error_integrals import owens_t
 from contad.ops.exponential import exp, logaddexp
 from contad.ops.logic import select
@@ -11,8 +12,6 @@ from contad.ops.logistic import log1m_exp
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 
-LOG_SQRT_TWO_PI = 0.9189385332046727
-LOG_2 = 0.6931471805599453
 NEGLIGIBLE = 45.0  # an exponent below which a term is none
 
 
@@ -57,6 +56,16 @@ def log_mills_moment_partials(z, n, x):
     return 0.0, exp(log_mills_moment(rint(n) + 1.0, x) - z)
 
 
+@formula(points=[(0.7,), (-2.6,)])
+def mean_above_zero(x):
+    """The mean of s > 0 by the density exp(x s - s^2 / 2): of a normal number around x that is positive."""
+    above = x > 0.0
+    near = select(above, 0.0, x)
+    far = select(above, x, 1.0)
+    mean = far + exp(-0.5 * far * far - LOG_SQRT_TWO_PI - log_ndtr(far))
+    return select(above, mean, exp(log_mills_moment(1.0, near) - log_mills_moment(0.0, near)))
+
+
 # ---- a normal and an exponential number ------------------------------------------------------------------------------
 @unlisted_rule(points=[(0.7, 1.3), (-2.6, 0.4), (3.1, 0.05)])
 def log_exp_mod_normal(u, v):
@@ -78,19 +87,11 @@ def log_exp_mod_normal_partials(z, u, v):
     low = select(negative, u, -1.0)
     high = select(negative, 1.0, u)
     mills = log_exp_mod_mills(low, v)
-    x = high - v
-    above = x > 0.0
-    near = select(above, 0.0, x)
-    far = select(above, x, 1.0)
-    mean = select(  # of s by the density exp(x s - s^2 / 2)
-        above,
-        far + exp(-0.5 * far * far - LOG_SQRT_TWO_PI - log_ndtr(far)),
-        exp(log_mills_moment(1.0, near) - log_mills_moment(0.0, near)),
-    )
     rest = exp(log_decayed_normal(high, v) - z)
+    above = select(rest == 0.0, 0.0, rest * mean_above_zero(high - v))
     return (
         v * select(negative, exp(log_mills_moment(0.0, low - v) - mills), rest),
-        select(negative, exp(log_mills_moment(1.0, low - v) - mills), select(rest == 0.0, 0.0, rest * mean)),
+        select(negative, exp(log_mills_moment(1.0, low - v) - mills), above),
     )
 
 
@@ -163,18 +164,70 @@ def log_skew_normal(u, alpha):
 @log_skew_normal.partials
 def log_skew_normal_partials(z, u, alpha):
     factor = 1.0 + alpha * alpha
+    negative = u < 0.0
+    low = select(negative, u, -1.0)
+    high = select(negative, 1.0, u)
+    lost = exp(-log_skew_mills(low, alpha))
     return (
-        exp(LOG_2 - LOG_SQRT_TWO_PI - 0.5 * u * u + log_ndtr(alpha * u) - z),
-        -exp(-0.5 * u * u * factor - z) / (3.141592653589793 * factor),
-    )
+        select(negative, lost, exp(LOG_2 - LOG_SQRT_TWO_PI - 0.5 * high * high + log_ndtr(alpha * high) - z)),
+        select(
+            negative, -lost * normal_hazard(alpha * low), -exp(-0.5 * high * high * factor - z) / 3.141592653589793
+        ) / factor,
+    )  # fmt: skip
+
+
+@formula(points=[(0.7,), (-2.6,)])
+def normal_hazard(x):
+    """phi(x) / Phi(x)."""
+    below = x < 0.0
+    near = select(below, 1.0, x)
+    far = 0.7978845608028654 / erfcx(-0.7071067811865476 * select(below, x, -1.0))
+    return select(below, far, exp(-0.5 * near * near - LOG_SQRT_TWO_PI - log_ndtr(near)))
+
+
+@unlisted_rule(points=[(-0.7, 1.3), (-6.6, 0.4), (-7.1, -2.3)])
+def log_skew_mills(u, alpha):
+    """log_skew_normal less the logarithm of the density, for u < 0."""
+    if not (-math.inf < u < 0.0 and abs(alpha) < math.inf):
+        return math.nan
+    if u > -5.0:
+        density = LOG_2 - LOG_SQRT_TWO_PI - 0.5 * u * u + log_ndtr.function(alpha * u)
+        if density > -600.0:
+            return _log_lower_skew_normal(u, alpha) - density
+    # int_0^inf exp(x v - v^2 / 2) Phi(alpha u - beta v) / Phi(alpha u) dv, in units of s = v / root
+    root = math.hypot(1.0, alpha) if alpha > 0.0 else 1.0
+    x, beta, at = u * root, alpha / root, alpha * u
+    length = 2.0 * NEGLIGIBLE / (math.hypot(x, math.sqrt(2.0 * NEGLIGIBLE)) - x)
+    half = length / 12.0
+    whole = erfcx.function(-0.7071067811865476 * at) if alpha > 0.0 else math.exp(log_ndtr.function(at))
+    total = 0.0
+    for panel in range(6):
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            for sign in (-1.0, 1.0):
+                v = half * (2.0 * panel + 1.0 + sign * node)
+                if alpha > 0.0:  # whose exponential is in that of x v
+                    ratio = erfcx.function(-0.7071067811865476 * (at - beta * v)) / whole
+                else:
+                    ratio = math.exp(log_ndtr.function(at - beta * v)) / whole
+                total += weight * ratio * math.exp(v * (x - 0.5 * v))
+    return math.log(half * total) - math.log(root)
+
+
+@log_skew_mills.partials
+def log_skew_mills_partials(z, u, alpha):
+    lost = exp(-z)
+    hazard = normal_hazard(alpha * u)
+    return lost + u - alpha * hazard, -hazard * (u + lost / (1.0 + alpha * alpha))
 
 
 def _log_lower_skew_normal(u, alpha):
-    if u > -5.0:
-        whole = math.exp(log_ndtr.function(u))
-        value = whole - 2.0 * owens_t.function(u, alpha)
-        if value > 0.1 * whole or u > 2.0:
-            return math.log(value)
+    if u < -5.0:
+        start = log_ndtr.function(alpha * u) - 0.5 * u * u
+        return LOG_2 - LOG_SQRT_TWO_PI + start + log_skew_mills.function(u, alpha) if start > -math.inf else start
+    whole = math.exp(log_ndtr.function(u))
+    value = whole - 2.0 * owens_t.function(u, alpha)
+    if value > 0.1 * whole or u > 2.0:
+        return math.log(value)
     start = log_ndtr.function(alpha * u) - 0.5 * u * u
     if start == -math.inf:
         return start

@@ -4,6 +4,7 @@ Each function says its formula; outside the domain of a parameter the value is n
 """
 
 from contad.distributions.formula import formula, where
+from contad.distributions.normalising_constants import LOG_2, LOG_PI, LOG_SQRT_TWO_PI
 from contad.ops.arithmetic import power
 from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln
@@ -14,9 +15,6 @@ from contad.ops.gamma_functions import gammaln
 from contad.ops.logic import select
 from contad.ops.logistic import log1p_exp
 
-LOG_SQRT_TWO_PI = 0.9189385332046727
-LOG_PI = 1.1447298858494002
-LOG_2 = 0.6931471805599453
 OUTSIDE = "y < 0.0 or y == _inf"
 BELOW = "y <= 0.0 or y == _inf"  # where the density vanishes at 0, too
 

@@ -7,6 +7,7 @@ at its two ends (DLMF 2.10.1). All are positive and relative to the first: neith
 import math
 
 from contad.distributions.formula import formula, unlisted_rule
+from contad.distributions.normalising_constants import LOG_2
 from contad.ops.exponential import log1p
 from contad.ops.logic import select
 from contad.ops.logistic import log1m_exp
@@ -14,7 +15,6 @@ from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.ops.zeta_functions import correct_integral, zeta
 
-LOG_2 = 0.6931471805599453
 PANELS = 4
 
 

@@ -7,6 +7,7 @@ import math
 
 from contad.distributions.formula import formula, unlisted_rule, where
 from contad.distributions.incomplete_logarithms import beta_hazard, beta_part_ratio
+from contad.distributions.normalising_constants import LOG_2, LOG_PI, LOG_SQRT_TWO_PI
 from contad.distributions.relative_quantiles import log_beta_odds
 from contad.distributions.tail_logarithms import FAR, log_far_student, log_far_student_by_freedom
 from contad.ops.arithmetic import absolute, power
@@ -18,9 +19,6 @@ from contad.ops.hyperbolic import cosh
 from contad.ops.incomplete_beta import beta_density, betainc, betainc_derivative, betaincc, betainccinv, betaincinv
 from contad.ops.logic import select
 
-LOG_SQRT_TWO_PI = 0.9189385332046727
-LOG_PI = 1.1447298858494002
-LOG_2 = 0.6931471805599453
 SQRT_HALF = 0.7071067811865476
 INFINITE = "y == _inf or y == -_inf"
 

@@ -5,6 +5,7 @@ square on the way to it, would underflow.
 """
 
 from contad.distributions.formula import formula
+from contad.distributions.normalising_constants import LOG_PI
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.exponential import exp, log, log1p
@@ -14,7 +15,6 @@ from contad.ops.logistic import log1m_exp, log1p_exp
 from contad.ops.power_transforms import exprel
 from contad.ops.trigonometric import arctan
 
-LOG_PI = 1.1447298858494002
 FAR = 1e100  # of Student's t over the square root of its degrees of freedom, whose square is negligible beside 1
 
 

@@ -350,7 +350,7 @@ def relative_beta_integral(n, m, a, b, x, y):
                 v = half * (2.0 * k + 1.0 + s)
                 change = x * math.expm1(-v)
                 q = math.log1p(change) if change > -0.5 else math.log(y + x * math.exp(-v))
-                growth = y * math.expm1(v) if v < 500.0 else 1.0
+                growth = y * math.expm1(v) if v < 709.0 else 1.0
                 p = -math.log1p(growth) if growth < 1.0 else -v - q
                 found = beta_density_weight(n, m, a, b, first + p, other - q, cumulants)
                 total += weight * math.exp(a * p - b * q) * found

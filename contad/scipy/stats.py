@@ -4,9 +4,8 @@
 outside of the support and nan where a parameter is not allowed. Each distribution has `logpdf` and `pdf`, or `logpmf`
 and `pmf` of whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `isf`.
 
-There is no `nct`: its density is a sum of two confluent hypergeometric functions that cancel in one tail, and its
-distribution function a series that does so as well. Two functions are nan rather than wrong: those of betanbinom
-beyond sums of 2e5 terms, and the slopes by n of nbinom's where k + n is above 1e12.
+Two functions are nan rather than wrong: those of betanbinom beyond sums of 2e5 terms, and the slopes by n of nbinom's
+where k + n is above 1e12. Those of nct are for df of at least 0.01 and, but for the density, |nc| of at most 1000.
 
 >>> round(norm.logpdf(1.5, 0.5, 2.0), 12)
 -1.737085713765
@@ -16,7 +15,7 @@ import math
 from types import ModuleType
 from typing import Any
 
-from contad.distributions import circular, counts, intervals, positive_line, real_line
+from contad.distributions import circular, counts, intervals, noncentral_t, positive_line, real_line
 from contad.distributions.cumulative import CUMULATIVE
 from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
@@ -84,13 +83,14 @@ def _flat_under(edge: str) -> str:
     return f"height < -1e5 and (height > -_inf or not ({edge}))"
 
 
-def _add_cumulative(made: Any, cumulative: str, names: list[str], at: str, flip: bool) -> None:
+def _add_cumulative(
+    made: Any, cumulative: str, names: list[str], at: str, flip: bool, whole: tuple[str, ...] = ()
+) -> None:
     name = made.distribution
     at = at.replace(", 0.0, kappa", ", kappa")  # whose distribution function is around 0
     for method, (kind, opposite, what) in _METHODS.items():
         known = getattr(CUMULATIVE[cumulative], opposite if flip else kind)
         cases = [_SCALED] if "scale" in names else []
-        whole = ("k", "loc", *known.body.whole[1:]) if names[0] == "k" else ()
         text = f"f({at})"
         found = compose(f"scipy_{name}_{method}", names, text, known, home=__name__, cases=cases, whole=whole, log=log)
         defaults = {"loc": 0.0} | ({"scale": 1.0} if "scale" in names else {})
@@ -169,7 +169,7 @@ def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "", c
     made.add("logpmf", log_mass, f"The logarithm of the probability of k by `scipy.stats.{name}`.", names, {"loc": 0.0})
     made.add("pmf", pmf, f"The probability of k by `scipy.stats.{name}`.", names, {"loc": 0.0})
     if cumulative:
-        _add_cumulative(made, cumulative, names, at, False)
+        _add_cumulative(made, cumulative, names, at, False, kept)
     return made
 
 
@@ -177,6 +177,9 @@ def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "", c
 norm = _continuous("norm", "", real_line.normal_log_density, "x, loc, scale", cumulative="normal")
 cauchy = _continuous("cauchy", "", real_line.cauchy_log_density, "x, loc, scale", cumulative="cauchy")
 t = _continuous("t", "df", real_line.student_t_log_density, "x, df, loc, scale", cumulative="student_t")
+nct = _continuous(
+    "nct", "df nc", noncentral_t.noncentral_t_log_density, "x, df, nc, loc, scale", cumulative="noncentral_t"
+)
 logistic = _continuous("logistic", "", real_line.logistic_log_density, "x, loc, scale", cumulative="logistic")
 laplace = _continuous(
     "laplace", "", real_line.double_exponential_log_density, "x, loc, scale", cumulative="double_exponential"

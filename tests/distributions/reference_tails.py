@@ -95,6 +95,17 @@ def log_upper_student(x, nu):
     return tail if x > 0 else log_rest(tail)
 
 
+def log_noncentral_t(x, nu, delta):
+    """By two confluent hypergeometric functions, of which nothing is left in one tail but for many digits."""
+    square = x * x + nu
+    z = (delta * x) ** 2 / (2 * square)
+    with mp.workdps(mp.dps + int(z) + 10):
+        odd = mp.sqrt(2) * delta * x / square * mp.hyp1f1(nu / 2 + 1, mp.mpf(3) / 2, z) / mp.gamma((nu + 1) / 2)
+        even = mp.hyp1f1((nu + 1) / 2, mp.mpf(1) / 2, z) / mp.sqrt(square) / mp.gamma(nu / 2 + 1)
+        scale = nu / 2 * mp.log(nu / square) + mp.loggamma(nu + 1) - nu * LOG_2 - mp.loggamma(nu / 2)
+        return scale - delta**2 / 2 + mp.log(odd + even)
+
+
 def log_upper_laplace(x):
     return -x - LOG_2 if x > 0 else log_rest(x - LOG_2)
 
@@ -188,6 +199,7 @@ TAILS = {
     "norm": (lambda x: -x * x / 2 - LOG_TWO_PI / 2, log_phi, lambda x: log_phi(-x)),
     "cauchy": (lambda x: -LOG_PI - mp.log1p(x * x), lambda x: log_upper_cauchy(-x), log_upper_cauchy),
     "t": (log_student, lambda x, nu: log_upper_student(-x, nu), log_upper_student),
+    "nct": (log_noncentral_t, None, None),
     "logistic": (lambda x: -abs(x) - 2 * softplus(-abs(x)), lambda x: -softplus(-x), lambda x: -softplus(x)),
     "laplace": (lambda x: -abs(x) - LOG_2, lambda x: log_upper_laplace(-x), log_upper_laplace),
     "gumbel_r": of_function(lambda x: -x - exp(-x), lambda x: -exp(-x)),

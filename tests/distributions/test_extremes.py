@@ -7,6 +7,7 @@ import pytest
 from mpmath import mp
 
 import contad
+from contad.distributions.incomplete_logarithms import beta_hazard, gamma_hazard
 from contad.scipy import stats
 from tests.distributions.reference_tails import TAILS
 
@@ -67,6 +68,64 @@ def test_counts_at_tiny_and_huge_parameters():
         assert contad.grad(f, len(point) - 1)(*point) == 0.0  # of a mass that underflows
 
 
+def test_counts_of_tiny_probabilities():
+    assert contad.grad(stats.binom.logcdf, 2)(0.0, 5.0, 1e-300) == pytest.approx(-5.0, rel=1e-12)
+    with mp.workdps(30):
+        rest = float(-mp.log(mp.mpf(1e-300)) - mp.harmonic(10**9))  # of the complement, over n
+    k, n, p = 1e9, 1e-300, 1e-300
+    assert stats.nbinom.logsf(k, n, p) == pytest.approx(math.log(n) + math.log(rest), rel=1e-14)
+    assert contad.grad(stats.nbinom.logsf, (1, 2))(k, n, p) == pytest.approx((1.0 / n, -1.0 / p / rest), rel=1e-12)
+    assert contad.grad(stats.nbinom.sf, (1, 2))(k, n, p) == pytest.approx((rest, -1.0), rel=1e-12)
+
+
+@mp.workdps(40)
+def test_yulesimon_of_tiny_and_huge_shapes():
+    def below(k):
+        return lambda a: 1 - mp.exp(mp.log(k) + mp.log(mp.beta(k, a + 1)))
+
+    def mass(k):
+        return lambda a: mp.log(a) + mp.log(mp.beta(k, a + 1))
+
+    for k, a in ((3.0, 1e-12), (1e3, 1e-9), (1e3, 0.3), (1.0, 1e12), (70.0, 1e10), (1.0, 1e-300)):
+        for f, reference in ((stats.yulesimon.cdf, below(k)), (stats.yulesimon.logpmf, mass(k))):
+            with mp.workdps(340 if a < 1e-99 else 40):
+                exact, h = mp.mpf(a), mp.mpf(a) / 10**15
+                slope = float((reference(exact + h) - reference(exact - h)) / (2 * h))
+                assert f(k, a) == pytest.approx(float(reference(exact)), rel=1e-13)
+            assert contad.grad(f, 1)(k, a) == pytest.approx(slope, rel=1e-11)
+
+
+@pytest.mark.parametrize(("u", "alpha"), [(-7.0, 0.3), (-40.0, -2.0), (-1e8, 1.3), (-1e8, -0.2), (-1e5, 60.0)])
+@mp.workdps(40)
+def test_skew_normal_far_in_a_tail(u, alpha):
+    """By mpmath, of the density over its integral, both relative to the density: their exponentials cancel."""
+    x, a = mp.mpf(u), mp.mpf(alpha)
+    whole = mp.erfc(-a * x / mp.sqrt(2))
+    unit = -1 / x / (1 + a * a if a > 0 else 1)
+
+    def ratio(s):
+        return mp.exp(x * s - s * s / 2) * mp.erfc(-a * (x - s) / mp.sqrt(2)) / whole
+
+    mills = unit * mp.quad(lambda s: ratio(unit * s), [0, 5, 20, 90])
+    by_alpha = -mp.exp(-((a * x) ** 2) / 2) * mp.sqrt(2 / mp.pi) / ((1 + a * a) * whole * mills)
+    slopes = contad.grad(stats.skewnorm.logcdf, (0, 1))(u, alpha)
+    assert slopes == pytest.approx((float(1 / mills), float(by_alpha)), rel=1e-12)
+    above = contad.grad(stats.skewnorm.logsf, (0, 1))(-u, -alpha)
+    assert above == pytest.approx((-slopes[0], -slopes[1]), rel=1e-14)
+
+
+def test_skew_normal_where_squares_overflow():
+    assert contad.grad(stats.skewnorm.logcdf)(-1e160, 1.3) == pytest.approx(2.69e160, rel=1e-13)
+    assert contad.grad(stats.skewnorm.logsf)(1e160, 1.3) == pytest.approx(-1e160, rel=1e-13)
+
+
+def test_slopes_of_hazards_at_tiny_arguments():
+    """Of a - a x / (a + 1) + ... and a - (a + b) a x / (a + 1) + ..., whose first terms are constant."""
+    a, b, x = 2.3, 1.7, 1e-12
+    assert contad.grad(gamma_hazard, 2)(0.0, a, x) == pytest.approx(-a / (a + 1.0), rel=1e-11)
+    assert contad.grad(beta_hazard, 2)(a, b, x) == pytest.approx(-a * (a + b) / (a + 1.0), rel=1e-11)
+
+
 def test_rice_without_a_centre_is_rayleigh():
     for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf"):
         f, of_rayleigh = getattr(stats.rice, method), getattr(stats.rayleigh, method)
@@ -123,7 +182,8 @@ def test_quantiles_that_overflow():
     ("name", "method", "args"),
     [("gamma", "logcdf", (1.7, 2.3)), ("beta", "logsf", (0.3, 2.3, 1.7)), ("t", "ppf", (0.01, 3.3)),
      ("rice", "ppf", (0.3, 1.3)), ("vonmises", "logcdf", (0.3, 1.3)), ("zipf", "logsf", (40.0, 1.3)),
-     ("poisson", "logcdf", (3.0, 2.4)), ("f", "isf", (0.3, 3.1, 5.2)), ("invgamma", "ppf", (0.3, 1.3))],
+     ("poisson", "logcdf", (3.0, 2.4)), ("f", "isf", (0.3, 3.1, 5.2)), ("invgamma", "ppf", (0.3, 1.3)),
+     ("nct", "logpdf", (0.3, 3.1, 0.8)), ("nct", "logcdf", (0.3, 3.1, 0.8)), ("nct", "sf", (0.3, 3.1, 0.8))],
 )  # fmt: skip
 def test_compiled_distribution_functions(name, method, args, engine):
     numba = pytest.importorskip("numba")
