@@ -67,6 +67,7 @@ class Grown(Listed):
         super().__init__(array)
         self.cell, self.room, self.sites = cell, room, sites
         self.is_typed = self.is_read = False  # whether its elements have a kind; whether any has been read
+        self.maker: Any = None  # the statement that made it
 
 
 class Filled:

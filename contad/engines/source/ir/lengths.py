@@ -30,6 +30,12 @@ def may_differ(length: Value, limit: Value, blocks: list[Block]) -> bool:
     """
     if length.constant is not None and limit.constant is not None:
         return bool(length.constant != limit.constant)
+    if limit.constant == 0:
+        return _is_sliced(length)
+    if limit.constant is not None and isinstance(length.operation, Length):
+        known = [x.constant for x in _sources(length.operation.inputs[0], length.operation.axis)]
+        if any(n not in (None, limit.constant) for n in known):
+            return True
     changing = any(
         same_length(x, limit) or (x.constant is None and any(lies_in(x, block) for block in blocks))
         for x in _parts(length, limit)

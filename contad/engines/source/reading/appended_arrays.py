@@ -6,11 +6,12 @@
     return np.sum(z) + z[0]             return np.sum(np.array(z)) + z[0]
 
 Only where the array has no second name and no view that outlives an expression; so writes into it go to the list.
+What is appended has to be numbers: where it turns out to be an array, the function is read again without the list.
 """
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,20 @@ _EMPTY = ("empty", "zeros", "ones")
 Outer = Callable[[str], Any]  # what a name means outside the function; KeyError where nothing has it
 
 
-def without_appended_arrays(body: list[ast.stmt], outer: Outer) -> list[ast.stmt]:
-    """Statements with lists in the place of one-dimensional arrays that grow in loops."""
+class AppendedArray(Exception):
+    """An array that cannot be a list, because arrays are appended to it, or nobody can tell how many numbers."""
+
+
+def without_appended_arrays(body: list[ast.stmt], outer: Outer, arrays: Collection[str] = ()) -> list[ast.stmt]:
+    """Statements with lists in the place of one-dimensional arrays that grow in loops; but for `arrays`.
+
+    The statements that make and change such a list have the attribute `appended`, the name of the array.
+    """
     nodes = [x for statement in body for x in ast.walk(statement)]
     sites = [x for x in nodes if isinstance(x, ast.Assign) and _is_site(x, outer)]
     loops = [x for x in nodes if isinstance(x, (ast.For, ast.While))]
     inside = {x for loop in loops for x in ast.walk(loop)} if sites else set()
-    names = {_name(x) for x in sites if x in inside}
+    names = {_name(x) for x in sites if x in inside} - {*arrays}
     if not names:
         return body
     parents = {inner: x for x in nodes for inner in ast.iter_child_nodes(x)}
@@ -149,10 +157,12 @@ class _Rewriter(ast.NodeTransformer):
         if _is_site(node, self.outer):
             append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
             call = ast.Call(append, [_as_float(self.visit(call.args[1]))], [])
+            call.args[0].appended = name  # type: ignore[attr-defined]
             return ast.fix_missing_locations(ast.copy_location(ast.Expr(call), node))
         elements = _first_elements(node, self.outer)
         assert elements is not None
         node.value = ast.copy_location(ast.List([_as_float(self.visit(x)) for x in elements], ast.Load()), call)
+        node.appended = name  # type: ignore[attr-defined]
         return ast.fix_missing_locations(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:

@@ -295,7 +295,8 @@ class CallReader:
         """The body of a function under its own flags, in place of its call; or of one of contad's, which has none."""
         function = getattr(dispatcher, "py_func", dispatcher)
         if dispatcher not in self.progress.scopes:
-            self.progress.scopes[dispatcher] = Scope(function, dispatcher if is_dispatcher(dispatcher) else None)
+            own = dispatcher if is_dispatcher(dispatcher) else None
+            self.progress.scopes[dispatcher] = Scope(function, own, self.progress.scope.arrays)
         scope = self.progress.scopes[dispatcher]
         if function in self.progress.inlining:
             self.progress.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")

@@ -35,6 +35,7 @@ from contad.engines.source.reading.progress import Environment
 
 _SAFE = {"add", "subtract", "multiply", "negative", "square", "select", "and", "or", "not"}
 _SAFE |= {"<", "<=", ">", ">=", "==", "!="}
+GROWS = limit("an array becomes longer in a loop than a run of it beforehand has told; make it of the final length")
 CHANGES = limit("an array that a loop carries changes its shape; make a new name for it")
 
 
@@ -45,7 +46,9 @@ class Buffer:
         self.name, self.array, self.initial = name, array, initial
         self.loop: Loop | None = None
         self.may_be: set[Value] = set()  # the arrays of which this is a copy
-        self.shrinks: frozenset[int] = frozenset()  # axes of which an iteration may hold less than the one before
+        self.shrinks: frozenset[int] = frozenset()  # axes of which an iteration may hold less than there is room for
+        self.rooms: dict[int, Value] = {}  # along axes of which an iteration may hold more than the one before
+        self.made: list[Operation] = []  # what makes and fills it before the loop
         self.inner = array  # what the name stands for in an iteration: the buffer, or its first part
         self.shared_before = False  # whether another name may stand for the same array, before the loop
         self.shared = False
@@ -117,14 +120,34 @@ class FreshArrays:
     # ---- loops -------------------------------------------------------------------------------------------------------
     def buffer(self, name: str, initial: Value, before: Environment) -> Buffer:
         """A buffer for what a name stands for, holding what it stands for before the loop."""
-        array = self.room_for(initial, name)
-        self.copy_into(array, initial)
-        found = self.buffers[array] = Buffer(name, array, initial)
+        found = self._make(name, initial, {})
         entries = [entry for env in (before, *self.progress.frames) for tree in env.values() for entry in leaves(tree)]
         waiting = [x for x in entries if isinstance(x, Yielding)]
         entries += [entry for x in waiting for tree in x.given.values() for entry in leaves(tree)]
         holders = sum(isinstance(entry, Value) and initial in entry.roots for entry in entries)
         found.shared_before = not isinstance(initial.operation, Create) or holders > 1
+        return found
+
+    def enlarge(
+        self, buffer: Buffer, rooms: dict[int, Value], shrinks: frozenset[int], before: Environment
+    ) -> Buffer:
+        """A buffer in the place of one that is too short along these axes."""
+        for o in buffer.made:
+            self.builder.block.operations.remove(o)
+        del self.buffers[buffer.array]
+        found = self._make(buffer.name, buffer.initial, buffer.rooms | rooms)
+        found.shrinks, found.shared_before = shrinks, buffer.shared_before
+        return found
+
+    def _make(self, name: str, initial: Value, rooms: dict[int, Value]) -> Buffer:
+        """A buffer that holds an array, and has room for more along some axes."""
+        first = len(self.builder.block.operations)
+        lengths = {axis: self.builder.length(initial, axis) for axis in range(initial.kind.ndim)}
+        array = self.builder.create("empty", list((lengths | rooms).values()), initial.kind.base, name)
+        found = self.buffers[array] = Buffer(name, array, initial)
+        found.rooms = rooms
+        self.copy_into(self.first_part(found, {axis: lengths[axis] for axis in rooms}) if rooms else array, initial)
+        found.made = self.builder.block.operations[first:]
         return found
 
     def carry_contents(self, pairs: list[tuple[Buffer, Value]], body: Block) -> None:
@@ -141,7 +164,9 @@ class FreshArrays:
             for buffer, array in waiting:
                 for axis in range(array.kind.ndim):
                     a, b = self.builder.length(buffer.array, axis), self.builder.length(array, axis)
-                    if a is not b and axis not in buffer.shrinks:
+                    if axis in buffer.rooms:
+                        self.builder.add(Check(self.builder.apply(known_functions.COMPARISONS["Lt"], a, b), GROWS))
+                    elif a is not b and axis not in buffer.shrinks:
                         self.builder.add(Check(self.builder.apply(known_functions.COMPARISONS["NotEq"], a, b), CHANGES))
             while waiting:
                 k = next((k for k in range(len(waiting)) if self._is_free(k, waiting)), None)

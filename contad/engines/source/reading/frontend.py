@@ -19,6 +19,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import leaves, like, walk
 from contad.engines.source.planning.parts import divide
+from contad.engines.source.reading.appended_arrays import AppendedArray
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.declared_names import cast, cast_arguments
@@ -78,16 +79,19 @@ def read(
     this one is written into.
     """
     flags = flags or flags_of(function)
-    scope = Scope(getattr(function, "py_func", function), dispatcher)
+    arrays: set[tuple[str, int, str]] = set()
     written: frozenset[str] = frozenset()
     calling = False
     while True:
+        scope = Scope(getattr(function, "py_func", function), dispatcher, arrays)
         progress = _begin(scope, flags, callables, calling)
         progress.written = written
         try:
             return _program(_readers(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part)
         except TooLong:
             calling = True
+        except AppendedArray as found:
+            arrays.add(*found.args)
         except WrittenArgument as found:
             if str(found) in written:
                 refuse(scope.place, f"a write into the records {found}", "pass them as an argument of their own")

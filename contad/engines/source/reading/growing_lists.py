@@ -1,7 +1,7 @@
 """Lists that grow: an array with room for what all loops around the calls of `append` may add, and a count.
 
-How often a loop runs is computed where the list is made. A loop that tells it only later, or never, is refused; and a
-list that grows further after all, because a limit has changed since, raises where it does.
+How often a loop runs is computed where the list is made. Of loops that tell it only later, or never, Numba counts it
+there, in a run of its own. A list that grows further after all, as a limit has changed since, raises where it does.
 """
 
 import ast
@@ -15,7 +15,6 @@ from contad.engines.source.ir.entries import (
     UNDEFINED,
     Grid,
     Grown,
-    Listed,
     Object,
     Range,
     Unknown,
@@ -25,7 +24,9 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import Check, Kind, Value
-from contad.engines.source.reading.made_containers import count_of
+from contad.engines.source.reading.counted_runs import count_list
+from contad.engines.source.reading.made_containers import array_of, count_of
+from contad.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader
@@ -48,11 +49,21 @@ def read_growing(reader: "ExpressionReader", statement: ast.Assign, env: "Enviro
     if typed is None and not sites:
         return None
     given = [reader.number(x, env) for x in statement.value.elts] if isinstance(statement.value, ast.List) else []
-    builder = reader.builder
-    most = find_room(reader, following, sites, env, "a list that grows")
-    room = builder.apply(known_functions.ADD, constant(len(given)), most)
+    builder, before = reader.builder, reader.state()
+    try:
+        most = find_room(reader, following, sites, env, "a list that grows")
+        room = builder.apply(known_functions.ADD, constant(len(given)), most)
+    except UnsupportedError as refusal:
+        reader.return_to(before)
+        try:
+            room = count_list(reader, statement, following, sites, env, refusal)
+        except UnsupportedError:
+            if hasattr(statement, "appended"):
+                reader.progress.scope.unlist(statement.appended)
+            raise
     cell = builder.create("zeros", [constant(1)], "int")
     made = Grown(builder.create("empty", [room], "float", statement.targets[0].id), cell, room, sites)
+    made.maker = statement
     if isinstance(typed, Kind):
         _give_kind(reader, made, typed, statement)
     for x in given:
@@ -193,15 +204,6 @@ def _runs(reader: "ExpressionReader", statement: ast.For, env: "Environment") ->
 
 
 # ---- what is done with one -------------------------------------------------------------------------------------------
-def array_of(reader: "ExpressionReader", listed: Listed) -> Value:
-    """The array of the elements that a list has now."""
-    if not isinstance(listed, Grown):
-        return listed.array
-    listed.is_read = True
-    count = reader.builder.load(listed.cell, [constant(0)])
-    return reader.builder.view(listed.array, [(None, count, None)])
-
-
 def call_method(reader: "ExpressionReader", listed: Grown, name: str, arguments: list[Any], node: ast.Call) -> Any:
     """list.append(x) or list.pop()."""
     builder = reader.builder

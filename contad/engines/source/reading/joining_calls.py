@@ -11,8 +11,8 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Listed, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Kind, Value
 from contad.engines.source.reading.call_reader import CallReader
-from contad.engines.source.reading.growing_lists import array_of
 from contad.engines.source.reading.index_arrays import IndexArrays
+from contad.engines.source.reading.made_containers import array_of
 from contad.engines.source.reading.shape_calls import axis_of, copy_unshared, flat_view
 
 _WHOLE = (None, None, None)

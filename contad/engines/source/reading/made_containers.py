@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    Grown,
     Keyed,
     Listed,
     Members,
@@ -106,6 +107,15 @@ def count_of(reader: "ExpressionReader", iterated: Any, limits: list[Value], nod
     some = apply(known_functions.COMPARISONS["Gt"], span, constant(0))
     found: Value = apply(known_functions.SELECT, some, span, constant(0))
     return found
+
+
+def array_of(reader: "ExpressionReader", listed: Listed) -> Value:
+    """The array of the elements that a list has now."""
+    if not isinstance(listed, Grown):
+        return listed.array
+    listed.is_read = True
+    count = reader.builder.load(listed.cell, [constant(0)])
+    return reader.builder.view(listed.array, [(None, count, None)])
 
 
 def _position(reader: "ExpressionReader", index: Value, limits: list[Value]) -> Value:

@@ -16,6 +16,7 @@ from contad.engines.source.ir.single_assignment import BOOL, INT, Apply, Block, 
 from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.fresh_arrays import Buffer, FreshArrays
 from contad.engines.source.reading.progress import Environment
+from contad.errors import UnsupportedError
 
 _MADE_INSIDE = (
     "it is bound to an array that is made inside the {}; make the array before it and write into it, as in {}[:] = ..."
@@ -127,13 +128,15 @@ class Merging:
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def iterate(
-        self, env: Environment, names: list[str], write: Callable[[Environment, Callable[[Environment], None]], Loop]
-    ) -> None:
+        self, env: Environment, names: list[str], write: Callable[[Environment, Callable[[Environment], None]], Loop],
+        count: Callable[..., Value],
+    ) -> None:  # fmt: skip
         """A loop that assigns `names`.
 
         `write(env, start)` returns the loop, its blocks written in the environment it is given, in which the names
         stand for what is carried once it has called `start(env)` in the first block. The blocks are written again until
-        the kinds of what is carried are settled.
+        the kinds of what is carried are settled. `count(name, axis, refusal)` computes the greatest length of an array
+        that becomes longer.
         """
         line = self.progress.line
         patterns = {name: _pattern(env.get(name, UNDEFINED)) for name in names}
@@ -145,7 +148,7 @@ class Merging:
             loop = write(inner, carrying.start)
             settled = True
             for name in names:
-                join = _Join(self, loop.blocks, name, env, _buffers(patterns.values()))
+                join = _Join(self, loop.blocks, name, env, _buffers(patterns.values()), count)
                 pattern = join(patterns[name], env.get(name, UNDEFINED), inner.get(name, UNDEFINED))
                 if not _equal(pattern, patterns[name]):
                     # what is first assigned in the body cannot have been read there as something else
@@ -167,9 +170,11 @@ class _Join:
     """What a loop carries for a name, from what it carried so far and what the name stands for after an iteration."""
 
     def __init__(
-        self, merging: Merging, blocks: list[Block], name: str, before: Environment, buffers: set[Value]
-    ) -> None:
+        self, merging: Merging, blocks: list[Block], name: str, before: Environment, buffers: set[Value],
+        count: Callable[..., Value],
+    ) -> None:  # fmt: skip
         self.merging, self.blocks, self.name, self.before, self.buffers = merging, blocks, name, before, buffers
+        self.count = count
         self.body = blocks[-1]
 
     def __call__(self, pattern: Any, initial: Any, out: Any) -> Any:
@@ -203,34 +208,50 @@ class _Join:
         if not (isinstance(initial, Value) and initial.kind == out.kind):
             return Unknown("it stands for arrays of different types before a loop and at the end of its body")
         if isinstance(pattern, Buffer):
-            return self._shrinking(pattern, out)
+            return self._of_other_length(pattern, out)
         before = pattern.arrays if isinstance(pattern, Switch) else self.merging.builder.candidates(initial)
         now = self.merging.builder.candidates(out)
         if not any(lies_in(x, self.body) for x in now.values()) and not self.buffers & set(out.roots):
             return Switch(dict(sorted((before | now).items())))
         return self.merging.fresh.buffer(self.name, initial, self.before) if not out.kind.narrow else self._unknown()
 
-    def _shrinking(self, buffer: Buffer, out: Value) -> Buffer:
-        """A buffer that knows along which axes what it holds becomes shorter; a length that may grow is refused."""
-        shrinks = set(buffer.shrinks)
+    def _of_other_length(self, buffer: Buffer, out: Value) -> Buffer:
+        """A buffer that knows along which axes what it holds becomes shorter, or longer: it has room for that."""
+        shrinks, longer = set(buffer.shrinks), set[int]()
         if out is buffer.inner:
             return buffer
         with self.merging.builder.inside(self.body):
-            for axis in range(out.kind.ndim):
+            for axis in sorted(set(range(out.kind.ndim)) - buffer.rooms.keys()):
                 limit, length = self.merging.builder.length(buffer.array, axis), self.merging.builder.length(out, axis)
-                if axis in shrinks or (not same_length(limit, length) and may_differ(length, limit, self.blocks)):
+                changes = may_differ(length, limit, self.blocks) or self._is_of_longer(out, axis)
+                if axis in shrinks or (not same_length(limit, length) and changes):
                     if not is_within(length, limit):
-                        self.merging.progress.stop(
-                            f"the array {self.name}, which may have another length after each iteration",
-                            "make one array of the final length, and write into it",
-                        )
+                        longer.add(axis)
                     shrinks.add(axis)
+        if longer:
+            rooms = {axis: self.count(self.name, axis, self._refusal()) for axis in sorted(longer)}
+            return self.merging.fresh.enlarge(buffer, rooms, frozenset(shrinks), self.before)
         if shrinks == buffer.shrinks:
             return buffer
         changed = copy.copy(buffer)
         changed.shrinks = frozenset(shrinks)
         self.merging.fresh.buffers[buffer.array] = changed
         return changed
+
+    def _is_of_longer(self, out: Value, axis: int) -> bool:
+        """Whether an array may be one that another name holds, which becomes longer."""
+        buffers = self.merging.fresh.buffers
+        return any(axis in buffers[root].rooms for root in out.roots if root in buffers)
+
+    def _refusal(self) -> UnsupportedError:
+        """What to raise where the greatest length cannot be told beforehand."""
+        try:
+            self.merging.progress.stop(
+                f"the array {self.name}, which may have another length after each iteration",
+                "make one array of the final length, and write into it",
+            )
+        except UnsupportedError as error:
+            return error
 
 
 def _buffers(patterns: Any) -> set[Value]:
@@ -294,7 +315,7 @@ class _Carrying:
 
     def _lengths(self, buffer: Buffer) -> dict[int, Value]:
         """The lengths of a buffer along the axes that shrink."""
-        return {axis: self.merging.builder.length(buffer.array, axis) for axis in sorted(buffer.shrinks)}
+        return {axis: self.merging.builder.length(buffer.initial, axis) for axis in sorted(buffer.shrinks)}
 
     def _carry(self, initial: Any, kind: Kind, place: tuple[Any, ...]) -> Carried:
         initial = default(kind) if initial is UNDEFINED else initial

@@ -26,7 +26,7 @@ from contad.engines.source.ir.entries import (
 from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
 from contad.engines.source.reading import filled_dicts, record_arrays
 from contad.engines.source.reading.call_reader import CallReader
-from contad.engines.source.reading.growing_lists import array_of
+from contad.engines.source.reading.made_containers import array_of
 from contad.native.checkpointed import checkpointed
 from contad.ops.spherical_bessel import sinc
 
@@ -218,11 +218,14 @@ def _conversion(function: known_functions.Function, widens: bool = True) -> Call
     """float, int or bool of a number; those of Python's leave float32 and unsigned integers what they are."""
 
     def convert(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """Refuse what is no number; of what is appended to an array, the function is read again."""
         (x,) = arguments if len(arguments) == 1 and not keywords else (None,)
         to_float = function is known_functions.TO_FLOAT
         if to_float and isinstance(x, Object) and str(x.value).strip("+-") in ("inf", "nan"):
             return constant(float(x.value))
         if x is None or not is_number(x):
+            if hasattr(node, "appended"):
+                calls.progress.scope.unlist(node.appended)
             calls.progress.refuse(node, f"the conversion {ast.unparse(node)!r}", "give a number, or use .astype")
         if x.kind.small and not widens and x.kind.base == function.result:
             return x

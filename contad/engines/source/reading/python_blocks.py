@@ -56,7 +56,7 @@ def read_objmode(reader: "ExpressionReader", node: ast.With, env: "Environment")
                 node, f"the output {name} of an objmode block, of type {declared[name]}",
                 "declare float64, int64, boolean or an array of these",
             )  # fmt: skip
-    names = [x for x in _read_first(node.body) if x in env]
+    names = [x for x in find_read_first(node.body) if x in env]
     _refuse_writes(reader, node, names)
     inputs = _Inputs(reader, env)
     given = []
@@ -122,7 +122,7 @@ def _compile(reader: "ExpressionReader", node: ast.With, names: list[str], decla
     return compile_block(PythonBlock(function, place, list(declared)), names, list(declared.values()))
 
 
-def _read_first(body: list[ast.stmt]) -> list[str]:
+def find_read_first(body: list[ast.stmt]) -> list[str]:
     """The names that statements read and that none before them has surely assigned."""
     found: dict[str, None] = {}
     assigned: set[str] = set()

@@ -3,11 +3,11 @@
 import ast
 import builtins
 import inspect
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NoReturn
 
 from contad.engines.source.ir.refusal import Place, refuse
-from contad.engines.source.reading.appended_arrays import without_appended_arrays
+from contad.engines.source.reading.appended_arrays import AppendedArray, without_appended_arrays
 from contad.engines.source.reading.exits import without_exits
 from contad.engines.source.reading.handlers import without_tries
 from contad.engines.source.reading.ladders import without_ladders
@@ -23,8 +23,9 @@ class Scope:
     dispatcher: Any = None  # whose declared types are followed
     declared: Mapping[str, Any] = {}  # names whose types are declared
 
-    def __init__(self, function: Any, dispatcher: Any = None) -> None:
-        """Read the definition of a function."""
+    def __init__(self, function: Any, dispatcher: Any = None, arrays: Collection[tuple[str, int, str]] = ()) -> None:
+        """Read the definition of a function; `arrays` are names, by file and line of functions, of what is no list."""
+        self.arrays = arrays
         self.function = function
         self.dispatcher = dispatcher
         self.declared = declared_names(dispatcher)
@@ -58,9 +59,14 @@ class Scope:
         body = definition.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]
-        body = without_appended_arrays(body, self.outer)
+        arrays = [name for *place, name in self.arrays if place == [self.place.filename, self.line]]
+        body = without_appended_arrays(body, self.outer, arrays)
         body = self.written = without_tries(body, self.place)  # with early exits
         self.body = without_exits(without_ladders(body))
+
+    def unlist(self, name: str) -> NoReturn:
+        """Have the function read again, with an array in the place of a list."""
+        raise AppendedArray((self.place.filename, self.line, name))
 
     def defaults(self) -> dict[str, Any]:
         """The values of the parameters that have defaults."""
@@ -84,7 +90,7 @@ class LocalScope(Scope):
 
     def __init__(self, outer: Scope, node: ast.FunctionDef | ast.Lambda) -> None:
         """Read the definition of a function."""
-        self.function, self.outside = node, outer
+        self.function, self.outside, self.arrays = node, outer, outer.arrays
         name = node.name if isinstance(node, ast.FunctionDef) else "lambda"
         self.place = Place(outer.place.filename, name, node.lineno)
         self.line = node.lineno

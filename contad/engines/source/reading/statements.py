@@ -30,6 +30,7 @@ from contad.engines.source.ir.entries import (
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading import class_instances, filled_dicts, growing_lists, made_containers, record_arrays
+from contad.engines.source.reading.counted_runs import count_axis
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
@@ -39,7 +40,7 @@ from contad.engines.source.reading.index_arrays import has_arrays
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.python_blocks import is_objmode, read_objmode
 from contad.engines.source.reading.scope import LocalScope
-from contad.errors import SingularPointError
+from contad.errors import SingularPointError, UnsupportedError
 
 
 class StatementReader:
@@ -179,7 +180,7 @@ class StatementReader:
         array = self.expressions.expression(target.value, env)
         if isinstance(array, Listed):
             index = self.expressions.expression(target.slice, env)
-            elements = growing_lists.array_of(self.expressions, array)
+            elements = made_containers.array_of(self.expressions, array)
             made_containers.check_index(self.expressions, elements, index, target)
             return elements, [index]
         if isinstance(array, RecordArray):
@@ -359,11 +360,20 @@ class StatementReader:
                 ends = self.exit(statement, inner)
             return While(test, condition, body, ends)
 
-        self.loop(env, find_assigned(statement.body), write)
+        self.loop(env, find_assigned(statement.body), write, statement)
 
-    def loop(self, env: Environment, names: list[str], write: Callable[..., Loop]) -> None:
+    def loop(
+        self, env: Environment, names: list[str], write: Callable[..., Loop], statement: Any = None
+    ) -> None:  # fmt: skip
+        """A loop that assigns names; arrays may become longer in it that is a statement of the user's."""
+
+        def count(name: str, axis: int, refusal: UnsupportedError) -> Value:
+            if statement is None:
+                raise refusal
+            return count_axis(self.expressions, statement, name, axis, env, refusal)
+
         self.progress.loop_depth += 1
-        self.merging.iterate(env, names, write)
+        self.merging.iterate(env, names, write, count)
         self.progress.loop_depth -= 1
 
     def exit(self, statement: ast.For | ast.While, env: Environment) -> Value | None:
@@ -416,7 +426,8 @@ class StatementReader:
             loop.is_parallel = isinstance(iterated, Range) and iterated.is_parallel
             return loop
 
-        self.loop(env, find_assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
+        names = find_assigned([ast.Assign([statement.target], statement.iter), *statement.body])
+        self.loop(env, names, write, statement)
 
     def _dict_of(self, statement: ast.For, iterated: Any, env: Environment) -> Filled | None:
         """The dict that a loop runs over and that its body fills; None where there is none."""
@@ -486,7 +497,7 @@ class StatementReader:
             return iterated.limits, lambda index: index
         if is_array(iterated) or isinstance(iterated, Listed):
             listed = isinstance(iterated, Listed)
-            array = growing_lists.array_of(self.expressions, iterated) if listed else self.arrays.compute(iterated)
+            array = made_containers.array_of(self.expressions, iterated) if listed else self.arrays.compute(iterated)
             rest = [(None, None, None)] * (array.kind.ndim - 1)
             limits = [constant(0), self.builder.length(array, 0), constant(1)]
             return (

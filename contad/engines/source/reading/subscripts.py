@@ -18,9 +18,8 @@ from contad.engines.source.ir.entries import (
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading import filled_dicts, record_arrays
 from contad.engines.source.reading.expressions import ExpressionReader
-from contad.engines.source.reading.growing_lists import array_of
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
-from contad.engines.source.reading.made_containers import check_index, look_up
+from contad.engines.source.reading.made_containers import array_of, check_index, look_up
 from contad.engines.source.reading.progress import Environment
 
 
