@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.analysis.hoist import hoist
+from contad.engines.source.analysis.join_loops import join_loops
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
@@ -162,6 +163,8 @@ def _program(
     # what some of it must not have, none of it gets
     program.fastmath = flags.fastmath if all(x == flags.fastmath for x in progress.fastmath) else False
     simplify(program)
+    if join_loops(program):
+        simplify(program)
     hoist(program)
     program.captured_values = [value for value, _ in progress.captured.values()]
     if transform is not None:

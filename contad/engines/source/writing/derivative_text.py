@@ -34,6 +34,7 @@ from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
+from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.row_parts import WORK
 from contad.engines.source.writing.shared_heads import SharedLoop
@@ -160,6 +161,7 @@ class DerivativeWriter:
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
+        body = write_once(body)
         functions = [line for called in find_used(self) for line in called.source(bool(options))]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules

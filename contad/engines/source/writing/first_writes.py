@@ -1,0 +1,146 @@
+"""Adjoints of arrays that a loop writes before anything reads them: they need no zeros, and its `+=` is `=`.
+
+    x_bar = np.zeros(x.shape)              x_bar = np.empty(x.shape)
+    for i in range(x_length):       ->     for i in range(x_length):
+        x_bar[i] += t_bar                      x_bar[i] = t_bar
+
+So it is where the first statement behind the zeros that names the array is a nest of loops over every index of it, in
+whose innermost body that `+=` comes first and nothing else touches the array but at the same indices. The zeros of a
+large array are a pass over memory.
+"""
+
+import ast
+import re
+
+from contad.engines.source.writing.live_names import names_assigned, names_read
+
+ZEROS = re.compile(r"    (\w+) = (?:np\.|lent_)zeros\((?:\d+, )?((\w+)\.shape|\(.*\))\)$")
+LEAVES = (ast.Break, ast.Continue, ast.Return)
+
+
+def write_once(lines: list[str]) -> list[str]:
+    """The lines of a function, its head first, without zeros that are written over."""
+    zeros = {k: found for k, line in enumerate(lines) if (found := ZEROS.match(line))}
+    if not zeros:
+        return lines
+    (function,) = ast.parse("\n".join(lines)).body
+    assert isinstance(function, ast.FunctionDef)
+    arrays = _FirstWrites(function)
+    made = list(lines)
+    for k, found in zeros.items():
+        add = arrays.find_add(k + 1, found[1], found[2], found[3])
+        if add is not None:
+            made[k] = made[k].replace("zeros(", "empty(", 1)
+            made[add - 1] = made[add - 1].replace(" += ", " = ", 1)
+    return made
+
+
+class _FirstWrites:
+    """Finds the statements that write arrays first."""
+
+    def __init__(self, function: ast.FunctionDef) -> None:
+        self.body = function.body
+        self.given = {x.arg for x in function.args.args}
+        self.assigned: dict[str, list[ast.AST]] = {}
+        for s in ast.walk(function):
+            if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
+                for name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target]):
+                    self.assigned.setdefault(name, []).append(s)
+
+    def find_add(self, line: int, name: str, shape: str, like: str | None) -> int | None:
+        """The line of the `+=` that may be `=`, for zeros of an array at a line, of a shape or like another array."""
+        first = next((s for s in self.body if s.lineno > line and _names(s, name)), None)
+        if len(self.assigned[name]) != 1 or not isinstance(first, ast.For):
+            return None
+        if any(isinstance(x, LEAVES) for x in ast.walk(first)):
+            return None
+        lengths: dict[str, str] = {}  # by the index of a loop
+        loop: ast.stmt = first
+        while isinstance(loop, ast.For):
+            length = _length(loop)
+            index = ast.unparse(loop.target)
+            naming = [s for s in loop.body if _names(s, name)]
+            if length is None or not naming or index in names_assigned(loop.body) or index in lengths:
+                return None
+            lengths[index] = length
+            loop = naming[0]
+            if len(naming) > 1:
+                break
+        indices = _added_at(loop, name)
+        if indices is None or len(indices) != len(lengths) or set(indices) != set(lengths):
+            return None
+        if any(not _touches_only(s, name, indices) for s in naming):
+            return None
+        if like is None:
+            parts = ast.parse(shape, mode="eval").body
+            assert isinstance(parts, ast.Tuple)
+            wanted = [{ast.unparse(x)} for x in parts.elts]
+        elif self._stays(like):
+            wanted = [self._lengths_of(like, k) for k in range(len(indices))]
+        else:
+            return None
+        if len(wanted) != len(indices):
+            return None
+        found = [lengths[index] for index in indices]
+        if all(length in same and self._stays(length) for length, same in zip(found, wanted, strict=True)):
+            return loop.lineno
+        return None
+
+    def _lengths_of(self, array: str, axis: int) -> set[str]:
+        """How the text may call the length of an axis of an array."""
+        own = [f"{array}.shape[{axis}]", *([f"len({array})"] if axis == 0 else [])]
+        names = [
+            ast.unparse(s.targets[0])
+            for s in self.body
+            if isinstance(s, ast.Assign) and ast.unparse(s.value) in own
+        ]
+        return {*own, *names}
+
+    def _stays(self, text: str) -> bool:
+        """Whether the names in an expression are given or assigned once; an array that is given may become a copy."""
+        for name in names_read(ast.parse(text)):
+            made = [s for s in self.assigned.get(name, ()) if not _is_copy(s, name)]
+            if len(made) + (name in self.given) > 1 or any(s not in self.body for s in made):
+                return False
+        return True
+
+
+def _is_copy(s: ast.AST, name: str) -> bool:
+    return isinstance(s, ast.Assign) and ast.unparse(s) == f"{name} = {name}.copy()"
+
+
+def _names(s: ast.AST, name: str) -> bool:
+    """Whether a statement names something."""
+    return any(isinstance(x, ast.Name) and x.id == name for x in ast.walk(s))
+
+
+def _length(loop: ast.For) -> str | None:
+    """The number n of a loop over 0, ..., n - 1 in either order; None of another one."""
+    over = loop.iter
+    if isinstance(over, ast.Call) and ast.unparse(over.func) == "prange":  # with the number of the loop
+        over = over.args[1]
+    if not isinstance(over, ast.Call) or ast.unparse(over.func) != "range" or not isinstance(loop.target, ast.Name):
+        return None
+    limits = [ast.unparse(x) for x in over.args]
+    if len(limits) == 1:
+        return limits[0]
+    if len(limits) == 3 and limits[1:] == ["-1", "-1"] and limits[0].endswith(" - 1"):
+        return limits[0].removesuffix(" - 1")
+    return None
+
+
+def _added_at(s: ast.stmt, name: str) -> list[str] | None:
+    """The indices, if all are names, of the element that a statement adds to."""
+    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add) or _names(s.value, name):
+        return None
+    if not isinstance(s.target, ast.Subscript) or ast.unparse(s.target.value) != name:
+        return None
+    indices = s.target.slice.elts if isinstance(s.target.slice, ast.Tuple) else [s.target.slice]
+    return [ast.unparse(x) for x in indices] if all(isinstance(x, ast.Name) for x in indices) else None
+
+
+def _touches_only(s: ast.AST, name: str, indices: list[str]) -> bool:
+    """Whether a statement names an array nowhere but in its element at these indices."""
+    text = f"{name}[{', '.join(indices)}]"
+    inside = [x.value for x in ast.walk(s) if isinstance(x, ast.Subscript) and ast.unparse(x) == text]
+    return all(x in inside for x in ast.walk(s) if isinstance(x, ast.Name) and x.id == name)
