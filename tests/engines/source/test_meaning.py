@@ -209,14 +209,10 @@ def power(n):
 ---
 return power(k) * a
 
-# the dict '{}'
-@njit
-def h(v):
-    found = {}
-    found[0] = v[0]
-    return found[0]
----
-return h(x) * a
+# 'found.popitem()' of a dict
+found = {}
+found[0] = x[0]
+return found.popitem()[1] * a
 """)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numba import carray, types
 
 from contad.native.arena import INTERNAL_OPTIONS, MOST_NUMBERS, lend
+from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 from contad.native.words import pointer
 
@@ -26,6 +27,17 @@ def lent_zeros(k: int, shape: tuple[int, ...]) -> Any:
     return np.zeros(shape)
 
 
+@njit(**INTERNAL_OPTIONS)
+def _is_large(shape):  # type: ignore[no-untyped-def]
+    """Whether an array of this shape is one that is lent; its number of elements, as a float, does not overflow."""
+    size = 1.0
+    for length in shape:
+        if length < 0:
+            return False
+        size *= length
+    return _LARGE <= size <= MOST_NUMBERS
+
+
 @add_overload(lent_empty, jit_options=INTERNAL_OPTIONS)
 def _lent_empty(k: Any, shape: Any) -> Any:
     """In compiled code."""
@@ -34,13 +46,11 @@ def _lent_empty(k: Any, shape: Any) -> Any:
 
     def implementation(k: Any, shape: Any) -> Any:
         """An array that the thread lends, unless it is small, not an array, or there is no memory to be had."""
+        if not _is_large(shape):
+            return np.empty(shape)
         size = 1
         for length in shape:
-            if length < 0 or (length != 0 and size > MOST_NUMBERS // length):
-                return np.empty(shape)
             size *= length
-        if size < _LARGE:
-            return np.empty(shape)
         address = lend(k, size)
         return np.empty(shape) if address == 0 else carray(pointer(address), shape, np.float64)
 
@@ -55,6 +65,8 @@ def _lent_zeros(k: Any, shape: Any) -> Any:
 
     def implementation(k: Any, shape: Any) -> Any:
         """Likewise, with zeros in it."""
+        if not _is_large(shape):
+            return np.zeros(shape)
         made = lent_empty(k, shape)
         flat = made.reshape(made.size)
         for i in range(flat.size):
