@@ -396,7 +396,7 @@ def refused(body):
 
 
 REFUSALS = {
-    "d = {}\nreturn a": (3, "the dict"),
+    "d = {0: a}\nd.popitem()\nreturn a": (4, "'d.popitem()' of a dict"),
     "d = []\nreturn a": (3, "an empty list"),
     "try:\n    a = math.factorial(3) * a\nexcept Exception:\n    a = 2.0\nreturn a": (4, "factorial"),
     "return a + x[x]": (3, "the index 'x'"),

@@ -110,7 +110,7 @@ class _Joining:
         if any(isinstance(o, Check) for o in inside) and any(isinstance(o, Check) for o in walk(loop.body)):
             return False
         mine = find_written_roots(loop)
-        return not (mine & _touched(inside) or find_written_roots(between) & _touched([loop, *walk(loop.body)]))
+        return not (mine & _find_touched(inside) or find_written_roots(between) & _find_touched([loop, *walk(loop.body)]))
 
     def _join(self, loop: For, later: For) -> None:
         """Put what a loop does before what a later one does in the same iteration."""
@@ -153,7 +153,7 @@ def _read_by(o: Operation) -> Iterable[Value]:
             yield from inner.reads()
 
 
-def _touched(operations: Iterable[Operation]) -> set[Value]:
+def _find_touched(operations: Iterable[Operation]) -> set[Value]:
     """The arrays whose elements are read or written."""
     return {root for o in operations if isinstance(o, Element) for root in o.array.roots}
 
