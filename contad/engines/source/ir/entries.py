@@ -60,6 +60,13 @@ class Listed:
         self.array = array
 
 
+class Rows:
+    """A list of lists of numbers, all of one length, and the matrix that holds them."""
+
+    def __init__(self, array: Value) -> None:
+        self.array = array
+
+
 class Grown(Listed):
     """A list that `sites` append to: the array has room for all of them, the cell (1,) tells how many there are."""
 

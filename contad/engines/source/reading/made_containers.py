@@ -5,6 +5,8 @@ a comparison with each of its members. What would change which members they have
 """
 
 import ast
+import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from contad.engines.source.ir import known_functions
@@ -15,11 +17,15 @@ from contad.engines.source.ir.entries import (
     Members,
     Object,
     Range,
+    Rows,
+    Unknown,
     constant,
+    is_array,
     is_number,
     join_kinds,
 )
 from contad.engines.source.ir.single_assignment import INT, Block, Check, For, Value
+from contad.engines.source.ir.walks import find_written_roots
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader
@@ -31,8 +37,32 @@ _BEYOND = "IndexError('the index of a list is out of range')"
 # ---- lists -----------------------------------------------------------------------------------------------------------
 def read_list(reader: "ExpressionReader", node: ast.List, env: "Environment") -> Listed:
     """[x, y, ...], of numbers."""
-    numbers = [reader.number(part, env) for part in node.elts]
-    return _list_of(reader, numbers, node)
+    return _list_of(reader, [_number(reader, part, node, env) for part in node.elts], node)
+
+
+def _number(reader: "ExpressionReader", part: ast.expr, node: ast.expr, env: "Environment") -> Value:
+    """An element of a list."""
+    entry = reader.expression(part, env)
+    if not is_number(entry):
+        what = f"the list {ast.unparse(node)!r} of what is no number"
+        reader.progress.refuse(node, what, "write into an array in a loop, or loop over a tuple")
+    return entry
+
+
+def list_arrays_as_tuple(reader: "ExpressionReader", node: ast.expr, env: "Environment") -> ast.expr:
+    """What a loop runs over, with tuples in the place of lists of arrays, or of tuples, that are written out there."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("enumerate", "zip"):
+        made = copy.copy(node)
+        made.args = [list_arrays_as_tuple(reader, x, env) for x in node.args]
+        return made
+    if not isinstance(node, ast.List) or not node.elts:
+        return node
+    before = reader.state()
+    entries = [reader.expression(x, env) for x in node.elts]
+    reader.return_to(before)
+    if all(map(is_number, entries)) or not all(is_array(x) or isinstance(x, tuple) for x in entries):
+        return node
+    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
 
 
 def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) -> Listed:
@@ -49,8 +79,10 @@ def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) ->
     return Listed(made)
 
 
-def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> Listed:
+def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> Listed | Rows:
     """[expression for target in iterated], of numbers: a loop that fills an array as long as what it runs over."""
+    if isinstance(node.elt, (ast.ListComp, ast.List)):
+        return _read_rows(reader, node, env)
     if len(node.generators) != 1 or node.generators[0].ifs:
         reader.progress.refuse(node, f"the list {ast.unparse(node)!r}", "write it as a loop over one array")
     (generator,) = node.generators
@@ -60,13 +92,13 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
         numbers = []
         for part in iterated:
             statements.assign(generator.target, part, inner)
-            numbers.append(reader.number(node.elt, inner))
+            numbers.append(_number(reader, node.elt, node, inner))
         return _list_of(reader, numbers, node)
     limits, item = statements.items(iterated, node)
 
     def element(index: Value, env: "Environment") -> Value:
         statements.assign(generator.target, item(index), env)
-        return reader.number(node.elt, env)
+        return _number(reader, node.elt, node, env)
 
     before = builder.added
     reader.progress.loop_depth += 1
@@ -89,6 +121,86 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
         inner.pop(name, None)
     statements.loop(inner, names, write)
     return Listed(made)
+
+
+def _read_rows(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> Rows:
+    """[[x for j in ...] for i in ...], of numbers: two loops that fill a matrix."""
+    row, builder = node.elt, reader.builder
+    known = isinstance(row, ast.List) or (len(row.generators) == 1 and not row.generators[0].ifs)  # type: ignore[attr-defined]
+    if len(node.generators) != 1 or node.generators[0].ifs or not known:
+        reader.progress.refuse(node, f"the list {ast.unparse(node)!r}", "write it as loops over one array")
+    outer, own = node.generators[0], dict(env)
+    names = [x.id for x in ast.walk(outer.target) if isinstance(x, ast.Name)]
+    for name in names:
+        own[name] = Unknown("rows of a list of lists have one length")
+    over_rows = _Walk(reader, reader.expression(outer.iter, env), node)
+    columns = row.elts if isinstance(row, ast.List) else []
+    over_columns = None if columns else _Walk(reader, reader.expression(row.generators[0].iter, own), node)  # type: ignore[attr-defined]
+    width = constant(len(columns)) if over_columns is None else over_columns.count
+
+    def visit(put: Any) -> Any:
+        """Visit all elements."""
+
+        def visit_row(i: Value, env: "Environment") -> None:
+            if over_columns is None:
+                for k, x in enumerate(columns):
+                    put([i, constant(k)], _number(reader, x, node, env))
+                return
+            over_columns.each(row.generators[0].target, dict(env), lambda j, env: put(  # type: ignore[attr-defined]
+                [i, j], _number(reader, row.elt, node, env)  # type: ignore[attr-defined]
+            ))  # fmt: skip
+
+        over_rows.each(outer.target, dict(env), visit_row)
+
+    kinds: list[Any] = []
+    before = builder.added
+    with builder.inside(Block()):  # once, to see of which kind the elements are
+        visit(lambda _, x: kinds.append(x.kind))
+    builder.added = before
+    kind = kinds[0]
+    for x in kinds[1:]:
+        kind = join_kinds(kind, x)
+    made = builder.create("empty", [over_rows.count, width], kind.base)
+    made.order = "C"
+    first = len(builder.block.operations)
+    visit(lambda at, x: reader.arrays.put(made, at, x))
+    if any(find_written_roots(o) - {made} for o in builder.block.operations[first:]):
+        reader.progress.refuse(node, "a call that writes into an array in a list of lists", "write it as loops")
+    return Rows(made)
+
+
+class _Walk:
+    """What a list is made over: its number of elements, and a visit of each."""
+
+    def __init__(self, reader: "ExpressionReader", iterated: Any, node: ast.expr) -> None:
+        self.reader, self.parts = reader, iterated if isinstance(iterated, tuple) else None
+        if self.parts is not None:
+            self.count = constant(len(self.parts))
+        else:
+            self.limits, self.item = reader.statements.items(iterated, node)
+            self.count = count_of(reader, iterated, self.limits, node)
+
+    def each(self, target: ast.expr, env: "Environment", visit: Callable[[Value, "Environment"], None]) -> None:
+        """Visit each position, the target standing for what is there."""
+        statements = self.reader.statements
+        if self.parts is not None:
+            for k, part in enumerate(self.parts):
+                statements.assign(target, part, env)
+                visit(constant(k), env)
+            return
+
+        def write(env: "Environment", start: Any) -> For:
+            index = Value(INT, "k")
+            with self.reader.builder.inside(Block()) as body:
+                start(env)
+                statements.assign(target, self.item(index), env)
+                visit(_position(self.reader, index, self.limits), env)
+            return For(self.limits, index, body, None)
+
+        names = [x.id for x in ast.walk(target) if isinstance(x, ast.Name)]
+        for name in names:
+            env.pop(name, None)
+        statements.loop(env, names, write)
 
 
 def count_of(reader: "ExpressionReader", iterated: Any, limits: list[Value], node: ast.AST) -> Value:

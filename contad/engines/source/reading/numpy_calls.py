@@ -19,6 +19,7 @@ from contad.engines.source.ir.entries import (
     Object,
     Range,
     RecordArray,
+    Rows,
     constant,
     is_array,
     is_number,
@@ -77,6 +78,8 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
         return _copy(calls, [elements], {}, node) if dtype is None else calls.as_type(
             elements, calls.dtype(dtype, node)
         )
+    if isinstance(given, Rows):
+        return given.array if dtype is None else calls.as_type(given.array, calls.dtype(dtype, node))
     if is_array(given):
         return _copy(calls, [given], {}, node)
     rows = [row if isinstance(row, tuple) else (row,) for row in given] if isinstance(given, tuple) else []

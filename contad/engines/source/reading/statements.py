@@ -388,7 +388,8 @@ class StatementReader:
     def do_For(self, statement: ast.For, env: Environment) -> None:
         """A loop over a range, an array, a tuple, or an argument that is a list or a dict."""
         statement = self._over_argument(statement, env)
-        iterated = self.expressions.expression(statement.iter, env)
+        head = made_containers.list_arrays_as_tuple(self.expressions, statement.iter, env)
+        iterated = self.expressions.expression(head, env)
         if isinstance(iterated, Iteration):
             iterated = _parts_of(iterated)
         if isinstance(iterated, Yielding) or is_counted(iterated):
@@ -541,7 +542,7 @@ class StatementReader:
 
 def _parts_of(iterated: Iteration) -> Any:
     """enumerate or zip of tuples as a tuple, if it is one."""
-    parts = iterated.arguments
+    parts = [_parts_of(x) if isinstance(x, Iteration) else x for x in iterated.arguments]
     if not all(isinstance(x, tuple) for x in parts) or iterated.start.constant is None:
         return iterated
     if iterated.kind == "enumerate":
