@@ -110,7 +110,8 @@ class _Joining:
         if any(isinstance(o, Check) for o in inside) and any(isinstance(o, Check) for o in walk(loop.body)):
             return False
         mine = find_written_roots(loop)
-        return not (mine & _find_touched(inside) or find_written_roots(between) & _find_touched([loop, *walk(loop.body)]))
+        touched = _find_touched([loop, *walk(loop.body)])
+        return not (mine & _find_touched(inside) or find_written_roots(between) & touched)
 
     def _join(self, loop: For, later: For) -> None:
         """Put what a loop does before what a later one does in the same iteration."""
