@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind
+from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
@@ -44,6 +44,9 @@ def kind_of(t: Any, what: str) -> Any:
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in SMALL:
         small = SMALL[str(t.dtype)]
         return Kind("float" if small == "single" else "int", t.ndim, True, small, t.layout)
+    if isinstance(t, types.Array) and not t.ndim:
+        held = kind_of(t.copy(ndim=1), what)
+        return Point(held) if isinstance(held, Kind) else OpaqueKind(t)
     if isinstance(t, types.BaseTuple):
         parts = [kind_of(part, what) for part in t.types]
         return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
@@ -123,6 +126,7 @@ def _require_differentiable(program: SourceProgram, request: Any, what: str) -> 
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux); return both")
     value = returned[0] if request.has_aux else returned
     is_number = isinstance(value, Value) and not value.is_array and value.kind != BOOL
+    is_number = is_number or (isinstance(value, Point) and value.array.kind.base == "float")
     if request.mode in ("value_and_grad", "hvp") and not is_number:
         raise UnsupportedError(
             f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux; "

@@ -281,8 +281,10 @@ class TapePlan:
         else:
             name = request.function.__name__
             number = require_pair(name, result) if request.has_aux else result
-            require_number(name, number)
             out = "out[0]" if request.has_aux else "out"
+            if is_array(number) and not number.ndim:
+                number, out = number.dtype, f"{out}[()]"
+            require_number(name, number)
             value = f"{out}.value" if isinstance(number, Active) else f"float({out})"
             if request.has_aux:
                 value = f"({value}, {lower('out[1]', result[1], self.names)})"

@@ -43,7 +43,7 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
             """The type of the result; None where no array of active elements is among the arguments."""
             if kws or len(args) != arity or not any(isinstance(x, types.Array) for x in args):
                 return None
-            if any(isinstance(x, Active) for x in args):
+            if any(isinstance(x, Active) for x in args) or (arity == 2 and _have_no_axes(args)):
                 return None  # Numba's loops take no scalars of ours; see `_beside_arrays`
             elements = [x.dtype if isinstance(x, types.Array) else x for x in args]
             active = next((x for x in elements if isinstance(x, Active)), None)
@@ -54,6 +54,12 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
             return signature(made, *args)
 
     infer_global(function, types.Function(ElementwiseTyping))  # NumPy's functions name no module to look it up in
+
+
+def _have_no_axes(args: Any) -> bool:
+    """Whether an operation on these gives a number: no array has axes, and one is of active elements."""
+    arrays = [x for x in args if isinstance(x, types.Array)]
+    return all(x.ndim == 0 for x in arrays) and any(is_active_array(x) for x in arrays)
 
 
 def _is_constant(rule: Any) -> bool:
@@ -75,7 +81,15 @@ _POINT = {active: _points(zeros) for active, zeros in zeros_of.items()}
 
 
 def _beside_arrays(text: str, names: dict[str, Any], x: Any, y: Any) -> Any:
-    """The implementation of an operation, written as `text`, on an array and an active number; None for others."""
+    """The implementation of an operation, written as `text`, on an array and an active number; None for others.
+
+    Of arrays without axes it is one on their elements.
+    """
+    if _have_no_axes((x, y)):
+        elements = [f"{name}[()]" if isinstance(t, types.Array) else name for name, t in (("x", x), ("y", y))]
+        known = dict(names)
+        exec(f"def implementation(x, y):\n    return {text.format(*elements)}\n", known)
+        return known["implementation"]
     active = x if isinstance(x, Active) else y
     if not isinstance(active, Active) or not (isinstance(x, types.Array) or isinstance(y, types.Array)):
         return None
@@ -123,6 +137,11 @@ for _function in _TESTS:
     _declare(_function, 1, types.boolean)
 for _name, _written in (ARITHMETIC | COMPARISONS).items():
     _operator_beside_arrays(getattr(operator, _name), _written)
+
+
+@add_overload(operator.neg)
+def _negative(x: Any) -> Any:
+    return (lambda x: -x[()]) if isinstance(x, types.Array) and _have_no_axes((x,)) else None
 
 
 _IN_PLACE_TEXT = """\

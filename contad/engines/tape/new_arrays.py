@@ -68,6 +68,7 @@ def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]
         np.full_like: _full_like(zeros),
         np.copy: _copy(zeros),
         np.array: _array(zeros),
+        np.asarray: _as_array(zeros),
         np.linspace: _convert(np.linspace, zeros),
         np.eye: _convert(np.eye, zeros),
         np.identity: _convert(np.identity, zeros),
@@ -279,12 +280,28 @@ def _array(zeros: Any) -> Callable[..., Any]:
         if isinstance(element, types.Array) and depth == 0:
             if _holds_floats(element) and _is_float(dtype):
                 return _from(zeros, "object.shape", ["made[...] = object"])
-        elif (isinstance(element, Active) or element == types.float64) and _is_float(dtype) and depth in (1, 2):
-            shape = "len(object)" if depth == 1 else "(len(object), len(object[0]))"
+        elif (isinstance(element, Active) or element == types.float64) and _is_float(dtype) and depth <= 2:
+            shape = ("()", "len(object)", "(len(object), len(object[0]))")[depth]
             return _from(zeros, shape, list(_assignments(object, "object", "")))
         if _is_given(dtype):
             return lambda object, dtype=None: np.array(object, dtype)
         return lambda object, dtype=None: np.array(object)
+
+    add_overload(stub)(typing)
+    return stub
+
+
+def _as_array(zeros: Any) -> Callable[..., Any]:
+    """What takes the place of np.asarray: a new array of a number, anything else as NumPy has it."""
+    stub, make = _stub(np.asarray), _array(zeros)
+
+    def typing(a: Any, dtype: Any = None) -> Any:
+        """Numba's question: what makes the array for arguments of these types?"""
+        if isinstance(a, Active) or a == types.float64:
+            return lambda a, dtype=None: make(a, dtype)
+        if _is_given(dtype):
+            return lambda a, dtype=None: np.asarray(a, dtype)
+        return lambda a, dtype=None: np.asarray(a)
 
     add_overload(stub)(typing)
     return stub
@@ -301,7 +318,7 @@ def _assignments(kind: Any, text: str, index: str) -> Iterator[str]:
         for n, item in enumerate(kind):
             yield from _assignments(item, f"{text}[{n}]", f"{index}{n},")
     else:
-        yield f"made[{index}] = {text}"
+        yield f"made[{index or '()'}] = {text}"
 
 
 def _from(zeros: Any, shape: str, lines: list[str]) -> Any:

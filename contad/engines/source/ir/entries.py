@@ -5,7 +5,7 @@ an object of Python (a function, a module, a string). Where control flow meets, 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from contad.engines.source.ir.known_functions import Function
 from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Block, Kind, Value
@@ -112,6 +112,15 @@ class RecordArray:
     ) -> None:
         """Hold the fields, of which some may be missing, as those that are text."""
         self.fields, self.ndim, self.type, self.index, self.argument = fields, ndim, type, index or [], argument
+
+
+class Point(NamedTuple):
+    """A 0-dimensional array, as the array of one element that holds it.
+
+    A named tuple: where control flow meets, where it is handed over and where it is returned, it is what its part is.
+    """
+
+    array: Any  # a value; its kind, or what else a tuple of kinds or of values is turned into
 
 
 class Members:

@@ -17,8 +17,10 @@ from contad.engines.source.ir.entries import (
     Local,
     Method,
     Object,
+    Point,
     RecordArray,
     Yielding,
+    constant,
     is_array,
     is_number,
     same,
@@ -35,7 +37,7 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import leaves, like
-from contad.engines.source.reading import filled_dicts, record_arrays
+from contad.engines.source.reading import filled_dicts, points, record_arrays
 from contad.engines.source.reading.class_instances import (
     call_method as call_method_of_instance,
     class_of,
@@ -234,6 +236,10 @@ class CallReader:
                     bound[name] = self.expressions.import_constant(parameter.default, node, name)
             bound = {name: bound[name] for name in list(function.signature.parameters)[:count]}
         given = list(bound.values())
+        if any(isinstance(x, Point) for x in given):
+            ndims = tuple(x.value if _is_text(x) else getattr(getattr(x, "kind", None), "ndim", 0) for x in given)
+            by_number = function.body(ndims) is not None
+            given = [points.element(self.arrays, x) if by_number else points.vector(x) for x in given]
         known = all(is_number(x) or is_array(x) or _is_text(x) for x in given)
         known = known and not any(x.kind.small for x in given if not _is_text(x))
         body = function.body(tuple(x.value if _is_text(x) else x.kind.ndim for x in given)) if known else None
@@ -262,6 +268,8 @@ class CallReader:
 
     def compute_by(self, function: known_functions.Function, operands: list[Any], node: ast.AST) -> Any:
         """A function of numbers or, element by element, of arrays."""
+        if any(isinstance(x, Point) for x in operands):
+            return points.compute(self.arrays, operands, lambda *given: self.compute_by(function, list(given), node))
         if not all(is_number(x) or is_array(x) for x in operands):
             self.progress.refuse(
                 node, f"{function.name} of something that is no number or array", "give numbers and arrays"
@@ -275,6 +283,9 @@ class CallReader:
 
     def compute_into(self, out: Any, found: Any, node: ast.Call) -> Any:
         """The result of a function of NumPy's, in an array that is given for it."""
+        if isinstance(out, Point) and is_number(found):
+            self.arrays.put(out.array, [constant(0)], found)
+            return out
         if not isinstance(out, Value) or out.kind.base != "float" or not out.is_array or found.kind.base != "float":
             self.progress.refuse(node, f"the last argument of {ast.unparse(node)!r}", "give an array of floats")
         if any(overlaps(out, operand) for operand in arrays_of(found)):
@@ -391,6 +402,8 @@ class CallReader:
     def method(self, method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """What a call of a method of an array gives."""
         array = method.array
+        if method.name == "item" and not arguments and not keywords and (is_number(array) or isinstance(array, Point)):
+            return points.element(self.arrays, array)
         if isinstance(array, Grown):
             return call_method(self.expressions, array, method.name, [*arguments, *keywords.values()], node)
         if method.name in self.reductions:
@@ -399,6 +412,10 @@ class CallReader:
             self.progress.refuse(
                 node, f"keyword arguments of .{method.name}", "call the function of NumPy, or write a loop"
             )
+        if isinstance(array, Point) and method.name == "copy" and not arguments:
+            return points.copy(self.arrays, array)
+        if isinstance(array, Point) and method.name == "astype" and len(arguments) == 1:
+            return points.hold(self.arrays, points.element(self.arrays, array), self.dtype(arguments[0], node))
         if method.name == "copy" and not arguments:
             return self.arrays.copy_elements(array)
         if method.name == "astype" and len(arguments) == 1:

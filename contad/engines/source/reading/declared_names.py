@@ -5,7 +5,7 @@ from typing import Any
 import numba
 from numba import types
 
-from contad.engines.source.ir.entries import Object, is_array, is_number
+from contad.engines.source.ir.entries import Object, Point, is_array, is_number
 from contad.engines.source.ir.single_assignment import Kind
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.builder import Builder
@@ -17,6 +17,9 @@ _KINDS = {"float64": Kind("float"), "int64": Kind("int"), "bool": Kind("bool")}
 
 def type_of(entry: Any) -> Any:
     """Numba's type of what an entry stands for; None for what has none that is known here."""
+    if isinstance(entry, Point):
+        held = type_of(entry.array)
+        return None if held is None else types.Array(held.dtype, 0, "C")
     if isinstance(entry, tuple):
         parts = [type_of(part) for part in entry]
         return None if None in parts else types.Tuple(parts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from numba import types
 
 from contad.engines.source.ir.called_derivatives import DerivativeCall, DerivativeSite, number_of
-from contad.engines.source.ir.entries import Elementwise, Object, Unknown, constant, is_array, is_number
+from contad.engines.source.ir.entries import Elementwise, Object, Point, Unknown, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import MULTIPLY
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.ir.walks import class_of_names, like
@@ -89,6 +89,8 @@ def read_derivative(
 
 def _type_of(calls: "CallReader", entry: Any, node: ast.Call) -> Any:
     """The Numba type of an argument."""
+    if isinstance(entry, Point):
+        calls.progress.refuse(node, f"an array of no axes in {ast.unparse(node)!r}", "give its element, as in z[()]")
     if isinstance(entry, tuple):
         parts, cls = [_type_of(calls, x, node) for x in entry], class_of_names(entry)
         return types.Tuple(parts) if cls is None else types.NamedTuple(parts, cls)

@@ -22,6 +22,7 @@ from contad.engines.source.ir.entries import (
     Members,
     Method,
     Object,
+    Point,
     RecordArray,
     Unknown,
     constant,
@@ -30,7 +31,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
-from contad.engines.source.reading import filled_dicts, made_containers, record_arrays
+from contad.engines.source.reading import filled_dicts, made_containers, points, record_arrays
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.class_instances import class_of, read_attribute
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
@@ -120,7 +121,7 @@ class ExpressionReader:
         """An expression as a truth value."""
         if isinstance(node, ast.BoolOp):
             return self._connect(node, env, self.condition)
-        entry = self.expression(node, env)
+        entry = points.element(self.arrays, self.expression(node, env))
         if isinstance(entry, Object):
             return constant(bool(entry.value))
         if not is_number(entry):
@@ -184,9 +185,11 @@ class ExpressionReader:
             return self.capture_array(x, node, name)
         return Object(x)
 
-    def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
+    def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Any:
         """A global array, which Numba makes a constant."""
         bases, small = {"f": "float", "i": "int", "b": "bool", "u": "int"}, SMALL.get(str(x.dtype), "")
+        if not x.ndim:
+            return Point(self.capture_array(x.reshape(1), node, name))
         known = x.dtype.kind in "ib" or x.dtype == np.float64 or small
         if not known or not 1 <= x.ndim <= MOST_AXES:
             self.progress.refuse(
@@ -209,6 +212,8 @@ class ExpressionReader:
             if not hasattr(base.value, node.attr):
                 self.progress.refuse(node, f"{ast.unparse(node)} is not defined", "define it before it is read")
             return self.import_constant(getattr(base.value, node.attr), node, node.attr)
+        if isinstance(base, Point):
+            return points.read_attribute(self, base, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
             return base[class_of_names(base)._fields.index(node.attr)]
         if isinstance(base, (Grown, Filled)):
@@ -238,8 +243,8 @@ class ExpressionReader:
                 array = self.arrays.compute(base)
                 return Grid("flat", self.arrays.shape(array), array)
             return Method(base, node.attr)
-        if isinstance(base, Value) and node.attr == "real":
-            return base
+        if isinstance(base, Value) and node.attr in ("real", "item"):
+            return base if node.attr == "real" else Method(base, "item")
         if isinstance(base, Object) and base.value is numba.typed.Dict:
             self.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
         return self.progress.refuse(node, f"the attribute {ast.unparse(node)!r}")
@@ -290,6 +295,8 @@ class ExpressionReader:
 
     def binary(self, operator: str, x: Any, y: Any, node: ast.AST) -> Any:
         """x operator y."""
+        if isinstance(x, Point) or isinstance(y, Point):
+            return points.compute(self.arrays, [x, y], lambda x, y: self.binary(operator, x, y, node))
         if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
             return x + y
         if not all(is_number(v) or is_array(v) for v in (x, y)):
@@ -322,7 +329,7 @@ class ExpressionReader:
         """not x, -x, +x or ~x."""
         if isinstance(node.op, ast.Not):
             return self.negate(self.condition(node.operand, env))
-        x = self.expression(node.operand, env)
+        x = points.element(self.arrays, self.expression(node.operand, env))
         if not (is_number(x) or is_array(x)):
             self.progress.refuse(
                 node,
@@ -366,6 +373,8 @@ class ExpressionReader:
             same = left.value is right.value if operator in ("Is", "IsNot") else left.value == right.value
             if operator in ("Is", "IsNot", "Eq", "NotEq"):
                 return constant(bool(same) == (operator in ("Is", "Eq")))
+        if (isinstance(left, Point) or isinstance(right, Point)) and operator in known_functions.COMPARISONS:
+            return points.compute(self.arrays, [left, right], lambda x, y: self.compare(operator, x, y, node))
         if isinstance(left, tuple) and isinstance(right, tuple) and operator in ("Eq", "NotEq"):
             equal = constant(len(left) == len(right))
             for x, y in zip(left, right, strict=False):

@@ -6,7 +6,7 @@ from typing import Any
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.join_loops import join_loops
 from contad.engines.source.analysis.simplify import simplify
-from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
+from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.ir.single_assignment import (
     Accumulate,
@@ -224,6 +224,8 @@ def _entry(parameter: Any, kind: Any) -> Any:
 
 
 def _parameter(kind: Any, name: str) -> Any:
+    if isinstance(kind, Point):
+        return Point(_parameter(kind.array, name))
     if isinstance(kind, tuple):
         return like(kind, (_parameter(part, f"{name}_{k}") for k, part in enumerate(kind)))
     if isinstance(kind, OpaqueKind):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Listed, constant, is_array, is_number
+from contad.engines.source.ir.entries import Listed, Point, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Kind, Value
+from contad.engines.source.reading import points
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.index_arrays import IndexArrays
 from contad.engines.source.reading.made_containers import array_of
@@ -106,6 +107,7 @@ def _side_by_side(calls: CallReader, arguments: list[Any], keywords: dict[str, A
 def _append(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.append(arr, values), both flat, or along an axis."""
     array, values, axis = calls.take("arr values axis", arguments, keywords, node)
+    array, values = points.vector(array), points.vector(values)
     if is_number(values):
         number, values = values, calls.builder.create("empty", [constant(1)], values.kind.base)
         calls.arrays.put(values, [constant(0)], number)
@@ -128,11 +130,15 @@ def _array(calls: CallReader, entry: Any, node: ast.Call) -> Value:
 
 def _full_like(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     array, value, dtype = calls.take("a fill_value dtype", arguments, keywords, node)
-    if not is_array(array) or not is_number(value):
+    has_axes = not (is_number(array) or isinstance(array, Point))
+    array = points.vector(array)
+    if (has_axes and not is_array(array)) or not is_number(value):
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
     base = calls.dtype(dtype, node, array.kind.base)
     if value.kind.base == "float" and base != "float":
         calls.progress.refuse(node, f"{ast.unparse(node)!r}, which rounds", "give dtype=np.float64")
+    if not has_axes:
+        return points.hold(calls.arrays, value, base)
     made = calls.builder.create("empty", calls.arrays.shape(array), base)
     calls.arrays.fill(made, value, node)
     return made
@@ -187,6 +193,7 @@ def _broadcast(calls: CallReader, arguments: list[Any], keywords: dict[str, Any]
     """np.broadcast_to: a copy, of which neither side may be written."""
     given, shape = calls.take("array shape", arguments, keywords, node)
     lengths = calls.lengths(shape, node)
+    given = points.vector(given)
     if not (is_number(given) or is_array(given)) or (is_array(given) and given.kind.ndim > len(lengths)):
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
 
@@ -228,7 +235,10 @@ def _linspace(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
 # ---- numbers of an array ---------------------------------------------------------------------------------------------
 def _clip(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.clip of an array; a limit may be an array, or None."""
-    given, low, high = calls.take("a a_min a_max", arguments, keywords, node)
+    taken = calls.take("a a_min a_max", arguments, keywords, node)
+    if isinstance(taken[0], Point):
+        return points.compute(calls.arrays, taken, lambda *given: _clip(calls, list(given), {}, node))
+    given, low, high = (points.element(calls.arrays, x) for x in taken)
     limits = [None if getattr(x, "value", x) is None else x for x in (low, high)]
     known = [x for x in limits if x is not None]
     floats = is_array(given) and given.kind.base == "float"

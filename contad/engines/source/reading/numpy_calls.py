@@ -17,6 +17,7 @@ from contad.engines.source.ir.entries import (
     Keyed,
     Listed,
     Object,
+    Point,
     Range,
     RecordArray,
     Rows,
@@ -25,7 +26,7 @@ from contad.engines.source.ir.entries import (
     is_number,
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
-from contad.engines.source.reading import filled_dicts, record_arrays
+from contad.engines.source.reading import filled_dicts, points, record_arrays
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.made_containers import array_of
 from contad.native.checkpointed import checkpointed
@@ -41,6 +42,8 @@ def _creation(fill: str) -> Callable[..., Any]:
         record = record_arrays.record_of(dtype)
         if record is not None:
             return record_arrays.make_records(calls, fill, calls.lengths(shape, node), record, node)
+        if shape == ():
+            return points.make(calls.builder, fill, calls.dtype(dtype, node))
         made = calls.builder.create(fill, calls.lengths(shape, node), calls.dtype(dtype, node))
         made.order = "C"
         return made
@@ -51,10 +54,14 @@ def _creation(fill: str) -> Callable[..., Any]:
 def _creation_like(fill: str) -> Callable[..., Any]:
     def create(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         array, dtype = calls.take("a dtype", arguments, keywords, node)
-        if not is_array(array):
+        has_axes = not (is_number(array) or isinstance(array, Point))
+        array = points.vector(array)
+        if has_axes and not is_array(array):
             calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
-        if dtype is None and array.kind.narrow:
+        if dtype is None and (array.kind.narrow or array.kind.small):
             calls.progress.refuse(node, f"{ast.unparse(node)!r} of an array of fewer than 64 bits", "give a dtype")
+        if not has_axes:
+            return points.make(calls.builder, fill, calls.dtype(dtype, node, array.kind.base))
         return calls.builder.create(fill, calls.arrays.shape(array), calls.dtype(dtype, node, array.kind.base))
 
     return create
@@ -64,6 +71,8 @@ def _full(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
     shape, value, dtype = calls.take("shape fill_value dtype", arguments, keywords, node)
     if not is_number(value):
         calls.progress.refuse(node, f"the value in {ast.unparse(node)!r}", "give a number")
+    if shape == ():
+        return points.hold(calls.arrays, value, calls.dtype(dtype, node, value.kind.base))
     array = calls.builder.create("empty", calls.lengths(shape, node), calls.dtype(dtype, node, value.kind.base))
     calls.arrays.fill(array, value, node)
     array.order = "C"
@@ -82,6 +91,8 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
         return given.array if dtype is None else calls.as_type(given.array, calls.dtype(dtype, node))
     if is_array(given):
         return _copy(calls, [given], {}, node)
+    if is_number(given) or isinstance(given, Point):
+        return _point(calls, given, dtype, node)
     rows = [row if isinstance(row, tuple) else (row,) for row in given] if isinstance(given, tuple) else []
     nested = bool(rows) and all(isinstance(row, tuple) for row in given)
     numbers = [x for row in rows for x in row]
@@ -100,6 +111,15 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
             calls.arrays.put(array, [constant(k), constant(j)][: len(shape)], x)
     array.order = "C"
     return array
+
+
+def _point(calls: CallReader, given: Any, dtype: Any, node: ast.Call) -> Point:
+    """A new array of no axes."""
+    kind = points.vector(given).kind
+    base = calls.dtype(dtype, node, kind.base)
+    if kind.small or (kind.base == "float" and base != "float"):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}, which rounds", "give a number of 64 bits, and no dtype")
+    return points.hold(calls.arrays, points.element(calls.arrays, given), base)
 
 
 def _arange(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
@@ -142,6 +162,10 @@ def _identity(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
 
 def _copy(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     (array,) = calls.take("a", arguments, keywords, node)
+    if isinstance(array, Point):
+        return points.copy(calls.arrays, array)
+    if is_number(array):
+        return _point(calls, array, None, node)
     if not is_array(array):
         calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
     return calls.arrays.copy_elements(array)
@@ -203,14 +227,16 @@ def _iteration(kind: str) -> Callable[..., Any]:
 def _indices(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.ndindex(shape) or np.ndindex(n, m, ...)."""
     shape = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else tuple(arguments)
-    if keywords or not shape:
+    if keywords or not arguments:
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the lengths")
-    return Grid("ndindex", calls.lengths(shape, node))
+    return Grid("ndindex", calls.lengths(shape, node) if shape else [])
 
 
 def _elements(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.ndenumerate(array)."""
     (array,) = calls.take("arr", arguments, keywords, node)
+    if isinstance(array, Point):
+        return Grid("ndenumerate", [], array)
     if not is_array(array):
         calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
     array = calls.arrays.compute(array)
@@ -226,6 +252,7 @@ def _conversion(function: known_functions.Function, widens: bool = True) -> Call
         to_float = function is known_functions.TO_FLOAT
         if to_float and isinstance(x, Object) and str(x.value).strip("+-") in ("inf", "nan"):
             return constant(float(x.value))
+        x = points.element(calls.arrays, x)
         if x is None or not is_number(x):
             if hasattr(node, "appended"):
                 calls.progress.scope.unlist(node.appended)
@@ -269,6 +296,7 @@ def _extreme(symbol: str) -> Callable[..., Any]:
 def _reduction(reduce: Callable[[Any, Any], Value]) -> Callable[..., Any]:
     def apply(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         array, axis = calls.take("a axis", arguments, keywords, node)
+        array = points.vector(array)
         if not is_array(array):
             calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
         if axis is not None and array.kind.ndim > 1:
@@ -285,7 +313,8 @@ def _dot(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node
 
 
 def _where(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    condition, x, y = calls.take("condition x y", arguments, keywords, node)
+    taken = calls.take("condition x y", arguments, keywords, node)
+    condition, x, y = (points.element(calls.arrays, v) for v in taken)
     if not all(is_number(v) or is_array(v) for v in (condition, x, y)):
         calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give a condition and two numbers or arrays")
     return calls.builder.apply(known_functions.SELECT, condition, calls.as_float(x), calls.as_float(y))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import types
 
-from contad.engines.source.ir.entries import Object, Opaque
+from contad.engines.source.ir.entries import Object, Opaque, Point
 from contad.engines.source.ir.known_functions import WIDENED
 from contad.engines.source.ir.single_assignment import FLOAT, SINGLE, Apply, Handed, Value, input_name
 from contad.engines.source.ir.walks import class_of_names, like
@@ -86,6 +86,9 @@ class Passed:
 
     def entry(self, x: Any) -> ast.expr:
         """What the front end has found a name to stand for, as an expression."""
+        if isinstance(x, Point):
+            text = f"{ast.unparse(self.entry(x.array))}.reshape(())"
+            return ast.parse(text, mode="eval").body
         if isinstance(x, tuple):
             return self._tuple([self.entry(part) for part in x], class_of_names(x))
         if isinstance(x, Opaque):

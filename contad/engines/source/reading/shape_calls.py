@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, constant, is_array, is_number
+from contad.engines.source.ir.entries import Elementwise, Point, constant, is_array, is_number
 from contad.engines.source.ir.memory_orders import UNSEEN, order_of
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import INT, MOST_AXES, NEW_AXIS, Check, Value
 from contad.engines.source.ir.walks import is_natural
+from contad.engines.source.reading import points
 from contad.engines.source.reading.call_reader import CallReader
 
 _WHOLE = (None, None, None)
@@ -19,6 +20,7 @@ _MINUS_ONE = limit("a negative length that the source does not show, in reshape;
 
 
 def _array(calls: CallReader, entry: Any, node: ast.Call) -> Value:
+    entry = points.vector(entry)
     if not is_array(entry):
         calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array", "give an array")
     return calls.arrays.compute(entry)
@@ -47,6 +49,9 @@ def _reshape(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], 
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the array and the lengths")
     given = arguments[1:]
     shape = list(given[0]) if len(given) == 1 and isinstance(given[0], tuple) else given
+    if not shape:
+        array = arguments[0] if isinstance(arguments[0], Point) else _array(calls, arguments[0], node)
+        return array if isinstance(array, Point) else Point(calls.builder.reshape(array, [constant(1)]))
     if not 1 <= len(shape) <= MOST_AXES or not all(is_number(x) and x.kind == INT for x in shape):
         calls.progress.refuse(node, f"the shape in {ast.unparse(node)!r}", "give one to five integers")
     array = _array(calls, arguments[0], node)
@@ -100,6 +105,7 @@ def copy_unshared(
 def _flattening(read: Callable[[CallReader, Any], Value]) -> Callable[..., Any]:
     def flatten(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         (array,) = calls.take("a", arguments, keywords, node)
+        array = points.vector(array)
         return read(calls, array) if is_array(array) else _array(calls, array, node)
 
     return flatten
@@ -108,6 +114,8 @@ def _flattening(read: Callable[[CallReader, Any], Value]) -> Callable[..., Any]:
 def _contiguous(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.ascontiguousarray: the array itself where it lies row by row."""
     (entry,) = calls.take("a", arguments, keywords, node)
+    if is_number(entry):
+        entry = calls.special[np.array](calls, [entry], {}, node)
     array = _array(calls, entry, node)
     order = order_of(array)
     if isinstance(entry, Elementwise) or order == "C":
@@ -118,6 +126,9 @@ def _contiguous(calls: CallReader, arguments: list[Any], keywords: dict[str, Any
 def _as_array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.asarray: an array itself, another dtype or a tuple as a new one."""
     given, dtype = calls.take("a dtype", arguments, keywords, node)
+    if isinstance(given, Point):
+        found = _as_array(calls, [given.array], {} if dtype is None else {"dtype": dtype}, node)
+        return given if found is given.array else Point(found)
     if not is_array(given):
         return calls.special[np.array](calls, [given], {} if dtype is None else {"dtype": dtype}, node)
     base = calls.dtype(dtype, node, given.kind.base)
@@ -146,6 +157,9 @@ def _at_least(ndim: int) -> Callable[..., Any]:
 def _expand(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     given, axis = calls.take("a axis", arguments, keywords, node)
     array = _array(calls, given, node)
+    if isinstance(given, Point):
+        axis_of(calls, axis, 1, node)
+        return array
     spec: list[Any] = [_WHOLE] * array.kind.ndim
     if len(spec) == MOST_AXES:
         calls.progress.refuse(node, f"{ast.unparse(node)!r}: an array of more than {MOST_AXES} axes", "keep to as many")
@@ -159,6 +173,8 @@ def _transpose(calls: CallReader, arguments: list[Any], keywords: dict[str, Any]
     given, axes = arguments[0], arguments[1:]
     if keywords:
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the axes by position")
+    if isinstance(given, Point) and not axes:
+        return given
     array = _array(calls, given, node)
     ndim = array.kind.ndim
     if not axes:

@@ -20,6 +20,7 @@ from contad.engines.source.ir.entries import (
     Local,
     Object,
     Opaque,
+    Point,
     Range,
     RecordArray,
     Yielding,
@@ -29,7 +30,14 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading import class_instances, filled_dicts, growing_lists, made_containers, record_arrays
+from contad.engines.source.reading import (
+    class_instances,
+    filled_dicts,
+    growing_lists,
+    made_containers,
+    points,
+    record_arrays,
+)
 from contad.engines.source.reading.counted_runs import count_axis
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
@@ -148,6 +156,7 @@ class StatementReader:
                 record_arrays.assign_record(self.expressions, records, entry, target)
                 return
             array, spec = self.place(target, env)
+            entry = points.element(self.arrays, entry)
         if has_arrays(spec) and (is_number(entry) or is_array(entry)):
             self.expressions.subscripts.index_arrays.write(array, spec, entry, target)
             return
@@ -188,6 +197,8 @@ class StatementReader:
             return record_arrays.find_place(self.expressions, array, getattr(name, "value", None), target)
         if isinstance(array, Filled):
             return filled_dicts.find_place(self.expressions, array, target, env)
+        if isinstance(array, Point):
+            return points.find_place(self.expressions, array, target, env)
         if not isinstance(array, Value) or not array.is_array:
             self.progress.refuse(
                 target, f"the assignment to {ast.unparse(target)!r}", "assign to the elements of an array"
@@ -223,6 +234,9 @@ class StatementReader:
         else:
             self.progress.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
         entry = self.expressions.expression(statement.value, env)
+        if isinstance(old, Point):
+            points.update(self.expressions, old, operator, statement, entry)
+            return
         if is_array(old) and isinstance(entry, Value) and entry.is_array and overlaps(old, entry):
             self._update_in_order(old, entry, operator, statement)
             return

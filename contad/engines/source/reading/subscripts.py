@@ -10,13 +10,14 @@ from contad.engines.source.ir.entries import (
     Listed,
     Object,
     Opaque,
+    Point,
     RecordArray,
     constant,
     is_array,
     is_number,
 )
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
-from contad.engines.source.reading import filled_dicts, record_arrays
+from contad.engines.source.reading import filled_dicts, points, record_arrays
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
 from contad.engines.source.reading.made_containers import array_of, check_index, look_up
@@ -34,6 +35,8 @@ class SubscriptReader:
     def read(self, node: ast.Subscript, env: Environment) -> Any:
         """An element or a view of an array, elements at positions, or a part of a tuple."""
         base = self.expressions.expression(node.value, env)
+        if isinstance(base, Point):
+            return points.read_part(self.expressions, base, node, env)
         if isinstance(base, tuple):
             return self._part(base, node, env)
         if isinstance(base, Keyed):
@@ -49,6 +52,8 @@ class SubscriptReader:
             elements = array_of(self.expressions, base)
             check_index(self.expressions, elements, index, node)
             return self.builder.load(elements, [index])
+        if is_number(base) and self.expressions.expression(node.slice, env) == ():
+            return base  # which Numba may have in an array of no axes
         if not is_array(base):
             kind = f" of {base.type}" if isinstance(base, Opaque) else ""
             self.progress.refuse(node, f"the subscript {ast.unparse(node)!r}{kind}")
@@ -108,7 +113,7 @@ class SubscriptReader:
                 new = sum(isinstance(x, ast.Constant) and x.value is None for x in parts)
                 spec += [(None, None, None)] * (array.kind.ndim - len(parts) + 1 + new)
                 continue
-            index = self.expressions.expression(part, env)
+            index = points.element(self.arrays, self.expressions.expression(part, env))
             if isinstance(index, Object) and index.value is None:
                 spec.append(NEW_AXIS)
                 continue

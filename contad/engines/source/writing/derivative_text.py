@@ -7,6 +7,7 @@ from typing import Any
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
+from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.refusal import LIMIT
@@ -231,6 +232,8 @@ class DerivativeWriter:
 
     def _seed(self, tree: Any, text: str) -> None:
         """Start the adjoints of what is returned."""
+        if isinstance(tree, Point):
+            tree, text = tree.array, text if self.mode != "vjp" else f"{text}.reshape(1)"
         if isinstance(tree, tuple):
             for k, part in enumerate(tree):
                 self._seed(part, f"{text}[{k}]")
@@ -307,6 +310,9 @@ class DerivativeWriter:
         return {r for o in walk(self.program.block) if isinstance(o, (Store, Accumulate)) for r in o.array.roots}
 
     def _unpack(self, tree: Any, text: str) -> None:
+        if isinstance(tree, Point):
+            self.writer.line(f"{tree.array.name} = {text}.reshape(1)")
+            return
         for k, part in enumerate(tree):
             if isinstance(part, tuple):
                 self._unpack(part, f"{text}[{k}]")
@@ -316,7 +322,8 @@ class DerivativeWriter:
     def _zeros(self, value: Value) -> str:
         """The zeros that the gradient of an array starts with."""
         if value in self.outs:
-            return f"fill_with_zeros({self.outs[value]})"
+            flat = ".reshape(1)" if any(isinstance(x, Point) and x.array is value for x in self.wanted) else ""
+            return f"fill_with_zeros({self.outs[value]}){flat}"
         return self.adjoints.expressions.zeros(value, f"{value.name}.shape")
 
     def _gradient(self, tree: Any) -> str:
@@ -329,7 +336,9 @@ class DerivativeWriter:
         return self.adjoints.bar(tree) if tree in self.adjoints.begun else "0.0"
 
     def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], str]) -> str:
-        """A tuple of the class of another one."""
+        """A tuple of the class of another one; an array of no axes as one."""
+        if isinstance(tree, Point):
+            return f"{write(tree.array)}.reshape(())"
         parts, cls = [write(part) for part in tree], class_of_names(tree)
         if cls is None:
             return tuple_text(parts)
@@ -359,7 +368,9 @@ class DerivativeWriter:
         has_aux = returned is not self.differentiated
         return [tuple_text([number, self._write_returned(returned[1])]) if has_aux else number, grads]
 
-    def _as_float(self, value: Value) -> str:
+    def _as_float(self, value: Any) -> str:
+        if isinstance(value, Point):
+            return f"{value.array.name}[0]"
         return f"float({self.writer.text(value)})" if value.kind == INT else self.writer.text(value)
 
     def constants(self) -> dict[str, Any]:

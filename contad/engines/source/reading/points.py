@@ -1,0 +1,107 @@
+"""Arrays of no axes: each is an array of one element. Numba computes numbers of them, as NumPy does."""
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contad.engines.source.ir.entries import Grid, Method, Object, Point, constant, is_array, is_number
+from contad.engines.source.ir.known_functions import OPERATORS
+from contad.engines.source.ir.single_assignment import NEW_AXIS, Accumulate, Kind, Value
+from contad.engines.source.reading.builder import Builder
+from contad.engines.source.reading.elementwise import WholeArrays
+
+if TYPE_CHECKING:
+    from contad.engines.source.reading.expressions import ExpressionReader
+    from contad.engines.source.reading.progress import Environment
+
+_FIRST = [constant(0)]
+
+
+def make(builder: Builder, fill: str, base: str) -> Point:
+    """A new one."""
+    return Point(builder.create(fill, [constant(1)], base))
+
+
+def hold(arrays: WholeArrays, number: Value, base: str) -> Point:
+    """A new one with this element."""
+    made = make(arrays.builder, "empty", base)
+    arrays.put(made.array, _FIRST, number)
+    return made
+
+
+def copy(arrays: WholeArrays, point: Point) -> Point:
+    """A new one with the element of another."""
+    if point.array.kind.narrow:
+        arrays.progress.stop("a copy of an array of fewer than 64 bits", "make it int64 or float64")
+    return hold(arrays, element(arrays, point), point.array.kind.base)
+
+
+def element(arrays: WholeArrays, entry: Any) -> Any:
+    """The element of an array of no axes; anything else as it is."""
+    return arrays.builder.load(entry.array, _FIRST) if isinstance(entry, Point) else entry
+
+
+def vector(entry: Any) -> Any:
+    """An array of no axes as one of one axis, in the same memory; anything else as it is."""
+    return entry.array if isinstance(entry, Point) else entry
+
+
+def compute(arrays: WholeArrays, operands: list[Any], function: Callable[..., Any]) -> Any:
+    """What a function by elements gives, of which some operands have no axes: a number, unless others have some."""
+    if any(map(is_array, operands)):
+        return function(*(element(arrays, x) for x in operands))
+    return arrays.element(function(*map(vector, operands)), _FIRST)
+
+
+def read_attribute(reader: "ExpressionReader", point: Point, name: str) -> Any:
+    """What it tells of itself, or a method."""
+    kind = point.array.kind
+    found = {"shape": (), "ndim": constant(0), "size": constant(1), "T": point, "flat": Grid("flat", [], point)}
+    if name == "dtype" and not kind.narrow:
+        return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[kind.base]))
+    return found.get(name, Method(point, name))
+
+
+def read_part(reader: "ExpressionReader", point: Point, node: ast.Subscript, env: "Environment") -> Any:
+    """point[()], its element, or point[None], a view with axes of length 1."""
+    index = reader.expression(node.slice, env)
+    parts = index if isinstance(index, tuple) else (index,)
+    if not parts:
+        return element(reader.arrays, point)
+    if not all(isinstance(x, Object) and x.value is None for x in parts):
+        _refuse(reader, node)
+    return reader.builder.view(point.array, [*[NEW_AXIS] * (len(parts) - 1), (None, None, None)])
+
+
+def find_place(
+    reader: "ExpressionReader", point: Point, target: ast.Subscript, env: "Environment"
+) -> tuple[Value, list[Any]]:
+    """Where point[()] = x and point[...] = x go."""
+    index = reader.expression(target.slice, env)
+    if index != () and not (isinstance(index, Object) and index.value is Ellipsis):
+        _refuse(reader, target)
+    return point.array, _FIRST
+
+
+def _refuse(reader: "ExpressionReader", node: ast.Subscript) -> None:
+    name = ast.unparse(node.value)
+    reader.progress.refuse(node, f"the subscript {ast.unparse(node)!r} of an array of no axes", f"write {name}[()]")
+
+
+def update(reader: "ExpressionReader", point: Point, operator: str, statement: ast.AugAssign, entry: Any) -> None:
+    """point op= entry, in place."""
+    base = Kind(point.array.kind.base)
+    value = element(reader.arrays, entry)
+    new = reader.binary(operator, point, value, statement)
+    if not is_number(new) or (new.kind.base == "float" and base.base != "float") or point.array.kind.narrow:
+        reader.progress.refuse(
+            statement, f"{ast.unparse(statement)!r}, whose result is no number of the array's type",
+            "assign to [()] what has been converted",
+        )  # fmt: skip
+    if operator in ("Add", "Sub") and base.base == "float" and operator in OPERATORS:
+        number = reader.builder.convert(value, base)
+        reader.builder.add(Accumulate(point.array, _FIRST, number, "+" if operator == "Add" else "-"))
+        return
+    reader.arrays.put(point.array, _FIRST, new)
