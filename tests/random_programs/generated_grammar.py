@@ -394,6 +394,7 @@ class Maker:
         self.containers = seed % 11 in (2, 5, 8)
         self.generators = seed % 13 in (5, 10)
         self.handlers = seed % 17 in (8, 12)
+        self.points = seed % 23 in (3, 16)
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
         self.objects = objects and seed % 13 in (4, 9)
@@ -540,6 +541,8 @@ class Maker:
             return self.object(sc, ivs, loop)
         if self.handlers and self.r.random() < 0.3:
             return self.caught(sc, ivs, loop)
+        if self.points and self.r.random() < 0.5:
+            return self.point(sc, ivs)
         c = self.r.random()
         if c < 0.32:
             return self.scalar(sc, ivs, loop)
@@ -716,6 +719,26 @@ class Maker:
         if c < 0.88 and len(ivs) < 2:
             return self.ended([self.grid(sc, ivs)], sc, ivs)
         return [S(r.choice(list(IN_PLACE)))]
+
+    def point(self, sc, ivs):
+        """An array of no axes, now and then with a second name, or what is done with one that there is."""
+        r, S = self.r, Statement
+        bounded = self.bounded(sc, ivs, True)
+        known = [text.removesuffix("[()]") for text in sc if re.fullmatch(r"z\d+c?\[\(\)\]", text)]
+        if not known or r.random() < 0.2:
+            self.names += 1
+            name = f"z{self.names}"
+            made = r.choice([f"np.array({bounded})", f"np.asarray({bounded})", f"np.full((), {bounded})", "np.ones(())"])
+            second = r.choice(["", name, name, f"{name}.reshape(())", f"{name}.copy()"])
+            sc += [f"{name}[()]", f"{name}.item()", *([f"{name}c[()]"] if second else [])]
+            return [S(f"{name} = {made}"), *([S(f"{name}c = {second}")] if second else [])]
+        name, other, scalar = r.choice(known), r.choice(known), r.choice(sc[:4])
+        return [S(r.choice([
+            f"{name}[()] = {bounded}", f"{name}[...] = {other}[()] * 0.7", f"{name}[()] {r.choice('+-')}= 0.2 * {bounded}",
+            f"{name}[()] *= {bounded}", f"{name} {r.choice('+-')}= 0.3 * {other}", f"{name} *= {bounded}",
+            f"{name}.reshape(1)[0] = {bounded}", f"r += 0.1 * {name} * {other}", f"u[p % 5] = {name} * 0.5 + {scalar}",
+            f"w[1:] -= 0.1 * {name}", f"a = math.tanh({name}.sum() + {scalar})", f"on = {name} > {other} * 0.5",
+        ]))]  # fmt: skip
 
     def keyed(self, sc, ivs, loop):
         """A dict that is filled in a loop, by integers or pairs of them, and read by its keys and values."""

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Grid, Listed, Members, Object, constant
+from contad.engines.source.ir.entries import Grid, Listed, Members, Object, Point, constant
 from contad.engines.source.planning import store_plan
 from contad.engines.source.reading import (
     call_reader,
@@ -15,6 +15,7 @@ from contad.engines.source.reading import (
     growing_lists,
     handlers,
     made_containers,
+    points,
     statements,
     subscripts,
 )
@@ -75,6 +76,7 @@ def test_the_grammar_is_covered(report):
         *("np.sum()", "np.dot()", "np.where()", "np.max()", "np.mean()", "contad.erf()", "softened()", "g()", "h()"),
         *("ListComp", "List", "Dict", "Set", "In", "NotIn", "np.ndindex()", "np.ndenumerate()", "u.sort()", "q.flat"),
         *("np.add()", "np.tanh()", "spread()", "dying()", "With", "Held()", "np.float64()", "Try"),
+        *("np.array()", "np.asarray()", "z1.item()"),
         *("first()", "relaxed()", "c = ... in a loop", "d = ... in a loop", "o = ... in a loop"),
     )
     assert [what for what in wanted if found[what] < 3] == []
@@ -125,10 +127,22 @@ def lists_copied(monkeypatch):
     """A second name of a list is another list."""
     original = statements.StatementReader.assign
 
-    def assign(self, target, entry, env):
-        if isinstance(entry, Listed) and entry in env.values():
+    def assign(self, target, entry, env, statement=None):
+        if isinstance(entry, Listed) and any(entry is x for x in env.values()):
             entry = Listed(self.arrays.copy_elements(entry.array))
-        original(self, target, entry, env)
+        original(self, target, entry, env, statement)
+
+    monkeypatch.setattr(statements.StatementReader, "assign", assign)
+
+
+def points_copied(monkeypatch):
+    """A second name of an array of no axes is another array."""
+    original = statements.StatementReader.assign
+
+    def assign(self, target, entry, env, statement=None):
+        if isinstance(entry, Point) and any(entry is x for x in env.values()):
+            entry = points.copy(self.arrays, entry)
+        original(self, target, entry, env, statement)
 
     monkeypatch.setattr(statements.StatementReader, "assign", assign)
 
@@ -237,7 +251,7 @@ def raises_forgotten(monkeypatch):
         (positions_counted_from_zero, 68), (lists_copied, 445), (keys_confused, 354), (members_forgotten, 228),
         (columns_first, 299), (indices_short, 145), (elements_of_rows, 1160), (sorted_copies, 173),
         (outputs_untouched, 27), (lists_never_grow, 52), (generators_go_on, 218),
-        (raises_forgotten, 93),
+        (raises_forgotten, 93), (points_copied, 614),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )  # fmt: skip
