@@ -149,6 +149,16 @@ def filled(x, y):
 
 
 @njit
+def without_axes(x):
+    total = np.zeros(())
+    for k in range(len(x)):
+        total[()] += x[k] * x[k]
+    same = np.asarray(total)
+    same *= np.array(x[0])
+    return np.sin(total) * 2.0 + total.item() * x[1]
+
+
+@njit
 def shapes(m):
     a, b = m.shape
     return m[0, 0] * (a + b + m.size + len(m) + m.ndim) * m[1, 1] + m.shape[1] * m[0, 1]
@@ -680,7 +690,7 @@ COVERED = {
     "arrays": [
         (one_dimension, X, K), (two_dimensions, M), (three_dimensions, T), (stores, X), (argument_written, X),
         (creation, X, 4), (filled, 0.7, 1.3), (shapes, M), (slices, X), (rows_and_columns, M), (swapped_names, X, 3),
-        (integer_and_boolean_arrays, X, K, X > 0.0), (global_array, X),
+        (integer_and_boolean_arrays, X, K, X > 0.0), (global_array, X), (without_axes, X),
     ],
     "loops": [
         (ranges, 0.7, 4), (ranges, 0.7, 0), (over_arrays, X, M), (over_tuples, 0.7, 1.2), (while_loop, 0.7, 5.0),

@@ -728,13 +728,14 @@ class Maker:
         if not known or r.random() < 0.2:
             self.names += 1
             name = f"z{self.names}"
-            made = r.choice([f"np.array({bounded})", f"np.asarray({bounded})", f"np.full((), {bounded})", "np.ones(())"])
+            made = r.choice(["np.array({})", "np.asarray({})", "np.full((), {})", "np.ones(())"]).format(bounded)
             second = r.choice(["", name, name, f"{name}.reshape(())", f"{name}.copy()"])
             sc += [f"{name}[()]", f"{name}.item()", *([f"{name}c[()]"] if second else [])]
             return [S(f"{name} = {made}"), *([S(f"{name}c = {second}")] if second else [])]
         name, other, scalar = r.choice(known), r.choice(known), r.choice(sc[:4])
         return [S(r.choice([
-            f"{name}[()] = {bounded}", f"{name}[...] = {other}[()] * 0.7", f"{name}[()] {r.choice('+-')}= 0.2 * {bounded}",
+            f"{name}[()] = {bounded}", f"{name}[...] = {other}[()] * 0.7",
+            f"{name}[()] {r.choice('+-')}= 0.2 * {bounded}",
             f"{name}[()] *= {bounded}", f"{name} {r.choice('+-')}= 0.3 * {other}", f"{name} *= {bounded}",
             f"{name}.reshape(1)[0] = {bounded}", f"r += 0.1 * {name} * {other}", f"u[p % 5] = {name} * 0.5 + {scalar}",
             f"w[1:] -= 0.1 * {name}", f"a = math.tanh({name}.sum() + {scalar})", f"on = {name} > {other} * 0.5",

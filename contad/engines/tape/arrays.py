@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, overload_classmethod, register_model
+from numba.core.typing import signature as signature_of
+from numba.extending import intrinsic, lower_cast, models, overload_classmethod, register_model
 from numba.np import arrayobj
 
 from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
@@ -48,6 +49,12 @@ register_model(ActiveArray)(models.ArrayModel)
 def _allocate(cls, size, align):  # type: ignore[no-untyped-def]
     """As for Numba's own arrays, whose class method is not inherited."""
     return lambda cls, size, align: arrayobj.intrin_alloc(size, align)
+
+
+@lower_cast(ActiveArray, Active)
+def _element(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
+    """An array without axes where a number is written."""
+    return context.compile_internal(builder, lambda x: x[()], signature_of(toty, fromty), [value])
 
 
 def is_active_array(kind: Any) -> bool:

@@ -43,8 +43,8 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
             """The type of the result; None where no array of active elements is among the arguments."""
             if kws or len(args) != arity or not any(isinstance(x, types.Array) for x in args):
                 return None
-            if any(isinstance(x, Active) for x in args) or (arity == 2 and _have_no_axes(args)):
-                return None  # Numba's loops take no scalars of ours; see `_beside_arrays`
+            if any(isinstance(x, Active) for x in args) or _have_no_axes(args):
+                return None  # Numba's loops take no scalars of ours; see `_beside_arrays` and `_of_element`
             elements = [x.dtype if isinstance(x, types.Array) else x for x in args]
             active = next((x for x in elements if isinstance(x, Active)), None)
             if active is None or not all(isinstance(x, (Active, *PLAIN)) for x in elements):
@@ -120,6 +120,11 @@ def _ufunc_beside_arrays(ufunc: Any) -> Any:
     return stub
 
 
+def _of_element(function: Any) -> None:
+    """Let a function of one number take an array without axes."""
+    add_overload(function)(lambda x: (lambda x: function(x[()])) if _have_no_axes((x,)) else None)
+
+
 UFUNCS: dict[Any, Any] = {}  # ufunc of two arguments -> what takes its place in a function under differentiation
 for _rule in rules():
     _element = types.float64 if _is_constant(_rule) else None
@@ -129,19 +134,17 @@ for _rule in rules():
         _declared.append(_OPERATORS[_rule.operator])
     for _function in _declared:
         _declare(_function, _rule.arity, _element)
+        if _rule.arity == 1:
+            _of_element(_function)
 for _function in _COMPARISONS:
     _declare(_function, 2, types.boolean)
     if isinstance(_function, np.ufunc):
         UFUNCS[_function] = _ufunc_beside_arrays(_function)
 for _function in _TESTS:
     _declare(_function, 1, types.boolean)
+    _of_element(_function)
 for _name, _written in (ARITHMETIC | COMPARISONS).items():
     _operator_beside_arrays(getattr(operator, _name), _written)
-
-
-@add_overload(operator.neg)
-def _negative(x: Any) -> Any:
-    return (lambda x: -x[()]) if isinstance(x, types.Array) and _have_no_axes((x,)) else None
 
 
 _IN_PLACE_TEXT = """\
@@ -171,7 +174,9 @@ def _in_place(symbol: Any, ufunc: Any) -> None:
         layouts = [a.layout for a in arrays]
         turned = layouts.count("F") > layouts.count("C")
         operand, element = "y", "operand"
-        if len(arrays) == 2:
+        if len(arrays) == 2 and not y.ndim:
+            element = "operand[()]"
+        elif len(arrays) == 2:
             operand, element = "np.broadcast_to(y, x.shape)", "operand[k]"
             operand += ".T" if turned else ""
         names = {"np": np, "ufunc": ufunc}

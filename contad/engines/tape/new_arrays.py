@@ -242,7 +242,12 @@ def _copy(zeros: Any) -> Callable[..., Any]:
             made[...] = a
             return made
 
-        return implementation
+        def of_point(a: Any) -> Any:
+            made = zeros(())
+            made[()] = a[()]
+            return made
+
+        return implementation if a.ndim else of_point
 
     add_overload(stub)(typing)
     return stub

@@ -36,6 +36,10 @@ def elements(a, x, b, scale, flags):
             for k in range(b.shape[2]):
                 b[i, j, k] = b[i, j, k] * b[0, j, k] + i
     total += b[1].sum() + b.size * b.ndim * b[0, 2, 1] + len(y) * copied[3]
+    point = np.array(scale)
+    point += x[1]
+    point[()] *= y[2]
+    total += np.sin(point) * point - np.copy(point)[()] * 0.3
     positive = y > 0.1
     return total + np.abs(y)[2] + (-y)[3] + np.sqrt(y * y + 1.0)[1] * positive.sum() + z.T[2, 1] ** 2
 

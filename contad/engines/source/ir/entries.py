@@ -168,7 +168,7 @@ class Yielding:
 class Grid:
     """np.ndindex(...), np.ndenumerate(array) or array.flat before it is iterated over."""
 
-    def __init__(self, kind: str, shape: list[Value], array: Value | None = None) -> None:
+    def __init__(self, kind: str, shape: list[Value], array: Value | Point | None = None) -> None:
         self.kind, self.shape, self.array = kind, shape, array
 
 
