@@ -234,6 +234,7 @@ def _copy(zeros: Any) -> Callable[..., Any]:
     stub = _stub(np.copy)
 
     def typing(a: Any) -> Any:
+        """Numba's question: what makes the array for an argument of this type?"""
         if not _holds_floats(a):
             return lambda a: np.copy(a)
 

@@ -224,6 +224,7 @@ def _entry(parameter: Any, kind: Any) -> Any:
 
 
 def _parameter(kind: Any, name: str) -> Any:
+    """What a program has for a parameter of a kind."""
     if isinstance(kind, Point):
         return Point(_parameter(kind.array, name))
     if isinstance(kind, tuple):

@@ -129,6 +129,7 @@ def _array(calls: CallReader, entry: Any, node: ast.Call) -> Value:
 
 
 def _full_like(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """np.full_like of an array, or of a number, which gives an array of no axes."""
     array, value, dtype = calls.take("a fill_value dtype", arguments, keywords, node)
     has_axes = not (is_number(array) or isinstance(array, Point))
     array = points.vector(array)

@@ -52,7 +52,10 @@ def _creation(fill: str) -> Callable[..., Any]:
 
 
 def _creation_like(fill: str) -> Callable[..., Any]:
+    """np.zeros_like and its like, of an array or of a number."""
+
     def create(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """A new array of the same shape."""
         array, dtype = calls.take("a dtype", arguments, keywords, node)
         has_axes = not (is_number(array) or isinstance(array, Point))
         array = points.vector(array)
@@ -294,6 +297,8 @@ def _extreme(symbol: str) -> Callable[..., Any]:
 
 
 def _reduction(reduce: Callable[[Any, Any], Value]) -> Callable[..., Any]:
+    """np.sum and its like, of all elements or along an axis."""
+
     def apply(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         array, axis = calls.take("a axis", arguments, keywords, node)
         array = points.vector(array)

@@ -155,6 +155,7 @@ def _at_least(ndim: int) -> Callable[..., Any]:
 
 
 def _expand(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """np.expand_dims by one axis."""
     given, axis = calls.take("a axis", arguments, keywords, node)
     array = _array(calls, given, node)
     if isinstance(given, Point):
