@@ -177,7 +177,7 @@ REFUSED = (
     ("z = np.array(a)\nreturn z[...] * x[0]", "the subscript 'z[...]' of an array of no axes; write z[()]"),
     ("z = np.array(k)\nz += a\nreturn z[()] * x[0]", "'z += a', whose result is no number of the array's type"),
     ("z = np.array(x[0], np.int64)\nreturn z[()] * a", "which rounds; give a number of 64 bits"),
-    ("t = [np.array(a), np.array(x[0])]\nreturn t[0][()]", "'np.array(a)' where a number is needed"),
+    ("t = [np.array(a), np.array(x[0])]\nreturn t[0][()]", "of what is no number"),
 )
 
 
