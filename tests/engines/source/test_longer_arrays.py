@@ -157,9 +157,20 @@ def drawn(x):
     return z[-1]
 
 
+uniform = np.random.uniform
+
+
 @njit
 def draw(z):
-    return z + np.random.rand()  # noqa: NPY002
+    return z + uniform(0.1, 0.3)
+
+
+@njit
+def drawn_by_name(x):
+    z = x * 1.0
+    while z[-1] < 1.0:
+        z = np.append(z, np.array([uniform(0.1, 0.3)]))
+    return z[-1]
 
 
 @njit
@@ -185,6 +196,7 @@ def of_two_names(x):
     [
         (drawn, "a loop that does not tell how often it runs"),
         (drawn_elsewhere, "the array z, which may have another length"),
+        (drawn_by_name, "the array z, which may have another length"),
         (of_two_names, "the array z, which may have another length"),
     ],
 )

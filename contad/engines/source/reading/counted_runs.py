@@ -302,18 +302,31 @@ def _is_repeatable(called: ast.expr, outside: dict[str, Any], env: "Environment"
     return _may_repeat(entry.value if isinstance(entry, Object) else outside.get(called.id))
 
 
-def _may_repeat(function: Any, around: tuple[Any, ...] = ()) -> bool:
-    """Whether a function may be called once more than the user calls it."""
+def _may_repeat(function: Any) -> bool:
+    """Whether a function may be called once more than the user calls it, and those that it reaches."""
     if is_dispatcher(function):
-        if function in around:
-            return True
-        named = [x for x in named_values(function.py_func).values() if is_dispatcher(x)]
-        twice = _TWICE & global_names(function.py_func.__code__)
-        return not twice and all(_may_repeat(x, (*around, function)) for x in named)
+        return all(map(_repeats, [function, *fingerprint(function).dispatchers]))
+    if function is None or _draws(function):
+        return False
     if isinstance(function, (np.ufunc, type)):
         return True
     home = getattr(function, "__module__", None) or "numpy"
     return function is not print and home.partition(".")[0] in ("builtins", "math", "numpy", "numba")
+
+
+def _repeats(dispatcher: Any) -> bool:
+    """Whether a Numba function itself neither draws nor prints."""
+    names = global_names(dispatcher.py_func.__code__)
+    found = list(named_values(dispatcher.py_func).values())
+    found += [vars(x)[name] for x in found if isinstance(x, ModuleType) for name in names & vars(x).keys()]
+    return not names & _TWICE and not any(map(_draws, found))
+
+
+def _draws(x: Any) -> bool:
+    """Whether something is np.random, or a function of it."""
+    owner = getattr(x, "__self__", None)
+    home = x.__name__ if isinstance(x, ModuleType) else getattr(x, "__module__", None) or ""
+    return isinstance(owner, np.random.RandomState) or "random" in str(home).split(".")
 
 
 # ---- its text --------------------------------------------------------------------------------------------------------
