@@ -97,12 +97,14 @@ def log_upper_student(x, nu):
 
 def log_noncentral_t(x, nu, delta):
     """By two confluent hypergeometric functions, of which nothing is left in one tail but for many digits."""
-    square = x * x + nu
-    z = (delta * x) ** 2 / (2 * square)
-    with mp.workdps(mp.dps + int(z) + 10):
+    w = abs(delta * x) / mp.sqrt(x * x + nu)
+    lost = int(w * (w + mp.sqrt(nu))) if delta * x < 0 else 0
+    with mp.workdps(mp.dps + lost + 10):
+        square = x * x + nu
+        z = (delta * x) ** 2 / (2 * square)
         odd = mp.sqrt(2) * delta * x / square * mp.hyp1f1(nu / 2 + 1, mp.mpf(3) / 2, z) / mp.gamma((nu + 1) / 2)
         even = mp.hyp1f1((nu + 1) / 2, mp.mpf(1) / 2, z) / mp.sqrt(square) / mp.gamma(nu / 2 + 1)
-        scale = nu / 2 * mp.log(nu / square) + mp.loggamma(nu + 1) - nu * LOG_2 - mp.loggamma(nu / 2)
+        scale = nu / 2 * mp.log(nu / square) + mp.loggamma(nu + 1) - nu * mp.log(2) - mp.loggamma(nu / 2)
         return scale - delta**2 / 2 + mp.log(odd + even)
 
 

@@ -10,7 +10,8 @@ from tests.distributions.reference_tails import TAILS
 
 FAR = [1e-300, 1e-160, 1e-20, 1e-9, 40.0, 800.0, 1e9, 1e160, 1e300]
 MORE = [1e-200, 1e-100, 1e-3, 0.3, 0.9999999, 1.0000001, 1.3, 7.0, 100.0, 1e4, 1e20, 1e100, 1e200]
-SHAPES = {"genpareto": [(0.0,), (30.0,), (-0.6,)], "genextreme": [(0.0,), (0.6,), (-0.6,)], "truncnorm": [(30.0, 31.0)]}
+SHAPES = {"genpareto": [(0.0,), (30.0,), (-0.6,)], "genextreme": [(0.0,), (0.6,), (-0.6,)], "truncnorm": [(30.0, 31.0)],
+          "nct": [(3.3, 0.8), (0.2, -3.0), (60.0, 4.0)]}  # fmt: skip
 SIZES = (0.02, 1.0, 60.0)  # of shapes, over those of the other tests
 CANCELLING = ("exponnorm", "invgauss")  # the definitions
 METHODS = ("logpdf", "logcdf", "logsf")
