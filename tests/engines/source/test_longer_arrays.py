@@ -69,6 +69,17 @@ def never(x):
 
 
 @njit
+def twice(x):
+    z = np.array([x[1]])
+    old, k = z, 0
+    while k < 3:
+        z = np.append(z, x[k] * x[3])
+        z = np.concatenate((z, x[1:3] + x[0]))
+        k += 1
+    return np.sum(z * z * np.arange(z.size)) + np.sum(old)
+
+
+@njit
 def lists(x):
     a = []
     b = [x[1]]
@@ -97,7 +108,7 @@ def _count_in_python(request, monkeypatch):
         monkeypatch.setattr(counted_runs, "_load", lambda function, *_: function)
 
 
-FUNCTIONS = [in_front_and_behind, nested, rows, never, lists]
+FUNCTIONS = [in_front_and_behind, nested, rows, never, twice, lists]
 
 
 def differences(f, x, h=1e-5):

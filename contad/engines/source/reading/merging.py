@@ -217,19 +217,28 @@ class _Join:
 
     def _of_other_length(self, buffer: Buffer, out: Value) -> Buffer:
         """A buffer that knows along which axes what it holds becomes shorter, or longer: it has room for that."""
-        shrinks, longer = set(buffer.shrinks), set[int]()
+        shrinks = set(buffer.shrinks)
+        longer: dict[int, bool] = {}  # by axis, whether it surely has another length
         if out is buffer.inner:
             return buffer
         with self.merging.builder.inside(self.body):
             for axis in sorted(set(range(out.kind.ndim)) - buffer.rooms.keys()):
                 limit, length = self.merging.builder.length(buffer.array, axis), self.merging.builder.length(out, axis)
                 changes = may_differ(length, limit, self.blocks) or self._is_of_longer(out, axis)
-                if axis in shrinks or (not same_length(limit, length) and changes):
+                computed = limit.constant is not None and isinstance(length.operation, Apply)
+                if axis in shrinks or (not same_length(limit, length) and (changes or computed)):
                     if not is_within(length, limit):
-                        longer.add(axis)
+                        longer[axis] = changes or axis in shrinks
                     shrinks.add(axis)
-        if longer:
-            rooms = {axis: self.count(self.name, axis, self._refusal()) for axis in sorted(longer)}
+        rooms: dict[int, Value] = {}
+        for axis, is_sure in longer.items():
+            try:
+                rooms[axis] = self.count(self.name, axis, self._refusal())
+            except UnsupportedError:
+                if is_sure:
+                    raise
+                shrinks.remove(axis)  # it is found when it runs
+        if rooms:
             return self.merging.fresh.enlarge(buffer, rooms, frozenset(shrinks), self.before)
         if shrinks == buffer.shrinks:
             return buffer
