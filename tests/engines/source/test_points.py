@@ -109,6 +109,10 @@ w = np.zeros_like(z)
 np.multiply(z, z, w)
 v = np.full_like(z, x[2]) + np.ones_like(z) + np.full_like(x[0], a) + np.empty_like(z).size
 t = np.append(x, z)
+c = np.where(z > 0.0, z, x[3])
+d = c
+c += a
+v += d[()] + np.interp(z, np.array([-1.0, 0.0, 1.0]), x[:3])
 return w[()] * v + np.sum(t * t) + np.where(z > 0.0, z, x[1]) * np.clip(z, -1.0, x[4] + 9.0) + np.clip(z, 2.0, None)
 
 z = np.array(x[0] * a)

@@ -236,6 +236,7 @@ class CallReader:
                     bound[name] = self.expressions.import_constant(parameter.default, node, name)
             bound = {name: bound[name] for name in list(function.signature.parameters)[:count]}
         given = list(bound.values())
+        by_number = False
         if any(isinstance(x, Point) for x in given):
             ndims = tuple(x.value if _is_text(x) else getattr(getattr(x, "kind", None), "ndim", 0) for x in given)
             by_number = function.body(ndims) is not None
@@ -250,7 +251,10 @@ class CallReader:
         before = self.expressions.state()
         self.progress.pinned = True
         try:
-            return self.inline(body, given, {}, node, env)
+            found = self.inline(body, given, {}, node, env)
+            if by_number and is_number(found) and not is_face:  # an array of no axes to Numba
+                return points.hold(self.arrays, found, found.kind.base)
+            return found
         except UnsupportedError:
             self.expressions.return_to(before)
             self.progress.refuse(node, f"the call of {name!r}", 'write it as a loop over numbers, or use engine="tape"')

@@ -238,7 +238,8 @@ def _clip(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
     """np.clip of an array; a limit may be an array, or None."""
     taken = calls.take("a a_min a_max", arguments, keywords, node)
     if isinstance(taken[0], Point):
-        return points.compute(calls.arrays, taken, lambda *given: _clip(calls, list(given), {}, node))
+        found = points.compute(calls.arrays, taken, lambda *given: _clip(calls, list(given), {}, node))
+        return points.hold(calls.arrays, found, "float") if is_number(found) else found
     given, low, high = (points.element(calls.arrays, x) for x in taken)
     limits = [None if getattr(x, "value", x) is None else x for x in (low, high)]
     known = [x for x in limits if x is not None]

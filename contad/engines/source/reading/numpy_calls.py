@@ -322,7 +322,9 @@ def _where(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
     condition, x, y = (points.element(calls.arrays, v) for v in taken)
     if not all(is_number(v) or is_array(v) for v in (condition, x, y)):
         calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give a condition and two numbers or arrays")
-    return calls.builder.apply(known_functions.SELECT, condition, calls.as_float(x), calls.as_float(y))
+    found = calls.builder.apply(known_functions.SELECT, condition, calls.as_float(x), calls.as_float(y))
+    given = any(isinstance(v, Point) for v in taken) and is_number(found)
+    return points.hold(calls.arrays, found, found.kind.base) if given else found
 
 
 def _type(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
