@@ -28,7 +28,7 @@ _evd = _LAPACK().numba_ez_xxxevd(types.float64)
 _KIND, _VECTORS, _UPPER = ord("d"), ord("V"), ord("U")
 
 
-# ---- QR factors: q, and below it r^T ---------------------------------------------------------------------------------
+# ---- QR factors: q, and below it r -----------------------------------------------------------------------------------
 def orthogonal_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
     """a = q r"""
     shape = fields(shape_at)
@@ -38,11 +38,8 @@ def orthogonal_value(shape_at, values_at, constants_at, target_at):  # type: ign
         if r[i, i] == 0.0:
             raise np.linalg.LinAlgError("the rank is less")
     z = np.empty((m + n, n))
-    for j in range(n):
-        for i in range(m):
-            z[i, j] = q[i, j]
-        for i in range(n):
-            z[m + i, j] = r[j, i]
+    write_rows(z, 0, q)
+    write_rows(z, m, r)
     put(shape, values_at, z)
 
 
@@ -52,7 +49,7 @@ def orthogonal_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type:
     m, n = shape[M], shape[N]
     z, z_bar = result(shape, values_at, m + n, n), result(shape, adjoints_at, m + n, n)
     none, a_bar = np.empty((m, 0)), adjoint(shape, A, adjoints_at, m, n)
-    add_qr(z_bar[:m], turn(z_bar[m:]), z[:m], turn(z[m:]), none, a_bar)
+    add_qr(z_bar[:m], z_bar[m:], z[:m], z[m:], none, a_bar)
     give(shape, A, adjoints_at, a_bar)
 
 
@@ -61,10 +58,10 @@ def orthogonal_push(shape_at, values_at, constants_at, dots_at):  # type: ignore
     shape = fields(shape_at)
     m, n = shape[M], shape[N]
     z, a = result(shape, values_at, m + n, n), operand(shape, A, values_at, constants_at, m, n)
-    q_dot, r_dot = qr_tangent(z[:m], turn(z[m:]), a, tangent(shape, A, dots_at, m, n))
+    q_dot, r_dot = qr_tangent(z[:m], z[m:], a, tangent(shape, A, dots_at, m, n))
     z_dot = np.empty((m + n, n))
     write_rows(z_dot, 0, q_dot)
-    write_rows(z_dot, m, r_dot.T)
+    write_rows(z_dot, m, r_dot)
     put(shape, dots_at, z_dot)
 
 

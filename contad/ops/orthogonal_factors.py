@@ -8,7 +8,7 @@ from contad.ops.factors import triangular_solution
 from contad.ops.linear_systems import are_matrices, in_c_order, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.spectra import check_finite, svdvals
-from contad.ops.triangular_factors import lower_part, solve_triangular, strict_triangle, symmetrise
+from contad.ops.triangular_factors import solve_triangular, strict_triangle, symmetrise, upper_part
 from contad.ops.truncated_spectra import along_kept, drops_some, truncated_matrix
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -22,7 +22,7 @@ _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
 # ---- QR --------------------------------------------------------------------------------------------------------------
 @array_rule(points=[(_A,), ([_A, _C],), (_TALL,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)])
 def orthogonal_factor(a):
-    """q and below it r^T, of a = q r for a matrix with at least as many rows as columns; np.linalg.qr calls it.
+    """q and below it r, of a = q r for a matrix with at least as many rows as columns; np.linalg.qr calls it.
 
         z = (q, r),  z_dot:  q_dot = x - q (c - w),     r_dot = (c - w) r,     x = a_dot r^-1,     c = q^T x,
         w = l - l^T with l the strict lower triangle of c
@@ -39,7 +39,7 @@ def orthogonal_factor(a):
            [-5. ]])
     """
     q, r = np.linalg.qr(a)
-    return np.concatenate([q, np.swapaxes(r, -1, -2)], axis=-2)
+    return np.concatenate([q, r], axis=-2)
 
 
 @orthogonal_factor.vjp("a")
@@ -49,26 +49,25 @@ def orthogonal_factor_vjp_a(z, z_bar, a):
 
 def orthogonal_cotangent(z, z_bar, m):
     """The cotangent of a matrix, from those of its factors."""
-    q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
+    q, q_bar, r = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
     if are_matrices(z, z_bar) and z.size:
-        found = _pull_numbers(q, q_bar, rt, z_bar[m:])
+        found = _pull_numbers(q, q_bar, r, z_bar[m:])
         if all_finite(found):
             return found
-    t = lower_part(matmul(transposed_of(rt), lower_part(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
+    t = matmul(r, transposed_of(upper_part(z_bar[..., m:, :]))) - matmul(transposed_of(q_bar), q)
     total = q_bar + matmul(q, symmetrise(t))
-    return transposed_of(solve_triangular(rt, transposed_of(total), transposed=True, lower=True))
+    return transposed_of(solve_triangular(r, transposed_of(total)))
 
 
-def _pull_numbers(q, q_bar, rt, rt_bar):
+def _pull_numbers(q, q_bar, r, r_bar):
     """The same of one matrix of numbers, in few calls."""
-    ones = strict_triangle(len(rt), True)
-    t = rt.T.dot(lower_part(rt_bar)) - q_bar.T.dot(q)
-    low = t * ones
+    t = r.dot(upper_part(r_bar).T) - q_bar.T.dot(q)
+    low = t * strict_triangle(len(r), True)
     low += low.T
-    low.flat[:: len(rt) + 1] = t.diagonal()
+    low.flat[:: len(r) + 1] = t.diagonal()
     total = q.dot(low)
     total += q_bar
-    return triangular_solution(rt.T, total.T, False, False, overwrite=True).T
+    return triangular_solution(r.T, total.T, True, True, overwrite=True).T
 
 
 @orthogonal_factor.jvp
@@ -78,12 +77,12 @@ def orthogonal_factor_jvp(z, a_dot, a):
 
 def orthogonal_tangent(z, a_dot, m):
     """The tangents of the factors of a matrix."""
-    q, rt = z[..., :m, :], without_zeros(z[..., m:, :])
-    x = transposed_of(solve_triangular(rt, transposed_of(a_dot), lower=True))
+    q, r = z[..., :m, :], without_zeros(z[..., m:, :])
+    x = transposed_of(solve_triangular(r, transposed_of(a_dot), transposed=True))
     c = matmul(transposed_of(q), x)
     low = np.tril(c, -1)
     turned = c - low + transposed_of(low)
-    return np.concatenate([x - matmul(q, turned), matmul(rt, transposed_of(turned))], axis=-2)
+    return np.concatenate([x - matmul(q, turned), matmul(turned, r)], axis=-2)
 
 
 def without_zeros(triangle):
@@ -112,7 +111,7 @@ def qr(a, mode="reduced"):
             f"np.linalg.qr: mode={mode!r} has no derivative for shape {np.shape(a)}; use 'reduced' or 'r'"
         )
     z = orthogonal_factor(a[..., :m] if m < n else a)
-    q, r = in_c_order(z[..., :m, :]), in_c_order(transposed_of(z[..., m:, :]))
+    q, r = in_c_order(z[..., :m, :]), in_c_order(z[..., m:, :])
     if m < n:
         r = np.concatenate([r, matmul(transposed_of(q), a[..., m:])], axis=-1)
     return r if mode == "r" else _QRResult(q, r)

@@ -142,6 +142,23 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
     return (0,) * (len(broadcast) - len(shape)) + tuple(reversed(steps))
 
 
+def move_view(stack: "MatrixStack", value: np.ndarray, cell: int) -> Value:
+    """The elements of a view of an affine array, of which the first has that cell, in fresh ones: 1 x, with strides.
+
+    None where a view has more than two, and where what is recorded is run again or has derivatives of higher order.
+    """
+    if stack.keeps_rules or value.dtype is not FLOAT:
+        return None
+    steps = tuple([n // 8 for n in value.strides])
+    axes = two_axes(value.shape, _strides(value.shape, value.shape), steps, (0,) * len(steps))
+    if axes is None:
+        return None
+    first = stack.room(value.size)
+    slab = stack.slab[first : first + value.size].reshape(value.shape)
+    slab[...] = value
+    return _push_strided(stack, LINEAR, axes, (cell, 0), slab)  # the first of `constants` is a one
+
+
 def _by_stored_partials(
     stack: "MatrixStack", rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
 ) -> Value:

@@ -251,8 +251,8 @@ class ArrayVar(Array):
     def operand(self) -> "ArrayVar":
         """This array as operations take it: affine, with its present values; a plain array if it is all constants.
 
-        A contiguous view of an affine array is one; anything else is gathered into fresh cells, by one record that
-        serves until the next assignment.
+        A contiguous view of an affine array is one; anything else is moved into fresh cells, by one record that serves
+        until the next assignment. For a view it says how far its elements are apart, else it lists their cells.
         """
         base = self._base
         if self._index > 0 and (base is None or base._index > 0):
@@ -270,10 +270,16 @@ class ArrayVar(Array):
         if self._operand is not None and self._operand[0] == version:
             return self._operand[1]
         value = self._value
-        if root._cells is None and value.__class__ is np.ndarray and value.flags.c_contiguous and value.size:
+        if root._cells is None and value.__class__ is np.ndarray and value.size:
             offset = value.__array_interface__["data"][0] - root._value.__array_interface__["data"][0]
-            self._index = root.first + offset // 8
-            return self
+            first = root.first + offset // 8
+            if value.flags.c_contiguous:
+                self._index = first
+                return self
+            moved = self._owner.move_view(value, first)
+            if moved is not None:
+                self._operand = version, moved
+                return moved
         cells = np.ascontiguousarray(self.cells())
         found = self._owner.gather(value, cells) if cells.any() else value.copy("K")
         self._operand = version, found

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.matrix import array_operators
-from contad.engines.matrix.array_records import elementwise, push_continuation, push_pullback
+from contad.engines.matrix.array_records import elementwise, move_view, push_continuation, push_pullback
 from contad.engines.matrix.array_sweep import array_footprint, array_row, sweep_row
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, scatter
 from contad.engines.matrix.direct_rules import install_rule
@@ -206,6 +206,10 @@ class MatrixStack(Recording):
         if k >= self.limit:
             self.flush()
         return z
+
+    def move_view(self, value: np.ndarray, cell: int) -> ArrayVar | None:
+        """The elements of a view of an affine array, of which the first has that cell, in fresh ones, if it may be."""
+        return move_view(self, value, cell)
 
     def gather(self, value: Value, cells: np.ndarray) -> ArrayVar:
         """The elements of those cells in fresh ones."""
