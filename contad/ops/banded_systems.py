@@ -4,6 +4,7 @@ import numpy as np
 
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
+from contad.ops.factors import factorise_band, known_band
 from contad.ops.linear_systems import as_columns, mask
 from contad.rules.array_rule import array_rule
 
@@ -29,32 +30,43 @@ def banded_solution(ab, b, *, lower, upper):
     Shapes:  ab (lower + upper + 1, n), b (n,) or (n, k) -> z like b. What ab holds outside the matrix is not read.
     Domain:  a that is not singular.
     Raises:  LinAlgError if a is singular, ValueError if the shapes do not fit.
-    Cost:    O(n (lower + upper)^2) forward, that and O(n k (lower + upper)) in reverse; saves nothing.
+    Cost:    O(n (lower + upper)^2) forward, O(n k (lower + upper)) in reverse from the saved factors.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
 
     >>> banded_solution(np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([4.0, 8.0]), lower=0, upper=1)
     array([1., 2.])
     """
+    factor = known_band(ab, lower, upper)
+    if factor is not None and is_side(b, ab):
+        return factor.solve(b, False)
     return linalg().solve_banded((lower, upper), ab, b, check_finite=False)
 
 
+@banded_solution.forward
+def banded_solution_forward(ab, b, *, lower, upper):
+    factor = factorise_band(ab, lower, upper)
+    if factor is not None and are_numbers(ab, b) and is_side(b, ab):
+        return factor.solve(b, False), factor
+    return banded_solution(ab, b, lower=lower, upper=upper), factor
+
+
 @banded_solution.common
-def banded_solution_common(z, z_bar, ab, b, *, lower, upper):
-    return banded_back(ab, z_bar, lower, upper)
+def banded_solution_common(z, z_bar, ab, b, saved, *, lower, upper):
+    return banded_back(ab, z_bar, saved, lower, upper)
 
 
 @banded_solution.vjp("ab")
-def banded_solution_vjp_ab(z, z_bar, ab, b, common, *, lower, upper):
-    return -band_of_product(common, z, lower, upper)
+def banded_solution_vjp_ab(z, z_bar, ab, b, saved, common, *, lower, upper):
+    return band_of_product(-common, z, lower, upper)
 
 
 @banded_solution.vjp("b")
-def banded_solution_vjp_b(z, z_bar, ab, b, common, *, lower, upper):
+def banded_solution_vjp_b(z, z_bar, ab, b, saved, common, *, lower, upper):
     return common
 
 
 @banded_solution.jvp
-def banded_solution_jvp(z, ab_dot, b_dot, ab, b, *, lower, upper):
+def banded_solution_jvp(z, ab_dot, b_dot, ab, b, saved, *, lower, upper):
     return banded_solution(ab, b_dot - banded_product(ab_dot, z, lower, upper), lower=lower, upper=upper)
 
 
@@ -126,11 +138,16 @@ def half_of_band(band, lower):
 
 
 # ---- products with bands ---------------------------------------------------------------------------------------------
-def banded_back(ab, z_bar, lower, upper):
-    """The cotangent of b."""
-    if lower == upper == 1 and are_numbers(ab, z_bar) and ab.shape[1] > 1:  # diagonals change places
-        *_, found, info = linalg().lapack.dgtsv(ab[0, 1:], ab[1], ab[2, :-1], z_bar)
-        if info == 0 and all_finite(found):
+def is_side(b, ab):
+    """Whether b is a right-hand side of a system with that band, and not empty."""
+    return np.ndim(b) in (1, 2) and np.size(b) > 0 and np.shape(b)[0] == np.shape(ab)[1]
+
+
+def banded_back(ab, z_bar, factor, lower, upper):
+    """The cotangent of b; `factor` is that of ab, if there is one."""
+    if factor is not None and are_numbers(ab, z_bar):
+        found = factor.solve(z_bar, True)
+        if all_finite(found):
             return found
     transposed = transposed_band(ab, lower, upper)
     columns = as_columns(z_bar, np.ndim(z_bar))

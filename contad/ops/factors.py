@@ -57,7 +57,7 @@ class Factor:
 
     def of(self, matrix):
         """Whether this is the factor of that matrix."""
-        return self._matrix.shape == matrix.shape and np.array_equal(self._matrix, matrix)
+        return self._matrix.shape == matrix.shape and bool((self._matrix == matrix).all())
 
     def solve(self, b, transposed):
         """The solution of a z = b, or of a^T z = b; LinAlgError if a is singular."""
@@ -91,7 +91,7 @@ class CholeskyFactor:
 
     def of(self, matrix):
         """Whether this is the factor of that matrix."""
-        return self._matrix.shape == matrix.shape and np.array_equal(self._matrix, matrix)
+        return self._matrix.shape == matrix.shape and bool((self._matrix == matrix).all())
 
     def solve(self, b):
         """The solution of a z = b, for the columns of b."""
@@ -108,7 +108,43 @@ class CholeskyFactor:
         return 2.0 * np.sum(np.log(np.diagonal(self._upper)))
 
 
-_factors: list["weakref.ref[Factor | CholeskyFactor]"] = []  # the newest last
+class BandedFactor:
+    """The LU factors with partial pivoting of one banded matrix, in SciPy's storage."""
+
+    __slots__ = ("__weakref__", "_band", "_parts", "_widths", "singular")
+
+    def __init__(self, band, lower, upper):
+        self._band = band.copy()
+        self._widths = lower, upper
+        if self._is_tridiagonal():
+            *self._parts, info = linalg().lapack.dgttrf(band[2, :-1], band[1], band[0, 1:])
+        else:
+            room = np.zeros((2 * lower + upper + 1, band.shape[1]))  # pivoting fills more diagonals
+            room[lower:] = band
+            *self._parts, info = linalg().lapack.dgbtrf(room, lower, upper)
+        self.singular = info > 0
+
+    def _is_tridiagonal(self):
+        return self._widths == (1, 1) and self._band.shape[1] > 2
+
+    def of(self, band, lower, upper):
+        """Whether this is the factor of that matrix."""
+        same_form = self._widths == (lower, upper) and self._band.shape == band.shape
+        return same_form and bool((self._band == band).all())
+
+    def solve(self, b, transposed):
+        """The solution of a z = b, or of a^T z = b; LinAlgError if a is singular."""
+        if self.singular:
+            raise np.linalg.LinAlgError("singular matrix")
+        if self._is_tridiagonal():
+            z, _ = linalg().lapack.dgttrs(*self._parts, b, trans="T" if transposed else "N")
+        else:
+            lu, pivots = self._parts
+            z, _ = linalg().lapack.dgbtrs(lu, *self._widths, b, pivots, trans=int(transposed))
+        return z
+
+
+_factors: list["weakref.ref[Factor | CholeskyFactor | BandedFactor]"] = []  # the newest last
 
 
 def known_factor(a, symmetric=False):
@@ -118,13 +154,21 @@ def known_factor(a, symmetric=False):
     """
     if not _factors or np.ndim(a) != 2:
         return None
-    kind = CholeskyFactor if symmetric else Factor
-    matrix = plain(a)
+    return _find(CholeskyFactor if symmetric else Factor, plain(a))
+
+
+def _find(kind, *given):
     for reference in reversed(_factors.copy()):
         factor = reference()
-        if isinstance(factor, kind) and factor.of(matrix):
+        if factor.__class__ is kind and factor.of(*given):
             return factor
     return None
+
+
+def _keep(factor):
+    _factors.append(weakref.ref(factor))
+    del _factors[:-KEPT]
+    return factor
 
 
 def factorise(a, symmetric=False):
@@ -136,7 +180,17 @@ def factorise(a, symmetric=False):
         return None
     found = known_factor(a, symmetric)
     if found is None:
-        found = (CholeskyFactor if symmetric else Factor)(plain(a))
-        _factors.append(weakref.ref(found))
-        del _factors[:-KEPT]
+        found = _keep((CholeskyFactor if symmetric else Factor)(plain(a)))
     return found
+
+
+def known_band(ab, lower, upper):
+    """The factor of the primals of a banded matrix that some record keeps; None if there is none."""
+    return _find(BandedFactor, plain(ab), lower, upper) if _factors and np.ndim(ab) == 2 else None
+
+
+def factorise_band(ab, lower, upper):
+    """The factor of a banded matrix, which is known from now on while the caller keeps it; None for another shape."""
+    if np.ndim(ab) != 2 or np.shape(ab)[0] != lower + upper + 1 or not np.size(ab):
+        return None
+    return known_band(ab, lower, upper) or _keep(BandedFactor(plain(ab), lower, upper))

@@ -89,9 +89,15 @@ def over_stacks(**axes: int | str) -> Any:
 
     def decorate(implementation: Function) -> Any:
         form = inspect.signature(implementation)
+        single = {name: 2 if n == VECTORS else int(n) for name, n in axes.items()}
+        places = {list(form.parameters).index(name): n for name, n in single.items()}
 
         @functools.wraps(implementation)
         def call(*args: Value, **options: Option) -> Value:
+            if all(_has_axes(x, places[k]) for k, x in enumerate(args) if k in places) and all(
+                _has_axes(x, single[name]) for name, x in options.items() if name in single
+            ):
+                return implementation(*args, **options)
             bound = form.bind(*args, **options)
             given = {name: as_one(x) for name in axes if (x := bound.arguments.get(name)) is not None}
             cores = {name: _core(np.shape(x), axes[name]) for name, x in given.items()}
@@ -117,6 +123,11 @@ def over_stacks(**axes: int | str) -> Any:
         return call
 
     return decorate
+
+
+def _has_axes(x: Value, n: int) -> bool:
+    """Whether x is an array of at most n axes."""
+    return isinstance(x, (np.ndarray, Array)) and len(x.shape) <= n
 
 
 def _core(shape: tuple[int, ...], axes: int | str) -> tuple[int, ...]:
