@@ -48,6 +48,12 @@ from contad.native.recorded_operands import (
 from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
 from contad.native.triangular_kernels import (
     add_band_cotangents,
+    add_cho_factor,
+    add_cho_solve,
+    cho_factor_forward,
+    cho_factor_tangent,
+    cho_solve_forward,
+    cho_solve_tangent,
     factor_banded,
     height_of_factors,
     solve_banded_tangent,
@@ -117,6 +123,63 @@ def triangular_push(shape_at, values_at, constants_at, dots_at):  # type: ignore
     a_dot, b_dot = tangent(shape, A, dots_at, n, n), tangent(shape, B, dots_at, n, k)
     flags = shape[FIRST] != 0, shape[SECOND] != 0, shape[THIRD] != 0
     put(shape, dots_at, solve_triangular_tangent(z, a, flags[0], flags[1], flags[2], a_dot, b_dot))
+
+
+# ---- a Cholesky factor in one triangle, the matrix in the other, and systems with it: FIRST of a lower one -----------
+def filled_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
+    """z z^T = a"""
+    shape = fields(shape_at)
+    n = shape[N]
+    put(shape, values_at, cho_factor_forward(operand(shape, A, values_at, constants_at, n, n), shape[FIRST] != 0))
+
+
+def filled_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
+    """On both triangles."""
+    shape = fields(shape_at)
+    n = shape[N]
+    z_bar, z = result(shape, adjoints_at, n, n), result(shape, values_at, n, n)
+    a_bar = adjoint(shape, A, adjoints_at, n, n)
+    add_cho_factor(z_bar, z, shape[FIRST] != 0, a_bar)
+    give(shape, A, adjoints_at, a_bar)
+
+
+def filled_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
+    """The tangent."""
+    shape = fields(shape_at)
+    n = shape[N]
+    z, a_dot = result(shape, values_at, n, n), tangent(shape, A, dots_at, n, n)
+    put(shape, dots_at, cho_factor_tangent(z, shape[FIRST] != 0, a_dot))
+
+
+def factored_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
+    """c c^T z = b"""
+    shape = fields(shape_at)
+    n, k = shape[N], shape[K]
+    c, b = operand(shape, A, values_at, constants_at, n, n), operand(shape, B, values_at, constants_at, n, k)
+    put(shape, values_at, cho_solve_forward(c, b, shape[FIRST] != 0))
+
+
+def factored_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
+    """Back through the two triangular systems."""
+    shape = fields(shape_at)
+    n, k = shape[N], shape[K]
+    c, b = operand(shape, A, values_at, constants_at, n, n), operand(shape, B, values_at, constants_at, n, k)
+    c_bar, b_bar = np.zeros((n, n)), np.zeros((n, k))
+    add_cho_solve(result(shape, adjoints_at, n, k), c, b, shape[FIRST] != 0, c_bar, b_bar)
+    add_columns(shape, adjoints_at, b_bar)
+    if shape[A_CELLS] != 0:
+        a_bar = adjoint(shape, A, adjoints_at, n, n)
+        add_scaled(a_bar, 0, 0, 1.0, c_bar)
+        give(shape, A, adjoints_at, a_bar)
+
+
+def factored_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
+    """The tangent."""
+    shape = fields(shape_at)
+    n, k = shape[N], shape[K]
+    c, b = operand(shape, A, values_at, constants_at, n, n), operand(shape, B, values_at, constants_at, n, k)
+    c_dot, b_dot = tangent(shape, A, dots_at, n, n), tangent(shape, B, dots_at, n, k)
+    put(shape, dots_at, cho_solve_tangent(c, b, shape[FIRST] != 0, c_dot, b_dot))
 
 
 # ---- factors of a matrix, which the first step on it keeps -----------------------------------------------------------
@@ -404,6 +467,8 @@ def norm_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-un
 KERNELS = {
     "cholesky_factor": (cholesky_value, cholesky_adjoint, cholesky_push),
     "solve_triangular": (triangular_value, triangular_adjoint, triangular_push),
+    "filled_cholesky_factor": (filled_value, filled_adjoint, filled_push),
+    "cholesky_solution": (factored_value, factored_adjoint, factored_push),
     "solve": (solve_value, solve_adjoint, solve_push),
     "inv": (inv_value, inv_adjoint, inv_push),
     "det": (det_value, det_adjoint, det_push),

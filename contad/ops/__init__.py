@@ -5,6 +5,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     assignment,
     banded_systems,
     calculus,
+    cholesky_systems,
     constants,
     convolution,
     determinants,

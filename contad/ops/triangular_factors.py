@@ -296,6 +296,11 @@ def pull_blocks(z, bar):
 
 @cholesky_factor.jvp
 def cholesky_factor_jvp(z, a_dot, a):
+    return cholesky_tangent(z, a_dot)
+
+
+def cholesky_tangent(z, a_dot):
+    """The tangent of the factor z of a matrix, of whose tangent the lower triangle is read."""
     half = solve_triangular(z, symmetrise(a_dot), lower=True)
     return matmul(z, half_triangle(solve_triangular(z, transposed_of(half), lower=True)))
 

@@ -18,7 +18,7 @@ from contad.variables.open_types import Options, Value
 # The names of rules; their kernels compile what they are made of, so the modules are imported when a step is taken.
 MATRICES = (
     *("cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "banded_solution", "expm"),
-    "euclidean_norm",
+    *("filled_cholesky_factor", "cholesky_solution", "euclidean_norm"),
 )
 SPECTRA = ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum")
 NAMES = MATRICES + SPECTRA
@@ -46,6 +46,10 @@ def _of_square(a: Shape, b: Shape, options: Options) -> MatrixStep:
 def _of_triangle(a: Shape, b: Shape, options: Options) -> MatrixStep:
     transposed, lower, unit = (int(bool(options.get(name))) for name in ("transposed", "lower", "unit_diagonal"))
     return MatrixStep((a[0], a[1], _columns(b)), (transposed, lower, unit))
+
+
+def _of_factor(a: Shape, b: Shape, options: Options) -> MatrixStep:
+    return MatrixStep((a[0], a[1], _columns(b) if b else 0), (int(bool(options["lower"])), 0, 0))
 
 
 def _of_system(a: Shape, b: Shape, options: Options) -> MatrixStep:
@@ -90,12 +94,13 @@ def _columns(b: Shape) -> int:
 
 
 _DESCRIBE: dict[str, Callable[[Shape, Shape, Options], MatrixStep | None]] = {
+    "filled_cholesky_factor": _of_factor, "cholesky_solution": _of_factor,
     "solve_triangular": _of_triangle, "solve": _of_system, "log_determinant": _of_log,
     "symmetric_spectrum": _of_spectrum, "banded_solution": _of_band, "expm": _of_exponential,
     "euclidean_norm": _of_vector,
 }  # fmt: skip
 _SQUARE = {"cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "symmetric_spectrum",
-           "real_spectrum", "expm"}  # fmt: skip
+           "real_spectrum", "expm", "filled_cholesky_factor", "cholesky_solution"}  # fmt: skip
 
 
 def describe_step(c: Pullback) -> MatrixStep | None:

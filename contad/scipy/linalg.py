@@ -19,10 +19,11 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops import determinants, linear_systems, matrix_functions, norms, orthogonal_factors, triangular_factors
+from contad.ops.cholesky_systems import cholesky_solution, filled_cholesky_factor
 from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, in_c_order, transposed_of
 from contad.ops.matrix_functions import lu_factors, order_in
-from contad.ops.triangular_factors import cholesky_factor, strict_triangle, symmetrise, upper_cholesky_factor
+from contad.ops.triangular_factors import cholesky_factor, symmetrise, upper_cholesky_factor
 from contad.scipy.eigenvalues import (
     eigh,
     eigh_tridiagonal,
@@ -135,7 +136,7 @@ def solve(
     if assume_a in _SYMMETRIC:
         return linear_systems.solve(symmetrise(a, not lower), b)
     if assume_a in _POSITIVE:
-        return _from_cholesky(_cholesky(a, lower), lower, b)
+        return cholesky_solution(_cholesky(a, lower), b, lower=bool(lower))
     if assume_a in ("upper triangular", "lower triangular"):
         lower = assume_a == "lower triangular"
         return triangular_factors.solve_triangular(a, b, transposed=bool(transposed), lower=lower)
@@ -173,11 +174,6 @@ def _cholesky(a: ArrayValue, lower: bool) -> ArrayValue:
     return cholesky_factor(a) if lower else upper_cholesky_factor(a)
 
 
-def _from_cholesky(c: ArrayValue, lower: bool, b: ArrayValue) -> ArrayValue:
-    half = triangular_factors.solve_triangular(c, b, transposed=not lower, lower=bool(lower))
-    return triangular_factors.solve_triangular(c, half, transposed=bool(lower), lower=bool(lower))
-
-
 @mirror
 def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """The Cholesky factor of a positive definite matrix, the upper one unless `lower`: SciPy's default, not NumPy's.
@@ -211,8 +207,7 @@ def cho_factor(
     True
     """
     (a,) = matrices("cho_factor", check_finite, a)
-    # the other triangle by a product with zeros and ones, which records less than a movement of elements
-    return in_c_order(_cholesky(a, lower)) + a * strict_triangle(np.shape(a)[-1], not lower), lower
+    return filled_cholesky_factor(a, lower=bool(lower)), lower
 
 
 @mirror
@@ -221,7 +216,8 @@ def cho_solve(
 ) -> ArrayValue:
     """The solution of a z = b from the Cholesky factor of a.
 
-        b_bar = a^-1 z_bar,     c_bar = -(b_bar z^T + z b_bar^T) c in the triangle, for a lower factor c
+        c h = b, c^T z = h,     u = c^-1 z_bar,     b_bar = c^-T u,     c_bar = -(z u^T + b_bar h^T) in the triangle,
+        for a lower factor c
 
     Raises:  ValueError for shapes that do not fit and for what is not finite.
     Cost:    O(n^2 k) for k columns of b, twice that in the sweep; nothing is factorised.
@@ -232,7 +228,7 @@ def cho_solve(
     """
     c, lower = c_and_lower
     c, b = matrices("cho_solve", check_finite, c, b)
-    return _from_cholesky(c, lower, b)
+    return cholesky_solution(c, b, lower=bool(lower))
 
 
 @mirror

@@ -45,7 +45,9 @@ def immutable_address(a: np.ndarray) -> int:
         return known[1]
     if a.flags.writeable:
         return 0
-    base: Any = a
+    base: Any = a.base
+    if base.__class__ is np.ndarray and base.size == a.size and a.flags.forc and base.flags.forc:
+        return immutable_address(base)  # the same numbers in another shape: such views live for one operation
     while isinstance(base, np.ndarray):
         base = base.base
     if not isinstance(base, bytes):

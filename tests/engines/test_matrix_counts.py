@@ -199,6 +199,19 @@ def test_a_contiguous_view_is_used_as_it_is(level, x):
         np.sum(a[0])
 
 
+def test_a_view_with_strides_is_one_record_without_a_list_of_cells(level, x):
+    a = x.reshape(N, N)
+    for view, n in ((np.diagonal(a), N), (a.T[:, ::2], N * N // 2), (np.broadcast_to(a[0], (3, N)), 3 * N)):
+        before = level.buffers.shapes_top
+        with pushes(level, 2, 2 * n):
+            _ = np.exp(view)
+        assert level.buffers.shapes_top - before == 11 and x._positions is None
+        before = level.buffers.shapes_top
+        with pushes(level, 1, n):  # it serves until the next assignment
+            _ = np.sin(view)
+        assert level.buffers.shapes_top == before
+
+
 def test_a_chain_of_products_has_the_cells_of_its_results(level):
     n, steps = 300, 10
     pooled = len(level.buffers.records)  # of an earlier, larger recording

@@ -10,9 +10,11 @@ from mpmath import mp
 
 import contad
 import contad.scipy.linalg as mirror
+from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.errors import LostDerivativeError, UnsupportedError
-from contad.ops import _scipy, tridiagonal_spectra
+from contad.ops import _scipy, factors, tridiagonal_spectra
 from contad.testing import expect_ad
+from contad.variables.stack import opened
 from tests.judges.array_derivatives import check_orders
 from tests.judges.matrices import TALL, WIDE, A, S, a, square, unsigned
 
@@ -284,6 +286,25 @@ def test_the_exponential_of_a_generator_by_hand():
     np.testing.assert_allclose(contad.grad(stays)(np.array([out, back])), [by_out, by_back], rtol=1e-13)
 
 
+@pytest.mark.parametrize(("widths", "n"), [((1, 1), 5), ((1, 1), 2), ((2, 1), 5)])
+def test_a_banded_system_is_factored_once_for_its_value_and_its_derivatives(widths, n, monkeypatch):
+    made = []
+    real = factors.BandedFactor.__init__
+    monkeypatch.setattr(
+        factors.BandedFactor, "__init__", lambda self, *given: made.append(given[1:]) or real(self, *given)
+    )
+    ab, b = a(sum(widths) + 1, n), a(n)
+    ab[widths[1]] += 5.0
+    matrix = sum(np.diag(ab[widths[1] - k, max(k, 0) : n + min(k, 0)], k) for k in range(-widths[0], widths[1] + 1))
+    value, found = contad.value_and_grad(lambda ab, b: np.sum(mirror.solve_banded(widths, ab, b) ** 2), (0, 1))(ab, b)
+    assert made == [widths]
+    z = scipy.linalg.solve_banded(widths, ab, b)
+    assert value == np.sum(z**2)
+    back = np.linalg.solve(matrix.T, 2.0 * z)
+    np.testing.assert_allclose(found[1], back, rtol=1e-12)
+    np.testing.assert_allclose(found[0][widths[1]], -back * z, rtol=1e-12)
+
+
 def test_a_long_banded_system_costs_no_square(monkeypatch):
     n = 20_000
     ab = np.stack([np.full(n, -1.0), np.full(n, 2.5), np.full(n, -1.0)])
@@ -376,8 +397,10 @@ def test_orthonormal_ranges_of_matrices_without_full_rank():
 
 def test_a_factor_serves_many_solutions(monkeypatch):
     counted = []
-    real = np.linalg.cholesky
-    monkeypatch.setattr(np.linalg, "cholesky", lambda x: counted.append(x.shape) or real(x))
+    real = scipy.linalg.lapack.dpotrf
+    monkeypatch.setattr(
+        scipy.linalg.lapack, "dpotrf", lambda x, **options: counted.append(x.shape) or real(x, **options)
+    )
 
     def f(x):
         c = mirror.cho_factor(x)
@@ -385,6 +408,13 @@ def test_a_factor_serves_many_solutions(monkeypatch):
 
     contad.grad(f)(S)
     assert counted == [(3, 3)]
+
+
+def test_a_factor_and_a_solution_are_one_record_each():
+    with opened(MatrixStack) as level:
+        x, y = contad.var(S), contad.var(VECTOR)
+        mirror.cho_solve(mirror.cho_factor(x), y)
+        assert [row.operation for row in level.rows()][2:] == ["filled_cholesky_factor", "cholesky_solution"]
 
 
 def test_where_nothing_is_a_variable_scipy_is_called_with_all_its_arguments():

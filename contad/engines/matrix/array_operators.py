@@ -198,14 +198,12 @@ def install_products() -> None:
     """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
     total, product = array_rule_of("sum"), array_rule_of("matmul")
     total.methods[ArrayVar] = fast_sum(total, total.generally)
-    product.methods[ArrayVar], product.reflected[ArrayVar] = fast_product(product, product.generally)
-    for function, rule, make in ((np.sum, total, fast_sum), (np.dot, product, fast_product)):
-        entry = entry_of(function)
-        assert entry is not None
-        made = make(rule, entry.implementation)
-        entry.methods[ArrayVar], *reflected = made if isinstance(made, tuple) else (made,)
-        if reflected:
-            (entry.reflected[ArrayVar],) = reflected
+    product.methods[ArrayVar], product.reflected[ArrayVar], operator = fast_product(product, product.generally)
+    ArrayVar.__matmul__ = operator  # type: ignore[attr-defined]
+    sums, dots = entry_of(np.sum), entry_of(np.dot)
+    assert sums is not None and dots is not None
+    sums.methods[ArrayVar] = fast_sum(total, sums.implementation)
+    dots.methods[ArrayVar], dots.reflected[ArrayVar], _ = fast_product(product, dots.implementation)
 
 
 # ---- a number and a constant array -----------------------------------------------------------------------------------

@@ -287,11 +287,10 @@ def _for_blas(a: np.ndarray) -> tuple[np.ndarray, int]:
 General = Callable[..., Value]
 
 
-def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]:
-    """The product of matrices and vectors, for the method of array variables and for the reflected one."""
+def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function, Function]:
+    """The product of matrices and vectors: the method of array variables, the reflected one, and that of `@`."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
-    matmul = np.matmul
 
     def product(
         s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
@@ -321,7 +320,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
         z = s.slab[first:end]
         if axes == y_axes:
             z = z.reshape(rows, columns)
-        matmul(x, y, z)
+        x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than small products
         # the cotangent of one factor needs the other
         x_at = y_at = 0
         x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
@@ -355,35 +354,41 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
             s.flush()
         return found
 
-    def method(a: ArrayVar, *args: Value, **options: Option) -> Value:
-        if len(args) == 1 and not options:
-            (b,) = args
-            base, x_cell, x_turned = a._base, a._index, False
-            if x_cell > 0 and (base is None or base._index > 0):
-                x = a._value
+    def multiply_two(a: ArrayVar, b: Value) -> Value:
+        """a @ b; None where it takes the general way."""
+        base, x_cell, x_turned = a._base, a._index, False
+        if x_cell > 0 and (base is None or base._index > 0):
+            x = a._value
+        else:
+            found = factor_of(a)
+            if found is None:
+                return None
+            x, x_cell, x_turned = found
+        y_cell, y_turned = 0, False
+        if b.__class__ is ArrayVar and b._owner is a._owner:
+            base, y_cell = b._base, b._index
+            if y_cell > 0 and (base is None or base._index > 0):
+                y = b._value
             else:
-                found = factor_of(a)
+                found = factor_of(b)
                 if found is None:
-                    return general(a, b)
-                x, x_cell, x_turned = found
-            y_cell, y_turned = 0, False
-            if b.__class__ is ArrayVar and b._owner is a._owner:
-                base, y_cell = b._base, b._index
-                if y_cell > 0 and (base is None or base._index > 0):
-                    y = b._value
-                else:
-                    found = factor_of(b)
-                    if found is None:
-                        return general(a, b)
-                    y, y_cell, y_turned = found
-            elif b.__class__ is np.ndarray and b.dtype is FLOAT:
-                y = b
-            else:
-                return general(a, b)
-            z = product(a._owner, x, x_cell, x_turned, y, y_cell, y_turned)
-            if z is not None:
-                return z
-        return general(a, *args, **options)
+                    return None
+                y, y_cell, y_turned = found
+        elif b.__class__ is np.ndarray and b.dtype is FLOAT:
+            y = b
+        else:
+            return None
+        return product(a._owner, x, x_cell, x_turned, y, y_cell, y_turned)
+
+    def method(a: ArrayVar, *args: Value, **options: Option) -> Value:
+        z = multiply_two(a, *args) if len(args) == 1 and not options else None
+        return general(a, *args, **options) if z is None else z
+
+    otherwise = ArrayVar.__matmul__
+
+    def operate(a: ArrayVar, b: Value) -> Value:
+        z = multiply_two(a, b)
+        return otherwise(a, b) if z is None else z
 
     def reflect(b: ArrayVar, a: Value, **options: Option) -> Value:
         if not options and a.__class__ is np.ndarray and a.dtype is FLOAT:
@@ -393,7 +398,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
                 return z
         return general(a, b, **options)
 
-    return method, reflect
+    return method, reflect, operate
 
 
 def factor_of(a: ArrayVar) -> ProductFactor | None:

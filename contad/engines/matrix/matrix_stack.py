@@ -99,6 +99,8 @@ class MatrixStack(Recording):
                 slab = slab.reshape(value.shape)
             slab[...] = value
             return self.push_values(INPUT, 0, 0, slab)
+        if value.__class__ is np.ndarray and value.ndim == 2 and value.flags.f_contiguous and value.dtype is FLOAT:
+            return self.array_variable(value.T).T
         if isinstance(value, np.ndarray) and value.dtype == object:
             return super().array_variable(value)
         plain = peek(value)

@@ -157,8 +157,12 @@ class Buffers:
         address = immutable_address(a)
         if address:
             return a, address
-        at = self.push_constant(a)
-        kept = self.constants[at : at + a.size].reshape(a.shape)
+        if a.size < WORTH_SHARING:
+            at, kept = self.new_constant(a.shape)
+            kept[...] = a
+        else:
+            at = self.push_constant(a)
+            kept = self.constants[at : at + a.size].reshape(a.shape)
         kept.flags.writeable = False
         return kept, -at
 
@@ -182,7 +186,8 @@ class Buffers:
         """Room for a constant array: its place and the array."""
         at = self.constants_top
         end = self.constants_top = at + math.prod(shape)
-        self.grow("constants", end)
+        if end > len(self.constants):
+            self.grow("constants", end)
         return at, self.constants[at:end].reshape(shape)
 
 

@@ -34,8 +34,9 @@ COMPILED = {
         ("contad.scipy.linalg.solve_triangular(a, b, lower=True)", A, X),
         ("contad.scipy.linalg.solve_triangular(a, b, trans=1, unit_diagonal=True)", A, B),
     ],
-    "cholesky_factor": [
-        ("np.linalg.cholesky(a + a.T)", POSITIVE),
+    "cholesky_factor": [("np.linalg.cholesky(a + a.T)", POSITIVE)],
+    "filled_cholesky_factor": [("contad.scipy.linalg.cho_factor(a + a.T, lower=True)[0]", POSITIVE)],
+    "cholesky_solution": [
         ("contad.scipy.linalg.cho_solve(contad.scipy.linalg.cho_factor(a + a.T), b)", POSITIVE, X),
     ],
     "symmetric_spectrum": [
