@@ -54,21 +54,23 @@ def filled_cholesky_factor(a, *, lower):
 
 @filled_cholesky_factor.vjp("a")
 def filled_cholesky_factor_vjp_a(z, z_bar, a, *, lower):
-    return pull_filled(turn(z, not lower), turn(z_bar, not lower), lower)
+    return pull_filled(z, z_bar, lower)
 
 
 def pull_filled(z, z_bar, lower):
-    """The cotangent of the matrix, of a factor that is turned to be the lower one."""
+    """The cotangent of the matrix; an upper factor is turned."""
+    z, z_bar = turn(z, not lower), turn(z_bar, not lower)
     return turn(pull_factor(lower_part(z), z_bar) + upper_part(z_bar, 1), not lower)
 
 
 @filled_cholesky_factor.jvp
 def filled_cholesky_factor_jvp(z, a_dot, a, *, lower):
-    return push_filled(turn(z, not lower), turn(a_dot, not lower), lower)
+    return push_filled(z, a_dot, lower)
 
 
 def push_filled(z, a_dot, lower):
-    """The tangent of a factor that is turned to be the lower one."""
+    """The tangent of the factor; an upper one is turned."""
+    z, a_dot = turn(z, not lower), turn(a_dot, not lower)
     return turn(cholesky_tangent(lower_part(z), a_dot) + upper_part(a_dot, 1), not lower)
 
 
@@ -112,7 +114,7 @@ def cholesky_solution_common(z, z_bar, c, b, saved, *, lower):
 
 @cholesky_solution.vjp("c")
 def cholesky_solution_vjp_c(z, z_bar, c, b, saved, common, *, lower):
-    return pull_solved(z, *common, c, np.ndim(b), lower)
+    return pull_solved(z, common, c, b, lower)
 
 
 @cholesky_solution.vjp("b")
@@ -128,8 +130,10 @@ def back_through_factor(c, b, z_bar, half, lower):
     return half, half_bar, triangular_back(c, half_bar, np.ndim(half_bar), not lower, lower, False)
 
 
-def pull_solved(z, half, half_bar, b_bar, c, ndim, lower):
+def pull_solved(z, common, c, b, lower):
     """The cotangent of the factor."""
+    half, half_bar, b_bar = common
+    ndim = np.ndim(b)
     first = masked_product(half_bar, transposed_of(as_columns(z, ndim)))
     total = transposed_of(first) + masked_product(b_bar, transposed_of(as_columns(half, ndim)))
     return turn(-lower_part(fold(total, np.shape(c))), not lower)
@@ -137,11 +141,12 @@ def pull_solved(z, half, half_bar, b_bar, c, ndim, lower):
 
 @cholesky_solution.jvp
 def cholesky_solution_jvp(z, c_dot, b_dot, c, b, saved, *, lower):
-    return push_solved(z, lower_part(turn(c_dot, not lower)), as_columns(b_dot, np.ndim(b)), c, b, lower)
+    return push_solved(z, c_dot, b_dot, c, b, lower)
 
 
 def push_solved(z, c_dot, b_dot, c, b, lower):
-    """The tangent of z, of columns; c_dot is turned to be a lower triangle."""
+    """The tangent of the solution."""
+    c_dot, b_dot = lower_part(turn(c_dot, not lower)), as_columns(b_dot, np.ndim(b))
     half, columns = solve_triangular(c, b, transposed=not lower, lower=lower), as_columns(z, np.ndim(b))
     half_dot = b_dot - matmul(c_dot, as_columns(half, np.ndim(b)))
     half_dot = solve_triangular(c, half_dot, transposed=not lower, lower=lower)
