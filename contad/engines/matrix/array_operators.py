@@ -198,8 +198,8 @@ def install_products() -> None:
     """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
     total, product = array_rule_of("sum"), array_rule_of("matmul")
     total.methods[ArrayVar] = fast_sum(total, total.generally)
-    product.methods[ArrayVar], product.reflected[ArrayVar], operator = fast_product(product, product.generally)
-    ArrayVar.__matmul__ = operator  # type: ignore[attr-defined]
+    product.methods[ArrayVar], product.reflected[ArrayVar], operate = fast_product(product, product.generally)
+    ArrayVar.__matmul__ = operate  # type: ignore[operator]
     sums, dots = entry_of(np.sum), entry_of(np.dot)
     assert sums is not None and dots is not None
     sums.methods[ArrayVar] = fast_sum(total, sums.implementation)

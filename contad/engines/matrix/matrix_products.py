@@ -23,6 +23,7 @@ from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
 from contad.rules.array_rule import ArrayRule
 from contad.variables.adjoints import Adjoints
+from contad.variables.array import Array
 from contad.variables.open_types import Function, Option, Value
 
 if TYPE_CHECKING:
@@ -384,7 +385,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
         z = multiply_two(a, *args) if len(args) == 1 and not options else None
         return general(a, *args, **options) if z is None else z
 
-    otherwise = ArrayVar.__matmul__
+    otherwise: Function = vars(Array)["__matmul__"]
 
     def operate(a: ArrayVar, b: Value) -> Value:
         z = multiply_two(a, b)
