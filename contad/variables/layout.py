@@ -46,8 +46,8 @@ def immutable_address(a: np.ndarray) -> int:
     if a.flags.writeable:
         return 0
     base: Any = a.base
-    if base.__class__ is np.ndarray and base.size == a.size and a.flags.forc and base.flags.forc:
-        return immutable_address(base)  # the same numbers in another shape: such views live for one operation
+    if a.flags.fnc and base.__class__ is np.ndarray and base.size == a.size and base.flags.forc:
+        return immutable_address(base)  # a transpose is a view that lives for one operation, most often
     while isinstance(base, np.ndarray):
         base = base.base
     if not isinstance(base, bytes):
