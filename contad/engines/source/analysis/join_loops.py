@@ -31,8 +31,8 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import find_written_roots, leaves, readers_of, walk
 
-PLAIN = (Apply, Load, Store, Check)  # what iterations do that may be joined
-BETWEEN = (*PLAIN, Create, Length, For, If)
+PLAIN = (Apply, Length, Load, Store, Check)  # what iterations do that may be joined
+BETWEEN = (*PLAIN, Create, For, If)
 
 
 def join_loops(program: SourceProgram) -> bool:
