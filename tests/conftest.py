@@ -11,6 +11,9 @@ os.environ.setdefault("NUMBA_OPT", "1")
 import pytest
 from hypothesis import settings
 
+import tests.judges.light_compiling  # noqa: F401  before contad, which compiles when it is imported
+
+# isort: split
 from contad.engines.stream.patience import PATIENCE
 from contad.rules import scalar_rule
 from tests.judges.compilations import CompilationCounter

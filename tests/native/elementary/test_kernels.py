@@ -15,6 +15,7 @@ from numba import njit
 
 from contad.native.elementary.elementary_table import ELEMENTARY, elementary, elementary_rows, has_fast_registers
 from contad.native.elementary.rows import ROWS
+from tests.judges.light_compiling import optimised
 
 NAMES = sorted(ELEMENTARY)
 INF, NAN, TINY, SUBNORMAL, HUGE = math.inf, math.nan, 5e-324, 1e-310, 1.7976931348623157e308
@@ -159,7 +160,8 @@ def test_bits_depend_on_the_argument_alone(name):
 def require_vectors(name):
     """Sums and products of machine code are of four doubles and more, and it calls nothing but for what is far."""
     fill = njit(error_model="numpy")(elementary_rows(name).py_func)
-    fill(np.zeros(ROWS), np.zeros(ROWS), ROWS)
+    with optimised():
+        fill(np.zeros(ROWS), np.zeros(ROWS), ROWS)
     (text,) = fill.inspect_llvm().values()
     assert re.search(r"call <[48] x double> @llvm.fma", text)
     called = set(re.findall(r'call [^\n]*@"?(\w+)"?\(', text)) & {name, f"numba_{name}", "exp", "log", "fma"}
