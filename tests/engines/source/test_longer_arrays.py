@@ -101,13 +101,6 @@ def lists(x):
     return s + b[-1] * len(b)
 
 
-@pytest.fixture(autouse=True)
-def _count_in_python(request, monkeypatch):
-    """Numba compiles the run that counts only where derivatives are compiled, too."""
-    if not request.node.get_closest_marker("long"):
-        monkeypatch.setattr(counted_runs, "_load", lambda function, *_: function)
-
-
 FUNCTIONS = [in_front_and_behind, nested, rows, never, twice, lists]
 
 
