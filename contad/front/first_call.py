@@ -14,15 +14,14 @@ from numba.core.errors import NumbaError
 
 from contad.errors import ValueMismatchError
 from contad.front.form import Form
+from contad.native.repeatable import is_repeatable
 from contad.native.writes import may_write_arrays
-from contad.rules.function_names import global_names
 from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Real
 from contad.variables.trees import flatten, leaves_of, map_leaves
 
 _CLOSE = 1e-12  # relative: sums in another order, products for powers
 _FAST = 1e-6  # where fastmath lets every operation round as it likes
 _RUNS, _SPREADS = 8, 100.0  # of f with one ulp of noise in its arguments; how many times their spread is no mismatch
-_ONCE = {"random", "print", "objmode"}  # names in functions that are not to run once more
 _COMPARED = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.NoneType, types.Dispatcher, types.Omitted)
 
 
@@ -31,14 +30,7 @@ def is_comparable(dispatchers: Sequence[NumbaFunction], given: Sequence[NumbaTyp
 
     Nor does it take what such a run might change for good: generators of random numbers, lists, instances.
     """
-    if not all(map(_is_plain, given)):
-        return False
-    for f in dispatchers:
-        names = global_names(f.py_func.__code__)
-        values = [f.py_func.__globals__.get(name) for name in names]
-        if names & _ONCE or any("random" in (getattr(x, "__module__", None) or "") for x in values):
-            return False
-    return True
+    return all(map(_is_plain, given)) and all(is_repeatable(f.py_func) for f in dispatchers)
 
 
 def _is_plain(t: NumbaType) -> bool:

@@ -138,9 +138,16 @@ def test_functions_that_run_once_only(calls, capsys):
     def draws(x):
         return x * np.random.random()  # noqa: NPY002
 
+    drawn = np.random.random  # noqa: NPY002
+
+    @njit
+    def draws_by_another_name(x):
+        return x * drawn()
+
     assert contad.grad(prints)(1.5) == 3.0
     assert capsys.readouterr().out == "once\n"
     assert 0.0 <= contad.grad(draws)(1.5) <= 1.0
+    assert 0.0 <= contad.grad(draws_by_another_name)(1.5) <= 1.0
     assert calls == []
 
 

@@ -31,8 +31,8 @@ from contad.functions.python_copy import is_dispatcher
 from contad.native.compiling import load_cached
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
+from contad.native.repeatable import ONCE, draws, is_repeatable
 from contad.native.writes import calls_writers, may_write_arrays
-from contad.rules.function_names import global_names, named_values
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader
@@ -52,7 +52,6 @@ _READING = frozenset(
         *("all", "cumsum", "argmax", "argmin", "copy", "concatenate", "append", "hstack", "vstack", "zeros_like"),
     )
 )
-_TWICE = frozenset(("random", "print", "objmode"))  # names of what must not be done twice
 
 
 # ---- what is counted -------------------------------------------------------------------------------------------------
@@ -281,7 +280,7 @@ def _find_outside(reader: "ExpressionReader", body: list[ast.stmt], env: "Enviro
 def _require_repeatable(body: list[ast.stmt], outside: dict[str, Any], env: "Environment") -> None:
     """NotPassed where a call may do something that must not be done twice."""
     nodes = [x for part in body for x in ast.walk(part)]
-    if any(isinstance(x, ast.Attribute) and x.attr in _TWICE for x in nodes):
+    if any(isinstance(x, ast.Attribute) and x.attr in ONCE for x in nodes):
         raise NotPassed
     for x in nodes:
         if isinstance(x, ast.Call) and not _is_repeatable(x.func, outside, env):
@@ -305,28 +304,13 @@ def _is_repeatable(called: ast.expr, outside: dict[str, Any], env: "Environment"
 def _may_repeat(function: Any) -> bool:
     """Whether a function may be called once more than the user calls it, and those that it reaches."""
     if is_dispatcher(function):
-        return all(map(_repeats, [function, *fingerprint(function).dispatchers]))
-    if function is None or _draws(function):
+        return all(is_repeatable(x.py_func) for x in (function, *fingerprint(function).dispatchers))
+    if function is None or draws(function):
         return False
     if isinstance(function, (np.ufunc, type)):
         return True
     home = getattr(function, "__module__", None) or "numpy"
     return function is not print and home.partition(".")[0] in ("builtins", "math", "numpy", "numba")
-
-
-def _repeats(dispatcher: Any) -> bool:
-    """Whether a Numba function itself neither draws nor prints."""
-    names = global_names(dispatcher.py_func.__code__)
-    found = list(named_values(dispatcher.py_func).values())
-    found += [vars(x)[name] for x in found if isinstance(x, ModuleType) for name in names & vars(x).keys()]
-    return not names & _TWICE and not any(map(_draws, found))
-
-
-def _draws(x: Any) -> bool:
-    """Whether something is np.random, or a function of it."""
-    owner = getattr(x, "__self__", None)
-    home = x.__name__ if isinstance(x, ModuleType) else getattr(x, "__module__", None) or ""
-    return isinstance(owner, np.random.RandomState) or "random" in str(home).split(".")
 
 
 # ---- its text --------------------------------------------------------------------------------------------------------
