@@ -20,7 +20,7 @@ from contad.rules.array_rule import array_rule
 # what is above the diagonal is not read of a lower factor, nor what is below it of an upper one
 _S, _T = [[4.3, 0.2, 0.7], [0.6, 3.9, -0.8], [-0.8, 0.5, 2.6]], [[2.2, 0.5, 0.6], [-0.7, 3.1, 0.7], [0.3, 0.4, 1.8]]
 _C, _D = [[1.3, 9.0, 0.7], [0.4, 1.9, 8.0], [-1.1, 0.7, 2.2]], [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]
-_B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
+_E, _B = [[1.3, 0.4, -1.1], [9.0, 1.9, 0.7], [0.7, 8.0, 2.2]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 
 
 @array_rule(
@@ -77,9 +77,9 @@ def push_filled(z, a_dot, lower):
 @array_rule(
     points=[
         (_C, [0.6, 1.7, -0.2], {"lower": True}),
-        (_C, _B, {"lower": False}),
+        (_E, _B, {"lower": False}),
         ([_C, _D], _B, {"lower": True}),
-        (_C, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]], {"lower": False}),
+        (_E, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]], {"lower": False}),
     ]
 )
 def cholesky_solution(c, b, *, lower):

@@ -138,7 +138,7 @@ def test_functions_that_run_once_only(calls, capsys):
     def draws(x):
         return x * np.random.random()  # noqa: NPY002
 
-    drawn = np.random.random  # noqa: NPY002
+    drawn = np.random.random
 
     @njit
     def draws_by_another_name(x):

@@ -387,19 +387,17 @@ def test_all_branches_have_what_any_point_has():
 
 
 def test_a_numba_function_that_no_program_notes_runs_as_a_copy_with_a_warning():
-    with pytest.warns(UserWarning, match="listed: .*; a Python copy of it tells what depends on what, at Python's"):
-        np.testing.assert_array_equal(sparsity(listed, np.ones(3)).toarray(), [[True, True, False]])
+    with pytest.warns(UserWarning, match="popped: .*; a Python copy of it tells what depends on what, at Python's"):
+        np.testing.assert_array_equal(sparsity(popped, np.ones(3)).toarray(), [[True, True, False]])
     with warnings.catch_warnings():  # once
         warnings.simplefilter("error")
-        assert sparsity(listed, np.ones(3)).nnz == 2
+        assert sparsity(popped, np.ones(3)).nnz == 2
 
 
 @numba.njit
-def listed(x):
-    terms = [x[0]]
-    while len(terms) < 2:
-        terms.append(x[1])
-    return terms[0] * terms[1]
+def popped(x):
+    terms = {0: x[0], 1: x[1]}
+    return terms.pop(1) * terms[0]
 
 
 @numba.njit
