@@ -194,7 +194,7 @@ PROGRAMS = (
     make_program(
         "linear_arrays",
         "Large: two passes of BLAS over X are most of the time of every tool; between them the generated code passes "
-        "over the residuals four times, with an array for each pass, and jax fuses these.",
+        "over the residuals once each way, and jax fuses that with the products.",
         linear_on_arrays, on_compiled(njit(linear_on_arrays), LINEAR) | on_eager(linear_on_arrays, LINEAR),
     ),
     make_program(
