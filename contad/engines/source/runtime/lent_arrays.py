@@ -28,14 +28,14 @@ def lent_zeros(k: int, shape: tuple[int, ...]) -> Any:
 
 
 @njit(**INTERNAL_OPTIONS)
-def _is_large(shape):  # type: ignore[no-untyped-def]
-    """Whether an array of this shape is one that is lent; its number of elements, as a float, does not overflow."""
+def _size_to_lend(shape):  # type: ignore[no-untyped-def]
+    """The number of elements of an array of this shape, 0 where NumPy makes it; as a float it does not overflow."""
     size = 1.0
     for length in shape:
         if length < 0:
-            return False
+            return 0
         size *= length
-    return _LARGE <= size <= MOST_NUMBERS
+    return int(size) if _LARGE <= size <= MOST_NUMBERS else 0
 
 
 @add_overload(lent_empty, jit_options=INTERNAL_OPTIONS)
@@ -46,11 +46,9 @@ def _lent_empty(k: Any, shape: Any) -> Any:
 
     def implementation(k: Any, shape: Any) -> Any:
         """An array that the thread lends, unless it is small, not an array, or there is no memory to be had."""
-        if not _is_large(shape):
+        size = _size_to_lend(shape)
+        if size == 0:
             return np.empty(shape)
-        size = 1
-        for length in shape:
-            size *= length
         address = lend(k, size)
         return np.empty(shape) if address == 0 else carray(pointer(address), shape, np.float64)
 
@@ -65,7 +63,7 @@ def _lent_zeros(k: Any, shape: Any) -> Any:
 
     def implementation(k: Any, shape: Any) -> Any:
         """Likewise, with zeros in it."""
-        if not _is_large(shape):
+        if _size_to_lend(shape) == 0:
             return np.zeros(shape)
         made = lent_empty(k, shape)
         flat = made.reshape(made.size)

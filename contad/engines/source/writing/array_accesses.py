@@ -91,7 +91,7 @@ class Accesses:
         if isinstance(value, ast.Name):
             self.views.append(ViewOf(target, value.id, ()))
         elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
-            indices = _indices(value)
+            indices = indices_of(value)
             self.views.append(ViewOf(target, value.value.id, indices))
             for index in indices:
                 self._expression(index)
@@ -100,7 +100,7 @@ class Accesses:
 
     def _target(self, target: ast.expr, way: str) -> None:
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            self._touch(target.value.id, _indices(target), way)
+            self._touch(target.value.id, indices_of(target), way)
         elif isinstance(target, ast.Name):
             if self._is_array(target.id):
                 raise SerialReason(f"{show(target)} is a whole array")
@@ -118,7 +118,7 @@ class Accesses:
         """Where an expression reads arrays."""
         if isinstance(node, ast.Subscript):
             if isinstance(node.value, ast.Name):
-                self._touch(node.value.id, _indices(node), "read")
+                self._touch(node.value.id, indices_of(node), "read")
                 return
             if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
                 return
@@ -178,7 +178,8 @@ def _is_new_axis(index: ast.expr) -> bool:
     return isinstance(index, ast.Constant) and index.value is None
 
 
-def _indices(node: ast.Subscript) -> tuple[ast.expr, ...]:
+def indices_of(node: ast.Subscript) -> tuple[ast.expr, ...]:
+    """The indices of a subscript, one for each axis that it names."""
     return tuple(node.slice.elts) if isinstance(node.slice, ast.Tuple) else (node.slice,)
 
 

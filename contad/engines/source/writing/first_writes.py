@@ -12,6 +12,7 @@ large array are a pass over memory.
 import ast
 import re
 
+from contad.engines.source.writing.array_accesses import indices_of
 from contad.engines.source.writing.live_names import names_assigned, names_read
 
 ZEROS = re.compile(r"    (\w+) = (?:np\.|lent_)zeros\((?:\d+, )?((\w+)\.shape|\(.*\))\)$")
@@ -135,7 +136,7 @@ def _added_at(s: ast.stmt, name: str) -> list[str] | None:
         return None
     if not isinstance(s.target, ast.Subscript) or ast.unparse(s.target.value) != name:
         return None
-    indices = s.target.slice.elts if isinstance(s.target.slice, ast.Tuple) else [s.target.slice]
+    indices = indices_of(s.target)
     return [ast.unparse(x) for x in indices] if all(isinstance(x, ast.Name) for x in indices) else None
 
 
