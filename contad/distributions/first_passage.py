@@ -1,9 +1,9 @@
-"""The first passage of Brownian motion with drift at the lower of two ends: Wiener's distribution of Stan.
+"""The first passage of Brownian motion with drift at the upper of two ends: Wiener's distribution of Stan.
 
     f(u, w) = sum_k (w + 2 k) / sqrt(2 pi u^3) exp(-(w + 2 k)^2 / (2 u)) = pi sum_j j sin(j pi w) exp(-j^2 pi^2 u / 2)
 
-is the density without drift, between 0 and 1, from w. It solves the heat equation, df/du = 1/2 d^2f/dw^2, so that all
-derivatives are ones by w.
+is the density without drift, between 0 and 1, at the end 0 from w. It solves the heat equation, df/du = 1/2 d^2f/dw^2,
+so that all derivatives are ones by w.
 """
 
 import math
@@ -78,14 +78,15 @@ def _passage(n, u, w):
     points=[(0.7, 1.4, 0.1, 0.3, 0.5, 0.4), (2.1, 0.8, 0.3, 0.6, -1.2, 0.0)],
 )
 def wiener_log_density(y, alpha, tau, beta, delta, var_delta):
-    """log f(t / alpha^2, beta) - 2 log alpha - log(q) / 2 + (v d^2 - 2 d delta - delta^2 t) / (2 q).
+    """log f(t / alpha^2, 1 - beta) - 2 log alpha - log(q) / 2 + (v d^2 + 2 d delta - delta^2 t) / (2 q).
 
-    d = alpha beta, t = y - tau, v = var_delta^2, q = 1 + v t: the drift is normal of mean delta and standard deviation
-    var_delta.
+    d = alpha (1 - beta), t = y - tau, v = var_delta^2, q = 1 + v t: the drift is normal of mean delta and standard
+    deviation var_delta.
     """
     t = y - tau
     v = var_delta * var_delta
     q = 1.0 + v * t
-    distance = alpha * beta
-    exponent = (v * distance * distance - 2.0 * distance * delta - delta * delta * t) / (2.0 * q)
-    return log_first_passage(t / (alpha * alpha), beta) - 2.0 * log(alpha) - 0.5 * log(q) + exponent
+    left = 1.0 - beta
+    distance = alpha * left
+    exponent = (v * distance * distance + 2.0 * distance * delta - delta * delta * t) / (2.0 * q)
+    return log_first_passage(t / (alpha * alpha), left) - 2.0 * log(alpha) - 0.5 * log(q) + exponent

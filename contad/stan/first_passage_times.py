@@ -63,7 +63,7 @@ class WienerDensity(Face):
 _VARIED = ("var_beta", "var_tau")
 wiener_lpdf = WienerDensity(
     "wiener_lpdf",
-    """Log density of first passage times at the lower of the ends 0 and alpha, summed over the data.
+    """Log density of first passage times at the upper of the ends 0 and alpha, summed over the data.
 
     The motion starts at alpha beta after a delay tau, with drift delta. var_delta is the standard deviation of a normal
     drift, var_beta the length of an interval around beta, var_tau that of one which begins at tau.
@@ -74,7 +74,7 @@ wiener_lpdf = WienerDensity(
     Ref:       Navarro & Fuss (2009); Gondan, Blurton & Kesselmeier (2014).
 
     >>> round(wiener_lpdf(0.7, 1.4, 0.1, 0.5, 0.3), 12)
-    -1.275885249109
+    -0.855885249109
     """,
 )
 
@@ -83,7 +83,7 @@ def wiener_lcdf_unnorm(
     y: Value, alpha: Value, tau: Value, beta: Value, delta: Value, var_delta: Value = 0.0, var_beta: Value = 0.0,
     var_tau: Value = 0.0,
 ) -> Real:  # fmt: skip
-    """log of the probability that the lower end is reached by y; not of the time, given that it is reached.
+    """log of the probability that the upper end is reached by y; not of the time, given that it is reached.
 
     Arguments and errors as of wiener_lpdf; a sum over the data. Not inside njit.
     """
@@ -94,7 +94,7 @@ def wiener_lccdf_unnorm(
     y: Value, alpha: Value, tau: Value, beta: Value, delta: Value, var_delta: Value = 0.0, var_beta: Value = 0.0,
     var_tau: Value = 0.0,
 ) -> Real:  # fmt: skip
-    """log of the probability that the lower end is reached, and after y.
+    """log of the probability that the upper end is reached, and after y.
 
     Arguments and errors as of wiener_lpdf, and y - tau is at least var_tau; a sum over the data. Not inside njit.
     """
@@ -136,8 +136,8 @@ def _average(name: str, above: bool | None, *args: Value) -> Real:
         if above:
             reach = np.log1p(NEGLIGIBLE * 2.0 * squared / (np.pi**2 * duration))
         else:
-            low = (span[3] - 0.5 * span[6]) ** 2 * squared
-            reach = np.log1p(2.0 * NEGLIGIBLE * duration / low)
+            nearest = (1.0 - span[3] - 0.5 * span[6]) ** 2 * squared
+            reach = np.log1p(2.0 * NEGLIGIBLE * duration / nearest)
         growth = np.exp((1.0 if above else -1.0) * reach * at)
         t = (y - tau) * growth
         y = tau + t

@@ -9,8 +9,8 @@ from contad import stan
 
 
 def density(t, a, w, v, spread=0):
-    """By images; the average over a normal drift by quadrature."""
-    u = t / a**2
+    """At the upper end, by images; the average over a normal drift by quadrature."""
+    u, w, v = t / a**2, 1 - w, -v  # as seen from that end
     images = (w + 2 * k for k in range(-20, 21))
     series = sum(x * mp.exp(-(x**2) / (2 * u)) for x in images) / mp.sqrt(2 * mp.pi * u**3)
     drift = lambda v: mp.exp(-v * a * w - v * v * t / 2)  # noqa: E731
@@ -25,6 +25,7 @@ def probability(t, a, w, v):
 
 
 def hit(a, w, v):
+    w, v = 1 - w, -v
     return mp.expm1(2 * v * a * (w - 1)) / mp.expm1(-2 * v * a) * mp.exp(-2 * v * a * w)
 
 
@@ -54,7 +55,8 @@ def test_second_derivatives():
             assert found[i, j] == pytest.approx(float(mp.diff(exact, tuple(map(mp.mpf, point)), orders)), rel=1e-11)
 
 
-@pytest.mark.parametrize("point", [POINTS[1], *(pytest.param(p, marks=pytest.mark.long) for p in POINTS[::2])])
+@pytest.mark.long  # fewer are in tests/distributions/published_values.py
+@pytest.mark.parametrize("point", POINTS[:3])
 def test_probabilities(point):
     with mp.workdps(25):
         judge_probabilities(point)
