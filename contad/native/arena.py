@@ -18,6 +18,9 @@ The header of an arena is words:
     NONE              0, which is before the numbers of an empty workspace
 """
 
+import contextlib
+import ctypes
+from collections.abc import Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -149,13 +152,19 @@ def _give_back_workspace(header):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
+def _give_back_numbers(header):  # type: ignore[no-untyped-def]
+    """Free what generated derivatives use, none of which may be running on the thread."""
+    _give_back_workspace(header)
+    for k in range(LENT, LENT + 2 * LOANS, 2):
+        _give_back(header, k + 1, k, 8)
+
+
+@njit(**NJIT_OPTIONS)
 def _give_back_all(header):  # type: ignore[no-untyped-def]
     """Free all that an arena holds; only its header stays."""
     _give_back(header, RECORDS, CAPACITY, RECORD_BYTES)
     _give_back(header, ADJOINTS, ADJOINT_CAPACITY, 8)
-    _give_back_workspace(header)
-    for k in range(LENT, LENT + 2 * LOANS, 2):
-        _give_back(header, k + 1, k, 8)
+    _give_back_numbers(header)
 
 
 @njit(**NJIT_OPTIONS)
@@ -293,6 +302,25 @@ def _register() -> list[Any]:
 
 set_memory_limit(None)
 _ALIVE = _register()
+_HEADER_OF_THREAD = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_size_t)(llvm.address_of_symbol("contad_thread_get"))
+
+
+# ---- what Python calls -----------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def memory_set_aside() -> Iterator[None]:
+    """Within it, the generated derivative that runs on this thread has no memory that another one may take."""
+    header = _HEADER_OF_THREAD(int(_numbers[_KEY]))
+    if not header:  # then it has none
+        yield
+        return
+    words = (ctypes.c_int64 * (_NONE - WORKSPACE)).from_address(header + 8 * WORKSPACE)
+    held = list(words)
+    words[:] = [header + 8 * (_NONE + 1), *([0] * (2 * LOANS))]
+    try:
+        yield
+    finally:
+        _give_back_numbers(header)
+        words[:] = held
 
 
 # ---- what engines use ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from contad.errors import UnsupportedError
+from contad.native.arena import memory_set_aside
 
 
 class PythonBlock:
@@ -18,9 +19,10 @@ class PythonBlock:
         self.function, self.place, self.outputs = function, place, outputs
 
     def __call__(self, *given: Any) -> tuple[Any, ...]:
-        """What the function returns."""
+        """What the function returns; it may take derivatives of its own."""
         try:
-            results = self.function(*map(_read_only, given))
+            with memory_set_aside():
+                results = self.function(*map(_read_only, given))
         except ValueError as error:
             if "read-only" not in str(error):
                 raise

@@ -8,6 +8,7 @@ from numba import boolean, njit, objmode, types
 
 import contad
 from contad.errors import UnsupportedError
+from contad.native.arena import memory_in_use
 
 X = np.array([0.7, -1.2, 2.5])
 VALUES = types.float64[:]
@@ -159,3 +160,65 @@ def test_it_is_refused(f, args, message):
 def test_what_is_seen_when_it_runs_is_refused_then(f, message):
     with pytest.raises(UnsupportedError, match=rf"test_python_blocks.py:\d+: {f.__name__}: {message}"):
         contad.grad(f, engine="generated")(X, X + 1.0)
+
+
+@njit
+def sine(y):
+    total = 1.0
+    for k in range(y.shape[0]):
+        total = 0.5 * total + np.sin(total * y[k])
+    return total
+
+
+def slope(fails):
+    if fails:
+        raise ArithmeticError("no slope")
+    return contad.grad(sine)(np.linspace(0.0, 3.0, 50))[3]
+
+
+@njit
+def with_slopes(x, fails):
+    total = 0.3
+    for k in range(x.shape[0]):
+        with objmode(y="float64"):
+            y = slope(fails and k == 2)
+        total = 0.5 * total + np.sin(total * x[k]) * y
+    return total
+
+
+@njit
+def slope_of_list(data):
+    kept = [data, 2.0 * data]  # which is not read
+    with objmode(y="float64"):
+        y = slope(False)
+    return y * kept[0][0]
+
+
+@njit
+def with_slopes_of_lists(x, data):
+    total = 0.3
+    for k in range(x.shape[0]):
+        total = 0.5 * total + np.sin(total * x[k]) * slope_of_list(data)
+    return total
+
+
+def test_a_block_in_a_function_that_is_not_read_is_not_called_as_it_is():
+    with pytest.raises(UnsupportedError, match="the list"):
+        contad.grad(with_slopes_of_lists, engine="generated")(X, X)
+
+
+def test_a_block_may_take_a_derivative_itself():
+    gradient = contad.grad(with_slopes)
+    y, total, by_total, expected = slope(False), 0.3, [], np.empty(3)
+    for x in X:
+        by_total.append((0.5 + x * np.cos(total * x) * y, total * np.cos(total * x) * y))
+        total = 0.5 * total + np.sin(total * x) * y
+    bar = 1.0
+    for k in (2, 1, 0):
+        expected[k], bar = bar * by_total[k][1], bar * by_total[k][0]
+    np.testing.assert_allclose(gradient(X, False), expected, rtol=1e-12)
+    held = memory_in_use()
+    with pytest.raises(ArithmeticError, match="no slope"):
+        gradient(X, True)
+    np.testing.assert_allclose(gradient(X, False), expected, rtol=1e-12)
+    assert memory_in_use() == held

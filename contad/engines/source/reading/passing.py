@@ -11,6 +11,7 @@ import math
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
 from numba import types
 
@@ -309,7 +310,8 @@ def may_be_called(f: Any, around: tuple[Any, ...] = ()) -> bool:
     """Whether generated code may call a Numba function as it is.
 
     A recursive one is not found again by a second process, and a derivative would use the same workspace. Writes of
-    elements are found by Numba, to which the arrays are read-only; those of NumPy's functions are not.
+    elements are found by Numba, to which the arrays are read-only; those of NumPy's functions are not. Python in
+    objmode might do any of this.
     """
     if any(f is g for g in around):
         return False
@@ -322,7 +324,7 @@ def may_be_called(f: Any, around: tuple[Any, ...] = ()) -> bool:
     named = list(named_values(f.py_func).values())
     modules = [x for x in named if isinstance(x, ModuleType)]
     named += [getattr(x, name) for x in modules for name in names if hasattr(x, name)]
-    if any(_of_contad(x) for x in named):
+    if any(x is numba.objmode or _of_contad(x) for x in named):
         return False
     return all(may_be_called(x, (*around, f)) for x in named if is_dispatcher(x))
 

@@ -3,7 +3,8 @@
 In compiled code it is a part of the thread's arena, which a call finds as the last one has left it, and takes from its
 beginning; so an exception leaves nothing to be tidied up. A derivative must therefore never run inside another one of
 its thread; everything that it calls is inlined, or a rule, and neither can take derivatives. But for derivatives of
-rules' own parts: they are handed the workspace of what calls them, and where that ends, and return it.
+rules' own parts: they are handed the workspace of what calls them, and where that ends, and return it. And blocks of
+Python: while one runs, the workspace is not in the arena.
 """
 
 from typing import Any
