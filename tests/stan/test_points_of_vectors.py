@@ -35,6 +35,11 @@ def factor_of_correlation(r):
     ) * np.sqrt(1.0 - r * r)  # fmt: skip
 
 
+def simplex(v):
+    """Two probabilities and what is left."""
+    return np.stack([v[0], v[1], 1.0 - v[0] - v[1]])
+
+
 # ---- in mpmath -------------------------------------------------------------------------------------------------------
 def matrix(v):
     a = mp.matrix([[v[0], 0], [v[1], v[2]]])
@@ -64,6 +69,25 @@ def wishart(w, nu, s):
 
 def inv_wishart(w, nu, s):
     return wishart(w**-1, nu, s**-1) - 3 * mp.log(mp.det(w))  # of the inverse, and its Jacobian
+
+
+def jacobian(v):
+    """log |d (a a^T) / d a| of the lower triangular matrix a, from the determinant of the derivatives."""
+    a, b, c = v
+    return mp.log(abs(mp.det(mp.matrix([[2 * a, 0, 0], [b, a, 0], [0, 2 * b, 2 * c]]))))
+
+
+def processes(y, covariance, weights):
+    """Rows of y, each with the covariance over its weight."""
+    rows = zip(y, weights, strict=True)
+    return mp.fsum(normal(row, [0, 0], (covariance / w) ** -1) for row, w in rows)
+
+
+def lkj_cov(v, mu, sigma, eta):
+    w = matrix(v)
+    scales = [mp.sqrt(w[k, k]) for k in range(2)]
+    normals = [mp.log(mp.npdf(mp.log(s), m, d)) - mp.log(s) for s, m, d in zip(scales, mu, sigma, strict=True)]
+    return mp.fsum(normals) + lkj(w[1, 0] / scales[0] / scales[1], eta)
 
 
 def lkj(r, eta):
@@ -101,6 +125,16 @@ def glm(mass, data=COUNTS):
 def dirichlet(theta, alpha):
     scale = mp.loggamma(mp.fsum(alpha)) - mp.fsum(map(mp.loggamma, alpha))
     return scale + mp.fsum((a - 1) * mp.log(t) for a, t in zip(alpha, theta, strict=True))
+
+
+def rest(v):
+    return [v[0], v[1], 1 - v[0] - v[1]]
+
+
+def chosen(y, alpha, beta):
+    """log odds of three categories: the predictor of each row by a column of coefficients."""
+    rows = ([a + mp.mpf(x[0]) * beta[k] + mp.mpf(x[1]) * beta[3 + k] for k, a in enumerate(alpha)] for x in ROWS)
+    return mp.fsum(softmax(row, k - 1) for row, k in zip(rows, y, strict=True))
 
 
 def choices(n):
@@ -156,6 +190,56 @@ CASES = {
     "dirichlet_lpdf": (
         lambda v: stan.dirichlet_lpdf(np.array(SHARES), v), lambda v: dirichlet(SHARES, v),
         [[0.7, 2.0, 3.0], [1e-3, 40.0, 90.0]],
+    ),
+    "dirichlet_lpdf of theta": (
+        lambda v: stan.dirichlet_lpdf(simplex(v), np.array([0.7, 2.0, 3.0])),
+        lambda v: dirichlet(rest(v), (mp.mpf(0.7), 2, 3)), [[0.125, 0.25], [1e-3, 0.9], [1e-9, 2e-7]],
+    ),
+    "multinomial_lpmf": (
+        lambda v: stan.multinomial_lpmf(DRAWN, simplex(v)),
+        lambda v: choices(DRAWN) + mp.fsum(n * mp.log(t) for n, t in zip(DRAWN, rest(v), strict=True)),
+        [[0.125, 0.25], [1e-3, 0.9], [0.98, 0.01]],
+    ),
+    "categorical_lpmf": (
+        lambda v: stan.categorical_lpmf(CATEGORIES, simplex(v)), lambda v: mp.fsum(map(mp.log, rest(v))),
+        [[0.125, 0.25], [1e-3, 0.9]],
+    ),
+    "multi_student_t_cholesky_lpdf": (
+        lambda v: stan.multi_student_t_cholesky_lpdf(v[0:2], v[7], v[2:4], factor(v[4:7])),
+        lambda v: student(v[0:2], v[7], v[2:4], matrix(v[4:7]) ** -1), [[*PLACES, *SIDES, 3.3], [*FAR, *THIN, 0.5]],
+    ),
+    "wishart_cholesky_lpdf": (
+        lambda v: stan.wishart_cholesky_lpdf(factor(v[0:3]), v[6], factor(v[3:6])),
+        lambda v: wishart(matrix(v[0:3]), v[6], matrix(v[3:6])) + jacobian(v[0:3]),
+        [[*SIDES, 0.8, 0.5, 1.1, 3.5], [30.0, 2.0, 0.1, 0.8, 0.5, 1.1, 1.25]],
+    ),
+    "inv_wishart_cholesky_lpdf": (
+        lambda v: stan.inv_wishart_cholesky_lpdf(factor(v[0:3]), v[6], factor(v[3:6])),
+        lambda v: inv_wishart(matrix(v[0:3]), v[6], matrix(v[3:6])) + jacobian(v[0:3]),
+        [[*SIDES, 0.8, 0.5, 1.1, 3.5], [30.0, 2.0, 0.7, 0.8, 0.5, 1.1, 40.0]],
+    ),
+    "lkj_cov_lpdf": (
+        lambda v: stan.lkj_cov_lpdf(covariance(v[0:3]), v[3:5], v[5:7], v[7]),
+        lambda v: lkj_cov(v[0:3], v[3:5], v[5:7], v[7]), [[*SIDES, 0.3, -0.2, 0.8, 1.9, 2.5]],
+    ),
+    "multi_gp_lpdf": (
+        lambda v: stan.multi_gp_lpdf(v[0:4].reshape(2, 2), covariance(v[4:7]), v[7:9]),
+        lambda v: processes((v[0:2], v[2:4]), matrix(v[4:7]), v[7:9]),
+        [[*PLACES, *SIDES, 0.5, 3.0], [*FAR, *SIDES, 1e-3, 200.0]],
+    ),
+    "multi_gp_cholesky_lpdf": (
+        lambda v: stan.multi_gp_cholesky_lpdf(v[0:4].reshape(2, 2), factor(v[4:7]), v[7:9]),
+        lambda v: processes((v[0:2], v[2:4]), matrix(v[4:7]), v[7:9]),
+        [[*PLACES, *SIDES, 0.5, 3.0], [*FAR, *SIDES, 1e-3, 200.0]],
+    ),
+    "categorical_logit_glm_lpmf": (
+        lambda v: stan.categorical_logit_glm_lpmf(np.array(CATEGORIES), ROWS, v[0:3], v[3:9].reshape(2, 3)),
+        lambda v: chosen(CATEGORIES, v[0:3], v[3:9]),
+        [[0.3, -0.4, 0.1, 0.7, -1.3, 0.2, 0.4, 0.9, -0.6], [9.0, -30.0, 2.0, 40.0, -1.3, 0.2, 0.4, 250.0, -0.6]],
+    ),
+    "binomial_logit_glm_lpmf": (
+        lambda v: stan.binomial_logit_glm_lpmf(np.array(COUNTS, int), np.array(TOTALS, int), ROWS, v[0], v[1:3]),
+        lambda v: mp.fsum(map(LOG_DENSITIES["binomial_logit_lpmf"], COUNTS, TOTALS, predictors(v[0], v[1:3]))), LINE,
     ),
     "dirichlet_multinomial_lpmf": (
         lambda v: stan.dirichlet_multinomial_lpmf(DRAWN, v), lambda v: of_dirichlet(DRAWN, v),
@@ -218,4 +302,4 @@ def test_values_and_gradients(name):
 
 
 def test_there_are_many():
-    assert sum(len(points) for _, _, points in CASES.values()) >= 36
+    assert sum(len(points) for _, _, points in CASES.values()) >= 60
