@@ -117,6 +117,11 @@ def airy_bip_partials(z, x):
 def airy(x):
     """Airy functions: Ai, Ai', Bi, Bi'.
 
+        z = Ai(x), Ai'(x), Bi(x), Bi'(x)
+
+    Domain:  every x.
+    Ref:     DLMF 9.2.
+
     >>> [round(z, 6) for z in airy(1.0)]
     [0.135292, -0.159147, 1.207424, 0.932436]
     """

@@ -18,6 +18,7 @@ def j0(x):
 
         z = J_0(x),     dz/dx = -j1(x)
 
+    Domain:  every x.
     Ref:     DLMF 10.2.2, 10.6.3.
 
     >>> round(j0(1.5), 12)
@@ -37,6 +38,7 @@ def j1(x):
 
         z = J_1(x),     dz/dx = (j0(x) - jv(2, x)) / 2
 
+    Domain:  every x.
     Ref:     DLMF 10.2.2, 10.6.1.
 
     >>> round(j1(1.5), 12)
@@ -96,6 +98,7 @@ def i0(x):
 
         z = I_0(x),     dz/dx = i1(x)
 
+    Domain:  every x; z = inf at -inf and inf.
     Ref:     DLMF 10.25.2, 10.29.3.
 
     >>> round(i0(1.5), 12)
@@ -115,6 +118,7 @@ def i1(x):
 
         z = I_1(x),     dz/dx = (i0(x) + iv(2, x)) / 2
 
+    Domain:  every x; z = -inf at -inf and inf at inf.
     Ref:     DLMF 10.25.2, 10.29.1.
 
     >>> round(i1(1.5), 12)
@@ -156,6 +160,7 @@ def i1e(x):
 
         z = e^-|x| I_1(x),     dz/dx = ive_derivative(0, 1, 1, |x|)
 
+    Domain:  every x; z = 0 at -inf and inf.
     Ref:     DLMF 10.25.2.
 
     >>> round(i1e(1.5), 12)

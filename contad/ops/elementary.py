@@ -73,6 +73,7 @@ def cbrt(x):
         z = x^(1/3),     dz/dx = 1 / (3 z^2)
 
     Domain:  every x; dz/dx = inf at 0.
+    Ref:     C99, 7.12.7.1.
 
     >>> cbrt(-8.0)
     -2.0

@@ -18,6 +18,7 @@ def xlogy(x, y):
         z = x log y,     dz/dx = log y,     dz/dy = x / y
 
     Domain:  y > 0, or x = 0 and y any number; at x = y = 0, z = dz/dy = 0 and dz/dx = -inf.
+    Ref:     0 log 0 = 0 as in Cover & Thomas (2006), section 2.1.
 
     >>> xlogy(0.0, 0.0)
     0.0
@@ -37,6 +38,7 @@ def xlog1py(x, y):
         z = x log(1 + y),     dz/dx = log(1 + y),     dz/dy = x / (1 + y)
 
     Domain:  y > -1, or x = 0 and y any number; at x = 0, y = -1, z = dz/dy = 0 and dz/dx = -inf.
+    Ref:     0 log 0 = 0 as in Cover & Thomas (2006), section 2.1.
 
     >>> xlog1py(2.0, 1e-20)
     2e-20
@@ -56,6 +58,7 @@ def entr(x):
         z = -x log x,     dz/dx = -log x - 1
 
     Domain:  x >= 0; z = 0 and dz/dx = inf at 0; z = -inf below, where dz/dx is nan.
+    Ref:     Cover & Thomas (2006), section 2.1.
 
     >>> entr(0.5)
     0.34657359027997264
@@ -75,6 +78,7 @@ def rel_entr(x, y):
         z = x log(x / y),     dz/dx = log(x / y) + 1,     dz/dy = -x / y
 
     Domain:  x, y > 0; z = 0 at x = 0 and y >= 0, where dz/dx = -inf; z = inf elsewhere, where the partials are nan.
+    Ref:     Cover & Thomas (2006), section 2.3.
 
     >>> rel_entr(0.5, 0.25)
     0.34657359027997264

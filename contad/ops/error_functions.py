@@ -26,6 +26,7 @@ def erf(x):
 
         z = 2/sqrt(pi) int_0^x e^(-t^2) dt,     dz/dx = 2/sqrt(pi) e^(-x^2)
 
+    Domain:  every x; z = -1 at -inf and 1 at inf.
     Ref:     DLMF 7.2.1.
 
     >>> round(erf(0.7), 12)
@@ -71,6 +72,7 @@ def erfc(x):
 
         z = 1 - erf(x),     dz/dx = -2/sqrt(pi) e^(-x^2)
 
+    Domain:  every x; z = 2 at -inf and 0 at inf.
     Ref:     DLMF 7.2.2.
 
     >>> round(erfc(10.0) * 1e45, 12)
@@ -151,6 +153,7 @@ def ndtr(x):
 
         z = erfc(-x / sqrt(2)) / 2,     dz/dx = e^(-x^2/2) / sqrt(2 pi)
 
+    Domain:  every x; z = 0 at -inf and 1 at inf.
     Ref:     DLMF 7.2.2.
 
     >>> round(ndtr(-10.0) * 1e24, 12)
@@ -193,6 +196,7 @@ def log_ndtr(x):
         z = log ndtr(x),     dz/dx = sqrt(2/pi) / erfcx(-x / sqrt(2))
 
     Domain:  every x; z = -inf and dz/dx = inf at -inf, z = 0 and dz/dx = 0 at inf.
+    Ref:     DLMF 7.2.2.
 
     >>> round(log_ndtr(-100.0), 9)
     -5005.524208694

@@ -22,6 +22,7 @@ def erfi(x):
 
         z = 2 / sqrt(pi) int_0^x e^(t^2) dt,     dz/dx = 2 / sqrt(pi) e^(x^2)
 
+    Domain:  every x; z = -inf at -inf and inf at inf.
     Ref:     DLMF 7.2.1, with i x.
 
     >>> round(erfi(0.5), 12)
@@ -41,6 +42,7 @@ def dawsn(x):
 
         z = e^(-x^2) int_0^x e^(t^2) dt,     dz/dx = dawsn_derivative(1, x)
 
+    Domain:  every x; z = 0 at -inf and inf.
     Ref:     DLMF 7.2.5.
 
     >>> round(dawsn(1.0), 12)
@@ -167,6 +169,7 @@ def owens_t(h, a):
         dz/dh = -(8 pi)^(-1/2) e^(-h^2 / 2) erf(a h / sqrt(2)),
         dz/da = (2 pi)^-1 e^(-h^2 (1 + a^2) / 2) / (1 + a^2)
 
+    Domain:  every h and a.
     Ref:     Owen (1956); Patefield and Tandy (2000).
 
     >>> round(owens_t(1.0, 0.5), 12)
@@ -190,6 +193,7 @@ def ndtri_exp(y):
         z = x where log ndtr(x) = y,     dz/dy = sqrt(pi / 2) erfcx(-z / sqrt(2))
 
     Domain:  y < 0; z = -inf at -inf, inf at 0, nan above.
+    Ref:     DLMF 7.17(i).
 
     >>> round(ndtri_exp(-50.0), 12)
     -9.674825283612
@@ -205,6 +209,11 @@ def ndtri_exp_partials(z, y):
 @stands_for("fresnel")
 def fresnel(x):
     """Fresnel's sine and cosine integral.
+
+        z = int_0^x sin(pi t^2 / 2) dt, int_0^x cos(pi t^2 / 2) dt
+
+    Domain:  every x; z = -1/2 at -inf and 1/2 at inf.
+    Ref:     DLMF 7.2.7, 7.2.8.
 
     >>> [round(z, 6) for z in fresnel(1.0)]
     [0.438259, 0.779893]

@@ -37,6 +37,7 @@ def expm1(x):
 
         z = e^x - 1,     dz/dx = e^x
 
+    Domain:  every x; z = -1 and dz/dx = 0 at -inf.
     Ref:     DLMF 4.7(ii). Not z + 1, which loses e^x for very negative x.
 
     >>> expm1(1e-20)
@@ -55,6 +56,9 @@ def exp2(x):
     """Power of two.
 
         z = 2^x,     dz/dx = z log 2
+
+    Domain:  every x; z = 0 at -inf and inf at inf.
+    Ref:     C99, 7.12.6.2.
 
     >>> exp2(10.0)
     1024.0
@@ -94,6 +98,7 @@ def log1p(x):
         z = log(1 + x),     dz/dx = 1 / (1 + x)
 
     Domain:  x > -1; z = -inf and dz/dx = inf at -1, and z is nan below.
+    Ref:     C99, 7.12.6.9.
 
     >>> log1p(1e-20)
     1e-20

@@ -196,6 +196,11 @@ def chi_partials(z, x):
 def sici(x):
     """Sine and cosine integral.
 
+        z = int_0^x sin(t) / t dt, -int_x^inf cos(t) / t dt
+
+    Domain:  x > 0; the first of every x.
+    Ref:     DLMF 6.2.9, 6.2.11.
+
     >>> [round(z, 6) for z in sici(1.0)]
     [0.946083, 0.337404]
     """
@@ -205,6 +210,11 @@ def sici(x):
 @stands_for("shichi")
 def shichi(x):
     """Hyperbolic sine and cosine integral.
+
+        z = int_0^x sinh(t) / t dt, gamma + log x + int_0^x (cosh(t) - 1) / t dt
+
+    Domain:  x > 0; the first of every x.
+    Ref:     DLMF 6.2.15, 6.2.16.
 
     >>> [round(z, 6) for z in shichi(1.0)]
     [1.057251, 0.837867]

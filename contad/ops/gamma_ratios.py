@@ -61,6 +61,7 @@ def gammasgn(x):
         z = sgn Gamma(x),     dz/dx = 0
 
     Domain:  x other than 0, -1, ..., where SciPy says what z is.
+    Ref:     DLMF 5.2(i).
 
     >>> gammasgn(-0.5)
     -1.0

@@ -72,6 +72,7 @@ def betaincinv(a, b, p):
         where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
 
     Domain:  a, b > 0, 0 < p < 1. Where z is so close to 1 that 1 - z has few digits, so have the partials.
+    Ref:     DLMF 8.17.2.
     Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
 
     >>> round(betaincinv(2.0, 3.0, 0.5248), 12)
@@ -102,6 +103,7 @@ def betainccinv(a, b, q):
         where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
 
     Domain:  a, b > 0, 0 < q < 1. Where z is so close to 1 that 1 - z has few digits, so have the partials.
+    Ref:     DLMF 8.17.2.
     Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
 
     >>> round(betainccinv(2.0, 3.0, 0.4752), 12)

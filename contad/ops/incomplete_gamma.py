@@ -63,6 +63,7 @@ def gammaincinv(a, p):
         where g(a, x) = x^(a-1) e^-x / Gamma(a)
 
     Domain:  a > 0, 0 < p < 1; z = 0 at p = 0 and inf at 1.
+    Ref:     DLMF 8.2.4.
     Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
 
     >>> round(gammaincinv(2.0, 0.264241117657), 10)
@@ -85,6 +86,7 @@ def gammainccinv(a, q):
         where g(a, x) = x^(a-1) e^-x / Gamma(a)
 
     Domain:  a > 0, 0 < q < 1; z = inf at q = 0 and 0 at 1.
+    Ref:     DLMF 8.2.4.
     Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
 
     >>> round(gammainccinv(2.0, 0.735758882343), 10)

@@ -112,6 +112,7 @@ def wrightomega(x):
 
         z = w where w + log w = x,     dz/dx = z / (1 + z)
 
+    Domain:  every real x; z = 0 at -inf and inf at inf.
     Ref:     Corless and Jeffrey (2002).
 
     >>> round(wrightomega(1.0), 12)

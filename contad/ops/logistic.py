@@ -39,6 +39,7 @@ def expit(x):
         z = 1 / (1 + e^-x),     dz/dx = expit(x) expit(-x)
 
     Domain:  every x; z = 0 at -inf and 1 at inf, dz/dx = 0 at both.
+    Ref:     McCullagh & Nelder (1989), section 4.3.
 
     >>> round(expit(0.7), 12)
     0.668187772168
@@ -86,6 +87,7 @@ def logit(p):
         z = log(p / (1 - p)),     dz/dp = 1 / (p (1 - p))
 
     Domain:  0 < p < 1; z = -inf at 0, inf at 1, and nan outside.
+    Ref:     McCullagh & Nelder (1989), section 4.3.
 
     >>> round(logit(0.3), 12)
     -0.847297860387
@@ -105,6 +107,7 @@ def log_expit(x):
         z = -log(1 + e^-x),     dz/dx = expit(-x)
 
     Domain:  every x; z = -inf and dz/dx = 1 at -inf, z = 0 and dz/dx = 0 at inf.
+    Ref:     McCullagh & Nelder (1989), section 4.3.
 
     >>> log_expit(-800.0)
     -800.0

@@ -33,6 +33,12 @@ def _climb(n, first, second, step):
 def eval_jacobi(n, alpha, beta, x):
     """Jacobi's polynomial P_n^(alpha, beta)(x).
 
+        z = p_n, p_(k+1) = (a_k x + b_k) p_k - c_k p_(k-1),
+        p_0 = 1, p_1 = alpha + 1 + (alpha + beta + 2) (x - 1) / 2
+
+    Domain:  n a whole number from 0 to 9999, every x, alpha and beta > -1.
+    Ref:     DLMF 18.9.1, 18.9.2.
+
     >>> round(eval_jacobi(2, 0.5, 1.5, 0.3), 12)
     -0.6625
     """
@@ -51,6 +57,11 @@ def eval_jacobi(n, alpha, beta, x):
 def eval_gegenbauer(n, alpha, x):
     """Gegenbauer's polynomial C_n^(alpha)(x).
 
+        z = p_n, (k + 1) p_(k+1) = 2 (k + alpha) x p_k - (k + 2 alpha - 1) p_(k-1),     p_0 = 1, p_1 = 2 alpha x
+
+    Domain:  n a whole number from 0 to 9999, every x, alpha > -1/2 and not 0.
+    Ref:     DLMF 18.9.1, table 18.9.1.
+
     >>> round(eval_gegenbauer(2, 0.5, 0.3), 12)
     -0.365
     """
@@ -63,6 +74,11 @@ def eval_gegenbauer(n, alpha, x):
 @stands_for("eval_legendre")
 def eval_legendre(n, x):
     """Legendre's polynomial P_n(x).
+
+        z = p_n, (k + 1) p_(k+1) = (2 k + 1) x p_k - k p_(k-1),     p_0 = 1, p_1 = x
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.9.1, table 18.9.1.
 
     >>> round(eval_legendre(2, 0.3), 12)
     -0.365
@@ -77,6 +93,11 @@ def eval_legendre(n, x):
 def eval_chebyt(n, x):
     """Chebyshev's polynomial of the first kind T_n(x).
 
+        z = p_n, p_(k+1) = 2 x p_k - p_(k-1),     p_0 = 1, p_1 = x
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.9.1, table 18.9.1.
+
     >>> round(eval_chebyt(2, 0.3), 12)
     -0.82
     """
@@ -86,6 +107,11 @@ def eval_chebyt(n, x):
 @stands_for("eval_chebyu")
 def eval_chebyu(n, x):
     """Chebyshev's polynomial of the second kind U_n(x).
+
+        z = p_n, p_(k+1) = 2 x p_k - p_(k-1),     p_0 = 1, p_1 = 2 x
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.9.1, table 18.9.1.
 
     >>> round(eval_chebyu(2, 0.3), 12)
     -0.64
@@ -97,6 +123,11 @@ def eval_chebyu(n, x):
 def eval_sh_legendre(n, x):
     """The shifted polynomial P_n(2 x - 1).
 
+        z = eval_legendre(n, 2 x - 1)
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.7, table 18.3.1.
+
     >>> round(eval_sh_legendre(2, 0.65), 12)
     -0.365
     """
@@ -106,6 +137,11 @@ def eval_sh_legendre(n, x):
 @stands_for("eval_sh_chebyt")
 def eval_sh_chebyt(n, x):
     """The shifted polynomial T_n(2 x - 1).
+
+        z = eval_chebyt(n, 2 x - 1)
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.7, table 18.3.1.
 
     >>> round(eval_sh_chebyt(2, 0.65), 12)
     -0.82
@@ -117,6 +153,11 @@ def eval_sh_chebyt(n, x):
 def eval_sh_chebyu(n, x):
     """The shifted polynomial U_n(2 x - 1).
 
+        z = eval_chebyu(n, 2 x - 1)
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.7, table 18.3.1.
+
     >>> round(eval_sh_chebyu(2, 0.65), 12)
     -0.64
     """
@@ -126,6 +167,11 @@ def eval_sh_chebyu(n, x):
 @stands_for("eval_hermite")
 def eval_hermite(n, x):
     """Hermite's polynomial H_n(x) of the weight e^(-x^2).
+
+        z = p_n, p_(k+1) = 2 x p_k - 2 k p_(k-1),     p_0 = 1, p_1 = 2 x
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.9.1, table 18.9.1.
 
     >>> round(eval_hermite(2, 0.3), 12)
     -1.64
@@ -139,6 +185,11 @@ def eval_hermite(n, x):
 def eval_hermitenorm(n, x):
     """Hermite's polynomial He_n(x) of the weight e^(-x^2 / 2).
 
+        z = p_n, p_(k+1) = x p_k - k p_(k-1),     p_0 = 1, p_1 = x
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.9.1, table 18.9.1.
+
     >>> round(eval_hermitenorm(2, 0.3), 12)
     -0.91
     """
@@ -148,6 +199,11 @@ def eval_hermitenorm(n, x):
 @stands_for("eval_genlaguerre")
 def eval_genlaguerre(n, alpha, x):
     """Laguerre's generalised polynomial L_n^(alpha)(x).
+
+        z = p_n, (k + 1) p_(k+1) = (2 k + 1 + alpha - x) p_k - (k + alpha) p_(k-1),     p_0 = 1, p_1 = 1 + alpha - x
+
+    Domain:  n a whole number from 0 to 9999, every x, alpha > -1.
+    Ref:     DLMF 18.9.1, table 18.9.1.
 
     >>> round(eval_genlaguerre(2, 0.5, 0.3), 12)
     1.17
@@ -161,6 +217,11 @@ def eval_genlaguerre(n, alpha, x):
 @stands_for("eval_laguerre")
 def eval_laguerre(n, x):
     """Laguerre's polynomial L_n(x).
+
+        z = eval_genlaguerre(n, 0, x)
+
+    Domain:  n a whole number from 0 to 9999, every x.
+    Ref:     DLMF 18.9.1, table 18.9.1.
 
     >>> round(eval_laguerre(2, 0.3), 12)
     0.445

@@ -24,6 +24,9 @@ def cosm1(x):
 
         z = cos(x) - 1 = -2 sin(x / 2)^2,     dz/dx = -sin x
 
+    Domain:  every finite x.
+    Ref:     DLMF 4.21.28.
+
     >>> cosm1(1e-10)
     -5e-21
     """
@@ -46,6 +49,9 @@ def exprel(x):
     """(e^x - 1) / x, and 1 at 0.
 
         z = (e^x - 1) / x,     dz/dx = exprel_derivative(1, x)
+
+    Domain:  every x; z = 0 at -inf and inf at inf.
+    Ref:     phi_1 of Hochbruck & Ostermann (2010).
 
     >>> exprel(0.0)
     1.0
@@ -146,6 +152,7 @@ def boxcox(x, lmbda):
         dz/dlmbda = log(x)^2 exprel'(lmbda log x)
 
     Domain:  x > 0, or x = 0 and lmbda > 0; z = -inf at x = 0 for other lmbda.
+    Ref:     Box & Cox (1964).
 
     >>> boxcox(2.0, 0.0)
     0.6931471805599453
@@ -177,6 +184,7 @@ def boxcox1p(x, lmbda):
         dz/dlmbda = log(1 + x)^2 exprel'(lmbda log(1 + x))
 
     Domain:  x > -1, or x = -1 and lmbda > 0; z = -inf at x = -1 for other lmbda.
+    Ref:     Box & Cox (1964).
 
     >>> boxcox1p(1e-20, 0.5)
     1e-20
@@ -209,6 +217,7 @@ def inv_boxcox(x, lmbda):
         dz/dlmbda = z x^2 l'(lmbda x) with l(u) = log(1 + u) / u
 
     Domain:  lmbda x > -1.
+    Ref:     Box & Cox (1964).
 
     >>> inv_boxcox(1.5, 2.0)
     2.0
@@ -234,6 +243,7 @@ def inv_boxcox1p(x, lmbda):
         dz/dlmbda = y x^2 l'(lmbda x) with l(u) = log(1 + u) / u
 
     Domain:  lmbda x > -1.
+    Ref:     Box & Cox (1964).
 
     >>> inv_boxcox1p(1e-20, 2.0)
     1e-20

@@ -20,7 +20,12 @@ from contad.variables.number import observe
 
 @stands_for("bdtr")
 def bdtr(k, n, p):
-    """The probability of at most k successes of n with probability p: betaincc(k + 1, n - k, p).
+    """The probability of at most k successes of n with probability p.
+
+        z = betaincc(k + 1, n - k, p)
+
+    Domain:  0 <= k < n, 0 <= p <= 1.
+    Ref:     DLMF 8.17.5.
 
     >>> round(bdtr(2, 5, 0.3), 12)
     0.83692
@@ -31,7 +36,12 @@ def bdtr(k, n, p):
 
 @stands_for("bdtrc")
 def bdtrc(k, n, p):
-    """The probability of more than k successes of n with probability p: betainc(k + 1, n - k, p).
+    """The probability of more than k successes of n with probability p.
+
+        z = betainc(k + 1, n - k, p)
+
+    Domain:  0 <= k < n, 0 <= p <= 1.
+    Ref:     DLMF 8.17.5.
 
     >>> round(bdtrc(2, 5, 0.3), 12)
     0.16308
@@ -42,7 +52,12 @@ def bdtrc(k, n, p):
 
 @stands_for("bdtri")
 def bdtri(k, n, y):
-    """The p where bdtr(k, n, p) = y.
+    """The probability of a success with which at most k of n have probability y.
+
+        z = p where bdtr(k, n, p) = y
+
+    Domain:  0 <= k < n, 0 < y < 1.
+    Ref:     DLMF 8.17.5.
 
     >>> round(bdtri(2, 5, 0.83692), 12)
     0.3
@@ -53,7 +68,12 @@ def bdtri(k, n, y):
 
 @stands_for("nbdtr")
 def nbdtr(k, n, p):
-    """The probability of at most k failures before the n-th success: betainc(n, k + 1, p).
+    """The probability of at most k failures before the n-th success.
+
+        z = betainc(n, k + 1, p)
+
+    Domain:  k >= 0, n > 0, 0 <= p <= 1.
+    Ref:     DLMF 8.17.24.
 
     >>> round(nbdtr(2, 3, 0.3), 12)
     0.16308
@@ -63,7 +83,12 @@ def nbdtr(k, n, p):
 
 @stands_for("nbdtrc")
 def nbdtrc(k, n, p):
-    """The probability of more than k failures before the n-th success: betaincc(n, k + 1, p).
+    """The probability of more than k failures before the n-th success.
+
+        z = betaincc(n, k + 1, p)
+
+    Domain:  k >= 0, n > 0, 0 <= p <= 1.
+    Ref:     DLMF 8.17.24.
 
     >>> round(nbdtrc(2, 3, 0.3), 12)
     0.83692
@@ -73,7 +98,12 @@ def nbdtrc(k, n, p):
 
 @stands_for("nbdtri")
 def nbdtri(k, n, y):
-    """The p where nbdtr(k, n, p) = y.
+    """The probability of a success with which at most k failures before the n-th have probability y.
+
+        z = p where nbdtr(k, n, p) = y
+
+    Domain:  k >= 0, n > 0, 0 < y < 1.
+    Ref:     DLMF 8.17.24.
 
     >>> round(nbdtri(2, 3, 0.16308), 12)
     0.3
@@ -83,7 +113,12 @@ def nbdtri(k, n, y):
 
 @stands_for("pdtr")
 def pdtr(k, m):
-    """The probability of at most k events of a Poisson distribution with mean m: gammaincc(k + 1, m).
+    """The probability of at most k events of a Poisson distribution with mean m.
+
+        z = gammaincc(k + 1, m)
+
+    Domain:  k >= 0, m >= 0.
+    Ref:     DLMF 8.4.10.
 
     >>> round(pdtr(2, 1.3), 12)
     0.857112489092
@@ -93,7 +128,12 @@ def pdtr(k, m):
 
 @stands_for("pdtrc")
 def pdtrc(k, m):
-    """The probability of more than k events of a Poisson distribution with mean m: gammainc(k + 1, m).
+    """The probability of more than k events of a Poisson distribution with mean m.
+
+        z = gammainc(k + 1, m)
+
+    Domain:  k >= 0, m >= 0.
+    Ref:     DLMF 8.4.10.
 
     >>> round(pdtrc(2, 1.3), 12)
     0.142887510908
@@ -103,7 +143,12 @@ def pdtrc(k, m):
 
 @stands_for("pdtri")
 def pdtri(k, y):
-    """The m where pdtr(k, m) = y.
+    """The mean with which at most k events have probability y.
+
+        z = m where pdtr(k, m) = y
+
+    Domain:  k >= 0, 0 < y < 1.
+    Ref:     DLMF 8.4.10.
 
     >>> round(pdtri(2, 0.857112489092), 9)
     1.3
@@ -113,7 +158,12 @@ def pdtri(k, y):
 
 @stands_for("chdtr")
 def chdtr(v, x):
-    """Distribution function of chi square with v degrees of freedom: gammainc(v / 2, x / 2).
+    """Distribution function of chi square with v degrees of freedom.
+
+        z = gammainc(v / 2, x / 2)
+
+    Domain:  v > 0, x >= 0.
+    Ref:     Johnson, Kotz & Balakrishnan (1994), chapter 18.
 
     >>> round(chdtr(2.0, 2.0), 12)
     0.632120558829
@@ -123,7 +173,12 @@ def chdtr(v, x):
 
 @stands_for("chdtrc")
 def chdtrc(v, x):
-    """Complement of the distribution function of chi square: gammaincc(v / 2, x / 2).
+    """Complement of the distribution function of chi square with v degrees of freedom.
+
+        z = gammaincc(v / 2, x / 2)
+
+    Domain:  v > 0, x >= 0.
+    Ref:     Johnson, Kotz & Balakrishnan (1994), chapter 18.
 
     >>> round(chdtrc(2.0, 2.0), 12)
     0.367879441171
@@ -133,7 +188,12 @@ def chdtrc(v, x):
 
 @stands_for("chdtri")
 def chdtri(v, p):
-    """The x where chdtrc(v, x) = p.
+    """The inverse of chdtrc in x.
+
+        z = x where chdtrc(v, x) = p
+
+    Domain:  v > 0, 0 < p < 1.
+    Ref:     Johnson, Kotz & Balakrishnan (1994), chapter 18.
 
     >>> round(chdtri(2.0, 0.36787944117144233), 12)
     2.0
@@ -143,7 +203,12 @@ def chdtri(v, p):
 
 @stands_for("gdtr")
 def gdtr(a, b, x):
-    """Distribution function of the gamma distribution with rate a and shape b: gammainc(b, a x).
+    """Distribution function of the gamma distribution with rate a and shape b.
+
+        z = gammainc(b, a x)
+
+    Domain:  a, b > 0, x >= 0.
+    Ref:     Johnson, Kotz & Balakrishnan (1994), chapter 17.
 
     >>> round(gdtr(2.0, 1.0, 0.5), 12)
     0.632120558829
@@ -153,7 +218,12 @@ def gdtr(a, b, x):
 
 @stands_for("gdtrc")
 def gdtrc(a, b, x):
-    """Complement of the distribution function of the gamma distribution: gammaincc(b, a x).
+    """Complement of the distribution function of the gamma distribution with rate a and shape b.
+
+        z = gammaincc(b, a x)
+
+    Domain:  a, b > 0, x >= 0.
+    Ref:     Johnson, Kotz & Balakrishnan (1994), chapter 17.
 
     >>> round(gdtrc(2.0, 1.0, 0.5), 12)
     0.367879441171
@@ -163,7 +233,12 @@ def gdtrc(a, b, x):
 
 @stands_for("gdtrix")
 def gdtrix(a, b, p):
-    """The x where gdtr(a, b, x) = p.
+    """The inverse of gdtr in x.
+
+        z = x where gdtr(a, b, x) = p
+
+    Domain:  a, b > 0, 0 < p < 1.
+    Ref:     Johnson, Kotz & Balakrishnan (1994), chapter 17.
 
     >>> round(gdtrix(2.0, 1.0, 0.5), 12)
     0.34657359028
@@ -173,7 +248,12 @@ def gdtrix(a, b, p):
 
 @stands_for("gdtria")
 def gdtria(p, b, x):
-    """The a where gdtr(a, b, x) = p.
+    """The inverse of gdtr in a.
+
+        z = a where gdtr(a, b, x) = p
+
+    Domain:  b, x > 0, 0 < p < 1.
+    Ref:     Johnson, Kotz & Balakrishnan (1994), chapter 17.
 
     >>> round(gdtria(0.5, 1.0, 2.0), 12)
     0.34657359028
@@ -183,7 +263,12 @@ def gdtria(p, b, x):
 
 @stands_for("fdtr")
 def fdtr(dfn, dfd, x):
-    """Distribution function of the F distribution: betainc(dfn / 2, dfd / 2, dfn x / (dfd + dfn x)).
+    """Distribution function of the F distribution.
+
+        z = betainc(dfn / 2, dfd / 2, dfn x / (dfd + dfn x))
+
+    Domain:  dfn, dfd > 0, x >= 0.
+    Ref:     Johnson, Kotz & Balakrishnan (1995), chapter 27.
 
     >>> round(fdtr(2.0, 4.0, 1.0), 12)
     0.555555555556
@@ -193,7 +278,12 @@ def fdtr(dfn, dfd, x):
 
 @stands_for("fdtrc")
 def fdtrc(dfn, dfd, x):
-    """Complement of the distribution function of the F distribution: betainc(dfd / 2, dfn / 2, dfd / (dfd + dfn x)).
+    """Complement of the distribution function of the F distribution.
+
+        z = betainc(dfd / 2, dfn / 2, dfd / (dfd + dfn x))
+
+    Domain:  dfn, dfd > 0, x >= 0.
+    Ref:     Johnson, Kotz & Balakrishnan (1995), chapter 27.
 
     >>> round(fdtrc(2.0, 4.0, 1.0), 12)
     0.444444444444
@@ -203,7 +293,12 @@ def fdtrc(dfn, dfd, x):
 
 @stands_for("fdtri")
 def fdtri(dfn, dfd, p):
-    """The x where fdtr(dfn, dfd, x) = p.
+    """The inverse of fdtr in x.
+
+        z = x where fdtr(dfn, dfd, x) = p
+
+    Domain:  dfn, dfd > 0, 0 < p < 1.
+    Ref:     Johnson, Kotz & Balakrishnan (1995), chapter 27.
 
     >>> round(fdtri(2.0, 4.0, 0.5555555555555556), 12)
     1.0
@@ -226,6 +321,7 @@ def stdtr(df, t):
     Near 0 it is 1/2 plus t times a series in t^2 / df, so that it is smooth there. Its derivative in df loses digits
     as df grows, for it is a difference of terms that are df times as large.
 
+    Domain:  df > 0, every t; z = 0 at -inf and 1 at inf.
     Ref:     DLMF 8.17, 15.2.1.
 
     >>> round(stdtr(4.0, 1.0), 12)
@@ -246,9 +342,14 @@ def stdtr(df, t):
 
 @stands_for("stdtrit")
 def stdtrit(df, p):
-    """The t where stdtr(df, t) = p; `student_t_qf` in Stan, with location 0 and scale 1.
+    """The inverse of stdtr in t; `student_t_qf` in Stan, with location 0 and scale 1.
+
+        z = t where stdtr(df, t) = p
 
     SciPy's value, with the derivatives of two steps of Newton's method from there: those to the third order.
+
+    Domain:  df > 0, 0 < p < 1.
+    Ref:     Johnson, Kotz & Balakrishnan (1995), chapter 28.
 
     >>> round(stdtrit(4.0, 0.9), 12)
     1.533206274059

@@ -33,6 +33,11 @@ def _fold(x):
 def sindg(x):
     """Sine of an angle in degrees; 0 at multiples of 180.
 
+        z = sin(pi x / 180)
+
+    Domain:  every finite x.
+    Ref:     Moshier (1989), Cephes.
+
     >>> sindg(180.0)
     0.0
     """
@@ -43,6 +48,11 @@ def sindg(x):
 @stands_for("cosdg")
 def cosdg(x):
     """Cosine of an angle in degrees; 0 at 90.
+
+        z = cos(pi x / 180)
+
+    Domain:  every finite x.
+    Ref:     Moshier (1989), Cephes.
 
     >>> cosdg(90.0)
     0.0
@@ -55,6 +65,11 @@ def cosdg(x):
 def tandg(x):
     """Tangent of an angle in degrees.
 
+        z = tan(pi x / 180)
+
+    Domain:  every finite x that is no odd multiple of 90.
+    Ref:     Moshier (1989), Cephes.
+
     >>> round(tandg(45.0), 12)
     1.0
     """
@@ -65,6 +80,11 @@ def tandg(x):
 def cotdg(x):
     """Cotangent of an angle in degrees.
 
+        z = cot(pi x / 180)
+
+    Domain:  every finite x that is no multiple of 180.
+    Ref:     Moshier (1989), Cephes.
+
     >>> round(cotdg(45.0), 12)
     1.0
     """
@@ -74,6 +94,11 @@ def cotdg(x):
 @stands_for("radian")
 def radian(d, m, s):
     """Degrees, minutes and seconds as radians.
+
+        z = pi / 180 (d + m / 60 + s / 3600)
+
+    Domain:  every d, m and s.
+    Ref:     Moshier (1989), Cephes.
 
     >>> round(radian(30.0, 0.0, 0.0), 12)
     0.523598775598
@@ -86,6 +111,11 @@ def radian(d, m, s):
 def exp10(x):
     """Power of ten.
 
+        z = 10^x
+
+    Domain:  every x; z = 0 at -inf and inf at inf.
+    Ref:     Moshier (1989), Cephes.
+
     >>> round(exp10(2.0), 9)
     100.0
     """
@@ -94,7 +124,12 @@ def exp10(x):
 
 @stands_for("powm1")
 def powm1(x, y):
-    """x^y - 1 for x > 0, accurate where it is small.
+    """x^y - 1, accurate where it is small.
+
+        z = x^y - 1 = e^(y log x) - 1
+
+    Domain:  x > 0, every y.
+    Ref:     C99, 7.12.6.3, of y log x.
 
     >>> powm1(2.0, 1e-20)
     6.931471805599453e-21
@@ -114,7 +149,12 @@ def heaviside(x, y):
 
 @stands_for("huber")
 def huber(delta, r):
-    """Huber's loss: r^2 / 2 up to |r| = delta, and delta (|r| - delta / 2) beyond; inf for delta < 0.
+    """Huber's loss.
+
+        z = r^2 / 2 for |r| <= delta, and delta (|r| - delta / 2) beyond
+
+    Domain:  delta >= 0, every r; z = inf for delta < 0.
+    Ref:     Huber (1964).
 
     >>> huber(1.0, 3.0)
     2.5
@@ -126,7 +166,12 @@ def huber(delta, r):
 
 @stands_for("pseudo_huber")
 def pseudo_huber(delta, r):
-    """The smooth loss delta^2 (sqrt(1 + (r / delta)^2) - 1), as r^2 / (1 + sqrt(1 + (r / delta)^2)).
+    """A smooth relative of Huber's loss, without cancellation.
+
+        z = delta^2 (sqrt(1 + (r / delta)^2) - 1) = r^2 / (1 + sqrt(1 + (r / delta)^2))
+
+    Domain:  delta > 0, every r.
+    Ref:     Hartley & Zisserman (2003), appendix 6.8.
 
     >>> round(pseudo_huber(1.0, 3.0), 12)
     2.162277660168
@@ -140,6 +185,7 @@ def agm(a, b):
 
         z = pi / 4 (a + b) / K(((a - b) / (a + b))^2)
 
+    Domain:  a, b > 0.
     Ref:     DLMF 19.8.5.
 
     >>> round(agm(1.0, 2.0), 12)
@@ -183,7 +229,12 @@ def factorial(n):
 # ---- Bessel functions of whole order ---------------------------------------------------------------------------------
 @stands_for("kn")
 def kn(n, x):
-    """kv of an order that is cut to a whole number and has no derivative.
+    """The modified Bessel function kv, of an order that is cut to a whole number and has no derivative.
+
+        z = K_n(x)
+
+    Domain:  x > 0.
+    Ref:     DLMF 10.25.3.
 
     >>> round(kn(1.0, 1.5), 12)
     0.277387800457
@@ -193,7 +244,12 @@ def kn(n, x):
 
 @stands_for("yn")
 def yn(n, x):
-    """yv of an order that is cut to a whole number and has no derivative.
+    """The Bessel function yv, of an order that is cut to a whole number and has no derivative.
+
+        z = Y_n(x)
+
+    Domain:  x > 0.
+    Ref:     DLMF 10.2.3.
 
     >>> round(yn(1.0, 1.5), 12)
     -0.412308626974
