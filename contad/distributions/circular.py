@@ -16,7 +16,10 @@ TWO_PI = 6.283185307179586
 
 @formula(where("kappa", outside="y == _inf or y == -_inf"), points=[(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6)])
 def von_mises_log_density(y, mu, kappa):
-    """kappa (cos(y - mu) - 1) - log(2 pi e^-kappa I_0(kappa))."""
+    """kappa (cos(y - mu) - 1) - log(2 pi e^-kappa I_0(kappa)).
+
+    Ref: Mardia & Jupp (2000), section 3.5.
+    """
     s = sin(0.5 * (y - mu))
     return -2.0 * kappa * s * s - log(i0e(kappa)) - LOG_TWO_PI
 

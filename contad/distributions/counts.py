@@ -154,14 +154,20 @@ def divergence(n, m):
 
 @formula(where(valid="0.0 <= theta and theta <= 1.0", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])
 def bernoulli_log_mass(n, theta):
-    """log theta for n = 1, log(1 - theta) for n = 0."""
+    """log theta for n = 1, log(1 - theta) for n = 0.
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 3.
+    """
     one = n == 1.0
     return select(one, log(select(one, theta, 1.0)), log1p(-select(one, 0.0, theta)))
 
 
 @formula(where(valid="alpha == alpha", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])
 def bernoulli_logit_log_mass(n, alpha):
-    """-log(1 + e^-alpha) for n = 1, -log(1 + e^alpha) for n = 0."""
+    """-log(1 + e^-alpha) for n = 1, -log(1 + e^alpha) for n = 0.
+
+    Ref: McCullagh & Nelder (1989), section 4.3.
+    """
     return log_expit(select(n == 1.0, alpha, -alpha))
 
 
@@ -173,7 +179,10 @@ OUT_OF = "n < 0.0 or n > N or n != floor(n)"
     [(3.0, 7.0, 0.3), (0.0, 4.0, 0.4)],
 )  # fmt: skip
 def binomial_log_mass(n, N, theta):
-    """log (N over n) + n log theta + (N - n) log(1 - theta)."""
+    """log (N over n) + n log theta + (N - n) log(1 - theta).
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 3.
+    """
     coefficient = log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
     return coefficient - divergence(n, N * theta) - divergence(N - n, N * (1.0 - theta))
 
@@ -183,7 +192,10 @@ def binomial_log_mass(n, N, theta):
     [(3.0, 7.0, 0.3), (0.0, 4.0, -0.4)],
 )  # fmt: skip
 def binomial_logit_log_mass(n, N, alpha):
-    """log (N over n) + n log expit(alpha) + (N - n) log expit(-alpha)."""
+    """log (N over n) + n log expit(alpha) + (N - n) log expit(-alpha).
+
+    Ref: McCullagh & Nelder (1989), section 4.3.
+    """
     none = n == 0.0
     every = n == N
     coefficient = -log1p(N) - betaln(n + 1.0, N - n + 1.0)
@@ -196,44 +208,65 @@ def binomial_logit_log_mass(n, N, alpha):
     [(3.0, 7.0, 2.3, 1.7), (0.0, 4.0, 0.4, 0.9)],
 )  # fmt: skip
 def beta_binomial_log_mass(n, N, alpha, beta):
-    """log (N over n) + log B(n + alpha, N - n + beta) - log B(alpha, beta)."""
+    """log (N over n) + log B(n + alpha, N - n + beta) - log B(alpha, beta).
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 6.
+    """
     return log_rising_ratio(n, alpha) + log_rising_ratio(N - n, beta) - log_rising_ratio(N, alpha + beta)
 
 
 @formula(where(valid="rate >= 0.0", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4), (0.0, 1.3)])
 def poisson_log_mass(n, rate):
-    """n log rate - rate - log n!."""
+    """n log rate - rate - log n!.
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 4.
+    """
     return -divergence(n, rate) - log_factorial_excess(n)
 
 
 @formula(where(valid="alpha == alpha", outside=NOT_A_COUNT), ["n"], [(3.0, 0.4), (0.0, -1.3)])
 def poisson_log_log_mass(n, alpha):
-    """n alpha - e^alpha - log n!."""
+    """n alpha - e^alpha - log n!.
+
+    Ref: McCullagh & Nelder (1989), section 6.2.
+    """
     return -divergence(n, exp(alpha)) - log_factorial_excess(n)
 
 
 @formula(where("alpha beta", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1)])
 def neg_binomial_log_mass(n, alpha, beta):
-    """log Gamma(n + alpha) - log n! - log Gamma(alpha) - alpha log(1 + 1 / beta) - n log(1 + beta)."""
+    """log Gamma(n + alpha) - log n! - log Gamma(alpha) - alpha log(1 + 1 / beta) - n log(1 + beta).
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 5.
+    """
     return log_rising_ratio(n, alpha) - alpha * log1p(1.0 / beta) - n * log1p(beta)
 
 
 @formula(where("n_", "0.0 < p and p <= 1.0", NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 0.1)])
 def negative_binomial_log_mass(n, n_, p):
-    """log Gamma(n + r) - log n! - log Gamma(r) + r log p + n log(1 - p), with r = n_."""
+    """log Gamma(n + r) - log n! - log Gamma(r) + r log p + n log(1 - p), with r = n_.
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 5.
+    """
     none = n == 0.0
     return log_rising_ratio(n, n_) + n_ * log(p) + select(none, 0.0, n * log1p(-select(none, 0.0, p)))
 
 
 @formula(where("mu phi", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1)])
 def neg_binomial_2_log_mass(n, mu, phi):
-    """log Gamma(n + phi) - log n! - log Gamma(phi) - phi log(1 + mu / phi) - n log(1 + phi / mu)."""
+    """log Gamma(n + phi) - log n! - log Gamma(phi) - phi log(1 + mu / phi) - n log(1 + phi / mu).
+
+    Ref: Cameron & Trivedi (2013), section 3.3.
+    """
     return log_rising_ratio(n, phi) - phi * log1p(mu / phi) - n * log1p(phi / mu)
 
 
 @formula(where("phi", "eta == eta", NOT_A_COUNT), ["n"], [(3.0, 0.4, 0.7), (0.0, -1.3, 2.1)])
 def neg_binomial_2_log_log_mass(n, eta, phi):
-    """The mass of neg_binomial_2 with mu = e^eta."""
+    """log Gamma(n + phi) - log n! - log Gamma(phi) - phi log(1 + e^eta / phi) - n log(1 + phi e^-eta).
+
+    Ref: Cameron & Trivedi (2013), section 3.3.
+    """
     t = eta - log(phi)
     above = t > 0.0
     lost = select(above, phi * t, -n * t)
@@ -242,26 +275,38 @@ def neg_binomial_2_log_log_mass(n, eta, phi):
 
 @formula(where("r alpha beta", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7, 1.3), (0.0, 1.3, 2.1, 0.4)])
 def beta_neg_binomial_log_mass(n, r, alpha, beta):
-    """log B(n + r, alpha + beta) - log B(r, alpha) + log Gamma(n + beta) - log n! - log Gamma(beta)."""
+    """log B(n + r, alpha + beta) - log B(r, alpha) + log Gamma(n + beta) - log n! - log Gamma(beta).
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 6.
+    """
     return log_rising_ratio(n, beta) + betaln(n + r, alpha + beta) - betaln(r, alpha)
 
 
 @formula(where(valid="0.0 < p and p <= 1.0", outside=NOT_POSITIVE), ["n"], [(3.0, 0.4), (1.0, 0.3)])
 def geometric_log_mass(n, p):
-    """log p + (n - 1) log(1 - p), for n = 1, 2, ..."""
+    """log p + (n - 1) log(1 - p), for n = 1, 2, ...
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 5.
+    """
     first = n == 1.0
     return log(p) + select(first, 0.0, (n - 1.0) * log1p(-select(first, 0.5, p)))
 
 
 @formula(where(valid="a > 1.0", outside=NOT_POSITIVE), ["n"], [(3.0, 2.4), (1.0, 1.3)])
 def zipf_log_mass(n, a):
-    """-a log n - log zeta(a), for n = 1, 2, ..."""
+    """-a log n - log zeta(a), for n = 1, 2, ...
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 11.
+    """
     return -a * log(n) - log1p(zeta(a, 2.0))
 
 
 @formula(where("alpha", outside=NOT_POSITIVE), ["n"], [(3.0, 2.4), (1.0, 1.3)])
 def yule_simon_log_mass(n, alpha):
-    """log alpha + log B(n, alpha + 1), for n = 1, 2, ..."""
+    """log alpha + log B(n, alpha + 1), for n = 1, 2, ...
+
+    Ref: Simon (1955).
+    """
     far = alpha > n
     first = select(far, -log1p(n / select(far, alpha, n)), log(alpha) - log(n) - log1p(select(far, n, alpha) / n))
     return first - log_rising_growth(n - 1.0, alpha)
@@ -275,6 +320,8 @@ def hypergeometric_log_mass(n, N, a, b):
     """log (a over n) + log (b over N - n) - log (a + b over N).
 
     A product of binomial masses, over one of both kinds, of any probability; of N / (a + b) no large terms are left.
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 6.
     """
     total = a + b
     theta = N / select(total == 0.0, 1.0, total)
@@ -335,5 +382,8 @@ def _hypergeometric_tail(n, N, a, b):
     [(3.0, 1.0, 7.0), (-2.0, -4.0, 4.0)],
 )  # fmt: skip
 def discrete_range_log_mass(n, lower, upper):
-    """-log(upper - lower + 1)."""
+    """-log(upper - lower + 1).
+
+    Ref: Johnson, Kemp & Kotz (2005), chapter 6.
+    """
     return -log(upper - lower + 1.0)

@@ -18,32 +18,47 @@ UNIT = "y < 0.0 or y > 1.0"
     where(valid="alpha < beta and y == y", outside="y < alpha or y > beta"), points=[(0.7, 0.3, 1.4), (-0.2, -2.4, 0.6)]
 )
 def uniform_log_density(y, alpha, beta):
-    """-log(beta - alpha)."""
+    """-log(beta - alpha).
+
+    Ref: Johnson, Kotz & Balakrishnan (1995), chapter 26.
+    """
     return -log(beta - alpha)
 
 
 @formula(where("alpha beta", outside=UNIT), points=[(0.7, 2.3, 1.4), (0.2, 0.4, 0.6)])
 def beta_log_density(y, alpha, beta):
-    """(alpha - 1) log y + (beta - 1) log(1 - y) - log B(alpha, beta)."""
+    """(alpha - 1) log y + (beta - 1) log(1 - y) - log B(alpha, beta).
+
+    Ref: Johnson, Kotz & Balakrishnan (1995), chapter 25.
+    """
     return xlogy(alpha - 1.0, y) + xlog1py(beta - 1.0, -y) - betaln(alpha, beta)
 
 
 @formula(where("kappa", "0.0 < mu and mu < 1.0", UNIT), points=[(0.7, 0.3, 1.4), (0.2, 0.4, 5.6)])
 def beta_proportion_log_density(y, mu, kappa):
-    """The beta density of mu kappa and (1 - mu) kappa."""
+    """(mu kappa - 1) log y + ((1 - mu) kappa - 1) log(1 - y) - log B(mu kappa, (1 - mu) kappa).
+
+    Ref: Ferrari & Cribari-Neto (2004).
+    """
     return beta_log_density(y, mu * kappa, (1.0 - mu) * kappa)
 
 
 @formula(where(valid="0.0 <= c and c <= 1.0", outside=UNIT), points=[(0.7, 0.3), (0.2, 0.4)])
 def triangular_log_density(y, c):
-    """log 2 + log(y / c) below c, and log 2 + log((1 - y) / (1 - c)) above."""
+    """log 2 + log(y / c) below c, and log 2 + log((1 - y) / (1 - c)) above.
+
+    Ref: Johnson, Kotz & Balakrishnan (1995), chapter 26.
+    """
     rising = y < c or c == 1.0
     return log(2.0 * select(rising, y / select(rising, c, 1.0), (1.0 - y) / select(rising, 1.0, 1.0 - c)))
 
 
 @formula(where(valid="a < b", outside="y < a or y > b"), points=[(0.7, 0.3, 1.4), (-2.2, -2.4, 0.6)])
 def truncated_normal_log_density(y, a, b):
-    """-y^2 / 2 - log(2 pi) / 2 - log(Phi(b) - Phi(a)); the difference in the tail where both are smaller."""
+    """-y^2 / 2 - log(2 pi) / 2 - log(Phi(b) - Phi(a)); the difference in the tail where both are smaller.
+
+    Ref: Johnson, Kotz & Balakrishnan (1994), chapter 13.
+    """
     right = a > 0.0
     low = select(right, -b, a)
     high = select(right, -a, b)
@@ -61,7 +76,10 @@ def log_ratio_of_extremes(y, c):
 
 @formula(where(valid="c == c", outside="y < 0.0 or y == _inf or 1.0 + c * y < 0.0"), points=[(0.7, 0.3), (1.2, -0.4)])
 def generalised_pareto_log_density(y, c):
-    """-(1 + 1 / c) log(1 + c y), and -y for c = 0."""
+    """-(1 + 1 / c) log(1 + c y), and -y for c = 0.
+
+    Ref: Pickands (1975).
+    """
     return -log_ratio_of_extremes(y, c) - log1p(c * y)
 
 
@@ -69,6 +87,9 @@ def generalised_pareto_log_density(y, c):
     where(valid="c == c", outside="1.0 - c * y < 0.0 or y == _inf or y == -_inf"), points=[(0.7, 0.3), (1.2, -0.4)]
 )
 def generalised_extreme_log_density(y, c):
-    """(1 / c - 1) log(1 - c y) - (1 - c y)^(1 / c), and the Gumbel density for c = 0."""
+    """(1 / c - 1) log(1 - c y) - (1 - c y)^(1 / c), and the Gumbel density for c = 0.
+
+    Ref: Jenkinson (1955).
+    """
     ratio = log_ratio_of_extremes(y, -c)
     return -ratio - exp(-ratio) - log1p(-c * y)

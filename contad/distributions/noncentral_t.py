@@ -135,7 +135,10 @@ def log_mean_normal(y, nu, delta):
     points=[(0.7, 3.2, 0.6, -0.3, 1.4), (-3.1, 0.7, -1.2, 0.4, 0.6)],
 )
 def noncentral_t_log_density(y, nu, delta, mu, sigma):
-    """log E(S phi(r S / sqrt(nu) - delta)) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma and S of chi."""
+    """log E(S phi(r S / sqrt(nu) - delta)) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma and S of chi.
+
+    Ref: Johnson, Kotz & Balakrishnan (1995), chapter 31.
+    """
     return log_mean_slope((y - mu) / sigma / sqrt(nu), nu, delta) - 0.5 * log(nu) - log(sigma)
 
 

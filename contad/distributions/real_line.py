@@ -25,27 +25,39 @@ INFINITE = "y == _inf or y == -_inf"
 
 @formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6)])
 def normal_log_density(y, mu, sigma):
-    """-r^2 / 2 - log sigma - log(2 pi) / 2, with r = (y - mu) / sigma."""
+    """-r^2 / 2 - log sigma - log(2 pi) / 2, with r = (y - mu) / sigma.
+
+    Ref: Johnson, Kotz & Balakrishnan (1994), chapter 13.
+    """
     r = (y - mu) / sigma
     return -0.5 * r * r - log(sigma) - LOG_SQRT_TWO_PI
 
 
 @formula(where(outside=INFINITE), points=[(0.7,), (-3.1,)])
 def std_normal_log_density(y):
-    """-y^2 / 2 - log(2 pi) / 2."""
+    """-y^2 / 2 - log(2 pi) / 2.
+
+    Ref: Johnson, Kotz & Balakrishnan (1994), chapter 13.
+    """
     return -0.5 * y * y - LOG_SQRT_TWO_PI
 
 
 @formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
 def cauchy_log_density(y, mu, sigma):
-    """-log(1 + r^2) - log sigma - log pi, with r = (y - mu) / sigma."""
+    """-log(1 + r^2) - log sigma - log pi, with r = (y - mu) / sigma.
+
+    Ref: Johnson, Kotz & Balakrishnan (1994), chapter 16.
+    """
     r = (y - mu) / sigma
     return -2.0 * log(hypot(1.0, r)) - log(sigma) - LOG_PI
 
 
 @formula(where("nu sigma", outside=INFINITE), points=[(0.7, 3.2, -0.3, 1.4), (-31.0, 0.7, 0.4, 0.6)])
 def student_t_log_density(y, nu, mu, sigma):
-    """-(nu + 1) / 2 log(1 + r^2 / nu) - log B(1/2, nu / 2) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma."""
+    """-(nu + 1) / 2 log(1 + r^2 / nu) - log B(1/2, nu / 2) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma.
+
+    Ref: Johnson, Kotz & Balakrishnan (1995), chapter 28.
+    """
     q = (y - mu) / sigma / sqrt(nu)
     near = absolute(q) < 1.0
     s = select(near, q, 0.0)
@@ -55,7 +67,10 @@ def student_t_log_density(y, nu, mu, sigma):
 
 @formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
 def logistic_log_density(y, mu, sigma):
-    """-2 log(2 cosh(r / 2)) - log sigma, with r = (y - mu) / sigma."""
+    """-2 log(2 cosh(r / 2)) - log sigma, with r = (y - mu) / sigma.
+
+    Ref: Johnson, Kotz & Balakrishnan (1995), chapter 23.
+    """
     r = (y - mu) / sigma
     far = absolute(r) > 80.0
     near = -2.0 * log(cosh(0.5 * select(far, 0.0, r))) - 2.0 * LOG_2
@@ -64,13 +79,19 @@ def logistic_log_density(y, mu, sigma):
 
 @formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
 def double_exponential_log_density(y, mu, sigma):
-    """-|y - mu| / sigma - log(2 sigma)."""
+    """-|y - mu| / sigma - log(2 sigma).
+
+    Ref: Johnson, Kotz & Balakrishnan (1995), chapter 24.
+    """
     return -absolute((y - mu) / sigma) - log(sigma) - LOG_2
 
 
 @formula(where("beta", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6)])
 def gumbel_log_density(y, mu, beta):
-    """-r - e^-r - log beta, with r = (y - mu) / beta."""
+    """-r - e^-r - log beta, with r = (y - mu) / beta.
+
+    Ref: Johnson, Kotz & Balakrishnan (1995), chapter 22.
+    """
     r = (y - mu) / beta
     return -r - exp(-r) - log(beta)
 
@@ -80,6 +101,8 @@ def exp_mod_normal_log_density(y, mu, sigma, rate):
     """log rate + (rate sigma)^2 / 2 - rate (y - mu) + log Phi(r - rate sigma), with r = (y - mu) / sigma.
 
     Below the point r = rate sigma, Phi is written by erfcx, and its exponential cancels.
+
+    Ref: Grushka (1972).
     """
     r = (y - mu) / sigma
     t = rate * sigma
@@ -91,14 +114,20 @@ def exp_mod_normal_log_density(y, mu, sigma, rate):
 
 @formula(where("omega", outside=INFINITE), points=[(0.7, -0.3, 1.4, 2.1), (-9.1, 0.4, 0.6, 1.3)])
 def skew_normal_log_density(y, xi, omega, alpha):
-    """log 2 - r^2 / 2 - log omega - log(2 pi) / 2 + log Phi(alpha r), with r = (y - xi) / omega."""
+    """log 2 - r^2 / 2 - log omega - log(2 pi) / 2 + log Phi(alpha r), with r = (y - xi) / omega.
+
+    Ref: Azzalini (1985).
+    """
     r = (y - xi) / omega
     return -0.5 * r * r + log_ndtr(alpha * r) - log(omega) + LOG_2 - LOG_SQRT_TWO_PI
 
 
 @formula(where("sigma", "0.0 < tau and tau < 1.0", INFINITE), points=[(0.7, -0.3, 1.4, 0.3), (-9.1, 0.4, 0.6, 0.8)])
 def skew_double_exponential_log_density(y, mu, sigma, tau):
-    """log(2 tau (1 - tau) / sigma) - 2 w |y - mu| / sigma, where w = tau above mu and 1 - tau below."""
+    """log(2 tau (1 - tau) / sigma) - 2 w |y - mu| / sigma, where w = tau above mu and 1 - tau below.
+
+    Ref: Yu & Zhang (2005).
+    """
     r = (y - mu) / sigma
     return LOG_2 + log(tau) + log1p(-tau) - log(sigma) - 2.0 * select(r < 0.0, (tau - 1.0) * r, tau * r)
 

@@ -91,7 +91,19 @@ def _size_of(name: str, mean: ArrayValue, cov: ArrayValue, x: ArrayValue) -> int
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 def _normal(x: ArrayValue, mean: ArrayValue = None, cov: ArrayValue = 1, allow_singular: bool = False) -> Value:
-    """Normal vectors: x (..., k), mean (k,), cov (k, k), its diagonal or one number; O(k^3 + n k^2)."""
+    """Normal vectors.
+
+        log f = -|r|^2 / 2 - log|L| - k log(2 pi) / 2, with L r = x - mean and L L^T = cov
+
+    Shapes:  x (..., k), mean (k,), cov (k, k), its diagonal or one number.
+    Domain:  every x and mean, cov positive definite.
+    Cost:    O(k^3 + n k^2).
+    Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 45.
+
+    >>> z = [1.0, 0.0], [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]]
+    >>> round(float(multivariate_normal.logpdf(*z)), 6), round(float(multivariate_normal.pdf(*z)), 6)
+    (-2.403399, 0.09041)
+    """
     name = "multivariate_normal"
     if allow_singular:
         raise UnsupportedError(f"contad.scipy.stats.{name}: allow_singular=True is not supported on variables")
@@ -105,7 +117,20 @@ def _normal(x: ArrayValue, mean: ArrayValue = None, cov: ArrayValue = 1, allow_s
 def _student(
     x: ArrayValue, loc: ArrayValue = None, shape: ArrayValue = 1, df: Value = 1, allow_singular: bool = False
 ) -> Value:
-    """Student's t vectors: x (..., k), loc (k,), shape (k, k), df (); O(k^3 + n k^2)."""
+    """Student's t vectors.
+
+        log f = log Gamma((df + k) / 2) - log Gamma(df / 2) - k log(df pi) / 2 - log|L|
+                - (df + k) / 2 log(1 + |r|^2 / df), with L r = x - loc and L L^T = shape
+
+    Shapes:  x (..., k), loc (k,), shape (k, k), df ().
+    Domain:  every x and loc, df > 0, shape positive definite.
+    Cost:    O(k^3 + n k^2).
+    Ref:     Kotz & Nadarajah (2004), section 1.1.
+
+    >>> z = [1.0, 0.0], [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]], 4.0
+    >>> round(float(multivariate_t.logpdf(*z)), 6), round(float(multivariate_t.pdf(*z)), 6)
+    (-2.518279, 0.080598)
+    """
     name = "multivariate_t"
     if allow_singular:
         raise UnsupportedError(f"contad.scipy.stats.{name}: allow_singular=True is not supported on variables")
@@ -122,7 +147,18 @@ def _student(
 
 
 def _dirichlet(x: ArrayValue, alpha: ArrayValue) -> Value:
-    """Points of a simplex: x (k,) or columns (k, n), or without the last of their rows; alpha (k,)."""
+    """Points of a simplex.
+
+        log f = log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log x
+
+    Shapes:  x (k,) or columns (k, n), or without the last of their rows; alpha (k,).
+    Domain:  x >= 0 with sum 1, alpha > 0.
+    Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 49.
+
+    >>> z = [0.2, 0.3, 0.5], [1.0, 2.0, 3.0]
+    >>> round(float(dirichlet.logpdf(*z)), 6), round(float(dirichlet.pdf(*z)), 6)
+    (1.504077, 4.5)
+    """
     name = "dirichlet"
     x, alpha = as_one(x), as_one(alpha)
     k = np.size(alpha)
@@ -148,7 +184,18 @@ def _counts(name: str, x: ArrayValue, n: ArrayValue) -> tuple[np.ndarray, np.nda
 
 
 def _multinomial(x: ArrayValue, n: ArrayValue, p: ArrayValue) -> Value:
-    """Counts x (..., k) of n draws with probabilities p (..., k), whose derivatives are those of x log p."""
+    """Counts of draws with given probabilities.
+
+        log p = log n! - sum log x! + sum x log p
+
+    Shapes:  x and p (..., k), n (...).
+    Domain:  x = 0, 1, ... with sum n, else -inf; p >= 0 with sum 1, else nan; derivatives by p are those of x log p.
+    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35.
+
+    >>> z = [1, 2], 3, [0.4, 0.6]
+    >>> round(float(multinomial.logpmf(*z)), 6), round(float(multinomial.pmf(*z)), 6)
+    (-0.83933, 0.432)
+    """
     x, n, wrong = _counts("multinomial", x, n)
     p = as_one(p)
     value = observe(np.asarray, p)
@@ -158,7 +205,18 @@ def _multinomial(x: ArrayValue, n: ArrayValue, p: ArrayValue) -> Value:
 
 
 def _dirichlet_multinomial(x: ArrayValue, alpha: ArrayValue, n: ArrayValue) -> Value:
-    """Counts x (..., k) of n draws whose probabilities are of a Dirichlet density with alpha (..., k)."""
+    """Counts of draws whose probabilities are of a Dirichlet density.
+
+        log p = log n + log B(sum alpha, n) - sum_(x > 0) (log x + log B(alpha, x))
+
+    Shapes:  x and alpha (..., k), n (...).
+    Domain:  x = 0, 1, ... with sum n, else -inf; alpha > 0.
+    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35.
+
+    >>> z = [1, 2], [1.5, 2.0], 3
+    >>> round(float(dirichlet_multinomial.logpmf(*z)), 6), round(float(dirichlet_multinomial.pmf(*z)), 6)
+    (-1.165752, 0.311688)
+    """
     name = "dirichlet_multinomial"
     x, n, wrong = _counts(name, x, n)
     alpha = as_one(alpha)
@@ -185,19 +243,55 @@ def _wishart_factors(
 
 
 def _wishart(x: ArrayValue, df: Value, scale: ArrayValue) -> Value:
-    """One positive definite matrix x (k, k), of df degrees of freedom and a scale matrix (k, k); O(k^3)."""
+    """One matrix, as the sum of squares of normal vectors of covariance `scale`.
+
+        log f = (df - k - 1) / 2 log|x| - tr(scale^-1 x) / 2 - df / 2 log|scale| - df k / 2 log 2 - log Gamma_k(df / 2)
+
+    Shapes:  x and scale (k, k), df ().
+    Domain:  x and scale positive definite, df > k - 1.
+    Cost:    O(k^3).
+    Ref:     Gupta & Nagar (2000), chapter 3.
+
+    >>> z = [[2.0, 0.5], [0.5, 1.0]], 3.0, [[1.0, 0.2], [0.2, 1.5]]
+    >>> round(float(wishart.logpdf(*z)), 6), round(float(wishart.pdf(*z)), 6)
+    (-4.400049, 0.012277)
+    """
     factor, scale_factor = _wishart_factors("wishart", x, df, scale)
     return densities.wishart_of_matrix(factor, scale_factor, df)
 
 
 def _inverse_wishart(x: ArrayValue, df: Value, scale: ArrayValue) -> Value:
-    """One positive definite matrix x (k, k), of df degrees of freedom and a scale matrix (k, k); O(k^3)."""
+    """One matrix, the inverse of one of Wishart's distribution.
+
+        log f = df / 2 log|scale| - (df + k + 1) / 2 log|x| - tr(scale x^-1) / 2 - df k / 2 log 2 - log Gamma_k(df / 2)
+
+    Shapes:  x and scale (k, k), df ().
+    Domain:  x and scale positive definite, df > k - 1.
+    Cost:    O(k^3).
+    Ref:     Gupta & Nagar (2000), section 3.4.
+
+    >>> z = [[2.0, 0.5], [0.5, 1.0]], 3.0, [[1.0, 0.2], [0.2, 1.5]]
+    >>> round(float(invwishart.logpdf(*z)), 6), round(float(invwishart.pdf(*z)), 6)
+    (-4.727931, 0.008845)
+    """
     factor, scale_factor = _wishart_factors("invwishart", x, df, scale)
     return densities.inverse_wishart_of_matrix(factor, scale_factor, df)
 
 
 def _matrix_normal(X: ArrayValue, mean: ArrayValue = None, rowcov: ArrayValue = 1, colcov: ArrayValue = 1) -> Value:
-    """Matrices X (..., m, k) with covariances rowcov (m, m) of their rows and colcov (k, k) of their columns."""
+    """Matrices with a covariance of their rows and one of their columns.
+
+        log f = -tr(colcov^-1 R^T rowcov^-1 R) / 2 - k log|rowcov| / 2 - m log|colcov| / 2 - m k log(2 pi) / 2,
+        with R = X - mean
+
+    Shapes:  X (..., m, k), mean (m, k), rowcov (m, m), colcov (k, k).
+    Domain:  every X and mean, rowcov and colcov positive definite.
+    Ref:     Gupta & Nagar (2000), chapter 2.
+
+    >>> z = [[1.0, 0.0]], [[0.5, 0.5]], [[1.5]], [[2.0, 0.5], [0.5, 1.0]]
+    >>> round(float(matrix_normal.logpdf(*z)), 6), round(float(matrix_normal.pdf(*z)), 6)
+    (-2.713626, 0.066296)
+    """
     name = "matrix_normal"
     x = as_one(X)
     if np.ndim(x) < 2:
@@ -222,11 +316,16 @@ matrix_normal: Any = MultivariateDistribution("matrix_normal", _matrix_normal)
 
 # ---- kernel densities ------------------------------------------------------------------------------------------------
 class gaussian_kde:
-    """The mean of normal densities at data (n,) or (d, n); data, weights and points may be variables.
+    """The mean of normal densities at data; data, weights and points may be variables.
 
-    bw_method is "scott", "silverman" or a number, which multiplies the Cholesky factor of the covariance of the data.
+        f(x) = sum_i w_i normal(x | x_i, h^2 C), with C the covariance of the data x_i
 
-    Cost: O(d n m) for m points, with one array of n m numbers for each dimension.
+    The factor h is that of bw_method: "scott", "silverman", a number, or a function of the object.
+
+    Shapes:  data (n,) or (d, n), weights (n,), points (m,) or (d, m).
+    Domain:  data that span d dimensions, weights >= 0.
+    Cost:    O(d n m), with one array of n m numbers for each dimension.
+    Ref:     Silverman (1986), chapter 4; Scott (2015), chapter 6.
 
     >>> float(round(gaussian_kde([0.0, 1.0, 3.0]).logpdf(0.5)[0], 6))
     -1.545685
@@ -263,7 +362,17 @@ class gaussian_kde:
         return np.matmul(self.cho_cov, np.transpose(self.cho_cov))
 
     def logpdf(self, x: ArrayValue) -> ArrayValue:
-        """The logarithm of the density at points (m,) or (d, m)."""
+        """The logarithm of the density.
+
+            log sum_i w_i normal(x | x_i, h^2 C)
+
+        Shapes:  x (m,) or (d, m) -> (m,).
+        Domain:  every x.
+        Ref:     Silverman (1986), chapter 4.
+
+        >>> gaussian_kde([0.0, 1.0, 3.0]).logpdf([0.5, 2.0]).round(6)
+        array([-1.545685, -1.69165 ])
+        """
         points = as_one(x)
         points = np.reshape(points, (1, -1)) if np.ndim(points) < 2 else points
         if np.shape(points)[0] != self.d:
@@ -273,7 +382,17 @@ class gaussian_kde:
         return densities.kernel_log_densities(points, self.dataset, self.weights, self.cho_cov)
 
     def evaluate(self, points: ArrayValue) -> ArrayValue:
-        """The density at points (m,) or (d, m)."""
+        """The density.
+
+            sum_i w_i normal(x | x_i, h^2 C)
+
+        Shapes:  points (m,) or (d, m) -> (m,).
+        Domain:  every x.
+        Ref:     Silverman (1986), chapter 4.
+
+        >>> gaussian_kde([0.0, 1.0, 3.0]).pdf([0.5, 2.0]).round(6)
+        array([0.213166, 0.184215])
+        """
         return np.exp(self.logpdf(points))
 
     __call__ = pdf = evaluate

@@ -12,6 +12,8 @@ array([0.25, 0.75])
 0.02474863750443425
 """
 
+import inspect
+import re
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,15 @@ from contad.scipy.special_in_numba import face_of
 from contad.variables.array import numbers_in
 from contad.variables.open_types import ArrayValue, Function, NumbaType, Option, Value
 
+_NUMBER = re.compile(r">>> (.*)\n(-?(?:\d|inf|nan).*)")
+
+
+def _docstring_of(function: Function, name: str) -> str:
+    """A function's docstring under SciPy's name, whose results are NumPy's floats."""
+    text, mark, example = inspect.cleandoc(function.__doc__ or "").partition(">>>")
+    example = (mark + example).replace(f"{getattr(function, '__name__', name)}(", f"{name}(")
+    return text + _NUMBER.sub(r">>> float(\1)\n\2", example).replace("round(z, ", "round(float(z), ")
+
 
 class SpecialFunction(Compilable[..., Any]):
     """SciPy's function of that name where no argument holds a variable, and else one of contad's."""
@@ -43,7 +54,7 @@ class SpecialFunction(Compilable[..., Any]):
         super().__init__(function)
         self.__name__ = self.__qualname__ = name
         self.__module__ = __name__
-        self.__doc__ = (function.__doc__ or "").partition(">>>")[0].rstrip()  # the example is of the function itself
+        self.__doc__ = _docstring_of(function, name)
 
     def __call__(self, *args: Value, **options: Option) -> Value:
         if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
@@ -72,66 +83,174 @@ class SpecialFunction(Compilable[..., Any]):
 def logsumexp(
     a: ArrayValue, axis: Option = None, b: ArrayValue = None, keepdims: bool = False, return_sign: bool = False
 ) -> Value:
-    """log(sum(b exp(a))) over axes; weights b are constants. return_sign is not supported on variables."""
+    """Logarithm of a sum of exponentials over axes, without overflow.
+
+        z = log sum b e^a,     dz/da = b e^(a - z)
+
+    Domain:  every a; weights b are constants, and return_sign is not supported on variables.
+    Ref:     Blanchard, Higham & Higham (2021).
+
+    >>> round(logsumexp([0.0, 1.0]), 6)
+    1.313262
+    """
     if return_sign:
         raise UnsupportedError("contad.scipy.special.logsumexp: return_sign=True is not supported on variables")
     return log_sums.logsumexp(a, axis=axis, b=b, keepdims=keepdims)
 
 
 def softmax(x: ArrayValue, axis: Option = None) -> ArrayValue:
-    """exp(x) over its sum."""
+    """Exponentials over their sum, along axes.
+
+        z_i = e^(x_i) / sum_j e^(x_j),     dz_i/dx_j = z_i (delta_ij - z_j)
+
+    Domain:  every finite x.
+    Ref:     Blanchard, Higham & Higham (2021).
+
+    >>> softmax([0.0, 1.0]).round(6)
+    array([0.268941, 0.731059])
+    """
     return log_sums.softmax(x, axis=axis)
 
 
 def log_softmax(x: ArrayValue, axis: Option = None) -> ArrayValue:
-    """x - logsumexp(x)."""
+    """Logarithm of softmax.
+
+        z_i = x_i - log sum_j e^(x_j),     dz_i/dx_j = delta_ij - e^(z_j)
+
+    Domain:  every finite x.
+    Ref:     Blanchard, Higham & Higham (2021).
+
+    >>> log_softmax([0.0, 1.0]).round(6)
+    array([-1.313262, -0.313262])
+    """
     return x - log_sums.logsumexp(x, axis=axis, keepdims=True)
 
 
 def softplus(x: Value) -> Value:
-    """log(1 + exp(x))."""
+    """Logarithm of one more than an exponential.
+
+        z = log(1 + e^x),     dz/dx = expit(x)
+
+    Domain:  every x.
+    Ref:     Dugas et al. (2001).
+
+    >>> round(contad.grad(softplus)(0.5), 6)
+    0.622459
+    """
     return log1p_exp(x)
 
 
 def multigammaln(a: Value, d: Option) -> Value:
-    """Logarithm of the multivariate gamma function."""
+    """Logarithm of the multivariate gamma function.
+
+        z = d (d - 1) / 4 log pi + sum_(j < d) log Gamma(a - j / 2),     dz/da = sum_(j < d) psi(a - j / 2)
+
+    Domain:  a > (d - 1) / 2, d a whole number.
+    Ref:     DLMF 35.3.4.
+
+    >>> round(multigammaln(3.5, 2), 6)
+    2.466486
+    """
     return contad.ops.multigammaln(a, float(d))
 
 
 def polygamma(n: Option, x: Value) -> Value:
-    """The n-th derivative of digamma."""
+    """The n-th derivative of digamma.
+
+        z = psi^(n)(x),     dz/dx = psi^(n + 1)(x)
+
+    Domain:  x other than 0, -1, ..., n = 0, 1, ...
+    Ref:     DLMF 5.15.
+
+    >>> polygamma(1, 2.5).round(6)
+    0.490358
+    """
     return contad.ops.polygamma(_as_order(n), x)
 
 
 def sinc(x: Value) -> Value:
-    """sin(pi x) / (pi x)."""
+    """Sine of pi x over pi x, and 1 at 0.
+
+        z = sin(pi x) / (pi x),     dz/dx = -pi j_1(pi x)
+
+    Domain:  every finite x.
+    Ref:     Whittaker (1915).
+
+    >>> round(sinc(0.5), 6)
+    0.63662
+    """
     return contad.ops.sinc(x)
 
 
 def zeta(x: Value, q: Value = None, out: None = None) -> Value:
-    """Riemann's or Hurwitz's zeta function, on variables for x > 1."""
+    """Riemann's zeta function, or Hurwitz's where q is given.
+
+        z = sum_(k >= 0) (k + q)^-x, q = 1 by default,     dz/dq = -x zeta(x + 1, q)
+
+    Domain:  x > 1 on variables, q other than 0, -1, ...
+    Ref:     DLMF 25.2.1, 25.11.1.
+
+    >>> round(zeta(2.0, 1.5), 6)
+    0.934802
+    """
     return written_functions.riemann_zeta(x) if q is None else written_functions.hurwitz_zeta(x, q)
 
 
 def lambertw(z: Value, k: Option = 0, tol: float = 1e-8) -> Value:
-    """The real branches 0 and -1 of Lambert's W; real on variables."""
+    """The real branches 0 and -1 of Lambert's W; real on variables, complex as SciPy's where nothing is one.
+
+        z = w where w e^w = z_0, z_0 the argument,     dz/dz_0 = w / (z_0 (1 + w))
+
+    Domain:  z >= -1/e for k = 0, -1/e <= z < 0 for k = -1.
+    Ref:     DLMF 4.13.
+
+    >>> round(lambertw(0.5).real, 6)
+    0.351734
+    """
     return real_lambertw(z, k, tol)
 
 
 def comb(N: Value, k: Value, *, exact: bool = False, repetition: bool = False) -> Value:
-    """Number of choices of k from N."""
+    """Number of choices of k from N.
+
+        z = Gamma(N + 1) / (Gamma(k + 1) Gamma(N - k + 1))
+
+    Domain:  0 <= k <= N; 0 elsewhere. exact=True is not supported on variables.
+    Ref:     DLMF 1.2.1.
+
+    >>> comb(5, 2)
+    10.0
+    """
     _refuse_exact("comb", exact)
     return written_functions.comb(N, k, repetition)
 
 
 def perm(N: Value, k: Value, exact: bool = False) -> Value:
-    """Number of ordered choices of k from N."""
+    """Number of ordered choices of k from N.
+
+        z = Gamma(N + 1) / Gamma(N - k + 1)
+
+    Domain:  0 <= k <= N; 0 elsewhere. exact=True is not supported on variables.
+    Ref:     DLMF 5.2.5, of N - k + 1 and k.
+
+    >>> perm(5, 2)
+    20.0
+    """
     _refuse_exact("perm", exact)
     return written_functions.perm(N, k)
 
 
 def factorial(n: Value, exact: bool = False, extend: str = "zero") -> Value:
-    """Gamma(n + 1)."""
+    """Factorial of a number.
+
+        z = Gamma(n + 1),     dz/dn = z psi(n + 1)
+
+    Domain:  n >= 0; 0 below. exact=True is not supported on variables.
+    Ref:     DLMF 5.4.1.
+
+    >>> factorial(4)
+    24.0
+    """
     _refuse_exact("factorial", exact)
     return written_functions.factorial(n)
 
@@ -147,24 +266,60 @@ def _as_order(n: Option) -> Value:
 
 # ---- derivatives of Bessel functions ---------------------------------------------------------------------------------
 def spherical_jn(n: Option, z: Value, derivative: bool = False) -> Value:
-    """Spherical Bessel function of the first kind, or its derivative."""
+    """Spherical Bessel function of the first kind, or its derivative.
+
+        z = sqrt(pi / (2 z)) J_(n + 1/2)(z)
+
+    Domain:  every z, n = 0, 1, ...
+    Ref:     DLMF 10.47.3, 10.51.
+
+    >>> round(spherical_jn(2, 1.5), 6)
+    0.127349
+    """
     n = _as_order(n)
     f = contad.ops.spherical_jn
     return (n * f(np.maximum(n - 1.0, 0.0), z) - (n + 1.0) * f(n + 1.0, z)) / (2.0 * n + 1.0) if derivative else f(n, z)
 
 
 def spherical_yn(n: Option, z: Value, derivative: bool = False) -> Value:
-    """Spherical Bessel function of the second kind, or its derivative."""
+    """Spherical Bessel function of the second kind, or its derivative.
+
+        z = sqrt(pi / (2 z)) Y_(n + 1/2)(z)
+
+    Domain:  z > 0, n = 0, 1, ...
+    Ref:     DLMF 10.47.4, 10.51.
+
+    >>> round(spherical_yn(2, 1.5), 6)
+    -1.345713
+    """
     return _spherical(spherical.spherical_yn, n, z, derivative, 1.0, -1.0)
 
 
 def spherical_in(n: Option, z: Value, derivative: bool = False) -> Value:
-    """Modified spherical Bessel function of the first kind, or its derivative."""
+    """Modified spherical Bessel function of the first kind, or its derivative.
+
+        z = sqrt(pi / (2 z)) I_(n + 1/2)(z)
+
+    Domain:  z > 0, n = 0, 1, ...
+    Ref:     DLMF 10.47.7, 10.51.
+
+    >>> round(spherical_in(2, 1.5), 6)
+    0.175666
+    """
     return _spherical(spherical.spherical_in, n, z, derivative, 1.0, 1.0)
 
 
 def spherical_kn(n: Option, z: Value, derivative: bool = False) -> Value:
-    """Modified spherical Bessel function of the second kind, or its derivative."""
+    """Modified spherical Bessel function of the second kind, or its derivative.
+
+        z = sqrt(pi / (2 z)) K_(n + 1/2)(z)
+
+    Domain:  z > 0, n = 0, 1, ...
+    Ref:     DLMF 10.47.9, 10.51.
+
+    >>> round(spherical_kn(2, 1.5), 6)
+    1.012533
+    """
     return _spherical(spherical.spherical_kn, n, z, derivative, -1.0, -1.0)
 
 
@@ -177,22 +332,58 @@ def _spherical(f: Function, n: Option, z: Value, derivative: bool, below: float,
 
 
 def jvp(v: Value, z: Value, n: int = 1) -> Value:
-    """The n-th derivative of jv in z."""
+    """The n-th derivative of jv in z.
+
+        z_n = d^n J_v(z) / dz^n
+
+    Domain:  z > 0 on variables, every v, n = 0, 1, ...
+    Ref:     DLMF 10.6.7.
+
+    >>> round(jvp(1.5, 2.0), 6)
+    0.144546
+    """
     return _derive(contad.ops.jv, v, z, n, 1.0, -1.0)
 
 
 def yvp(v: Value, z: Value, n: int = 1) -> Value:
-    """The n-th derivative of yv in z."""
+    """The n-th derivative of yv in z.
+
+        z_n = d^n Y_v(z) / dz^n
+
+    Domain:  z > 0, every v, n = 0, 1, ...
+    Ref:     DLMF 10.6.7.
+
+    >>> round(yvp(1.5, 2.0), 6)
+    0.531503
+    """
     return _derive(contad.ops.yv, v, z, n, 1.0, -1.0)
 
 
 def ivp(v: Value, z: Value, n: int = 1) -> Value:
-    """The n-th derivative of iv in z."""
+    """The n-th derivative of iv in z.
+
+        z_n = d^n I_v(z) / dz^n
+
+    Domain:  z > 0 on variables, every v, n = 0, 1, ...
+    Ref:     DLMF 10.29.5.
+
+    >>> round(ivp(1.5, 2.0), 6)
+    1.221632
+    """
     return _derive(contad.ops.iv, v, z, n, 1.0, 1.0)
 
 
 def kvp(v: Value, z: Value, n: int = 1) -> Value:
-    """The n-th derivative of kv in z."""
+    """The n-th derivative of kv in z.
+
+        z_n = d^n K_v(z) / dz^n
+
+    Domain:  z > 0, every v, n = 0, 1, ...
+    Ref:     DLMF 10.29.5.
+
+    >>> round(kvp(1.5, 2.0), 6)
+    -0.254868
+    """
     return _derive(contad.ops.kv, v, z, n, -1.0, -1.0)
 
 
@@ -229,6 +420,7 @@ __all__ = sorted(_functions)  # noqa: PLE0605
 for _name, _function in _functions.items():
     _outside = SpecialFunction(_name, _function)
     globals()[_name] = face_of(__name__, _name, _outside) or _outside
+del _name, _function, _outside
 
 
 def __getattr__(name: str) -> Any:

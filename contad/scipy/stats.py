@@ -20,6 +20,7 @@ from contad.distributions.cumulative import CUMULATIVE
 from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
 from contad.ops.exponential import exp, log
+from contad.scipy.distribution_docstrings import Described
 
 _SCALED = ("not scale > 0.0", math.nan)
 
@@ -27,9 +28,10 @@ _SCALED = ("not scale > 0.0", math.nan)
 class Distribution(ModuleType):
     """The functions of one distribution; a module, so that Numba functions find them as attributes."""
 
-    def __init__(self, name: str, shapes: str, doc: str) -> None:
-        super().__init__(f"{__name__}.{name}", doc)
-        self.__dict__.update(distribution=name, shapes=shapes)
+    def __init__(self, name: str, shapes: str, density: Formula, log_density: str) -> None:
+        super().__init__(f"{__name__}.{name}")
+        self.__dict__.update(distribution=name, shapes=shapes, described=Described(name, density, log_density))
+        self.__doc__ = self.described.whole()
 
     def __repr__(self) -> str:
         return f"<contad.scipy.stats.{self.distribution}>"
@@ -37,19 +39,16 @@ class Distribution(ModuleType):
     def __reduce__(self) -> str:
         return str(self.distribution)
 
-    def add(self, method: str, formula: Formula, doc: str, names: list[str], defaults: dict[str, float]) -> None:
+    def add(self, method: str, formula: Formula, names: list[str], defaults: dict[str, float]) -> None:
         """Add a function."""
-        face = Face(__name__, method, formula, doc, names, defaults=defaults)
+        face = Face(__name__, method, formula, self.described.method(method), names, defaults=defaults)
         face.__qualname__ = f"{self.distribution}.{method}"
         setattr(self, method, face)
 
 
 _METHODS = {
-    "cdf": ("cdf", "ccdf", "The probability of at most x"),
-    "sf": ("ccdf", "cdf", "The probability of more than x"),
-    "logcdf": ("lcdf", "lccdf", "The logarithm of the probability of at most x"),
-    "logsf": ("lccdf", "lcdf", "The logarithm of the probability of more than x"),
-}
+    "cdf": ("cdf", "ccdf"), "sf": ("ccdf", "cdf"), "logcdf": ("lcdf", "lccdf"), "logsf": ("lccdf", "lcdf"),
+}  # fmt: skip
 
 
 def _continuous(
@@ -63,14 +62,14 @@ def _continuous(
     of an end of the support where the density may be 0, and its slope is not.
     """
     names = ["x", *shapes.split(), "loc", "scale"]
-    made = Distribution(name, shapes, f"The distribution `scipy.stats.{name}`: {density.__doc__}")
+    made = Distribution(name, shapes, density, f"{at} - log(scale)" if scaled else at)
     text = f"f({at})" + (" - log(scale)" if scaled else "")
     log_density = compose(f"scipy_{name}_logpdf", names, text, density, home=__name__, cases=[_SCALED], log=log)
     text = f"height = f({', '.join(names)}); exp(height)"
     pdf = compose(f"scipy_{name}_pdf", names, text, log_density, home=__name__, flat=_flat_under(edge), exp=exp)
     defaults = {"loc": 0.0, "scale": 1.0}
-    made.add("logpdf", log_density, f"The logarithm of the density of `scipy.stats.{name}`.", names, defaults)
-    made.add("pdf", pdf, f"The density of `scipy.stats.{name}`.", names, defaults)
+    made.add("logpdf", log_density, names, defaults)
+    made.add("pdf", pdf, names, defaults)
     if cumulative:
         _add_cumulative(made, cumulative, names, at, flip)
     if cumulative in _INVERSES:
@@ -88,13 +87,13 @@ def _add_cumulative(
 ) -> None:
     name = made.distribution
     at = at.replace(", 0.0, kappa", ", kappa")  # whose distribution function is around 0
-    for method, (kind, opposite, what) in _METHODS.items():
+    for method, (kind, opposite) in _METHODS.items():
         known = getattr(CUMULATIVE[cumulative], opposite if flip else kind)
         cases = [_SCALED] if "scale" in names else []
         text = f"f({at})"
         found = compose(f"scipy_{name}_{method}", names, text, known, home=__name__, cases=cases, whole=whole, log=log)
         defaults = {"loc": 0.0} | ({"scale": 1.0} if "scale" in names else {})
-        made.add(method, found, f"{what}, by `scipy.stats.{name}`.", names, defaults)
+        made.add(method, found, names, defaults)
 
 
 # the quantile of a distribution in terms of that of its formula, whose parameters follow
@@ -152,22 +151,20 @@ def _add_inverses(made: Any, cumulative: str, names: list[str], flip: bool) -> N
         found = compose(
             f"scipy_{name}_{method}", own, text.format(p=variable), known, home=__name__, cases=[_SCALED], log=log
         )
-        what = "at most" if method == "ppf" else "more than"
-        doc = f"The x that `scipy.stats.{name}` is {what} with probability q."
-        made.add(method, found, doc, own, {"loc": 0.0, "scale": 1.0})
+        made.add(method, found, own, {"loc": 0.0, "scale": 1.0})
 
 
 def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "", cumulative: str = "") -> Any:
     """A distribution of whole numbers."""
     names = ["k", *shapes.split(), "loc"]
     kept = ("k", "loc", *whole.split())
-    made = Distribution(name, shapes, f"The distribution `scipy.stats.{name}`: {mass.__doc__}")
+    made = Distribution(name, shapes, mass, at)
     log_mass = compose(f"scipy_{name}_logpmf", names, f"f({at})", mass, home=__name__, whole=kept)
     text = f"height = f({', '.join(names)}); exp(height)"
     flat = "height < -1e5"
     pmf = compose(f"scipy_{name}_pmf", names, text, log_mass, home=__name__, whole=kept, flat=flat, exp=exp)
-    made.add("logpmf", log_mass, f"The logarithm of the probability of k by `scipy.stats.{name}`.", names, {"loc": 0.0})
-    made.add("pmf", pmf, f"The probability of k by `scipy.stats.{name}`.", names, {"loc": 0.0})
+    made.add("logpmf", log_mass, names, {"loc": 0.0})
+    made.add("pmf", pmf, names, {"loc": 0.0})
     if cumulative:
         _add_cumulative(made, cumulative, names, at, False, kept)
     return made

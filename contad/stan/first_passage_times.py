@@ -65,6 +65,9 @@ wiener_lpdf = WienerDensity(
     "wiener_lpdf",
     """Log density of first passage times at the upper of the ends 0 and alpha, summed over the data.
 
+        log f = log sum_j j pi sin(j pi w) e^(-j^2 pi^2 t / (2 alpha^2)) - 2 log alpha + alpha w delta - delta^2 t / 2,
+        with t = y - tau, w = 1 - beta and j = 1, 2, ..., where nothing varies
+
     The motion starts at alpha beta after a delay tau, with drift delta. var_delta is the standard deviation of a normal
     drift, var_beta the length of an interval around beta, var_tau that of one which begins at tau.
 
@@ -85,7 +88,15 @@ def wiener_lcdf_unnorm(
 ) -> Real:  # fmt: skip
     """log of the probability that the upper end is reached by y; not of the time, given that it is reached.
 
+        log P = log int_tau^y f(t) dt, f the density of wiener_lpdf
+
     Arguments and errors as of wiener_lpdf; a sum over the data. Not inside njit.
+
+    Domain:  as of wiener_lpdf.
+    Ref:     Blurton, Kesselmeier & Gondan (2012); Stan Functions Reference, Wiener first passage time distribution.
+
+    >>> round(float(wiener_lcdf_unnorm(0.7, 1.4, 0.1, 0.5, 0.3)), 6)
+    -0.826267
     """
     return _average("wiener_lcdf_unnorm", False, y, alpha, tau, beta, delta, var_delta, var_beta, var_tau)
 
@@ -96,7 +107,15 @@ def wiener_lccdf_unnorm(
 ) -> Real:  # fmt: skip
     """log of the probability that the upper end is reached, and after y.
 
+        log Q = log int_y^inf f(t) dt, f the density of wiener_lpdf
+
     Arguments and errors as of wiener_lpdf, and y - tau is at least var_tau; a sum over the data. Not inside njit.
+
+    Domain:  as of wiener_lpdf, and y - tau >= var_tau.
+    Ref:     Blurton, Kesselmeier & Gondan (2012); Stan Functions Reference, Wiener first passage time distribution.
+
+    >>> round(float(wiener_lccdf_unnorm(0.7, 1.4, 0.1, 0.5, 0.3)), 6)
+    -1.796954
     """
     return _average("wiener_lccdf_unnorm", True, y, alpha, tau, beta, delta, var_delta, var_beta, var_tau)
 

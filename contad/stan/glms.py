@@ -34,9 +34,16 @@ def _predictors(name: str, x: Nested, alpha: Value, beta: Nested) -> ArrayValue:
 def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: Value, propto: bool = False) -> Real:
     """Log density of y by normal distributions of mean x beta + alpha and standard deviation sigma.
 
+        log f = sum_i normal_lpdf(y_i, alpha_i + x_i beta, sigma_i)
+
     Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,), sigma () or (n,).
+    Domain:  sigma positive and finite, the rest finite.
     Raises:  ValueError where sigma is not positive and finite, or shapes do not fit.
     Cost:    O(n k) forward and reverse.
+    Ref:     McCullagh & Nelder (1989), chapter 3; Stan Functions Reference, normal-id generalized linear model.
+
+    >>> round(float(normal_id_glm_lpdf([0.3, -0.2], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2], 1.3)), 6)
+    -2.647103
     """
     predicted = _predictors("normal_id_glm_lpdf", x, alpha, beta)
     return densities.normal_lpdf(y, predicted, sigma, propto=propto)
@@ -49,9 +56,16 @@ def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: 
 def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of outcomes y, 0 or 1, by Bernoulli distributions of log odds x beta + alpha.
 
+        log p = sum_i bernoulli_logit_lpmf(y_i, alpha_i + x_i beta)
+
     Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,).
+    Domain:  y 0 or 1, the rest no nan.
     Raises:  ValueError where y is neither 0 nor 1, or shapes do not fit.
     Cost:    O(n k) forward and reverse.
+    Ref:     McCullagh & Nelder (1989), chapter 4; Stan Functions Reference, Bernoulli-logit generalized linear model.
+
+    >>> round(float(bernoulli_logit_glm_lpmf([1, 0], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
+    -1.78807
     """
     predicted = _predictors("bernoulli_logit_glm_lpmf", x, alpha, beta)
     return densities.bernoulli_logit_lpmf(y, predicted, propto=propto)
@@ -64,9 +78,16 @@ def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, p
 def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of n successes of N by binomial distributions of log odds x beta + alpha.
 
+        log p = sum_i binomial_logit_lpmf(n_i, N_i, alpha_i + x_i beta)
+
     Shapes:  n and N (n,) or (), x (n, k), alpha () or (n,), beta (k,).
+    Domain:  n = 0, ..., N, the rest finite.
     Raises:  ValueError where n is no count up to N, or shapes do not fit.
     Cost:    O(n k) forward and reverse.
+    Ref:     McCullagh & Nelder (1989), chapter 4; Stan Functions Reference, binomial-logit generalized linear model.
+
+    >>> round(float(binomial_logit_glm_lpmf([1, 3], [4, 5], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
+    -2.627076
     """
     predicted = _predictors("binomial_logit_glm_lpmf", x, alpha, beta)
     return densities.binomial_logit_lpmf(n, N, predicted, propto=propto)
@@ -78,9 +99,16 @@ def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta:
 def poisson_log_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of counts y by Poisson distributions of log rate x beta + alpha.
 
+        log p = sum_i poisson_log_lpmf(y_i, alpha_i + x_i beta)
+
     Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,).
+    Domain:  y = 0, 1, ..., the rest no nan.
     Raises:  ValueError where y is no count, or shapes do not fit.
     Cost:    O(n k) forward and reverse.
+    Ref:     McCullagh & Nelder (1989), chapter 6; Stan Functions Reference, Poisson-log generalized linear model.
+
+    >>> round(float(poisson_log_glm_lpmf([1, 3], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
+    -2.655207
     """
     predicted = _predictors("poisson_log_glm_lpmf", x, alpha, beta)
     return densities.poisson_log_lpmf(y, predicted, propto=propto)
@@ -95,9 +123,17 @@ def neg_binomial_2_log_glm_lpmf(
 ) -> Real:
     """Log mass of counts y by negative binomial distributions of log mean x beta + alpha and precision phi.
 
+        log p = sum_i neg_binomial_2_log_lpmf(y_i, alpha_i + x_i beta, phi_i)
+
     Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,), phi () or (n,).
+    Domain:  y = 0, 1, ..., phi positive and finite, the rest finite.
     Raises:  ValueError where y is no count, phi is not positive and finite, or shapes do not fit.
     Cost:    O(n k) forward and reverse.
+    Ref:     Cameron & Trivedi (2013), section 3.3;
+             Stan Functions Reference, negative-binomial-2-log generalized linear model.
+
+    >>> round(float(neg_binomial_2_log_glm_lpmf([1, 3], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2], 1.5)), 6)
+    -3.420921
     """
     predicted = _predictors("neg_binomial_2_log_glm_lpmf", x, alpha, beta)
     return densities.neg_binomial_2_log_lpmf(y, predicted, phi, propto=propto)
@@ -110,9 +146,16 @@ def neg_binomial_2_log_glm_lpmf(
 def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by log odds x beta + alpha.
 
+        log p = sum_i (r_(i, y_i) - log sum_k e^(r_ik)), with r_ik = alpha_k + x_i beta_k
+
     Shapes:  y (n,) or (), x (n, k), alpha (c,), beta (k, c).
+    Domain:  y = 1, ..., c, the rest finite.
     Raises:  ValueError where y is no category, or shapes do not fit.
     Cost:    O(n k c) forward and reverse.
+    Ref:     McCullagh & Nelder (1989), chapter 5; Stan Functions Reference, categorical-logit generalized linear model.
+
+    >>> round(float(categorical_logit_glm_lpmf([2], [[0.5, 1.0]], [0.1, -0.2], [[0.4, 0.3], [0.1, 0.5]])), 6)
+    -0.66846
     """
     name = "categorical_logit_glm_lpmf"
     predicted = _predictors(name, x, alpha, beta)
@@ -125,9 +168,16 @@ def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested
 def ordered_logistic_glm_lpmf(y: Nested, x: Nested, beta: Nested, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories y = 1, ..., c by the location x beta and c - 1 cut points.
 
+        log p = sum_i log(expit(x_i beta - c_(y_i - 1)) - expit(x_i beta - c_(y_i))), c_0 = -inf, c_K = inf
+
     Shapes:  y (n,) or (), x (n, k), beta (k,), cuts (c - 1,).
+    Domain:  y = 1, ..., c, cuts that increase, the rest finite.
     Raises:  ValueError where y is no category, the cut points do not increase, or shapes do not fit.
     Cost:    O(n k) forward and reverse.
+    Ref:     McCullagh & Nelder (1989), chapter 5; Stan Functions Reference, ordered-logistic generalized linear model.
+
+    >>> round(float(ordered_logistic_glm_lpmf([1, 3], [[0.5, 1.0], [1.5, -0.3]], [0.4, -0.2], [-0.5, 0.7])), 6)
+    -1.687424
     """
     predicted = _predictors("ordered_logistic_glm_lpmf", x, 0.0, beta)
     return ordered_outcomes.ordered_lpmf(

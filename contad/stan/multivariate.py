@@ -64,9 +64,14 @@ def _normal(name: str, y: Nested, mu: Nested, factor: ArrayValue, propto: bool) 
 def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance L L^T.
 
+        log f = -|r|^2 / 2 - log|L| - k log(2 pi) / 2, with L r = y - mu; summed over the rows of y
+
     Shapes:  y and mu (k,) or (n, k), L (k, k) lower triangular.
+    Domain:  every y and mu, L lower triangular with a positive diagonal.
     Raises:  ValueError where shapes do not fit, or the diagonal of L is not positive.
     Cost:    O(n k^2).
+    Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 45;
+             Stan Functions Reference, multivariate normal distribution, Cholesky parameterization.
 
     >>> float(round(multi_normal_cholesky_lpdf([1.0, 0.0], [0.0, 0.0], [[1.0, 0.0], [0.5, 2.0]]), 12))
     -3.062274246969
@@ -85,9 +90,17 @@ def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = 
 def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance Sigma.
 
+        log f = -|r|^2 / 2 - log|L| - k log(2 pi) / 2, with L r = y - mu, L L^T = Sigma; summed over the rows of y
+
     Shapes:  y and mu (k,) or (n, k), Sigma (k, k).
+    Domain:  every y and mu, Sigma positive definite.
     Raises:  ValueError where shapes do not fit, or Sigma is not positive definite.
     Cost:    O(k^3 + n k^2).
+    Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 45;
+             Stan Functions Reference, multivariate normal distribution.
+
+    >>> round(float(multi_normal_lpdf([1.0, 0.0], [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]])), 6)
+    -2.403399
     """
     return _normal("multi_normal_lpdf", y, mu, _factor("multi_normal_lpdf", "Sigma", Sigma), propto)
 
@@ -101,9 +114,17 @@ def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False
 def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and precision matrix Omega.
 
+        log f = -|L^T (y - mu)|^2 / 2 + log|L| - k log(2 pi) / 2, with L L^T = Omega; summed over the rows of y
+
     Shapes:  y and mu (k,) or (n, k), Omega (k, k).
+    Domain:  every y and mu, Omega positive definite.
     Raises:  ValueError where shapes do not fit, or Omega is not positive definite.
     Cost:    O(k^3 + n k^2).
+    Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 45;
+             Stan Functions Reference, multivariate normal distribution, precision parameterization.
+
+    >>> round(float(multi_normal_prec_lpdf([1.0, 0.0], [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]])), 6)
+    -1.808069
     """
     factor = _factor("multi_normal_prec_lpdf", "Omega", Omega)
     size = np.shape(factor)[0]
@@ -128,9 +149,17 @@ def _student(name: str, y: Nested, nu: Real, mu: Nested, factor: ArrayValue) -> 
 def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix Sigma.
 
+        log f = log Gamma((nu + k) / 2) - log Gamma(nu / 2) - k log(nu pi) / 2 - log|L|
+                - (nu + k) / 2 log(1 + |r|^2 / nu), with L r = y - mu, L L^T = Sigma; summed over the rows of y
+
     Shapes:  y and mu (k,) or (n, k), nu (), Sigma (k, k).
+    Domain:  every y and mu, nu > 0, Sigma positive definite.
     Raises:  ValueError where shapes do not fit, nu is not positive or Sigma not positive definite.
     Cost:    O(k^3 + n k^2).
+    Ref:     Kotz & Nadarajah (2004), section 1.1; Stan Functions Reference, multivariate Student-t distribution.
+
+    >>> round(float(multi_student_t_lpdf([1.0, 0.0], 4.0, [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]])), 6)
+    -2.518279
     """
     return _student("multi_student_t_lpdf", y, nu, mu, _factor("multi_student_t_lpdf", "Sigma", Sigma))
 
@@ -142,9 +171,17 @@ def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto:
 def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix L L^T.
 
+        log f = log Gamma((nu + k) / 2) - log Gamma(nu / 2) - k log(nu pi) / 2 - log|L|
+                - (nu + k) / 2 log(1 + |r|^2 / nu), with L r = y - mu; summed over the rows of y
+
     Shapes:  y and mu (k,) or (n, k), nu (), L (k, k) lower triangular.
+    Domain:  every y and mu, nu > 0, L lower triangular with a positive diagonal.
     Raises:  ValueError where shapes do not fit, or nu or the diagonal of L is not positive.
     Cost:    O(n k^2).
+    Ref:     Kotz & Nadarajah (2004), section 1.1; Stan Functions Reference, multivariate Student-t distribution.
+
+    >>> round(float(multi_student_t_cholesky_lpdf([1.0, 0.0], 4.0, [0.5, 0.5], [[1.5, 0.0], [0.4, 0.9]])), 6)
+    -2.56138
     """
     factor = as_array(L)
     _check_factor("multi_student_t_cholesky_lpdf", "L", factor)
@@ -163,9 +200,16 @@ def _gp(name: str, y: Nested, factor: ArrayValue, w: Nested, propto: bool) -> Re
 def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance Sigma / w_i.
 
+        log f = sum_i multi_normal_lpdf(y_i, 0, Sigma / w_i)
+
     Shapes:  y (d, n), Sigma (n, n), w (d,).
+    Domain:  every y, w > 0, Sigma positive definite.
     Raises:  ValueError where w is not positive, or Sigma not positive definite.
     Cost:    O(n^3 + d n^2).
+    Ref:     Stan Functions Reference, multivariate Gaussian process distribution.
+
+    >>> round(float(multi_gp_lpdf([[1.0, 0.0], [0.5, -0.5]], [[2.0, 0.5], [0.5, 1.0]], [0.7, 1.3])), 6)
+    -4.901109
     """
     return _gp("multi_gp_lpdf", y, _factor("multi_gp_lpdf", "Sigma", Sigma), w, propto)
 
@@ -180,9 +224,16 @@ def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> 
 def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance L L^T / w_i.
 
+        log f = sum_i multi_normal_lpdf(y_i, 0, L L^T / w_i)
+
     Shapes:  y (d, n), L (n, n) lower triangular, w (d,).
+    Domain:  every y, w > 0, L lower triangular with a positive diagonal.
     Raises:  ValueError where w or the diagonal of L is not positive.
     Cost:    O(d n^2).
+    Ref:     Stan Functions Reference, multivariate Gaussian process distribution, Cholesky parameterization.
+
+    >>> round(float(multi_gp_cholesky_lpdf([[1.0, 0.0], [0.5, -0.5]], [[1.5, 0.0], [0.4, 0.9]], [0.7, 1.3])), 6)
+    -4.950658
     """
     factor = as_array(L)
     _check_factor("multi_gp_cholesky_lpdf", "L", factor)
@@ -198,10 +249,14 @@ def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False
     ],
 )
 def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
-    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta.
+    """Log density of points of a simplex.
+
+        log f = log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta
 
     Shapes:  theta and alpha (k,).
+    Domain:  theta a simplex, alpha > 0.
     Raises:  ValueError where theta is no simplex, or alpha is not positive.
+    Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 49; Stan Functions Reference, Dirichlet distribution.
 
     >>> float(round(dirichlet_lpdf([0.2, 0.3, 0.5], [1.0, 1.0, 1.0]), 12))
     0.69314718056
@@ -227,10 +282,14 @@ def _counts(name: str, n: Nested) -> np.ndarray:
     ],
 )
 def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
-    """log (N over n) + sum n log theta.
+    """Log mass of counts of draws with given probabilities.
+
+        log p = log N! - sum log n! + sum n log theta, with N = sum n
 
     Shapes:  n and theta (k,).
+    Domain:  n = 0, 1, ..., theta a simplex.
     Raises:  ValueError where n are no counts, or theta is no simplex.
+    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35; Stan Functions Reference, multinomial distribution.
 
     >>> float(round(multinomial_lpmf([1, 2], [0.5, 0.5]), 12))
     -0.980829253012
@@ -242,10 +301,18 @@ def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
 
 @with_bodies({"1 1": "multinomial_of_odds(n, gammaPROPTO)"}, [("are_counts(n)", "n must be nonnegative whole numbers")])
 def multinomial_logit_lpmf(n: Nested, gamma: Nested, propto: bool = False) -> Real:
-    """The multinomial mass of the probabilities softmax(gamma).
+    """Log mass of counts of draws with the probabilities softmax(gamma).
+
+        log p = log N! - sum log n! + sum n (gamma - log sum e^gamma), with N = sum n
 
     Shapes:  n and gamma (k,).
+    Domain:  n = 0, 1, ..., every finite gamma.
     Raises:  ValueError where n are no counts.
+    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35;
+             Stan Functions Reference, multinomial distribution, logit parameterization.
+
+    >>> round(float(multinomial_logit_lpmf([1, 2], [0.3, -0.5])), 6)
+    -1.61469
     """
     return bodies.multinomial_of_odds(_counts("multinomial_logit_lpmf", n), as_array(gamma), propto)
 
@@ -255,10 +322,18 @@ def multinomial_logit_lpmf(n: Nested, gamma: Nested, propto: bool = False) -> Re
     [("are_counts(n)", "n must be nonnegative whole numbers"), ("is_positive(alpha)", "alpha must be positive")],
 )
 def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -> Real:
-    """log N + log B(sum alpha, N) - sum_(n > 0) (log n + log B(alpha, n)).
+    """Log mass of counts of draws whose probabilities are of a Dirichlet density.
+
+        log p = log N + log B(sum alpha, N) - sum_(n > 0) (log n + log B(alpha, n)), with N = sum n
 
     Shapes:  n and alpha (k,).
+    Domain:  n = 0, 1, ..., alpha > 0.
     Raises:  ValueError where n are no counts, or alpha is not positive.
+    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35;
+             Stan Functions Reference, Dirichlet-multinomial distribution.
+
+    >>> round(float(dirichlet_multinomial_lpmf([1, 2], [1.5, 2.0])), 6)
+    -1.165752
     """
     counts = _counts("dirichlet_multinomial_lpmf", n)
     check.positive("dirichlet_multinomial_lpmf", "alpha", alpha)
@@ -278,10 +353,15 @@ def _check_freedom(name: str, nu: Real, size: int) -> None:
 def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of a Wishart matrix of nu degrees of freedom and scale S.
 
-    (nu - k - 1) / 2 log|W| - tr(S^-1 W) / 2 - nu / 2 log|S| - nu k / 2 log 2 - log Gamma_k(nu / 2)
+        (nu - k - 1) / 2 log|W| - tr(S^-1 W) / 2 - nu / 2 log|S| - nu k / 2 log 2 - log Gamma_k(nu / 2)
 
     Shapes:  W and S (k, k), nu ().
+    Domain:  W and S positive definite, nu > k - 1.
     Raises:  ValueError where nu is at most k - 1, LinAlgError where a matrix is not positive definite.
+    Ref:     Gupta & Nagar (2000), chapter 3; Stan Functions Reference, Wishart distribution.
+
+    >>> round(float(wishart_lpdf([[2.0, 0.5], [0.5, 1.0]], 3.5, [[1.0, 0.2], [0.2, 1.5]])), 6)
+    -4.639437
     """
     matrix, scale = as_array(W), as_array(S)
     size = np.shape(matrix)[0]
@@ -296,10 +376,15 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
 def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of an inverse Wishart matrix of nu degrees of freedom and scale S.
 
-    -(nu + k + 1) / 2 log|W| - tr(S W^-1) / 2 + nu / 2 log|S| - nu k / 2 log 2 - log Gamma_k(nu / 2)
+        -(nu + k + 1) / 2 log|W| - tr(S W^-1) / 2 + nu / 2 log|S| - nu k / 2 log 2 - log Gamma_k(nu / 2)
 
     Shapes:  W and S (k, k), nu ().
+    Domain:  W and S positive definite, nu > k - 1.
     Raises:  ValueError where nu is at most k - 1, LinAlgError where a matrix is not positive definite.
+    Ref:     Gupta & Nagar (2000), section 3.4; Stan Functions Reference, inverse Wishart distribution.
+
+    >>> round(float(inv_wishart_lpdf([[2.0, 0.5], [0.5, 1.0]], 3.5, [[1.0, 0.2], [0.2, 1.5]])), 6)
+    -5.057909
     """
     matrix, scale = as_array(W), as_array(S)
     size = np.shape(matrix)[0]
@@ -314,11 +399,13 @@ def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Re
 def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
     """Log density of the Cholesky factor L_W of a Wishart matrix of nu degrees of freedom and scale L_S L_S^T.
 
-    k log 2 + sum_i (nu - i) log L_W,ii - |L_S^-1 L_W|^2 / 2 - nu log|L_S| - nu k / 2 log 2 - log Gamma_k(nu / 2),
-    i = 1, ..., k: the density of L_W L_W^T times the Jacobian of the factor, 2^k prod L_W,ii^(k - i + 1).
+        k log 2 + sum_i (nu - i) log L_W,ii - |L_S^-1 L_W|^2 / 2 - nu log|L_S| - nu k / 2 log 2 - log Gamma_k(nu / 2),
+        i = 1, ..., k: the density of L_W L_W^T times the Jacobian of the factor, 2^k prod L_W,ii^(k - i + 1).
 
     Shapes:  L_W and L_S (k, k) lower triangular, nu ().
+    Domain:  L_W and L_S lower triangular with a positive diagonal, nu > k - 1.
     Raises:  ValueError where nu is at most k - 1, or a matrix is no Cholesky factor.
+    Ref:     Muirhead (1982), theorem 2.1.9; Stan Functions Reference, Wishart distribution, Cholesky parameterization.
 
     >>> float(round(wishart_cholesky_lpdf([[1.2]], 3.0, [[0.9]]), 12))
     -0.433955580972
@@ -335,11 +422,17 @@ def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = Fal
 def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
     """Log density of the Cholesky factor L_W of an inverse Wishart matrix of nu degrees of freedom and scale L_S L_S^T.
 
-    k log 2 - sum_i (nu + i) log L_W,ii - |L_W^-1 L_S|^2 / 2 + nu log|L_S| - nu k / 2 log 2 - log Gamma_k(nu / 2),
-    i = 1, ..., k: the density of L_W L_W^T times the Jacobian of the factor, 2^k prod L_W,ii^(k - i + 1).
+        k log 2 - sum_i (nu + i) log L_W,ii - |L_W^-1 L_S|^2 / 2 + nu log|L_S| - nu k / 2 log 2 - log Gamma_k(nu / 2),
+        i = 1, ..., k: the density of L_W L_W^T times the Jacobian of the factor, 2^k prod L_W,ii^(k - i + 1).
 
     Shapes:  L_W and L_S (k, k) lower triangular, nu ().
+    Domain:  L_W and L_S lower triangular with a positive diagonal, nu > k - 1.
     Raises:  ValueError where nu is at most k - 1, or a matrix is no Cholesky factor.
+    Ref:     Muirhead (1982), theorem 2.1.9;
+             Stan Functions Reference, inverse Wishart distribution, Cholesky parameterization.
+
+    >>> round(float(inv_wishart_cholesky_lpdf([[1.2]], 3.0, [[0.9]])), 6)
+    -1.552409
     """
     factor, scale = as_array(L_W), as_array(L_S)
     _check_factors("inv_wishart_cholesky_lpdf", nu, L_W, L_S)
@@ -357,11 +450,17 @@ def _check_factors(name: str, nu: Real, factor: Nested, scale: Nested) -> None:
 
 @with_bodies({"2 0": "lkj_of_matrix(Omega, cholesky(Omega), eta)"}, [("eta > 0.0", "eta must be positive")])
 def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
-    """Log density of correlation matrices: (eta - 1) log|Omega|, and its constant.
+    """Log density of correlation matrices.
+
+        log f = (eta - 1) log|Omega| - log c(eta), c the integral over correlation matrices
 
     Shapes:  Omega (k, k), eta ().
+    Domain:  Omega a positive definite correlation matrix, eta > 0.
     Raises:  ValueError where eta is not positive, LinAlgError where Omega is not positive definite.
     Ref:     Lewandowski, Kurowicka & Joe (2009).
+
+    >>> round(float(lkj_corr_lpdf([[1.0, 0.3], [0.3, 1.0]], 2.0)), 6)
+    -0.381993
     """
     check.positive("lkj_corr_lpdf", "eta", eta)
     matrix = as_array(Omega)
@@ -373,11 +472,17 @@ def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
     [("eta > 0.0", "eta must be positive"), ("is_factor(L)", "L must be a square matrix with a positive diagonal")],
 )
 def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
-    """Log density of Cholesky factors of correlation matrices: sum_i (k - i + 2 eta - 2) log L_ii, i = 2, ..., k.
+    """Log density of Cholesky factors of correlation matrices.
+
+        log f = sum_i (k - i + 2 eta - 2) log L_ii - log c(eta), i = 2, ..., k, c as of lkj_corr_lpdf
 
     Shapes:  L (k, k) lower triangular, eta ().
+    Domain:  L the Cholesky factor of a correlation matrix, eta > 0.
     Raises:  ValueError where eta or the diagonal of L is not positive.
     Ref:     Lewandowski, Kurowicka & Joe (2009).
+
+    >>> round(float(lkj_corr_cholesky_lpdf([[1.0, 0.0], [0.6, 0.8]], 2.0)), 6)
+    -0.733969
     """
     check.positive("lkj_corr_cholesky_lpdf", "eta", eta)
     factor = as_array(L)
@@ -392,11 +497,18 @@ def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
 def lkj_cov_lpdf(y: Nested, mu: Nested, sigma: Nested, eta: Real, propto: bool = False) -> Real:
     """Log density of covariance matrices: scales that are lognormal, and a correlation matrix of lkj_corr.
 
-    sum_i lognormal(s_i | mu_i, sigma_i) + lkj_corr(R | eta), with s_i = sqrt(y_ii) and R_ij = y_ij / (s_i s_j). As
-    Stan has it, it is a density of s and R, without the Jacobian of y.
+        log f = sum_i lognormal_lpdf(s_i, mu_i, sigma_i) + lkj_corr_lpdf(R, eta),
+        with s_i = sqrt(y_ii) and R_ij = y_ij / (s_i s_j)
+
+    As Stan has it, it is a density of s and R, without the Jacobian of y.
 
     Shapes:  y (k, k), mu and sigma (k,) or (), eta ().
+    Domain:  y positive definite, sigma and eta > 0.
     Raises:  ValueError where sigma or eta is not positive, LinAlgError where y is not positive definite.
+    Ref:     Lewandowski, Kurowicka & Joe (2009); Stan Math's lkj_cov_lpdf.
+
+    >>> round(float(lkj_cov_lpdf([[2.0, 0.5], [0.5, 1.0]], [0.1, 0.2], [1.0, 0.8], 2.0)), 6)
+    -2.44417
     """
     check.positive("lkj_cov_lpdf", "eta", eta)
     check.positive("lkj_cov_lpdf", "sigma", sigma)

@@ -38,10 +38,14 @@ def places(name: str, argument: str, y: Nested, count: int) -> np.ndarray:
     [("is_simplex(theta)", "theta must be a simplex"), (CATEGORY.format("len(theta)"), CATEGORIES)],
 )
 def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
-    """Log mass of categories y = 1, ..., c by their probabilities: the sum of log theta_y.
+    """Log mass of categories y = 1, ..., c by their probabilities.
+
+        log p = sum_i log theta_(y_i)
 
     Shapes:  y () or (n,), theta (c,).
+    Domain:  y = 1, ..., c, theta a simplex.
     Raises:  ValueError where y is no category, or theta is no simplex.
+    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35; Stan Functions Reference, categorical distribution.
 
     >>> float(round(categorical_lpmf([1, 3], [0.2, 0.3, 0.5]), 12))
     -2.302585092994
@@ -56,10 +60,14 @@ def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
     [(CATEGORY.format("len(beta)"), CATEGORIES)],
 )
 def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Real:
-    """Log mass of categories y = 1, ..., c by log odds: the sum of beta_y - log sum exp beta.
+    """Log mass of categories y = 1, ..., c by log odds.
+
+        log p = sum_i (beta_(y_i) - log sum_k e^(beta_k))
 
     Shapes:  y () or (n,), beta (c,).
+    Domain:  y = 1, ..., c, every finite beta.
     Raises:  ValueError where y is no category.
+    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35; Stan Functions Reference, categorical-logit distribution.
 
     >>> float(round(categorical_logit_lpmf(2, [0.0, 1.0]), 12))
     -0.313261687518
@@ -78,10 +86,14 @@ def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Rea
     ORDERED,
 )
 def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
-    """Log mass of ordered categories: of expit(eta - c_(y-1)) - expit(eta - c_y), with c_0 = -inf and c_K = inf.
+    """Log mass of ordered categories between cut points of a logistic variable.
+
+        log p = sum_i log(expit(eta_i - c_(y_i - 1)) - expit(eta_i - c_(y_i))), with c_0 = -inf and c_K = inf
 
     Shapes:  y () or (n,), eta () or (n,), cuts (c - 1,).
+    Domain:  y = 1, ..., c, every finite eta, cuts that increase.
     Raises:  ValueError where y is no category, or the cut points do not increase.
+    Ref:     McCullagh & Nelder (1989), chapter 5; Stan Functions Reference, ordered logistic distribution.
 
     >>> float(round(ordered_logistic_lpmf(2, 0.3, [-0.5, 1.2]), 12))
     -0.913983436347
@@ -98,10 +110,14 @@ def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fa
     ORDERED,
 )
 def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
-    """Log mass of ordered categories: of Phi(eta - c_(y-1)) - Phi(eta - c_y), with c_0 = -inf and c_K = inf.
+    """Log mass of ordered categories between cut points of a normal variable.
+
+        log p = sum_i log(Phi(eta_i - c_(y_i - 1)) - Phi(eta_i - c_(y_i))), with c_0 = -inf and c_K = inf
 
     Shapes:  y () or (n,), eta () or (n,), cuts (c - 1,).
+    Domain:  y = 1, ..., c, every finite eta, cuts that increase.
     Raises:  ValueError where y is no category, or the cut points do not increase.
+    Ref:     McCullagh & Nelder (1989), chapter 5; Stan Functions Reference, ordered probit distribution.
 
     >>> float(round(ordered_probit_lpmf(2, 0.3, [-0.5, 1.2]), 12))
     -0.504041229784

@@ -141,9 +141,13 @@ def laplace_marginal_poisson_log_lpmf(
 ) -> Real:
     """`laplace_marginal` of counts y[i] ~ poisson(exp(theta[y_index[i]] + m[y_index[i]])).
 
+        log int exp(sum_i poisson_log_lpmf(y_i, theta_j + m_j)) normal(theta | 0, K) dtheta,
+        with j = y_index_i, by Laplace's method
+
     y_index counts from 0; the offset m may be one number.
 
     Shapes:  y, y_index (N,), m (n,) or a number, covariance gives (n, n) -> a number.
+    Domain:  y = 0, 1, ..., a positive definite covariance.
     Raises:  as `laplace_marginal`; ValueError for an index beyond theta.
     Cost:    as `laplace_marginal`.
     Ref:     Stan's laplace_marginal_poisson_log_lpmf.
@@ -163,8 +167,13 @@ def laplace_marginal_tol_poisson_log_lpmf(
 ) -> Real:  # fmt: skip
     """As `laplace_marginal_poisson_log_lpmf`, with the settings of `laplace_marginal_tol`.
 
+        log int exp(sum_i poisson_log_lpmf(y_i, theta_j + m_j)) normal(theta | 0, K) dtheta,
+        with j = y_index_i, by Laplace's method
+
     Shapes:  as there.
+    Domain:  y = 0, 1, ..., a positive definite covariance.
     Cost:    as there.
+    Ref:     Stan's laplace_marginal_tol_poisson_log_lpmf.
 
     >>> round(laplace_marginal_tol_poisson_log_lpmf([1, 0], [0, 1], 0.0, lambda: np.eye(2), (), solver=3), 8)
     -2.29916984
@@ -216,9 +225,13 @@ def laplace_marginal_neg_binomial_2_log_lpmf(
 ) -> Real:
     """`laplace_marginal` of counts y[i] ~ neg_binomial_2(exp(theta[y_index[i]] + m[y_index[i]]), eta).
 
+        log int exp(sum_i neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta)) normal(theta | 0, K) dtheta,
+        with j = y_index_i, by Laplace's method
+
     Their variance is mu + mu^2 / eta. y_index counts from 0; the offset m may be one number.
 
     Shapes:  y, y_index (N,), eta a number, m (n,) or a number, covariance gives (n, n) -> a number.
+    Domain:  y = 0, 1, ..., eta > 0, a positive definite covariance.
     Raises:  as `laplace_marginal`; ValueError for an index beyond theta, and an eta that is not positive.
     Cost:    as `laplace_marginal`.
     Ref:     Stan's laplace_marginal_neg_binomial_2_log_lpmf.
@@ -238,8 +251,13 @@ def laplace_marginal_tol_neg_binomial_2_log_lpmf(
 ) -> Real:  # fmt: skip
     """As `laplace_marginal_neg_binomial_2_log_lpmf`, with the settings of `laplace_marginal_tol`.
 
+        log int exp(sum_i neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta)) normal(theta | 0, K) dtheta,
+        with j = y_index_i, by Laplace's method
+
     Shapes:  as there.
+    Domain:  y = 0, 1, ..., eta > 0, a positive definite covariance.
     Cost:    as there.
+    Ref:     Stan's laplace_marginal_tol_neg_binomial_2_log_lpmf.
 
     >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
     >>> round(laplace_marginal_tol_neg_binomial_2_log_lpmf([1, 0], [0, 1], 2.0, 0.0, lambda: k, (), solver=2), 8)
@@ -293,9 +311,13 @@ def laplace_marginal_bernoulli_logit_lpmf(
 ) -> Real:
     """`laplace_marginal` of outcomes y[i] ~ bernoulli(inv_logit(theta[y_index[i]] + m[y_index[i]])).
 
+        log int exp(sum_i bernoulli_logit_lpmf(y_i, theta_j + m_j)) normal(theta | 0, K) dtheta,
+        with j = y_index_i, by Laplace's method
+
     y_index counts from 0; the offset m may be one number.
 
     Shapes:  y, y_index (N,), m (n,) or a number, covariance gives (n, n) -> a number.
+    Domain:  y 0 or 1, a positive definite covariance.
     Raises:  as `laplace_marginal`; ValueError for an index beyond theta.
     Cost:    as `laplace_marginal`.
     Ref:     Stan's laplace_marginal_bernoulli_logit_lpmf.
@@ -315,8 +337,13 @@ def laplace_marginal_tol_bernoulli_logit_lpmf(
 ) -> Real:  # fmt: skip
     """As `laplace_marginal_bernoulli_logit_lpmf`, with the settings of `laplace_marginal_tol`.
 
+        log int exp(sum_i bernoulli_logit_lpmf(y_i, theta_j + m_j)) normal(theta | 0, K) dtheta,
+        with j = y_index_i, by Laplace's method
+
     Shapes:  as there.
+    Domain:  y 0 or 1, a positive definite covariance.
     Cost:    as there.
+    Ref:     Stan's laplace_marginal_tol_bernoulli_logit_lpmf.
 
     >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
     >>> round(laplace_marginal_tol_bernoulli_logit_lpmf([1, 0], [0, 1], 0.0, lambda: k, (), solver=2), 8)

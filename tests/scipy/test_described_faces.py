@@ -1,0 +1,78 @@
+"""The docstrings of functions under the names of Stan and SciPy: formula, domain, source, and an example that runs."""
+
+import doctest
+import inspect
+import math
+import re
+
+import pytest
+
+import contad
+from contad import stan
+from contad.distributions.faces import Face
+from contad.scipy import special, stats
+
+PARTS = {"formula": r"^    \S", "domain": r"^(Domain|Arguments): ", "source": r"^Ref: ", "example": r"^>>> "}
+DENSITY = re.compile(r"\w+_(lpdf|lpmf|cdf|lcdf|lccdf|unnorm)")
+METHODS = ("logpdf", "pdf", "logpmf", "pmf")
+
+
+def faces():
+    """Every name, with its function or distribution."""
+    found = {f"stan.{name}": getattr(stan, name) for name in stan.__all__ if DENSITY.fullmatch(name)}
+    found |= {f"special.{name}": getattr(special, name) for name in special.__all__}
+    for name in [*stats.__all__, *stats.MULTIVARIATE]:
+        home = getattr(stats, name)
+        found[f"stats.{name}"] = home
+        methods = {key: face for key, face in vars(home).items() if isinstance(face, Face)}
+        methods |= {key: getattr(home, key) for key in METHODS if hasattr(home, key)}
+        found |= {f"stats.{name}.{key}": method for key, method in methods.items()}
+    return found
+
+
+FACES = faces()
+
+
+def lacking(text):
+    docstring = inspect.cleandoc(text or "")
+    return [part for part, pattern in PARTS.items() if not re.search(pattern, docstring, re.MULTILINE)]
+
+
+def test_every_docstring_has_all_parts():
+    assert {name: parts for name, face in FACES.items() if (parts := lacking(face.__doc__))} == {}
+
+
+def test_what_a_docstring_lacks_is_found():
+    assert lacking("The square.\n\n    z = x^2\n\n>>> square(2.0)\n4.0") == ["domain", "source"]
+
+
+class ScipysNumbers(doctest.OutputChecker):
+    """Numbers to what SciPy's own functions, which answer for plain numbers, may be off."""
+
+    def check_output(self, want, got, optionflags):
+        try:
+            return math.isclose(float(want), float(got), rel_tol=1e-11)
+        except ValueError:
+            return super().check_output(want, got, optionflags)
+
+
+def failures(names):
+    """What the examples of these print where it is not what they show."""
+    runner, report = doctest.DocTestRunner(ScipysNumbers()), []
+    modules = {"stan": stan, "special": special, "stats": stats}
+    for name in names:
+        home = modules[name.partition(".")[0]]
+        names_there = [*home.__all__, *getattr(home, "MULTIVARIATE", ())]
+        known = {"contad": contad} | {key: getattr(home, key) for key in names_there}
+        text = inspect.cleandoc(FACES[name].__doc__)
+        runner.run(doctest.DocTestParser().get_doctest(text, known, name, None, 0), out=report.append)
+    return "".join(report)
+
+
+# those of Stan's functions and of formulas are collected as doctests
+OTHERS = [name for name in FACES if not name.startswith("stan.")]
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, 16))])
+def test_examples(part):
+    assert failures(OTHERS[part::16]) == ""
