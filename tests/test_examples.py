@@ -35,7 +35,7 @@ HMC = ROOT / "examples" / "hmc.py"
 def script(path):
     """The finished process of a script, run once."""
     warnings = ["-W", "error", "-W", "ignore::FutureWarning:arviz"]  # of a coming version: once a day, at its import
-    command = [sys.executable, *warnings, str(path)]
+    command = [sys.executable, *warnings, "-m", "tests.judges.light_compiling", str(path)]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
 
 

@@ -3,18 +3,34 @@
 `NUMBA_OPT=0` alone does more, and leaves a reference to each function that a function calls, by its address in this
 process, so that no machine code could be kept on disk. Here what nobody reads is removed, and nothing else is done. The
 level that Numba tells stays as it was, so that processes which tests start share what is compiled here.
+`python -m tests.judges.light_compiling file.py` runs a script so.
+
+Numba gives each function copies of all that it calls, to be inlined. Nothing is inlined here, so that a function calls
+others where they are; but for one that is kept on disk, which has to have them with it in another process.
 """
 
 import contextlib
+import functools
+import runpy
+import sys
+from pathlib import Path
 
 from numba.core import codegen, config
-from numba.core.codegen import CPUCodegen, CPUCodeLibrary, JITCPUCodegen
+from numba.core.caching import NullCache
+from numba.core.ccallback import CFunc
+from numba.core.codegen import CPUCodegen, CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
+from numba.core.dispatcher import Dispatcher
+
+from tests.judges import light_typing
 
 FULL = {
     (CPUCodegen, "_module_pass_manager"): CPUCodegen._module_pass_manager,
     (CPUCodeLibrary, "_optimize_functions"): CPUCodeLibrary._optimize_functions,
     (CPUCodeLibrary, "_optimize_final_module"): CPUCodeLibrary._optimize_final_module,
+    (JITCodeLibrary, "finalize"): JITCodeLibrary.finalize,
+    (JITCodeLibrary, "_verify_declare_only_symbols"): JITCodeLibrary._verify_declare_only_symbols,
 }
+KEPT = []  # of each function that is being compiled, the innermost last: whether it is kept on disk
 
 
 def _set_layout(library, module):
@@ -28,9 +44,52 @@ def _run_few_passes(library):
     passes.run(library._final_module, builder)
 
 
+def _callees(library, found):
+    """The libraries of all functions that functions of a library call, one after another, in `found`."""
+    for callee in library._linking_libraries:
+        if callee not in found:
+            found[callee] = None
+            if not getattr(callee, "is_whole", False):
+                _callees(callee, found)
+    return found
+
+
+def _finalize(library):
+    library._raise_if_finalized()
+    for callee in library._linking_libraries:
+        library._reload_init.update(callee._reload_init)
+    library.is_whole = bool(KEPT) and KEPT[-1]
+    if library.is_whole:
+        for callee in _callees(library, {}):
+            library._final_module.link_in(callee._get_module_for_linking(), preserve=True)
+    library._optimize_final_module()
+    library._final_module.verify()
+    library._finalize_final_module()
+
+
+def _verify_declarations(library):
+    for function in library._final_module.functions:
+        if function.is_declaration and function.name.startswith("_ZN5numba"):
+            assert library._codegen._engine.is_symbol_defined(function.name), function.name
+
+
+def _noting(compile_function):
+    @functools.wraps(compile_function)
+    def noted(function, *args):
+        KEPT.append(not isinstance(function._cache, NullCache))
+        try:
+            return compile_function(function, *args)
+        finally:
+            KEPT.pop()
+
+    return noted
+
+
 FEW = FULL | {
     (CPUCodeLibrary, "_optimize_functions"): _set_layout,
     (CPUCodeLibrary, "_optimize_final_module"): _run_few_passes,
+    (JITCodeLibrary, "finalize"): _finalize,
+    (JITCodeLibrary, "_verify_declare_only_symbols"): _verify_declarations,
 }
 
 
@@ -50,8 +109,11 @@ def begin():
     if config.OPT == 1 and hasattr(codegen, "create_pass_builder"):
         _install(FEW)
         JITCPUCodegen._customize_tm_options = _select_fast
+        Dispatcher.compile = _noting(Dispatcher.compile)
+        CFunc.compile = _noting(CFunc.compile)
 
 
+light_typing.begin()
 begin()  # Numba chooses how it selects instructions when it compiles first, which importing contad does
 
 
@@ -64,3 +126,9 @@ def optimised():
         yield
     finally:
         _install(before)
+
+
+if __name__ == "__main__":
+    del sys.argv[0]
+    sys.path[0] = str(Path(sys.argv[0]).parent)
+    runpy.run_path(sys.argv[0], run_name="__main__")

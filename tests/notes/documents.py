@@ -22,6 +22,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import tests.judges.light_compiling  # noqa: F401  before contad
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)(?: title=\"(\w+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w/]+\.\w+)\n")
