@@ -27,9 +27,8 @@ FULL = {
     (CPUCodegen, "_module_pass_manager"): CPUCodegen._module_pass_manager,
     (CPUCodeLibrary, "_optimize_functions"): CPUCodeLibrary._optimize_functions,
     (CPUCodeLibrary, "_optimize_final_module"): CPUCodeLibrary._optimize_final_module,
-    (JITCodeLibrary, "finalize"): JITCodeLibrary.finalize,
-    (JITCodeLibrary, "_verify_declare_only_symbols"): JITCodeLibrary._verify_declare_only_symbols,
 }
+WHOLE = []  # whether functions have copies of what they call in any case
 KEPT = []  # of each function that is being compiled, the innermost last: whether it is kept on disk
 
 
@@ -58,7 +57,7 @@ def _finalize(library):
     library._raise_if_finalized()
     for callee in library._linking_libraries:
         library._reload_init.update(callee._reload_init)
-    library.is_whole = bool(KEPT) and KEPT[-1]
+    library.is_whole = bool(WHOLE) or (bool(KEPT) and KEPT[-1])
     if library.is_whole:
         for callee in _callees(library, {}):
             library._final_module.link_in(callee._get_module_for_linking(), preserve=True)
@@ -88,8 +87,6 @@ def _noting(compile_function):
 FEW = FULL | {
     (CPUCodeLibrary, "_optimize_functions"): _set_layout,
     (CPUCodeLibrary, "_optimize_final_module"): _run_few_passes,
-    (JITCodeLibrary, "finalize"): _finalize,
-    (JITCodeLibrary, "_verify_declare_only_symbols"): _verify_declarations,
 }
 
 
@@ -108,6 +105,7 @@ def begin():
     """From now on, in this process, unless more is asked for. Before Numba 0.62 passes had other names."""
     if config.OPT == 1 and hasattr(codegen, "create_pass_builder"):
         _install(FEW)
+        JITCodeLibrary.finalize, JITCodeLibrary._verify_declare_only_symbols = _finalize, _verify_declarations
         JITCPUCodegen._customize_tm_options = _select_fast
         Dispatcher.compile = _noting(Dispatcher.compile)
         CFunc.compile = _noting(CFunc.compile)
@@ -118,12 +116,23 @@ begin()  # Numba chooses how it selects instructions when it compiles first, whi
 
 
 @contextlib.contextmanager
+def whole():
+    """Inside, functions have copies of all that they call: for tests that read LLVM's text."""
+    WHOLE.append(True)
+    try:
+        yield
+    finally:
+        WHOLE.pop()
+
+
+@contextlib.contextmanager
 def optimised():
     """Inside, functions are compiled as `NUMBA_OPT` says: for tests that look at machine code."""
     before = {(owner, name): getattr(owner, name) for owner, name in FULL}
     _install(FULL)
     try:
-        yield
+        with whole():
+            yield
     finally:
         _install(before)
 

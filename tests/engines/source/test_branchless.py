@@ -14,6 +14,7 @@ from contad.engines.source import source
 from contad.engines.source.planning.versions import _assigned_again, with_versions
 from contad.engines.source.writing.branchless import chain, select
 from contad.native.request import Request
+from tests.judges.light_compiling import whole
 
 
 def function_of(text, name):
@@ -109,6 +110,8 @@ def test_division_by_zero_comes_before_what_follows_it(x, k):
 def test_chain_and_select():
     compiled_chain = numba.njit(lambda d, p: chain(d, p))
     compiled_select = numba.njit(lambda c, x, y: select(c, x, y))
+    with whole():
+        assert compiled_chain(1.0, 2.0) == 2.0
     for f in (chain, compiled_chain):
         assert f(0.0, math.inf) == f(-0.0, math.nan) == 0.0
         assert f(2.0, math.inf) == math.inf

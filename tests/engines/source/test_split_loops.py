@@ -17,6 +17,7 @@ from contad.engines.source.writing import row_parts, split_loops
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python, flat
+from tests.judges.light_compiling import whole
 from tests.random_programs import generated_programs
 from tests.random_programs.generated_grammar import Maker
 
@@ -172,7 +173,8 @@ LIBM = {"exp", "log1p", "numba_exp", "numba_log1p", "llvm.exp.f64"}
 def called_in(run):
     """The functions of the C library that compiled code calls; compiled anew, as kept code cannot be looked at."""
     anew = njit(error_model="numpy")(run.py_func)
-    anew.compile(run.signatures[0])
+    with whole():
+        anew.compile(run.signatures[0])
     text = "".join(anew.inspect_llvm().values())
     return {name for name in LIBM if re.search(rf'call [^\n]*@"?{re.escape(name)}"?\(', text)}
 
