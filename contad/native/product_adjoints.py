@@ -1,6 +1,7 @@
-"""The adjoints of a product as generated code calls them: `add_left` and `add_right`, for matrices and vectors.
+"""A product and its adjoints as generated code calls them: `put_product`, `add_left` and `add_right`.
 
-Compiled, each calls a function that is compiled once, with the addresses, strides and sizes of the operands.
+They take matrices and vectors; `put_product` where one factor is a vector. Compiled, each calls a function that is
+compiled once, with the addresses, strides and sizes of the operands.
 """
 
 from typing import Any
@@ -21,6 +22,7 @@ from contad.ops.products import left_cotangent, right_cotangent
 
 _SIGNATURE = types.none(*[types.int64] * 12)
 _NUMBER = 8  # bytes
+_FEW_FOR_VECTORS = 200  # multiplications that take less time than the call of BLAS for a matrix and a vector
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -144,12 +146,43 @@ def add_right_at(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_
     _put(b_bar, bar_at, bar_row, bar_step)
 
 
-def find_adjoint(name: str) -> int:
-    """The address of one of the two, compiled or loaded."""
+def put_product_at(z_at, z_row, z_step, a_at, a_row, a_step, b_at, b_row, b_step, m, n, p):  # type: ignore[no-untyped-def]
+    """z = a b, where a is a row or b a column"""
+    if n == 1:
+        _put_times_vector(a_at, a_row, a_step, m, p, b_at, b_row, z_at)
+    else:
+        _put_times_vector(b_at, b_step, b_row, n, p, a_at, a_step, z_at)
+
+
+@njit(**INTERNAL_OPTIONS)
+def _put_times_vector(a, a_row, a_step, m, n, x, x_step, z_at):  # type: ignore[no-untyped-def]
+    """z = a x, for an array z"""
+    z = _vector(z_at, m)
+    if m * n > _FEW_FOR_VECTORS and is_in_place(m, n, a_row, a_step):
+        if x_step >= _NUMBER and x_step % _NUMBER == 0:
+            multiply_vector_at(a, a_row, a_step, m, n, x, x_step, z)
+        else:
+            copy = _matrix(x, n, 1, x_step, _NUMBER)
+            multiply_vector_at(a, a_row, a_step, m, n, np.int64(copy.ctypes.data), _NUMBER, z)
+        return
+    for i in range(m):
+        total = 0.0
+        for k in range(n):
+            total += _vector(a + i * a_row + k * a_step, 1)[0] * _vector(x + k * x_step, 1)[0]
+        z[i] = total
+
+
+def find_product(name: str) -> int:
+    """The address of one of the three, compiled or loaded."""
     return compiled_address(name, _SIGNATURE)
 
 
 # ---- what generated code calls ---------------------------------------------------------------------------------------
+def put_product(z: Any, a: Any, b: Any) -> None:
+    """z = a b, for an array z of a matrix and a vector."""
+    z[...] = a @ b
+
+
 def add_left(z_bar: Any, b: Any, a_bar: Any) -> None:
     """The adjoint of a in z = a b: a_bar += z_bar b^T."""
     a_bar += left_cotangent(z_bar, a_bar.shape, b)
@@ -160,10 +193,19 @@ def add_right(z_bar: Any, a: Any, b_bar: Any) -> None:
     b_bar += right_cotangent(z_bar, a, b_bar.shape)
 
 
+@type_callable(put_product)
 @type_callable(add_left)
 @type_callable(add_right)
 def _type_of_call(context):  # type: ignore[no-untyped-def]
-    return lambda z_bar, factor, bar: types.none
+    return lambda first, second, third: types.none
+
+
+@lower_builtin(put_product, types.Array, types.Array, types.Array)
+def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """A vector a is a row, a vector b a column; so is the result."""
+    a_is_row = signature.args[1].ndim == 1
+    z, a, b = map(_Matrix, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, a_is_row, False))
+    return _emit(context, builder, put_product_at, [*z.words, *a.words, *b.words, *z.sizes, a.sizes[1]])
 
 
 @lower_builtin(add_left, types.Any, types.Array, types.Array)
@@ -185,7 +227,7 @@ def _lower_right(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _emit(context: Any, builder: Any, function: Any, words: Any) -> Any:
-    at = emit_address(context, builder, find_adjoint, name_of(function))
+    at = emit_address(context, builder, find_product, name_of(function))
     emit_call(context, builder, at, _SIGNATURE, words)
     return context.get_dummy_value()
 

@@ -1,11 +1,11 @@
-"""The compiled adjoints of a product are those of the rule `contad.ops.matmul`, whatever is infinite or nan in it."""
+"""A product and its adjoints, compiled: these are those of the rule `contad.ops.matmul`, whatever is not finite."""
 
 import numpy as np
 import pytest
 from numba import njit
 
 from contad.native import product_kernels
-from contad.native.product_adjoints import add_left, add_right
+from contad.native.product_adjoints import add_left, add_right, put_product
 from contad.native.products_in_place import add_product
 from contad.ops.products import matmul
 
@@ -18,6 +18,11 @@ SIZES = [(0, 3, 0), (4, 3, 0), (0, 3, 5), (4, 3, 5), (1, 3, 5), (4, 3, 1), (4, 1
 def both(z_bar, a, b, a_bar, b_bar):
     add_left(z_bar, b, a_bar)
     add_right(z_bar, a, b_bar)
+
+
+@njit
+def multiply(z, a, b):
+    put_product(z, a, b)
 
 
 @njit
@@ -113,6 +118,27 @@ def test_a_zero_masks_what_is_not_finite_in_large_operands(order, of_vector):
     wanted = expected(z_bar, a, b)
     assert all(np.isfinite(x).all() for x in wanted)
     require_rule(z_bar, a, b, np.zeros(a.shape, order=order), np.zeros(b.shape, order=order))
+
+
+def laid_out(x):
+    """An array in several layouts."""
+    wide = np.zeros([2 * n for n in x.shape])
+    wide[(slice(None, None, 2),) * x.ndim] = x
+    back = np.ascontiguousarray(x[::-1])
+    yield from (x, np.asfortranarray(x), wide[(slice(None, None, 2),) * x.ndim], back[::-1])
+
+
+@pytest.mark.parametrize("size", [(3, 4), (40, 30), (1, 300), (300, 1), (0, 3), (3, 0)], ids=str)
+def test_a_matrix_and_a_vector_are_multiplied_in_every_layout(size):
+    m, n = size
+    matrix, right, left = DRAW.standard_normal(size), DRAW.standard_normal(n), DRAW.standard_normal(m)
+    for a in laid_out(matrix):
+        for x, y in zip(laid_out(right), laid_out(left), strict=True):
+            product, turned = np.full(m, np.nan), np.full(n, np.nan)
+            multiply(product, a, x)
+            multiply(turned, y, a)
+            np.testing.assert_allclose(product, matrix @ right, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(turned, left @ matrix, rtol=1e-12, atol=1e-12)
 
 
 def test_nothing_is_added_for_empty_factors():

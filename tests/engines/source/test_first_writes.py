@@ -35,6 +35,17 @@ WRITTEN = {
                 x_bar[i] += x_bar[i]
         x_bar[0] += t
     """,
+    "a length that is checked": """
+        length = y.shape[0]
+        rows = x.shape[0]
+        z = lent_empty(0, (x.shape[0],))
+        z_bar = lent_zeros(1, z.shape)
+        differs = length != rows
+        if differs:
+            raise ValueError
+        for i in range(length):
+            z_bar[i] += t
+    """,
     "threads may share it": """
         x_bar = np.zeros(x.shape)
         for i in prange(0, range(x.shape[0])):
@@ -53,6 +64,22 @@ NEEDED = {
         length = x.shape[0]
         for i in range(length - 1):
             x_bar[i] += t
+    """,
+    "a length that is checked too late": """
+        n = y.shape[0]
+        z_bar = lent_zeros(1, (x.shape[0],))
+        for i in range(n):
+            z_bar[i] += t
+        if n != x.shape[0]:
+            raise ValueError
+    """,
+    "a length that is the same in another case": """
+        n = y.shape[0]
+        z_bar = lent_zeros(1, (x.shape[0],))
+        if n == x.shape[0]:
+            raise ValueError
+        for i in range(n):
+            z_bar[i] += t
     """,
     "the length of another array": """
         x_bar = np.zeros(x.shape)
@@ -151,7 +178,7 @@ def test_zeros_that_are_written_over_are_not_made(case):
     before = _function(WRITTEN[case])
     after = write_once(before)
     assert sum(x != y for x, y in zip(before, after, strict=True)) == 2
-    assert "zeros" not in "".join(after) and "".join(after).count("empty(") == 1
+    assert "zeros" not in "".join(after) and "".join(after).count("empty(") == "".join(before).count("empty(") + 1
 
 
 @pytest.mark.parametrize("case", NEEDED)

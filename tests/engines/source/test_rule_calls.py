@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, objmode
 
 import contad
 from contad.engines.source.build import derivative_of
@@ -272,8 +272,16 @@ def by_slope(x):
     return slope(x * x)
 
 
+@njit
+def in_python(x, z_bar):
+    with objmode(y="float64"):
+        y = 3.0 * x * x * z_bar
+    return (y,)
+
+
 def test_rules_that_take_derivatives_are_found():
     assert may_take_derivatives(slope_backward, ())
+    assert may_take_derivatives(in_python, ())
     assert not may_take_derivatives(cube, ())
     with pytest.raises(contad.UnsupportedError, match="whose rule takes derivatives or calls itself"):
         as_python(request(by_slope, 1.1))

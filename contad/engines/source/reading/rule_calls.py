@@ -5,6 +5,7 @@ import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numba
 from numba import typeof, types
 
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
@@ -34,7 +35,7 @@ def read_rule(
         if part is not None and may_take_derivatives(part, ()):
             calls.progress.refuse(
                 node,
-                f"{rule.name}, whose rule takes derivatives or calls itself",
+                f"{rule.name}, whose rule takes derivatives or calls itself, or runs Python in objmode",
                 'call it outside of njit, or use engine="tape"',
             )
     read: list[Value] = []
@@ -99,7 +100,10 @@ def _name(callables: dict[str, Any], rule: WithParts, parts: Parts) -> str:
 
 
 def may_take_derivatives(f: Any, around: tuple[Any, ...]) -> bool:
-    """Whether a Numba function calls itself, or may run a derivative, which would use the workspace of its caller."""
+    """Whether a Numba function calls itself, or may run a derivative, which would use the workspace of its caller.
+
+    Python in objmode may.
+    """
     if any(f is g for g in around):
         return True
     names = global_names(f.py_func.__code__)
@@ -118,6 +122,8 @@ def _may_take_derivatives(x: Any, around: tuple[Any, ...]) -> bool:
         x = numba_function(x.decorated)
     if is_dispatcher(x):
         return may_take_derivatives(x, around)
+    if x is numba.objmode:
+        return True
     if isinstance(x, (ModuleType, ScalarRule, Compilable, type)):
         return False
     homes = (str(home) for home in (type(x).__module__, getattr(x, "__module__", None)))

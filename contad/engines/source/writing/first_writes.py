@@ -10,12 +10,14 @@ large array are a pass over memory.
 """
 
 import ast
+import functools
 import re
 
 from contad.engines.source.writing.array_accesses import indices_of
 from contad.engines.source.writing.live_names import names_assigned, names_read
 
 ZEROS = re.compile(r"    (\w+) = (?:np\.|lent_)zeros\((?:\d+, )?((\w+)\.shape|\(.*\))\)$")
+MAKERS = ("np.empty", "np.zeros", "lent_empty", "lent_zeros")
 LEAVES = (ast.Break, ast.Continue, ast.Return)
 
 
@@ -75,27 +77,44 @@ class _FirstWrites:
         if like is None:
             parts = ast.parse(shape, mode="eval").body
             assert isinstance(parts, ast.Tuple)
-            wanted = [{ast.unparse(x)} for x in parts.elts]
+            wanted = [self._same_as(ast.unparse(x), first.lineno) for x in parts.elts]
         elif self._stays(like):
-            wanted = [self._lengths_of(like, k) for k in range(len(indices))]
+            wanted = [self._same_as(f"{like}.shape[{k}]", first.lineno) for k in range(len(indices))]
         else:
             return None
         if len(wanted) != len(indices):
             return None
         found = [lengths[index] for index in indices]
-        if all(length in same and self._stays(length) for length, same in zip(found, wanted, strict=True)):
+        if all(_plain(length) in same and self._stays(length) for length, same in zip(found, wanted, strict=True)):
             return loop.lineno
         return None
 
-    def _lengths_of(self, array: str, axis: int) -> set[str]:
-        """How the text may call the length of an axis of an array."""
-        own = [f"{array}.shape[{axis}]", *([f"len({array})"] if axis == 0 else [])]
-        names = [
-            ast.unparse(s.targets[0])
-            for s in self.body
-            if isinstance(s, ast.Assign) and ast.unparse(s.value) in own
-        ]
-        return {*own, *names}
+    def _same_as(self, length: str, line: int) -> set[str]:
+        """How the text before a line may call a length, by what is assigned once and what is checked."""
+        found, more = set[str](), {_plain(length)}
+        while more - found:
+            found |= more
+            more = {y for pair in self.equal if pair[2] < line for x, y in (pair[:2], pair[1::-1]) if x in found}
+        return found
+
+    @functools.cached_property
+    def equal(self) -> list[tuple[str, str, int]]:
+        """Pairs of expressions that are the same from a line on: a name and its value, or lengths that are checked."""
+        found: list[tuple[str, str, int]] = []
+        values: dict[str, ast.expr] = {}
+        for s in self.body:
+            if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and self._stays(s.targets[0].id):
+                name = s.targets[0].id
+                values[name] = s.value
+                found.append((name, ast.unparse(s.value), s.lineno))
+                found += [
+                    (f"{name}.shape[{k}]", ast.unparse(x), s.lineno) for k, x in enumerate(_shape_of(s.value))
+                ]
+            elif isinstance(s, ast.If) and isinstance(s.body[0], ast.Raise) and not s.orelse:
+                test = values.get(s.test.id) if isinstance(s.test, ast.Name) else s.test
+                if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq):
+                    found.append((ast.unparse(test.left), ast.unparse(test.comparators[0]), s.lineno))
+        return [(_plain(x), _plain(y), line) for x, y, line in found if self._stays(x) and self._stays(y)]
 
     def _stays(self, text: str) -> bool:
         """Whether the names in an expression are given or assigned once; an array that is given may become a copy."""
@@ -104,6 +123,18 @@ class _FirstWrites:
             if len(made) + (name in self.given) > 1 or any(s not in self.body for s in made):
                 return False
         return True
+
+
+def _plain(length: str) -> str:
+    """A length, of an array's first axis as of any other."""
+    return re.sub(r"\blen\((\w+)\)", r"\1.shape[0]", length)
+
+
+def _shape_of(made: ast.expr) -> list[ast.expr]:
+    """The lengths of an array that is made by a call."""
+    if isinstance(made, ast.Call) and ast.unparse(made.func) in MAKERS and isinstance(made.args[-1], ast.Tuple):
+        return made.args[-1].elts
+    return []
 
 
 def _is_copy(s: ast.AST, name: str) -> bool:

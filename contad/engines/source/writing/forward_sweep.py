@@ -99,7 +99,13 @@ class ForwardSweep:
     def forward_Product(self, o: Product) -> None:
         if not self.storing.silent:
             self.adjoints.keep_operands(o)
-        self._assign(o)
+        text = self.expressions.make_product(o)
+        if text:
+            self.writer.line(f"{o.result.name} = {text}", o.line)
+            factors = ", ".join(map(self.writer.text, o.inputs))
+            self.writer.line(f"put_product({o.result.name}, {factors})")
+        else:
+            self._assign(o)
         self.adjoints.shadow(o)
 
     def forward_Store(self, o: Store) -> None:

@@ -11,6 +11,7 @@ from contad.engines.source.ir.single_assignment import (
     Body,
     Choose,
     Create,
+    For,
     Handed,
     Length,
     Load,
@@ -31,6 +32,10 @@ from contad.native.arena import LOANS
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
+def _is_parallel(o: Operation) -> bool:
+    return isinstance(o, For) and o.is_parallel
+
+
 class ExpressionWriter:
     """Gives the text of operations, from the names that a writer has given to values."""
 
@@ -39,8 +44,11 @@ class ExpressionWriter:
         self.lent: dict[tuple[Operation, str], int] | None = None  # the numbers of arrays that the thread lends
 
     def lend_arrays(self) -> None:
-        """Take memory of the thread for arrays that are made once, if the program calculates with matrices."""
-        if any(isinstance(o, (MatrixCall, Product)) for o in walk(self.writer.program.block)):
+        """Take memory of the thread for arrays that are made once, where programs calculate with large ones.
+
+        Those with matrices do, and those whose loops threads share: the system gives pages to one thread at a time.
+        """
+        if any(isinstance(o, (MatrixCall, Product)) or _is_parallel(o) for o in walk(self.writer.program.block)):
             self.lent = {}
 
     def make_array(self, o: Operation, fill: str, shape: str, suffix: str = "") -> str:
@@ -95,6 +103,14 @@ class ExpressionWriter:
                 return f"gram({self.writer.text(o.inputs[1])})"
             return " @ ".join(map(self.writer.text, o.inputs))
         raise TypeError(type(o))
+
+    def make_product(self, o: Product) -> str:
+        """The array that the product of a matrix and a vector is put in; empty for another product."""
+        a, b = o.inputs
+        if {a.kind.ndim, b.kind.ndim} != {1, 2} or self.is_lanes(o.result):
+            return ""
+        shape = f"({a.name}.shape[0],)" if a.kind.ndim == 2 else f"({b.name}.shape[1],)"
+        return f"np.empty({shape})" if self.hands_on else self.make_array(o, "empty", shape)
 
     @functools.cached_property
     def hands_on(self) -> bool:
