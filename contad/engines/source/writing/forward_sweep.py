@@ -97,6 +97,7 @@ class ForwardSweep:
     forward_View = forward_Permuted = forward_Reshaped = forward_Choose = forward_Create
 
     def forward_Product(self, o: Product) -> None:
+        """Write a product, by a call that puts it in its array where it is of a matrix and a vector."""
         if not self.storing.silent:
             self.adjoints.keep_operands(o)
         text = self.expressions.make_product(o)
