@@ -24,7 +24,13 @@ _LOG_ERFC = (
     "select({x} < 1.0, log1p(-erf(0.7071067811865476 * select({x} < 1.0, {x}, 0.5))), "
     "0.6931471805599453 + log_ndtr(-select({x} < 1.0, 1.0, {x})))"
 )
-_COTANGENT = "select({p} < 0.5, -1.0 / tan(3.141592653589793 * {p}), 1.0 / tan(3.141592653589793 * (1.0 - {p})))"
+# by a tangent in the middle, where the cotangent's has a pole
+_OF_CAUCHY = (
+    "middle = absolute({p} - 0.5) < 0.25; tail = select(middle, 0.25, {p}); "
+    "centre = tan(3.141592653589793 * (select(middle, {p}, 0.5) - 0.5)); "
+    "low = tail < 0.5; outer = 1.0 / tan(3.141592653589793 * select(low, tail, 1.0 - tail)); "
+    "mu {sign} sigma * select(middle, centre, select(low, -outer, outer))"
+)
 _R = "r = (y - mu) / sigma"
 _TRIANGLE = "select({low}, sqrt(c * select({low}, {p}, 1.0)), 1.0 - sqrt((1.0 - c) * select({low}, 1.0, {q})))"
 _LOG_RISING = "2.0 * log(select(rising, y, 1.0)) - log(select(rising, c, 1.0))"
@@ -52,7 +58,7 @@ CUMULATIVE: dict[str, Cumulative] = {
         "cauchy", "mu sigma", _R, positive="sigma",
         both=("arctan2(1.0, -r) / 3.141592653589793", "arctan2(1.0, r) / 3.141592653589793"),
         logs=("log_upper_cauchy(-r)", "log_upper_cauchy(r)"),
-        inverse=(f"mu + sigma * {_COTANGENT.format(p='p')}", f"mu - sigma * {_COTANGENT.format(p='q')}"),
+        inverse=(_OF_CAUCHY.format(p="p", sign="+"), _OF_CAUCHY.format(p="q", sign="-")),
     ),
     "logistic": distribution(
         "logistic", "mu sigma", _R, positive="sigma", both=("expit(r)", "expit(-r)"),

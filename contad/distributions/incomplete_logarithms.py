@@ -54,9 +54,10 @@ def _where_small(function, part, rest, args):
 
 def _by_numbers(z, places, function, args):
     """z with the function of floats at these places."""
-    for at in zip(*np.nonzero(places), strict=True):
-        z[at] = function(*(float(x[at]) for x in args))
-    return z
+    made = np.array(z)
+    for at in np.flatnonzero(places):
+        made.flat[at] = function(*(float(x.flat[at]) for x in args))
+    return made[()]  # of no axes a number
 
 
 # ---- the incomplete gamma functions ----------------------------------------------------------------------------------
@@ -121,7 +122,29 @@ def gamma_hazard_partials(z, upper, a, x):
     # below 1, where z of the lower part is nearly a, a - z is z x over the z of a + 1
     near = upper < 0.5 and x < 1.0
     drop = z / gamma_hazard(0.0, a + 1.0, select(near, x, 1.0)) - 1.0
-    return 0.0, z * by_a, z * select(near, drop, (a - x + select(upper > 0.5, z, -z)) / x)
+    above = upper > 0.5
+    growth = select(above, upper_gamma_growth(a, select(above, x, 1.0)), a - x - z)
+    return 0.0, z * by_a, z * select(near, drop, growth / x)
+
+
+@unlisted_rule(points=[(2.3, 1.7), (0.6, 70.0), (3.1, 900.0)])
+def upper_gamma_growth(a, x):
+    """a - x + h, of h = x^a e^-x / Gamma(a, x); far in the tail h is by Legendre's continued fraction x - a + 1 - k."""
+    if not (0.0 < a < math.inf and 0.0 < x < math.inf):
+        return math.nan
+    if x < 2.0 * a + 40.0:
+        return a - x + gamma_hazard.function(1.0, a, x)
+    k = 0.0
+    for n in range(40, 0, -1):
+        k = n * (n - a) / (x + 2.0 * n + 1.0 - a - k)
+    return 1.0 - k
+
+
+@upper_gamma_growth.partials
+def upper_gamma_growth_partials(z, a, x):
+    hazard = gamma_hazard(1.0, a, x)
+    by_a = gamma_weight(1.0, a, x) - gamma_part_ratio(1.0, 1.0, a, x)
+    return 1.0 + hazard * by_a, hazard * z / x - 1.0
 
 
 @unlisted_rule(points=[(0.0, 1.0, 2.3, 1.7), (1.0, 2.0, 0.6, 1.2), (0.0, 1.0, 4.0, 1e-90), (1.0, 1.0, 3.1, 900.0)])

@@ -27,9 +27,12 @@ def log_rice_part(upper, r, b):
 
 @log_rice_part.partials
 def log_rice_part_partials(z, upper, r, b):
+    even = b == 0.0  # where i0e and i1e, which are of |x|, have no derivatives: by the first terms of I_0 and I_1
+    near = exp(log(r) - 0.5 * r * r - z)
     factor = exp(log(r) - 0.5 * power(r - b, 2.0) - z)
-    by_r = factor * i0e(b * r)
-    by_b = factor * i1e(b * r)
+    x = select(even, 1.0, b * r)
+    by_r = select(even, near * (1.0 + (0.25 * r * r - 0.5) * b * b), factor * i0e(x))
+    by_b = select(even, 0.5 * near * b * r, factor * i1e(x))
     return 0.0, select(upper > 0.5, -by_r, by_r), select(upper > 0.5, by_b, -by_b)
 
 

@@ -54,6 +54,20 @@ def log_part_of_noncentral_t(x, nu, delta, upper):
         return mp.log(1 - total if upper else total)
 
 
+def log_part_of_turns(r, kappa, upper):
+    """Of angles on the whole line, where each turn adds 1 to the probability of at most r; nan of what is negative."""
+    turns = mp.floor(mp.mpf(1) / 2 + r / (2 * mp.pi))
+    r -= 2 * mp.pi * turns
+    if upper:
+        part = log_part_of_angles([r, 1, mp.pi] if r < 1 else [r, mp.pi], kappa)
+    else:
+        part = log_part_of_angles([-mp.pi, -1, r] if r > -1 else [-mp.pi, r], kappa)
+    if turns == 0:
+        return part
+    whole = mp.exp(part) - turns if upper else mp.exp(part) + turns
+    return mp.log(whole) if whole > 0 else mp.nan
+
+
 INTEGRALS = {
     "nct": (
         lambda x, nu, delta: log_part_of_noncentral_t(x, nu, delta, False),
@@ -65,8 +79,8 @@ INTEGRALS = {
         lambda r, b: log_part_of_rice(r, b, True),
     ),
     "vonmises": (
-        lambda r, kappa: log_part_of_angles([-mp.pi, -1, r] if r > -1 else [-mp.pi, r], kappa),
-        lambda r, kappa: log_part_of_angles([r, 1, mp.pi] if r < 1 else [r, mp.pi], kappa),
+        lambda r, kappa: log_part_of_turns(r, kappa, False),
+        lambda r, kappa: log_part_of_turns(r, kappa, True),
     ),
 }
 
@@ -216,6 +230,21 @@ ENDS |= dict.fromkeys(WHOLE_LINE, (-mp.inf, mp.inf)) | dict.fromkeys(("beta", "u
 ENDS |= {"genextreme": (-mp.inf, 1 / 0.6), "genpareto": (0.0, mp.inf)}
 # of a standard number, with the size of the shapes over those of `mirror_points`
 REGIMES = [(0.4375, 1.0), (1e-8, 0.1), (2.5, 2.0), (17.0, 5.0), (-0.75, 1.0), (-3.5, 0.3)]
+# (x, the shapes, loc, scale) where a formula takes a way of its own, which no regime leads to
+FURTHER = {
+    "t": [(-1e102, 0.7, 0.0, 1.0), (1e102, 0.7, 0.0, 1.0)],
+    "chi": [(1e-120, 0.01, 0.0, 1.0), (1e105, 3.3, 0.0, 1.0)],
+    "genextreme": [(3.25, 0.6, 0.25, 2.0)],
+    "triang": [(1.85, 0.6, 0.25, 2.0)],
+    "uniform": [(2.15, 0.25, 2.0)],
+    "pareto": [(1.0 + 2.0**-20, 3.0, 0.0, 1.0)],
+    "truncnorm": [
+        (2.25, -0.5, 2.0, 0.25, 2.0), (2.75, 0.5, 2.0, 0.25, 2.0), (-2.25, -2.0, -0.5, 0.25, 2.0),
+        (30.5, 30.0, 31.0, 0.0, 1.0), (-30.5, -31.0, -30.0, 0.0, 1.0), (8.0, -1.0, 9.0, 0.0, 1.0),
+    ],
+    "rice": [(1.5, 0.0, 0.25, 2.0)],
+    "vonmises": [(6.75, 1.4, 0.25, 2.0), (-4.875, 0.7, 0.0, 1.5)],
+}  # fmt: skip
 # whose support or domain is that of their shapes; and of the light tail of skewnorm see `test_extremes`
 FIXED = ("skewnorm", "triang", "truncnorm", "genextreme", "genpareto")
 MASS_POINTS = {
@@ -226,7 +255,7 @@ MASS_POINTS = {
     "betanbinom": [(3.0, 7.0, 2.2, 1.9), (20.0, 0.5, 3.0, 0.1)],
     "geom": [(3.0, 0.3), (40.0, 0.9), (1.0, 1e-9)],
     "poisson": [(3.0, 0.75), (0.0, 30.0), (50.0, 2.0), (4.0, 1e-9)],
-    "zipf": [(3.0, 2.4), (1.0, 40.0), (30.0, 1.5)],
+    "zipf": [(3.0, 2.4), (1.0, 40.0), (30.0, 1.5), (2.0, 1.25)],
     "yulesimon": [(3.0, 1.7), (1.0, 30.0), (30.0, 0.5)],
     "hypergeom": [(2.0, 11.0, 4.0, 5.0), (3.0, 90.0, 40.0, 50.0)],
 }  # fmt: skip
@@ -247,9 +276,7 @@ def points_of(name):
             shapes = shapes_of(name)
         if low < u / (1.5 if loc == 0.0 else 1.0) < high:
             found.append((u if loc == 0.0 else loc + scale * u, *shapes, loc, scale))
-    if name == "pareto":
-        found.append((1.0 + 2.0**-20, 3.0, 0.0, 1.0))
-    return found
+    return found + FURTHER.get(name, [])
 
 
 def scipys_function(name, method):

@@ -9,6 +9,7 @@ from contad import stan
 from contad.distributions.faces import Face
 from contad.scipy import stats
 from contad.stan import densities, distribution_functions
+from tests.distributions.every_function import magnitude
 from tests.distributions.reference_faces import TABLE
 
 DIGITS, STEP = 45, 14  # of the references, and of their differences
@@ -28,7 +29,7 @@ def differentiated(face):
 
 def slope(reference, point, k):
     """By a central difference, whose error is of the size of STEP squared."""
-    h = abs(point[k]) * mp.mpf(10) ** -STEP or mp.mpf(10) ** -24
+    h = magnitude(point, k) * mp.mpf(10) ** -STEP
     ends = [reference(*(x + w * (j == k) for j, x in enumerate(point))) for w in (-h, h)]
     return (ends[1] - ends[0]) / (2 * h)
 
@@ -63,7 +64,7 @@ def disagreements(name):
             if not abs(value - exact) <= ROUNDED * (size + floor) + LEAST:
                 wrong.append((point, "value", value, float(exact)))
             for k, partial in zip(active, gradient, strict=True):
-                bound = 100 * ROUNDED * abs(slopes[k]) + ROUNDED * (size + floor) / (abs(at[k]) or 1) + LEAST
+                bound = 100 * ROUNDED * abs(slopes[k]) + ROUNDED * (size + floor) / magnitude(at, k) + LEAST
                 if not abs(partial - slopes[k]) <= bound:
                     wrong.append((point, f"d {face_of(name).names[k]}", partial, float(slopes[k])))
     return wrong
