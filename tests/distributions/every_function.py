@@ -116,11 +116,11 @@ def case_of(name: str, face: Face) -> Case | None:
 
 
 def wiener(y: Any, alpha: Any, tau: Any, beta: Any, delta: Any, spread: Any) -> Any:
-    """The logarithm of the sum over images, averaged over a normal drift in closed form."""
-    t, v = y - tau, spread**2
-    u, d = t / alpha**2, alpha * beta
-    series = mp.fsum((x := beta + 2 * k) * mp.exp(-(x**2) / (2 * u)) for k in range(-30, 31))
-    drift = (v * d**2 - 2 * d * delta - delta**2 * t) / (2 * (1 + v * t)) - mp.log(1 + v * t) / 2
+    """The logarithm of the sum over images at the upper end, averaged over a normal drift in closed form."""
+    t, v, left = y - tau, spread**2, 1 - beta
+    u, d = t / alpha**2, alpha * left
+    series = mp.fsum((x := left + 2 * k) * mp.exp(-(x**2) / (2 * u)) for k in range(-30, 31))
+    drift = (v * d**2 + 2 * d * delta - delta**2 * t) / (2 * (1 + v * t)) - mp.log(1 + v * t) / 2
     return mp.log(series / mp.sqrt(2 * mp.pi * u**3) / alpha**2) + drift
 
 
