@@ -29,14 +29,14 @@ def sources(names: list[str]) -> list[Path]:
     return [path for path in found if not names or path.name.startswith(tuple(names))]
 
 
-def execute(path: Path, first: str = STRICT) -> Any:
-    """The notebook of a source, with its outputs, after what is done first; CellExecutionError where a cell raises."""
+def execute(path: Path) -> Any:
+    """The notebook of a source, with its outputs; CellExecutionError where a cell raises."""
     notebook = jupytext.read(path)
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(first))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(STRICT))
     for k, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{k}"
     client = NotebookClient(

@@ -176,10 +176,9 @@ def without_lines(text):
 @pytest.mark.notebooks
 @pytest.mark.parametrize("path", SOURCES, ids=NAMES)
 def test_it_runs_in_a_fresh_kernel(path):
-    from notes.__main__ import STRICT, execute
+    from notes.__main__ import execute
 
-    lightly = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nimport tests.judges.light_compiling"
-    execute(path, first=f"{STRICT}\n{lightly}\ndel sys.path[0]")
+    execute(path)
 
 
 @pytest.mark.notebooks
