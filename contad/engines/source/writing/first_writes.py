@@ -18,6 +18,7 @@ from contad.engines.source.writing.live_names import names_assigned, names_read
 
 ZEROS = re.compile(r"    (\w+) = (?:np\.|lent_)zeros\((?:\d+, )?((\w+)\.shape|\(.*\))\)$")
 MAKERS = ("np.empty", "np.zeros", "lent_empty", "lent_zeros")
+LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare)  # what may be a length, make an array or compare lengths
 LEAVES = (ast.Break, ast.Continue, ast.Return)
 
 
@@ -103,7 +104,7 @@ class _FirstWrites:
         found: list[tuple[str, str, int]] = []
         values: dict[str, ast.expr] = {}
         for s in self.body:
-            if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and self._stays(s.targets[0].id):
+            if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and isinstance(s.value, LENGTHS):
                 name = s.targets[0].id
                 values[name] = s.value
                 found.append((name, ast.unparse(s.value), s.lineno))
@@ -143,7 +144,15 @@ def _is_copy(s: ast.AST, name: str) -> bool:
 
 def _names(s: ast.AST, name: str) -> bool:
     """Whether a statement names something."""
-    return any(isinstance(x, ast.Name) and x.id == name for x in ast.walk(s))
+    return name in _all_names(s)
+
+
+def _all_names(s: ast.AST) -> frozenset[str]:
+    """What a statement names, which is asked for each array that is made before it."""
+    if not hasattr(s, "names"):
+        s.names = frozenset(x.id for x in ast.walk(s) if isinstance(x, ast.Name))  # type: ignore[attr-defined]
+    found: frozenset[str] = s.names
+    return found
 
 
 def _length(loop: ast.For) -> str | None:
