@@ -149,9 +149,9 @@ def _names(s: ast.AST, name: str) -> bool:
 
 def _all_names(s: ast.AST) -> frozenset[str]:
     """What a statement names, which is asked for each array that is made before it."""
-    if not hasattr(s, "names"):
-        s.names = frozenset(x.id for x in ast.walk(s) if isinstance(x, ast.Name))  # type: ignore[attr-defined]
-    found: frozenset[str] = s.names
+    found: frozenset[str] | None = vars(s).get("names")
+    if found is None:
+        found = vars(s)["names"] = frozenset(x.id for x in ast.walk(s) if isinstance(x, ast.Name))
     return found
 
 
