@@ -9,13 +9,14 @@ from tests.distributions.formula_mutants import RULES
 from tests.judges import mutation
 from tests.judges.samples import sampled
 
-# third derivatives of distributions, whose digits are lost where the argument is tiny, or which are no numbers, and a
+# third and fourth derivatives of distributions, whose digits are lost where the argument is tiny, or which are no numbers, and a
 # derivative that underflows
 BEYOND = {
     ("gamma_hazard", (0.0, 4.0, 1e-90)), ("gamma_hazard", (1.0, 3.1, 900.0)),
     ("gamma_part_ratio", (0.0, 1.0, 4.0, 1e-90)), ("beta_hazard", (3.1, 0.8, 1e-120)),
     ("cumulant_below", (2.0, -2.6, 1.3, 1.2)), ("power_sum_ratio", (1.0, 3.0, float("inf"), 300.0)),
-    ("first_passage_ratio", (2.0, 1.3, 0.6)),
+    ("first_passage_ratio", (2.0, 1.3, 0.6)), ("upper_gamma_growth", (0.6, 70.0)),
+    ("upper_gamma_growth", (3.1, 900.0)),
 }  # fmt: skip
 CONSTANT = ["log_factorial_excess", "log_hypergeometric_ccdf", "log_hypergeometric_cdf"]  # of whole numbers alone
 DEAR = [("log_beta_part", (900.0, 700.0, 0.2)), ("log_beta_part_of_ratio", (3.1, 0.8, 1e-120, 0.7))]  # ten seconds
