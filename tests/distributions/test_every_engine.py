@@ -26,7 +26,8 @@ def of_active(case, point):
     active = case.active
 
     def function(*moved):
-        given = dict(zip(active, moved, strict=True))
+        # of whole numbers messages have another text
+        given = {k: float(x) if isinstance(x, int) else x for k, x in zip(active, moved, strict=True)}
         return case.face(*(given.get(k, x) for k, x in enumerate(point)))
 
     function.__name__ = case.name

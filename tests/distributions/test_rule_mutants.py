@@ -9,8 +9,8 @@ from tests.distributions.formula_mutants import RULES
 from tests.judges import mutation
 from tests.judges.samples import sampled
 
-# third and fourth derivatives of distributions, whose digits are lost where the argument is tiny, or which are no numbers, and a
-# derivative that underflows
+# third and fourth derivatives of distributions, whose digits are lost where an argument is tiny or huge, or which are
+# no numbers, and a derivative that underflows
 BEYOND = {
     ("gamma_hazard", (0.0, 4.0, 1e-90)), ("gamma_hazard", (1.0, 3.1, 900.0)),
     ("gamma_part_ratio", (0.0, 1.0, 4.0, 1e-90)), ("beta_hazard", (3.1, 0.8, 1e-120)),
