@@ -120,8 +120,31 @@ def sorted_in_place(x):
     return np.sum(z * y[1:3]) + y[3]
 
 
+@njit
+def repeated(x):
+    y = [x[0], x[1]] * 2
+    z, none = [0.0] * len(x), [1.0] * (len(x) - 5)
+    for k in range(3):
+        z[k + 1] += x[k] * y[k]
+    y[1] = x[3]
+    return y[1] * y[3] * z[2] + z[3] + len(none)
+
+
+@njit
+def with_defaults(x):
+    w = x[0]
+
+    def weighted(v, by=w, k=2):
+        return v * by + k
+
+    w = x[1]
+    f = lambda v, by=w: v * v * by  # noqa: E731
+    return weighted(w) * weighted(x[2], x[3], 0) + f(x[2]) * f(x[3], 0.5)
+
+
 FUNCTIONS = [
-    written_list, lists_in_a_loop, over_ranges, of_tuples, in_branches, walks, nested_walks, looked_up, sorted_in_place,
+    repeated, with_defaults, written_list, lists_in_a_loop, over_ranges, of_tuples, in_branches, walks, nested_walks,
+    looked_up, sorted_in_place,
 ]  # fmt: skip
 
 
@@ -171,7 +194,8 @@ def grows_while_read(x):
 
 @njit
 def repeats(x):
-    y = [x[0], x[1]] * 2
+    y = [x[0], x[1]]
+    y *= 2
     return y[2]
 
 
@@ -188,8 +212,16 @@ def shifted(x):
     return np.sum(y)
 
 
+@njit
+def some_defaults(x):
+    def f(v, by=2.0, k=3):
+        return v * by + k
+
+    return f(x[0], x[1])
+
+
 REFUSED = [
-    grows_under_another_name, grows_while_read, repeats, filters, shifted,
+    some_defaults, grows_under_another_name, grows_while_read, repeats, filters, shifted,
 ]  # fmt: skip
 
 

@@ -33,10 +33,10 @@ class Opaque:
 
 
 class Local:
-    """A function or lambda inside the function, with the names as they were when it was defined."""
+    """A function or lambda inside the function, with the names and defaults as they were when it was defined."""
 
-    def __init__(self, scope: Any, names: dict[str, Any]) -> None:
-        self.scope, self.names = scope, names
+    def __init__(self, scope: Any, names: dict[str, Any], defaults: dict[str, Any]) -> None:
+        self.scope, self.names, self.defaults = scope, names, defaults
 
 
 class Instance:

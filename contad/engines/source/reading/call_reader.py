@@ -367,6 +367,11 @@ class CallReader:
             self.progress.refuse(node, "a function whose captured names have changed since", "pass them as arguments")
         if called.scope.function in self.progress.inlining:
             self.progress.refuse(node, f"the recursive function {called.scope.place.function}", "write it as a loop")
+        if called.defaults and len(arguments) < called.scope.positional:
+            if keywords or len(arguments) != called.scope.positional - len(called.defaults):
+                what = f"{ast.unparse(node)!r}, which leaves out some defaults, of which Numba takes wrong ones"
+                self.progress.refuse(node, what, "give all of them or none, by position")
+            keywords = called.defaults
         given = self.bind(called.scope, arguments, keywords, node)
         return self.write_in_place(called.scope, names | given, node, caller)
 

@@ -18,6 +18,7 @@ from contad.engines.source.ir.entries import (
     Grid,
     Grown,
     Keyed,
+    Listed,
     Local,
     Members,
     Method,
@@ -247,10 +248,21 @@ class ExpressionReader:
             return base if node.attr == "real" else Method(base, "item")
         if isinstance(base, Object) and base.value is numba.typed.Dict:
             self.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
+        if isinstance(base, Listed):
+            remedy = "append to the name that it was made with, or make an array of the list"
+            self.progress.refuse(node, f"{ast.unparse(node)!r} of a list", remedy)
         return self.progress.refuse(node, f"the attribute {ast.unparse(node)!r}")
 
     def read_Lambda(self, node: ast.Lambda, env: Environment) -> Any:
-        return Local(LocalScope(self.progress.scope, node), dict(env))
+        return self.define(node, env)
+
+    def define(self, node: ast.FunctionDef | ast.Lambda, env: Environment) -> Local:
+        """A function inside the function; its defaults are computed here, once."""
+        scope = LocalScope(self.progress.scope, node)
+        given = node.args.defaults
+        names = scope.names[scope.positional - len(given) : scope.positional]
+        defaults = {name: self.settle(self.expression(x, env)) for name, x in zip(names, given, strict=True)}
+        return Local(scope, dict(env), defaults)
 
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
         return tuple(self.settle(self.expression(part, env)) for part in node.elts)
@@ -299,6 +311,9 @@ class ExpressionReader:
             return points.compute(self.arrays, [x, y], lambda x, y: self.binary(operator, x, y, node))
         if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
             return x + y
+        is_repeated = isinstance(x, Listed) and operator == "Mult" and isinstance(node, ast.BinOp)
+        if is_repeated and is_number(y) and y.kind == INT:
+            return made_containers.repeat(self, x, y)
         if not all(is_number(v) or is_array(v) for v in (x, y)):
             self.progress.refuse(
                 node,

@@ -79,6 +79,26 @@ def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) ->
     return Listed(made)
 
 
+def repeat(reader: "ExpressionReader", listed: Listed, times: Value) -> Listed:
+    """list * n: the elements n times over; none where n is negative."""
+    builder, array = reader.builder, array_of(reader, listed)
+    length, some = builder.length(array, 0), builder.apply(known_functions.COMPARISONS["Gt"], times, constant(0))
+    count = builder.apply(known_functions.SELECT, some, times, constant(0))
+    made = builder.create("empty", [builder.apply(known_functions.MULTIPLY, count, length)], array.kind.base)
+
+    def copy_element(at: list[Value]) -> None:
+        before = builder.apply(known_functions.MULTIPLY, at[0], length)
+        place = builder.apply(known_functions.ADD, before, at[1])
+        reader.arrays.put(made, [place], builder.load(array, [at[1]]))
+
+    if length.constant == 1:
+        x = builder.load(array, [constant(0)])
+        reader.arrays.over([count], lambda at: reader.arrays.put(made, at, x))
+    else:
+        reader.arrays.over([count, length], copy_element)
+    return Listed(made)
+
+
 def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> Listed | Rows:
     """[expression for target in iterated], of numbers: a loop that fills an array as long as what it runs over."""
     if isinstance(node.elt, (ast.ListComp, ast.List)):

@@ -95,9 +95,10 @@ class LocalScope(Scope):
         self.place = Place(outer.place.filename, name, node.lineno)
         self.line = node.lineno
         self.captured, self.globals = outer.captured, outer.globals
-        given = [*node.args.defaults, *(x for x in node.args.kw_defaults if x is not None)]
-        if given or (isinstance(node, ast.FunctionDef) and node.decorator_list):
-            refuse(self.place, "defaults or decorators of a function inside a function", "define it in the module")
+        if any(x is not None for x in node.args.kw_defaults):
+            refuse(self.place, "defaults of keywords of a function inside a function", "let it take them by position")
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            refuse(self.place, "decorators of a function inside a function", "define it in the module")
         if isinstance(node, ast.Lambda):
             returned = ast.copy_location(ast.Return(node.body), node)
             node = ast.FunctionDef(name, node.args, [returned], [], lineno=node.lineno)

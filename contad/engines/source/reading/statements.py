@@ -17,7 +17,6 @@ from contad.engines.source.ir.entries import (
     Grown,
     Iteration,
     Listed,
-    Local,
     Object,
     Opaque,
     Point,
@@ -47,7 +46,6 @@ from contad.engines.source.reading.generators import OUTER, GeneratorLoop, Yield
 from contad.engines.source.reading.index_arrays import has_arrays
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.python_blocks import is_objmode, read_objmode
-from contad.engines.source.reading.scope import LocalScope
 from contad.errors import SingularPointError, UnsupportedError
 
 
@@ -304,7 +302,7 @@ class StatementReader:
     def do_FunctionDef(self, statement: ast.FunctionDef, env: Environment) -> None:
         if self.progress.loop_depth:
             self.progress.refuse(statement, "a function inside a loop", "define it before the loop")
-        env[statement.name] = Local(LocalScope(self.progress.scope, statement), dict(env))
+        env[statement.name] = self.expressions.define(statement, env)
 
     # ---- branches and errors -----------------------------------------------------------------------------------------
     def do_If(self, statement: ast.If, env: Environment) -> None:

@@ -12,6 +12,7 @@ from contad.engines.source.ir.entries import (
     Opaque,
     Point,
     RecordArray,
+    Rows,
     constant,
     is_array,
     is_number,
@@ -47,6 +48,8 @@ class SubscriptReader:
             return record_arrays.read_part(self.expressions, base, node, env)
         if isinstance(base, Filled):
             return filled_dicts.look_up(self.expressions, base, node, env)
+        if isinstance(base, Rows) or (isinstance(base, Listed) and isinstance(node.slice, ast.Slice)):
+            self.progress.refuse(node, f"{ast.unparse(node)!r}, a part of a list", "make an array of the list")
         if isinstance(base, Listed):
             index = self.expressions.expression(node.slice, env)
             elements = array_of(self.expressions, base)
