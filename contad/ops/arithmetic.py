@@ -172,6 +172,7 @@ def absolute(x):
         z = |x|,     dz/dx = sgn(x)
 
     Domain:  every x; the kink at 0 has derivative 0.
+    Ref:     C99, 7.12.7.2.
 
     >>> absolute(-1.5)
     1.5

@@ -17,6 +17,7 @@ def fmod(x, y):
         z = x - y trunc(x / y),     dz/dx = 1,     dz/dy = -trunc(x / y)
 
     Domain:  y != 0; at a jump (x a multiple of y) the derivative of the branch that gives z = 0.
+    Ref:     C99, 7.12.10.1.
 
     >>> fmod(7.5, -2.0)
     1.5
@@ -36,6 +37,7 @@ def fdim(x, y):
         z = max(x - y, 0),     dz/dx = 1 if x > y else 0,     dz/dy = -1 if x > y else 0
 
     Domain:  every (x, y); at a tie both partials are 0. z is nan where an argument is.
+    Ref:     C99, 7.12.12.1.
 
     >>> fdim(3.0, 1.0)
     2.0
@@ -60,6 +62,7 @@ def ldexp(x, n):
         z = x 2^n,     dz/dx = 2^n,     dz/dn = 0
 
     Domain:  every x; n = ..., -1, 0, 1, ..., rounded to an integer; nan for nan.
+    Ref:     C99, 7.12.6.6.
 
     >>> ldexp(1.5, 4.0)
     24.0
@@ -85,6 +88,7 @@ def fma(x, y, a):
 
         z = x y + a,     dz/dx = y,     dz/dy = x,     dz/da = 1
 
+    Domain:  every x, y and z.
     Ref:     Dekker's product without error, where no part of it overflows or underflows; else rounded twice.
 
     >>> fma(0.1, 10.0, -1.0)

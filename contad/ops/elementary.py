@@ -17,6 +17,9 @@ def square(x):
 
         z = x^2,     dz/dx = 2 x
 
+    Domain:  every x.
+    Ref:     IEEE 754-2019, section 5.4.1.
+
     >>> square(1.5)
     2.25
     """
@@ -35,6 +38,7 @@ def reciprocal(x):
         z = 1 / x,     dz/dx = -z^2
 
     Domain:  x != 0.
+    Ref:     IEEE 754-2019, section 5.4.1.
 
     >>> reciprocal(4.0)
     0.25
@@ -54,6 +58,7 @@ def sqrt(x):
         z = sqrt x,     dz/dx = 1 / (2 z)
 
     Domain:  x >= 0; dz/dx = inf at 0, and z is nan below.
+    Ref:     C99, 7.12.7.5.
 
     >>> sqrt(2.25)
     1.5
@@ -93,6 +98,7 @@ def hypot(x, y):
         z = sqrt(x^2 + y^2),     dz/dx = x / z,     dz/dy = y / z
 
     Domain:  every (x, y); the kink at the origin has both partials 0. Second derivatives are within 8 ulp of 1 / z.
+    Ref:     C99, 7.12.7.3.
 
     >>> hypot(3.0, 4.0)
     5.0
@@ -115,6 +121,7 @@ def maximum(x, y):
         z = max(x, y),     dz/dx = 1 if x > y else 0,     dz/dy = 1 if y > x else 0
 
     Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials.
+    Ref:     IEEE 754-2019, section 9.6.
 
     >>> maximum(1.5, 2.0)
     2.0
@@ -155,6 +162,7 @@ def fmax(x, y):
         z = fmax(x, y),     dz/dx = 1 if x > y or y is nan else 0,     dz/dy = 1 if y > x or x is nan else 0
 
     Domain:  every (x, y); at a tie both partials are 1/2, as those of `maximum`.
+    Ref:     C99, 7.12.12.2.
 
     >>> fmax(1.5, float("nan"))
     1.5
@@ -175,6 +183,7 @@ def fmin(x, y):
         z = fmin(x, y),     dz/dx = 1 if x < y or y is nan else 0,     dz/dy = 1 if y < x or x is nan else 0
 
     Domain:  every (x, y); at a tie both partials are 1/2, as those of `minimum`.
+    Ref:     C99, 7.12.12.3.
 
     >>> fmin(1.5, float("nan"))
     1.5

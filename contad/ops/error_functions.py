@@ -278,6 +278,9 @@ def Phi_approx(x):
 
         z = expit(0.07056 x^3 + 1.5976 x),     dz/dx = z (1 - z) (0.21168 x^2 + 1.5976)
 
+    Domain:  every x; z = 0 at -inf and 1 at inf.
+    Ref:     Bowling et al. (2009).
+
     >>> round(Phi_approx(0.7), 12)
     0.758142394942
     """

@@ -18,6 +18,7 @@ def exp(x):
 
         z = e^x,     dz/dx = z
 
+    Domain:  every x; z = 0 at -inf and inf at inf.
     Ref:     DLMF 4.7(ii).
 
     >>> exp(1.0)
@@ -118,6 +119,7 @@ def log2(x):
         z = log x / log 2,     dz/dx = 1 / (x log 2)
 
     Domain:  x > 0; z = -inf and dz/dx = inf at 0, and z is nan below.
+    Ref:     C99, 7.12.6.10.
 
     >>> log2(8.0)
     3.0
@@ -137,6 +139,7 @@ def log10(x):
         z = log x / log 10,     dz/dx = 1 / (x log 10)
 
     Domain:  x > 0; z = -inf and dz/dx = inf at 0, and z is nan below.
+    Ref:     C99, 7.12.6.8.
 
     >>> log10(1000.0)
     3.0

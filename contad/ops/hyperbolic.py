@@ -16,6 +16,7 @@ def sinh(x):
 
         z = sinh x,     dz/dx = cosh x
 
+    Domain:  every x.
     Ref:     DLMF 4.34.
 
     >>> sinh(1.0)
@@ -35,6 +36,7 @@ def cosh(x):
 
         z = cosh x,     dz/dx = sinh x
 
+    Domain:  every x.
     Ref:     DLMF 4.34.
 
     >>> cosh(1.0)
@@ -54,6 +56,7 @@ def tanh(x):
 
         z = tanh x,     dz/dx = sech(x)^2 = 4 t / (1 + t)^2 with t = e^(-2|x|)
 
+    Domain:  every x; z = -1 at -inf and 1 at inf.
     Ref:     DLMF 4.34. Not 1 - z^2, which loses every digit where z is close to 1; and t does not overflow, as
              cosh(x)^2 does. But 1 - z^2 where |z| < 1/2, because its own derivative, -2 z dz/dx, loses none near 0.
 
@@ -76,6 +79,7 @@ def arcsinh(x):
 
         z = arcsinh x,     dz/dx = 1 / sqrt(1 + x^2)
 
+    Domain:  every x.
     Ref:     DLMF 4.38(ii).
 
     >>> arcsinh(1.0)

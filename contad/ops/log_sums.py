@@ -28,6 +28,7 @@ def logsumexp(a, *, axis=None, b=None, keepdims=False):
     Domain:  every a; infinite elements that tie for the largest have equal w, as in logaddexp. Where the weighted sum
              is negative, z is nan.
     Cost:    O(n) forward and reverse; saves nothing.
+    Ref:     Blanchard, Higham & Higham (2021).
 
     >>> logsumexp(np.array([1000.0, 1000.0]))
     1000.6931471805599
@@ -99,6 +100,7 @@ def softmax(x, *, axis=None):
     Shapes:  x (...) -> z (...).
     Domain:  x < inf; z is nan along an axis with an infinite largest element.
     Cost:    O(n) forward and reverse; saves nothing.
+    Ref:     Blanchard, Higham & Higham (2021).
 
     >>> softmax(np.array([0.0, 1000.0, 1000.0]))
     array([0. , 0.5, 0.5])

@@ -129,6 +129,7 @@ def log1p_exp(x):
         z = log(1 + e^x),     dz/dx = expit(x)
 
     Domain:  every x; z = 0 and dz/dx = 0 at -inf, z = inf and dz/dx = 1 at inf.
+    Ref:     Maechler (2012).
 
     >>> log1p_exp(800.0)
     800.0
@@ -150,6 +151,7 @@ def log1m(x):
         z = log(1 - x),     dz/dx = 1 / (x - 1)
 
     Domain:  x < 1; z = -inf at 1, and nan above.
+    Ref:     C99, 7.12.6.9, of -x.
 
     >>> log1m(1e-20)
     -1e-20
@@ -194,6 +196,7 @@ def log_diff_exp(x, y):
 
     Domain:  x > y; z = -inf, dz/dx = inf and dz/dy = -inf at x = y, and z is nan where x < y or both are inf;
              dz/dx = 1 and dz/dy = 0 at y = -inf.
+    Ref:     Maechler (2012).
 
     >>> round(log_diff_exp(1001.0, 1000.0), 10)
     1000.5413248546
@@ -217,6 +220,7 @@ def log_mix(theta, x, y):
         dz/dy = (1 - theta) e^(y-z)
 
     Domain:  0 <= theta <= 1; every (x, y). Outside z is nan.
+    Ref:     Stan Functions Reference, composed functions.
 
     >>> log_mix(0.25, -1000.0, -1001.0)
     -1000.6426259804912

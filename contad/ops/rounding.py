@@ -33,6 +33,7 @@ def floor(x):
         z = floor x,     dz/dx = 0
 
     Domain:  every x; the jumps at integers have derivative 0.
+    Ref:     C99, 7.12.9.2.
 
     >>> floor(-1.7)
     -2.0
@@ -52,6 +53,7 @@ def ceil(x):
         z = ceil x,     dz/dx = 0
 
     Domain:  every x; the jumps at integers have derivative 0.
+    Ref:     C99, 7.12.9.1.
 
     >>> ceil(1.2)
     2.0
@@ -71,6 +73,7 @@ def trunc(x):
         z = trunc x,     dz/dx = 0
 
     Domain:  every x; the jumps at nonzero integers have derivative 0.
+    Ref:     C99, 7.12.9.8.
 
     >>> trunc(-1.7)
     -1.0

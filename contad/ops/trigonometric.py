@@ -23,6 +23,7 @@ def sin(x):
 
         z = sin x,     dz/dx = cos x
 
+    Domain:  every finite x.
     Ref:     DLMF 4.20.
 
     >>> sin(0.5)
@@ -42,6 +43,7 @@ def cos(x):
 
         z = cos x,     dz/dx = -sin x
 
+    Domain:  every finite x.
     Ref:     DLMF 4.20.
 
     >>> cos(0.5)
@@ -61,6 +63,7 @@ def tan(x):
 
         z = tan x,     dz/dx = 1 + z^2
 
+    Domain:  every finite x; no float is a pole.
     Ref:     DLMF 4.20.
 
     >>> tan(0.5)
@@ -122,6 +125,7 @@ def arctan(x):
 
         z = arctan x,     dz/dx = 1 / (1 + x^2)
 
+    Domain:  every x; z = -pi/2 at -inf and pi/2 at inf.
     Ref:     DLMF 4.24(ii).
 
     >>> arctan(1.0)

@@ -59,12 +59,16 @@ def _scale(name: str, args: tuple[Value, ...], profile: str) -> ArrayValue:
 
 
 def gp_exp_quad_cov(*args: Value) -> ArrayValue:
-    """z_ij = sigma^2 exp(-|x_i - y_j|^2 / (2 length_scale^2)), the exponentiated quadratic kernel.
+    """Covariance of a Gaussian process by the exponentiated quadratic kernel.
+
+        z_ij = sigma^2 exp(-|x_i - y_j|^2 / (2 length_scale^2))
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
+    Domain:  sigma and length_scale positive.
     Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+    Ref:     Rasmussen & Williams (2006), section 4.2.1.
 
     >>> gp_exp_quad_cov([0.0, 1.0], 2.0, 1.0)
     array([[4.        , 2.42612264],
@@ -74,12 +78,16 @@ def gp_exp_quad_cov(*args: Value) -> ArrayValue:
 
 
 def gp_exponential_cov(*args: Value) -> ArrayValue:
-    """z_ij = sigma^2 exp(-|x_i - y_j| / length_scale); where points are equal, the slope at the kink is 0.
+    """Covariance of a Gaussian process by the exponential kernel.
+
+        z_ij = sigma^2 exp(-|x_i - y_j| / length_scale); where points are equal, the slope at the kink is 0
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
+    Domain:  sigma and length_scale positive.
     Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+    Ref:     Rasmussen & Williams (2006), section 4.2.1.
 
     >>> gp_exponential_cov([0.0, 1.0], 2.0, 1.0)
     array([[4.        , 1.47151776],
@@ -89,12 +97,16 @@ def gp_exponential_cov(*args: Value) -> ArrayValue:
 
 
 def gp_matern32_cov(*args: Value) -> ArrayValue:
-    """z_ij = sigma^2 (1 + u) exp(-u), u = sqrt(3) |x_i - y_j| / length_scale.
+    """Covariance of a Gaussian process by Matern's kernel of 3/2.
+
+        z_ij = sigma^2 (1 + u) exp(-u), u = sqrt(3) |x_i - y_j| / length_scale
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
+    Domain:  sigma and length_scale positive.
     Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+    Ref:     Rasmussen & Williams (2006), section 4.2.1.
 
     >>> gp_matern32_cov([0.0, 1.0], 2.0, 1.0)
     array([[4.       , 1.9334309],
@@ -104,12 +116,16 @@ def gp_matern32_cov(*args: Value) -> ArrayValue:
 
 
 def gp_matern52_cov(*args: Value) -> ArrayValue:
-    """z_ij = sigma^2 (1 + v + v^2 / 3) exp(-v), v = sqrt(5) |x_i - y_j| / length_scale.
+    """Covariance of a Gaussian process by Matern's kernel of 5/2.
+
+        z_ij = sigma^2 (1 + v + v^2 / 3) exp(-v), v = sqrt(5) |x_i - y_j| / length_scale
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
+    Domain:  sigma and length_scale positive.
     Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+    Ref:     Rasmussen & Williams (2006), section 4.2.1.
 
     >>> gp_matern52_cov([0.0, 1.0], 2.0, 1.0)
     array([[4.        , 2.09597644],
@@ -119,12 +135,16 @@ def gp_matern52_cov(*args: Value) -> ArrayValue:
 
 
 def gp_periodic_cov(*args: Value) -> ArrayValue:
-    """z_ij = sigma^2 exp(-2 sin(pi |x_i - y_j| / period)^2 / length_scale^2).
+    """Covariance of a Gaussian process by the periodic kernel.
+
+        z_ij = sigma^2 exp(-2 sin(pi |x_i - y_j| / period)^2 / length_scale^2)
 
     Calls:   (x, sigma, length_scale, period), or (x, y, sigma, length_scale, period) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale (), period () -> (n, n) or (n, m).
+    Domain:  sigma, length_scale and period positive.
     Raises:  ValueError if sigma, length_scale or period is not positive, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+    Ref:     Rasmussen & Williams (2006), section 4.2.3.
 
     >>> gp_periodic_cov([0.0, 1.0], 2.0, 1.0, 3.0)
     array([[4.        , 0.89252064],
@@ -138,12 +158,16 @@ def gp_periodic_cov(*args: Value) -> ArrayValue:
 
 
 def gp_dot_prod_cov(*args: Value) -> ArrayValue:
-    """z_ij = sigma^2 + <x_i, y_j>.
+    """Covariance of a Gaussian process of linear functions.
+
+        z_ij = sigma^2 + <x_i, y_j>
 
     Calls:   (x, sigma), or (x, y, sigma) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma () -> (n, n) or (n, m).
+    Domain:  sigma >= 0.
     Raises:  ValueError if sigma is negative, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse.
+    Ref:     Rasmussen & Williams (2006), section 4.2.2.
 
     >>> gp_dot_prod_cov([1.0, 3.0], 2.0)
     array([[ 5.,  7.],

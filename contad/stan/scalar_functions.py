@@ -56,7 +56,12 @@ __all__ = [
 
 
 def inv_sqrt(x: Value) -> Value:
-    """1 / sqrt(x).
+    """Reciprocal of the square root.
+
+        z = 1 / sqrt(x),     dz/dx = -z / (2 x)
+
+    Domain:  x > 0; inf at 0, nan below.
+    Ref:     Stan Functions Reference, inverse functions.
 
     >>> inv_sqrt(4.0)
     0.5
@@ -65,7 +70,12 @@ def inv_sqrt(x: Value) -> Value:
 
 
 def inv_square(x: Value) -> Value:
-    """1 / x^2.
+    """Reciprocal of the square.
+
+        z = 1 / x^2,     dz/dx = -2 z / x
+
+    Domain:  x other than 0.
+    Ref:     Stan Functions Reference, inverse functions.
 
     >>> inv_square(2.0)
     0.25
@@ -74,7 +84,12 @@ def inv_square(x: Value) -> Value:
 
 
 def inv_cloglog(x: Value) -> Value:
-    """1 - exp(-exp(x)), the inverse of the complementary log-log link.
+    """Inverse of the complementary log-log link.
+
+        z = 1 - e^(-e^x),     dz/dx = e^(x - e^x)
+
+    Domain:  every x; z = 0 at -inf and 1 at inf.
+    Ref:     McCullagh & Nelder (1989), section 4.3.
 
     >>> round(inv_cloglog(0.0), 12)
     0.632120558829
@@ -83,7 +98,12 @@ def inv_cloglog(x: Value) -> Value:
 
 
 def log1m_inv_logit(x: Value) -> Value:
-    """log(1 - inv_logit(x)).
+    """Logarithm of one less the logistic function.
+
+        z = log(1 - expit(x)) = -log(1 + e^x),     dz/dx = -expit(x)
+
+    Domain:  every x.
+    Ref:     Stan Functions Reference, composed functions.
 
     >>> round(log1m_inv_logit(0.0), 12)
     -0.69314718056
@@ -92,7 +112,12 @@ def log1m_inv_logit(x: Value) -> Value:
 
 
 def log_inv_logit_diff(x: Value, y: Value) -> Value:
-    """log(inv_logit(x) - inv_logit(y)) for x > y.
+    """Logarithm of a difference of logistic functions.
+
+        z = log(expit(x) - expit(y))
+
+    Domain:  x > y.
+    Ref:     Stan Functions Reference, composed functions.
 
     >>> round(log_inv_logit_diff(1.0, 0.0), 12)
     -1.465084013465
@@ -101,7 +126,12 @@ def log_inv_logit_diff(x: Value, y: Value) -> Value:
 
 
 def binary_log_loss(y: Value, y_hat: Value) -> Value:
-    """-log(y_hat) where y is 1, -log(1 - y_hat) where it is 0.
+    """Loss of a probability of an outcome that is 1 or 0.
+
+        z = -log(y_hat) where y is 1, -log(1 - y_hat) where it is 0
+
+    Domain:  0 <= y_hat <= 1.
+    Ref:     Good (1952).
 
     >>> round(binary_log_loss(1, 0.5), 12)
     0.69314718056
@@ -110,7 +140,12 @@ def binary_log_loss(y: Value, y_hat: Value) -> Value:
 
 
 def hypergeometric_1F0(a: Value, z: Value) -> Value:
-    """(1 - z)^-a, for |z| < 1.
+    """Hypergeometric function of no lower parameter.
+
+        z_0 = (1 - z)^-a = sum_k (a)_k z^k / k!
+
+    Domain:  |z| < 1.
+    Ref:     DLMF 15.4.6, 16.2.1.
 
     >>> hypergeometric_1F0(2.0, 0.5)
     4.0
@@ -120,7 +155,12 @@ def hypergeometric_1F0(a: Value, z: Value) -> Value:
 
 # ---- factorials ------------------------------------------------------------------------------------------------------
 def falling_factorial(x: Value, n: Value) -> Value:
-    """Gamma(x + 1) / Gamma(x - n + 1).
+    """Falling factorial.
+
+        z = Gamma(x + 1) / Gamma(x - n + 1)
+
+    Domain:  x > -1 and x - n > -1, or n a whole number.
+    Ref:     DLMF 5.2.5, of x - n + 1.
 
     >>> falling_factorial(5.0, 2.0)
     20.0
@@ -129,7 +169,12 @@ def falling_factorial(x: Value, n: Value) -> Value:
 
 
 def log_falling_factorial(x: Value, n: Value) -> Value:
-    """log(Gamma(x + 1) / Gamma(x - n + 1)).
+    """Logarithm of the falling factorial.
+
+        z = log(Gamma(x + 1) / Gamma(x - n + 1)),     dz/dn = psi(x - n + 1)
+
+    Domain:  x > -1, x - n > -1.
+    Ref:     DLMF 5.2.5, of x - n + 1.
 
     >>> round(log_falling_factorial(5.0, 2.0), 12)
     2.995732273554
@@ -138,7 +183,12 @@ def log_falling_factorial(x: Value, n: Value) -> Value:
 
 
 def log_rising_factorial(x: Value, n: Value) -> Value:
-    """log(Gamma(x + n) / Gamma(x)).
+    """Logarithm of the rising factorial.
+
+        z = log(Gamma(x + n) / Gamma(x)),     dz/dn = psi(x + n)
+
+    Domain:  x > 0, x + n > 0.
+    Ref:     DLMF 5.2.5.
 
     >>> round(log_rising_factorial(4.0, 2.0), 12)
     2.995732273554
@@ -149,6 +199,11 @@ def log_rising_factorial(x: Value, n: Value) -> Value:
 def lchoose(x: Value, y: Value) -> Value:
     """Logarithm of the binomial coefficient.
 
+        z = log(Gamma(x + 1) / (Gamma(y + 1) Gamma(x - y + 1)))
+
+    Domain:  -1 < y < x + 1.
+    Ref:     DLMF 1.2.1.
+
     >>> round(lchoose(5.0, 2.0), 12)
     2.302585092994
     """
@@ -158,6 +213,11 @@ def lchoose(x: Value, y: Value) -> Value:
 def lmgamma(n: int, x: Value) -> Value:
     """Logarithm of the multivariate gamma function, `multigammaln(x, n)`.
 
+        z = n (n - 1) / 4 log pi + sum_(j < n) log Gamma(x - j / 2)
+
+    Domain:  x > (n - 1) / 2.
+    Ref:     DLMF 35.3.4.
+
     >>> round(lmgamma(2, 3.5), 12)
     2.466485725832
     """
@@ -166,7 +226,12 @@ def lmgamma(n: int, x: Value) -> Value:
 
 # ---- others ----------------------------------------------------------------------------------------------------------
 def log_modified_bessel_first_kind(v: Value, z: Value) -> Value:
-    """log I_v(z) for z > 0, which does not overflow.
+    """Logarithm of the modified Bessel function of the first kind, which does not overflow.
+
+        log I_v(z)
+
+    Domain:  z > 0, v >= 0.
+    Ref:     DLMF 10.25.2.
 
     >>> round(log_modified_bessel_first_kind(1.0, 800.0), 9)
     795.73828656
@@ -177,6 +242,11 @@ def log_modified_bessel_first_kind(v: Value, z: Value) -> Value:
 def student_t_qf(p: Value, nu: Value, mu: Value = 0.0, sigma: Value = 1.0) -> Value:
     """Quantile of Student's t distribution with nu degrees of freedom, location mu and scale sigma.
 
+        z = y where student_t_cdf(y, nu, mu, sigma) = p
+
+    Domain:  0 < p < 1, nu > 0, sigma > 0.
+    Ref:     Johnson, Kotz & Balakrishnan (1995), chapter 28.
+
     >>> round(student_t_qf(0.9, 4.0), 12)
     1.533206274059
     """
@@ -184,7 +254,12 @@ def student_t_qf(p: Value, nu: Value, mu: Value = 0.0, sigma: Value = 1.0) -> Va
 
 
 def log_softmax(x: ArrayValue) -> ArrayValue:
-    """Logarithms of softmax, x - log_sum_exp(x).
+    """Logarithm of softmax.
+
+        z_i = x_i - log sum_j e^(x_j)
+
+    Domain:  every finite x.
+    Ref:     Blanchard, Higham & Higham (2021).
 
     >>> import numpy as np
     >>> log_softmax(np.array([0.0, 0.0])).round(12)

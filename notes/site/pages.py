@@ -20,6 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import contad
+import contad.stan
 from contad import table
 from contad.distributions.faces import Face
 from contad.rules.array_rule import array_rules
@@ -73,7 +74,6 @@ MODULES = {  # modules with names of their own
     "sparse-linalg": ("contad.scipy.sparse.linalg", "contad.scipy.sparse.linalg"),
     "special": ("contad.scipy.special", "contad.scipy.special"),
     "stats": ("contad.scipy.stats", "contad.scipy.stats"),
-    "stan": ("contad.stan", "contad.stan"),
     "transforms-of-parameters": ("contad.stan.transforms", "contad.stan.transforms"),
 }
 
@@ -164,6 +164,7 @@ def _reference() -> list[Any]:
         {"Functions of numbers": ["reference/numbers.md", *numbers]},
         {"Functions of arrays": ["reference/arrays.md", *(uri for uri in families if uri not in numbers)]},
         *(f"reference/{page}.md" for page in MODULES),
+        {"contad.stan": [f"reference/{page}.md" for page in _stan_pages()]},
         "reference/stan-names.md",
     ]
 
@@ -176,9 +177,11 @@ def _contents() -> dict[str, str]:
         pages[page] = f"# {title}\n\n" + _entries((f"contad.{name}", getattr(contad, name)) for name in names)
     for page, (module_name, title) in MODULES.items():
         module = importlib.import_module(module_name)
-        found = ((f"{module_name}.{name}", getattr(module, name)) for name in sorted(module.__all__))
+        names = sorted([*module.__all__, *getattr(module, "MULTIVARIATE", ())])
+        found = ((f"{module_name}.{name}", getattr(module, name)) for name in names)
         pages[page] = f"# {title}\n\n{_introduction(module_name)}\n\n{_entries(found)}"
     pages.update(_families())
+    pages.update(_stan_pages())
     _, numbers, arrays = re.split(r"^## .*\n", table.function_table(), flags=re.MULTILINE)
     pages["numbers"] = f"# All functions of numbers\n{_columns(numbers, table.HEADER, NUMBER_COLUMNS)}"
     pages["arrays"] = f"# All functions of arrays\n{_columns(arrays, table.ARRAY_HEADER, ARRAY_COLUMNS)}"
@@ -233,6 +236,25 @@ def _families() -> dict[str, str]:
     return pages
 
 
+def _stan_pages() -> dict[str, str]:
+    """A page for each module of `contad/stan`, after one for what Stan's names are in general."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(contad.stan.__all__, key=str.lower):
+        module_name = _defining_module(getattr(contad.stan, name))
+        inside = module_name.startswith("contad.stan.")
+        found.setdefault(".".join(module_name.split(".")[:3]) if inside else "contad.ops", []).append(name)
+    found.pop("contad.stan.transforms")  # which has a page of its own
+    others = ", ".join(f"`{name}`" for name in found.pop("contad.ops"))
+    first = f"{_introduction('contad.stan')}\n\nFunctions of contad that have Stan's names: {others}."
+    pages = {"stan": f"# contad.stan\n\n{first}"}
+    for module_name, names in sorted(found.items()):
+        family = module_name.rpartition(".")[2]
+        title = family.replace("_", " ").capitalize()
+        entries = _entries((f"contad.stan.{name}", getattr(contad.stan, name)) for name in names)
+        pages[f"stan-{family.replace('_', '-')}"] = f"# {title}\n\n{_introduction(module_name)}\n\n{entries}"
+    return pages
+
+
 def _introduction(module_name: str) -> str:
     return formatted(inspect.cleandoc(importlib.import_module(module_name).__doc__ or ""))
 
@@ -246,7 +268,8 @@ def _entries(values: Iterable[tuple[str, Any]]) -> str:
     for name, value in values:
         if isinstance(value, Distribution):
             found.append(_made(name, value, ""))
-            found += [f"- `{key}{face.signature}`" for key, face in vars(value).items() if isinstance(face, Face)]
+            faces = {key: face for key, face in vars(value).items() if isinstance(face, Face)}
+            found += [f"- `{key}{face.signature}`: {_first_line(face)}" for key, face in faces.items()]
         elif isinstance(value, (Face, SpecialFunction)):
             found.append(_made(name, value, str(inspect.signature(value))))
         elif not inspect.ismodule(value):
@@ -255,6 +278,10 @@ def _entries(values: Iterable[tuple[str, Any]]) -> str:
             heading = label if name.startswith("contad.ops.") else name
             found.append(f"::: {place}\n    options:\n      heading: {heading}\n      toc_label: {label}")
     return "\n\n".join(found)
+
+
+def _first_line(value: Any) -> str:
+    return formatted(inspect.cleandoc(value.__doc__).partition("\n")[0])
 
 
 def _made(name: str, value: Any, signature: str) -> str:
