@@ -24,6 +24,7 @@ import contad.stan
 from contad import table
 from contad.distributions.faces import Face
 from contad.rules.array_rule import array_rules
+from contad.scipy.multivariate_densities import MultivariateDistribution
 from contad.scipy.special import SpecialFunction
 from contad.scipy.stats import Distribution
 
@@ -270,6 +271,8 @@ def _entries(values: Iterable[tuple[str, Any]]) -> str:
             found.append(_made(name, value, ""))
             faces = {key: face for key, face in vars(value).items() if isinstance(face, Face)}
             found += [f"- `{key}{face.signature}`: {_first_line(face)}" for key, face in faces.items()]
+        elif isinstance(value, MultivariateDistribution):
+            found.append(_made(name, value, ""))
         elif isinstance(value, (Face, SpecialFunction)):
             found.append(_made(name, value, str(inspect.signature(value))))
         elif not inspect.ismodule(value):

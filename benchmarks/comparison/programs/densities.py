@@ -286,7 +286,7 @@ def normal_vectors(np):
 
 def correlation_factor(d):
     draw = np.random.default_rng(9)
-    factor = np.tril(draw.normal(size=(d, d))) + 2.0 * np.eye(d)
+    factor = np.tril(draw.normal(size=(d, d)), -1) + np.diag(1.0 + draw.uniform(size=d))
     return factor / np.sqrt(np.sum(factor * factor, axis=1, keepdims=True)), 1.7
 
 
@@ -331,13 +331,17 @@ def lkj(np):
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
-def make_program(name, about, sizes, inputs, argnums, functions):
+EAGER = "`matrix` evaluates the formula of a density and of its partials in Python, each operation on whole arrays."
+
+
+def make_program(name, about, sizes, inputs, argnums, functions, remarks=""):
     """One of them: its compiled function, that of arrays, the gradient by hand and what peers run."""
     compiled, on_arrays, by_hand, write = functions
     return Program(
         name=name, about=about, sizes=sizes, inputs=inputs, argnums=argnums, primal=compiled, by_hand=by_hand,
         contad=on_compiled(compiled, argnums) | {"matrix": on_engine(on_arrays, argnums, "matrix")},
         peers=with_libraries(write, argnums), idioms={k: v for k, v in IDIOMS.items() if k not in ("casadi", "xad")},
+        remarks=f"{remarks} {EAGER}".strip(),
     )  # fmt: skip
 
 
@@ -345,6 +349,8 @@ PROGRAMS = (
     make_program(
         "poisson_glm", "the Poisson log mass of y of mean exp(X beta), by 20 coefficients beta", SIZES, counts, (0,),
         (poisson_compiled, poisson_on_arrays, poisson_by_hand, poisson),
+        "The density without derivatives takes as long as the gradient by hand; log n! and the exponential are a third "
+        "of it.",
     ),
     make_program(
         "negative_binomial", "the negative binomial log mass of y of mean exp(a + b x), by a, b and the dispersion",
@@ -358,6 +364,8 @@ PROGRAMS = (
     make_program(
         "student_t_regression", "Student's t log density of y given X beta, by beta and sigma", SIZES, outlying, (0, 1),
         (student_compiled, student_on_arrays, student_by_hand, student),
+        "The density without derivatives takes twice the gradient by hand: log B(1/2, nu / 2), which is the same for "
+        "all rows, is computed for each of them, in two fifths of its time.",
     ),
     make_program(
         "ordered_logistic", "the ordered logistic log mass of y given X beta, by 20 coefficients beta and 4 cut points",
