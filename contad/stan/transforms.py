@@ -152,16 +152,7 @@ def real(shape: tuple[int, ...] = ()) -> Constraint:
 
 
 def lower_bound(lower: float, shape: tuple[int, ...] = ()) -> Constraint:
-    """Numbers of at least `lower`.
-
-        y = lower + e^u,     log |J| = sum u
-
-    Domain:  every u; real numbers where lower is -inf.
-    Ref:     Stan Reference Manual, lower-bounded scalar.
-
-    >>> round(float(lower_bound(1.0).constrain(0.0)), 6)
-    2.0
-    """
+    """y = lower + e^u; log-Jacobian sum u."""
     if lower == -math.inf:
         return real(shape).rename("lower_bound")
     return _elementwise(
@@ -172,16 +163,7 @@ def lower_bound(lower: float, shape: tuple[int, ...] = ()) -> Constraint:
 
 
 def upper_bound(upper: float, shape: tuple[int, ...] = ()) -> Constraint:
-    """Numbers of at most `upper`.
-
-        y = upper - e^u,     log |J| = sum u
-
-    Domain:  every u; real numbers where upper is inf.
-    Ref:     Stan Reference Manual, upper-bounded scalar.
-
-    >>> round(float(upper_bound(1.0).constrain(0.5)), 6)
-    -0.648721
-    """
+    """y = upper - e^u; log-Jacobian sum u."""
     if upper == math.inf:
         return real(shape).rename("upper_bound")
     return _elementwise(
@@ -192,16 +174,7 @@ def upper_bound(upper: float, shape: tuple[int, ...] = ()) -> Constraint:
 
 
 def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -> Constraint:
-    """Numbers between two bounds.
-
-        y = lower + (upper - lower) expit(u),     log |J| = sum log(upper - lower) + log expit(u) + log expit(-u)
-
-    Domain:  every u, lower < upper; one bound where the other is infinite.
-    Ref:     Stan Reference Manual, lower and upper-bounded scalar.
-
-    >>> round(float(lower_upper_bound(1.0, 3.0).constrain(0.5)), 6)
-    2.244919
-    """
+    """y = lower + (upper - lower) expit(u); log-Jacobian sum of log(upper - lower) + log expit(u) + log expit(-u)."""
     if not lower < upper:
         raise ValueError(f"lower_upper_bound: upper must be greater than lower, got {upper} and {lower}")
     if lower == -math.inf or upper == math.inf:
@@ -224,16 +197,7 @@ def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -
 
 
 def offset_multiplier(offset: Real, multiplier: Real, shape: tuple[int, ...] = ()) -> Constraint:
-    """Numbers in other units.
-
-        y = offset + multiplier u,     log |J| = n log multiplier
-
-    Domain:  every u and offset, multiplier > 0; both may be variables.
-    Ref:     Stan Reference Manual, affinely transformed scalar.
-
-    >>> round(float(offset_multiplier(1.0, 3.0).constrain(0.5)), 6)
-    2.5
-    """
+    """y = offset + multiplier u; log-Jacobian n log multiplier. Both may be variables."""
     if not multiplier > 0.0:
         raise ValueError("offset_multiplier: multiplier must be positive")
     scaled: Sequence[str] = ()
@@ -248,16 +212,7 @@ def offset_multiplier(offset: Real, multiplier: Real, shape: tuple[int, ...] = (
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 def ordered(k: int) -> Constraint:
-    """k numbers that increase.
-
-        y_1 = u_1, y_i = y_(i-1) + e^u_i,     log |J| = u_2 + ... + u_k
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, ordered vector.
-
-    >>> ordered(3).constrain(np.array([-1.0, 0.0, 0.5])).round(6)
-    array([-1.      ,  0.      ,  1.648721])
-    """
+    """y_1 = u_1, y_i = y_(i-1) + e^u_i; log-Jacobian sum of u_2, ..., u_k."""
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         return np.cumsum(np.concatenate([u[:1], exp(u[1:])])), np.sum(u[1:])
@@ -270,16 +225,7 @@ def ordered(k: int) -> Constraint:
 
 
 def positive_ordered(k: int) -> Constraint:
-    """k positive numbers that increase.
-
-        y_1 = e^u_1, y_i = y_(i-1) + e^u_i,     log |J| = sum u
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, positive ordered vector.
-
-    >>> positive_ordered(3).constrain(np.array([-1.0, 0.0, 0.5])).round(6)
-    array([0.367879, 1.367879, 3.016601])
-    """
+    """y_1 = e^u_1, y_i = y_(i-1) + e^u_i; log-Jacobian sum of u."""
     return Constraint(
         "positive_ordered", k, (k,), lambda u: (np.cumsum(exp(u)), np.sum(u)),
         lambda y: log(np.concatenate([y[:1], y[1:] - y[:-1]])),
@@ -314,14 +260,8 @@ def _is_simplex(y: ArrayValue) -> bool:
 def simplex(k: int) -> Constraint:
     """k nonnegative numbers that sum to 1, by breaking a stick k - 1 times; u = 0 gives equal ones.
 
-        y_i = z_i r_i,     z_i = expit(u_i - log(k - i)), r_i = 1 - y_1 - ... - y_(i-1),
-        log |J| = sum_i log z_i + log(1 - z_i) + log r_i
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, unit simplex.
-
-    >>> simplex(3).constrain(np.array([0.5, -1.0])).round(6)
-    array([0.451863, 0.147417, 0.40072 ])
+    y_i = z_i (1 - y_1 - ... - y_(i-1)) with z_i = expit(u_i - log(k - i)); log-Jacobian the sum of
+    log z_i + log(1 - z_i) + log(1 - y_1 - ... - y_(i-1)).
     """
     return Constraint(
         "simplex", k - 1, (k,), _break_stick, _mend_stick, _is_simplex, "be nonnegative, and sum to 1",
@@ -354,46 +294,17 @@ def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
 
 
 def stochastic_column(m: int, n: int) -> Constraint:
-    """m x n matrices whose columns are simplices; column by column, as `simplex`.
-
-        y_(., j) = simplex(m).constrain(u_j),     log |J| = sum_j that of column j
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, stochastic matrix.
-
-    >>> stochastic_column(2, 2).constrain(np.array([0.5, -1.0])).round(6)
-    array([[0.622459, 0.268941],
-           [0.377541, 0.731059]])
-    """
+    """m x n matrices whose columns are simplices; column by column, as `simplex`."""
     return _stochastic("stochastic_column", (m, n), 0)
 
 
 def stochastic_row(m: int, n: int) -> Constraint:
-    """m x n matrices whose rows are simplices; row by row, as `simplex`.
-
-        y_(i, .) = simplex(n).constrain(u_i),     log |J| = sum_i that of row i
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, stochastic matrix.
-
-    >>> stochastic_row(2, 2).constrain(np.array([0.5, -1.0])).round(6)
-    array([[0.622459, 0.377541],
-           [0.268941, 0.731059]])
-    """
+    """m x n matrices whose rows are simplices; row by row, as `simplex`."""
     return _stochastic("stochastic_row", (m, n), 1)
 
 
 def sum_to_zero(k: int) -> Constraint:
-    """k numbers that sum to 0.
-
-        y = B u, B an orthonormal basis of these,     log |J| = 0
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, zero sum vector.
-
-    >>> sum_to_zero(3).constrain(np.array([0.5, -1.0])).round(6)
-    array([-0.054695, -0.761802,  0.816497])
-    """
+    """k numbers that sum to 0, by an orthonormal basis of these; log-Jacobian 0."""
     basis = np.zeros((k, k - 1))
     for j in range(1, k):
         basis[:j, j - 1], basis[j, j - 1] = 1.0, -float(j)
@@ -406,17 +317,9 @@ def sum_to_zero(k: int) -> Constraint:
 
 
 def unit_vector(k: int) -> Constraint:
-    """Vectors of length 1.
-
-        y = u / |u|,     -|u|^2 / 2 in the place of log |J|, which makes the length of u proper
+    """y = u / |u|; the term -|u|^2 / 2 in place of a log-Jacobian makes the length of u proper.
 
     `unconstrain` gives y itself.
-
-    Domain:  u other than 0.
-    Ref:     Stan Reference Manual, unit vector.
-
-    >>> unit_vector(2).constrain(np.array([3.0, 4.0])).round(6)
-    array([0.6, 0.8])
     """
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
@@ -476,17 +379,7 @@ def _is_positive_definite(y: ArrayValue) -> bool:
 
 
 def cholesky_factor_corr(k: int) -> Constraint:
-    """Cholesky factors of k x k correlation matrices, row by row.
-
-        y_ij = z_ij sqrt(1 - y_i1^2 - ... - y_i(j-1)^2),     z = tanh(u) the partial correlations
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, Cholesky factors of correlation matrices.
-
-    >>> cholesky_factor_corr(2).constrain(np.array([0.5])).round(6)
-    array([[1.      , 0.      ],
-           [0.462117, 0.886819]])
-    """
+    """Cholesky factors of k x k correlation matrices, by partial correlations tanh(u), row by row."""
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         return _correlation_rows([u[i * (i - 1) // 2 : i * (i + 1) // 2] for i in range(1, k)])
@@ -510,17 +403,7 @@ def _columns_first(k: int) -> list[list[int]]:
 
 
 def corr_matrix(k: int) -> Constraint:
-    """k x k correlation matrices, by partial correlations, column by column.
-
-        y = L L^T, with L as of `cholesky_factor_corr`
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, correlation matrices.
-
-    >>> corr_matrix(2).constrain(np.array([0.5])).round(6)
-    array([[1.      , 0.462117],
-           [0.462117, 1.      ]])
-    """
+    """k x k correlation matrices, by partial correlations tanh(u), column by column."""
     places = _columns_first(k)
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
@@ -569,17 +452,7 @@ def _read_factor(y: ArrayValue) -> ArrayValue:
 
 
 def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
-    """m x n lower triangular matrices with a positive diagonal, n <= m.
-
-        y_ii = e^u, y_ij = u below the diagonal,     log |J| = the sum of the u of the diagonal
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, Cholesky factors of covariance matrices.
-
-    >>> cholesky_factor_cov(2).constrain(np.array([0.5, 1.0, -0.5])).round(6)
-    array([[1.648721, 0.      ],
-           [1.      , 0.606531]])
-    """
+    """m x n lower triangular matrices with a diagonal e^u, n <= m; log-Jacobian the sum of these u."""
     columns = m if n is None else n
     size = columns * (columns + 1) // 2 + (m - columns) * columns
 
@@ -598,17 +471,9 @@ def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
 
 
 def cov_matrix(k: int) -> Constraint:
-    """k x k covariance matrices.
+    """k x k covariance matrices L L^T, with L as of `cholesky_factor_cov`.
 
-        y = L L^T, with L as of `cholesky_factor_cov`,
-        log |J| = k log 2 + sum_i (k - i + 2) u_i, of the u_i on the diagonal, i = 1, ..., k
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, covariance matrices.
-
-    >>> cov_matrix(2).constrain(np.array([0.5, 1.0, -0.5])).round(6)
-    array([[2.718282, 1.648721],
-           [1.648721, 1.367879]])
+    log-Jacobian k log 2 + sum_i (k - i + 2) u_i, of the u_i on the diagonal, i = 1, ..., k.
     """
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
