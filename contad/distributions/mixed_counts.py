@@ -167,7 +167,9 @@ def beta_neg_binomial_log_sum_partials(z, upper, n, r, b, s, a):
     )
 
 
-@unlisted_rule(points=[(1.0, 0.0, 0.0, 0.0, 0.0, 3.0, 2.4, 1.3, 4.4, 0.7)])
+@unlisted_rule(
+    points=[(1.0, 0.0, 0.0, 0.0, 0.0, 3.0, 2.4, 1.3, 4.4, 0.7), (0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 1.3, 0.4, 3.8, 2.1)]
+)
 def beta_neg_binomial_ratio(i, j, k, m, upper, n, r, b, s, a):
     """The derivative of the sum, of order i in r, j in b, k in s and m in a, over the sum."""
     if not i + j + k + m < 8.5:

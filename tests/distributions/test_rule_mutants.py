@@ -52,8 +52,8 @@ def mutants_of(rule):
     """Those of the partials that are there, by arguments that have derivatives, in records that there are."""
     whole = {name for k, name in enumerate(rule.argument_names) if k not in FREE[rule.name]}
     left_out = {f"into {name} in closures" for name in whole}
-    if len(FREE[rule.name]) < 2:
-        left_out.add("in join records")
+    if len(FREE[rule.name]) < 2:  # of several operands that are active
+        left_out |= {f"into {name} in closures" for name in rule.argument_names} | {"in join records"}
     found = [m for m in mutation.mutants(rule) if not m.same and m.place not in left_out]
     return [m for m in found if not whole & {*m.place.split(" by ")[1:]}]
 
