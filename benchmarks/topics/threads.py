@@ -1,6 +1,10 @@
-"""Loops over prange: gradients on one thread and on two, beside those of the function itself and of the serial one."""
+"""Loops over prange: gradients on one thread and on two, beside those of the function itself and of the serial one.
+
+What two threads can reach on a machine is what two copies of the serial gradient do, which share nothing.
+"""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any
 
@@ -85,11 +89,20 @@ def draw(quick: bool) -> dict[Any, tuple[tuple[Any, ...], tuple[int, ...]]]:
     }
 
 
+def time_copies(pool: ThreadPoolExecutor, call: Any, args: tuple[Any, ...]) -> float:
+    """Seconds in which the two threads of a pool run a call each, at the same time."""
+    start = perf_counter()
+    for running in [pool.submit(call, *args) for _ in range(2)]:
+        running.result()
+    return perf_counter() - start
+
+
 def time_threads(choice: Choice = EVERYTHING) -> dict[str, dict[str, Any]]:
     """Milliseconds of gradients, the shortest of several, which take turns; and whether both are the same."""
     found = {}
     before = numba.get_num_threads()
     two = min(2, numba.config.NUMBA_NUM_THREADS)
+    pool = ThreadPoolExecutor(2)
     for f, (args, argnums) in draw(choice.quick).items():
         gradient = contad.grad(f, argnums)
         ways = {
@@ -98,17 +111,19 @@ def time_threads(choice: Choice = EVERYTHING) -> dict[str, dict[str, Any]]:
             "function, one": (f, 1), "function, two": (f, two),
         }  # fmt: skip
         best = dict.fromkeys(ways, math.inf)
-        results = {}
+        results, copies = {}, math.inf
         for _ in range(2 if choice.quick else REPEATS):
             for name, (call, threads) in ways.items():
                 numba.set_num_threads(threads)
                 start = perf_counter()
                 results[name] = call(*args)
                 best[name] = min(best[name], perf_counter() - start)
+            copies = min(copies, time_copies(pool, ways["serial"][0], args))
         same = all(np.array_equal(x, y) for x, y in zip(results["one thread"], results["two threads"], strict=True))
         row: dict[str, Any] = {f"{name}, ms": 1e3 * x for name, x in best.items()}
         row["gradient, one / two"] = best["one thread"] / best["two threads"]
         row["function, one / two"] = best["function, one"] / best["function, two"]
+        row["two copies at once"] = 2.0 * best["serial"] / copies
         row["serial / one"] = best["serial"] / best["one thread"]
         found[f.__name__] = row | {"same bits": "yes" if same else "wrong: no"}
     numba.set_num_threads(before)
@@ -119,7 +134,9 @@ TOPIC = Topic(
     "Loops on threads",
     {
         "One thread and two": Counted(
-            f"Gradients of loops over prange, the shortest of {REPEATS} times; the function itself is Numba's.",
+            f"Gradients of loops over prange, the shortest of {REPEATS} times; the function itself is Numba's. Two "
+            "copies at once are two serial gradients, each on a thread of its own: what they gain is what the machine "
+            "has to give.",
             time_threads,
         ),
     },
