@@ -402,7 +402,7 @@ REFUSALS = {
     "return a + x[x]": (3, "the index 'x'"),
     "for i in range(3):\n    u = x * a\nreturn u[0]": (5, "made inside the loop"),
     "yield a": (3, "generator"),
-    "y = [a, 2.0]\nreturn y[:][0]": (4, "':'"),
+    "y = [a, 2.0]\nreturn y[:][0]": (4, "'y[:]', a part of a list"),
     "return f(x, a)": (3, "recursive function f"),
     "return b": (3, "the name b is not defined"),
     "return open('x')": (3, "the call of 'open'"),
