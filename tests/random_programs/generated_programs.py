@@ -12,6 +12,7 @@ statements while it persists.
 import argparse
 import cmath
 import collections
+import contextlib
 import dis
 import functools
 import linecache
@@ -459,8 +460,9 @@ def shrunk(seed, result):
 
     def fails(block):
         try:
-            return kind(attempt(maker, block, seed, "complex" in result)) == kind(result)
-        except (Rejected, SyntaxError, contad.errors.ContadError):
+            with limited():  # a smaller program may run for ever
+                return kind(attempt(maker, block, seed, "complex" in result)) == kind(result)
+        except (Rejected, TooSlow, SyntaxError, contad.errors.ContadError):
             return False
 
     return maker.source(shrink(maker.program(), fails))
@@ -480,15 +482,23 @@ def prepare():
 def check(seed, small=False):
     """The outcome of one program: None, "raised alike", what went wrong, or "rejected: why"."""
     prepare()
-    signal.signal(signal.SIGVTALRM, too_slow)
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        maker = make(seed, small)
-        return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
+        with limited():
+            maker = make(seed, small)
+            return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
     except Rejected as error:
         return f"rejected: {error}"
     except TooSlow:
         return "rejected: slow"
+
+
+@contextlib.contextmanager
+def limited():
+    """Inside, a program that takes longer than SECONDS of the processor raises TooSlow."""
+    signal.signal(signal.SIGVTALRM, too_slow)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
