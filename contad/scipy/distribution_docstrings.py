@@ -226,12 +226,12 @@ SHOWN: dict[str, tuple[str, ...]] = {
 class Described:
     """A distribution, its log density a formula of arguments that are expressions of SciPy's."""
 
-    def __init__(self, name: str, density: Formula, at: str) -> None:
+    def __init__(self, name: str, density: Formula, at: str, scaled: bool = False) -> None:
+        """`scaled` says that the logarithm of the scale is subtracted."""
         self.name, self.density = name, density
         self.support, self.parameters, self.example, *self.results = SHOWN[name]
         self.is_whole = self.support.startswith("k")
-        expressions, scaled, _ = at.partition(" - log(scale)")
-        pairs = zip(density.argument_names, expressions.split(", "), strict=True)
+        pairs = zip(density.argument_names, at.split(", "), strict=True)
         where = ", ".join(f"{argument} = {text}" for argument, text in pairs if argument != text)
         self.log_density = f"log {'p' if self.is_whole else 'f'} = {formula_of(density)}"
         self.log_density += " - log scale" * bool(scaled) + f", at {where}" * bool(where)

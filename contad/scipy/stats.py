@@ -28,10 +28,10 @@ _SCALED = ("not scale > 0.0", math.nan)
 class Distribution(ModuleType):
     """The functions of one distribution; a module, so that Numba functions find them as attributes."""
 
-    def __init__(self, name: str, shapes: str, density: Formula, log_density: str) -> None:
+    def __init__(self, name: str, shapes: str, described: Described) -> None:
         super().__init__(f"{__name__}.{name}")
-        self.__dict__.update(distribution=name, shapes=shapes, described=Described(name, density, log_density))
-        self.__doc__ = self.described.whole()
+        self.__dict__.update(distribution=name, shapes=shapes, described=described)
+        self.__doc__ = described.whole()
 
     def __repr__(self) -> str:
         return f"<contad.scipy.stats.{self.distribution}>"
@@ -62,7 +62,7 @@ def _continuous(
     of an end of the support where the density may be 0, and its slope is not.
     """
     names = ["x", *shapes.split(), "loc", "scale"]
-    made = Distribution(name, shapes, density, f"{at} - log(scale)" if scaled else at)
+    made = Distribution(name, shapes, Described(name, density, at, scaled))
     text = f"f({at})" + (" - log(scale)" if scaled else "")
     log_density = compose(f"scipy_{name}_logpdf", names, text, density, home=__name__, cases=[_SCALED], log=log)
     text = f"height = f({', '.join(names)}); exp(height)"
@@ -158,7 +158,7 @@ def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "", c
     """A distribution of whole numbers."""
     names = ["k", *shapes.split(), "loc"]
     kept = ("k", "loc", *whole.split())
-    made = Distribution(name, shapes, mass, at)
+    made = Distribution(name, shapes, Described(name, mass, at))
     log_mass = compose(f"scipy_{name}_logpmf", names, f"f({at})", mass, home=__name__, whole=kept)
     text = f"height = f({', '.join(names)}); exp(height)"
     flat = "height < -1e5"

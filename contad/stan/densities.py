@@ -7,26 +7,18 @@ them.
 """
 
 from contad.distributions import circular, counts, intervals, positive_line, real_line
-from contad.distributions.docstrings import describe, formula_of, source_of
+from contad.distributions.docstrings import formula_of
 from contad.distributions.faces import Face
 from contad.distributions.formula import Formula
-from contad.stan.examples import example_for
+from contad.stan.face_docstrings import describe_face
 
 
 def _density(name: str, formula: Formula, orders: dict[str, str] | None = None, **domains: str) -> Face:
     family, _, suffix = name.rpartition("_")
     kind, sign = ("mass", "p") if suffix == "lpmf" else ("density", "f")
-    words = family.replace("_", " ")
-    doc = describe(
-        f"Log {kind} of the {words} distribution, summed over the data.",
-        f"log {sign} = {formula_of(formula)}",
-        {
-            "Arguments": ", ".join(f"{x} ({domains[x]})" if x in domains else x for x in formula.argument_names) + ".",
-            "Raises": "ValueError where an argument is outside of its domain.",
-            "Ref": f"{source_of(formula)}; Stan Functions Reference, {words} distribution.",
-        },
-        example_for(name),
-    )
+    title = f"Log {kind} of the {family.replace('_', ' ')} distribution, summed over the data."
+    written = f"log {sign} = {formula_of(formula)}"
+    doc = describe_face(name, title, written, formula, formula.argument_names, domains)
     return Face(__name__, name, formula, doc, reduce="sum", domains=domains, has_propto=True, orders=orders)
 
 

@@ -4,10 +4,9 @@ The arguments, and what they may be, are those of the log density of the same na
 """
 
 from contad.distributions.cumulative import CUMULATIVE
-from contad.distributions.docstrings import describe, source_of
 from contad.distributions.faces import Face
 from contad.stan import densities
-from contad.stan.examples import example_for
+from contad.stan.face_docstrings import describe_face
 
 _KINDS = {
     "cdf": ("The probability of at most {y}", "product", "F({y}) = {whole}"),
@@ -19,7 +18,7 @@ _KINDS = {
 def _functions(name: str, variate: str = "real") -> tuple[Face, Face, Face]:
     """The distribution function, its logarithm, and that of its complement; `variate` is what the first argument is."""
     density: Face = getattr(densities, f"{name}_lpdf", None) or getattr(densities, f"{name}_lpmf")
-    y, words = density.names[0], name.replace("_", " ")
+    y = density.names[0]
     continuous = density.__name__.endswith("lpdf")
     whole = f"int^{y} f(t) dt, f the density" if continuous else f"sum_(t <= {y}) p(t), p the mass"
     whole += f" of {density.__name__}"
@@ -27,16 +26,9 @@ def _functions(name: str, variate: str = "real") -> tuple[Face, Face, Face]:
     for kind, (what, reduce, written) in _KINDS.items():
         formula = getattr(CUMULATIVE[name], kind)
         domains = density.domains | dict.fromkeys(density.names[:1], variate)
-        doc = describe(
-            f"{what.format(y=y)}, by the {words} distribution; over the data its {reduce}.",
-            written.format(y=y, whole=whole),
-            {
-                "Arguments": ", ".join(f"{x} ({domains[x]})" if x in domains else x for x in density.names) + ".",
-                "Raises": "ValueError where an argument is outside of its domain.",
-                "Ref": f"{source_of(density.formula)}; Stan Functions Reference, {words} distribution.",
-            },
-            example_for(f"{name}_{kind}"),
-        )
+        title = f"{what.format(y=y)}, by the {name.replace('_', ' ')} distribution; over the data its {reduce}."
+        integral = written.format(y=y, whole=whole)
+        doc = describe_face(f"{name}_{kind}", title, integral, density.formula, density.names, domains)
         made.append(Face(__name__, f"{name}_{kind}", formula, doc, density.names, reduce, domains))
     return made[0], made[1], made[2]
 

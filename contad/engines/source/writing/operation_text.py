@@ -32,10 +32,6 @@ from contad.native.arena import LOANS
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
-def _is_parallel(o: Operation) -> bool:
-    return isinstance(o, For) and o.is_parallel
-
-
 class ExpressionWriter:
     """Gives the text of operations, from the names that a writer has given to values."""
 
@@ -48,7 +44,8 @@ class ExpressionWriter:
 
         Those with matrices do, and those whose loops threads share: the system gives pages to one thread at a time.
         """
-        if any(isinstance(o, (MatrixCall, Product)) or _is_parallel(o) for o in walk(self.writer.program.block)):
+        operations = walk(self.writer.program.block)
+        if any(isinstance(o, (MatrixCall, Product)) or (isinstance(o, For) and o.is_parallel) for o in operations):
             self.lent = {}
 
     def make_array(self, o: Operation, fill: str, shape: str, suffix: str = "") -> str:

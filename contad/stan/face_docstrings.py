@@ -1,6 +1,9 @@
-"""Calls of Stan's densities and distribution functions with their results, which the docstrings show."""
+"""The docstrings of Stan's densities and distribution functions: the fields of all, and an example of each."""
 
-from contad.distributions.docstrings import example_of
+from collections.abc import Mapping, Sequence
+
+from contad.distributions.docstrings import describe, example_of, source_of
+from contad.distributions.formula import Formula
 
 # by the family: the arguments, and the results of lpdf or lpmf, cdf, lcdf and lccdf
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -48,7 +51,20 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
-def example_for(name: str) -> str:
+def describe_face(
+    name: str, title: str, written: str, density: Formula, names: Sequence[str], domains: Mapping[str, str]
+) -> str:
+    """The docstring of a function of a distribution with that density, from its title and its formula as written."""
+    family = name.rpartition("_")[0].replace("_", " ")
+    fields = {
+        "Arguments": ", ".join(f"{x} ({domains[x]})" if x in domains else x for x in names) + ".",
+        "Raises": "ValueError where an argument is outside of its domain.",
+        "Ref": f"{source_of(density)}; Stan Functions Reference, {family} distribution.",
+    }
+    return describe(title, written, fields, _example_for(name))
+
+
+def _example_for(name: str) -> str:
     """The example of a function; "" where Stan has none of that name."""
     family, _, kind = name.rpartition("_")
     arguments, *results = EXAMPLES[family]
