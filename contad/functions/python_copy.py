@@ -49,6 +49,7 @@ class Flags(NamedTuple):
     fastmath: bool | set[str] = False  # True, or a set of the permissions it gives
     boundscheck: bool = False  # an index out of range raises
     parallel: bool = False  # iterations of prange may run at the same time
+    parallel_arrays: bool = False  # and so may the elements of statements on whole arrays
 
 
 def flags_of(f: NumbaFunction, caller: Flags = Flags()) -> Flags:  # noqa: B008  (an immutable tuple)
@@ -58,10 +59,10 @@ def flags_of(f: NumbaFunction, caller: Flags = Flags()) -> Flags:  # noqa: B008 
     if isinstance(fastmath, (set, frozenset)):
         fastmath = frozenset(fastmath)
     parallel = options.get("parallel")
-    if isinstance(parallel, dict):
-        parallel = parallel.get("prange", True)
+    chosen = parallel if isinstance(parallel, dict) else dict.fromkeys(("prange", "numpy", "reduction"), bool(parallel))
+    loops, *arrays = (bool(chosen.get(name, True)) for name in ("prange", "numpy", "reduction"))
     error_model = options.get("error_model", caller.error_model)
-    return Flags(error_model, fastmath or False, bool(options.get("boundscheck")), bool(parallel))
+    return Flags(error_model, fastmath or False, bool(options.get("boundscheck")), loops, all(arrays))
 
 
 def python_twin(

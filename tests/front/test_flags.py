@@ -238,3 +238,8 @@ def test_what_a_callee_does_not_set_is_its_callers():
     assert flags_of(times_number, caller) == Flags("numpy", False, False)
     assert flags_of(strict_inverse, caller) == Flags("python", True, False)
     assert flags_of(plain) == Flags()
+
+
+def test_which_statements_threads_share():
+    shared = [flags_of(njit(parallel=x)(plain.py_func))[3:] for x in (True, {"reduction": False}, {"prange": False})]
+    assert shared == [(True, True), (True, False), (False, True)]

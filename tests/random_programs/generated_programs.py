@@ -227,8 +227,9 @@ def outcome(maker, block, seed, independent=False):
     except Exception as error:
         if raised is not None and (type(error), str(error)) == (type(raised), PLANNED):
             return "raised alike"
-        if isinstance(error, ZeroDivisionError) and not is_raised_by_statement(error):
-            raise Rejected("the source divides by zero where only compiled code may") from None
+        if isinstance(error, (ZeroDivisionError, OverflowError)) and not is_raised_by_statement(error):
+            what = "divides by zero" if isinstance(error, ZeroDivisionError) else "overflows"
+            raise Rejected(f"the source {what} where only compiled code may") from None
         return f"crash {type(error).__name__}: {error}"
     if raised is not None:
         return f"wrong: {type(raised).__name__} is not raised"

@@ -29,6 +29,7 @@ RNG = np.random.default_rng(0)
 X, W, MATRIX = RNG.uniform(0.1, 1.0, 4000), RNG.uniform(0.5, 1.5, 9), RNG.normal(size=(600, 8))
 PLACES = RNG.integers(0, len(X), len(X))
 parallel = njit(parallel=True)
+loops_alone = njit(parallel={"numpy": False, "reduction": False})
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def carried(x, w):
     return total
 
 
-@parallel
+@loops_alone
 def overlapping(x, w):
     y = x.copy()
     for i in prange(1, len(x)):
@@ -210,10 +211,21 @@ def in_steps(x, w):
     return total
 
 
+@parallel
+def whole_arrays(x, w):
+    a = np.exp(-x) * w[0]
+    b = a[1:] - w[1] * a[:-1]
+    a[0] = 0.3
+    total = 0.0
+    for k in range(3):  # arrays in a loop are mostly small
+        total += np.sum(a[k : k + 2] * w[k])
+    return total + np.sum(np.sin(a) * x) - np.mean(b * b)
+
+
 ARGUMENTS = {mixed: (X, W, PLACES), rows: (MATRIX, W[:8]), stencil: (X, 0.1), called: (X[:400], 0.7)}
 SHARED = {  # how many loops of the derivative threads share
-    sums: 1, mixed: 3, made_inside: 2, rows: 2, in_place: 4, stencil: 2, shifted: 2, nested: 1, binned: 2, called: 1,
-    counted: 2,
+    sums: 1, mixed: 3, made_inside: 3, rows: 3, in_place: 7, stencil: 3, shifted: 3, nested: 1, binned: 3, called: 1,
+    counted: 2, whole_arrays: 7,
 }  # fmt: skip
 SERIAL = {
     smallest: "is no sum", product: "is no sum", carried: "is no sum", overlapping: "iterations may meet",

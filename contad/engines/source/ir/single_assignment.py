@@ -390,6 +390,7 @@ class For(Loop):
     def __init__(self, limits: list[Value], index: Value, body: Block, exit: Value | None = None) -> None:
         super().__init__(limits, [body], exit)
         self.is_parallel = False  # whether its iterations may run at the same time
+        self.is_of_arrays = False  # whether it stands for a statement on whole arrays
         self.index = index
         index.operation = self
         index.block = body

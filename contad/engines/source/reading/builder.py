@@ -338,6 +338,7 @@ class Builder:
             Carried(x, i, f, Value(x.kind, "total")) for x, i, f in zip(initial or [], inner, following, strict=True)
         ]
         loop = For([constant(0), stop, constant(1)], index, block)
+        loop.is_of_arrays = True
         loop.carry(carried)
         self.add(loop)
         return [c.result for c in carried]

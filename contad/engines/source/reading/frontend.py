@@ -5,6 +5,7 @@ from typing import Any
 
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.join_loops import join_loops
+from contad.engines.source.analysis.shared_elements import share_elements
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
@@ -166,6 +167,8 @@ def _program(
     if join_loops(program):
         simplify(program)
     hoist(program)
+    if flags.parallel_arrays:
+        share_elements(program)
     program.captured_values = [value for value, _ in progress.captured.values()]
     if transform is not None:
         transform(program)
