@@ -12,7 +12,7 @@ from contad.rules.compilable import Compilable
 from contad.stan import bodies, constraint_bodies
 
 if TYPE_CHECKING:
-    from contad.stan.transforms import Constraint
+    from contad.stan.transforms.constraints import Constraint
 
 
 def as_shape(value: str, shape: tuple[int, ...]) -> str:

@@ -1,0 +1,32 @@
+"""Stan's constraining transforms: from numbers without constraints to parameters, back, and the log-Jacobian between.
+
+Each function makes a `Constraint`; `Parameters` holds a tree of them, so that a model is a function of named values:
+
+>>> import numpy as np
+>>> parameters = Parameters({"mu": real(), "sigma": lower_bound(0.0), "theta": simplex(3)})
+>>> parameters.size
+4
+>>> values, log_jacobian = parameters.constrain(np.zeros(4))
+>>> values["theta"]
+array([0.33333333, 0.33333333, 0.33333333])
+>>> parameters.unconstrain(values)
+array([0., 0., 0., 0.])
+"""
+
+from contad.stan.transforms.bounds import lower_bound, lower_upper_bound, offset_multiplier, real, upper_bound
+from contad.stan.transforms.constraints import Constraint, Parameters
+from contad.stan.transforms.matrices import (
+    cholesky_factor_corr,
+    cholesky_factor_cov,
+    corr_matrix,
+    cov_matrix,
+    stochastic_column,
+    stochastic_row,
+)
+from contad.stan.transforms.vectors import ordered, positive_ordered, simplex, sum_to_zero, unit_vector
+
+__all__ = [
+    "Constraint", "Parameters", "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix",
+    "lower_bound", "lower_upper_bound", "offset_multiplier", "ordered", "positive_ordered", "real", "simplex",
+    "stochastic_column", "stochastic_row", "sum_to_zero", "unit_vector", "upper_bound",
+]  # fmt: skip

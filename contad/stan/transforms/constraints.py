@@ -1,0 +1,108 @@
+"""What a constraining transform is, and trees of them."""
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+import optree
+
+from contad.errors import UnsupportedError
+from contad.ops.products import as_array
+from contad.stan.compiled_constraints import ConstraintFunction, as_shape
+from contad.variables.open_types import ArrayValue, Nested, Real, Value
+
+
+class Constraint(ModuleType):
+    """A constraint: `size` numbers without one stand for a value of `shape`.
+
+    It is a namespace of three functions, which Numba functions may call as those of a module:
+
+    constrain(u)      the value of the parameter for numbers without constraints
+    log_jacobian(u)   the logarithm of the absolute Jacobian determinant of `constrain`
+    unconstrain(y)    the numbers that `constrain` makes y of; ValueError where y does not meet the constraint
+
+    forward     of a vector: the value, and the log-Jacobian
+    backward    of a value that has been checked
+    accepts     whether a value meets the constraint, which is `expected`, in words
+    loops       what compiled code has in the place of the three and of `accepts`, as expressions of u or y
+    """
+
+    def __init__(
+        self, name: str, size: int, shape: tuple[int, ...], forward: Callable[[ArrayValue], tuple[Value, Real]],
+        backward: Callable[[ArrayValue], ArrayValue], accepts: Callable[[ArrayValue], bool], expected: str,
+        loops: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        # compiled code is kept by the name of a module of contad's: it tells all that the functions depend on
+        super().__init__(f"{__name__}.{name}{shape}{tuple(loops)}", self.__doc__)
+        self.name, self.size, self.shape, self.expected, self.accepts = name, size, shape, expected, accepts
+        self.forward, self.backward = forward, backward
+        self.loops = tuple(loops)
+        value, logs, inverse, test = loops or ("", "", "", "")
+        self.constrain = ConstraintFunction(self, self._constrain, "u", as_shape(value, shape))
+        self.log_jacobian = ConstraintFunction(self, self._log_jacobian, "u", logs)
+        self.unconstrain = ConstraintFunction(self, self._unconstrain, "y", inverse, test)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of shape {self.shape}>"
+
+    def rename(self, name: str) -> "Constraint":
+        """The same under another name."""
+        return Constraint(
+            name, self.size, self.shape, self.forward, self.backward, self.accepts, self.expected, self.loops
+        )
+
+    def _constrain(self, u: Nested) -> Value:
+        return self.forward(self._vector(u))[0]
+
+    def _log_jacobian(self, u: Nested) -> Real:
+        return self.forward(self._vector(u))[1]
+
+    def _unconstrain(self, y: Nested) -> ArrayValue:
+        value = as_array(y)
+        if np.shape(value) != self.shape:
+            raise ValueError(f"{self.name}: y must have the shape {self.shape}, got {np.shape(value)}")
+        if not self.accepts(value):
+            raise ValueError(f"{self.name}: y must {self.expected}")
+        return np.reshape(self.backward(value), (self.size,))
+
+    def _vector(self, u: Nested) -> ArrayValue:
+        given = as_array(u)
+        if np.size(given) != self.size:
+            raise ValueError(f"{self.name}: u must have {self.size} elements, got shape {np.shape(given)}")
+        return np.reshape(given, (self.size,))
+
+
+class Parameters:
+    """A tree of transforms, as one vector without constraints."""
+
+    def __init__(self, tree: Any) -> None:
+        self.transforms: list[Constraint]
+        self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Constraint))
+        self.size = sum(t.size for t in self.transforms)
+
+    @property
+    def _numba_type_(self) -> NoReturn:
+        raise UnsupportedError(
+            "Parameters: a tree has no place inside njit; call constrain and log_jacobian of each constraint there, "
+            "with its part of u"
+        )
+
+    def constrain(self, u: Nested) -> tuple[Any, Real]:
+        """The tree of values, and the sum of the log-Jacobians."""
+        given = as_array(u)
+        if np.shape(given) != (self.size,):
+            raise ValueError(f"Parameters: u must have {self.size} elements, got shape {np.shape(given)}")
+        values, total, start = [], 0.0, 0
+        for transform in self.transforms:
+            value, log_jacobian = transform.forward(given[start : start + transform.size])
+            values.append(value)
+            total = total + log_jacobian
+            start += transform.size
+        return optree.tree_unflatten(self._structure, values), total
+
+    def unconstrain(self, values: Any) -> ArrayValue:
+        """The vector that `constrain` makes the tree of; ValueError where a value does not meet its constraint."""
+        leaves = self._structure.flatten_up_to(values)
+        parts = [t.unconstrain(x) for t, x in zip(self.transforms, leaves, strict=True)]
+        return np.concatenate(parts) if parts else np.zeros(0)

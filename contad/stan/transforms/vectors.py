@@ -1,0 +1,146 @@
+"""The transforms of vectors: ordered ones, simplices, sums of 0 and lengths of 1."""
+
+import math
+
+import numpy as np
+
+from contad.ops.exponential import exp, log
+from contad.ops.logistic import log_expit
+from contad.ops.products import matmul
+from contad.stan.transforms.constraints import Constraint
+from contad.variables.open_types import ArrayValue, Real, Value
+
+IS_SIMPLEX = "np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8"
+
+
+def ordered(k: int) -> Constraint:
+    """k numbers that increase.
+
+        y_1 = u_1, y_i = y_(i-1) + e^u_i,     log |J| = u_2 + ... + u_k
+
+    Domain:  every u.
+    Ref:     Stan Reference Manual, ordered vector.
+
+    >>> ordered(3).constrain(np.array([-1.0, 0.0, 0.5])).round(6)
+    array([-1.      ,  0.      ,  1.648721])
+    """
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        return np.cumsum(np.concatenate([u[:1], exp(u[1:])])), np.sum(u[1:])
+
+    return Constraint(
+        "ordered", k, (k,), forward, lambda y: np.concatenate([y[:1], log(y[1:] - y[:-1])]),
+        lambda y: bool(np.all(y[1:] > y[:-1])), "increase",
+        ("ordered_of(u)", "np.sum(u[1:])", "unordered_of(y)", "np.all(y[1:] > y[:-1])"),
+    )  # fmt: skip
+
+
+def positive_ordered(k: int) -> Constraint:
+    """k positive numbers that increase.
+
+        y_1 = e^u_1, y_i = y_(i-1) + e^u_i,     log |J| = sum u
+
+    Domain:  every u.
+    Ref:     Stan Reference Manual, positive ordered vector.
+
+    >>> positive_ordered(3).constrain(np.array([-1.0, 0.0, 0.5])).round(6)
+    array([0.367879, 1.367879, 3.016601])
+    """
+    return Constraint(
+        "positive_ordered", k, (k,), lambda u: (np.cumsum(exp(u)), np.sum(u)),
+        lambda y: log(np.concatenate([y[:1], y[1:] - y[:-1]])),
+        lambda y: bool(np.all(y[1:] > y[:-1]) and np.all(y > 0.0)), "be positive, and increase",
+        (
+            "positive_ordered_of(u)", "np.sum(u)", "positive_unordered_of(y)",
+            "np.all(y[1:] > y[:-1]) and np.all(y > 0.0)",
+        ),
+    )  # fmt: skip
+
+
+def break_stick(u: ArrayValue) -> tuple[ArrayValue, Real]:
+    """A simplex by the shares z_i = expit(u_i - log(k - i)) of what is left of 1."""
+    count = np.shape(u)[0]
+    shifted = u - np.log(np.arange(count, 0, -1.0))
+    taken, left = log_expit(shifted), log_expit(-shifted)
+    before = np.concatenate([np.zeros(1), np.cumsum(left)])
+    logs = np.concatenate([taken + before[:-1], before[-1:]])
+    return exp(logs), np.sum(taken) + np.sum(left) + np.sum(before[:-1])
+
+
+def mend_stick(y: ArrayValue) -> ArrayValue:
+    """What `break_stick` makes y of."""
+    count = np.shape(y)[0] - 1
+    left = np.cumsum(y[::-1])[::-1]
+    return log(y[:-1]) - log(left[1:]) + np.log(np.arange(count, 0, -1.0))
+
+
+def is_simplex(y: ArrayValue) -> bool:
+    """Whether numbers are nonnegative, and sum to 1."""
+    return bool(np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8)
+
+
+def simplex(k: int) -> Constraint:
+    """k nonnegative numbers that sum to 1, by breaking a stick k - 1 times; u = 0 gives equal ones.
+
+        y_i = z_i r_i,     z_i = expit(u_i - log(k - i)), r_i = 1 - y_1 - ... - y_(i-1),
+        log |J| = sum_i log z_i + log(1 - z_i) + log r_i
+
+    Domain:  every u.
+    Ref:     Stan Reference Manual, unit simplex.
+
+    >>> simplex(3).constrain(np.array([0.5, -1.0])).round(6)
+    array([0.451863, 0.147417, 0.40072 ])
+    """
+    return Constraint(
+        "simplex", k - 1, (k,), break_stick, mend_stick, is_simplex, "be nonnegative, and sum to 1",
+        ("simplex_of(u)", "log_jacobian_of_simplex(u)", "sticks_of(y)", IS_SIMPLEX),
+    )  # fmt: skip
+
+
+def sum_to_zero(k: int) -> Constraint:
+    """k numbers that sum to 0.
+
+        y = B u, B an orthonormal basis of these,     log |J| = 0
+
+    Domain:  every u.
+    Ref:     Stan Reference Manual, zero sum vector.
+
+    >>> sum_to_zero(3).constrain(np.array([0.5, -1.0])).round(6)
+    array([-0.054695, -0.761802,  0.816497])
+    """
+    basis = np.zeros((k, k - 1))
+    for j in range(1, k):
+        basis[:j, j - 1], basis[j, j - 1] = 1.0, -float(j)
+        basis[:, j - 1] /= math.sqrt(j * (j + 1.0))
+    return Constraint(
+        "sum_to_zero", k - 1, (k,), lambda u: (matmul(basis, u), 0.0), lambda y: matmul(basis.T, y),
+        lambda y: bool(abs(np.sum(y)) <= 1e-8), "sum to 0",
+        ("zero_sum_of(u)", "0.0 * np.sum(u)", "free_of_zero_sum(y)", "abs(np.sum(y)) <= 1e-8"),
+    )  # fmt: skip
+
+
+def unit_vector(k: int) -> Constraint:
+    """Vectors of length 1.
+
+        y = u / |u|,     -|u|^2 / 2 in the place of log |J|, which makes the length of u proper
+
+    `unconstrain` gives y itself.
+
+    Domain:  u other than 0.
+    Raises:  ValueError if u is 0.
+    Ref:     Stan Reference Manual, unit vector.
+
+    >>> unit_vector(2).constrain(np.array([3.0, 4.0])).round(6)
+    array([0.6, 0.8])
+    """
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        squares = np.sum(u * u)
+        if not squares > 0.0:
+            raise ValueError("unit_vector: u must be other than 0")
+        return u / np.sqrt(squares), -0.5 * squares
+
+    return Constraint(
+        "unit_vector", k, (k,), forward, lambda y: y, lambda y: bool(abs(np.sum(y * y) - 1.0) <= 1e-8), "have length 1",
+        ("u / np.sqrt(np.sum(u * u))", "-0.5 * np.sum(u * u)", "1.0 * y", "abs(np.sum(y * y) - 1.0) <= 1e-8"),
+    )  # fmt: skip
