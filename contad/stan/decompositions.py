@@ -17,13 +17,19 @@ from contad.variables.open_types import ArrayValue
 
 
 def cholesky_decompose(a: ArrayValue) -> ArrayValue:
-    """The lower triangular l of a = l l^T, as `numpy.linalg.cholesky`.
+    """The Cholesky factor of a symmetric positive definite matrix, as `numpy.linalg.cholesky`.
+
+        a = l l^T, l lower triangular,     l_dot = l P(l^-1 a_dot l^-T),     a_bar = l^-T P(l^T l_bar) l^-1,
+        P the lower triangle, with the diagonal halved
 
     The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
 
     Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  every symmetric positive definite a.
     Raises:  LinAlgError if a is not positive definite or not square.
     Cost:    O(n^3) forward, three times that in reverse.
+    Ref:     Giles (2008), section 2.3.2; Murray (2016), equation 10;
+             Stan Functions Reference, Cholesky decomposition.
 
     >>> cholesky_decompose([[4.0, 2.0], [2.0, 10.0]])
     array([[2., 0.],
@@ -36,14 +42,20 @@ def cholesky_decompose(a: ArrayValue) -> ArrayValue:
 
 # ---- QR --------------------------------------------------------------------------------------------------------------
 def qr_thin(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    """q and r of a = q r, with min(m, n) columns of q; the diagonal of r is not negative.
+    """The QR decomposition with as few columns as there can be; the diagonal of r is not negative.
+
+        a = q r, q^T q = 1,     q_dot = x - q (c - w),     r_dot = (c - w) r,     x = a_dot r^-1, c = q^T x,
+        w = l - l^T, l the strict lower triangle of c
 
     Shapes:  a (..., m, n) -> (..., m, k), (..., k, n) with k = min(m, n).
     Domain:  a whose first k columns are independent; else the derivative is nan.
+    Raises:  ValueError if a is no matrix.
     Cost:    O(m n k) forward and reverse.
+    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
 
-    >>> qr_thin([[3.0], [4.0]])[1]
-    array([[5.]])
+    >>> qr_thin([[3.0, 1.0], [4.0, 2.0]])[1]
+    array([[5. , 2.2],
+           [0. , 0.4]])
     """
     (a,) = matrices("qr_thin", a=a)
     return _with_positive_diagonal(*orthogonal_factors.qr(a))
@@ -52,12 +64,17 @@ def qr_thin(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 def qr_thin_Q(a: ArrayValue) -> ArrayValue:
     """The q of `qr_thin`.
 
-    Shapes:  a (..., m, n) -> (..., m, k) with k = min(m, n).
-    Cost:    as `qr_thin`.
+        a = q r, q^T q = 1, r_ii >= 0
 
-    >>> qr_thin_Q([[3.0], [4.0]])
-    array([[0.6],
-           [0.8]])
+    Shapes:  a (..., m, n) -> (..., m, k) with k = min(m, n).
+    Domain:  a whose first k columns are independent; else the derivative is nan.
+    Raises:  ValueError if a is no matrix.
+    Cost:    as `qr_thin`.
+    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
+
+    >>> qr_thin_Q([[3.0, 1.0], [4.0, 2.0]])
+    array([[ 0.6, -0.8],
+           [ 0.8,  0.6]])
     """
     return qr_thin(a)[0]
 
@@ -65,23 +82,33 @@ def qr_thin_Q(a: ArrayValue) -> ArrayValue:
 def qr_thin_R(a: ArrayValue) -> ArrayValue:
     """The r of `qr_thin`.
 
-    Shapes:  a (..., m, n) -> (..., k, n) with k = min(m, n).
-    Cost:    as `qr_thin`.
+        a = q r, q^T q = 1, r_ii >= 0
 
-    >>> qr_thin_R([[3.0], [4.0]])
-    array([[5.]])
+    Shapes:  a (..., m, n) -> (..., k, n) with k = min(m, n).
+    Domain:  a whose first k columns are independent; else the derivative is nan.
+    Raises:  ValueError if a is no matrix.
+    Cost:    as `qr_thin`.
+    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
+
+    >>> qr_thin_R([[3.0, 1.0], [4.0, 2.0]])
+    array([[5. , 2.2],
+           [0. , 0.4]])
     """
     return qr_thin(a)[1]
 
 
 def qr(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    """q and r of a = q r with a square q; the diagonal of r is not negative.
+    """The QR decomposition with a square q; the diagonal of r is not negative.
+
+        a = q r, q^T q = q q^T = 1, r_ii >= 0; derivatives as of `qr_thin`
 
     Where a has more rows than columns, the additional columns of q have no derivative: there `qr_thin` is to be called.
 
     Shapes:  a (m, n) -> (m, m), (m, n).
+    Domain:  a with at most as many rows as columns, of which the first are independent; a constant may be any.
     Raises:  UnsupportedError for a variable with more rows than columns.
     Cost:    O(m^2 n) forward and reverse.
+    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
 
     >>> qr([[0.0, 3.0], [4.0, 5.0]])[1]
     array([[4., 5.],
@@ -93,13 +120,17 @@ def qr(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 def qr_Q(a: ArrayValue) -> ArrayValue:
     """The q of `qr`.
 
+        a = q r, q^T q = q q^T = 1, r_ii >= 0
+
     Shapes:  a (m, n) -> (m, m).
+    Domain:  as of `qr`.
     Raises:  UnsupportedError for a variable with more rows than columns.
     Cost:    as `qr`.
+    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
 
-    >>> qr_Q([[0.0, 3.0], [4.0, 5.0]]) + 0.0
-    array([[0., 1.],
-           [1., 0.]])
+    >>> qr_Q([[3.0, 1.0], [4.0, 2.0]])
+    array([[ 0.6, -0.8],
+           [ 0.8,  0.6]])
     """
     (a,) = matrices("qr_Q", a=a)
     m, n = np.shape(a)[-2:]
@@ -110,12 +141,18 @@ def qr_Q(a: ArrayValue) -> ArrayValue:
 def qr_R(a: ArrayValue) -> ArrayValue:
     """The r of `qr`: that of `qr_thin`, over rows of zeros where a has more rows than columns.
 
-    Shapes:  a (m, n) -> (m, n).
-    Cost:    as `qr_thin`.
+        a = q r, q^T q = q q^T = 1, r_ii >= 0
 
-    >>> qr_R([[3.0], [4.0]])
-    array([[5.],
-           [0.]])
+    Shapes:  a (m, n) -> (m, n).
+    Domain:  a whose first columns, as many as r has rows that are not 0, are independent; else the derivative is nan.
+    Raises:  ValueError if a is no matrix.
+    Cost:    as `qr_thin`.
+    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
+
+    >>> qr_R([[3.0, 1.0], [4.0, 2.0], [0.0, 2.0]]).round(6) + 0.0
+    array([[5.      , 2.2     ],
+           [0.      , 2.039608],
+           [0.      , 0.      ]])
     """
     r = qr_thin(a)[1]
     m, (k, n) = np.shape(a)[-2], np.shape(r)[-2:]
@@ -131,15 +168,19 @@ def _with_positive_diagonal(q: ArrayValue, r: ArrayValue) -> tuple[ArrayValue, A
 
 # ---- singular values -------------------------------------------------------------------------------------------------
 def svd(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
-    """u, s and v of a = u diag(s) v^T, the singular values from the largest; the signs of vectors are LAPACK's.
+    """The singular value decomposition, with values from the largest; the signs of vectors are LAPACK's.
+
+        a = u diag(s) v^T,     s_dot = diag(c),     u_dot = u (f (c s + s c^T)) + (1 - u u^T) a_dot v s^-1,
+        c = u^T a_dot v, f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; v_dot likewise
 
     Shapes:  a (..., m, n) -> (..., m, k), (..., k), (..., n, k) with k = min(m, n).
     Domain:  every a; vectors of equal singular values have the derivative nan.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n k) forward and reverse.
+    Ref:     Giles (2008), section 2.3.4; Stan Functions Reference, singular value decomposition.
 
-    >>> svd([[0.0, 2.0], [3.0, 0.0]])[1]
-    array([3., 2.])
+    >>> svd([[0.5, 2.0], [3.0, 0.0]])[1].round(6)
+    array([3.071486, 1.953452])
     """
     (a,) = matrices("svd", a=a)
     u, s, vh = spectra.svd(a, full_matrices=False)
@@ -149,12 +190,17 @@ def svd(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
 def svd_U(a: ArrayValue) -> ArrayValue:
     """The u of `svd`.
 
-    Shapes:  a (..., m, n) -> (..., m, k) with k = min(m, n).
-    Cost:    as `svd`.
+        a = u diag(s) v^T
 
-    >>> abs(svd_U([[0.0, 2.0], [3.0, 0.0]]))
-    array([[0., 1.],
-           [1., 0.]])
+    Shapes:  a (..., m, n) -> (..., m, k) with k = min(m, n).
+    Domain:  as of `svd`.
+    Raises:  LinAlgError if a is not finite.
+    Cost:    as `svd`.
+    Ref:     Giles (2008), section 2.3.4; Stan Functions Reference, singular value decomposition.
+
+    >>> abs(svd_U([[0.5, 2.0], [3.0, 0.0]])).round(6)
+    array([[0.277949, 0.960596],
+           [0.960596, 0.277949]])
     """
     return svd(a)[0]
 
@@ -162,12 +208,17 @@ def svd_U(a: ArrayValue) -> ArrayValue:
 def svd_V(a: ArrayValue) -> ArrayValue:
     """The v of `svd`, not transposed.
 
-    Shapes:  a (..., m, n) -> (..., n, k) with k = min(m, n).
-    Cost:    as `svd`.
+        a = u diag(s) v^T
 
-    >>> abs(svd_V([[0.0, 2.0], [3.0, 0.0]]))
-    array([[1., 0.],
-           [0., 1.]])
+    Shapes:  a (..., m, n) -> (..., n, k) with k = min(m, n).
+    Domain:  as of `svd`.
+    Raises:  LinAlgError if a is not finite.
+    Cost:    as `svd`.
+    Ref:     Giles (2008), section 2.3.4; Stan Functions Reference, singular value decomposition.
+
+    >>> abs(svd_V([[0.5, 2.0], [3.0, 0.0]])).round(6)
+    array([[0.983486, 0.180987],
+           [0.180987, 0.983486]])
     """
     return svd(a)[2]
 
@@ -175,12 +226,16 @@ def svd_V(a: ArrayValue) -> ArrayValue:
 def singular_values(a: ArrayValue) -> ArrayValue:
     """The singular values of a matrix, from the largest, as `numpy.linalg.svdvals`.
 
+        a = u diag(s) v^T,     s_dot = diag(u^T a_dot v),     a_bar = u diag(s_bar) v^T
+
     Shapes:  a (..., m, n) -> (..., min(m, n)).
+    Domain:  every a; where values are equal or 0, the derivative is that by the vectors of LAPACK.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse.
+    Ref:     Giles (2008), section 2.3.4; Stan Functions Reference, singular value decomposition.
 
-    >>> singular_values([[0.0, 2.0], [3.0, 0.0]])
-    array([3., 2.])
+    >>> singular_values([[0.5, 2.0], [3.0, 0.0]]).round(6)
+    array([3.071486, 1.953452])
     """
     (a,) = matrices("singular_values", a=a)
     return spectra.svdvals(a)
@@ -190,15 +245,19 @@ def singular_values(a: ArrayValue) -> ArrayValue:
 def eigendecompose_sym(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """Eigenvectors, in columns, and eigenvalues, from the smallest, of a symmetric matrix.
 
+        a v = v diag(w), v^T v = 1,     w_dot = diag(c),     v_dot = v (f c),
+        c = v^T a_dot v, f_ij = 1 / (w_j - w_i), 0 for i = j
+
     The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
 
     Shapes:  a (..., n, n) -> (..., n, n), (..., n).
     Domain:  every symmetric a; vectors of equal eigenvalues have the derivative nan, and their signs are LAPACK's.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse.
+    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
 
-    >>> eigendecompose_sym([[3.0, 0.0], [0.0, 2.0]])[1]
-    array([2., 3.])
+    >>> eigendecompose_sym([[3.0, 0.5], [0.5, 2.0]])[1].round(6)
+    array([1.792893, 3.207107])
     """
     w, v = spectra.eigh(a)
     return v, w
@@ -207,11 +266,16 @@ def eigendecompose_sym(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 def eigenvalues_sym(a: ArrayValue) -> ArrayValue:
     """The eigenvalues of `eigendecompose_sym`.
 
-    Shapes:  a (..., n, n) -> (..., n).
-    Cost:    as `eigendecompose_sym`.
+        a v = v diag(w), v^T v = 1,     w_dot = diag(v^T a_dot v),     a_bar = v diag(w_bar) v^T
 
-    >>> eigenvalues_sym([[3.0, 0.0], [0.0, 2.0]])
-    array([2., 3.])
+    Shapes:  a (..., n, n) -> (..., n).
+    Domain:  every symmetric a.
+    Raises:  LinAlgError if a is not square.
+    Cost:    as `eigendecompose_sym`.
+    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
+
+    >>> eigenvalues_sym([[3.0, 0.5], [0.5, 2.0]]).round(6)
+    array([1.792893, 3.207107])
     """
     return eigendecompose_sym(a)[1]
 
@@ -219,12 +283,17 @@ def eigenvalues_sym(a: ArrayValue) -> ArrayValue:
 def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
     """The eigenvectors of `eigendecompose_sym`.
 
-    Shapes:  a (..., n, n) -> (..., n, n).
-    Cost:    as `eigendecompose_sym`.
+        a v = v diag(w), v^T v = 1
 
-    >>> abs(eigenvectors_sym([[3.0, 0.0], [0.0, 2.0]]))
-    array([[0., 1.],
-           [1., 0.]])
+    Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  as of `eigendecompose_sym`.
+    Raises:  LinAlgError if a is not square.
+    Cost:    as `eigendecompose_sym`.
+    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
+
+    >>> abs(eigenvectors_sym([[3.0, 0.5], [0.5, 2.0]])).round(6)
+    array([[0.382683, 0.92388 ],
+           [0.92388 , 0.382683]])
     """
     return eigendecompose_sym(a)[0]
 
@@ -232,15 +301,19 @@ def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
 def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """Eigenvectors of length 1, in columns, and eigenvalues of a matrix whose eigenvalues are real.
 
+        a v = v diag(w),     w_dot = diag(c),     v_dot = v (f c) - v diag(v^T v (f c)),
+        c = v^-1 a_dot v, f_ij = 1 / (w_j - w_i), 0 for i = j
+
     In Stan these are complex. Here complex ones are refused, and real ones stay real.
 
     Shapes:  a (..., n, n) -> (..., n, n), (..., n).
     Domain:  matrices with n eigenvectors; those of equal eigenvalues have the derivative nan.
     Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse.
+    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
 
-    >>> eigendecompose([[3.0, 0.0], [0.0, 2.0]])[1]
-    array([3., 2.])
+    >>> eigendecompose([[3.0, 1.0], [0.5, 2.0]])[1].round(6)
+    array([3.366025, 1.633975])
     """
     w, v = spectra.eig(a)
     return v, w
@@ -249,12 +322,16 @@ def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 def eigenvalues(a: ArrayValue) -> ArrayValue:
     """The eigenvalues of `eigendecompose`.
 
-    Shapes:  a (..., n, n) -> (..., n).
-    Raises:  UnsupportedError if eigenvalues are complex.
-    Cost:    as `eigendecompose`.
+        a v = v diag(w),     w_dot = diag(v^-1 a_dot v)
 
-    >>> eigenvalues([[3.0, 0.0], [0.0, 2.0]])
-    array([3., 2.])
+    Shapes:  a (..., n, n) -> (..., n).
+    Domain:  as of `eigendecompose`.
+    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
+    Cost:    as `eigendecompose`.
+    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
+
+    >>> eigenvalues([[3.0, 1.0], [0.5, 2.0]]).round(6)
+    array([3.366025, 1.633975])
     """
     return eigendecompose(a)[1]
 
@@ -262,12 +339,16 @@ def eigenvalues(a: ArrayValue) -> ArrayValue:
 def eigenvectors(a: ArrayValue) -> ArrayValue:
     """The eigenvectors of `eigendecompose`.
 
-    Shapes:  a (..., n, n) -> (..., n, n).
-    Raises:  UnsupportedError if eigenvalues are complex.
-    Cost:    as `eigendecompose`.
+        a v = v diag(w), the columns of v of length 1
 
-    >>> abs(eigenvectors([[3.0, 0.0], [0.0, 2.0]]))
-    array([[1., 0.],
-           [0., 1.]])
+    Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  as of `eigendecompose`.
+    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
+    Cost:    as `eigendecompose`.
+    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
+
+    >>> abs(eigenvectors([[3.0, 1.0], [0.5, 2.0]])).round(6)
+    array([[0.939071, 0.59069 ],
+           [0.343724, 0.806898]])
     """
     return eigendecompose(a)[0]

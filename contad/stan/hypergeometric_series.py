@@ -24,22 +24,30 @@ LOST = 1e-9  # the share of the largest terms that the rounding of the sum may b
 
 
 def hypergeometric_2F1(a1: Real, a2: Real, b1: Real, z: Real) -> Real:
-    """Gauss's hypergeometric function 2F1(a1, a2; b1; z), `hyp2f1` of SciPy.
+    """Gauss's hypergeometric function, `hyp2f1` of SciPy.
 
+        2F1(a1, a2; b1; z) = sum_k (a1)_k (a2)_k / (b1)_k z^k / k!
+
+    Domain:  |z| < 1, |z| = 1 where b1 > a1 + a2, and every z where the series ends; b1 = 0, -1, ... only if it ends
+             before.
     Raises:  ValueError where the series does not converge, as Stan does.
     Ref:     DLMF 15.2.1.
 
-    >>> round(hypergeometric_2F1(1.0, 1.0, 2.0, 0.5), 12)
-    1.38629436112
+    >>> round(hypergeometric_2F1(1.5, 0.7, 2.2, 0.5), 12)
+    1.368248958994
     """
     check_2F1_converges("hypergeometric_2F1", a1, a2, b1, z)
     return hyp2f1(a1, a2, b1, z)
 
 
 def hypergeometric_3F2(a: Nested, b: Nested, z: Real) -> Real:
-    """The hypergeometric function 3F2(a; b; z).
+    """The hypergeometric function of three and two parameters.
+
+        3F2(a; b; z) = sum_k (a1)_k (a2)_k (a3)_k / ((b1)_k (b2)_k) z^k / k!
 
     Shapes:  a (3,), b (2,), z ().
+    Domain:  |z| < 1, |z| = 1 where b1 + b2 > a1 + a2 + a3, and every z where the series ends; b = 0, -1, ... only if it
+             ends before.
     Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
     Ref:     DLMF 16.2.1.
 
@@ -55,14 +63,17 @@ def hypergeometric_3F2(a: Nested, b: Nested, z: Real) -> Real:
 
 
 def hypergeometric_pFq(a: Nested, b: Nested, z: Real) -> Real:
-    """The hypergeometric function pFq(a; b; z) of p parameters a and q parameters b.
+    """The hypergeometric function of p parameters a and q parameters b.
+
+        pFq(a; b; z) = sum_k prod_i (a_i)_k / prod_j (b_j)_k z^k / k!
 
     Shapes:  a (p,), b (q,), z (); p at most q + 1.
+    Domain:  every z where p <= q or the series ends, |z| < 1 where p = q + 1; b = 0, -1, ... only if it ends before.
     Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
     Ref:     DLMF 16.2.1.
 
-    >>> float(round(hypergeometric_pFq([1.0], [2.0], 1.0), 12))
-    1.718281828459
+    >>> float(round(hypergeometric_pFq([1.0, 0.5], [2.0, 1.5], -1.2), 12))
+    0.839360381888
     """
     above, below = as_array(a), as_array(b)
     if np.ndim(above) != 1 or np.ndim(below) != 1 or len(above) > len(below) + 1:

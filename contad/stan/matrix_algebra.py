@@ -12,14 +12,18 @@ from contad.variables.open_types import ArrayValue, Real, Value
 
 # ---- element by element ----------------------------------------------------------------------------------------------
 def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
-    """The products of the elements of two arrays, `x * y`.
+    """The products of the elements of two arrays.
+
+        z = x * y,     z_dot = x_dot * y + x * y_dot
 
     Shapes:  x, y (...) -> (...); nothing is broadcast.
+    Domain:  every x and y.
     Raises:  ValueError if the shapes differ.
     Cost:    O(n) forward and reverse.
+    Ref:     Stan Functions Reference, elementwise arithmetic operations.
 
-    >>> elt_multiply([1.0, 2.0], [3.0, 4.0])
-    array([3., 8.])
+    >>> elt_multiply([1.5, 2.0], [3.0, -0.4])
+    array([ 4.5, -0.8])
     """
     x, y = map(as_array, (x, y))
     require_same_shape("elt_multiply", "x", x, "y", y)
@@ -27,14 +31,18 @@ def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
 
 
 def elt_divide(x: ArrayValue, y: ArrayValue) -> ArrayValue:
-    """The quotients of the elements of two arrays, `x / y`; one of them may be a number.
+    """The quotients of the elements of two arrays; one of them may be a number.
+
+        z = x / y,     z_dot = (x_dot - z * y_dot) / y
 
     Shapes:  x, y (...) -> (...).
+    Domain:  y other than 0.
     Raises:  ValueError if the shapes of two arrays differ.
     Cost:    O(n) forward and reverse.
+    Ref:     Stan Functions Reference, elementwise arithmetic operations.
 
-    >>> elt_divide([3.0, 8.0], [3.0, 4.0])
-    array([1., 2.])
+    >>> elt_divide([3.0, 8.0], [4.0, -0.5])
+    array([  0.75, -16.  ])
     """
     x, y = map(as_array, (x, y))
     if np.ndim(x) and np.ndim(y):
@@ -44,11 +52,15 @@ def elt_divide(x: ArrayValue, y: ArrayValue) -> ArrayValue:
 
 # ---- rows and columns ------------------------------------------------------------------------------------------------
 def columns_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
-    """The dot products of the columns of two matrices, z_j = sum_i x_ij y_ij.
+    """The dot products of the columns of two matrices.
+
+        z_j = sum_i x_ij y_ij,     x_bar_ij = z_bar_j y_ij
 
     Shapes:  x, y (..., m, n) -> (..., n).
+    Domain:  every x and y.
     Raises:  ValueError if the shapes differ.
     Cost:    O(m n) forward and reverse.
+    Ref:     Stan Functions Reference, dot products and specialized products.
 
     >>> columns_dot_product([[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]])
     array([26., 44.])
@@ -59,11 +71,15 @@ def columns_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
 
 
 def rows_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
-    """The dot products of the rows of two matrices, z_i = sum_j x_ij y_ij.
+    """The dot products of the rows of two matrices.
+
+        z_i = sum_j x_ij y_ij,     x_bar_ij = z_bar_i y_ij
 
     Shapes:  x, y (..., m, n) -> (..., m).
+    Domain:  every x and y.
     Raises:  ValueError if the shapes differ.
     Cost:    O(m n) forward and reverse.
+    Ref:     Stan Functions Reference, dot products and specialized products.
 
     >>> rows_dot_product([[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]])
     array([17., 53.])
@@ -74,10 +90,15 @@ def rows_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
 
 
 def columns_dot_self(x: ArrayValue) -> ArrayValue:
-    """The squared lengths of the columns of a matrix, z_j = sum_i x_ij^2.
+    """The squared lengths of the columns of a matrix.
+
+        z_j = sum_i x_ij^2,     x_bar_ij = 2 z_bar_j x_ij
 
     Shapes:  x (..., m, n) -> (..., n).
+    Domain:  every x.
+    Raises:  ValueError if x is no matrix.
     Cost:    O(m n) forward and reverse.
+    Ref:     Stan Functions Reference, dot products and specialized products.
 
     >>> columns_dot_self([[1.0, 2.0], [3.0, 4.0]])
     array([10., 20.])
@@ -87,10 +108,15 @@ def columns_dot_self(x: ArrayValue) -> ArrayValue:
 
 
 def rows_dot_self(x: ArrayValue) -> ArrayValue:
-    """The squared lengths of the rows of a matrix, z_i = sum_j x_ij^2.
+    """The squared lengths of the rows of a matrix.
+
+        z_i = sum_j x_ij^2,     x_bar_ij = 2 z_bar_i x_ij
 
     Shapes:  x (..., m, n) -> (..., m).
+    Domain:  every x.
+    Raises:  ValueError if x is no matrix.
     Cost:    O(m n) forward and reverse.
+    Ref:     Stan Functions Reference, dot products and specialized products.
 
     >>> rows_dot_self([[1.0, 2.0], [3.0, 4.0]])
     array([ 5., 25.])
@@ -101,15 +127,19 @@ def rows_dot_self(x: ArrayValue) -> ArrayValue:
 
 # ---- diagonals -------------------------------------------------------------------------------------------------------
 def diag_pre_multiply(v: ArrayValue, m: ArrayValue) -> ArrayValue:
-    """diag(v) m, the rows of a matrix times the elements of a vector.
+    """The rows of a matrix times the elements of a vector.
+
+        z = diag(v) m,     v_bar_i = sum_j z_bar_ij m_ij,     m_bar = diag(v) z_bar
 
     Shapes:  v (..., k), m (..., k, n) -> (..., k, n).
+    Domain:  every v and m.
     Raises:  ValueError if the lengths differ.
     Cost:    O(k n) forward and reverse.
+    Ref:     Stan Functions Reference, dot products and specialized products.
 
-    >>> diag_pre_multiply([2.0, 3.0], [[1.0, 1.0], [1.0, 2.0]])
-    array([[2., 2.],
-           [3., 6.]])
+    >>> diag_pre_multiply([2.0, 3.0], [[1.0, 0.5], [-1.0, 2.0]])
+    array([[ 2.,  1.],
+           [-3.,  6.]])
     """
     v, (m,) = as_array(v), matrices("diag_pre_multiply", m=m)
     require_length("diag_pre_multiply", "v", v, -1, np.shape(m)[-2], "m has rows")
@@ -117,15 +147,19 @@ def diag_pre_multiply(v: ArrayValue, m: ArrayValue) -> ArrayValue:
 
 
 def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
-    """m diag(v), the columns of a matrix times the elements of a vector.
+    """The columns of a matrix times the elements of a vector.
+
+        z = m diag(v),     v_bar_j = sum_i z_bar_ij m_ij,     m_bar = z_bar diag(v)
 
     Shapes:  m (..., k, n), v (..., n) -> (..., k, n).
+    Domain:  every m and v.
     Raises:  ValueError if the lengths differ.
     Cost:    O(k n) forward and reverse.
+    Ref:     Stan Functions Reference, dot products and specialized products.
 
-    >>> diag_post_multiply([[1.0, 1.0], [1.0, 2.0]], [2.0, 3.0])
-    array([[2., 3.],
-           [2., 6.]])
+    >>> diag_post_multiply([[1.0, 0.5], [-1.0, 2.0]], [2.0, 3.0])
+    array([[ 2. ,  1.5],
+           [-2. ,  6. ]])
     """
     v, (m,) = as_array(v), matrices("diag_post_multiply", m=m)
     require_length("diag_post_multiply", "v", v, -1, np.shape(m)[-1], "m has columns")
@@ -133,11 +167,15 @@ def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
 
 
 def quad_form_diag(m: ArrayValue, v: ArrayValue) -> ArrayValue:
-    """diag(v) m diag(v), z_ij = v_i m_ij v_j.
+    """A square matrix between two diagonal ones, which scales a correlation matrix to a covariance.
+
+        z = diag(v) m diag(v), z_ij = v_i m_ij v_j,     m_bar_ij = v_i z_bar_ij v_j
 
     Shapes:  m (..., n, n), v (..., n) -> (..., n, n).
+    Domain:  every m and v.
     Raises:  LinAlgError if m is not square, ValueError if the lengths differ.
     Cost:    O(n^2) forward and reverse.
+    Ref:     Stan Functions Reference, dot products and specialized products.
 
     >>> quad_form_diag([[1.0, 0.5], [0.5, 1.0]], [2.0, 3.0])
     array([[4., 3.],
@@ -150,11 +188,15 @@ def quad_form_diag(m: ArrayValue, v: ArrayValue) -> ArrayValue:
 
 
 def add_diag(m: ArrayValue, d: Value) -> ArrayValue:
-    """m with a number, or the elements of a vector, added to its diagonal.
+    """A matrix with a number, or the elements of a vector, added to its diagonal.
+
+        z = m + diag(d),     m_bar = z_bar,     d_bar_i = z_bar_ii, summed where d is a number
 
     Shapes:  m (..., k, n), d () or (..., min(k, n)) -> (..., k, n).
+    Domain:  every m and d.
     Raises:  ValueError if the length of d is not that of the diagonal.
     Cost:    O(k n) forward and reverse.
+    Ref:     Stan Functions Reference, diagonal matrix functions.
 
     >>> add_diag([[1.0, 2.0], [3.0, 4.0]], 10.0)
     array([[11.,  2.],
@@ -172,38 +214,55 @@ def add_diag(m: ArrayValue, d: Value) -> ArrayValue:
 
 # ---- products with the transposed ------------------------------------------------------------------------------------
 def crossprod(a: ArrayValue) -> ArrayValue:
-    """a^T a, by the rule of `tcrossprod`.
+    """The product of the transposed of a matrix with the matrix, by the rule of `tcrossprod`.
+
+        z = a^T a,     z_dot = a_dot^T a + a^T a_dot,     a_bar = a (z_bar + z_bar^T)
 
     Shapes:  a (..., m, n) -> (..., n, n), exactly symmetric.
+    Domain:  every a.
+    Raises:  ValueError if a is no matrix.
     Cost:    O(m n^2) forward, half that of a product; one product in reverse.
+    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
-    >>> crossprod([[1.0, 2.0], [3.0, 4.0]])
-    array([[10., 14.],
-           [14., 20.]])
+    >>> crossprod([[1.0, 2.0], [3.0, 4.0], [0.5, -1.0]])
+    array([[10.25, 13.5 ],
+           [13.5 , 21.  ]])
     """
     (a,) = matrices("crossprod", a=a)
     return quadratic_forms.tcrossprod(transposed_of(a))
 
 
 def tcrossprod(a: ArrayValue) -> ArrayValue:
-    """a a^T, with one product in reverse; the rule is `contad.ops.quadratic_forms.tcrossprod`.
+    """The product of a matrix with its transposed; the rule is `contad.ops.quadratic_forms.tcrossprod`.
+
+        z = a a^T,     z_dot = a_dot a^T + a a_dot^T,     a_bar = (z_bar + z_bar^T) a
 
     Shapes:  a (..., m, n) -> (..., m, m), exactly symmetric.
+    Domain:  every a.
+    Raises:  ValueError if a is no matrix.
     Cost:    O(m^2 n) forward, half that of a product; one product in reverse.
+    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
-    >>> tcrossprod([[1.0, 2.0], [3.0, 4.0]])
-    array([[ 5., 11.],
-           [11., 25.]])
+    >>> tcrossprod([[1.0, 2.0, 0.5], [3.0, 4.0, -1.0]])
+    array([[ 5.25, 10.5 ],
+           [10.5 , 26.  ]])
     """
     (a,) = matrices("tcrossprod", a=a)
     return quadratic_forms.tcrossprod(a)
 
 
 def multiply_lower_tri_self_transpose(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
-    """l l^T of the lower triangle of a matrix; what is above the diagonal is not read, and its cotangent is 0.
+    """The product of the lower triangle of a matrix with its transposed.
+
+        z = l l^T,     l_bar = tril((z_bar + z_bar^T) l)
+
+    What is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  l (..., m, n) -> (..., m, m), exactly symmetric.
+    Domain:  every l.
+    Raises:  ValueError if l is no matrix.
     Cost:    as `tcrossprod`.
+    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> multiply_lower_tri_self_transpose([[1.0, 9.0], [3.0, 4.0]])
     array([[ 1.,  3.],
@@ -215,11 +274,15 @@ def multiply_lower_tri_self_transpose(l: ArrayValue) -> ArrayValue:  # noqa: E74
 
 # ---- quadratic forms -------------------------------------------------------------------------------------------------
 def quad_form(a: ArrayValue, b: ArrayValue) -> ArrayValue:
-    """b^T a b.
+    """The quadratic form of a square matrix.
+
+        z = b^T a b,     a_bar = b z_bar b^T,     b_bar = a b z_bar^T + a^T b z_bar
 
     Shapes:  a (..., n, n), b (..., n, k) -> (..., k, k); b (n,) -> (...).
+    Domain:  every a and b.
     Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward, twice that in reverse. Of a symmetric a `quad_form_sym` needs half.
+    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> quad_form(np.array([[2.0, 1.0], [0.0, 3.0]]), np.array([1.0, 2.0]))
     np.float64(16.0)
@@ -237,13 +300,17 @@ def _of_form(name: str, a: ArrayValue, b: ArrayValue) -> tuple[ArrayValue, Array
 
 
 def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
-    """b^T a b for a symmetric a, by the rule `contad.ops.quadratic_forms.quad_form_sym`.
+    """The quadratic form of a symmetric matrix, by the rule `contad.ops.quadratic_forms.quad_form_sym`.
+
+        z = b^T a b,     b_bar = a b (z_bar + z_bar^T),     a_bar = b (z_bar + z_bar^T) b^T / 2
 
     The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
 
     Shapes:  a (..., n, n), b (..., n, k) -> (..., k, k), exactly symmetric; b (n,) -> (...).
+    Domain:  every symmetric a, every b.
     Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward and in reverse.
+    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> quad_form_sym(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0]))
     np.float64(18.0)
@@ -252,11 +319,15 @@ def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 
 def trace_quad_form(a: ArrayValue, b: ArrayValue) -> Value:
-    """tr(b^T a b), without that product: sum_ij b_ij (a b)_ij.
+    """The trace of a quadratic form, without that product.
+
+        z = tr(b^T a b) = sum_ij b_ij (a b)_ij,     a_bar = z_bar b b^T,     b_bar = z_bar (a + a^T) b
 
     Shapes:  a (..., n, n), b (..., n, k) -> (...); b (n,) is one column.
+    Domain:  every a and b.
     Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward, twice that in reverse.
+    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> trace_quad_form(np.array([[2.0, 1.0], [0.0, 3.0]]), np.array([[1.0, 0.0], [2.0, 1.0]]))
     np.float64(19.0)
@@ -267,14 +338,20 @@ def trace_quad_form(a: ArrayValue, b: ArrayValue) -> Value:
 
 
 def trace_gen_quad_form(d: Value, a: ArrayValue, b: ArrayValue) -> Value:
-    """tr(d b^T a b): sum_ij (b d^T)_ij (a b)_ij.
+    """The trace of a matrix times a quadratic form.
+
+        z = tr(d b^T a b) = sum_ij (b d^T)_ij (a b)_ij,
+        a_bar = z_bar b d^T b^T,     b_bar = z_bar (a b d + a^T b d^T),     d_bar = z_bar b^T a^T b
 
     Shapes:  d (..., k, k), a (..., n, n), b (..., n, k) -> (...).
+    Domain:  every d, a and b.
     Raises:  LinAlgError if d or a is not square, ValueError if the lengths differ.
     Cost:    O(n^2 k + n k^2) forward, twice that in reverse.
+    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
-    >>> trace_gen_quad_form(np.diag([2.0, 3.0]), np.eye(2), np.array([[1.0, 0.0], [2.0, 1.0]]))
-    np.float64(13.0)
+    >>> d, a, b = [[2.0, 0.5], [0.0, 3.0]], [[2.0, 1.0], [0.0, 3.0]], [[1.0, 0.0], [2.0, 1.0]]
+    >>> trace_gen_quad_form(*map(np.array, (d, a, b)))
+    np.float64(44.0)
     """
     d, b = map(as_array, (d, b))
     a, b = _of_form("trace_gen_quad_form", a, *matrices("trace_gen_quad_form", b=b))
@@ -287,13 +364,17 @@ def trace_gen_quad_form(d: Value, a: ArrayValue, b: ArrayValue) -> Value:
 def matrix_power(a: ArrayValue, n: int) -> ArrayValue:
     """The n-th power of a square matrix for a whole n >= 0, as `numpy.linalg.matrix_power`.
 
+        z = a^n,     z_dot = sum_(k < n) a^k a_dot a^(n - 1 - k)
+
     Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  every a, n = 0, 1, ...
     Raises:  LinAlgError if a is not square, ValueError if n is negative.
     Cost:    O(log n) products forward, twice that in reverse.
+    Ref:     Stan Functions Reference, matrix power.
 
-    >>> matrix_power([[1.0, 1.0], [0.0, 1.0]], 3)
-    array([[1., 3.],
-           [0., 1.]])
+    >>> matrix_power([[1.0, 0.5], [-1.0, 2.0]], 3)
+    array([[-1.  ,  3.25],
+           [-6.5 ,  5.5 ]])
     """
     (a,) = matrices("matrix_power", a=a)
     if n < 0:
@@ -304,41 +385,53 @@ def matrix_power(a: ArrayValue, n: int) -> ArrayValue:
 def matrix_exp(a: ArrayValue) -> ArrayValue:
     """The exponential of a square matrix, as `contad.scipy.linalg.expm`.
 
+        z = sum_k a^k / k!,     z_dot = L(a, a_dot),     L(a, e) = int_0^1 exp(s a) e exp((1 - s) a) ds
+
     Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  every finite a.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward, about three times that in reverse.
+    Ref:     Al-Mohy & Higham (2009), section 2; Stan Functions Reference, matrix exponential.
 
-    >>> matrix_exp([[0.0, 2.0], [0.0, 0.0]])
-    array([[1., 2.],
-           [0., 1.]])
+    >>> matrix_exp([[0.0, 0.5], [-0.5, 0.0]]).round(6)
+    array([[ 0.877583,  0.479426],
+           [-0.479426,  0.877583]])
     """
     (a,) = matrices("matrix_exp", a=a)
     return matrix_functions.expm(a)
 
 
 def matrix_exp_multiply(a: ArrayValue, b: ArrayValue) -> ArrayValue:
-    """exp(a) b.
+    """The exponential of a square matrix times another matrix or a vector.
+
+        z = exp(a) b,     z_dot = L(a, a_dot) b + exp(a) b_dot, L as of `matrix_exp`
 
     Shapes:  a (n, n), b (n, k) or (n,) -> as b.
+    Domain:  every finite a, every b.
     Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
     Cost:    O(n^3) forward and about three times that in reverse for a; only a product where a is a constant.
+    Ref:     Al-Mohy & Higham (2009), section 2; Stan Functions Reference, matrix exponential.
 
-    >>> matrix_exp_multiply([[0.0, 2.0], [0.0, 0.0]], [1.0, 3.0])
-    array([7., 3.])
+    >>> matrix_exp_multiply([[0.0, 0.5], [-0.5, 0.0]], [1.0, 3.0]).round(6)
+    array([2.315859, 2.153322])
     """
     a, b = _of_form("matrix_exp_multiply", a, b)
     return matmul(matrix_functions.expm(a), b)
 
 
 def scale_matrix_exp_multiply(t: Real, a: ArrayValue, b: ArrayValue) -> ArrayValue:
-    """exp(t a) b for a number t.
+    """The exponential of a number times a square matrix, times another matrix or a vector.
+
+        z = exp(t a) b,     dz/dt = a z
 
     Shapes:  t (), a (n, n), b (n, k) or (n,) -> as b.
-    Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
+    Domain:  every finite t and a, every b.
+    Raises:  LinAlgError if a is not square, ValueError if the lengths differ or t is no number.
     Cost:    as `matrix_exp_multiply`.
+    Ref:     Al-Mohy & Higham (2009), section 2; Stan Functions Reference, matrix exponential.
 
-    >>> scale_matrix_exp_multiply(0.5, [[0.0, 2.0], [0.0, 0.0]], [1.0, 3.0])
-    array([4., 3.])
+    >>> scale_matrix_exp_multiply(0.4, [[0.0, 0.5], [-0.5, 0.0]], [1.0, 3.0]).round(6)
+    array([1.576075, 2.74153 ])
     """
     a, b = _of_form("scale_matrix_exp_multiply", a, b)
     if np.ndim(t):

@@ -38,41 +38,54 @@ def _turn(x: ArrayValue) -> ArrayValue:
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
 def mdivide_left(a: ArrayValue, b: ArrayValue) -> ArrayValue:
-    """a^-1 b, as `numpy.linalg.solve`.
+    """The solution of a linear system, as `numpy.linalg.solve`.
+
+        z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T
 
     Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Domain:  every nonsingular a, every b.
     Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
     Cost:    O(n^3 + n^2 k) forward, O(n^2 k) in reverse from the saved factors.
+    Ref:     Giles (2008), section 2.3.1; Stan Functions Reference, matrix division operators and functions.
 
-    >>> mdivide_left([[2.0, 1.0], [0.0, 4.0]], [4.0, 8.0])
-    array([1., 2.])
+    >>> mdivide_left([[2.0, 1.0], [0.5, 4.0]], [3.0, 8.25])
+    array([0.5, 2. ])
     """
     return linear_systems.solve(*_left("mdivide_left", a, b))
 
 
 def mdivide_right(b: ArrayValue, a: ArrayValue) -> ArrayValue:
-    """b a^-1; it shares the factors of a with the other functions of a.
+    """The solution of a linear system from the right; it shares the factors of a with the other functions of a.
+
+        z = b a^-1,     z_dot = (b_dot - z a_dot) a^-1,     b_bar = z_bar a^-T,     a_bar = -z^T b_bar
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Domain:  every nonsingular a, every b.
     Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
     Cost:    O(n^3 + n^2 k) forward, O(n^2 k) in reverse from the saved factors.
+    Ref:     Giles (2008), section 2.3.1; Stan Functions Reference, matrix division operators and functions.
 
-    >>> mdivide_right([2.0, 9.0], [[2.0, 1.0], [0.0, 4.0]])
-    array([1., 2.])
+    >>> mdivide_right([2.0, 8.5], [[2.0, 1.0], [0.5, 4.0]])
+    array([0.5, 2. ])
     """
     a, columns = _right("mdivide_right", b, a)
     return _turn(linear_systems.solve(a, columns, transposed=True))
 
 
 def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
-    """a^-1 b for a symmetric positive definite a, by its Cholesky factor.
+    """The solution of a linear system of a symmetric positive definite matrix, by its Cholesky factor.
+
+        z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-1 z_bar,     a_bar = -b_bar z^T
 
     The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above. The rule is
     `contad.ops.positive_definite.solve_spd`.
 
     Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Domain:  every symmetric positive definite a, every b.
     Raises:  LinAlgError if a is not positive definite or not square, ValueError if the lengths differ.
     Cost:    O(n^3 / 3 + n^2 k) forward, O(n^2 k) in reverse from the saved factor.
+    Ref:     Giles (2008), section 2.3.1;
+             Stan Functions Reference, symmetric positive-definite matrix division functions.
 
     >>> mdivide_left_spd([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
     array([1., 2.])
@@ -81,11 +94,16 @@ def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 
 def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
-    """b a^-1 for a symmetric positive definite a; see `mdivide_left_spd`.
+    """The solution of a linear system of a symmetric positive definite matrix from the right; see `mdivide_left_spd`.
+
+        z = b a^-1,     z_dot = (b_dot - z a_dot) a^-1,     b_bar = z_bar a^-1,     a_bar = -z^T b_bar
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Domain:  every symmetric positive definite a, every b.
     Raises:  LinAlgError if a is not positive definite or not square, ValueError if the lengths differ.
     Cost:    as `mdivide_left_spd`.
+    Ref:     Giles (2008), section 2.3.1;
+             Stan Functions Reference, symmetric positive-definite matrix division functions.
 
     >>> mdivide_right_spd([8.0, 22.0], [[4.0, 2.0], [2.0, 10.0]])
     array([1., 2.])
@@ -94,11 +112,17 @@ def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
 
 
 def mdivide_left_tri_low(a: ArrayValue, b: ArrayValue) -> ArrayValue:
-    """a^-1 b for a lower triangular a; what is above the diagonal is not read, and its cotangent is 0.
+    """The solution of a linear system of a lower triangular matrix.
+
+        z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -tril(b_bar z^T)
+
+    What is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Domain:  every a without zeros on the diagonal, every b.
     Raises:  LinAlgError if the diagonal has a zero or a is not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward, twice that in reverse.
+    Ref:     Giles (2008), section 2.3.1; Stan Functions Reference, lower-triangular matrix division functions.
 
     >>> mdivide_left_tri_low([[2.0, 9.0], [1.0, 4.0]], [4.0, 10.0])
     array([2., 2.])
@@ -107,11 +131,17 @@ def mdivide_left_tri_low(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 
 def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
-    """b a^-1 for a lower triangular a; what is above the diagonal is not read, and its cotangent is 0.
+    """The solution of a linear system of a lower triangular matrix from the right.
+
+        z = b a^-1,     z_dot = (b_dot - z a_dot) a^-1,     b_bar = z_bar a^-T,     a_bar = -tril(z^T b_bar)
+
+    What is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Domain:  every a without zeros on the diagonal, every b.
     Raises:  LinAlgError if the diagonal has a zero or a is not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward, twice that in reverse.
+    Ref:     Giles (2008), section 2.3.1; Stan Functions Reference, lower-triangular matrix division functions.
 
     >>> mdivide_right_tri_low([6.0, 8.0], [[2.0, 9.0], [1.0, 4.0]])
     array([2., 2.])
@@ -124,13 +154,17 @@ def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
 def inverse(a: ArrayValue) -> ArrayValue:
     """The inverse of a square matrix, as `numpy.linalg.inv`.
 
+        z = a^-1,     z_dot = -z a_dot z,     a_bar = -z^T z_bar z^T
+
     Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  every nonsingular a.
     Raises:  LinAlgError if a is singular or not square.
     Cost:    O(n^3) forward, twice that in reverse. To solve a system, call `mdivide_left`.
+    Ref:     Giles (2008), section 2.2.3; Stan Functions Reference, inverses.
 
-    >>> inverse([[2.0, 0.0], [0.0, 4.0]])
-    array([[0.5 , 0.  ],
-           [0.  , 0.25]])
+    >>> inverse([[2.0, 1.0], [1.0, 1.0]])
+    array([[ 1., -1.],
+           [-1.,  2.]])
     """
     a = as_array(a)
     check_square("inverse", a)
@@ -140,15 +174,19 @@ def inverse(a: ArrayValue) -> ArrayValue:
 def inverse_spd(a: ArrayValue) -> ArrayValue:
     """The inverse of a symmetric positive definite matrix, of which the lower triangle is read.
 
+        z = a^-1,     z_dot = -z a_dot z,     a_bar = -z z_bar z
+
     Its cotangent has in the lower triangle the sum of both, and zeros above.
 
     Shapes:  a (..., n, n) -> (..., n, n), exactly symmetric.
+    Domain:  every symmetric positive definite a.
     Raises:  LinAlgError if a is not positive definite or not square.
     Cost:    O(n^3) forward, two products in reverse.
+    Ref:     Giles (2008), section 2.2.3; Stan Functions Reference, inverses.
 
-    >>> inverse_spd([[2.0, 0.0], [0.0, 4.0]])
-    array([[0.5 , 0.  ],
-           [0.  , 0.25]])
+    >>> inverse_spd([[2.0, 0.5], [0.5, 4.0]]).round(6)
+    array([[ 0.516129, -0.064516],
+           [-0.064516,  0.258065]])
     """
     return positive_definite.inverse_spd(a)
 
@@ -156,28 +194,38 @@ def inverse_spd(a: ArrayValue) -> ArrayValue:
 def generalized_inverse(a: ArrayValue) -> ArrayValue:
     """The pseudoinverse of Moore and Penrose, as `numpy.linalg.pinv`.
 
+        a z a = a,     z a z = z,     z a and a z symmetric,
+        z_dot = -z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z
+
     Shapes:  a (..., m, n) -> (..., n, m).
     Domain:  where the rank does not change.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse.
+    Ref:     Golub & Pereyra (1973), equation 4.12; Stan Functions Reference, generalized inverse.
 
-    >>> generalized_inverse([[2.0], [0.0]])
-    array([[0.5, 0. ]])
+    >>> generalized_inverse([[2.0], [1.0]])
+    array([[0.4, 0.2]])
     """
     (a,) = matrices("generalized_inverse", a=a)
     return orthogonal_factors.pseudoinverse(a)
 
 
 def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
-    """(l l^T)^-1 from the lower triangle of l; what is above the diagonal is not read, and its cotangent is 0.
+    """The inverse of a symmetric positive definite matrix from its Cholesky factor.
+
+        z = (l l^T)^-1,     z_dot = -z (l_dot l^T + l l_dot^T) z,     l_bar = -tril(z (z_bar + z_bar^T) z l)
+
+    What is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  l (..., n, n) -> (..., n, n), exactly symmetric.
+    Domain:  every l without zeros on the diagonal.
     Raises:  LinAlgError if the diagonal has a zero or l is not square.
     Cost:    O(n^3) forward, three times that in reverse.
+    Ref:     Giles (2008), section 2.2.3; Stan Functions Reference, inverses.
 
-    >>> chol2inv([[2.0, 9.0], [0.0, 4.0]])
-    array([[0.25  , 0.    ],
-           [0.    , 0.0625]])
+    >>> chol2inv([[2.0, 9.0], [1.0, 4.0]])
+    array([[ 0.265625, -0.03125 ],
+           [-0.03125 ,  0.0625  ]])
     """
     l = as_array(l)  # noqa: E741
     check_square("chol2inv", l)
@@ -189,13 +237,16 @@ def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
 def determinant(a: ArrayValue) -> Value:
     """The determinant of a square matrix, as `numpy.linalg.det`.
 
+        z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
+
     Shapes:  a (..., n, n) -> (...).
     Domain:  every a; where a is singular, the derivative is made from singular values.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse.
+    Ref:     Giles (2008), section 2.2.4; Stan Functions Reference, determinants.
 
-    >>> determinant([[2.0, 1.0], [0.0, 4.0]])
-    np.float64(8.0)
+    >>> round(determinant([[2.0, 1.0], [0.5, 4.0]]), 12)
+    np.float64(7.5)
     """
     a = as_array(a)
     check_square("determinant", a)
@@ -203,12 +254,15 @@ def determinant(a: ArrayValue) -> Value:
 
 
 def log_determinant(a: ArrayValue) -> Value:
-    """log |det a| of a square matrix, what `numpy.linalg.slogdet` gives second.
+    """The logarithm of the determinant of a square matrix, which `numpy.linalg.slogdet` gives second.
+
+        z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
 
     Shapes:  a (..., n, n) -> (...).
     Domain:  every a; -inf where a is singular, with the derivative nan.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; `mdivide_left` and `mdivide_right` of the same a share the factors.
+    Ref:     Giles (2008), section 2.2.4; Stan Functions Reference, determinants.
 
     >>> log_determinant([[2.0, 0.0], [1.0, -4.0]])
     np.float64(2.07944154167983)
@@ -217,15 +271,19 @@ def log_determinant(a: ArrayValue) -> Value:
 
 
 def log_determinant_spd(a: ArrayValue) -> Value:
-    """log det a of a symmetric positive definite matrix, of which the lower triangle is read.
+    """The logarithm of the determinant of a symmetric positive definite matrix, of which the lower triangle is read.
+
+        z = log det a,     z_dot = <a^-1, a_dot>,     a_bar = z_bar a^-1
 
     Its cotangent has in the lower triangle the sum of both, and zeros above.
 
     Shapes:  a (..., n, n) -> (...).
+    Domain:  every symmetric positive definite a.
     Raises:  LinAlgError if a is not positive definite or not square.
     Cost:    O(n^3 / 3) forward, O(n^3) in reverse; `mdivide_left_spd` of the same a shares the factor.
+    Ref:     Giles (2008), section 2.2.4; Stan Functions Reference, determinants.
 
-    >>> log_determinant_spd([[2.0, 0.0], [0.0, 4.0]])
-    np.float64(2.07944154167983)
+    >>> round(log_determinant_spd([[2.0, 0.5], [0.5, 4.0]]), 12)
+    np.float64(2.047692843365)
     """
     return positive_definite.log_determinant_spd(a)

@@ -17,9 +17,13 @@ from contad.variables.open_types import ArrayValue
 def csr_matrix_times_vector(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndarray, b: ArrayValue) -> ArrayValue:
     """The product of a sparse m by n matrix and a vector.
 
+        z = S b, S_(i, v_k) = w_k for u_i <= k < u_(i + 1),     b_bar = S^T z_bar,     w_bar_k = z_bar_i b_(v_k)
+
     Shapes:  w (p,), v (p,) and u (m + 1,) integers, b (n,) -> (m,).
+    Domain:  every w and b; v from 0 to n - 1, u rising from 0 to p.
     Raises:  ValueError if v or u is not of such a matrix, or if lengths differ.
     Cost:    O(p + m) forward, O(p + n) in reverse.
+    Ref:     Stan Functions Reference, sparse matrix arithmetic.
 
     >>> csr_matrix_times_vector(2, 3, [2.0, 3.0], [1, 0], [0, 1, 2], [1.0, 10.0, 100.0])
     array([20.,  3.])
@@ -34,9 +38,13 @@ def csr_matrix_times_vector(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.
 def csr_to_dense_matrix(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndarray) -> ArrayValue:
     """The dense m by n matrix of a sparse one.
 
+        z_(i, v_k) = w_k for u_i <= k < u_(i + 1), 0 elsewhere
+
     Shapes:  w (p,), v (p,) and u (m + 1,) integers -> (m, n).
+    Domain:  every w; v from 0 to n - 1, u rising from 0 to p.
     Raises:  ValueError if v or u is not of such a matrix, or if a column comes twice in a row.
     Cost:    O(m n), moves only.
+    Ref:     Stan Functions Reference, sparse matrix conversion functions.
 
     >>> csr_to_dense_matrix(2, 3, [2.0, 3.0], [1, 0], [0, 1, 2])
     array([[0., 2., 0.],
@@ -57,11 +65,16 @@ def csr_to_dense_matrix(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndar
 def csr_extract_w(a: ArrayValue) -> ArrayValue:
     """The elements of a matrix that are not 0, row by row; which these are is a constant.
 
-    Shapes:  a (m, n) -> (p,).
-    Cost:    O(m n), moves only.
+        w_k = a_(i, v_k) for u_i <= k < u_(i + 1)
 
-    >>> csr_extract_w([[0.0, 2.0], [3.0, 0.0]])
-    array([2., 3.])
+    Shapes:  a (m, n) -> (p,).
+    Domain:  every a.
+    Raises:  ValueError if a is not one matrix.
+    Cost:    O(m n), moves only.
+    Ref:     Stan Functions Reference, sparse matrix conversion functions.
+
+    >>> csr_extract_w([[0.0, 2.0, 0.5], [3.0, 0.0, 0.0]])
+    array([2. , 0.5, 3. ])
     """
     a = _matrix("csr_extract_w", a)
     return np.take(np.reshape(a, (-1,)), np.flatnonzero(a))
@@ -70,11 +83,16 @@ def csr_extract_w(a: ArrayValue) -> ArrayValue:
 def csr_extract_v(a: ArrayValue) -> ArrayValue:
     """The columns of the elements that are not 0, from 0; constants.
 
-    Shapes:  a (m, n) -> (p,) integers.
-    Cost:    O(m n).
+        v_k = j of the element a_ij that is the k-th other than 0, row by row
 
-    >>> csr_extract_v([[0.0, 2.0], [3.0, 0.0]])
-    array([1, 0])
+    Shapes:  a (m, n) -> (p,) integers.
+    Domain:  every a.
+    Raises:  ValueError if a is not one matrix.
+    Cost:    O(m n).
+    Ref:     Stan Functions Reference, sparse matrix conversion functions.
+
+    >>> csr_extract_v([[0.0, 2.0, 0.5], [3.0, 0.0, 0.0]])
+    array([1, 2, 0])
     """
     return np.nonzero(_matrix("csr_extract_v", a))[1]
 
@@ -82,11 +100,16 @@ def csr_extract_v(a: ArrayValue) -> ArrayValue:
 def csr_extract_u(a: ArrayValue) -> ArrayValue:
     """Where the rows begin among the elements that are not 0, from 0, and their number; constants.
 
-    Shapes:  a (m, n) -> (m + 1,) integers.
-    Cost:    O(m n).
+        u_i = the number of elements other than 0 in the rows before i, i = 0, ..., m
 
-    >>> csr_extract_u([[0.0, 2.0], [3.0, 0.0]])
-    array([0, 1, 2])
+    Shapes:  a (m, n) -> (m + 1,) integers.
+    Domain:  every a.
+    Raises:  ValueError if a is not one matrix.
+    Cost:    O(m n).
+    Ref:     Stan Functions Reference, sparse matrix conversion functions.
+
+    >>> csr_extract_u([[0.0, 2.0, 0.5], [3.0, 0.0, 0.0]])
+    array([0, 2, 3])
     """
     counts = np.count_nonzero(_matrix("csr_extract_u", a), axis=1)
     return np.concatenate([[0], np.cumsum(counts)])
@@ -95,11 +118,18 @@ def csr_extract_u(a: ArrayValue) -> ArrayValue:
 def csr_extract(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     """w, v and u of a matrix, as `csr_extract_w`, `csr_extract_v` and `csr_extract_u` give them.
 
-    Shapes:  a (m, n) -> (p,), (p,) and (m + 1,) integers.
-    Cost:    O(m n).
+        a_(i, v_k) = w_k for u_i <= k < u_(i + 1), 0 elsewhere
 
-    >>> csr_extract([[0.0, 2.0], [3.0, 0.0]])[0]
-    array([2., 3.])
+    Shapes:  a (m, n) -> (p,), (p,) and (m + 1,) integers.
+    Domain:  every a.
+    Raises:  ValueError if a is not one matrix.
+    Cost:    O(m n).
+    Ref:     Stan Functions Reference, sparse matrix conversion functions.
+
+    >>> w, v, u = csr_extract([[0.0, 2.0, 0.5], [3.0, 0.0, 0.0]])
+    >>> csr_to_dense_matrix(2, 3, w, v, u)
+    array([[0. , 2. , 0.5],
+           [3. , 0. , 0. ]])
     """
     return csr_extract_w(a), csr_extract_v(a), csr_extract_u(a)
 
