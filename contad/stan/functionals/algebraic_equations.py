@@ -24,6 +24,7 @@ def solve_powell(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
     y_init carries no derivative.
 
     Shapes:  y_init (n,), f(y, *args) n numbers -> (n,).
+    Domain:  an f with a root near y_init, where its Jacobian is not singular.
     Raises:  RuntimeError where no root is found in so many steps; SingularPointError where the Jacobian there is
              singular and a derivative is wanted; ValueError for an f of another length and what is not finite.
     Cost:    SciPy's, and an evaluation of f on variables for each order of derivatives, one Jacobian and its inverse.
@@ -47,11 +48,18 @@ def solve_powell_tol(
 ) -> ArrayValue:  # fmt: skip
     """As `solve_powell`, with tolerances and a limit of steps of one's own.
 
-    Shapes:  as there.
-    Cost:    as there.
+        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
 
-    >>> solve_powell_tol(lambda y: y**3 - 8.0, np.array([1.0]), 1e-12, 1e-9, 100).round(6)
-    array([2.])
+    Shapes:  as there.
+    Domain:  an f with a root near y_init, where its Jacobian is not singular.
+    Raises:  as there; ValueError for tolerances and limits that are none.
+    Cost:    as there.
+    Ref:     Stan's solve_powell_tol.
+
+    >>> def f(y, p):
+    ...     return np.array([y[0] + y[1] - p, y[0] * y[1] - 2.0])
+    >>> solve_powell_tol(f, np.array([0.5, 3.0]), 1e-12, 1e-9, 100, 3.5).round(6)
+    array([0.719224, 2.780776])
     """
     tolerances = relative_tolerance, function_tolerance, max_num_steps
     return _solve_powell("solve_powell_tol", f, y_init, *tolerances, args)
@@ -60,13 +68,18 @@ def solve_powell_tol(
 def solve_newton(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
     """As `solve_powell`, by Newton's method with steps that are halved until f decreases.
 
+        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
+
     Shapes:  as there.
+    Domain:  an f with a root near y_init, where its Jacobian is not singular.
     Raises:  as there; SingularPointError where the Jacobian is singular on the way.
     Cost:    a Jacobian and O(n^3) for each step.
     Ref:     Stan's solve_newton.
 
-    >>> solve_newton(lambda y: y**3 - 8.0, np.array([1.0])).round(6)
-    array([2.])
+    >>> def f(y, p):
+    ...     return np.array([y[0] + y[1] - p, y[0] * y[1] - 2.0])
+    >>> solve_newton(f, np.array([0.5, 3.0]), 3.5).round(6)
+    array([0.719224, 2.780776])
     """
     return _solve_newton("solve_newton", f, y_init, 1e-3, 1e-6, 200, args)
 
@@ -76,13 +89,18 @@ def solve_newton_tol(
 ) -> ArrayValue:
     """As `solve_newton`, with a tolerance for f and a limit of steps of one's own; the root has |f| below the first.
 
+        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
+
     `scaling_step`, the step at which Stan's solver stops as well, is looked at, and says nothing else.
 
     Shapes:  as there.
+    Domain:  an f with a root near y_init, where its Jacobian is not singular.
+    Raises:  as there; ValueError for tolerances and limits that are none.
     Cost:    as there.
+    Ref:     Stan's solve_newton_tol.
 
-    >>> solve_newton_tol(lambda y: y**3 - 8.0, np.array([1.0]), 1e-3, 1e-10, 100).round(9)
-    array([2.])
+    >>> solve_newton_tol(lambda y: y**3 - 7.0, np.array([1.0]), 1e-3, 1e-10, 100).round(9)
+    array([1.91293118])
     """
     return _solve_newton("solve_newton_tol", f, y_init, scaling_step, function_tolerance, max_num_steps, args)
 
@@ -93,11 +111,18 @@ def algebra_solver(
 ) -> ArrayValue:  # fmt: skip
     """The root of f(y, theta, x_r, x_i), as `solve_powell`, under Stan's older name.
 
-    Shapes:  as there.
-    Cost:    as there.
+        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
 
-    >>> algebra_solver(lambda y, theta, x_r, x_i: y - theta * x_r[0], np.zeros(2), np.array([1.0, 2.0]), [3.0], [])
-    array([3., 6.])
+    Shapes:  as there.
+    Domain:  an f with a root near y_init, where its Jacobian is not singular.
+    Raises:  as there; ValueError for tolerances and limits that are none.
+    Cost:    as there.
+    Ref:     Stan Functions Reference, deprecated functions.
+
+    >>> def f(y, theta, x_r, x_i):
+    ...     return y * y - theta * x_r[0]
+    >>> algebra_solver(f, np.ones(2), np.array([1.0, 2.0]), [3.0], []).round(6)
+    array([1.732051, 2.44949 ])
     """
     tolerances = relative_tolerance, function_tolerance, max_num_steps
     return _solve_powell("algebra_solver", f, y_init, *tolerances, (theta, x_r, x_i))
@@ -109,11 +134,18 @@ def algebra_solver_newton(
 ) -> ArrayValue:  # fmt: skip
     """The root of f(y, theta, x_r, x_i), as `solve_newton_tol`, under Stan's older name.
 
-    Shapes:  as there.
-    Cost:    as there.
+        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
 
-    >>> algebra_solver_newton(lambda y, theta, x_r, x_i: y - theta, np.zeros(2), np.array([1.0, 2.0]), [], [])
-    array([1., 2.])
+    Shapes:  as there.
+    Domain:  an f with a root near y_init, where its Jacobian is not singular.
+    Raises:  as there; ValueError for tolerances and limits that are none.
+    Cost:    as there.
+    Ref:     Stan Functions Reference, deprecated functions.
+
+    >>> def f(y, theta, x_r, x_i):
+    ...     return y * y - theta
+    >>> algebra_solver_newton(f, np.ones(2), np.array([3.0, 6.0]), [], []).round(6)
+    array([1.732051, 2.44949 ])
     """
     tolerances = scaling_step, function_tolerance, max_num_steps
     return _solve_newton("algebra_solver_newton", f, y_init, *tolerances, (theta, x_r, x_i))

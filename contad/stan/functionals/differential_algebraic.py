@@ -33,6 +33,7 @@ def dae(residual: Function, yy0: ArrayValue, yp0: ArrayValue, t0: Real, ts: Arra
     scikit-sundae.
 
     Shapes:  yy0, yp0 (n,), ts (T,) increasing from t0, residual n numbers -> (T, n).
+    Domain:  equations of index 1, with F(t0, yy0, yp0) = 0; t0 < ts[0] < ts[1] ...
     Raises:  ImportError without scikit-sundae; ValueError for other shapes, times that do not increase, what is not
              finite, and a start at which the residual is not zero; RuntimeError for a higher index and where IDA fails.
     Cost:    IDA's; a gradient that of an equation 1 + k times as large for k numbers that carry derivatives.
@@ -57,9 +58,13 @@ def dae_tol(
 ) -> ArrayValue:  # fmt: skip
     """As `dae`, with tolerances and a limit of steps between two output times of one's own.
 
+        F(t, y, y', p) = 0,     F_y s + F_y' s' + F_p p_dot = 0,     s(t0) = yy0_dot,   s'(t0) = yp0_dot
+
     Shapes:  as there.
+    Domain:  as there.
     Raises:  as there; ValueError for tolerances and a limit that are not positive.
     Cost:    as there.
+    Ref:     Hindmarsh et al. (2005), ACM Transactions on Mathematical Software 31; Stan's dae_tol.
 
     >>> residual = lambda t, y, yp: np.stack([yp[0] + y[0], y[0] + y[1] - 1.0])
     >>> start = np.array([1.0, 0.0]), np.array([-1.0, 1.0])

@@ -62,19 +62,23 @@ def hmm_marginal(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> R
 
 
 def hmm_hidden_state_prob(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> ArrayValue:
-    """The probability of each state at each time, given all observations: p(z_t = k | y).
+    """The probability of each state at each time, given all observations.
+
+        z_kt = p(z_t = k | y) = d log p(y) / d log_omega_kt
 
     Arguments are those of `hmm_marginal`. The result is its derivative in log_omega, and differentiable itself.
 
     Shapes:  log_omega (K, T), gamma (K, K), rho (K,) -> (K, T).
+    Domain:  rows of gamma and rho sum to 1 and are not negative.
     Raises:  as there.
     Cost:    O(T K^2), compiled; on variables T small array operations.
     Ref:     Stan's hmm_hidden_state_prob, on data only there.
 
     >>> gamma, rho = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.5, 0.5])
     >>> log_omega = np.log(np.array([[0.7, 0.1, 0.2], [0.3, 0.6, 0.5]]))
-    >>> hmm_hidden_state_prob(log_omega, gamma, rho).sum(axis=0)
-    array([1., 1., 1.])
+    >>> hmm_hidden_state_prob(log_omega, gamma, rho).round(6)
+    array([[0.337427, 0.162419, 0.203255],
+           [0.662573, 0.837581, 0.796745]])
     """
     model = _require_model("hmm_hidden_state_prob", log_omega, gamma, rho)
     return _run_recorded(*model)[1] if numbers_in(list(model)) else _run_compiled(model, True)[1]
@@ -83,9 +87,12 @@ def hmm_hidden_state_prob(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayVa
 def hmm_latent(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue, rng: np.random.Generator) -> np.ndarray:
     """A draw of the sequence of states given all observations, states counted from 0.
 
+        z_1 ~ p(z_1 | y),     z_t ~ p(z_t | z_(t-1), y_t, ..., y_T)
+
     Arguments are those of `hmm_marginal`, of which the values are taken; a draw of integers has no derivative.
 
     Shapes:  log_omega (K, T), gamma (K, K), rho (K,) -> (T,) of integers.
+    Domain:  rows of gamma and rho sum to 1 and are not negative.
     Raises:  as there; ValueError where no sequence is possible.
     Cost:    O(T K^2).
     Ref:     Stan's hmm_latent_rng.

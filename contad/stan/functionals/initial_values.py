@@ -44,11 +44,19 @@ def ode_rk45_tol(
 ) -> ArrayValue:  # fmt: skip
     """As `ode_rk45`, with tolerances and a limit of steps of one's own, all positive.
 
-    Shapes:  as there.
-    Cost:    as there.
+        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
 
-    >>> ode_rk45_tol(lambda t, y: -y, np.array([1.0]), 0.0, [1.0], 1e-10, 1e-10, 1000).round(8)
-    array([[0.36787944]])
+    Shapes:  as there.
+    Domain:  t0 < ts[0] < ts[1] ...
+    Raises:  as there; ValueError for tolerances and a limit that are not positive.
+    Cost:    as there.
+    Ref:     Stan's ode_rk45_tol; scipy.integrate.RK45.
+
+    >>> def f(t, y, rate):  # predators and prey
+    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
+    >>> ode_rk45_tol(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 1e-10, 1e-10, 1000, 0.8).round(8)
+    array([[1.29410235, 0.47842338],
+           [1.66628355, 0.5235024 ]])
     """
     tolerances = relative_tolerance, absolute_tolerance, max_num_steps
     return _solve("ode_rk45_tol", scipy.integrate.RK45, f, y0, t0, ts, *tolerances, args)
@@ -57,12 +65,19 @@ def ode_rk45_tol(
 def ode_ckrk(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
     """As `ode_rk45`, by the method of Cash and Karp, whose steps end at the times ts.
 
+        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
+
     Shapes:  as there.
+    Domain:  t0 < ts[0] < ts[1] ...
+    Raises:  as there.
     Cost:    as there.
     Ref:     Cash & Karp (1990), ACM Transactions on Mathematical Software 16; Stan's ode_ckrk.
 
-    >>> ode_ckrk(lambda t, y: -y, np.array([1.0]), 0.0, [1.0]).round(5)
-    array([[0.36788]])
+    >>> def f(t, y, rate):  # predators and prey
+    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
+    >>> ode_ckrk(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 0.8).round(5)
+    array([[1.2941 , 0.47842],
+           [1.66628, 0.5235 ]])
     """
     return _solve("ode_ckrk", CashKarp, f, y0, t0, ts, *_NON_STIFF, args)
 
@@ -73,11 +88,19 @@ def ode_ckrk_tol(
 ) -> ArrayValue:  # fmt: skip
     """As `ode_ckrk`, with tolerances and a limit of steps of one's own, all positive.
 
-    Shapes:  as `ode_rk45`.
-    Cost:    as there.
+        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
 
-    >>> ode_ckrk_tol(lambda t, y: -y, np.array([1.0]), 0.0, [1.0], 1e-10, 1e-10, 1000).round(8)
-    array([[0.36787944]])
+    Shapes:  as `ode_rk45`.
+    Domain:  t0 < ts[0] < ts[1] ...
+    Raises:  as `ode_rk45`; ValueError for tolerances and a limit that are not positive.
+    Cost:    as there.
+    Ref:     Cash & Karp (1990), ACM Transactions on Mathematical Software 16; Stan's ode_ckrk_tol.
+
+    >>> def f(t, y, rate):  # predators and prey
+    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
+    >>> ode_ckrk_tol(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 1e-10, 1e-10, 1000, 0.8).round(8)
+    array([[1.29410235, 0.47842338],
+           [1.66628355, 0.5235024 ]])
     """
     tolerances = relative_tolerance, absolute_tolerance, max_num_steps
     return _solve("ode_ckrk_tol", CashKarp, f, y0, t0, ts, *tolerances, args)
@@ -86,14 +109,21 @@ def ode_ckrk_tol(
 def ode_adams(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
     """As `ode_rk45`, by LSODA: Adams' methods, and backward differences where the equation turns stiff.
 
+        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
+
     Tolerances are Stan's, 1e-10 relative and absolute, and at most 10^8 steps.
 
     Shapes:  as there.
+    Domain:  t0 < ts[0] < ts[1] ...
+    Raises:  as there.
     Cost:    as there.
     Ref:     Stan's ode_adams; scipy.integrate.LSODA.
 
-    >>> ode_adams(lambda t, y: -y, np.array([1.0]), 0.0, [1.0]).round(8)
-    array([[0.36787944]])
+    >>> def f(t, y, rate):  # predators and prey
+    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
+    >>> ode_adams(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 0.8).round(7)
+    array([[1.2941023, 0.4784234],
+           [1.6662836, 0.5235024]])
     """
     return _solve("ode_adams", scipy.integrate.LSODA, f, y0, t0, ts, *_STIFF, args)
 
@@ -104,11 +134,19 @@ def ode_adams_tol(
 ) -> ArrayValue:  # fmt: skip
     """As `ode_adams`, with tolerances and a limit of steps of one's own, all positive.
 
-    Shapes:  as `ode_rk45`.
-    Cost:    as there.
+        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
 
-    >>> ode_adams_tol(lambda t, y: -y, np.array([1.0]), 0.0, [1.0], 1e-8, 1e-8, 1000).round(6)
-    array([[0.367879]])
+    Shapes:  as `ode_rk45`.
+    Domain:  t0 < ts[0] < ts[1] ...
+    Raises:  as `ode_rk45`; ValueError for tolerances and a limit that are not positive.
+    Cost:    as there.
+    Ref:     Stan's ode_adams_tol; scipy.integrate.LSODA.
+
+    >>> def f(t, y, rate):  # predators and prey
+    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
+    >>> ode_adams_tol(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 1e-8, 1e-8, 1000, 0.8).round(5)
+    array([[1.2941 , 0.47842],
+           [1.66628, 0.5235 ]])
     """
     tolerances = relative_tolerance, absolute_tolerance, max_num_steps
     return _solve("ode_adams_tol", scipy.integrate.LSODA, f, y0, t0, ts, *tolerances, args)
@@ -117,9 +155,13 @@ def ode_adams_tol(
 def ode_bdf(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
     """As `ode_rk45`, for stiff equations, by backward differences with the exact Jacobian of f.
 
+        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
+
     Tolerances are Stan's, 1e-10 relative and absolute, and at most 10^8 steps.
 
     Shapes:  as there.
+    Domain:  t0 < ts[0] < ts[1] ...
+    Raises:  as there.
     Cost:    as there.
     Ref:     Stan's ode_bdf; scipy.integrate.BDF.
 
@@ -135,11 +177,16 @@ def ode_bdf_tol(
 ) -> ArrayValue:  # fmt: skip
     """As `ode_bdf`, with tolerances and a limit of steps of one's own, all positive.
 
-    Shapes:  as `ode_rk45`.
-    Cost:    as there.
+        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
 
-    >>> ode_bdf_tol(lambda t, y: -y, np.array([1.0]), 0.0, [1.0], 1e-6, 1e-6, 1000).round(4)
-    array([[0.3679]])
+    Shapes:  as `ode_rk45`.
+    Domain:  t0 < ts[0] < ts[1] ...
+    Raises:  as `ode_rk45`; ValueError for tolerances and a limit that are not positive.
+    Cost:    as there.
+    Ref:     Stan's ode_bdf_tol; scipy.integrate.BDF.
+
+    >>> ode_bdf_tol(lambda t, y: -1e3 * (y - np.cos(t)), np.array([0.0]), 0.0, [1.0], 1e-6, 1e-8, 1000).round(4)
+    array([[0.5411]])
     """
     tolerances = relative_tolerance, absolute_tolerance, max_num_steps
     return _solve("ode_bdf_tol", scipy.integrate.BDF, f, y0, t0, ts, *tolerances, args)
@@ -162,6 +209,7 @@ def ode_adjoint_tol_ctl(
     number of the polynomial is looked at, and says nothing else.
 
     Shapes:  as there.
+    Domain:  t0 < ts[0] < ts[1] ...
     Raises:  as there; ValueError for tolerances that are not positive and solvers other than 1 and 2.
     Cost:    one solution forwards, one backwards and one integral, whatever the number of parameters.
     Ref:     Stan's ode_adjoint_tol_ctl; Hindmarsh & Serban, CVODES.

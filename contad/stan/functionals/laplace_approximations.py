@@ -67,6 +67,8 @@ def laplace_marginal_tol(
 ) -> Real:  # fmt: skip
     """As `laplace_marginal`, with settings of the search of the mode.
 
+        z = l(theta) - theta^T K^-1 theta / 2 - log |I + K W| / 2,     W = -d2 l / d theta^2, at the mode theta
+
     theta_init            where it starts; zeros if None. It carries no derivative
     tol                   stops where the gradient of the log density of theta is smaller by this than K^-1 theta, or
                           than 1; a last step is made from there
@@ -77,6 +79,7 @@ def laplace_marginal_tol(
     allow_fallback        whether the next solver is tried where one fails
 
     Shapes:  as there.
+    Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
     Raises:  as there; ValueError for settings that are none.
     Cost:    as there; solver 2 takes another Cholesky factor in a step, solver 3 twice the time of one.
     Ref:     Stan's laplace_marginal_tol.
@@ -97,9 +100,12 @@ def laplace_latent_rng(
 ) -> np.ndarray:  # fmt: skip
     """A draw of the latent vector given the data: normal around its mode, with covariance (K^-1 + W)^-1.
 
+        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2
+
     Arguments are those of `laplace_marginal`, of which the values are taken; a draw has no derivative.
 
     Shapes:  as there -> (n,).
+    Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
     Raises:  as there.
     Cost:    as there.
     Ref:     Stan's laplace_latent_rng.
@@ -122,8 +128,13 @@ def laplace_latent_tol_rng(
 ) -> np.ndarray:  # fmt: skip
     """As `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.
 
+        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2
+
     Shapes:  as there.
+    Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
+    Raises:  as there; ValueError for settings that are none.
     Cost:    as there.
+    Ref:     Stan's laplace_latent_tol_rng.
 
     >>> from contad.stan import normal_lpdf
     >>> model = lambda theta: normal_lpdf([4.0, 4.0], theta, 0.01), (), 2, lambda: np.eye(2), ()
@@ -189,8 +200,14 @@ def laplace_latent_poisson_log_rng(
 ) -> np.ndarray:  # fmt: skip
     """`laplace_latent_rng` of counts as `laplace_marginal_poisson_log_lpmf` has them.
 
+        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
+        l = sum_i poisson_log_lpmf(y_i, theta_j + m_j), j = y_index_i
+
     Shapes:  as there -> (n,).
+    Domain:  y = 0, 1, ..., a positive definite covariance.
+    Raises:  as there.
     Cost:    as there.
+    Ref:     Stan's laplace_latent_poisson_log_rng.
 
     >>> rng = np.random.default_rng(1)
     >>> laplace_latent_poisson_log_rng([10**4, 10**4], [0, 1], 0.0, lambda: 100.0 * np.eye(2), (), rng).round(0)
@@ -207,8 +224,14 @@ def laplace_latent_tol_poisson_log_rng(
 ) -> np.ndarray:  # fmt: skip
     """As `laplace_latent_poisson_log_rng`, with the settings of `laplace_marginal_tol`.
 
+        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
+        l = sum_i poisson_log_lpmf(y_i, theta_j + m_j), j = y_index_i
+
     Shapes:  as there.
+    Domain:  y = 0, 1, ..., a positive definite covariance.
+    Raises:  as there; ValueError for settings that are none.
     Cost:    as there.
+    Ref:     Stan's laplace_latent_tol_poisson_log_rng.
 
     >>> rng = np.random.default_rng(1)
     >>> model = [10**4, 10**4], [0, 1], 0.0, lambda: 100.0 * np.eye(2), ()
@@ -274,8 +297,14 @@ def laplace_latent_neg_binomial_2_log_rng(
 ) -> np.ndarray:  # fmt: skip
     """`laplace_latent_rng` of counts as `laplace_marginal_neg_binomial_2_log_lpmf` has them.
 
+        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
+        l = sum_i neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta), j = y_index_i
+
     Shapes:  as there -> (n,).
+    Domain:  y = 0, 1, ..., eta > 0, a positive definite covariance.
+    Raises:  as there.
     Cost:    as there.
+    Ref:     Stan's laplace_latent_neg_binomial_2_log_rng.
 
     >>> rng = np.random.default_rng(1)
     >>> model = [10**4, 10**4], [0, 1], 1e6, 0.0, lambda: 100.0 * np.eye(2), ()
@@ -293,8 +322,14 @@ def laplace_latent_tol_neg_binomial_2_log_rng(
 ) -> np.ndarray:  # fmt: skip
     """As `laplace_latent_neg_binomial_2_log_rng`, with the settings of `laplace_marginal_tol`.
 
+        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
+        l = sum_i neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta), j = y_index_i
+
     Shapes:  as there.
+    Domain:  y = 0, 1, ..., eta > 0, a positive definite covariance.
+    Raises:  as there; ValueError for settings that are none.
     Cost:    as there.
+    Ref:     Stan's laplace_latent_tol_neg_binomial_2_log_rng.
 
     >>> rng = np.random.default_rng(1)
     >>> model = [10**4, 10**4], [0, 1], 1e6, 0.0, lambda: 100.0 * np.eye(2), ()
@@ -360,12 +395,19 @@ def laplace_latent_bernoulli_logit_rng(
 ) -> np.ndarray:  # fmt: skip
     """`laplace_latent_rng` of outcomes as `laplace_marginal_bernoulli_logit_lpmf` has them.
 
-    Shapes:  as there -> (n,).
-    Cost:    as there.
+        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
+        l = sum_i bernoulli_logit_lpmf(y_i, theta_j + m_j), j = y_index_i
 
-    >>> model = [1, 0], [0, 1], 0.0, lambda: 1e-6 * np.eye(2), ()
-    >>> laplace_latent_bernoulli_logit_rng(*model, np.random.default_rng(1)).shape
-    (2,)
+    Shapes:  as there -> (n,).
+    Domain:  y 0 or 1, a positive definite covariance.
+    Raises:  as there.
+    Cost:    as there.
+    Ref:     Stan's laplace_latent_bernoulli_logit_rng.
+
+    >>> y = [1] * 7500 + [0] * 2500
+    >>> model = y, [0] * len(y), 0.0, lambda: 100.0 * np.eye(1), ()  # the mode is log 3, but for a thousandth
+    >>> laplace_latent_bernoulli_logit_rng(*model, np.random.default_rng(1)).round(1)
+    array([1.1])
     """
     name = "laplace_latent_bernoulli_logit_rng"
     return _draw(_of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, _DEFAULTS), rng)
@@ -378,12 +420,19 @@ def laplace_latent_tol_bernoulli_logit_rng(
 ) -> np.ndarray:  # fmt: skip
     """As `laplace_latent_bernoulli_logit_rng`, with the settings of `laplace_marginal_tol`.
 
-    Shapes:  as there.
-    Cost:    as there.
+        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
+        l = sum_i bernoulli_logit_lpmf(y_i, theta_j + m_j), j = y_index_i
 
-    >>> model = [1, 0], [0, 1], 0.0, lambda: 1e-6 * np.eye(2), ()
-    >>> laplace_latent_tol_bernoulli_logit_rng(*model, np.random.default_rng(1), solver=2).shape
-    (2,)
+    Shapes:  as there.
+    Domain:  y 0 or 1, a positive definite covariance.
+    Raises:  as there; ValueError for settings that are none.
+    Cost:    as there.
+    Ref:     Stan's laplace_latent_tol_bernoulli_logit_rng.
+
+    >>> y = [1] * 7500 + [0] * 2500
+    >>> model = y, [0] * len(y), 0.0, lambda: 100.0 * np.eye(1), ()  # the mode is log 3, but for a thousandth
+    >>> laplace_latent_tol_bernoulli_logit_rng(*model, np.random.default_rng(1), solver=2).round(1)
+    array([1.1])
     """
     settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
     name = "laplace_latent_tol_bernoulli_logit_rng"

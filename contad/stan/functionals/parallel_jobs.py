@@ -45,6 +45,7 @@ def reduce_sum(
               are computed in turn. Derivatives of higher orders are jobs, too
 
     Shapes:  xs an array, cut along its first axis, or a list or tuple; f a number -> a number. Without elements 0.
+    Domain:  every xs; sums over pieces that do not depend on where they are cut, as far as rounding lets them.
     Raises:  what f raises, with a note of the piece; RuntimeError where its worker is lost each time that it
              is tried; TypeError for an xs of another kind; ValueError for a grainsize below 1.
     Cost:    one value and gradient of f for each piece, and what it costs to send the piece and `shared`.
@@ -65,11 +66,16 @@ def reduce_sum_static(
 ) -> Real:
     """As `reduce_sum`, with Stan's order of arguments; pieces never depend on workers in either.
 
-    Shapes:  as there.
-    Cost:    as there.
+        z = sum of f_k,     p_bar = sum of df_k/dp z_bar, added in the order of the pieces
 
-    >>> float(reduce_sum_static(lambda xs, start, end, p: p * np.sum(xs), np.ones(10), 3, 0.5))
-    5.0
+    Shapes:  as there.
+    Domain:  as there.
+    Raises:  as there.
+    Cost:    as there.
+    Ref:     Stan's reduce_sum_static.
+
+    >>> float(reduce_sum_static(lambda xs, start, end, p: np.sum(np.sqrt(p * xs)), np.arange(10.0), 3, 0.49).round(6))
+    13.5142
     """
     return _reduce("reduce_sum_static", f, xs, shared, grainsize, executor)
 
@@ -86,6 +92,7 @@ def map_rect(
     Executors are those of `reduce_sum`.
 
     Shapes:  job_params (N, P), or a list of N trees; data_r and data_i of N entries -> all vectors in a row.
+    Domain:  jobs whose data fit f.
     Raises:  as there; ValueError for lengths that differ.
     Cost:    a Jacobian of f for each job.
     Ref:     Stan's map_rect.
