@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from contad.rules.compilable import Compilable
+from contad.stan.check_docstrings import describe_check
 from contad.stan.compiled_checks import write_check
 from contad.variables import arguments
 from contad.variables.number import primal
@@ -27,13 +28,16 @@ TOLERANCE = 1e-8
 
 
 class ArgumentCheck(Compilable):
-    """One check, under Stan's name, with the names of its arguments; `words` are of what has to be, with such names."""
+    """One check, under Stan's name, with the names of its arguments; `words` are of what has to be, with such names.
+
+    `what` has to hold, for the docstring; "" where `run` has one.
+    """
 
     has_bodies = True
 
     def __init__(self, name: str, names: str, what: str, run: Callable[..., None], words: str) -> None:
         self.__module__, self.__name__, self.__qualname__ = __name__, name, name
-        self.__doc__ = f"Raise unless {what}.\n\nArguments: {names.replace(' ', ', ')}.\n"
+        self.__doc__ = describe_check(name, what, names) if what else run.__doc__
         self.function = self
         self.run, self.words = run, words
         self.__signature__ = self.signature = inspect.Signature(
@@ -69,9 +73,8 @@ def _with_body(words: str) -> Callable[[Callable[..., None]], ArgumentCheck]:
     """The check that a function of Python is."""
 
     def declare(function: Callable[..., None]) -> ArgumentCheck:
-        made = ArgumentCheck(function.__name__, " ".join(inspect.signature(function).parameters), "", function, words)
-        made.__doc__ = function.__doc__
-        return made
+        names = " ".join(inspect.signature(function).parameters)
+        return ArgumentCheck(function.__name__, names, "", function, words)
 
     return declare
 
@@ -272,7 +275,15 @@ def _of_pair(kind: str) -> ArgumentCheck:
 def check_consistent_size(function: str, name: str, x: Nested, expected_size: int) -> None:
     """Raise unless x is a number, or a vector of the expected size.
 
-    >>> check_consistent_size("f", "x", [1.0, 2.0], 2)
+        x is a number, or size(x) = expected_size
+
+    Arguments: function, name, x, expected_size.
+    Raises:    ValueError that names function and argument, what it must be and what it is.
+    Ref:       Stan Math's check_consistent_size.
+
+    >>> check_consistent_size("f", "x", [1.0, 2.0], 3)
+    Traceback (most recent call last):
+    ValueError: f: x must be a number or have 3 elements, got shape (2,)
     """
     shape = arguments.array(function, name, x).shape
     if shape and np.prod(shape) != expected_size:
@@ -283,7 +294,15 @@ def check_consistent_size(function: str, name: str, x: Nested, expected_size: in
 def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
     """Raise unless all of name1, x1, name2, x2, ... that are no numbers have one size.
 
-    >>> check_consistent_sizes("f", "x", [1.0, 2.0], "y", 3.0, "z", [1.0, 2.0])
+        size(x1) = size(x2) = ..., of those that are no numbers
+
+    Arguments: function, name1, x1, name2, x2, ...
+    Raises:    ValueError that names function and argument, what it must be and what it is.
+    Ref:       Stan Math's check_consistent_sizes.
+
+    >>> check_consistent_sizes("f", "x", [1.0, 2.0], "y", 3.0, "z", [1.0, 2.0, 3.0])
+    Traceback (most recent call last):
+    ValueError: f: z must have the size of x, 2, got 3
     """
     _consistent(function, names_and_values, 1)
 
@@ -292,7 +311,15 @@ def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
 def check_consistent_sizes_mvt(function: str, *names_and_values: Nested) -> None:
     """Raise unless all of name1, x1, name2, x2, ... are one vector, or as many vectors as the others.
 
-    >>> check_consistent_sizes_mvt("f", "y", [[1.0, 2.0], [3.0, 4.0]], "mu", [0.0, 0.0])
+        rows(x1) = rows(x2) = ..., of those that are no vectors
+
+    Arguments: function, name1, x1, name2, x2, ...
+    Raises:    ValueError that names function and argument, what it must be and what it is.
+    Ref:       Stan Math's check_consistent_sizes_mvt.
+
+    >>> check_consistent_sizes_mvt("f", "y", [[1.0, 2.0], [3.0, 4.0]], "mu", [0.0, 0.0], "nu", [[1.0, 2.0]])
+    Traceback (most recent call last):
+    ValueError: f: nu must have the size of y, 2, got 1
     """
     _consistent(function, names_and_values, 2)
 
@@ -318,7 +345,13 @@ def _place(function: str, name: str, i: int, count: int, of: str) -> None:
 
 @_with_body("have such a place, from 0")
 def check_range(function: str, name: str, max: int, index: int) -> None:
-    """Raise IndexError unless 0 <= index < max.
+    """Raise IndexError unless there is such a place, counted from 0.
+
+        0 <= index < max
+
+    Arguments: function, name, max, index.
+    Raises:    IndexError that names function and argument, and how many places there are.
+    Ref:       Stan Math's check_range, from 0.
 
     >>> check_range("f", "x", 3, 3)
     Traceback (most recent call last):
@@ -329,19 +362,52 @@ def check_range(function: str, name: str, max: int, index: int) -> None:
 
 @_with_body("have such a column, from 0")
 def check_column_index(function: str, name: str, y: Nested, i: int) -> None:
-    """Raise IndexError unless the matrix y has a column i, counted from 0."""
+    """Raise IndexError unless the matrix y has a column i, counted from 0.
+
+        0 <= i < columns(y)
+
+    Arguments: function, name, y, i.
+    Raises:    IndexError that names function and argument, and how many columns there are.
+    Ref:       Stan Math's check_column_index, from 0.
+
+    >>> check_column_index("f", "y", [[1.0, 2.0]], 2)
+    Traceback (most recent call last):
+    IndexError: f: y must have a column 2, got 2 of them, from 0
+    """
     _place(function, name, i, arguments.array(function, name, y).shape[-1], "a column")
 
 
 @_with_body("have such a row, from 0")
 def check_row_index(function: str, name: str, y: Nested, i: int) -> None:
-    """Raise IndexError unless the matrix y has a row i, counted from 0."""
+    """Raise IndexError unless the matrix y has a row i, counted from 0.
+
+        0 <= i < rows(y)
+
+    Arguments: function, name, y, i.
+    Raises:    IndexError that names function and argument, and how many rows there are.
+    Ref:       Stan Math's check_row_index, from 0.
+
+    >>> check_row_index("f", "y", [[1.0, 2.0]], 1)
+    Traceback (most recent call last):
+    IndexError: f: y must have a row 1, got 1 of them, from 0
+    """
     _place(function, name, i, arguments.array(function, name, y).shape[0], "a row")
 
 
 @_with_body("have such an element, from 0")
 def check_vector_index(function: str, name: str, y: Nested, i: int) -> None:
-    """Raise IndexError unless the vector y has an element i, counted from 0."""
+    """Raise IndexError unless the vector y has an element i, counted from 0.
+
+        0 <= i < size(y)
+
+    Arguments: function, name, y, i.
+    Raises:    IndexError that names function and argument, and how many elements there are.
+    Ref:       Stan Math's check_vector_index, from 0.
+
+    >>> check_vector_index("f", "y", [1.0, 2.0], -1)
+    Traceback (most recent call last):
+    IndexError: f: y must have an element -1, got 2 of them, from 0
+    """
     _place(function, name, i, arguments.array(function, name, y).size, "an element")
 
 
@@ -350,9 +416,17 @@ def check_vector_index(function: str, name: str, y: Nested, i: int) -> None:
 def check_2F1_converges(function: str, a1: Real, a2: Real, b1: Real, z: Real) -> None:
     """Raise unless the series of 2F1(a1, a2; b1; z) converges.
 
-    It does where |z| < 1, at z = 1 where b1 > a1 + a2, and where it ends, for a1 or a2 = 0, -1, ..., before b1 is 0.
+        |z| < 1,     or |z| = 1 and b1 > a1 + a2,     or a1 or a2 = 0, -1, ..., where it ends
 
-    >>> check_2F1_converges("f", 1.0, 1.0, 2.0, 0.5)
+    Where b1 = 0, -1, ... it has to end before.
+
+    Arguments: function, a1, a2, b1, z.
+    Raises:    ValueError that names the function, z and the parameters.
+    Ref:       DLMF 15.2(i); Stan Math's check_2F1_converges.
+
+    >>> check_2F1_converges("f", 1.0, 1.0, 2.0, 1.0)
+    Traceback (most recent call last):
+    ValueError: f: 2F1 must converge, got z = 1.0 with [1.0, 1.0] above, [2.0] below
     """
     _converges(function, "2F1", [a1, a2], [b1], z)
 
@@ -361,9 +435,17 @@ def check_2F1_converges(function: str, a1: Real, a2: Real, b1: Real, z: Real) ->
 def check_3F2_converges(function: str, a1: Real, a2: Real, a3: Real, b1: Real, b2: Real, z: Real) -> None:
     """Raise unless the series of 3F2(a1, a2, a3; b1, b2; z) converges.
 
-    It does where |z| < 1, at z = 1 where b1 + b2 > a1 + a2 + a3, and where it ends.
+        |z| < 1,     or |z| = 1 and b1 + b2 > a1 + a2 + a3,     or a1, a2 or a3 = 0, -1, ..., where it ends
 
-    >>> check_3F2_converges("f", 1.0, 1.0, 0.5, 2.0, 2.0, 1.0)
+    Where b1 or b2 = 0, -1, ... it has to end before.
+
+    Arguments: function, a1, a2, a3, b1, b2, z.
+    Raises:    ValueError that names the function, z and the parameters.
+    Ref:       DLMF 16.2(iii); Stan Math's check_3F2_converges.
+
+    >>> check_3F2_converges("f", 1.0, 1.0, 0.5, 2.0, 0.5, 1.0)
+    Traceback (most recent call last):
+    ValueError: f: 3F2 must converge, got z = 1.0 with [1.0, 1.0, 0.5] above, [2.0, 0.5] below
     """
     _converges(function, "3F2", [a1, a2, a3], [b1, b2], z)
 

@@ -27,6 +27,7 @@ from contad.rules.array_rule import array_rules
 from contad.scipy.multivariate_densities import MultivariateDistribution
 from contad.scipy.special import SpecialFunction
 from contad.scipy.stats import Distribution
+from contad.stan.checks import ArgumentCheck
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(\]\(|<img src=\")([^)\"\s#]+)(#[^)\"\s]*)?(?=[)\"])")
@@ -273,7 +274,7 @@ def _entries(values: Iterable[tuple[str, Any]]) -> str:
             found += [f"- `{key}{face.signature}`: {_first_line(face)}" for key, face in faces.items()]
         elif isinstance(value, MultivariateDistribution):
             found.append(_made(name, value, ""))
-        elif isinstance(value, (Face, SpecialFunction)):
+        elif isinstance(value, (Face, SpecialFunction, ArgumentCheck)):
             found.append(_made(name, value, str(inspect.signature(value))))
         elif not inspect.ismodule(value):
             place = f"{_defining_module(value)}.{getattr(value, '__qualname__', name.rpartition('.')[2])}"

@@ -13,13 +13,12 @@ from contad.distributions.faces import Face
 from contad.scipy import special, stats
 
 PARTS = {"formula": r"^    \S", "domain": r"^(Domain|Arguments): ", "source": r"^Ref: ", "example": r"^>>> "}
-DENSITY = re.compile(r"\w+_(lpdf|lpmf|cdf|lcdf|lccdf|unnorm)")
 METHODS = ("logpdf", "pdf", "logpmf", "pmf")
 
 
 def faces():
     """Every name, with its function or distribution."""
-    found = {f"stan.{name}": getattr(stan, name) for name in stan.__all__ if DENSITY.fullmatch(name)}
+    found = {f"stan.{name}": getattr(stan, name) for name in stan.__all__} | {"stan.real": stan.transforms.real}
     found |= {f"special.{name}": getattr(special, name) for name in special.__all__}
     for name in [*stats.__all__, *stats.MULTIVARIATE]:
         home = getattr(stats, name)
