@@ -27,20 +27,23 @@ def eigh(
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a v = w b v with a positive definite b.
 
+        a v = v diag(w),     a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j;
+        the triangle that is read has the sum of both, and the other zeros; so has b_bar
+
     Of type 2 they are those of a b v = w v, of type 3 those of b a v = w v. With b = l l^T and eigenvectors y of
     l^-1 a l^-T (of l^T a l for types 2 and 3) v = l^-T y (l y for type 3). Vectors of equal eigenvalues have the
     derivative nan. subset_by_index keeps those from a first to a last position; on variables all are found.
 
-        a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
-        of which the triangle that is read has the sum of both, and the other zeros; so has b_bar
-
+    Shapes:  a, b (..., n, n) -> w (..., n), v (..., n, n).
+    Domain:  every symmetric a, every positive definite b.
     Raises:  LinAlgError if b is not positive definite, ValueError for shapes and what is not finite, UnsupportedError
              for subset_by_value.
     Cost:    O(n^3), and so is the sweep.
     Ref:     Giles (2008), section 2.3.3 (the symmetric case).
 
-    >>> eigh(np.array([[3.0, 0.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 4.0]]), eigvals_only=True)
-    array([0.5, 3. ])
+    >>> a, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.diag([1.0, 4.0])
+    >>> eigh(a, b, eigvals_only=True).round(6)
+    array([0.403709, 3.096291])
     """
     if type not in (1, 2, 3):
         raise ValueError("contad.scipy.linalg.eigh: \"type\" keyword only accepts 1, 2, and 3.")
@@ -89,14 +92,17 @@ def eigvalsh(
 ) -> ArrayValue:  # fmt: skip
     """The eigenvalues that `eigh` gives.
 
-        a_bar = v diag(w_bar) v^T, in the triangle that is read; right for symmetric functions of equal eigenvalues
+        a v = v diag(w),     a_bar = v diag(w_bar) v^T, in the triangle that is read; right for symmetric functions
+        of equal eigenvalues
 
+    Shapes:  a, b (..., n, n) -> (..., n).
+    Domain:  every symmetric a, every positive definite b.
     Raises:  as `eigh`.
     Cost:    O(n^3), and so is the sweep.
     Ref:     Giles (2008), section 2.3.3.
 
-    >>> eigvalsh(np.array([[3.0, 0.0], [0.0, 2.0]]))
-    array([2., 3.])
+    >>> eigvalsh(np.array([[3.0, 0.5], [0.5, 2.0]])).round(6)
+    array([1.792893, 3.207107])
     """
     refuse_options("eigvalsh", subset_by_value=subset_by_value)
     return eigh(
@@ -112,15 +118,18 @@ def svd(
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """Singular values and vectors, as `numpy.linalg.svd`.
 
+        a = u diag(s) v^T,
         a_bar = u ((f (u^T u_bar - u_bar^T u)) s + s (f (v^T v_bar - v_bar^T v)) + diag(s_bar)) v^T + ...,
         f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; what stands for the dots is in `contad.ops.spectra.singular_spectrum`
 
+    Shapes:  a (..., m, n) -> u (..., m, k), s (..., k), v^T (..., k, n) with k = min(m, n).
+    Domain:  every finite a; vectors of equal singular values have the derivative nan.
     Raises:  UnsupportedError for the additional vectors of full matrices; ValueError if a is not finite.
-    Cost:    O(m n min(m, n)), and so is the sweep. Vectors of equal singular values have the derivative nan.
+    Cost:    O(m n min(m, n)), and so is the sweep.
     Ref:     Giles (2008), section 2.3.4; Townsend (2016).
 
-    >>> svd(np.array([[3.0, 0.0], [0.0, 2.0]]), compute_uv=False)
-    array([3., 2.])
+    >>> svd(np.array([[0.5, 2.0], [3.0, 0.0]]), compute_uv=False).round(6)
+    array([3.071486, 1.953452])
     """
     (a,) = matrices("svd", check_finite, a)
     if full_matrices and compute_uv and np.ndim(a) > 1 and np.shape(a)[-2] != np.shape(a)[-1]:
@@ -136,14 +145,16 @@ def svd(
 def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """Singular values, from the largest.
 
-        a_bar = u diag(s_bar) v^T
+        a = u diag(s) v^T,     a_bar = u diag(s_bar) v^T
 
+    Shapes:  a (..., m, n) -> (..., min(m, n)).
+    Domain:  every finite a.
     Raises:  ValueError if a is not finite, LinAlgError if the iteration fails.
     Cost:    O(m n min(m, n)), and so is the sweep.
     Ref:     Giles (2008), section 2.3.4.
 
-    >>> svdvals(np.array([[3.0, 0.0], [0.0, 2.0]]))
-    array([3., 2.])
+    >>> svdvals(np.array([[0.5, 2.0], [3.0, 0.0]])).round(6)
+    array([3.071486, 1.953452])
     """
     (a,) = matrices("svdvals", check_finite, a)
     return spectra.svdvals(a)
@@ -152,12 +163,13 @@ def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True)
 @mirror
 @over_stacks(a=2)
 def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
-    """u and p of a = u p (a = p u on the side "left"), u with orthonormal columns or rows, p symmetric.
+    """The polar factors u, with orthonormal columns or rows, and p, symmetric.
 
-    Where the rank of a is less than its rows and columns permit, the derivative is nan.
-
+        a = u p (a = p u on the side "left"),
         a_bar = u (s + y) + (1 - u u^T) u_bar p^-1; s and y: see `contad.ops.polar_factors.polar_factors`
 
+    Shapes:  a (m, n) -> (m, n), (n, n), or (m, m) on the side "left".
+    Domain:  every a; where its rank is less than its rows and columns permit, the derivative is nan.
     Raises:  ValueError for the side and the shape, LinAlgError if a is not finite.
     Cost:    O(m n^2), and so is the sweep.
     Ref:     Higham (2008), sections 8.1 and 8.2.
@@ -188,17 +200,19 @@ def eigh_tridiagonal(
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """Eigenvalues and eigenvectors of the symmetric tridiagonal matrix with diagonal d and e beside it.
 
+        d_bar_k = sum_i w_bar_i v_ki^2,     e_bar_k = sum_i 2 w_bar_i v_ki v_(k+1)i, where vectors have no cotangent
+
     select "i" keeps those at positions min to max of select_range, "v" those in (min, max]; which they are is constant.
     On variables all vectors are found.
 
-        d_bar_k = sum_i w_bar_i v_ki^2,     e_bar_k = sum_i 2 w_bar_i v_ki v_(k+1)i, where vectors have no cotangent
-
+    Shapes:  d (n,), e (n - 1,) -> w (k,), v (n, k).
+    Domain:  every finite d and e; vectors of equal eigenvalues have the derivative nan.
     Raises:  ValueError for a selection that is not valid, UnsupportedError for tol=.
     Cost:    O(n^2), and so is the sweep where vectors have no cotangent, else O(n^3).
     Ref:     Giles (2008), section 2.3.3, on the diagonals.
 
-    >>> eigh_tridiagonal(np.array([3.0, 2.0]), np.array([0.0]), eigvals_only=True)
-    array([2., 3.])
+    >>> eigh_tridiagonal(np.array([3.0, 2.0]), np.array([0.5]), eigvals_only=True).round(6)
+    array([1.792893, 3.207107])
     """
     if tol != 0.0:
         raise UnsupportedError("contad.scipy.linalg.eigh_tridiagonal: tol= is not supported on variables")
@@ -229,12 +243,14 @@ def eigvalsh_tridiagonal(
 
         d_bar_k = sum_i w_bar_i v_ki^2,     e_bar_k = sum_i 2 w_bar_i v_ki v_(k+1)i
 
+    Shapes:  d (n,), e (n - 1,) -> (k,).
+    Domain:  every finite d and e.
     Raises:  as `eigh_tridiagonal`.
     Cost:    O(n^2), and so is the sweep.
     Ref:     Giles (2008), section 2.3.3, on the diagonals.
 
-    >>> eigvalsh_tridiagonal(np.array([3.0, 2.0]), np.array([0.0]))
-    array([2., 3.])
+    >>> eigvalsh_tridiagonal(np.array([3.0, 2.0]), np.array([0.5])).round(6)
+    array([1.792893, 3.207107])
     """
     return eigh_tridiagonal(d, e, True, select, select_range, check_finite, tol)
 
@@ -245,16 +261,21 @@ def schur(
     a: ArrayValue, output: str = "real", lwork: Option = None, overwrite_a: bool = False, sort: Option = None,
     check_finite: bool = True,
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
-    """t and z of a = z t z^T, z orthogonal, t upper triangular; a matrix with complex eigenvalues is refused.
+    """The Schur form t and z of a matrix; one with complex eigenvalues is refused.
 
-    Where two eigenvalues are equal the derivative is nan; see `contad.ops.schur_forms.schur_factors`.
+        a = z t z^T, z orthogonal, t upper triangular
 
+    The rule is `contad.ops.schur_forms.schur_factors`.
+
+    Shapes:  a (..., n, n) -> (..., n, n), (..., n, n).
+    Domain:  a with real eigenvalues; where two are equal the derivative is nan.
     Raises:  UnsupportedError for complex eigenvalues, sort= and output="complex"; ValueError if a is not finite.
     Cost:    O(n^3), and so is the sweep.
     Ref:     Golub & Van Loan (2013), section 7.6.3.
 
-    >>> schur(np.array([[2.0, 3.0], [0.0, 5.0]]))[0]
-    array([[2., 3.],
+    >>> t, z = schur(np.array([[2.0, 3.0], [1.0, 4.0]]))
+    >>> abs(t).round(6)
+    array([[1., 2.],
            [0., 5.]])
     """
     if output not in ("real", "r") or sort is not None:
@@ -283,15 +304,19 @@ def rank_above(a: ArrayValue, bound: float) -> int:
 def orth(A: ArrayValue, rcond: Option = None) -> ArrayValue:
     """An orthonormal basis of the range of a matrix: the left singular vectors of singular values that are not zero.
 
-    Vectors of equal singular values have the derivative nan. The rank is a constant.
+        A = u diag(s) v^T,     z = the columns of u where s is not zero: z^T z = 1, z z^T projects onto the range of A
 
+    The rank is a constant.
+
+    Shapes:  A (m, n) -> (m, k), k the rank.
+    Domain:  every finite A; vectors of equal singular values have the derivative nan.
     Raises:  ValueError if A is not finite.
     Cost:    O(m n min(m, n)), and so is the sweep, which is that of `svd`.
     Ref:     Giles (2008), section 2.3.4.
 
-    >>> abs(orth(np.array([[2.0, 4.0], [0.0, 0.0]])))
-    array([[1.],
-           [0.]])
+    >>> abs(orth(np.array([[3.0, 6.0], [4.0, 8.0]]))).round(6)
+    array([[0.6],
+           [0.8]])
     """
     (a,) = matrices("orth", True, A)
     u, s, _ = spectra.svd(a, full_matrices=False)
@@ -306,16 +331,20 @@ def null_space(
 ) -> ArrayValue:  # fmt: skip
     """The unit vector, as a column, that a matrix maps to zero; no column where there is none.
 
+        A z = 0,     |z| = 1
+
     Of two or more dimensions no basis is distinguished, so there is no derivative: use the projector onto the space,
     `np.eye(n) - pinv(A) @ A`. The rank is a constant.
 
+    Shapes:  A (m, n) -> (n, 1) or (n, 0).
+    Domain:  every finite A whose null space has at most one dimension.
     Raises:  UnsupportedError for two or more dimensions; ValueError if A is not finite.
     Cost:    O(m n min(m, n)), and so is the sweep, which is that of `pinv`.
     Ref:     Golub & Pereyra (1973), equation 4.12.
 
-    >>> abs(null_space(np.array([[2.0, 0.0]])))
-    array([[0.],
-           [1.]])
+    >>> abs(null_space(np.array([[3.0, 4.0]]))).round(6)
+    array([[0.8],
+           [0.6]])
     """
     (a,) = matrices("null_space", check_finite, A)
     given = linalg().null_space(plain(a), rcond=rcond)
@@ -337,17 +366,19 @@ def null_space(
 def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
     """The angles between the ranges of two matrices, from the largest.
 
+        cos and sin of the angles are singular values of q_a^T q_b and of (1 - q_a q_a^T) q_b; each where it is exact
+
     An angle of 0 has a kink, where the derivative is that of one side, as of a norm at zero. Where a matrix has full
     rank its range is that of its QR factor, so that equal singular values of it do no harm.
 
-        cos and sin of the angles are singular values of q_a^T q_b and of (1 - q_a q_a^T) q_b; each where it is exact
-
+    Shapes:  A (m, n), B (m, k) -> (min(n, k),).
+    Domain:  every finite A and B.
     Raises:  ValueError for shapes that do not fit and for what is not finite.
     Cost:    O(m n^2), and so is the sweep.
     Ref:     Knyazev & Argentati (2002).
 
-    >>> subspace_angles(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])) / np.pi
-    array([0.25])
+    >>> subspace_angles(np.array([[1.0], [0.5]]), np.array([[1.0], [1.0]])).round(6)
+    array([0.321751])
     """
     a, b = matrices("subspace_angles", True, A, B)
     for x in (a, b):

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops import determinants, linear_systems, matrix_functions, norms, orthogonal_factors, triangular_factors
+from contad.ops import determinants, linear_systems, norms, orthogonal_factors, triangular_factors
 from contad.ops.cholesky_systems import cholesky_solution, filled_cholesky_factor
 from contad.ops.factors import order_of
-from contad.ops.linear_systems import check_square, in_c_order, transposed_of
+from contad.ops.linear_systems import check_square, in_c_order
 from contad.ops.matrix_functions import lu_factors, order_in
 from contad.ops.triangular_factors import cholesky_factor, symmetrise, upper_cholesky_factor
 from contad.scipy.eigenvalues import (
@@ -37,6 +37,15 @@ from contad.scipy.eigenvalues import (
     subspace_angles,
     svd,
     svdvals,
+)
+from contad.scipy.functions_of_matrices import (
+    expm,
+    expm_frechet,
+    logm,
+    solve_continuous_lyapunov,
+    solve_discrete_lyapunov,
+    solve_sylvester,
+    sqrtm,
 )
 from contad.scipy.mirroring import VECTORS, matrices, mirror, over_stacks, refuse_options
 from contad.scipy.structured_matrices import (
@@ -115,17 +124,19 @@ def solve(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b (of a^T z = b where `transposed`), with the derivative of `numpy.linalg.solve`.
 
+        z = a^-1 b,     b_bar = a^-T z_bar,     a_bar = -b_bar z^T
+
     Of a matrix that is assumed to be symmetric or positive definite one triangle is read, the lower one if `lower`, and
     all of the derivative is in that triangle. A triangular, tridiagonal or diagonal one has it in what is read of it.
 
-        b_bar = a^-T z_bar,     a_bar = -b_bar z^T
-
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b.
+    Domain:  every nonsingular a, every b; of the kind that is assumed.
     Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
     Cost:    O(n^3 + n^2 k) for k columns of b; the sweep uses the factors again, O(n^2 k), and so does slogdet(a).
     Ref:     Giles (2008), section 2.3.1.
 
-    >>> solve(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]))
-    array([1., 2.])
+    >>> solve(np.array([[2.0, 1.0], [0.5, 4.0]]), np.array([3.0, 8.25]))
+    array([0.5, 2. ])
     """
     a, b = matrices("solve", check_finite, a, b)
     if assume_a == "tridiagonal":
@@ -153,8 +164,10 @@ def solve_triangular(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b, where one triangle of a is read; trans=1 or "T" solves a^T z = b.
 
-        b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the triangle that is read, 0 in the other
+        z = a^-1 b,     b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the triangle that is read, 0 in the other
 
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b.
+    Domain:  every a without zeros on the diagonal, every b.
     Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
     Cost:    O(n^2 k) for k columns of b, twice that in the sweep.
     Ref:     Giles (2008), section 2.3.1.
@@ -178,9 +191,11 @@ def _cholesky(a: ArrayValue, lower: bool) -> ArrayValue:
 def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """The Cholesky factor of a positive definite matrix, the upper one unless `lower`: SciPy's default, not NumPy's.
 
-        a_bar = z^-T P(z^T z_bar) z^-1 for the lower one,     P: the lower triangle, diagonal halved;
+        a = z z^T for the lower one,     a_bar = z^-T P(z^T z_bar) z^-1,     P: the lower triangle, diagonal halved;
         the triangle that is read has the sum of both, the other one zeros
 
+    Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  every positive definite a.
     Raises:  LinAlgError if a is not positive definite, ValueError if it is not square or not finite.
     Cost:    n^3 / 3, twice that in the sweep, by blocks.
     Ref:     Giles (2008), section 2.3.2; Murray (2016).
@@ -199,12 +214,17 @@ def cho_factor(
 ) -> tuple[ArrayValue, bool]:
     """The Cholesky factor for `cho_solve`; as SciPy's, the other triangle of the matrix holds that of a.
 
+        a = c c^T for a lower factor c, a = c^T c for an upper one
+
+    Shapes:  a (..., n, n) -> (..., n, n), and `lower`.
+    Domain:  every positive definite a.
     Raises:  LinAlgError if a is not positive definite, ValueError if it is not square or not finite.
     Cost:    as `cholesky`, whose derivative it has; what is in the other triangle is passed on.
     Ref:     Giles (2008), section 2.3.2.
 
-    >>> cho_factor(np.array([[4.0, 2.0], [2.0, 10.0]]), lower=True)[1]
-    True
+    >>> cho_factor(np.array([[4.0, 2.0], [2.0, 10.0]]), lower=True)
+    (array([[2., 2.],
+           [1., 3.]]), True)
     """
     (a,) = matrices("cho_factor", check_finite, a)
     return filled_cholesky_factor(a, lower=bool(lower)), lower
@@ -219,6 +239,8 @@ def cho_solve(
         c h = b, c^T z = h,     u = c^-1 z_bar,     b_bar = c^-T u,     c_bar = -(z u^T + b_bar h^T) in the triangle,
         for a lower factor c
 
+    Shapes:  c (..., n, n), b (n,) or (..., n, k) -> as b.
+    Domain:  every c without zeros on the diagonal, every b.
     Raises:  ValueError for shapes that do not fit and for what is not finite.
     Cost:    O(n^2 k) for k columns of b, twice that in the sweep; nothing is factorised.
     Ref:     Giles (2008), section 2.3.1.
@@ -236,9 +258,13 @@ def cho_solve(
 def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> tuple[ArrayValue, ArrayValue]:
     """The triangular factors of a matrix in one, and the exchanges of rows; those of a square one are for `lu_solve`.
 
+        a[order] = l u, l with ones on the diagonal; u and what is below the diagonal of l are one matrix
+
+    Shapes:  a (..., m, n) -> (..., m, n), and exchanges (..., min(m, n)).
+    Domain:  a whose leading min(m, n) rows and columns of l u are regular; else the derivative is nan.
     Raises:  LinAlgError if a is no matrix, ValueError if it is not finite.
     Cost:    O(m n min(m, n)), three times that in the sweep. The exchanges are a constant.
-    Ref:     `contad.ops.matrix_functions.lu_factors`.
+    Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1; `contad.ops.matrix_functions.lu_factors`.
 
     >>> lu_factor(np.array([[2.0, 1.0], [4.0, 6.0]]))[0]
     array([[ 4. ,  6. ],
@@ -266,8 +292,11 @@ def lu_solve(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b (of a^T z = b where trans is 1 or "T") from the factors of a.
 
-        b_bar = a^-T z_bar; the factors get theirs as triangular matrices, and a what `lu_factor` makes of it
+        z = a^-1 b from a[order] = l u,     b_bar = a^-T z_bar;
+        the factors get theirs as triangular matrices, and a what `lu_factor` makes of it
 
+    Shapes:  l u (..., n, n), exchanges (..., n), b (n,) or (..., n, k) -> as b.
+    Domain:  every regular u, every b.
     Raises:  ValueError for shapes that do not fit and for what is not finite.
     Cost:    O(n^2 k) for k columns of b, twice that in the sweep; nothing is factorised.
     Ref:     Giles (2008), section 2.3.1.
@@ -300,10 +329,14 @@ def lu(
     a: ArrayValue, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True,
     p_indices: bool = False,
 ) -> tuple[ArrayValue, ...]:  # fmt: skip
-    """p, l and u of a matrix a = p l u, or of each in a stack; the permutation is a constant.
+    """The factors p, l and u of a matrix, or of each in a stack; the permutation is a constant.
 
-    Where the square part of l u is singular the derivative is nan; see `contad.ops.matrix_functions.lu_factors`.
+        a = p l u, l with ones on the diagonal
 
+    The rule is `contad.ops.matrix_functions.lu_factors`.
+
+    Shapes:  a (..., m, n) -> (..., m, m), (..., m, k), (..., k, n) with k = min(m, n).
+    Domain:  every a; where the square part of l u is singular the derivative is nan.
     Raises:  ValueError if a has less than two axes or is not finite.
     Cost:    O(m n min(m, n)), three times that in the sweep.
     Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1.
@@ -339,17 +372,20 @@ def qr(
     a: ArrayValue, overwrite_a: bool = False, lwork: Option = None, mode: str = "full", pivoting: bool = False,
     check_finite: bool = True,
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
-    """The factors of a = q r; modes "full" (for matrices with no more rows than columns), "economic" and "r".
+    """The factors q and r of a matrix; modes "full" (for matrices with no more rows than columns), "economic" and "r".
 
-        a_bar = (q_bar + q (t + l^T)) r^-T,     t: the lower triangle of r r_bar^T - q_bar^T q, l the strict one
+        a = q r,     a_bar = (q_bar + q (t + l^T)) r^-T,     t: the lower triangle of r r_bar^T - q_bar^T q,
+        l the strict one
 
+    Shapes:  a (..., m, n) -> (..., m, k), (..., k, n) with k = min(m, n), or m in mode "full".
+    Domain:  a of rank min(m, n); else the derivative is nan.
     Raises:  UnsupportedError for pivoting and for the additional columns of mode "full"; ValueError for shapes.
-    Cost:    O(m n^2), and so is the sweep. Where the rank is less than n the derivative is nan.
+    Cost:    O(m n^2), and so is the sweep.
     Ref:     Walter & Lehmann (2013), section 3.
 
-    >>> abs(qr(np.array([[3.0], [4.0]]), mode="r")[0])
-    array([[5.],
-           [0.]])
+    >>> abs(qr(np.array([[3.0, 1.0], [4.0, 2.0]]), mode="r")[0])
+    array([[5. , 2.2],
+           [0. , 0.4]])
     """
     (a,) = matrices("qr", check_finite, a)
     modes = {"full": "complete", "economic": "reduced", "r": "r"}
@@ -372,7 +408,7 @@ def qr(
     return (r,) if a.ndim == 2 else r  # SciPy makes no tuple of one stack
 
 
-# ---- functions and equations -----------------------------------------------------------------------------------------
+# ---- inverses, determinants and norms --------------------------------------------------------------------------------
 @mirror
 def inv(
     a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: str | None = None,
@@ -380,15 +416,17 @@ def inv(
 ) -> ArrayValue:  # fmt: skip
     """The inverse of a matrix.
 
-        a_bar = -z^T z_bar z^T
+        z = a^-1,     a_bar = -z^T z_bar z^T
 
+    Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  every nonsingular a.
     Raises:  LinAlgError if a is singular, ValueError if it is not square or not finite.
     Cost:    O(n^3), twice that in the sweep. To solve a system, call solve.
     Ref:     Giles (2008), section 2.2.3.
 
-    >>> inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
-    array([[0.5 , 0.  ],
-           [0.  , 0.25]])
+    >>> inv(np.array([[2.0, 1.0], [1.0, 1.0]]))
+    array([[ 1., -1.],
+           [-1.,  2.]])
     """
     if assume_a not in _GENERAL:
         refuse_options("inv", assume_a=assume_a)
@@ -402,14 +440,17 @@ def pinv(
 ) -> ArrayValue | tuple[ArrayValue, int]:
     """The pseudoinverse of Moore and Penrose, and the rank, a constant, where `return_rank`.
 
+        a z a = a,     z a z = z,     a z and z a symmetric,
         a_bar = -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a)
 
+    Shapes:  a (..., m, n) -> (..., n, m).
+    Domain:  where the rank does not change.
     Raises:  UnsupportedError for atol=; ValueError if a is not finite.
     Cost:    O(m n min(m, n)), and so is the sweep. The rank is taken for a constant.
     Ref:     Golub & Pereyra (1973), equation 4.12.
 
-    >>> pinv(np.array([[2.0], [0.0]]))
-    array([[0.5, 0. ]])
+    >>> pinv(np.array([[2.0], [1.0]]))
+    array([[0.4, 0.2]])
     """
     refuse_options("pinv", atol=atol)
     (a,) = matrices("pinv", check_finite, a)
@@ -422,14 +463,16 @@ def pinv(
 def det(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> Value:
     """The determinant of a matrix.
 
-        a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors, which a singular matrix has too
+        z = |a|,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors, which a singular matrix has too
 
+    Shapes:  a (..., n, n) -> (...).
+    Domain:  every a.
     Raises:  ValueError if a is not square or not finite.
     Cost:    O(n^3), and so is the sweep. It overflows where `numpy.linalg.slogdet` does not.
     Ref:     Giles (2008), section 2.2.4.
 
-    >>> det(np.array([[2.0, 1.0], [0.0, 4.0]]))
-    np.float64(8.0)
+    >>> round(det(np.array([[2.0, 1.0], [0.5, 4.0]])), 12)
+    np.float64(7.5)
     """
     (a,) = matrices("det", check_finite, a)
     return determinants.det(a)
@@ -441,148 +484,17 @@ def norm(
 ) -> Value:
     """The norm of a vector or a matrix, as `numpy.linalg.norm`.
 
+        z = (sum_i |x_i|^p)^(1 / p) of a vector of order p, |.|_F, or of singular values, of a matrix,
         x_bar = (x / z) z_bar for the 2-norm and the Frobenius norm, 0 where z = 0: a subgradient
 
+    Shapes:  a (..., n) or (..., m, n) -> without the axes of the norm.
+    Domain:  every a.
     Raises:  ValueError for an order that does not exist and for what is not finite.
     Cost:    O(n); the norms by singular values of a matrix (2, -2, "nuc") O(m n min(m, n)).
     Ref:     `contad.ops.norms`, for each order.
 
-    >>> norm(np.array([3.0, 4.0]))
-    5.0
+    >>> float(norm(np.array([[3.0, 4.0], [0.0, 12.0]])))
+    13.0
     """
     (a,) = matrices("norm", check_finite, a)
     return norms.norm(a, ord, axis, keepdims)
-
-
-@mirror
-def expm(A: ArrayValue) -> ArrayValue:
-    """The exponential of a square matrix, or of each in a stack.
-
-        a_bar = L(a^T, z_bar),     L(a, e) = int_0^1 exp(s a) e exp((1 - s) a) ds
-
-    Raises:  ValueError or LinAlgError if a is not square, ValueError if it is not finite.
-    Cost:    O(n^3), about three times that in the sweep.
-    Ref:     Al-Mohy & Higham (2009), section 2.
-
-    >>> expm(np.array([[0.0, 2.0], [0.0, 0.0]]))
-    array([[1., 2.],
-           [0., 1.]])
-    """
-    return matrix_functions.expm(*matrices("expm", True, A))
-
-
-@mirror
-def expm_frechet(
-    A: ArrayValue, E: ArrayValue, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
-) -> ArrayValue | tuple[ArrayValue, ...]:
-    """The exponential of a and its derivative along e.
-
-        z = L(a, e), linear in e:     e_bar = L(a^T, z_bar)
-
-    Raises:  ValueError for shapes that differ and for what is not finite.
-    Cost:    O(n^3), about three times `expm`, for each of value and sweep.
-    Ref:     Al-Mohy & Higham (2009); Mathias (1996) for what a gets.
-
-    >>> expm_frechet(np.zeros((1, 1)), np.array([[3.0]]), compute_expm=False)
-    array([[3.]])
-    """
-    a, e = matrices("expm_frechet", check_finite, A, E)
-    along = matrix_functions.exponential_along(a, e)
-    return (matrix_functions.expm(a), along) if compute_expm else along
-
-
-@mirror
-@over_stacks(A=2)
-def logm(A: ArrayValue) -> ArrayValue:
-    """The principal logarithm of a square matrix; one that is complex is refused.
-
-        a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
-
-    Raises:  UnsupportedError if it is complex, ValueError if a is not square or not finite.
-    Cost:    O(n^3), about eight times that in the sweep.
-    Ref:     Higham (2008), theorem 3.6.
-
-    >>> logm(np.eye(2)) + 0.0
-    array([[0., 0.],
-           [0., 0.]])
-    """
-    (a,) = matrices("logm", True, A)
-    return matrix_functions.logm(a)
-
-
-@mirror
-@over_stacks(A=2)
-def sqrtm(A: ArrayValue) -> ArrayValue:
-    """The principal square root of a square matrix; one that is complex is refused.
-
-        z z = a,     z^T a_bar + a_bar z^T = z_bar
-
-    Raises:  UnsupportedError if it is complex, ValueError if a is not square or not finite.
-    Cost:    O(n^3), and so is the sweep.
-    Ref:     Higham (2008), section 6.1.
-
-    >>> sqrtm(np.array([[4.0, 5.0], [0.0, 9.0]]))
-    array([[2., 1.],
-           [0., 3.]])
-    """
-    (a,) = matrices("sqrtm", True, A)
-    return matrix_functions.sqrtm(a)
-
-
-@mirror
-@over_stacks(a=2, b=2, q=2)
-def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
-    """The solution of a z + z b = q.
-
-        a^T q_bar + q_bar b^T = z_bar,     a_bar = -q_bar z^T,     b_bar = -z^T q_bar
-
-    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
-    Cost:    O(m^3 + n^3) by Schur decompositions, and again in the sweep.
-    Ref:     Giles (2008), section 2.3.1, for the linear map z -> a z + z b.
-
-    >>> solve_sylvester(np.array([[2.0]]), np.array([[3.0]]), np.array([[10.0]]))
-    array([[2.]])
-    """
-    a, b, q = matrices("solve_sylvester", True, a, b, q)
-    return matrix_functions.solve_sylvester(a, b, q)
-
-
-@mirror
-@over_stacks(a=2, q=2)
-def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
-    """The solution of a z + z a^T = q.
-
-        a^T q_bar + q_bar a = z_bar,     a_bar = -q_bar z^T - q_bar^T z
-
-    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
-    Cost:    O(n^3), as `solve_sylvester`, whose derivative it has.
-    Ref:     Giles (2008), section 2.3.1.
-
-    >>> solve_continuous_lyapunov(np.array([[2.0]]), np.array([[8.0]]))
-    array([[2.]])
-    """
-    a, q = matrices("solve_continuous_lyapunov", True, a, q)
-    return matrix_functions.solve_sylvester(a, transposed_of(a), q)
-
-
-@mirror
-@over_stacks(a=2, q=2)
-def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = None) -> ArrayValue:
-    """The solution of a z a^T - z + q = 0, by the equation in continuous time that the bilinear map makes of it.
-
-        q_bar = a^T q_bar a + z_bar,     a_bar = q_bar a z^T + q_bar^T a z
-
-    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
-    Cost:    O(n^3): three systems and `solve_sylvester`, and again in the sweep.
-    Ref:     Giles (2008), section 2.3.1, for the linear map z -> z - a z a^T.
-
-    >>> solve_discrete_lyapunov(np.array([[0.5]]), np.array([[3.0]]))
-    array([[4.]])
-    """
-    a, q = matrices("solve_discrete_lyapunov", True, a, q)
-    identity = np.eye(np.shape(a)[-1])
-    shifted = transposed_of(a) + identity
-    b = transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(transposed_of(a) - identity)))
-    half = linear_systems.solve(transposed_of(shifted), q)
-    c = 2.0 * transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(half)))
-    return matrix_functions.solve_sylvester(transposed_of(b), b, -c)

@@ -33,8 +33,11 @@ def solve_banded(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for a banded matrix with that many diagonals below and above the main one.
 
+        a z = b, ab_(u + i - j, j) = a_ij for u diagonals above the main one,
         b_bar = a^-T z_bar,     ab_bar: -b_bar z^T in the band, 0 outside the matrix
 
+    Shapes:  ab (..., l + u + 1, n), b (n,) or (..., n, k) -> as b.
+    Domain:  every nonsingular a, every b.
     Raises:  LinAlgError if a is singular, ValueError for shapes that do not fit and for what is not finite.
     Cost:    O(n) for a band of fixed width, and so is the sweep.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
@@ -55,8 +58,10 @@ def solveh_banded(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for a positive definite banded matrix, of which one half of the band is given.
 
-        b_bar = a^-1 z_bar,     ab_bar: -b_bar z^T, with what it has in the other half added, in the half of the band
+        a z = b,     b_bar = a^-1 z_bar,     ab_bar: -b_bar z^T in the half of the band, the other half added
 
+    Shapes:  ab (..., w, n), b (n,) or (..., n, k) -> as b.
+    Domain:  every positive definite a, every b.
     Raises:  LinAlgError if a is not positive definite, ValueError for shapes and for what is not finite.
     Cost:    O(n w^2) for w diagonals, that and O(n k w) in the sweep; saves nothing.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
@@ -93,8 +98,11 @@ def solve_toeplitz(
 ) -> ArrayValue:
     """The solution of t z = b for the Toeplitz matrix with first column c and first row r (c if there is none).
 
+        t z = b, t_ij = c_(i-j), or r_(j-i) above the diagonal,
         b_bar = t^-T z_bar,     c_bar_k = -sum_i <b_bar_{i+k}, z_i>,     r_bar_k = -sum_i <b_bar_i, z_{i+k}> for k > 0
 
+    Shapes:  c (n,), r (n,), b (n,) or (n, k) -> as b.
+    Domain:  every t whose leading parts are regular, every b.
     Raises:  LinAlgError if a leading part of t is singular, ValueError for shapes that do not fit.
     Cost:    O(n^2) by Levinson's recursion, and so is the sweep; no matrix is made.
     Ref:     Giles (2008), section 2.3.1; Golub & Van Loan (2013), section 4.7.
@@ -117,8 +125,11 @@ def matmul_toeplitz(
 ) -> ArrayValue:  # fmt: skip
     """The product of the Toeplitz matrix with first column c and first row r (c if there is none) with x.
 
+        z = t x, t_ij = c_(i-j), or r_(j-i) above the diagonal,
         x_bar = t^T z_bar,     c_bar_k = sum_i <z_bar_{i+k}, x_i>,     r_bar_k = sum_i <z_bar_i, x_{i+k}> for k > 0
 
+    Shapes:  c (m,), r (n,), x (n,) or (n, k) -> (m,) or (m, k).
+    Domain:  every c, r and x.
     Raises:  ValueError for shapes that do not fit.
     Cost:    O((m + n) log (m + n)) by Fourier transforms, and so is the sweep; no matrix is made.
     Ref:     Golub & Van Loan (2013), section 4.8.2.
@@ -137,10 +148,13 @@ def solve_circulant(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for the circulant matrix with first column c.
 
-    On variables c is a vector, and the axes are SciPy's defaults.
-
+        a z = b, a_ij = c_((i-j) mod n),
         b_bar = a^-T z_bar,     c_bar_k = -sum_i <b_bar_i, z_{i-k}>
 
+    On variables c is a vector, and the axes are SciPy's defaults.
+
+    Shapes:  c (n,), b (n,) or (n, k) -> as b.
+    Domain:  every c whose discrete Fourier transform has no zeros, every b.
     Raises:  LinAlgError if the matrix is nearly singular, ValueError for shapes, UnsupportedError for other axes.
     Cost:    O(n log n k) by Fourier transforms, and for each cotangent.
     Ref:     Giles (2008), section 2.3.1; Golub & Van Loan (2013), section 4.8.2.
@@ -158,12 +172,15 @@ def solve_circulant(
 
 @mirror
 def circulant(c: ArrayValue) -> ArrayValue:
-    """The circulant matrix with first column c: a_ij = c_{(i-j) mod n}.
+    """The circulant matrix with first column c.
 
-        c_bar_k = sum of z_bar_ij where (i - j) mod n = k
+        a_ij = c_((i-j) mod n),     c_bar_k = sum of a_bar_ij where (i - j) mod n = k
 
+    Shapes:  c (n,) -> (n, n).
+    Domain:  every c.
     Raises:  UnsupportedError if c, on variables, is no vector.
     Cost:    O(n^2), and so is the sweep.
+    Ref:     Golub & Van Loan (2013), section 4.8.2; scipy.linalg.circulant.
 
     >>> circulant(np.array([1.0, 2.0, 3.0]))
     array([[1., 3., 2.],
@@ -179,12 +196,15 @@ def circulant(c: ArrayValue) -> ArrayValue:
 def hankel(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     """The matrix with first column c and last row r (zeros if there is none) and constant antidiagonals.
 
-    Of r the first element is not read.
-
         z_ij = c_{i+j}, or r_{i+j-m+1} where that is beyond c;     c_bar_k: the sum of z_bar on its antidiagonal
 
+    Of r the first element is not read.
+
+    Shapes:  c (m,), r (n,) -> (m, n).
+    Domain:  every c and r.
     Raises:  UnsupportedError if c or r, on variables, is no vector.
     Cost:    O(m n), and so is the sweep.
+    Ref:     scipy.linalg.hankel.
 
     >>> hankel(np.array([1.0, 2.0]), np.array([9.0, 5.0, 6.0]))
     array([[1., 2., 5.],
@@ -201,8 +221,11 @@ def block_diag(*arrs: ArrayValue) -> ArrayValue:
 
         z = diag(a, b, ...);     the cotangent of each is the block of z_bar
 
+    Shapes:  a (m, n), b (k, l), ... -> (m + k + ..., n + l + ...).
+    Domain:  every matrix.
     Raises:  UnsupportedError if a block, on variables, is a stack.
     Cost:    O(n^2), the zeros included.
+    Ref:     scipy.linalg.block_diag.
 
     >>> block_diag(np.eye(1), np.array([2.0, 3.0]))
     array([[1., 0., 0.],
@@ -225,8 +248,11 @@ def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
 
         z_ij = c_{i-j}, or r_{j-i} above the diagonal;     c_bar_k: the sum of z_bar on its diagonal
 
+    Shapes:  c (m,), r (n,) -> (m, n).
+    Domain:  every c and r.
     Raises:  UnsupportedError if c or r, on variables, is no vector.
     Cost:    O(m n), and so is the sweep.
+    Ref:     Golub & Van Loan (2013), section 4.7; scipy.linalg.toeplitz.
 
     >>> toeplitz(np.array([1.0, 2.0]), np.array([1.0, 5.0, 6.0]))
     array([[1., 5., 6.],

@@ -10,16 +10,18 @@ import pytest
 import contad
 from contad import stan
 from contad.distributions.faces import Face
-from contad.scipy import special, stats
+from contad.scipy import linalg, special, stats
 
 PARTS = {"formula": r"^    \S", "domain": r"^(Domain|Arguments): ", "source": r"^Ref: ", "example": r"^>>> "}
 METHODS = ("logpdf", "pdf", "logpmf", "pmf")
+MODULES = {"linalg": linalg, "special": special}
 
 
 def faces():
     """Every name, with its function or distribution."""
     found = {f"stan.{name}": getattr(stan, name) for name in stan.__all__} | {"stan.real": stan.transforms.real}
-    found |= {f"special.{name}": getattr(special, name) for name in special.__all__}
+    for label, module in MODULES.items():
+        found |= {f"{label}.{name}": getattr(module, name) for name in module.__all__}
     for name in [*stats.__all__, *stats.MULTIVARIATE]:
         home = getattr(stats, name)
         found[f"stats.{name}"] = home
@@ -58,7 +60,7 @@ class ScipysNumbers(doctest.OutputChecker):
 def failures(names):
     """What the examples of these print where it is not what they show."""
     runner, report = doctest.DocTestRunner(ScipysNumbers()), []
-    modules = {"stan": stan, "special": special, "stats": stats}
+    modules = {"special": special, "stats": stats}
     for name in names:
         home = modules[name.partition(".")[0]]
         names_there = [*home.__all__, *getattr(home, "MULTIVARIATE", ())]
@@ -68,8 +70,8 @@ def failures(names):
     return "".join(report)
 
 
-# those of Stan's functions and of formulas are collected as doctests
-OTHERS = [name for name in FACES if not name.startswith("stan.")]
+# those of other functions, and of formulas, are collected as doctests
+OTHERS = [name for name in FACES if name.startswith(("special.", "stats."))]
 
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(k, marks=pytest.mark.long) for k in range(1, 16))])

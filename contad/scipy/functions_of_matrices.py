@@ -1,0 +1,165 @@
+"""Functions of `scipy.linalg` that are functions of matrices, and the equations of Sylvester and Lyapunov."""
+
+import numpy as np
+
+from contad.ops import linear_systems, matrix_functions
+from contad.ops.linear_systems import transposed_of
+from contad.scipy.mirroring import matrices, mirror, over_stacks
+from contad.variables.open_types import ArrayValue
+
+
+# ---- functions of matrices -------------------------------------------------------------------------------------------
+@mirror
+def expm(A: ArrayValue) -> ArrayValue:
+    """The exponential of a square matrix, or of each in a stack.
+
+        z = sum_k a^k / k!,     a_bar = L(a^T, z_bar),     L(a, e) = int_0^1 exp(s a) e exp((1 - s) a) ds
+
+    Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  every finite a.
+    Raises:  ValueError or LinAlgError if a is not square, ValueError if it is not finite.
+    Cost:    O(n^3), about three times that in the sweep.
+    Ref:     Al-Mohy & Higham (2009), section 2.
+
+    >>> expm(np.array([[0.0, 0.5], [-0.5, 0.0]])).round(6)
+    array([[ 0.877583,  0.479426],
+           [-0.479426,  0.877583]])
+    """
+    return matrix_functions.expm(*matrices("expm", True, A))
+
+
+@mirror
+def expm_frechet(
+    A: ArrayValue, E: ArrayValue, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
+) -> ArrayValue | tuple[ArrayValue, ...]:
+    """The exponential of a and its derivative along e.
+
+        z = L(a, e) of `expm`, linear in e:     e_bar = L(a^T, z_bar)
+
+    Shapes:  a, e (n, n) -> (n, n) and (n, n), or the second alone.
+    Domain:  every finite a and e.
+    Raises:  ValueError for shapes that differ and for what is not finite.
+    Cost:    O(n^3), about three times `expm`, for each of value and sweep.
+    Ref:     Al-Mohy & Higham (2009); Mathias (1996) for what a gets.
+
+    >>> expm_frechet(np.diag([1.0, 2.0]), np.array([[0.0, 1.0], [0.0, 0.0]]), compute_expm=False).round(6)  # [e^2 - e]
+    array([[0.      , 4.670774],
+           [0.      , 0.      ]])
+    """
+    a, e = matrices("expm_frechet", check_finite, A, E)
+    along = matrix_functions.exponential_along(a, e)
+    return (matrix_functions.expm(a), along) if compute_expm else along
+
+
+@mirror
+@over_stacks(A=2)
+def logm(A: ArrayValue) -> ArrayValue:
+    """The principal logarithm of a square matrix; one that is complex is refused.
+
+        exp(z) = a,     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
+
+    Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  a without eigenvalues that are 0 or negative.
+    Raises:  UnsupportedError if it is complex, ValueError if a is not square or not finite.
+    Cost:    O(n^3), about eight times that in the sweep.
+    Ref:     Higham (2008), theorem 3.6.
+
+    >>> logm(np.array([[2.0, 1.0], [0.0, 2.0]])).round(6)
+    array([[0.693147, 0.5     ],
+           [0.      , 0.693147]])
+    """
+    (a,) = matrices("logm", True, A)
+    return matrix_functions.logm(a)
+
+
+@mirror
+@over_stacks(A=2)
+def sqrtm(A: ArrayValue) -> ArrayValue:
+    """The principal square root of a square matrix; one that is complex is refused.
+
+        z z = a,     z^T a_bar + a_bar z^T = z_bar
+
+    Shapes:  a (..., n, n) -> (..., n, n).
+    Domain:  a without eigenvalues that are 0 or negative.
+    Raises:  UnsupportedError if it is complex, ValueError if a is not square or not finite.
+    Cost:    O(n^3), and so is the sweep.
+    Ref:     Higham (2008), section 6.1.
+
+    >>> sqrtm(np.array([[4.0, 5.0], [0.0, 9.0]]))
+    array([[2., 1.],
+           [0., 3.]])
+    """
+    (a,) = matrices("sqrtm", True, A)
+    return matrix_functions.sqrtm(a)
+
+
+@mirror
+@over_stacks(a=2, b=2, q=2)
+def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
+    """The solution of Sylvester's equation.
+
+        a z + z b = q,
+        a^T q_bar + q_bar b^T = z_bar,     a_bar = -q_bar z^T,     b_bar = -z^T q_bar
+
+    Shapes:  a (..., m, m), b (..., n, n), q (..., m, n) -> as q.
+    Domain:  no eigenvalue of a may be one of -b.
+    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
+    Cost:    O(m^3 + n^3) by Schur decompositions, and again in the sweep.
+    Ref:     Giles (2008), section 2.3.1, for the linear map z -> a z + z b.
+
+    >>> a, b = np.array([[2.0, 1.0], [0.0, 3.0]]), np.array([[1.0]])
+    >>> solve_sylvester(a, b, np.array([[4.0], [4.0]]))
+    array([[1.],
+           [1.]])
+    """
+    a, b, q = matrices("solve_sylvester", True, a, b, q)
+    return matrix_functions.solve_sylvester(a, b, q)
+
+
+@mirror
+@over_stacks(a=2, q=2)
+def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
+    """The solution of Lyapunov's equation in continuous time.
+
+        a z + z a^T = q,
+        a^T q_bar + q_bar a = z_bar,     a_bar = -q_bar z^T - q_bar^T z
+
+    Shapes:  a, q (..., n, n) -> (..., n, n).
+    Domain:  no eigenvalue of a may be one of -a.
+    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
+    Cost:    O(n^3), as `solve_sylvester`, whose derivative it has.
+    Ref:     Giles (2008), section 2.3.1.
+
+    >>> solve_continuous_lyapunov(np.array([[-1.0, 0.5], [0.0, -2.0]]), -np.eye(2)).round(6)
+    array([[0.520833, 0.041667],
+           [0.041667, 0.25    ]])
+    """
+    a, q = matrices("solve_continuous_lyapunov", True, a, q)
+    return matrix_functions.solve_sylvester(a, transposed_of(a), q)
+
+
+@mirror
+@over_stacks(a=2, q=2)
+def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = None) -> ArrayValue:
+    """The solution of Lyapunov's equation in discrete time, by that in continuous time of the bilinear map.
+
+        a z a^T - z + q = 0,
+        q_bar = a^T q_bar a + z_bar,     a_bar = q_bar a z^T + q_bar^T a z
+
+    Shapes:  a, q (..., n, n) -> (..., n, n).
+    Domain:  no product of two eigenvalues of a, or of one with itself, may be 1.
+    Raises:  LinAlgError if the equation is singular, ValueError for shapes and what is not finite.
+    Cost:    O(n^3): three systems and `solve_sylvester`, and again in the sweep.
+    Ref:     Giles (2008), section 2.3.1, for the linear map z -> z - a z a^T.
+
+    >>> solve_discrete_lyapunov(np.array([[0.5, 0.25], [0.0, 0.5]]), np.eye(2)).round(6)
+    array([[1.518519, 0.222222],
+           [0.222222, 1.333333]])
+    """
+    a, q = matrices("solve_discrete_lyapunov", True, a, q)
+    identity = np.eye(np.shape(a)[-1])
+    shifted = transposed_of(a) + identity
+    b = transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(transposed_of(a) - identity)))
+    half = linear_systems.solve(transposed_of(shifted), q)
+    c = 2.0 * transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(half)))
+    return matrix_functions.solve_sylvester(transposed_of(b), b, -c)
