@@ -132,20 +132,24 @@ class Face(Compilable):
         arrays = [name for name, n in zip(names, ndims, strict=True) if n]
         lines = [f"def {self.__name__}({', '.join(names)}):"]
         indent = "    "
-        checks: dict[bool, list[str]] = {True: [], False: []}  # of arrays, of numbers
+        of_arrays: list[tuple[str, str]] = []  # conditions of elements, and what is said where one does not hold
+        checks: list[str] = []  # of numbers
         for name in self.names:
             if name in self.domains and name in at:
                 what, condition = DOMAINS[self.domains[name]]
-                test = condition.format(x=at[name])
-                text = f"{self.__name__}: {name} must {what}"
-                checks[name in arrays] += [f"if not ({test}):", f"    raise ValueError({text!r})"]
+                test, text = condition.format(x=at[name]), f"{self.__name__}: {name} must {what}"
+                if name in arrays:
+                    of_arrays.append((test, text))
+                else:
+                    checks += [f"if not ({test}):", f"    raise ValueError({text!r})"]
         for name, relation in self.orders.items():
             word, _, than = relation.rpartition(" ")
             what, sign = f"{ORDERS[word][0]} {than}", ORDERS[word][1]
-            test = f"{at[name]} {sign} {at[than]}"
-            text = f"{self.__name__}: {name} must {what}"
-            inside = name in arrays or than in arrays
-            checks[inside] += [f"if not ({test}):", f"    raise ValueError({text!r})"]
+            test, text = f"{at[name]} {sign} {at[than]}", f"{self.__name__}: {name} must {what}"
+            if name in arrays or than in arrays:
+                of_arrays.append((test, text))
+            else:
+                checks += [f"if not ({test}):", f"    raise ValueError({text!r})"]
         values = [at.get(name, repr(float(self.defaults.get(name, 0.0)))) for name in self.names]
         call = f"rule({', '.join(values)})"
         if "propto" in names:
@@ -154,7 +158,7 @@ class Face(Compilable):
             lines += [f"    if {arrays[0]}.shape != {other}.shape:"]
             text = f"{self.__name__}: {arrays[0]} and {other} must have the same shape"
             lines += [f"        raise ValueError({text!r})"]
-        lines += [indent + line for line in checks[False]]
+        lines += [indent + line for line in checks]
         if not arrays:
             lines.append(f"    return {call}")
         else:
@@ -163,13 +167,18 @@ class Face(Compilable):
             if start is None:
                 size = f"len({arrays[0]})" if axes == 1 else f"({shape}[0], {shape}[1])"
                 start = f"made = zeros({size})"
-            lines.append(indent + start)
-            if axes == 2:
-                lines.append(f"{indent}for j in range({shape}[0]):")
-                indent += "    "
-            lines.append(f"{indent}for k in range({shape}[{axes - 1}]):")
+            heads = [f"    for j in range({shape}[0]):"] if axes == 2 else []
+            indent = "    " * axes
+            heads.append(f"{indent}for k in range({shape}[{axes - 1}]):")
             indent += "    "
-            lines += [indent + line for line in checks[True]]
+            if of_arrays:  # in a loop of their own, so that nothing leaves the other one
+                lines += [f"    wrong_{n} = 0" for n in range(len(of_arrays))]
+                lines += heads
+                for n, (test, _) in enumerate(of_arrays):
+                    lines += [f"{indent}if not ({test}):", f"{indent}    wrong_{n} = wrong_{n} + 1"]
+                for n, (_, text) in enumerate(of_arrays):
+                    lines += [f"    if wrong_{n} > 0:", f"        raise ValueError({text!r})"]
+            lines += [f"    {start}", *heads]
             step = {"sum": f"total = total + {call}", "product": f"total = total * {call}"}
             lines.append(indent + step.get(self.reduce, f"made{index} = {call}"))
             lines.append("    return total" if self.reduce else "    return made")

@@ -113,10 +113,14 @@ def kl_div(x, y):
     >>> round(kl_div(0.5, 0.25), 12)
     0.09657359028
     """
-    if x > 0.0 and y > 0.0 and 0.5 < x / y < 2.0:
-        return -x * log1pmx.function((y - x) / x)
-    if 0.0 < x < math.inf and 0.0 < y < math.inf and math.isinf(x / y):
-        return x * (math.log(x) - math.log(y)) - x + y
+    if 0.0 < x < math.inf and 0.0 < y < math.inf:
+        ratio = x / y
+        if 0.5 < ratio < 2.0:
+            return -x * log1pmx.function((y - x) / x)
+        if 0.0 < ratio < math.inf:
+            return x * math.log(ratio) - x + y
+        if ratio > 1.0:
+            return x * (math.log(x) - math.log(y)) - x + y
     return float(special().kl_div(x, y))
 
 

@@ -1,5 +1,6 @@
 """Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
 
+from contad.distributions.formula import Formula
 from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.partials import partial, recall_calls, source_of
@@ -29,6 +30,7 @@ from contad.engines.source.ir.writer import BAR, Writer, bare, number
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.operation_text import ExpressionWriter
 from contad.engines.source.writing.tidy_text import fold
+from contad.engines.source.writing.written_formulas import WrittenFormulas
 
 
 class AdjointWriter:
@@ -41,6 +43,7 @@ class AdjointWriter:
         program = writer.program
         self.writer, self.plan, self.lanes = writer, plan, lanes
         self.expressions = ExpressionWriter(writer, lanes)
+        self.formulas = WrittenFormulas(writer, plan.fused, enabled=lanes is None)
         self.outputs: list[Value] = []  # what is differentiated
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
@@ -132,7 +135,7 @@ class AdjointWriter:
             self.reverse_choice(o)
             return
         inverses = self._inverses(o)
-        shared: dict[str, str] = {}
+        shared = dict(self.formulas.lines_of.get(o, ()))
         for k, x in enumerate(o.inputs):
             if x not in self.active:
                 continue
@@ -174,6 +177,8 @@ class AdjointWriter:
             if name not in shared:
                 self.writer.line(f"{name} = {value}")
         shared.update(lines)
+        if isinstance(o.function.rule, Formula):
+            self.formulas.note(lines)
         self.writer.taken |= dict(lines).keys()
         return text
 

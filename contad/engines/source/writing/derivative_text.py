@@ -41,6 +41,7 @@ from contad.engines.source.writing.row_parts import WORK
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
 from contad.engines.source.writing.split_loops import Facts, split_loops
+from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
 from contad.native.rules import needs_no_python
 
@@ -167,7 +168,8 @@ class DerivativeWriter:
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
         shared = self._share_loops(body, functions)
-        body, blocks = shared.lines, shared.functions
+        names = self.adjoints.formulas.names
+        body, blocks = move_out(shared.lines, names), [move_out(block, names) for block in shared.functions]
         definitions: list[str] = []
         if self.in_registers:
             body, definitions = split_loops(body, self._list_facts(), self.writer.fresh)
@@ -225,7 +227,9 @@ class DerivativeWriter:
         roots = {v.name: frozenset(root.name for root in v.roots) for v in values if v.is_array}
         bars = {name + BAR: frozenset(root + BAR for root in found) for name, found in roots.items()}
         return Facts(
-            {v.name for v in numbers if v.kind == FLOAT} | {v.name + BAR for v in numbers},
+            {v.name for v in numbers if v.kind == FLOAT}
+            | {v.name + BAR for v in numbers}
+            | self.adjoints.formulas.numbers,
             roots | bars | {WORK: frozenset((WORK,))},
             {v.name for v in read_only if v.is_array},
         )

@@ -73,8 +73,10 @@ class ForwardSweep:
     def _assign(self, o: Operation) -> None:
         """Write an operation with one result, unless it is written inside the expression that reads it."""
         name = o.result.name
+        formulas = self.adjoints.formulas
+        written_out = isinstance(o, Apply) and formulas.is_written_out(o) and not self.writer.recalls
+        text = formulas.write_value(o) if written_out else self.expressions.expression(o)
         if o.result in self.adjoints.folded:
-            text = self.expressions.expression(o)
             if is_deep(text):
                 self.writer.line(f"{name} = {text}", o.line)
             else:
@@ -85,7 +87,7 @@ class ForwardSweep:
                 f"{name} {'+' if o.function is ADD else '-'}= {bare(self.writer.text(o.inputs[1]))}", o.line
             )
         else:
-            self.writer.line(f"{name} = {self.expressions.expression(o)}", o.line)
+            self.writer.line(f"{name} = {text}", o.line)
         self.storing.save(o.result)
 
     forward_Apply = forward_Load = forward_Length = _assign
