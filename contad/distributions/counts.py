@@ -9,7 +9,6 @@ import math
 import numpy as np
 
 from contad.distributions.formula import formula, unlisted_rule, where
-from contad.ops._scipy import special
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import kl_div
 from contad.ops.exponential import exp, log, log1p
