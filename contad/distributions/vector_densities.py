@@ -7,13 +7,15 @@ import math
 
 import numpy as np
 
+from contad.distributions.counts import log_rising_ratio
+from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import gammaln
 from contad.ops.gamma_ratios import multigammaln
 from contad.ops.linear_systems import transposed_of
 from contad.ops.log_sums import logsumexp
-from contad.ops.triangular_factors import solve_triangular
+from contad.ops.triangular_factors import cholesky_factor, solve_triangular
 
 LOG_TWO_PI = math.log(2.0 * math.pi)
 
@@ -36,9 +38,13 @@ def normal_of_rows(rows, factor):
 
 
 def student_of_rows(rows, factor, df):
-    """Student's t: c - k / 2 log(df pi) - log|L| - (df + k) / 2 log(1 + |L^-1 x|^2 / df)."""
+    """Student's t: c - k / 2 log(df pi) - log|L| - (df + k) / 2 log(1 + |L^-1 x|^2 / df).
+
+    c = log Gamma((df + k) / 2) - log Gamma(df / 2), a difference of large numbers, by the beta function of k / 2.
+    """
     size = np.shape(factor)[0]
-    each = gammaln(0.5 * (df + size)) - gammaln(0.5 * df) - 0.5 * size * log(df * math.pi) - log_diagonal(factor)
+    growth = math.lgamma(0.5 * size) - betaln(0.5 * size, 0.5 * df)
+    each = growth - 0.5 * size * log(df * math.pi) - log_diagonal(factor)
     return each - 0.5 * (df + size) * log1p(squared_lengths(rows, factor) / df)
 
 
@@ -56,9 +62,7 @@ def multinomial_of_rows(x, n, p):
 
 def dirichlet_multinomial_of_rows(x, n, alpha):
     """The multinomial mass averaged over the Dirichlet density of its probabilities, over the last axis."""
-    total = np.sum(alpha, axis=-1)
-    each = gammaln(x + alpha) - gammaln(alpha) - gammaln(x + 1.0)
-    return gammaln(total) - gammaln(n + total) + gammaln(n + 1.0) + np.sum(each, axis=-1)
+    return np.sum(log_rising_ratio(x, alpha), axis=-1) - log_rising_ratio(n, np.sum(alpha, axis=-1))
 
 
 def wishart_of_matrix(factor, scale_factor, df):
@@ -120,7 +124,7 @@ def kernel_factor(data, weights, scale):
     mean = np.sum(data * weights, axis=1, keepdims=True)
     centred = data - mean
     covariance = np.matmul(centred * weights, transposed_of(centred)) / (1.0 - np.sum(weights * weights))
-    return np.linalg.cholesky(covariance) * scale
+    return cholesky_factor(covariance) * scale
 
 
 def bandwidth(size, dimensions, kind):

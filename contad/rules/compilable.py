@@ -66,7 +66,8 @@ class Compilable(Generic[P, R]):
         return self
 
 
-BODIES = ("contad.stan.bodies", "contad.stan.constraint_bodies")  # modules of what bodies call, which Python runs, too
+# modules of what bodies call, which Python runs, too
+BODIES = ("contad.distributions.vector_densities", "contad.stan.bodies", "contad.stan.constraint_bodies")
 
 
 def is_in_bodies(x: Any) -> TypeGuard[Compilable[Any, Any]]:

@@ -12,6 +12,7 @@ import numpy as np
 from contad.distributions import vector_densities as densities
 from contad.errors import UnsupportedError
 from contad.ops._scipy import stats
+from contad.ops.triangular_factors import cholesky_factor
 from contad.scipy.mirroring import as_one
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
@@ -61,7 +62,7 @@ def _matrix(name: str, argument: str, a: ArrayValue, size: int | None) -> ArrayV
 
 def _factor(name: str, argument: str, a: ArrayValue) -> ArrayValue:
     try:
-        return np.linalg.cholesky(a)
+        return cholesky_factor(a)
     except np.linalg.LinAlgError:
         raise _fail(name, f"{argument} must be positive definite where there are variables") from None
 
@@ -141,7 +142,7 @@ def _student(
     factor = _factor(name, "shape", _matrix(name, "shape", shape, size))
     rows, axes = _rows(name, x, size)
     rows = rows if loc is None else rows - as_one(loc)
-    if np.isinf(observe(float, df)):
+    if df == np.inf:
         return _in_shape(densities.normal_of_rows(rows, factor), axes)
     return _in_shape(densities.student_of_rows(rows, factor, df), axes)
 
@@ -168,8 +169,7 @@ def _dirichlet(x: ArrayValue, alpha: ArrayValue) -> Value:
         x = np.concatenate([x, (1.0 - np.sum(x, axis=0))[None]], axis=0)
     if np.shape(x)[0] != k:
         raise _fail(name, f"x must have {k} or {k - 1} rows, got shape {np.shape(x)}")
-    value = observe(np.asarray, x)
-    if np.any(value < 0.0) or np.any(np.abs(np.sum(value, axis=0) - 1.0) > 1e-9):
+    if np.any(x < 0.0) or np.any(np.abs(np.sum(x, axis=0) - 1.0) > 1e-9):
         raise _fail(name, "x must be points of a simplex: nonnegative, with sum 1")
     return densities.dirichlet_of_columns(x, alpha)
 
@@ -198,8 +198,7 @@ def _multinomial(x: ArrayValue, n: ArrayValue, p: ArrayValue) -> Value:
     """
     x, n, wrong = _counts("multinomial", x, n)
     p = as_one(p)
-    value = observe(np.asarray, p)
-    bad = np.any(value < 0.0, axis=-1) | (np.abs(np.sum(value, axis=-1) - 1.0) > 1e-9)
+    bad = np.any(p < 0.0, axis=-1) | (np.abs(np.sum(p, axis=-1) - 1.0) > 1e-9)
     z = densities.multinomial_of_rows(x, n, p)
     return np.where(bad, np.nan, np.where(wrong, -np.inf, z))[()]
 

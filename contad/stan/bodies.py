@@ -10,6 +10,7 @@ import numpy as np
 from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face
 from contad.distributions.vector_densities import inverse_wishart_of_ratio, wishart_of_ratio
+from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
 from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import log, log1p
@@ -19,7 +20,7 @@ from contad.ops.logic import stop_gradient
 from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
 from contad.scipy.linalg import solve_triangular
 
-LOG_TWO_PI = math.log(2.0 * math.pi)
+LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
 sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log Gamma(x).", reduce="sum")
 sum_of_rising_ratios = Face(
     __name__, "sum_of_rising_ratios", log_rising_ratio, "The sum of log Gamma(n + a) / (Gamma(a) n!).", reduce="sum"
@@ -141,13 +142,17 @@ def normal_of_rows_by_precision(rows, factor, propto=False):
     return count * log_diagonal(factor) - 0.5 * np.sum(scaled * scaled) - constant
 
 
-def student_of_rows(rows, nu, factor):
-    """The sum over rows of c - k / 2 log(nu pi) - log|L| - (nu + k) / 2 log(1 + |L^-1 x|^2 / nu)."""
+def student_of_rows(rows, nu, factor, propto=False):
+    """The sum over rows of c - k / 2 log(nu) - k / 2 log(pi) - log|L| - (nu + k) / 2 log(1 + |L^-1 x|^2 / nu).
+
+    c = log Gamma((nu + k) / 2) - log Gamma(nu / 2), a difference of large numbers, by the beta function of k / 2.
+    """
     count, size = float(rows.shape[0]), float(rows.shape[1])
     scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
     squares = np.sum(scaled * scaled, axis=0)
-    each = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * log(nu * math.pi) - log_diagonal(factor)
-    return count * each - 0.5 * (nu + size) * sum_of_log1p(squares / nu)
+    constant = 0.0 if propto else 0.5 * size * LOG_PI
+    growth = gammaln(0.5 * size) - betaln(0.5 * size, 0.5 * nu) - 0.5 * size * log(nu)
+    return count * (growth - log_diagonal(factor) - constant) - 0.5 * (nu + size) * sum_of_log1p(squares / nu)
 
 
 def normal_of_weighted_rows(rows, factor, weights, propto=False):
@@ -173,6 +178,15 @@ def inverse_wishart_of_factors(factor, scale, nu):
     return inverse_wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale), nu, float(factor.shape[0]))
 
 
+def lower_triangle(a):
+    """A square matrix without what is above its diagonal, which then has no derivative."""
+    made = np.zeros((a.shape[0], a.shape[0]))
+    for i in range(a.shape[0]):
+        for j in range(i + 1):
+            made[i, j] = a[i, j]
+    return made
+
+
 def log_jacobian_of_factor(factor, propto=False):
     """k log 2 + sum_i (k - i + 1) log L_ii: of L L^T by L."""
     size = factor.shape[0]
@@ -181,10 +195,14 @@ def log_jacobian_of_factor(factor, propto=False):
 
 
 def log_constant_of_lkj(eta, size):
-    """The logarithm of what the LKJ densities are divided by."""
-    total = (size - 1.0) * gammaln(eta + 0.5 * (size - 1.0))
+    """Minus the logarithm of what the LKJ densities are divided by.
+
+    It is the sum over k of log Gamma(b + k / 2) - log Gamma(b) - k / 2 log(pi), with b = eta + (size - 1 - k) / 2.
+    """
+    total = 0.0
     for k in range(1, size):
-        total = total - 0.5 * k * math.log(math.pi) - gammaln(eta + 0.5 * (size - 1.0 - k))
+        growth = gammaln(0.5 * k) - betaln(0.5 * k, eta + 0.5 * (size - 1.0 - k))
+        total = total + growth - 0.5 * k * LOG_PI
     return total
 
 
@@ -221,9 +239,10 @@ def dirichlet_of_vector(theta, alpha):
     return gammaln(np.sum(alpha)) - sum_of_log_gammas(alpha) + sum_of_products(alpha - 1.0, theta)
 
 
-def dirichlet_multinomial_of_counts(n, alpha):
+def dirichlet_multinomial_of_counts(n, alpha, propto=False):
     """The multinomial mass averaged over the Dirichlet density of its probabilities."""
-    return sum_of_rising_ratios(n, alpha) - log_rising_ratio(np.sum(n), np.sum(alpha))
+    constant = log(max(np.sum(n), 1.0)) - sum_of_logs(np.maximum(n, 1.0)) if propto else 0.0
+    return sum_of_rising_ratios(n, alpha) - log_rising_ratio(np.sum(n), np.sum(alpha)) - constant
 
 
 def multinomial_of_shares(n, theta, propto=False):
@@ -292,7 +311,7 @@ def ordered_logistic(y, eta, cuts):
         found = log_expit(eta - cuts[place - 1])
     else:
         low, high = cuts[place - 1] - eta, cuts[place] - eta
-        found = log1m_exp(low - high) + log_expit(-low) + log_expit(high)
+        found = log1m_exp(cuts[place - 1] - cuts[place]) + log_expit(-low) + log_expit(high)
     return found
 
 

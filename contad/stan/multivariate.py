@@ -1,7 +1,8 @@
 """Stan's log densities of vectors and matrices.
 
 Vectors y are one vector (k,), or a row for each of n observations (n, k), over which the result is summed; so may mu.
-Symmetric matrices are read by their lower triangle. `propto=True` drops the terms that no argument occurs in.
+Symmetric matrices are read by their lower triangle. `propto=True` drops the terms in which no
+argument occurs that has a derivative; in those of the Dirichlet, Wishart and LKJ densities there is one in each.
 """
 
 
@@ -14,11 +15,11 @@ from contad.distributions.vector_densities import (
 )
 from contad.ops.exponential import log
 from contad.ops.products import as_array
+from contad.ops.triangular_factors import cholesky_factor
 from contad.stan import bodies
-from contad.stan.checks import check_cholesky_factor, check_simplex
 from contad.stan.compiled import with_bodies
+from contad.stan.recorded_checks import require_cholesky_factor, require_positive, require_simplex
 from contad.stan.solves import log_determinant_spd
-from contad.variables import check
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 FACTORS = (
@@ -39,7 +40,7 @@ def _rows(name: str, y: Nested, mu: Nested, size: int) -> ArrayValue:
 def _factor(name: str, argument: str, a: Nested) -> ArrayValue:
     matrix = as_array(a)
     try:
-        return np.linalg.cholesky(matrix)
+        return cholesky_factor(matrix)
     except np.linalg.LinAlgError as error:
         raise ValueError(f"{name}: {argument} must be a positive definite matrix: {error}") from None
 
@@ -132,24 +133,24 @@ def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = 
     return bodies.normal_of_rows_by_precision(rows, factor, propto)
 
 
-def _student(name: str, y: Nested, nu: Real, mu: Nested, factor: ArrayValue) -> Real:
-    check.positive(name, "nu", nu)
+def _student(name: str, y: Nested, nu: Real, mu: Nested, factor: ArrayValue, propto: bool) -> Real:
+    require_positive(name, "nu", nu)
     size = np.shape(factor)[0]
     rows = _rows(name, y, mu, size)
-    return bodies.student_of_rows(rows, nu, factor)
+    return bodies.student_of_rows(rows, nu, factor, propto)
 
 
 @with_bodies(
     {
-        "1 0 1 2": "student_of_rows(as_row(y - mu), nu, cholesky(Sigma))",
-        "12 0 12 2": "student_of_rows(y - mu, nu, cholesky(Sigma))",
+        "1 0 1 2": "student_of_rows(as_row(y - mu), nu, cholesky(Sigma)PROPTO)",
+        "12 0 12 2": "student_of_rows(y - mu, nu, cholesky(Sigma)PROPTO)",
     },
     [("nu > 0.0", "nu must be positive")],
 )
 def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix Sigma.
 
-        log f = log Gamma((nu + k) / 2) - log Gamma(nu / 2) - k log(nu pi) / 2 - log|L|
+        log f = log Gamma((nu + k) / 2) - log Gamma(nu / 2) - k log(nu) / 2 - k log(pi) / 2 - log|L|
                 - (nu + k) / 2 log(1 + |r|^2 / nu), with L r = y - mu, L L^T = Sigma; summed over the rows of y
 
     Shapes:  y and mu (k,) or (n, k), nu (), Sigma (k, k).
@@ -161,17 +162,17 @@ def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto:
     >>> round(float(multi_student_t_lpdf([1.0, 0.0], 4.0, [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]])), 6)
     -2.518279
     """
-    return _student("multi_student_t_lpdf", y, nu, mu, _factor("multi_student_t_lpdf", "Sigma", Sigma))
+    return _student("multi_student_t_lpdf", y, nu, mu, _factor("multi_student_t_lpdf", "Sigma", Sigma), propto)
 
 
 @with_bodies(
-    {"1 0 1 2": "student_of_rows(as_row(y - mu), nu, L)", "12 0 12 2": "student_of_rows(y - mu, nu, L)"},
+    {"1 0 1 2": "student_of_rows(as_row(y - mu), nu, LPROPTO)", "12 0 12 2": "student_of_rows(y - mu, nu, LPROPTO)"},
     [("nu > 0.0", "nu must be positive"), ("is_factor(L)", "L must be a square matrix with a positive diagonal")],
 )
 def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix L L^T.
 
-        log f = log Gamma((nu + k) / 2) - log Gamma(nu / 2) - k log(nu pi) / 2 - log|L|
+        log f = log Gamma((nu + k) / 2) - log Gamma(nu / 2) - k log(nu) / 2 - k log(pi) / 2 - log|L|
                 - (nu + k) / 2 log(1 + |r|^2 / nu), with L r = y - mu; summed over the rows of y
 
     Shapes:  y and mu (k,) or (n, k), nu (), L (k, k) lower triangular.
@@ -185,11 +186,11 @@ def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, pr
     """
     factor = as_array(L)
     _check_factor("multi_student_t_cholesky_lpdf", "L", factor)
-    return _student("multi_student_t_cholesky_lpdf", y, nu, mu, factor)
+    return _student("multi_student_t_cholesky_lpdf", y, nu, mu, factor, propto)
 
 
 def _gp(name: str, y: Nested, factor: ArrayValue, w: Nested, propto: bool) -> Real:
-    check.positive(name, "w", w)
+    require_positive(name, "w", w)
     return bodies.normal_of_weighted_rows(as_array(y), factor, as_array(w), propto)
 
 
@@ -262,8 +263,8 @@ def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
     0.69314718056
     """
     shares, weights = as_array(theta), as_array(alpha)
-    check_simplex("dirichlet_lpdf", "theta", shares)
-    check.positive("dirichlet_lpdf", "alpha", alpha)
+    require_simplex("dirichlet_lpdf", "theta", shares)
+    require_positive("dirichlet_lpdf", "alpha", alpha)
     return bodies.dirichlet_of_vector(shares, weights)
 
 
@@ -295,7 +296,7 @@ def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
     -0.980829253012
     """
     counts, shares = _counts("multinomial_lpmf", n), as_array(theta)
-    check_simplex("multinomial_lpmf", "theta", shares)
+    require_simplex("multinomial_lpmf", "theta", shares)
     return bodies.multinomial_of_shares(counts, shares, propto)
 
 
@@ -318,7 +319,7 @@ def multinomial_logit_lpmf(n: Nested, gamma: Nested, propto: bool = False) -> Re
 
 
 @with_bodies(
-    {"1 1": "dirichlet_multinomial_of_counts(n, alpha)"},
+    {"1 1": "dirichlet_multinomial_of_counts(n, alphaPROPTO)"},
     [("are_counts(n)", "n must be nonnegative whole numbers"), ("is_positive(alpha)", "alpha must be positive")],
 )
 def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -> Real:
@@ -336,8 +337,8 @@ def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -
     -1.165752
     """
     counts = _counts("dirichlet_multinomial_lpmf", n)
-    check.positive("dirichlet_multinomial_lpmf", "alpha", alpha)
-    return bodies.dirichlet_multinomial_of_counts(counts, as_array(alpha))
+    require_positive("dirichlet_multinomial_lpmf", "alpha", alpha)
+    return bodies.dirichlet_multinomial_of_counts(counts, as_array(alpha), propto)
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
@@ -366,7 +367,7 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     matrix, scale = as_array(W), as_array(S)
     size = np.shape(matrix)[0]
     _check_freedom("wishart_lpdf", nu, size)
-    return wishart_of_matrix(np.linalg.cholesky(matrix), np.linalg.cholesky(scale), nu)
+    return wishart_of_matrix(cholesky_factor(matrix), cholesky_factor(scale), nu)
 
 
 @with_bodies(
@@ -389,11 +390,11 @@ def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Re
     matrix, scale = as_array(W), as_array(S)
     size = np.shape(matrix)[0]
     _check_freedom("inv_wishart_lpdf", nu, size)
-    return inverse_wishart_of_matrix(np.linalg.cholesky(matrix), np.linalg.cholesky(scale), nu)
+    return inverse_wishart_of_matrix(cholesky_factor(matrix), cholesky_factor(scale), nu)
 
 
 @with_bodies(
-    {"2 0 2": "wishart_of_factors(L_W, L_S, nu) + log_jacobian_of_factor(L_WPROPTO)"},
+    {"2 0 2": "wishart_of_factors(lower_triangle(L_W), L_S, nu) + log_jacobian_of_factor(L_WPROPTO)"},
     FACTORS,
 )
 def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
@@ -412,11 +413,11 @@ def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = Fal
     """
     factor, scale = as_array(L_W), as_array(L_S)
     _check_factors("wishart_cholesky_lpdf", nu, L_W, L_S)
-    return wishart_of_matrix(factor, scale, nu) + bodies.log_jacobian_of_factor(factor, propto)
+    return wishart_of_matrix(np.tril(factor), scale, nu) + bodies.log_jacobian_of_factor(factor, propto)
 
 
 @with_bodies(
-    {"2 0 2": "inverse_wishart_of_factors(L_W, L_S, nu) + log_jacobian_of_factor(L_WPROPTO)"},
+    {"2 0 2": "inverse_wishart_of_factors(L_W, lower_triangle(L_S), nu) + log_jacobian_of_factor(L_WPROPTO)"},
     FACTORS,
 )
 def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
@@ -436,12 +437,12 @@ def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool =
     """
     factor, scale = as_array(L_W), as_array(L_S)
     _check_factors("inv_wishart_cholesky_lpdf", nu, L_W, L_S)
-    return inverse_wishart_of_matrix(factor, scale, nu) + bodies.log_jacobian_of_factor(factor, propto)
+    return inverse_wishart_of_matrix(factor, np.tril(scale), nu) + bodies.log_jacobian_of_factor(factor, propto)
 
 
 def _check_factors(name: str, nu: Real, factor: Nested, scale: Nested) -> None:
-    check_cholesky_factor(name, "L_W", factor)
-    check_cholesky_factor(name, "L_S", scale)
+    require_cholesky_factor(name, "L_W", factor)
+    require_cholesky_factor(name, "L_S", scale)
     shapes = np.shape(as_array(factor)), np.shape(as_array(scale))
     if shapes[0] != shapes[1] or shapes[0][0] != shapes[0][1]:
         raise ValueError(f"{name}: L_W and L_S must be square and of one size, got shapes {shapes[0]} and {shapes[1]}")
@@ -462,7 +463,7 @@ def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
     >>> round(float(lkj_corr_lpdf([[1.0, 0.3], [0.3, 1.0]], 2.0)), 6)
     -0.381993
     """
-    check.positive("lkj_corr_lpdf", "eta", eta)
+    require_positive("lkj_corr_lpdf", "eta", eta)
     matrix = as_array(Omega)
     return (eta - 1.0) * log_determinant_spd(matrix) + bodies.log_constant_of_lkj(eta, np.shape(matrix)[0])
 
@@ -484,7 +485,7 @@ def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
     >>> round(float(lkj_corr_cholesky_lpdf([[1.0, 0.0], [0.6, 0.8]], 2.0)), 6)
     -0.733969
     """
-    check.positive("lkj_corr_cholesky_lpdf", "eta", eta)
+    require_positive("lkj_corr_cholesky_lpdf", "eta", eta)
     factor = as_array(L)
     _check_factor("lkj_corr_cholesky_lpdf", "L", factor)
     return bodies.lkj_of_factor(factor, eta)
@@ -510,8 +511,8 @@ def lkj_cov_lpdf(y: Nested, mu: Nested, sigma: Nested, eta: Real, propto: bool =
     >>> round(float(lkj_cov_lpdf([[2.0, 0.5], [0.5, 1.0]], [0.1, 0.2], [1.0, 0.8], 2.0)), 6)
     -2.44417
     """
-    check.positive("lkj_cov_lpdf", "eta", eta)
-    check.positive("lkj_cov_lpdf", "sigma", sigma)
+    require_positive("lkj_cov_lpdf", "eta", eta)
+    require_positive("lkj_cov_lpdf", "sigma", sigma)
     matrix = as_array(y)
     scales = np.sqrt(np.diagonal(matrix))
     logs = log(scales)

@@ -10,8 +10,8 @@ from contad.ops.exponential import log
 from contad.ops.log_sums import logsumexp
 from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
 from contad.ops.products import as_array
-from contad.stan.checks import check_simplex
 from contad.stan.compiled import with_bodies
+from contad.stan.recorded_checks import require_simplex
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
@@ -51,7 +51,7 @@ def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
     -2.302585092994
     """
     probabilities = as_array(theta)
-    check_simplex("categorical_lpmf", "theta", probabilities)
+    require_simplex("categorical_lpmf", "theta", probabilities)
     return np.sum(log(probabilities[places("categorical_lpmf", "y", y, len(probabilities))]))
 
 
@@ -144,23 +144,23 @@ def ordered_lpmf(name: str, link: "Link", y: Nested, eta: Value, cuts: Nested) -
         total = total + np.sum(link.log_cdf(location[last] - points[at[last] - 1]))
     if len(between):
         low, high = points[at[between] - 1] - location[between], points[at[between]] - location[between]
-        total = total + np.sum(link.log_difference(low, high))
+        total = total + np.sum(link.log_difference(low, high, points[at[between] - 1] - points[at[between]]))
     return total
 
 
 class Link(NamedTuple):
-    """A distribution function F on the line: log F(x), and log(F(high) - F(low))."""
+    """A distribution function F on the line: log F(x), and log(F(high) - F(low)), of which low - high is given, too."""
 
     log_cdf: Callable[[ArrayValue], ArrayValue]
-    log_difference: Callable[[ArrayValue, ArrayValue], ArrayValue]
+    log_difference: Callable[[ArrayValue, ArrayValue, ArrayValue], ArrayValue]
 
 
-def _log_expit_difference(low: ArrayValue, high: ArrayValue) -> ArrayValue:
+def _log_expit_difference(low: ArrayValue, high: ArrayValue, gap: ArrayValue) -> ArrayValue:
     """By e^-low - e^-high over the product of both denominators."""
-    return log1m_exp(low - high) + log_expit(-low) + log_expit(high)
+    return log1m_exp(gap) + log_expit(-low) + log_expit(high)
 
 
-def _log_ndtr_difference(low: ArrayValue, high: ArrayValue) -> ArrayValue:
+def _log_ndtr_difference(low: ArrayValue, high: ArrayValue, gap: ArrayValue) -> ArrayValue:
     """Of the tail where both are smaller."""
     right = low > 0.0
     return log_diff_exp(log_ndtr(np.where(right, -low, high)), log_ndtr(np.where(right, -high, low)))

@@ -1,0 +1,56 @@
+"""What `propto=True` leaves out of densities of vectors: the terms of their formulas that have no derivative."""
+
+from math import comb, lgamma, log, pi
+
+import numpy as np
+
+
+def _of_normal(y, mu, *args):
+    return -0.5 * np.size(y - mu) * log(2.0 * pi)
+
+
+def _of_student(y, nu, mu, scale):
+    return -0.5 * np.size(y - mu) * log(pi)
+
+
+def _choices(n, *args):
+    return lgamma(sum(n) + 1.0) - sum(lgamma(k + 1.0) for k in n)
+
+
+def _of_processes(y, covariance, w):
+    return -0.5 * y.size * log(2.0 * pi)
+
+
+def _of_factor(factor, *args):
+    return len(factor) * log(2.0)
+
+
+def _of_binomials(n, N, x, *args):
+    rows = np.broadcast_arrays(n, N, np.empty(len(x)))
+    return sum(log(comb(int(total), int(k))) for k, total, _ in zip(*rows, strict=True))
+
+
+def _of_counts(y, x, *args):
+    """Beside n log(n / m) - n + m, of means m, by which far counts stay accurate."""
+    return -sum(lgamma(k + 1.0) - (k * log(k) - k if k else 0.0) for k in np.broadcast_to(y, len(x)))
+
+
+DROPPED = {
+    "multi_normal_lpdf": _of_normal,
+    "multi_normal_cholesky_lpdf": _of_normal,
+    "multi_normal_prec_lpdf": _of_normal,
+    "multi_student_t_lpdf": _of_student,
+    "multi_student_t_cholesky_lpdf": _of_student,
+    "multi_gp_lpdf": _of_processes,
+    "multi_gp_cholesky_lpdf": _of_processes,
+    "multinomial_lpmf": _choices,
+    "multinomial_logit_lpmf": _choices,
+    "dirichlet_multinomial_lpmf": lambda n, alpha: log(sum(n)) - sum(log(k) for k in n if k),
+    "wishart_cholesky_lpdf": _of_factor,
+    "inv_wishart_cholesky_lpdf": _of_factor,
+    "lkj_cov_lpdf": lambda y, *args: -0.5 * len(y) * log(2.0 * pi),
+    "normal_id_glm_lpdf": lambda y, x, *args: -0.5 * len(x) * log(2.0 * pi),
+    "binomial_logit_glm_lpmf": _of_binomials,
+    "poisson_log_glm_lpmf": _of_counts,
+    "gaussian_dlm_obs_lpdf": lambda y, *args: -0.5 * np.count_nonzero(y == y) * log(2.0 * pi),
+}  # others have a derivative in each term: log c(eta), log Gamma_k(nu / 2), log B(alpha), log softmax
