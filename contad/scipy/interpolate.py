@@ -93,7 +93,15 @@ class Interpolator(abc.ABC):
 
 # ---- piecewise polynomials -------------------------------------------------------------------------------------------
 class PPoly(Interpolator):
-    """Polynomials between points: on [x_i, x_{i+1}], sum_m c[m, i] (x - x_i)^(k-m).
+    """Polynomials between points.
+
+        f(t) = sum_(m <= k) c[m, i] (t - x_i)^(k - m) for x_i <= t < x_(i+1)
+
+    Shapes:  c (k + 1, n - 1, ...), x (n,) -> at places (m,): (m, ...).
+    Domain:  x that increases; beyond its ends by `extrapolate`, else nan.
+    Raises:  ValueError if c and x do not fit.
+    Cost:    O(log n + k) for each place; a sweep as many.
+    Ref:     de Boor (2001), A Practical Guide to Splines, chapter VII; scipy.interpolate.PPoly.
 
     >>> p = PPoly(np.array([[2.0, 3.0], [0.0, 2.0]]), np.array([0.0, 1.0, 2.0]))
     >>> p(1.5), p.integrate(0.0, 2.0)
@@ -160,8 +168,16 @@ def _points(
 class CubicHermiteSpline(PPoly):
     """The cubics with given values and slopes at points.
 
-    >>> CubicHermiteSpline([0.0, 1.0], [0.0, 1.0], [0.0, 0.0])(0.5)
-    array(0.5)
+        f(x_i) = y_i,     f'(x_i) = dydx_i,     f of degree 3 between two points
+
+    Shapes:  x (n,), y, dydx (..., n, ...) with n in `axis` -> at places (k,): (..., k, ...).
+    Domain:  x that increases, finite y and dydx.
+    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite.
+    Cost:    O(n), and O(log n) for each place; a sweep as many.
+    Ref:     de Boor (2001), A Practical Guide to Splines, chapter IV; scipy.interpolate.CubicHermiteSpline.
+
+    >>> round(float(CubicHermiteSpline([0.0, 1.0], [0.0, 1.0], [0.5, -0.2])(0.4)), 6)
+    0.4432
     """
 
     def __init__(
@@ -178,10 +194,16 @@ class CubicHermiteSpline(PPoly):
 class CubicSpline(PPoly):
     """The cubics whose second derivative is continuous: with bc_type at the ends, as in SciPy.
 
-    Cost: a tridiagonal system, O(n), and another one in reverse.
+        f(x_i) = y_i,     f' and f'' continuous,     f of degree 3 between two points
 
-    >>> CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 27.0])(1.5)
-    array(3.375)
+    Shapes:  x (n,), y (..., n, ...) with n in `axis` -> at places (k,): (..., k, ...).
+    Domain:  x that increases, finite y.
+    Raises:  ValueError for points that do not increase, lengths that differ, what is not finite and an unknown bc_type.
+    Cost:    a tridiagonal system, O(n), and another one in reverse.
+    Ref:     de Boor (2001), A Practical Guide to Splines, chapter IV; scipy.interpolate.CubicSpline.
+
+    >>> round(float(CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 26.0], bc_type="natural")(1.5)), 6)
+    3.225
     """
 
     def __init__(
@@ -225,8 +247,17 @@ def _conditions(bc_type: Any) -> tuple[Any, Any]:
 class PchipInterpolator(PPoly):
     """The cubics that are monotone where the data are.
 
-    >>> PchipInterpolator([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 1.0, 2.0])(1.5)
-    array(1.)
+        f(x_i) = y_i,     f'(x_i) = (u + v) / (u / s_(i-1) + v / s_i) inside, s_i the slopes of lines;
+        0 where two slopes differ in sign or one is 0;     u = 2 h_i + h_(i-1), v = h_i + 2 h_(i-1), h_i = x_(i+1) - x_i
+
+    Shapes:  x (n,), y (..., n, ...) with n in `axis` -> at places (k,): (..., k, ...).
+    Domain:  x that increases, finite y; where the slope of a line is 0 there is a kink in y.
+    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite.
+    Cost:    O(n), and O(log n) for each place; a sweep as many.
+    Ref:     Fritsch & Butland (1984), SIAM Journal on Scientific and Statistical Computing 5.
+
+    >>> round(float(PchipInterpolator([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 3.0, 4.0])(1.5)), 6)
+    2.059524
     """
 
     def __init__(self, x: ArrayValue, y: ArrayValue, axis: int = 0, extrapolate: Any = None) -> None:
@@ -240,8 +271,16 @@ def pchip_interpolate(
 ) -> ArrayValue:
     """The values of a PchipInterpolator through (xi, yi) at x, or its derivatives.
 
-    >>> pchip_interpolate([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 1.0, 2.0], 1.5)
-    array(1.)
+        f of `PchipInterpolator(xi, yi)` at x, or its derivative of order `der`
+
+    Shapes:  xi (n,), yi (..., n, ...) with n in `axis`, x (k,) -> (..., k, ...); a list for a list of orders.
+    Domain:  xi that increases, finite yi.
+    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite.
+    Cost:    that of `PchipInterpolator`.
+    Ref:     Fritsch & Butland (1984), SIAM Journal on Scientific and Statistical Computing 5.
+
+    >>> round(float(pchip_interpolate([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 3.0, 4.0], 1.5, der=1)), 6)
+    2.452381
     """
     made = PchipInterpolator(xi, yi, axis)
     return made(x, der) if np.ndim(der) == 0 else [made(x, nu) for nu in der]
@@ -250,8 +289,19 @@ def pchip_interpolate(
 class Akima1DInterpolator(PPoly):
     """The cubics whose slopes are means of those of lines, weighted by how these turn.
 
-    >>> Akima1DInterpolator([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 1.0, 2.0])(1.5)
-    array(1.)
+        f'(x_i) = (w s_(i-1) + v s_i) / (w + v),     w = |s_(i+1) - s_i|, v = |s_(i-1) - s_(i-2)|, s_i slopes of lines
+
+    "makima" adds |s_(i+1) + s_i| / 2 and |s_(i-1) + s_(i-2)| / 2 to the weights.
+
+    Shapes:  x (n,), y (..., n, ...) with n in `axis` -> at places (k,): (..., k, ...).
+    Domain:  x that increases, finite y; where neighbouring lines do not turn there is a kink in y.
+    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite; UnsupportedError
+             for another method.
+    Cost:    O(n), and O(log n) for each place; a sweep as many.
+    Ref:     Akima (1970), Journal of the ACM 17; scipy.interpolate.Akima1DInterpolator.
+
+    >>> round(float(Akima1DInterpolator([0.0, 1.0, 2.0, 4.0, 5.0], [0.0, 1.0, 3.0, 4.0, 2.0])(1.5)), 6)
+    1.978571
     """
 
     def __init__(
@@ -268,10 +318,20 @@ class Akima1DInterpolator(PPoly):
 
 # ---- B-splines -------------------------------------------------------------------------------------------------------
 class BSpline(Interpolator):
-    """The spline sum_j c_j B_j of degree k with knots t; all but k may be variables.
+    """A spline by its coefficients in B-splines; all but its degree may be variables.
 
-    >>> BSpline([0.0, 0.0, 1.0, 2.0, 2.0], [1.0, 3.0, 2.0], 1)(0.5)
-    array(2.)
+        f(x) = sum_j c_j B_(j,k)(x),     B_(j,0)(x) = 1 for t_j <= x < t_(j+1), else 0,
+        B_(j,k)(x) = (x - t_j) / (t_(j+k) - t_j) B_(j,k-1)(x) + (t_(j+k+1) - x) / (t_(j+k+1) - t_(j+1)) B_(j+1,k-1)(x)
+
+    Shapes:  t (n + k + 1,), c (..., n, ...) with n in `axis` -> at places (m,): (..., m, ...).
+    Domain:  t that does not decrease, n > k.
+    Raises:  ValueError if t decreases, or if t and c do not fit.
+    Cost:    O(k^2) for each place; a sweep as many.
+    Ref:     de Boor (2001), A Practical Guide to Splines, chapter X, (14) and (15); scipy.interpolate.BSpline.
+
+    >>> t = [0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 2.0]
+    >>> round(float(BSpline(t, [1.0, 3.0, 2.0, 0.5], 2)(0.6)), 6)
+    2.5
     """
 
     def __init__(self, t: ArrayValue, c: ArrayValue, k: int, extrapolate: Any = True, axis: int = 0) -> None:
@@ -340,10 +400,17 @@ def make_interp_spline(
 ) -> BSpline:  # fmt: skip
     """The spline of degree k through points, with SciPy's knots; on variables bc_type is not "periodic".
 
-    Cost: a banded system, O(n k^2), and another one in reverse.
+        f(x_i) = y_i,     f = sum_j c_j B_(j,k) of `BSpline`, with derivatives at the ends where bc_type has them
 
-    >>> make_interp_spline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 27.0])(1.5)
-    array(3.375)
+    Shapes:  x (n,), y (..., n, ...) with n in `axis` -> a `BSpline` of such values.
+    Domain:  x that increases, finite y; knots among which x is, so that the system is regular.
+    Raises:  ValueError for points that do not increase, lengths that differ and what is not finite; UnsupportedError
+             for variables and "periodic".
+    Cost:    a banded system, O(n k^2), and another one in reverse.
+    Ref:     de Boor (2001), A Practical Guide to Splines, chapter XIII; scipy.interpolate.make_interp_spline.
+
+    >>> round(float(make_interp_spline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 26.0], k=2)(1.5)), 6)
+    3.4375
     """
     name = "contad.scipy.interpolate.make_interp_spline"
     if k < 1 or bc_type == "periodic":

@@ -44,13 +44,19 @@ def map_coordinates(
 ) -> ArrayValue:  # fmt: skip
     """The values of an image with d axes at coordinates (d, ...), by splines of order 0, 1 or 3 on variables.
 
+        z = sum_j c_j prod_i B(x_i - j_i),     B the B-spline; c the image, for order 3 `spline_filter` of it
+
     Splines of order 3 with mode "reflect" are exact, where SciPy's are off by 1e-6 along axes of few elements.
     At the places where pieces of order 1 meet, the derivative by a coordinate is that of the piece above.
 
-    Cost: (order + 1)^d elements for each place; the spline of order 3 is a banded system along each axis.
+    Shapes:  input (n_1, ..., n_d), coordinates (d, ...) -> (...).
+    Domain:  every image; outside by `mode`.
+    Raises:  UnsupportedError on variables for other orders and modes; RuntimeError for coordinates that do not fit.
+    Cost:    (order + 1)^d elements for each place; the spline of order 3 is a banded system along each axis.
+    Ref:     Unser (1999), IEEE Signal Processing Magazine 16; scipy.ndimage.map_coordinates.
 
-    >>> map_coordinates(np.array([[0.0, 1.0], [3.0, 6.0]]), [[0.5], [0.5]], order=1)
-    array([2.5])
+    >>> map_coordinates(np.array([[0.0, 1.0], [3.0, 6.0]]), [[0.25], [0.5]], order=1)
+    array([1.5])
     """
     name = "map_coordinates"
     _refuse(name, output=output)
@@ -88,6 +94,14 @@ def spline_filter1d(
 ) -> ArrayValue:
     """The coefficients of the cubic spline through an image along an axis.
 
+        x_i = (c_(i-1) + 4 c_i + c_(i+1)) / 6, with c beyond the ends by `mode`
+
+    Shapes:  input (..., n, ...) -> as input.
+    Domain:  every image.
+    Raises:  UnsupportedError on variables for orders but 3, and modes but "mirror" and "reflect".
+    Cost:    a tridiagonal system, O(n), and another one in reverse.
+    Ref:     Unser (1999), IEEE Signal Processing Magazine 16; scipy.ndimage.spline_filter1d.
+
     >>> spline_filter1d(np.array([1.0, 2.0, 4.0])).round(12)
     array([0.75, 1.5 , 5.25])
     """
@@ -103,8 +117,17 @@ def spline_filter1d(
 def spline_filter(input: ArrayValue, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> ArrayValue:
     """The coefficients of the cubic spline through an image.
 
-    >>> spline_filter(np.array([1.0, 2.0, 4.0])).round(12)
-    array([0.75, 1.5 , 5.25])
+        z = S_d ... S_1 x,     S_i: `spline_filter1d` along axis i
+
+    Shapes:  input (n_1, ..., n_d) -> as input.
+    Domain:  every image.
+    Raises:  as `spline_filter1d`.
+    Cost:    that of `spline_filter1d` along each axis.
+    Ref:     Unser (1999), IEEE Signal Processing Magazine 16; scipy.ndimage.spline_filter.
+
+    >>> spline_filter(np.array([[1.0, 2.0], [4.0, 3.0]])).round(6)
+    array([[-5.,  4.],
+           [10.,  1.]])
     """
     z = as_one(input)
     for axis in range(np.ndim(z)):
@@ -145,6 +168,14 @@ def correlate1d(
 ) -> ArrayValue:  # fmt: skip
     """The correlation of an image with weights along one axis.
 
+        z_i = sum_j w_j x_(i + j - c), c = n // 2 + origin; x beyond its ends by `mode`
+
+    Shapes:  input (..., m, ...), weights (n,) -> as input.
+    Domain:  every image and weights.
+    Raises:  RuntimeError for weights that do not fit and an unknown mode, ValueError for an origin beyond them.
+    Cost:    O(m n); a sweep twice that.
+    Ref:     scipy.ndimage.correlate1d.
+
     >>> correlate1d(np.array([1.0, 2.0, 4.0]), [0.0, 1.0, 2.0])
     array([ 5., 10., 12.])
     """
@@ -161,6 +192,14 @@ def convolve1d(
 ) -> ArrayValue:  # fmt: skip
     """The convolution of an image with weights along one axis.
 
+        z_i = sum_j w_j x_(i - j + c), c = n // 2 + origin; x beyond its ends by `mode`
+
+    Shapes:  input (..., m, ...), weights (n,) -> as input.
+    Domain:  every image and weights.
+    Raises:  RuntimeError for weights that do not fit and an unknown mode, ValueError for an origin beyond them.
+    Cost:    O(m n); a sweep twice that.
+    Ref:     scipy.ndimage.convolve1d.
+
     >>> convolve1d(np.array([1.0, 2.0, 4.0]), [0.0, 1.0, 2.0])
     array([3., 4., 8.])
     """
@@ -176,8 +215,17 @@ def correlate(
 ) -> ArrayValue:  # fmt: skip
     """The correlation of an image with weights of as many axes.
 
-    >>> correlate(np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0, 2.0]))
-    array([ 5., 10., 12.])
+        z_i = sum_j w_j x_(i + j - c), c = n // 2 + origin in each axis; x beyond its ends by `mode`
+
+    Shapes:  input (m_1, ..., m_d), weights (n_1, ..., n_d) -> as input.
+    Domain:  every image and weights.
+    Raises:  RuntimeError for weights that do not fit and an unknown mode, ValueError for an origin beyond them.
+    Cost:    the product of both numbers of elements; a sweep twice that.
+    Ref:     scipy.ndimage.correlate.
+
+    >>> correlate(np.array([[1.0, 2.0], [4.0, 8.0]]), np.array([[0.0, 1.0], [2.0, 0.5]]))
+    array([[ 3.5,  5. ],
+           [11. , 14. ]])
     """
     _refuse("correlate", output=output, axes=axes)
     origins = [origin] * np.ndim(input) if np.ndim(origin) == 0 else list(origin)
@@ -191,8 +239,17 @@ def convolve(
 ) -> ArrayValue:  # fmt: skip
     """The convolution of an image with weights of as many axes.
 
-    >>> convolve(np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0, 2.0]))
-    array([3., 4., 8.])
+        z_i = sum_j w_j x_(i - j + c), c = n // 2 + origin in each axis; x beyond its ends by `mode`
+
+    Shapes:  input (m_1, ..., m_d), weights (n_1, ..., n_d) -> as input.
+    Domain:  every image and weights.
+    Raises:  RuntimeError for weights that do not fit and an unknown mode, ValueError for an origin beyond them.
+    Cost:    the product of both numbers of elements; a sweep twice that.
+    Ref:     scipy.ndimage.convolve.
+
+    >>> convolve(np.array([[1.0, 2.0], [4.0, 8.0]]), np.array([[0.0, 1.0], [2.0, 0.5]]))
+    array([[ 8.5, 13. ],
+           [22. , 28. ]])
     """
     _refuse("convolve", output=output, axes=axes)
     origins = [origin] * np.ndim(input) if np.ndim(origin) == 0 else list(origin)
@@ -214,6 +271,16 @@ def gaussian_filter1d(
 ) -> ArrayValue:  # fmt: skip
     """An image smoothed by a Gaussian, or by a derivative of it, along one axis; sigma is a constant.
 
+        z_i = sum_(|j| <= r) w_j x_(i+j),     w_j = e^(-j^2 / (2 sigma^2)) / sum_k e^(-k^2 / (2 sigma^2))
+
+    r is truncate sigma, rounded, or `radius`. Derivatives have the weights of those of the Gaussian.
+
+    Shapes:  input (..., m, ...) -> as input.
+    Domain:  every image, sigma > 0.
+    Raises:  UnsupportedError if sigma is a variable; RuntimeError for an unknown mode.
+    Cost:    O(m r); a sweep as many.
+    Ref:     scipy.ndimage.gaussian_filter1d.
+
     >>> gaussian_filter1d(np.array([0.0, 1.0, 0.0]), 0.5).round(6)
     array([0.106715, 0.786571, 0.106715])
     """
@@ -234,8 +301,17 @@ def gaussian_filter(
 ) -> ArrayValue:  # fmt: skip
     """An image smoothed by a Gaussian, or by derivatives of it, along its axes; sigma is a constant.
 
-    >>> gaussian_filter(np.array([0.0, 1.0, 0.0]), 0.5).round(6)
-    array([0.106715, 0.786571, 0.106715])
+        z = G_d ... G_1 x,     G_i: `gaussian_filter1d` along axis i
+
+    Shapes:  input (m_1, ..., m_d) -> as input.
+    Domain:  every image, sigma >= 0.
+    Raises:  as `gaussian_filter1d`.
+    Cost:    that of `gaussian_filter1d` along each axis.
+    Ref:     scipy.ndimage.gaussian_filter.
+
+    >>> gaussian_filter(np.array([[0.0, 1.0], [2.0, 0.0]]), 0.5).round(6)
+    array([[0.286602, 0.820376],
+           [1.606419, 0.286602]])
     """
     _refuse("gaussian_filter", output=output)
     z = as_one(input)
@@ -259,6 +335,14 @@ def uniform_filter1d(
 ) -> ArrayValue:  # fmt: skip
     """The means of `size` elements along one axis.
 
+        z_i = sum_(j < size) x_(i + j - c) / size,     c = size // 2 + origin; x beyond its ends by `mode`
+
+    Shapes:  input (..., m, ...) -> as input.
+    Domain:  every image.
+    Raises:  RuntimeError for a size below 1 and an unknown mode, ValueError for an origin beyond the window.
+    Cost:    O(m size); a sweep as many.
+    Ref:     scipy.ndimage.uniform_filter1d.
+
     >>> uniform_filter1d(np.array([1.0, 2.0, 6.0]), 3).round(6)
     array([1.333333, 3.      , 4.666667])
     """
@@ -275,8 +359,17 @@ def uniform_filter(
 ) -> ArrayValue:  # fmt: skip
     """The means of boxes of elements.
 
-    >>> uniform_filter(np.array([1.0, 2.0, 6.0]), 3).round(6)
-    array([1.333333, 3.      , 4.666667])
+        z = U_d ... U_1 x,     U_i: `uniform_filter1d` along axis i
+
+    Shapes:  input (m_1, ..., m_d) -> as input.
+    Domain:  every image.
+    Raises:  as `uniform_filter1d`.
+    Cost:    that of `uniform_filter1d` along each axis.
+    Ref:     scipy.ndimage.uniform_filter.
+
+    >>> uniform_filter(np.array([[1.0, 2.0], [6.0, 4.0]]), 2)
+    array([[1.  , 1.5 ],
+           [3.5 , 3.25]])
     """
     _refuse("uniform_filter", output=output)
     z = as_one(input)

@@ -32,6 +32,14 @@ _mirror = mirror_of(signal)
 def convolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str = "auto") -> ArrayValue:
     """The convolution of two arrays with as many axes, directly or by Fourier transforms.
 
+        z_k = sum_i x_i y_(k-i),     x_bar_i = sum_k z_bar_k y_(k-i)
+
+    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), less at the ends for the modes "same" and "valid".
+    Domain:  every in1 and in2.
+    Raises:  ValueError if the numbers of axes differ.
+    Cost:    O(n m) directly, O((n + m) log (n + m)) by Fourier transforms; a sweep twice that.
+    Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 2.3; scipy.signal.convolve.
+
     >>> convolve(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0]), mode="same")
     array([0.5, 2. , 3.5])
     """
@@ -49,6 +57,14 @@ def convolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str =
 def correlate(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str = "auto") -> ArrayValue:
     """The correlation of two arrays with as many axes: the convolution with the second one reversed.
 
+        z_k = sum_i x_i y_(i-k), k from 1 - m on,     x_bar_i = sum_k z_bar_k y_(i-k)
+
+    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), less at the ends for the modes "same" and "valid".
+    Domain:  every in1 and in2.
+    Raises:  ValueError if the numbers of axes differ.
+    Cost:    O(n m) directly, O((n + m) log (n + m)) by Fourier transforms; a sweep twice that.
+    Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 2.3; scipy.signal.correlate.
+
     >>> correlate(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0]))
     array([1. , 2.5, 4. , 1.5])
     """
@@ -59,6 +75,14 @@ def correlate(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str 
 @_mirror
 def fftconvolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", axes: Option = None) -> ArrayValue:
     """The convolution of two arrays with as many axes by Fourier transforms.
+
+        z_k = sum_i x_i y_(k-i),     x_bar_i = sum_k z_bar_k y_(k-i)
+
+    Shapes:  in1 (n, ...), in2 (m, ...) -> (n + m - 1, ...), less at the ends for the modes "same" and "valid".
+    Domain:  every in1 and in2.
+    Raises:  ValueError if the numbers of axes differ; UnsupportedError for variables and `axes`.
+    Cost:    O((n + m) log (n + m)); a sweep twice that.
+    Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 8.7; scipy.signal.fftconvolve.
 
     >>> fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0])).round(12)
     array([0.5, 2. , 3.5, 3. ])
@@ -71,12 +95,18 @@ def fftconvolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", axes: Opti
 # ---- filters ---------------------------------------------------------------------------------------------------------
 @_mirror
 def lfilter(b: ArrayValue, a: ArrayValue, x: ArrayValue, axis: int = -1, zi: ArrayValue = None) -> Value:
-    """A signal filtered along an axis by b / a: sum_k a_k z_{n-k} = sum_k b_k x_{n-k}; with zi, also the final state.
+    """A signal filtered along an axis by b / a; with zi, also the final state.
 
-    Cost: that of SciPy's forward, three times that in reverse; see `contad.ops.recursive_filters.filter_signal`.
+        sum_k a_k z_(n-k) = sum_k b_k x_(n-k),     x_bar: z_bar filtered by b / a in reversed time
 
-    >>> lfilter([1.0], [1.0, -0.5], [1.0, 0.0, 0.0])
-    array([1.  , 0.5 , 0.25])
+    Shapes:  b (m,), a (k,), x (..., n, ...), zi (..., max(m, k) - 1, ...) -> (..., n, ...).
+    Domain:  a_0 other than 0.
+    Raises:  ValueError if b or a is no vector, or zi does not fit.
+    Cost:    that of SciPy's forward, three times that in reverse; see `contad.ops.recursive_filters.filter_signal`.
+    Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 6.3.
+
+    >>> lfilter([1.0, 0.5], [1.0, -0.5], [1.0, 0.0, 0.0, 2.0])
+    array([1.  , 1.  , 0.5 , 2.25])
     """
     b, a, x = _coefficients("lfilter", b), _coefficients("lfilter", a), np.moveaxis(as_one(x), axis, -1)
     order = max(np.size(b), np.size(a)) - 1
@@ -102,7 +132,15 @@ def _coefficients(name: str, b: ArrayValue) -> ArrayValue:
 def lfilter_zi(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """The state from which the filter b / a answers a step by a step.
 
-    >>> lfilter_zi([1.0], [1.0, -0.5])
+        z with lfilter(b, a, ones(n), zi=z)[0] = sum b / sum a for every n
+
+    Shapes:  b (m,), a (k,) -> (max(m, k) - 1,).
+    Domain:  sum a other than 0.
+    Raises:  ValueError if b or a is no vector.
+    Cost:    O(m + k).
+    Ref:     scipy.signal.lfilter_zi.
+
+    >>> lfilter_zi([1.0, 0.5], [1.0, -0.25])
     array([1.])
     """
     return steady_state(_coefficients("lfilter_zi", b), _coefficients("lfilter_zi", a))
@@ -112,8 +150,16 @@ def lfilter_zi(b: ArrayValue, a: ArrayValue) -> ArrayValue:
 def sosfilt(sos: ArrayValue, x: ArrayValue, axis: int = -1, zi: ArrayValue = None) -> Value:
     """A signal filtered by sections of order 2, (b_0, b_1, b_2, 1, a_1, a_2) each; with zi, also the final states.
 
-    >>> sosfilt(np.array([[1.0, 0.0, 0.0, 1.0, -0.5, 0.0]]), np.array([1.0, 0.0, 0.0]))
-    array([1.  , 0.5 , 0.25])
+        z = H_s ... H_1 x,     H_i: `lfilter` by (b_0, b_1, b_2) / (1, a_1, a_2) of section i
+
+    Shapes:  sos (s, 6), x (..., n, ...), zi (s, ..., 2, ...) -> (..., n, ...).
+    Domain:  every sos with ones in column 3.
+    Raises:  ValueError if sos or zi does not fit.
+    Cost:    that of `lfilter` for each section.
+    Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 6.3; scipy.signal.sosfilt.
+
+    >>> sosfilt(np.array([[1.0, 0.5, 0.0, 1.0, -0.5, 0.25]]), np.array([1.0, 0.0, 0.0, 2.0]))
+    array([1.   , 1.   , 0.25 , 1.875])
     """
     sos = _sections("sosfilt", sos)
     if zi is not None and np.shape(zi)[0] != np.shape(sos)[0]:
@@ -141,8 +187,16 @@ def _sections(name: str, sos: ArrayValue) -> ArrayValue:
 def sosfilt_zi(sos: ArrayValue) -> ArrayValue:
     """The states from which sections answer a step by a step: (sections, 2).
 
-    >>> sosfilt_zi(np.array([[1.0, 0.0, 0.0, 1.0, -0.5, 0.0]]))
-    array([[1., 0.]])
+        z with sosfilt(sos, ones(n), zi=z)[0] = prod_i sum b_i / sum a_i for every n
+
+    Shapes:  sos (s, 6) -> (s, 2).
+    Domain:  sections whose sum of a is other than 0.
+    Raises:  ValueError if sos does not fit.
+    Cost:    O(s).
+    Ref:     scipy.signal.sosfilt_zi.
+
+    >>> sosfilt_zi(np.array([[1.0, 0.5, 0.0, 1.0, -0.5, 0.25]])).round(6)
+    array([[ 1. , -0.5]])
     """
     sos = _sections("sosfilt_zi", sos)
     states, scale = [], 1.0
@@ -164,6 +218,14 @@ def filtfilt(
 ) -> ArrayValue:  # fmt: skip
     """A signal filtered forwards and backwards, so that nothing is delayed; `method` is "pad" on variables.
 
+        z = R H R H x, H: `lfilter` by b / a from its state of a step, R reversed time; x extended by padlen at its ends
+
+    Shapes:  b (m,), a (k,), x (..., n, ...) -> as x.
+    Domain:  a_0 and sum a other than 0, n > padlen.
+    Raises:  ValueError if x is too short, or for another padtype; UnsupportedError for variables and another method.
+    Cost:    that of two filters.
+    Ref:     Gustafsson (1996), IEEE Transactions on Signal Processing 44; scipy.signal.filtfilt.
+
     >>> filtfilt([0.5, 0.5], [1.0], np.array([1.0, 2.0, 4.0, 3.0]), padlen=2)
     array([1.  , 2.25, 3.25, 3.  ])
     """
@@ -184,6 +246,14 @@ def sosfiltfilt(
     sos: ArrayValue, x: ArrayValue, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
 ) -> ArrayValue:
     """A signal filtered forwards and backwards by sections of order 2.
+
+        z = R H R H x, H: `sosfilt` from its states of a step, R reversed time; x extended by padlen at its ends
+
+    Shapes:  sos (s, 6), x (..., n, ...) -> as x.
+    Domain:  sections whose sum of a is other than 0, n > padlen.
+    Raises:  ValueError if x is too short, or for another padtype.
+    Cost:    that of two filters.
+    Ref:     Gustafsson (1996), IEEE Transactions on Signal Processing 44; scipy.signal.sosfiltfilt.
 
     >>> sosfiltfilt(np.array([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]]), np.array([1.0, 2.0, 4.0, 3.0]), padlen=2)
     array([1.  , 2.25, 3.25, 3.  ])
@@ -239,6 +309,15 @@ def savgol_filter(
 ) -> ArrayValue:  # fmt: skip
     """The polynomial of least squares in a window around each element, or a derivative of it, at that element.
 
+        z_i = p_i^(deriv)(0) / delta^deriv,
+        p_i, of degree polyorder, minimises sum_j (x_(i+j) - p_i(j))^2 over the window
+
+    Shapes:  x (..., n, ...) -> as x.
+    Domain:  every finite x; window_length > polyorder.
+    Raises:  ValueError for a mode that is none, and a window longer than x in mode "interp".
+    Cost:    O(n window_length); a sweep as many.
+    Ref:     Savitzky & Golay (1964), Analytical Chemistry 36; scipy.signal.savgol_filter.
+
     >>> savgol_filter(np.array([1.0, 4.0, 9.0, 16.0, 26.0]), 3, 1).round(12)
     array([ 0.66666667,  4.66666667,  9.66666667, 17.        , 25.5       ])
     """
@@ -271,8 +350,16 @@ def detrend(
 ) -> ArrayValue:
     """A signal less its line of least squares, or its mean; between break points bp each piece by itself.
 
-    >>> detrend(np.array([1.0, 2.0, 4.0]), type="constant").round(12)
-    array([-1.33333333, -0.33333333,  1.66666667])
+        z = x - q q^T x,     q an orthonormal basis of lines, or of constants, over a piece
+
+    Shapes:  data (..., n, ...) -> as data.
+    Domain:  every finite signal.
+    Raises:  ValueError for another type, and break points beyond the end.
+    Cost:    O(n); a sweep as many.
+    Ref:     scipy.signal.detrend.
+
+    >>> detrend(np.array([1.0, 2.0, 4.0, 5.0])).round(6)
+    array([ 0.1, -0.3,  0.3, -0.1])
     """
     x = np.moveaxis(as_one(data), axis, -1)
     if type in ("constant", "c"):

@@ -10,18 +10,24 @@ import pytest
 import contad
 from contad import stan
 from contad.distributions.faces import Face
-from contad.scipy import linalg, special, stats
+from contad.scipy import integrate, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats
+from contad.scipy.sparse import linalg as sparse_linalg
+from contad.scipy.spatial import transform
 
 PARTS = {"formula": r"^    \S", "domain": r"^(Domain|Arguments): ", "source": r"^Ref: ", "example": r"^>>> "}
 METHODS = ("logpdf", "pdf", "logpmf", "pmf")
-MODULES = {"linalg": linalg, "special": special}
+MODULES = {
+    "integrate": integrate, "interpolate": interpolate, "linalg": linalg, "ndimage": ndimage, "optimize": optimize,
+    "signal": signal, "sparse": sparse, "sparse.linalg": sparse_linalg, "spatial": transform, "special": special,
+}  # fmt: skip
 
 
 def faces():
     """Every name, with its function or distribution."""
     found = {f"stan.{name}": getattr(stan, name) for name in stan.__all__} | {"stan.real": stan.transforms.real}
     for label, module in MODULES.items():
-        found |= {f"{label}.{name}": getattr(module, name) for name in module.__all__}
+        names = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
+        found |= {f"{label}.{name}": getattr(module, name) for name in names}
     for name in [*stats.__all__, *stats.MULTIVARIATE]:
         home = getattr(stats, name)
         found[f"stats.{name}"] = home

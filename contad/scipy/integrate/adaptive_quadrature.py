@@ -33,6 +33,7 @@ def quad(
     limits may be infinite; an infinite one has the derivative 0.
 
     Shapes:  a, b numbers, func(x, *args) a number -> a number.
+    Domain:  every a and b; an f whose integral exists, and that of its derivatives where these are wanted.
     Raises:  ValueError where a limit is nan; RuntimeError where the integral of a derivative does not converge;
              UnsupportedError on variables for `weight`, `complex_func` and `full_output`; RuleError for a variable that
              func captures in an unusual place.
@@ -76,8 +77,12 @@ def quad_vec(
 ) -> tuple[Any, ...]:  # fmt: skip
     """scipy.integrate.quad_vec of an array f(x, *args), whose value differentiates as that of `quad`.
 
+        z = integral of f,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
+
     Options beside the named ones are SciPy's, on plain numbers only; the norm of the error is the largest element.
 
+    Shapes:  a, b numbers, f(x, *args) an array -> an array of that shape, and a number.
+    Domain:  as of `quad`.
     Raises:  as `quad`.
     Cost:    as `quad`.
     Ref:     scipy.integrate.quad_vec.

@@ -35,6 +35,7 @@ def solve_bvp(
     calls where there are none. Initial guesses x, y, p, the mesh and what else SciPy returns carry no derivative.
 
     Shapes:  x (m,), y (n, m), p (k,); fun(x, y) (n, m), bc (n + k,), as SciPy has it -> `y` (n, mesh), `p` (k,).
+    Domain:  equations with a solution near the guess, where their Jacobian is not singular; x that increases.
     Raises:  what SciPy raises; where a derivative is wanted RuntimeError where it does not converge,
              SingularPointError where the equations are singular there.
     Cost:    SciPy's; a derivative takes a sparse Jacobian of the equations, its sparse factors, and fun on variables on

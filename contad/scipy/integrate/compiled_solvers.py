@@ -130,6 +130,7 @@ def dopri5(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
     what enters fun are those of the steps as they were taken, whose lengths are held fixed. Steps end at times t.
 
     Shapes:  t (T,), y0 (n,), fun(t, y, *args) a new array (n,) -> (T, n).
+    Domain:  t that increases or decreases; a fun that is differentiable along the solution.
     Raises:  ValueError for tolerances that are not positive, times that go in no order, another number of numbers than
              n and numbers that are not finite; RuntimeError beyond max_steps steps. Times are named.
     Cost:    six evaluations of fun for a step; reverse mode keeps some 8 n numbers for each.
@@ -270,6 +271,7 @@ def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000, lband=-
     iteration slow, and nothing wrong.
 
     Shapes:  t (T,), y0 (n,), fun(t, y, *args) a new array (n,) -> (T, n).
+    Domain:  as of `dopri5`.
     Raises:  as `dopri5`; ValueError for a band that is none.
     Cost:    n evaluations of fun and the inverse of a matrix (n, n) for a step, and some 30 evaluations with a product
              of that matrix and a vector; reverse mode keeps the matrix. With a band lband + uband + 1 evaluations, and

@@ -52,6 +52,7 @@ def solve_ivp(
     Jacobian of fun, unless `jac`, `lband`, `uband` or `jac_sparsity` is given, which are used on plain numbers only.
 
     Shapes:  y0 (n,), fun(t, y, *args) n numbers, t_eval (T,) -> y (n, T), t (T,).
+    Domain:  an f that is differentiable along the solution; times of t_eval from t_span[0] to t_span[1].
     Raises:  ValueError where fun gives another number of numbers than n, and nan that smaller steps do not avoid, with
              the time; RuntimeError where the solver fails and derivatives are wanted; ValueError on variables for an
              atol that is not positive; SingularPointError for the derivative of an event that the solution only
@@ -220,10 +221,13 @@ def odeint(
 ) -> Any:  # fmt: skip
     """scipy.integrate.odeint of y' = func(y, t, *args), differentiable in y0, t, args and captured variables.
 
+        y' = f(y, t, p),     s' = f_y s + f_p p_dot,     s(t_0) = y0_dot - f(y0, t_0) t_0_dot,     dy/dt_k = f(y_k, t_k)
+
     t[0] is the time of y0. On variables scipy.integrate.LSODA solves, with the exact Jacobian and the same default
     tolerances; `sensitivity` is that of `solve_ivp`. Other options are SciPy's, on plain numbers only.
 
     Shapes:  y0 (n,), t (T,) -> (T, n).
+    Domain:  t that increases or decreases.
     Raises:  as `solve_ivp`.
     Cost:    as `solve_ivp`.
     Ref:     scipy.integrate.odeint.

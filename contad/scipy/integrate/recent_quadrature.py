@@ -33,6 +33,7 @@ def tanhsinh(
     called with one x at a time; it may give an array. Derivatives are integrals by the same rule.
 
     Shapes:  a, b numbers, f(x, *args) a number or an array -> `integral` of its shape.
+    Domain:  every a and b; an f whose integral exists, infinite at the ends too.
     Raises:  UnsupportedError with a SciPy before 1.15, which has no such function, and on variables for `log` and
              `preserve_shape`; RuntimeError where the integral of a derivative does not converge; ValueError as `quad`.
     Cost:    SciPy's; on variables some 100 to 400 calls of f, and as many of its gradient.
@@ -114,6 +115,7 @@ def cubature(
     which f is differentiated in x; infinite ones carry no derivative.
 
     Shapes:  a, b (n,), f((k, n), *args) (k, ...) -> `estimate` (...).
+    Domain:  every box; an f whose integral exists, and that of its derivatives where these are wanted.
     Raises:  UnsupportedError with a SciPy before 1.15, which has no such function, and on variables for `workers` and
              `points`; RuntimeError where the integral of a derivative does not converge.
     Cost:    SciPy's; a gradient is one more integration, with a gradient of f at each point.

@@ -16,8 +16,16 @@ _mirror = mirror_of(integrate)
 def trapezoid(y: ArrayValue, x: ArrayValue = None, dx: Any = 1.0, axis: int = -1) -> ArrayValue:
     """The integral of samples along an axis by the trapezoidal rule.
 
-    >>> float(trapezoid(np.array([0.0, 1.0, 4.0])))
-    3.0
+        z = sum_i h_i (y_i + y_(i+1)) / 2,     h_i = x_(i+1) - x_i or dx
+
+    Shapes:  y (..., n, ...), x (n,) or as y -> without the axis.
+    Domain:  every y and x.
+    Raises:  ValueError if y and x do not fit.
+    Cost:    O(n); a sweep as many.
+    Ref:     scipy.integrate.trapezoid.
+
+    >>> float(trapezoid(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.5, 2.0])))
+    4.0
     """
     return np.trapezoid(as_one(y), None if x is None else as_one(x), dx, axis)
 
@@ -26,8 +34,17 @@ def trapezoid(y: ArrayValue, x: ArrayValue = None, dx: Any = 1.0, axis: int = -1
 def simpson(y: ArrayValue, x: ArrayValue = None, *, dx: Any = 1.0, axis: int = -1) -> ArrayValue:
     """The integral of samples along an axis by Simpson's rule, for even and odd numbers of samples.
 
-    >>> round(float(simpson(np.array([0.0, 1.0, 4.0]))), 12)
-    2.666666666667
+        z = sum over pairs of spacings h, k of (h + k) / 6 ((2 - k / h) y_0 + (h + k)^2 / (h k) y_1 + (2 - h / k) y_2),
+        a spacing that is left over by the parabola through the last three
+
+    Shapes:  y (..., n, ...), x (n,) or as y -> without the axis.
+    Domain:  every y, x that increases.
+    Raises:  ValueError if y and x do not fit.
+    Cost:    O(n); a sweep as many.
+    Ref:     Cartwright (2017), Journal of Mathematical Sciences and Mathematics Education 12; scipy.integrate.simpson.
+
+    >>> round(float(simpson(np.array([0.0, 1.0, 4.0, 5.0]), np.array([0.0, 0.5, 2.0, 2.5]))), 6)
+    6.25
     """
     x = None if x is None else as_one(x)
     y = check_samples("contad.scipy.integrate.simpson", as_one(y), x, axis)
@@ -40,8 +57,16 @@ def cumulative_trapezoid(
 ) -> ArrayValue:
     """The integrals of samples up to each one along an axis, by the trapezoidal rule; from `initial`, None or 0.
 
-    >>> cumulative_trapezoid(np.array([0.0, 1.0, 4.0]), initial=0)
-    array([0. , 0.5, 3. ])
+        z_k = sum_(i < k) h_i (y_i + y_(i+1)) / 2,     h_i = x_(i+1) - x_i or dx
+
+    Shapes:  y (..., n, ...), x (n,) or as y -> (..., n - 1, ...), with `initial` (..., n, ...).
+    Domain:  every y and x.
+    Raises:  ValueError if y and x do not fit, and for another `initial`.
+    Cost:    O(n); a sweep as many.
+    Ref:     scipy.integrate.cumulative_trapezoid.
+
+    >>> cumulative_trapezoid(np.array([0.0, 1.0, 4.0]), np.array([0.0, 0.5, 2.0]), initial=0)
+    array([0.  , 0.25, 4.  ])
     """
     if initial is not None and initial != 0:
         raise ValueError("`initial` must be `None` or `0`.")

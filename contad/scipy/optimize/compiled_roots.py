@@ -78,6 +78,7 @@ def brentq(f, a, b, args=(), max_steps=200):  # type: ignore[no-untyped-def]
     outside the interval, but for rounding.
 
     Shapes:  a, b numbers, f(x, *args) a number -> a number.
+    Domain:  f(a) and f(b) of different signs; a root at which the slope of f is other than 0.
     Raises:  ValueError where f(a) and f(b) have one sign, and where f is nan, with the place; SingularPointError where
              the slope at the root is zero, infinite, or jumps; RuntimeError beyond max_steps steps.
     Cost:    some ten evaluations of f, five for the slope, and four that reverse mode keeps.
@@ -164,6 +165,7 @@ def newton(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def]
     As `brentq` in all else. Slopes are differences.
 
     Shapes:  x0 a number, f(x, *args) a number -> a number.
+    Domain:  an f with a root near x0, at which its slope is other than 0.
     Raises:  ValueError where f is not finite at x0; SingularPointError where the slope is zero on the way, or at the
              root, where it must not be infinite or jump either; RuntimeError where no step makes |f| smaller, and
              beyond max_steps steps. All name the place.
@@ -310,6 +312,7 @@ def newton_system(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def
     differences; where those at two steps are far from each other there is none.
 
     Shapes:  x0 (n,), f(x, *args) a new array (n,) -> (n,).
+    Domain:  an f with a root near x0, at which its Jacobian is not singular.
     Raises:  ValueError where f is not finite at x0, and where it gives another number of numbers than n;
              SingularPointError where the Jacobian is singular on the way, or at the root; RuntimeError where no step
              makes max |f| smaller, and beyond max_steps steps.

@@ -12,14 +12,19 @@ from contad.variables.open_types import ArrayValue, Function
 def parameter_jacobian(model: Function) -> Function:
     """The derivatives of model(xdata, *parameters) in its parameters, as `curve_fit(jac=)` takes them.
 
+        J_ij = d model(xdata, p)_i / d p_j
+
     parameter_jacobian(model)(xdata, *parameters) has a row for each number of the result, a column for each parameter.
 
+    Shapes:  xdata as the model takes it, a model of m numbers, n parameters -> (m, n).
+    Domain:  a model that is differentiable in its parameters.
     Cost:    one evaluation of the model on duals, for up to 32 parameters.
+    Ref:     scipy.optimize.curve_fit, its argument `jac`.
 
     >>> jac = parameter_jacobian(lambda t, a, b: a * np.exp(b * t))
-    >>> jac(np.array([0.0, 1.0]), 2.0, 0.0)
-    array([[1., 0.],
-           [1., 2.]])
+    >>> jac(np.array([0.5, 1.0]), 2.0, 0.3).round(6)
+    array([[1.161834, 1.161834],
+           [1.349859, 2.699718]])
     """
 
     def jac(xdata: ArrayValue, *parameters: float) -> Any:
@@ -32,9 +37,14 @@ def parameter_jacobian(model: Function) -> Function:
 def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any = None, **options: Any) -> Any:
     """scipy.optimize.curve_fit with the derivatives of f, f(xdata, *parameters), in its parameters.
 
+        p minimises sum_i ((f(x_i, p) - y_i) / sigma_i)^2,     the covariance from (J^T J)^-1, J of `parameter_jacobian`
+
     Arguments and results are SciPy's: the parameters, and their covariance.
 
+    Shapes:  xdata as f takes it, ydata (m,), n parameters -> (n,), (n, n).
+    Domain:  an f that is differentiable in its parameters.
     Raises:  TypeError for `jac`, which contad supplies.
+    Cost:    SciPy's, with a Jacobian for each step.
     Ref:     scipy.optimize.curve_fit.
 
     >>> t = np.linspace(0.0, 1.0, 20)

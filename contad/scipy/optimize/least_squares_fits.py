@@ -30,6 +30,7 @@ def least_squares(
     bounds must not.
 
     Shapes:  x0 (n,) or a number, fun(x, *args) (m,) -> x (n,).
+    Domain:  residuals that are twice differentiable; a minimum at which the Hessian of the cost is not singular.
     Raises:  TypeError for `jac`, which contad supplies; what SciPy raises; where a derivative is wanted
              SingularPointError for a singular Hessian, RuntimeError where no minimum was found, and UnsupportedError
              for a loss that is a function.

@@ -53,6 +53,8 @@ def minimize(
     The result is SciPy's OptimizeResult with the tree as `x`, the vector as `vector` and `names` of its numbers; with
     `covariance` also `covariance`, a matrix in the order of `names`, and `standard_errors`, a tree as x.
 
+    Shapes:  x0 a tree of n numbers, fun(x, *args) a number -> `x` such a tree, `vector` (n,).
+    Domain:  a fun that is differentiable; for derivatives a minimum at which the Hessian is not singular.
     Raises:  what SciPy raises; where a derivative is wanted, SingularPointError for a Hessian that is singular at the
              minimum, RuntimeError where none was found, UnsupportedError for `constraints`, and for bounds that are
              variables; ValueError for bounds that do not fit and for `sparse` where the method takes no sparse Hessian;

@@ -29,6 +29,7 @@ def root(
     "krylov" is SciPy's method for these. x0 carries no derivative.
 
     Shapes:  x0 (n,) or a number, as SciPy takes it; fun gives n numbers -> x (n,).
+    Domain:  a fun with a root near x0, where its Jacobian is not singular.
     Raises:  ValueError where fun does not give n numbers; where a derivative is wanted, SingularPointError where the
              Jacobian is singular at the root, or nearly so, where solutions meet there, or fun jumps; RuntimeError
              where SciPy does not converge.
@@ -86,6 +87,8 @@ def root_scalar(f: Function, args: Sequence[Nested] = (), method: str | None = N
     `bracket`, `x0`, `x1` and the other options are SciPy's, and carry no derivative. "newton" and "halley" get exact
     derivatives.
 
+    Shapes:  f(x, *args) a number -> `root` a number.
+    Domain:  an f with a root in the bracket, or near x0, at which its slope is other than 0.
     Raises:  as `root`.
     Cost:    SciPy's, and one evaluation of f on variables for each order of derivatives.
     Ref:     scipy.optimize.root_scalar.
@@ -119,6 +122,8 @@ def fixed_point(
 
         z = G(z, p),     z_dot = (I - G_z)^-1 G_p p_dot
 
+    Shapes:  x0 (n,) or a number, func(x, *args) as x0 -> as x0.
+    Domain:  a func with a fixed point near x0, where I - G_z is not singular.
     Raises:  as `root`; RuntimeError where SciPy does not converge.
     Cost:    as `root`.
     Ref:     scipy.optimize.fixed_point.

@@ -30,9 +30,17 @@ __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "diags_array", 
 def csr_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by rows: (values, indices, indptr), or (values, (rows, columns)) in any order.
 
-    >>> csr_array((np.array([2.0, 3.0]), np.array([1, 0]), np.array([0, 1, 2]))).toarray()
-    array([[0., 2.],
-           [3., 0.]])
+        a_(i, indices_k) = values_k for indptr_i <= k < indptr_(i+1), 0 elsewhere
+
+    Shapes:  values, indices (p,), indptr (m + 1,) -> (m, n).
+    Domain:  any values; places inside of the shape.
+    Raises:  as SciPy's; UnsupportedError for what is not supported on variables.
+    Cost:    O(p) for p values.
+    Ref:     scipy.sparse.csr_array.
+
+    >>> csr_array((np.array([2.0, 3.0, 0.5]), np.array([1, 0, 1]), np.array([0, 1, 3]))).toarray()
+    array([[0. , 2. ],
+           [3. , 0.5]])
     """
     return _make("csr", arg1, shape, dtype, copy)
 
@@ -40,14 +48,31 @@ def csr_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool 
 def csc_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by columns: (values, indices, indptr), or (values, (rows, columns)) in any order.
 
-    >>> csc_array((np.array([2.0, 3.0]), np.array([0, 0]), np.array([0, 1, 2]))).toarray()
-    array([[2., 3.]])
+        a_(indices_k, j) = values_k for indptr_j <= k < indptr_(j+1), 0 elsewhere
+
+    Shapes:  values, indices (p,), indptr (n + 1,) -> (m, n).
+    Domain:  any values; places inside of the shape.
+    Raises:  as SciPy's; UnsupportedError for what is not supported on variables.
+    Cost:    O(p) for p values.
+    Ref:     scipy.sparse.csc_array.
+
+    >>> csc_array((np.array([2.0, 3.0, 0.5]), np.array([1, 0, 1]), np.array([0, 1, 3]))).toarray()
+    array([[0. , 3. ],
+           [2. , 0.5]])
     """
     return _make("csc", arg1, shape, dtype, copy)
 
 
 def coo_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by places, (values, (rows, columns)); values in one place are added up.
+
+        a_ij = sum of values_k where rows_k = i and columns_k = j
+
+    Shapes:  values, rows, columns (p,) -> (m, n).
+    Domain:  any values; places inside of the shape.
+    Raises:  as SciPy's; UnsupportedError for what is not supported on variables.
+    Cost:    O(p) for p values.
+    Ref:     scipy.sparse.coo_array.
 
     >>> coo_array((np.array([2.0, 3.0]), (np.array([0, 0]), np.array([1, 1])))).toarray()
     array([[0., 5.]])
@@ -60,6 +85,14 @@ def diags_array(
     format: Option = None, dtype: Option = None,
 ) -> SparseMatrix:  # fmt: skip
     """A sparse matrix with these diagonals, at `offsets` above the main one; of variables it is csr if not told.
+
+        a_(i, i + o) = d_o,(min(i, i + o)) for each offset o, 0 elsewhere
+
+    Shapes:  a diagonal (k,) for each offset -> (m, n).
+    Domain:  any diagonals of the lengths that offsets and shape give.
+    Raises:  as SciPy's; UnsupportedError for what is not supported on variables.
+    Cost:    O(p) for p values.
+    Ref:     scipy.sparse.diags_array.
 
     >>> diags_array([np.array([2.0, 3.0]), np.array([5.0])], offsets=[0, 1]).toarray()
     array([[2., 5.],
@@ -98,6 +131,13 @@ def _is_nested(diagonals: Sequence[ArrayValue] | ArrayValue) -> bool:
 
 def issparse(x: object) -> bool:
     """Whether x is a sparse array or matrix, of SciPy's or with variables as its values.
+
+        z = True for an array of SciPy's or a `SparseArray`, else False
+
+    Shapes:  anything -> a bool.
+    Domain:  every x.
+    Cost:    O(1).
+    Ref:     scipy.sparse.issparse.
 
     >>> issparse(np.eye(2)), issparse(coo_array((np.array([2.0]), ([0], [0]))))
     (False, True)

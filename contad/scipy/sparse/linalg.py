@@ -55,11 +55,13 @@ def _parts(name: str, a: SparseMatrix) -> tuple[ArrayValue, Pattern]:
 def spsolve(A: SparseMatrix, b: ArrayValue, permc_spec: Option = None, use_umfpack: bool = True) -> ArrayValue:
     """The solution of A z = b for a sparse matrix; see `contad.ops.sparse_systems.sparse_solution`.
 
+        A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
     On variables the factors are those of SuperLU with its own order, and serve the derivatives too; for an
     exactly singular matrix the result is nan, with SciPy's warning. The solution for one column is a vector.
 
-        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
-
+    Shapes:  A (n, n), b (n,) or (n, k) -> as b.
+    Domain:  every nonsingular A, every b.
     Raises:  UnsupportedError for a dense A or a sparse b, ValueError for shapes that do not fit.
     Cost:    one factorisation; the sweep uses it again, O(nnz of the factors) for each column of b.
     Ref:     Giles (2008), section 2.3.1; Li (2005), SuperLU.
@@ -120,8 +122,10 @@ def splu(
 ) -> SparseLU:
     """The LU factors of a sparse matrix, constant or not: `splu(A).solve(b, trans)` takes variables.
 
-        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+        A[p, q] = L U,     A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
 
+    Shapes:  A (n, n) -> factors, whose `solve` takes b (n,) or (n, k).
+    Domain:  every nonsingular A.
     Raises:  RuntimeError if A is exactly singular, as SciPy's; UnsupportedError for options on variables.
     Cost:    one factorisation, for all solutions and their derivatives.
     Ref:     Giles (2008), section 2.3.1; Li (2005), SuperLU.
@@ -147,6 +151,10 @@ def splu(
 def factorized(A: SparseMatrix) -> Callable[[ArrayValue], ArrayValue]:
     """A function that solves A z = b for any b with the same factors.
 
+        A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
+    Shapes:  A (n, n) -> a function of b (n,) or (n, k).
+    Domain:  every nonsingular A.
     Raises:  RuntimeError if A is exactly singular, as SciPy's.
     Cost:    that of `splu`, whose solutions and derivatives it gives.
     Ref:     Giles (2008), section 2.3.1.
@@ -197,19 +205,21 @@ def cg(
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by conjugate gradients, for a symmetric positive definite A, and how it ended.
 
+        A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
     A is sparse, dense or a LinearOperator, which is a constant. The derivative is another solution by the same
     iteration, as accurate relative to its right-hand side. Where info is not 0 the derivative is nan, and where only
     the solution for the derivative does not converge LinAlgError is raised. x0 has no derivative: the solution does
     not depend on it.
 
-        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
-
+    Shapes:  A (n, n), b (n,) -> (n,) and a number.
+    Domain:  every symmetric positive definite A, every b.
     Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
              UnsupportedError if M is a variable.
     Cost:    the products of the iteration; the sweep runs it once more.
     Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
 
-    >>> z, info = cg(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([4.0, 4.0]))
+    >>> z, info = cg(np.array([[2.0, 0.5], [0.5, 4.0]]), np.array([4.5, 5.0]))
     >>> z.round(6), info
     (array([2., 1.]), 0)
     """
@@ -223,10 +233,12 @@ def bicgstab(
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by stabilised biconjugate gradients, as `cg`, for any A; see there.
 
+        A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+
     The derivative in reverse solves with the transposed matrix, for which a LinearOperator needs rmatvec.
 
-        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
-
+    Shapes:  A (n, n), b (n,) -> (n,) and a number.
+    Domain:  every nonsingular A, every b.
     Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
              UnsupportedError if M is a variable.
     Cost:    the products of the iteration; the sweep runs it once more.
@@ -247,8 +259,10 @@ def gmres(
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by generalised minimal residuals, as `bicgstab`; see there.
 
-        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+        A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
 
+    Shapes:  A (n, n), b (n,) -> (n,) and a number.
+    Domain:  every nonsingular A, every b.
     Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
              UnsupportedError if M is a variable.
     Cost:    the products of the iteration; the sweep runs it once more.
@@ -268,14 +282,16 @@ def minres(
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by minimal residuals, for a symmetric A that may be indefinite; as `cg`.
 
-        b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
+        A z = b,     b_bar = A^-T z_bar,     A_bar = -b_bar z^T in the elements that are stored
 
+    Shapes:  A (n, n), b (n,) -> (n,) and a number.
+    Domain:  every nonsingular symmetric A, every b.
     Raises:  ValueError if b is no vector on variables; LinAlgError if only the derivative's solution fails;
              UnsupportedError if M is a variable.
     Cost:    the products of the iteration; the sweep runs it once more.
     Ref:     Christianson (1994), on adjoints of iterations by the equation that is solved.
 
-    >>> z, info = minres(np.array([[2.0, 0.0], [0.0, -4.0]]), np.array([4.0, 4.0]), rtol=1e-12)
+    >>> z, info = minres(np.array([[2.0, 0.5], [0.5, -4.0]]), np.array([3.5, 5.0]), rtol=1e-12)
     >>> z.round(6), info
     (array([ 2., -1.]), 0)
     """

@@ -23,9 +23,17 @@ _ADVICE = "apply it to vectors, A @ (B @ x), or take A.toarray() where it is sma
 class SparseArray:
     """Values, which may be variables, in the places of a constant pattern; made by csr_array, csc_array, coo_array.
 
+        z = A x,     x_bar = A^T z_bar,     values_bar_k = <z_bar_(row k), x_(column k)>
+
     Products with dense vectors and matrices, sums, multiples, the transposed and conversions are differentiated in the
     values and in the other operand. What would change the places by the values, or make a dense matrix unasked, is
     refused by name.
+
+    Shapes:  values (p,), a pattern of p places of (m, n).
+    Domain:  any values.
+    Raises:  UnsupportedError for what changes the places, or makes a dense matrix unasked.
+    Cost:    O(p) for each column of x; a sweep twice that.
+    Ref:     Giles (2008), section 2.2.2, on the elements that are stored; scipy.sparse.
 
     >>> a = SparseArray(np.array([2.0, 3.0]), Pattern("coo", (np.array([0, 1]), np.array([1, 0])), (2, 2)))
     >>> a @ np.array([5.0, 7.0]), (2.0 * a.T).toarray()[0]
