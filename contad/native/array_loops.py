@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.distributions.faces import LOOPS
-from contad.native import missing_data_loops
+from contad.native import missing_data_loops, sample_loops
 from contad.native.loop_bodies import ARRAY_FUNCTIONS, loop_body
 from contad.rules.compilable import BODIES, is_in_bodies
 from contad.rules.function_names import copy_under, named_values
@@ -483,7 +483,7 @@ def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
 
 def owns(function: Any) -> bool:
     """Whether a function is a body of this file or of a function that has some, or is called by these."""
-    homes = (__name__, missing_data_loops.__name__, LOOPS, *BODIES)
+    homes = (__name__, missing_data_loops.__name__, sample_loops.__name__, LOOPS, *BODIES)
     return isinstance(function, FunctionType) and function.__module__ in homes
 
 

@@ -9,7 +9,8 @@ class LoopBody(NamedTuple):
     """One way to compute a function."""
 
     function: Any
-    # for each argument the number of axes, 0 of a number, None of one that is not given; a text is that argument itself
+    # for each argument up to the last that is given the number of axes, 0 of a number; None where it is None, or left
+    # out and None by default; a text is that argument itself
     ndims: tuple[int | str | None, ...]
 
 
@@ -19,6 +20,10 @@ class ArrayFunction(NamedTuple):
     numpy: Callable[..., Any]
     signature: inspect.Signature
     bodies: list[LoopBody]
+
+    def defaults(self) -> list[Any]:
+        """What stands for an argument that is left out, by position."""
+        return [parameter.default for parameter in self.signature.parameters.values()]
 
     def body(self, ndims: tuple[int | str | None, ...]) -> Any:
         """What computes it for arguments with these numbers of axes; None where nothing does."""

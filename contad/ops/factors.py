@@ -144,7 +144,43 @@ class BandedFactor:
         return z
 
 
-_factors: list["weakref.ref[Factor | CholeskyFactor | BandedFactor]"] = []  # the newest last
+class PositiveBandFactor:
+    """The Cholesky factor of one positive definite banded matrix, of which one half of the band is given.
+
+    Of two diagonals it is l d l^T, as scipy.linalg.solveh_banded has it.
+    """
+
+    __slots__ = ("__weakref__", "_band", "_lower", "_parts")
+
+    def __init__(self, band, lower):
+        self._band = band.copy()
+        self._lower = lower
+        if self._is_tridiagonal():
+            main, beside = (band[0], band[1, :-1]) if lower else (band[1], band[0, 1:])
+            *self._parts, info = linalg().lapack.dpttrf(main, beside)
+        else:
+            *self._parts, info = linalg().lapack.dpbtrf(band, lower=lower)
+        if info > 0:
+            raise np.linalg.LinAlgError(f"{info}th leading minor not positive definite")
+
+    def _is_tridiagonal(self):
+        return len(self._band) == 2 and self._band.shape[1] > 1
+
+    def of(self, band, lower):
+        """Whether this is the factor of that matrix."""
+        same_form = self._lower == lower and self._band.shape == band.shape
+        return same_form and bool((self._band == band).all())
+
+    def solve(self, b):
+        """The solution of a z = b."""
+        if self._is_tridiagonal():
+            z, _ = linalg().lapack.dpttrs(*self._parts, b)
+        else:
+            z, _ = linalg().lapack.dpbtrs(*self._parts, b, lower=self._lower)
+        return z
+
+
+_factors: list["weakref.ref[Factor | CholeskyFactor | BandedFactor | PositiveBandFactor]"] = []  # the newest last
 
 
 def known_factor(a, symmetric=False):
@@ -194,3 +230,15 @@ def factorise_band(ab, lower, upper):
     if np.ndim(ab) != 2 or np.shape(ab)[0] != lower + upper + 1 or not np.size(ab):
         return None
     return known_band(ab, lower, upper) or _keep(BandedFactor(plain(ab), lower, upper))
+
+
+def known_positive_band(ab, lower):
+    """The factor of the primals of a positive definite banded matrix that some record keeps; None if there is none."""
+    return _find(PositiveBandFactor, plain(ab), lower) if _factors and np.ndim(ab) == 2 else None
+
+
+def factorise_positive_band(ab, lower):
+    """The factor of a positive definite banded matrix, known while the caller keeps it; None for another shape."""
+    if np.ndim(ab) != 2 or not np.size(ab):
+        return None
+    return known_positive_band(ab, lower) or _keep(PositiveBandFactor(plain(ab), lower))

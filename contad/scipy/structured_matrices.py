@@ -63,7 +63,7 @@ def solveh_banded(
     Shapes:  ab (..., w, n), b (n,) or (..., n, k) -> as b.
     Domain:  every positive definite a, every b.
     Raises:  LinAlgError if a is not positive definite, ValueError for shapes and for what is not finite.
-    Cost:    O(n w^2) for w diagonals, that and O(n k w) in the sweep; saves nothing.
+    Cost:    O(n w^2) for w diagonals, O(n k w) in the sweep from the saved factor.
     Ref:     Giles (2008), section 2.3.1, on the elements of the band.
 
     >>> solveh_banded(np.array([[4.0, 9.0], [2.0, 0.0]]), np.array([8.0, 20.0]), lower=True)

@@ -107,8 +107,8 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
     def choose(*args: Any) -> Any:
         """The body for arguments of these types."""
         active = any(isinstance(x, Active) or is_active_array(x) for x in args)
-        given = given_types(args)
-        body = function.body(tuple(map(axes_of, given))) if active else function.numpy
+        given = tuple(map(axes_of, given_types(args))) if is_in_bodies(function) else _given_axes(function, args)
+        body = function.body(given) if active else function.numpy
         if body is None:
             return None
         if active:
@@ -123,6 +123,16 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
     exec(f"def typing({text}):\n    return choose({names})\n", module)
     add_overload(stub)(module["typing"])
     return stub
+
+
+def _given_axes(function: ArrayFunction, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The axes of the arguments up to the last that a call gives, as `LoopBody` has them."""
+    given = [isinstance(x, types.Type) and not isinstance(x, (types.Omitted, types.NoneType)) for x in args]
+    count = max((k + 1 for k, there in enumerate(given) if there), default=0)
+    return tuple(
+        axes_of(x) if there else None if isinstance(x, types.NoneType) or default is None else 0
+        for x, there, default in zip(args[:count], given, function.defaults(), strict=False)
+    )
 
 
 def _compile(body: Any, replaced: Replaced) -> Any:

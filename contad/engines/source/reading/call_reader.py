@@ -86,6 +86,10 @@ def _is_text(x: Any) -> bool:
     return isinstance(x, Object) and isinstance(x.value, str)
 
 
+def _is_none(x: Any) -> bool:
+    return isinstance(x, Object) and x.value is None
+
+
 def _is_draw(function: Any) -> bool:
     return any(function == draw for draw in DRAWS)
 
@@ -229,22 +233,24 @@ class CallReader:
         except TypeError:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
         is_face = is_in_bodies(function)
-        if is_face:  # up to the last that is given; of one that is left out before it, the default
-            count = max(k for k, name in enumerate(function.signature.parameters) if name in bound) + 1
-            for name, parameter in list(function.signature.parameters.items())[:count]:
-                if name not in bound:
-                    bound[name] = self.expressions.import_constant(parameter.default, node, name)
-            bound = {name: bound[name] for name in list(function.signature.parameters)[:count]}
-        given = list(bound.values())
+        while bound and not is_face and _is_none(bound[list(bound)[-1]]):  # as if it were left out
+            bound.popitem()
+        # up to the last that is given; of one that is left out before it, the default
+        parameters = list(function.signature.parameters.items())
+        count = max((k for k, (key, _) in enumerate(parameters) if key in bound), default=-1) + 1
+        given = [
+            bound[key] if key in bound else self.expressions.import_constant(parameter.default, node, key)
+            for key, parameter in parameters[:count]
+        ]
         by_number = False
         if any(isinstance(x, Point) for x in given):
             ndims = tuple(x.value if _is_text(x) else getattr(getattr(x, "kind", None), "ndim", 0) for x in given)
             by_number = function.body(ndims) is not None
             given = [points.element(self.arrays, x) if by_number else points.vector(x) for x in given]
-        known = all(is_number(x) or is_array(x) or _is_text(x) for x in given)
-        known = known and not any(x.kind.small for x in given if not _is_text(x))
-        body = function.body(tuple(x.value if _is_text(x) else x.kind.ndim for x in given)) if known else None
-        numbers = [x for x in given if not _is_text(x)]
+        numbers = [x for x in given if not (_is_text(x) or (_is_none(x) and not is_face))]
+        known = all((is_number(x) or is_array(x)) and not x.kind.small for x in numbers)
+        ndims = tuple(x.value if isinstance(x, Object) else x.kind.ndim for x in given) if known else ()
+        body = function.body(ndims) if known else None
         # a result of integers is one; and data are left to the function itself
         if body is None or (not is_face and all(x.kind.base != "float" or self.is_constant(x) for x in numbers)):
             self.progress.refuse(node, f"the call of {name!r}", 'write it as a loop over numbers, or use engine="tape"')
