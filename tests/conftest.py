@@ -17,12 +17,14 @@ import tests.judges.light_compiling  # noqa: F401  before contad, which compiles
 from contad.engines.stream.patience import PATIENCE
 from contad.rules import scalar_rule
 from tests.judges.compilations import CompilationCounter
+from tests.judges.reader_faults import raise_faults
 from tests.judges.samples import choose_share, deselect
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
 
+raise_faults()
 PATIENCE.loading = PATIENCE.compiling = 0.0  # tests are of compiled sweeps, but for those of `plain_sweep`
 
 RARELY = 20_000, 10, 10  # of Python's collector: compiling makes many objects, and an eighth of its time was collecting

@@ -43,7 +43,8 @@ class Buffer:
     """Where a loop keeps the contents of an array that each iteration may make anew."""
 
     def __init__(self, name: str, array: Value, initial: Value) -> None:
-        self.name, self.array, self.initial = name, array, initial
+        self.name = name.rpartition(".")[2]  # as the user wrote it, also where a generator runs
+        self.array, self.initial = array, initial
         self.loop: Loop | None = None
         self.may_be: set[Value] = set()  # the arrays of which this is a copy
         self.shrinks: frozenset[int] = frozenset()  # axes of which an iteration may hold less than there is room for

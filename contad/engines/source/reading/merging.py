@@ -256,7 +256,7 @@ class _Join:
         """What to raise where the greatest length cannot be told beforehand."""
         try:
             self.merging.progress.stop(
-                f"the array {self.name}, which may have another length after each iteration",
+                f"the array {self.name.rpartition('.')[2]}, which may have another length after each iteration",
                 "make one array of the final length, and write into it",
             )
         except UnsupportedError as error:
