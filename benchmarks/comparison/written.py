@@ -5,12 +5,21 @@ from typing import Any
 
 from numba import njit
 
-from benchmarks.comparison.shaped import Argnums, Version, with_autograd, with_casadi, with_jax, with_torch, with_xad
+from benchmarks.comparison.shaped import (
+    Argnums,
+    Version,
+    on_engine,
+    with_autograd,
+    with_casadi,
+    with_jax,
+    with_torch,
+    with_xad,
+)
 
 Write = Callable[[Any], Callable[..., Any]]  # write(module) is the function
 
 # What an expert adds to a gradient by hand: LLVM may add and multiply in another order, and so in SIMD registers.
-# contad does not, because it keeps the value of the function to the last bit.
+# contad does where the function itself is compiled so, and else keeps its value to the last bit.
 reassociating = njit(fastmath={"reassoc", "contract", "nsz"})
 
 IDIOMS = {
@@ -34,6 +43,11 @@ SMALL = (
 # what several programs say of CasADi
 MAPACCUM = "github.com/casadi/casadi/wiki/FAQ:-How-to-use-map()-and-mapaccum()-to-speed-up-calculations%3F"
 IN_C = "translated to C and compiled (github.com/casadi/casadi/wiki/L_22w)"
+
+
+def on_reassociating(f: Any, argnums: Argnums) -> dict[str, Version]:
+    """contad on the same Numba function, compiled with the options of the gradient by hand."""
+    return {"generated, reassociating": on_engine(reassociating(f.py_func), argnums, "generated")}
 
 
 def with_every_tool(

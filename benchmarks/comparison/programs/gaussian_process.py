@@ -211,6 +211,7 @@ IN_LOOPS = Program(
     by_hand=by_hand,
     contad={
         "generated": shaped.on_engine(gaussian.density, ARGNUMS, "generated"), "tape": tape,
+        **shaped.in_registers(gaussian.density, ARGNUMS),
         **shaped.on_eager(with_own_rule, ARGNUMS),
     },
     peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},

@@ -153,6 +153,7 @@ PROGRAM = Program(
     by_hand=by_hand,
     contad={
         **shaped.on_compiled(primal, ARGNUMS), "generated, loops": shaped.on_engine(loops, ARGNUMS, "generated"),
+        **shaped.in_registers(loops, ARGNUMS),
         **shaped.on_eager(over_arrays(np, log_sum_exp, np.concatenate), ARGNUMS),
     },
     peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},

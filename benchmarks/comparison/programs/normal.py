@@ -7,7 +7,7 @@ from numba import njit
 
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import on_compiled, on_eager
-from benchmarks.comparison.written import IDIOMS, SMALL, reassociating, with_every_tool
+from benchmarks.comparison.written import IDIOMS, SMALL, on_reassociating, reassociating, with_every_tool
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 ARGNUMS = (0, 1, 2)
@@ -75,7 +75,7 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad={**on_compiled(primal, ARGNUMS), **on_eager(written(np), ARGNUMS)},
+    contad={**on_compiled(primal, ARGNUMS), **on_reassociating(primal, ARGNUMS), **on_eager(written(np), ARGNUMS)},
     peers=with_every_tool(ARGNUMS, arrays=written, numbers=on_numbers, casadi=in_casadi),
     idioms=IDIOMS,
     remarks=SMALL,

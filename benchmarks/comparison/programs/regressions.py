@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.comparison.program import Program
-from benchmarks.comparison.shaped import Version, on_compiled, on_eager
-from benchmarks.comparison.written import IDIOMS, SMALL, reassociating, with_every_tool
+from benchmarks.comparison.shaped import Version, in_registers, on_compiled, on_eager
+from benchmarks.comparison.written import IDIOMS, SMALL, on_reassociating, reassociating, with_every_tool
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 SIZES = {"small": {"n": 10, "k": 10}, "medium": {"n": 500, "k": 20}, "large": {"n": 50_000, "k": 20}}
@@ -190,6 +190,7 @@ ABOUT = (
     "the normal log density of y given X beta, by beta and sigma",
 )
 linear_on_arrays, logistic_on_arrays = linear(np), logistic(np)
+ON_ARRAYS = njit(logistic_on_arrays)
 PROGRAMS = (
     make_program(
         "linear_arrays",
@@ -201,18 +202,19 @@ PROGRAMS = (
         "linear_loops",
         "Large: a row's dot product is added in the order of the function, 20 additions that wait for each other; jax "
         "and BLAS add several at once.",
-        linear_loops, on_compiled(linear_loops, LINEAR),
+        linear_loops, on_compiled(linear_loops, LINEAR) | on_reassociating(linear_loops, LINEAR),
     ),
     make_program(
         "logistic_arrays",
         "Medium and large: on arrays contad uses NumPy's exp and log1p, which are as fast as jax's, but passes over "
         "them once for each operation; in compiled code both are calls of the C library.",
-        logistic_on_arrays, on_compiled(njit(logistic_on_arrays), LOGISTIC) | on_eager(logistic_on_arrays, LOGISTIC),
+        logistic_on_arrays, on_compiled(ON_ARRAYS, LOGISTIC) | in_registers(ON_ARRAYS, LOGISTIC)
+        | on_eager(logistic_on_arrays, LOGISTIC),
     ),
     make_program(
         "logistic_loops",
         "Medium and large: exp and log1p of the C library are called for each observation, as the function does, "
         "which is most of the time at the large size; jax evaluates both in SIMD registers.",
-        logistic_loops, on_compiled(logistic_loops, LOGISTIC),
+        logistic_loops, on_compiled(logistic_loops, LOGISTIC) | in_registers(logistic_loops, LOGISTIC),
     ),
 )  # fmt: skip

@@ -157,7 +157,8 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad=shaped.on_compiled(primal, ARGNUMS) | shaped.on_eager(over_arrays(np), ARGNUMS),
+    contad=shaped.on_compiled(primal, ARGNUMS) | shaped.in_registers(primal, ARGNUMS)
+    | shaped.on_eager(over_arrays(np), ARGNUMS),
     peers={
         "autograd": shaped.with_autograd(over_arrays, ARGNUMS), "jax": shaped.with_jax(over_arrays, ARGNUMS),
         "torch": shaped.with_torch(over_arrays, ARGNUMS), "casadi": casadi, "xad": xad,
