@@ -43,7 +43,8 @@ class Buffer:
     """Where a loop keeps the contents of an array that each iteration may make anew."""
 
     def __init__(self, name: str, array: Value, initial: Value) -> None:
-        self.name = name.rpartition(".")[2]  # as the user wrote it, also where a generator runs
+        """The contents of an array that a name stands for, which has a prefix where a generator runs."""
+        self.name = name.rpartition(".")[2]
         self.array, self.initial = array, initial
         self.loop: Loop | None = None
         self.may_be: set[Value] = set()  # the arrays of which this is a copy
