@@ -19,6 +19,7 @@ from tests.distributions.vector_points import (
     folded,
     free_places,
     moved,
+    of_free_numbers,
     public_names,
 )  # fmt: skip
 from tests.judges.samples import sampled
@@ -119,27 +120,6 @@ def test_a_wrong_digit_is_found(monkeypatch):
 
 
 # ---- second derivatives ----------------------------------------------------------------------------------------------
-def of_free_numbers(case, point):
-    """(the function of a vector of the free numbers, this vector)."""
-    kinds, made, start = case.kinds.split(), {}, []
-    for k in active_of(case, point):
-        x = np.array(point[k], dtype=float)
-        index, free, base = np.zeros(x.shape, int), np.zeros(x.shape), x.copy()
-        for at in free_places(kinds[k], x):
-            for place in {at, at[::-1]} if kinds[k] == "s" and x.ndim == 2 else {at}:
-                index[place], free[place], base[place] = len(start), 1.0, 0.0
-            start.append(x[at])
-        made[k] = index, free, base
-
-    def function(v):
-        args = list(point)
-        for k, (index, free, base) in made.items():
-            args[k] = v[index] * free + base if index.ndim else v[int(index)]
-        return case.function(*args)
-
-    return function, np.array(start)
-
-
 def wrong_second_derivatives(name, k):
     """(the places, found, exact) of every second derivative that rounding does not explain."""
     case, wrong = CASES[name], []

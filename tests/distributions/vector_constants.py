@@ -26,13 +26,13 @@ def _of_factor(factor, *args):
 
 
 def _of_binomials(n, N, x, *args):
-    rows = np.broadcast_arrays(n, N, np.empty(len(x)))
+    rows = np.broadcast_arrays(n, N, np.empty(len(np.atleast_2d(x))))
     return sum(log(comb(int(total), int(k))) for k, total, _ in zip(*rows, strict=True))
 
 
 def _of_counts(y, x, *args):
     """Beside n log(n / m) - n + m, of means m, by which far counts stay accurate."""
-    return -sum(lgamma(k + 1.0) - (k * log(k) - k if k else 0.0) for k in np.broadcast_to(y, len(x)))
+    return -sum(lgamma(k + 1.0) - (k * log(k) - k if k else 0.0) for k in np.broadcast_to(y, len(np.atleast_2d(x))))
 
 
 DROPPED = {
@@ -45,11 +45,11 @@ DROPPED = {
     "multi_gp_cholesky_lpdf": _of_processes,
     "multinomial_lpmf": _choices,
     "multinomial_logit_lpmf": _choices,
-    "dirichlet_multinomial_lpmf": lambda n, alpha: log(sum(n)) - sum(log(k) for k in n if k),
+    "dirichlet_multinomial_lpmf": lambda n, alpha: log(sum(n) or 1.0) - sum(log(k) for k in n if k),
     "wishart_cholesky_lpdf": _of_factor,
     "inv_wishart_cholesky_lpdf": _of_factor,
     "lkj_cov_lpdf": lambda y, *args: -0.5 * len(y) * log(2.0 * pi),
-    "normal_id_glm_lpdf": lambda y, x, *args: -0.5 * len(x) * log(2.0 * pi),
+    "normal_id_glm_lpdf": lambda y, x, *args: -0.5 * len(np.atleast_2d(x)) * log(2.0 * pi),
     "binomial_logit_glm_lpmf": _of_binomials,
     "poisson_log_glm_lpmf": _of_counts,
     "gaussian_dlm_obs_lpdf": lambda y, *args: -0.5 * np.count_nonzero(y == y) * log(2.0 * pi),

@@ -250,7 +250,8 @@ def gaussian_dlm_obs(y, F, G, V, W, m0, C0):
 
 # ---- SciPy's, an array of log densities ------------------------------------------------------------------------------
 def scipy_normal(x, mean, cov):
-    k = len(mean) if np.ndim(mean) else len(cov) if np.ndim(cov) else np.shape(x)[-1] if np.ndim(x) > 1 else 1
+    whole = np.shape(x)[-1] if np.ndim(x) > 1 else 1
+    k = next((len(given) for given in (mean, cov) if np.ndim(given)), whole)
     return normal_rows(x if mean is None else x - mean, as_matrix(cov, k))
 
 
@@ -275,6 +276,16 @@ def scipy_dirichlet_multinomial(x, alpha, n):
     return np.array([dirichlet_multinomial(row, a) for row, a in zip(rows, shares, strict=True)])
 
 
+def scipy_matrix(density):
+    """Of one matrix, which may be a number."""
+
+    def values(x, df, scale):
+        one = np.shape(x)[0] if np.ndim(x) else 1
+        return np.array([density(as_matrix(x, one), df, as_matrix(scale, one))])
+
+    return values
+
+
 def scipy_matrix_normal(X, mean, rowcov, colcov):
     x = X if mean is None else X - mean
     rows, columns = as_matrix(rowcov, x.shape[-2]), as_matrix(colcov, x.shape[-1])
@@ -283,8 +294,9 @@ def scipy_matrix_normal(X, mean, rowcov, colcov):
 
 def kernel_density(data, points, weights, bandwidth):
     """Of Scott's factor, or the one given; of data (d, n) and points (d, m)."""
-    data, points = (np.reshape(x, (-1, np.shape(x)[-1])) for x in (data, points))
+    data = np.reshape(data, (-1, np.shape(data)[-1]))
     d, n = data.shape
+    points = np.reshape(points, (d, -1))
     w = np.array([mp.mpf(1) / n] * n, dtype=object) if weights is None else weights / np.sum(weights)
     size = 1 / np.sum(w * w)
     factor = size ** (-mp.mpf(1) / (d + 4)) if bandwidth is None else bandwidth

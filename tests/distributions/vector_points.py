@@ -1,7 +1,8 @@
 """Every density of vectors and matrices of `contad.stan` and `contad.scipy.stats`, and points in every regime.
 
 A case is the function, its definition in mpmath, and by argument what is free in it: "f" each of its numbers, "s" the
-lower triangle of a symmetric matrix, "l" that of a Cholesky factor, "c" nothing. Numbers that are nan are missing.
+lower triangle of a symmetric matrix, "l" that of a Cholesky factor, "c" nothing. Numbers that are nan
+are missing, and infinite ones have no derivative.
 """
 
 from collections.abc import Callable
@@ -74,8 +75,8 @@ def linear(*given, more=()):
     beta = np.array([0.4, -0.7])
     points = [(*given, X, 0.3, beta, *more), (*moved, X, a(4), beta, *(1.3 * x for x in more))]
     points.append((*given, X, -2.0, np.array([3.0, 1.6]), *(0.3 * x + 0.1 * np.arange(4.0) for x in more)))
-    first = [x.flat[0] if np.ndim(x) else x for x in map(np.asarray, given)]
-    return [*points, (*first, X[:1], 0.2, -2.0 * beta, *more)]
+    first = [float(np.ravel(x)[0]) for x in given]
+    return [*points, (*first, X[0], 0.2, -2.0 * beta, *more)]
 
 
 MODEL = [a(2, 2), 0.5 * a(2, 2), spd(2), spd(2), a(2), spd(2)]
@@ -148,7 +149,8 @@ STAN = {
     "dirichlet_multinomial_lpmf": (
         exact.dirichlet_multinomial, "c f",
         [(counts(4, 0, 3), np.array([0.7, 2.0, 3.0])), (counts(1, 2), np.array([1e-3, 40.0])),
-         (counts(3, 70, 2, 21), np.array([9.0, 4e6, 0.3, 2.0])), (counts(5, 2), np.array([3e9, 1e9]))],
+         (counts(3, 70, 2, 21), np.array([9.0, 4e6, 0.3, 2.0])),
+         (counts(5, 2), np.array([3e9, 1e9])), (counts(0, 0), np.array([0.7, 2.0]))],
     ),
     "wishart_lpdf": (exact.wishart, "s f s", FREEDOM),
     "inv_wishart_lpdf": (exact.inv_wishart, "s f s", FREEDOM),
@@ -181,7 +183,7 @@ STAN = {
     "ordered_probit_lpmf": (
         exact.ordered_probit, "c f f",
         [(counts(4, 2, 1, 3), a(4), CUTS), (2, 0.3, CUTS), (3, 9.0, CUTS), (2, -8.0, CUTS), (1, 0.4, CUTS),
-         (4, 0.4, CUTS), (counts(3, 2, 1, 4), -0.7, CUTS)],
+         (4, 0.4, CUTS), (counts(3, 2, 1, 4), -0.7, CUTS), (2, -40.0, CUTS)],
     ),
     "normal_id_glm_lpdf": (exact.glm("normal_lpdf"), "f f f f f", linear(a(4), more=(1.3,))),
     "bernoulli_logit_glm_lpmf": (exact.glm("bernoulli_logit_lpmf"), "c f f f", linear(counts(1, 0, 1, 1))),
@@ -212,7 +214,9 @@ STAN = {
         exact.hmm_marginal, "f f f",
         [(a(3, 3), np.array(CHAIN), shares(0.2, 0.5, 0.3)), (a(3, 1), np.array(CHAIN), shares(0.2, 0.5, 0.3)),
          (np.array([[-400.0, -3.0, 1.0, 0.2], [2.0, -500.0, 0.3, -0.4]]), np.array([[0.999, 0.001], [0.3, 0.7]]),
-          shares(1e-6, 1.0))],
+          shares(1e-6, 1.0)),
+         (np.array([[-800.0, 0.3, -np.inf], [-790.0, -1.2, 0.7]]), np.array([[0.6, 0.4], [0.3, 0.7]]),
+          shares(0.2, 0.5))],
     ),
 }  # fmt: skip
 SCIPY = {
@@ -220,7 +224,7 @@ SCIPY = {
         exact.scipy_normal, "f f s",
         [(a(2, 3), a(3), spd(3)), (a(2), a(2), spd(2)), (a(3), a(3), positive(3)), (a(2, 2), a(2), 1.7),
          (a(4), None, 0.6),
-         (1.7, 0.4, 0.6), (0.01 * FAR[0], FAR[1], spd(3))],
+         (1.7, 0.4, 0.6), (a(3), a(3), None), (a(2, 3), None, 0.6), (0.01 * FAR[0], FAR[1], spd(3))],
     ),
     "multivariate_t": (
         exact.scipy_t, "f f s f",
@@ -234,7 +238,7 @@ SCIPY = {
     ),
     "multinomial": (
         exact.scipy_multinomial, "c c f",
-        [(counts(4, 0, 3), 7, shares(1.0, 2.0, 5.0)), (np.array([[1.0, 2.0], [0.0, 3.0]]), 3, shares(1e-3, 0.9)),
+        [(counts(4, 0, 3), 7, shares(1.0, 2.0, 5.0)), (np.array([[1.0, 2.0], [0.0, 3.0]]), 3, shares(1e-4, 0.9)),
          (counts(30, 700, 2, 21), 753, shares(3.0, 60.0, 0.1, 2.0))],
     ),
     "dirichlet_multinomial": (
@@ -243,8 +247,8 @@ SCIPY = {
          [0.0, 3.0]]), np.array([1e-3, 40.0]), 3),
          (counts(3, 70, 2), np.array([9.0, 4e6, 0.3]), 75), (counts(5, 2), np.array([3e9, 1e9]), 7)],
     ),
-    "wishart": (lambda x, df, s: np.array([exact.wishart(x, df, s)]), "s f s", FREEDOM[:3]),
-    "invwishart": (lambda x, df, s: np.array([exact.inv_wishart(x, df, s)]), "s f s", FREEDOM[:3]),
+    "wishart": (exact.scipy_matrix(exact.wishart), "s f s", [*FREEDOM[:3], (1.7, 2.2, 0.9)]),
+    "invwishart": (exact.scipy_matrix(exact.inv_wishart), "s f s", [*FREEDOM[:3], (1.7, 2.2, 0.9)]),
     "matrix_normal": (
         exact.scipy_matrix_normal, "f f s s",
         [(a(2, 3), a(2, 3), spd(2), spd(3)), (a(2, 2, 3), None, spd(2), spd(3)), (a(3, 2), a(3, 2), positive(3), 0.7)],
@@ -252,7 +256,8 @@ SCIPY = {
     "gaussian_kde": (
         exact.kernel_density, "f f f c",
         [(a(5), a(3), None, None), (a(2, 5), a(2, 2), None, "silverman"), (a(5), a(2), positive(5), None),
-         (a(5), a(2), None, 0.7)],
+         (a(5), a(2), None, 0.7),
+         (a(2, 5), a(2), positive(5), None)],
     ),
 }  # fmt: skip
 WEIGHTS = np.array([1.0, 0.7, -0.4, 1.3, 0.6])  # of the elements of an array of densities
@@ -329,7 +334,7 @@ def free_places(kind: str, x: Any) -> list[tuple[int, ...]]:
     places = list(np.ndindex(np.shape(x)))
     if kind in "sl" and np.ndim(x) == 2:
         places = [(i, j) for i, j in places if j <= i]
-    return [at for at in places if np.asarray(x)[at] == np.asarray(x)[at]]
+    return [at for at in places if np.isfinite(np.asarray(x)[at])]
 
 
 def exact_args(case: Case, point: Point) -> list[Any]:
@@ -360,3 +365,24 @@ def folded(kind: str, x: Any, gradient: Any) -> list[float]:
     if kind == "s" and g.ndim == 2:
         g = np.tril(g) + np.triu(g, 1).T
     return [float(g[at]) for at in free_places(kind, x)]
+
+
+def of_free_numbers(case: Case, point: Point) -> tuple[Callable[..., Any], np.ndarray]:
+    """(the function of a vector of the free numbers, this vector)."""
+    kinds, made, start = case.kinds.split(), {}, list[float]()
+    for k in active_of(case, point):
+        x = np.array(point[k], dtype=float)
+        index, free, base = np.zeros(x.shape, int), np.zeros(x.shape), x.copy()
+        for at in free_places(kinds[k], x):
+            for place in {at, at[::-1]} if kinds[k] == "s" and x.ndim == 2 else {at}:
+                index[place], free[place], base[place] = len(start), 1.0, 0.0
+            start.append(float(x[at]))
+        made[k] = index, free, base
+
+    def function(v: Any) -> Any:
+        args = list(point)
+        for k, (index, free, base) in made.items():
+            args[k] = v[index] * free + base if index.ndim else v[int(index)]
+        return case.function(*args)
+
+    return function, np.array(start)

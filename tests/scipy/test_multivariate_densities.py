@@ -62,6 +62,9 @@ def test_values_and_derivatives(name):
 def test_what_has_no_probability():
     value, gradient = contad.value_and_grad(lambda p: stats.multinomial.logpmf([1, 2, 2], 4, p))(P)
     assert value == -np.inf and not np.any(gradient)
+    mass = stats.dirichlet_multinomial.logpmf
+    value, gradient = contad.value_and_grad(lambda alpha: mass([1, 2, 2], alpha, 4))(ALPHA)
+    assert value == -np.inf and not np.any(gradient)
 
 
 @pytest.mark.parametrize(
