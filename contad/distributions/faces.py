@@ -4,6 +4,7 @@ On arrays a face is one call of the formula; Numba functions get the same as a l
 the arguments, and which the engines read in the place of the call.
 """
 
+import functools
 import inspect
 import linecache
 import operator
@@ -15,10 +16,11 @@ import numpy as np
 
 from contad.distributions.formula import Cases, Formula
 from contad.rules.compilable import Compilable
-from contad.rules.scalar_rule import ScalarRule
+from contad.rules.scalar_rule import ScalarRule, owner_of
 from contad.variables import arguments
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
+from contad.variables.number import Carrier
 from contad.variables.open_types import Value
 
 LOOPS = "contad.distributions.loops"  # the module of the functions written here
@@ -98,14 +100,29 @@ class Face(Compilable):
             args = bound.args[: len(self.names)]
             propto = propto or (self.has_propto and bool(bound.args[-1]))
         given = [as_operand(x) for x in args]
+        rule = self.formula.without_constants() if propto else self.formula
+        if self.reduce == "sum" and len(given) == rule.arity:
+            owner = owner_of(self.__name__, [x for x in given if isinstance(x, Carrier)])
+            total = None if owner is None else owner.apply_sum(rule, given, self.conditions)
+            if total is not None:
+                return total
         for name, x in zip(self.names, given, strict=True):
             if name in self.domains:
                 check_domain(self.__name__, name, x, self.domains[name])
         for name, relation in self.orders.items():
             other = given[self.names.index(relation.rpartition(" ")[2])]
             check_order(self.__name__, name, given[self.names.index(name)], relation, other)
-        rule = self.formula.without_constants() if propto else self.formula
         return self._reduce(rule(*given))
+
+    @functools.cached_property
+    def conditions(self) -> tuple[str, ...]:
+        """What has to hold of each element, of the formula's arguments under the names p_0, p_1, ..."""
+        at = {name: f"p_{k}" for k, name in enumerate(self.names)}
+        found = [DOMAINS[kind][1].format(x=at[name]) for name, kind in self.domains.items()]
+        for name, relation in self.orders.items():
+            word, _, than = relation.rpartition(" ")
+            found.append(f"{at[name]} {ORDERS[word][1]} {at[than]}")
+        return tuple(found)
 
     def _reduce(self, z: Value) -> Value:
         if self.reduce == "sum":

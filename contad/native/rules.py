@@ -76,15 +76,15 @@ def module_of(home: str, name: str = "", part: str = "value") -> ModuleType:
     short = home.rpartition(".")[2]
     if not name:
         own = [rule for rule in rules() if rule.__module__ == home]
-        return load_cached(f"rules_of_{short}", lambda: Source(own, own).text(), [_digest()])
+        return load_cached(f"rules_of_{short}", lambda: Source(own, own).text(), [digest_of_rules()])
     own = [rule for rule in list_unlisted() if rule.name == name]
     if part == "value":
-        return load_cached(f"{short}_{name}", lambda: Source(own).text(), [_digest()])
-    return load_cached(f"{short}_{name}_{part}", lambda: Source([], own).text(), [_digest()])
+        return load_cached(f"{short}_{name}", lambda: Source(own).text(), [digest_of_rules()])
+    return load_cached(f"{short}_{name}_{part}", lambda: Source([], own).text(), [digest_of_rules()])
 
 
 @functools.cache
-def _digest() -> str:
+def digest_of_rules() -> str:
     """What the modules depend on."""
     rooms = [Path(str(x.__file__)).parent.glob("*.py") for x in (contad.ops.powers, contad.distributions.formula)]
     special = str(Path(__file__).with_name("special_functions.py"))

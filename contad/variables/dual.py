@@ -309,6 +309,9 @@ class ForwardLevel:
             directions.append(total if np.shape(total) == shape else np.broadcast_to(total, shape).copy())
         return self._wrap(z, directions)
 
+    def apply_sum(self, rule: Rule, args: Sequence[Value], conditions: Sequence[str]) -> None:
+        """A sum of a formula is that of its elements here."""
+
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
         values, tangents = self._take(rule, args)

@@ -66,6 +66,9 @@ class Level(Protocol):
     def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
         """Perform a scalar rule on arrays."""
 
+    def apply_sum(self, rule: Rule, args: Sequence[Value], conditions: Sequence[str]) -> Value:
+        """The sum of a formula of arrays and numbers, where it is one operation; else None."""
+
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
 

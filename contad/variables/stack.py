@@ -122,6 +122,13 @@ class ChainStack(ABC):
         """Perform a scalar rule on arrays."""
         return np.frompyfunc(rule, rule.arity, 1)(*(as_objects(x) for x in args))
 
+    def apply_sum(self, rule: Rule, args: Sequence[Value], conditions: Sequence[str]) -> Value:
+        """The sum of a formula of arrays and numbers, recorded as one operation; None where it is not.
+
+        Of elements that do not meet the conditions, which are expressions of p_0, p_1, ..., there is none.
+        """
+        return None
+
     def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
         return move({key: map_lists(as_objects, x) for key, x in sources.items()})

@@ -18,6 +18,7 @@ from contad.engines.matrix.direct_rules import install_rule
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.outer_cells import NumberCells
+from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.record_head import CALLBACK, CELLS, GATHER, INPUT
 from contad.engines.stream.record_methods import implementation
@@ -238,6 +239,11 @@ class MatrixStack(Recording):
         if ArrayVar not in rule.methods:
             array_operators.implement(rule)
         return elementwise(self, rule, [take(self, x) for x in args])
+
+    def apply_sum(self, rule: ScalarRule, args: Sequence[Value], conditions: Sequence[str]) -> Value:
+        if self.__class__ is not MatrixStack or self.keeps_rules or self.tracer is not None:
+            return None
+        return sum_formula(self, rule, args, tuple(conditions))
 
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         install_rule(rule)
