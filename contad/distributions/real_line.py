@@ -12,7 +12,7 @@ from contad.distributions.relative_quantiles import log_beta_odds
 from contad.distributions.tail_logarithms import FAR, log_far_student, log_far_student_by_freedom
 from contad.ops.arithmetic import absolute, power
 from contad.ops.beta_functions import betaln
-from contad.ops.elementary import hypot, sqrt
+from contad.ops.elementary import sqrt
 from contad.ops.error_functions import erfcx, log_ndtr
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.hyperbolic import cosh
@@ -46,23 +46,38 @@ def std_normal_log_density(y):
 def cauchy_log_density(y, mu, sigma):
     """-log(1 + r^2) - log sigma - log pi, with r = (y - mu) / sigma.
 
+    Beyond r = 1 that is the logarithm of r, and a small rest; far beyond it, of y - mu, less log sigma: derivatives of
+    the quotient underflow there.
+
     Ref: Johnson, Kotz & Balakrishnan (1994), chapter 16.
     """
     r = (y - mu) / sigma
-    return -2.0 * log(hypot(1.0, r)) - log(sigma) - LOG_PI
+    size = absolute(r)
+    near = size < 1.0
+    far = size > 1e100
+    inverse = select(far, 0.0, 1.0 / select(near or far, 1.0, r))
+    s = select(near, r, inverse)
+    large = log(absolute(select(far, y - mu, select(near, 1.0, r)))) - select(far, log(sigma), 0.0)
+    return -(log1p(s * s) + 2.0 * large) - log(sigma) - LOG_PI
 
 
 @formula(where("nu sigma", outside=INFINITE), points=[(0.7, 3.2, -0.3, 1.4), (-31.0, 0.7, 0.4, 0.6)])
 def student_t_log_density(y, nu, mu, sigma):
     """-(nu + 1) / 2 log(1 + r^2 / nu) - log B(1/2, nu / 2) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma.
 
+    The first logarithm is written as that of cauchy_log_density.
+
     Ref: Johnson, Kotz & Balakrishnan (1995), chapter 28.
     """
     q = (y - mu) / sigma / sqrt(nu)
-    near = absolute(q) < 1.0
-    s = select(near, q, 0.0)
-    logarithm = select(near, 0.5 * log1p(s * s), log(hypot(1.0, select(near, 1.0, q))))
-    return -(nu + 1.0) * logarithm - betaln(0.5, 0.5 * nu) - 0.5 * log(nu) - log(sigma)
+    size = absolute(q)
+    near = size < 1.0
+    far = size > 1e100
+    inverse = select(far, 0.0, 1.0 / select(near or far, 1.0, q))
+    s = select(near, q, inverse)
+    scale = 0.5 * log(nu) + log(sigma)
+    large = log(absolute(select(far, y - mu, select(near, 1.0, q)))) - select(far, scale, 0.0)
+    return -(nu + 1.0) * (0.5 * log1p(s * s) + large) - betaln(0.5, 0.5 * nu) - scale
 
 
 @formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])

@@ -7,6 +7,7 @@ import pytest
 from mpmath import mp
 
 import contad
+from contad import stan
 from contad.distributions.incomplete_logarithms import beta_hazard, gamma_hazard
 from contad.scipy import stats
 from tests.distributions.reference_tails import TAILS
@@ -117,6 +118,16 @@ def test_skew_normal_far_in_a_tail(u, alpha):
 def test_skew_normal_where_squares_overflow():
     assert contad.grad(stats.skewnorm.logcdf)(-1e160, 1.3) == pytest.approx(2.69e160, rel=1e-13)
     assert contad.grad(stats.skewnorm.logsf)(1e160, 1.3) == pytest.approx(-1e160, rel=1e-13)
+
+
+@pytest.mark.parametrize("y", [1e155, -1e200, 1e300])
+def test_heavy_tails_where_squares_overflow(y):
+    """The density is a power of y there: nu sigma^nu |y|^-(nu + 1), and factors of nu."""
+    for f, nu in ((lambda s: stan.student_t_lpdf(y, 0.75, 0.1, s), 0.75), (lambda s: stan.cauchy_lpdf(y, 0.1, s), 1.0)):
+        value, slope = contad.value_and_grad(f)(1.3)
+        assert value == pytest.approx(f(1.0) + nu * math.log(1.3), rel=1e-14)
+        assert slope == pytest.approx(nu / 1.3, rel=1e-13)
+        assert contad.hessian(f)(1.3) == pytest.approx(-nu / 1.3**2, rel=1e-13)
 
 
 def test_slopes_of_hazards_at_tiny_arguments():
