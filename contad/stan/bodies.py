@@ -25,6 +25,7 @@ sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log
 sum_of_rising_ratios = Face(
     __name__, "sum_of_rising_ratios", log_rising_ratio, "The sum of log Gamma(n + a) / (Gamma(a) n!).", reduce="sum"
 )
+sum_of_log_betas = Face(__name__, "sum_of_log_betas", betaln, "The sum of log B(a, b).", reduce="sum")
 log_of_each = Face(__name__, "log_of_each", log, "log x of each element.")
 sum_of_logs = Face(__name__, "sum_of_logs", log, "The sum of log x.", reduce="sum")
 sum_of_log1p = Face(__name__, "sum_of_log1p", log1p, "The sum of log(1 + x).", reduce="sum")
@@ -199,11 +200,9 @@ def log_constant_of_lkj(eta, size):
 
     It is the sum over k of log Gamma(b + k / 2) - log Gamma(b) - k / 2 log(pi), with b = eta + (size - 1 - k) / 2.
     """
-    total = 0.0
-    for k in range(1, size):
-        growth = gammaln(0.5 * k) - betaln(0.5 * k, eta + 0.5 * (size - 1.0 - k))
-        total = total + growth - 0.5 * k * LOG_PI
-    return total
+    halves = 0.5 * np.arange(1, size)
+    growth = sum_of_log_gammas(halves) - sum_of_log_betas(halves, eta + (0.5 * (size - 1.0) - halves))
+    return growth - 0.25 * size * (size - 1.0) * LOG_PI
 
 
 def lkj_of_factor(factor, eta):
