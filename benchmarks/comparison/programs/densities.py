@@ -1,7 +1,8 @@
 """Log densities by name: Stan's functions beside what other libraries offer, and beside gradients by hand.
 
 contad's are called as a user calls them, in Numba functions and on arrays. Those of the other tools are written with
-their own special functions, as their distributions are, without their checks of arguments.
+their own special functions, as their distributions are, without their checks of arguments; beside them stand
+jax.scipy.stats ("jax stats") and torch.distributions ("torch distributions"), where these have the distribution.
 """
 
 import math
@@ -31,6 +32,26 @@ def with_libraries(write, argnums):
         "jax": with_jax(write, argnums),
         "torch": with_torch(write, argnums),
     }
+
+
+def with_distributions(argnums, of_jax=None, of_torch=None):
+    """Densities of the libraries' own: functions of (the module of arrays, that of distributions, *arguments)."""
+    found: dict[str, Any] = {}
+    if of_jax is not None:
+
+        def over_jax(np):
+            import jax.scipy.stats
+
+            return lambda *args: of_jax(np, jax.scipy.stats, *args)
+
+        found["jax stats"] = with_jax(over_jax, argnums)
+    if of_torch is not None:
+
+        def over_torch(np):
+            return lambda *args: of_torch(np, np.distributions, *args)
+
+        found["torch distributions"] = with_torch(over_torch, argnums)
+    return found
 
 
 def gammaln_of(np: Any) -> Any:
@@ -78,6 +99,13 @@ def poisson(np):
     return f
 
 
+POISSON = with_distributions(
+    (0,),
+    lambda np, stats, beta, x, y: np.sum(stats.poisson.logpmf(y, np.exp(x @ beta))),
+    lambda np, made, beta, x, y: np.sum(made.Poisson(np.exp(x @ beta), validate_args=False).log_prob(y)),
+)
+
+
 # ---- negative binomial and beta-binomial counts ----------------------------------------------------------------------
 def dispersed(n):
     draw = np.random.default_rng(5)
@@ -119,6 +147,18 @@ def negative_binomial(np):
     return f
 
 
+def negative_binomial_of_jax(np, stats, a, b, phi, x, y):
+    return np.sum(stats.nbinom.logpmf(y, phi, phi / (phi + np.exp(a + b * x))))
+
+
+def negative_binomial_of_torch(np, made, a, b, phi, x, y):
+    logits = a + b * x - np.log(phi)
+    return np.sum(made.NegativeBinomial(phi, logits=logits, validate_args=False).log_prob(y))
+
+
+NEGATIVE_BINOMIAL = with_distributions((0, 1, 2), negative_binomial_of_jax, negative_binomial_of_torch)
+
+
 def shares(n):
     draw = np.random.default_rng(6)
     trials = draw.integers(5, 40, n).astype(float)
@@ -156,6 +196,11 @@ def beta_binomial(np):
     return f
 
 
+BETA_BINOMIAL = with_distributions(
+    (0, 1), lambda np, stats, alpha, beta, trials, y: np.sum(stats.betabinom.logpmf(y, trials, alpha, beta))
+)
+
+
 # ---- a regression with heavy tails -----------------------------------------------------------------------------------
 def outlying(n):
     draw = np.random.default_rng(7)
@@ -189,6 +234,13 @@ def student(np):
         return -0.5 * (NU + 1.0) * np.sum(np.log1p(r * r / NU)) + y.shape[0] * (T_CONSTANT - np.log(sigma))
 
     return f
+
+
+STUDENT = with_distributions(
+    (0, 1),
+    lambda np, stats, beta, sigma, x, y: np.sum(stats.t.logpdf(y, NU, x @ beta, sigma)),
+    lambda np, made, beta, sigma, x, y: np.sum(made.StudentT(NU, x @ beta, sigma, validate_args=False).log_prob(y)),
+)
 
 
 # ---- a regression of ordered categories ------------------------------------------------------------------------------
@@ -284,6 +336,10 @@ def normal_vectors(np):
     return f
 
 
+def normal_vectors_of_torch(np, made, mu, factor, y):
+    return np.sum(made.MultivariateNormal(mu, scale_tril=factor, validate_args=False).log_prob(y))
+
+
 def correlation_factor(d):
     draw = np.random.default_rng(9)
     factor = np.tril(draw.normal(size=(d, d)), -1) + np.diag(1.0 + draw.uniform(size=d))
@@ -330,18 +386,31 @@ def lkj(np):
     return f
 
 
+def lkj_of_torch(np, made, factor, eta):
+    return made.LKJCholesky(factor.shape[0], eta, validate_args=False).log_prob(factor)
+
+
 # ---- programs --------------------------------------------------------------------------------------------------------
-EAGER = "`matrix` evaluates the formula of a density and of its partials in Python, each operation on whole arrays."
+FUSED = (
+    "`matrix` has the value and the partials of a density from one compiled pass over the data, which is compiled once "
+    "NumPy has evaluated two million elements."
+)
+STATS = {
+    "jax stats": "jax.scipy.stats (docs.jax.dev/en/latest/jax.scipy.html), otherwise as jax",
+    "torch distributions": "torch.distributions, log_prob, validate_args=False (docs.pytorch.org/docs/stable/"
+    "distributions.html), otherwise as torch",
+}
 
 
-def make_program(name, about, sizes, inputs, argnums, functions, remarks=""):
+def make_program(name, about, sizes, inputs, argnums, functions, remarks="", own=None):
     """One of them: its compiled function, that of arrays, the gradient by hand and what peers run."""
     compiled, on_arrays, by_hand, write = functions
     return Program(
         name=name, about=about, sizes=sizes, inputs=inputs, argnums=argnums, primal=compiled, by_hand=by_hand,
         contad=on_compiled(compiled, argnums) | {"matrix": on_engine(on_arrays, argnums, "matrix")},
-        peers=with_libraries(write, argnums), idioms={k: v for k, v in IDIOMS.items() if k not in ("casadi", "xad")},
-        remarks=f"{remarks} {EAGER}".strip(),
+        peers=with_libraries(write, argnums) | (own or {}),
+        idioms={k: v for k, v in (IDIOMS | STATS).items() if k in {"autograd", "jax", "torch", *(own or {})}},
+        remarks=remarks,
     )  # fmt: skip
 
 
@@ -349,36 +418,40 @@ PROGRAMS = (
     make_program(
         "poisson_glm", "the Poisson log mass of y of mean exp(X beta), by 20 coefficients beta", SIZES, counts, (0,),
         (poisson_compiled, poisson_on_arrays, poisson_by_hand, poisson),
-        "The density without derivatives takes as long as the gradient by hand; log n! and the exponential are a third "
-        "of it.",
+        FUSED, POISSON,
     ),
     make_program(
         "negative_binomial", "the negative binomial log mass of y of mean exp(a + b x), by a, b and the dispersion",
         SIZES, dispersed, (0, 1, 2),
         (negative_binomial_compiled, negative_binomial_on_arrays, negative_binomial_by_hand, negative_binomial),
+        FUSED, NEGATIVE_BINOMIAL,
     ),
     make_program(
         "beta_binomial", "the beta-binomial log mass of y successes, by alpha and beta", SIZES, shares, (0, 1),
         (beta_binomial_compiled, beta_binomial_on_arrays, beta_binomial_by_hand, beta_binomial),
+        f"{FUSED} torch.distributions has no beta-binomial distribution.", BETA_BINOMIAL,
     ),
     make_program(
         "student_t_regression", "Student's t log density of y given X beta, by beta and sigma", SIZES, outlying, (0, 1),
         (student_compiled, student_on_arrays, student_by_hand, student),
-        "The density without derivatives takes twice the gradient by hand: log B(1/2, nu / 2), which is the same for "
-        "all rows, is computed for each of them, in two fifths of its time.",
+        FUSED, STUDENT,
     ),
     make_program(
         "ordered_logistic", "the ordered logistic log mass of y given X beta, by 20 coefficients beta and 4 cut points",
         SIZES, graded, (0, 1), (ordered_compiled, ordered_on_arrays, ordered_by_hand, ordered),
+        "Neither jax.scipy.stats nor torch.distributions has the distribution.",
     ),
     make_program(
         "normal_vectors", "the normal log density of rows y, by their mean and the Cholesky factor of the covariance",
         VECTORS, correlated, (0, 1),
         (normal_vectors_compiled, normal_vectors_on_arrays, normal_vectors_by_hand, normal_vectors),
+        own=with_distributions((0, 1), of_torch=normal_vectors_of_torch),
     ),
     make_program(
         "lkj", "the LKJ log density of the Cholesky factor of a correlation matrix, by the factor and the shape",
         {"small": {"d": 3}, "medium": {"d": 20}, "large": {"d": 200}}, correlation_factor, (0, 1),
         (lkj_compiled, lkj_on_arrays, lkj_by_hand, lkj),
+        "`matrix` makes some ten calls of NumPy and records, each of which takes as long as a tenth of the gradient by "
+        "hand, and copies the factor.", own=with_distributions((0, 1), of_torch=lkj_of_torch),
     ),
 )  # fmt: skip

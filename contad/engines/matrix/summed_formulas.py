@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contad.distributions.formula import Formula
 from contad.engines.matrix.array_records import Operand, operands_of
 from contad.engines.stream.record_head import LINEAR, STRIDED
 from contad.rules.scalar_rule import ScalarRule
@@ -19,6 +18,7 @@ from contad.variables.number import peek
 from contad.variables.open_types import Value
 
 if TYPE_CHECKING:
+    from contad.distributions.formula import Formula
     from contad.engines.matrix.matrix_stack import MatrixStack
 
 # elements that NumPy evaluates first: where the function is in the disk cache, and where it is to be compiled
@@ -32,6 +32,8 @@ _waited: dict[Key, float] = {}  # elements
 
 def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
     """The sum, recorded; None where it is not one of arrays of one shape and numbers, or elements are not as asked."""
+    from contad.distributions.formula import Formula
+
     arrays = tuple([np.ndim(x) > 0 for x in args])
     shapes = {np.shape(x) for x in args if np.ndim(x)}
     if len(shapes) != 1 or not isinstance(rule, Formula) or 0 in next(iter(shapes)):
@@ -49,7 +51,7 @@ def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], c
     return _record(stack, rule, key, operands, values)
 
 
-def _is_worth_it(key: Key, rule: Formula, n: int) -> bool:
+def _is_worth_it(key: Key, rule: "Formula", n: int) -> bool:
     """Whether the function is there, or NumPy has evaluated enough without it."""
     waited = _waited.get(key, 0.0)
     if waited == np.inf:
@@ -66,7 +68,7 @@ def _is_worth_it(key: Key, rule: Formula, n: int) -> bool:
 
 
 def _record(
-    stack: "MatrixStack", rule: Formula, key: Key, operands: Sequence[Operand], values: Sequence[Value]
+    stack: "MatrixStack", rule: "Formula", key: Key, operands: Sequence[Operand], values: Sequence[Value]
 ) -> Value:
     """Compute the sum and its partials, and push a record for each active argument, the first with the result."""
     from contad.native.formula_sums import SumKey, sum_function

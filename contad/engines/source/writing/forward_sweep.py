@@ -74,8 +74,10 @@ class ForwardSweep:
         """Write an operation with one result, unless it is written inside the expression that reads it."""
         name = o.result.name
         formulas = self.adjoints.formulas
-        written_out = isinstance(o, Apply) and formulas.is_written_out(o) and not self.writer.recalls
-        text = formulas.write_value(o) if written_out else self.expressions.expression(o)
+        if isinstance(o, Apply) and not self.writer.recalls and formulas.is_written_out(o):
+            text = formulas.write_value(o)
+        else:
+            text = self.expressions.expression(o)
         if o.result in self.adjoints.folded:
             if is_deep(text):
                 self.writer.line(f"{name} = {text}", o.line)
