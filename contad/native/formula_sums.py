@@ -22,6 +22,7 @@ from contad.native.elementary.elementary_table import BY_CALL, has_fast_register
 from contad.native.elementary.rows import ROWS
 from contad.native.rule_source import or_call, partial_source
 from contad.native.rules import Source, digest_of_rules
+from contad.rules.scalar_rule import ScalarRule
 
 _HEAD = '''\
 """A sum of a formula and its partials; generated from the formula, do not edit."""
@@ -55,7 +56,7 @@ def _write(options: dict[str, Any]) -> str:
 class SumKey(NamedTuple):
     """What a function is compiled for."""
 
-    formula: Formula
+    formula: ScalarRule  # or a rule of contad's
     arrays: tuple[bool, ...]  # which arguments are arrays
     active: tuple[bool, ...]  # which have partials
     conditions: tuple[str, ...]  # of the arguments p_0, p_1, ..., which have to hold
@@ -89,6 +90,7 @@ class _Text:
 
     def __init__(self, key: SumKey) -> None:
         self.key, self.source = key, Source([])
+        assert key.formula.body is not None
         self.body = key.formula.body
         self.parameters = [f"p_{k}" for k in range(key.formula.arity)]
         known = zip(self.parameters, key.arrays, strict=True)
@@ -121,14 +123,19 @@ class _Text:
         functions = {}
         if has_fast_registers():
             functions = {called: f"_{e.name}" for called, e in BY_CALL.items() if e.far is None}
+        if not isinstance(self.key.formula, Formula):
+            found["p_value"] = f"{self.source.name_of_value(self.key.formula)}({', '.join(self.names[1:])})"
+            results[arity] = "p_value"
         for k in (*(k for k, active in enumerate(self.key.active) if active), arity):
+            if k in results:
+                continue
             lines, results[k] = partial_source(
                 self.key.formula, k, self.names, "l_", or_call(self.source.name_of_value), functions
             )
             found |= dict(line.split(" = ", 1) for line in lines)
         text = " ".join((*found.values(), *results.values()))
         self.used = {e.name for e in BY_CALL.values() if f"_{e.name}(" in text}
-        order = [f"l_{name}" for name, _ in self.body.assignments]
+        order = ["p_value", *(f"l_{name}" for name, _ in self.body.assignments)]
         return {name: found[name] for name in order if name in found}, results
 
     def _write(self, lines: dict[str, str], results: dict[int, str]) -> list[str]:

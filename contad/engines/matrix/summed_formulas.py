@@ -18,12 +18,12 @@ from contad.variables.number import peek
 from contad.variables.open_types import Value
 
 if TYPE_CHECKING:
-    from contad.distributions.formula import Formula
     from contad.engines.matrix.matrix_stack import MatrixStack
 
 # elements that NumPy evaluates first: where the function is in the disk cache, and where it is to be compiled
 LOADING, COMPILING = 100_000, 2_000_000
 PER_CALL = 200  # elements that take as long as a call
+OF_RULE = 20  # elements of a formula that take as long as one of a rule, which may be evaluated in Python
 Key = tuple[
     str, tuple[bool, ...], tuple[bool, ...], tuple[str, ...]
 ]  # the formula, arrays, active arguments, conditions
@@ -32,31 +32,29 @@ _waited: dict[Key, float] = {}  # elements
 
 def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
     """The sum, recorded; None where it is not one of arrays of one shape and numbers, or elements are not as asked."""
-    from contad.distributions.formula import Formula
-
     arrays = tuple([np.ndim(x) > 0 for x in args])
     shapes = {np.shape(x) for x in args if np.ndim(x)}
-    if len(shapes) != 1 or not isinstance(rule, Formula) or 0 in next(iter(shapes)):
+    if len(shapes) != 1 or 0 in next(iter(shapes)) or rule.body is None or not rule.__module__.startswith("contad."):
         return None
     plain = [peek(x) for x in args]
     if layout_of([v for v in plain if isinstance(v, np.ndarray)]) is not None:
         return None
     operands, values = operands_of(stack, rule, args)
-    if not operands or not all(map(is_plain, values)):
-        return None
     on = {k for k, _, _ in operands}
+    if not operands or not all(map(is_plain, values)) or any(map(rule.body.routes, on)):
+        return None
     key = rule.name, arrays, tuple([k in on for k in range(rule.arity)]), conditions
     if not _is_worth_it(key, rule, int(np.prod(next(iter(shapes))))):
         return None
     return _record(stack, rule, key, operands, values)
 
 
-def _is_worth_it(key: Key, rule: "Formula", n: int) -> bool:
+def _is_worth_it(key: Key, rule: ScalarRule, n: int) -> bool:
     """Whether the function is there, or NumPy has evaluated enough without it."""
     waited = _waited.get(key, 0.0)
     if waited == np.inf:
         return True
-    _waited[key] = waited = waited + n + PER_CALL
+    _waited[key] = waited = waited + n * (1 if hasattr(rule, "formula") else OF_RULE) + PER_CALL
     if waited <= LOADING:
         return False
     from contad.native.formula_sums import SumKey, has_sum_function
@@ -68,7 +66,7 @@ def _is_worth_it(key: Key, rule: "Formula", n: int) -> bool:
 
 
 def _record(
-    stack: "MatrixStack", rule: "Formula", key: Key, operands: Sequence[Operand], values: Sequence[Value]
+    stack: "MatrixStack", rule: ScalarRule, key: Key, operands: Sequence[Operand], values: Sequence[Value]
 ) -> Value:
     """Compute the sum and its partials, and push a record for each active argument, the first with the result."""
     from contad.native.formula_sums import SumKey, sum_function
