@@ -21,10 +21,6 @@ class ArrayFunction(NamedTuple):
     signature: inspect.Signature
     bodies: list[LoopBody]
 
-    def defaults(self) -> list[Any]:
-        """What stands for an argument that is left out, by position."""
-        return [parameter.default for parameter in self.signature.parameters.values()]
-
     def body(self, ndims: tuple[int | str | None, ...]) -> Any:
         """What computes it for arguments with these numbers of axes; None where nothing does."""
         return next((body.function for body in self.bodies if body.ndims == ndims), None)

@@ -3,15 +3,17 @@
 import numpy as np
 
 from contad.ops._scipy import linalg
-from contad.ops.cotangents import fold
+from contad.ops.cotangents import all_finite, fold
 from contad.ops.linear_systems import are_matrices, as_columns, check_square, column_shape, transposed_of, turn
 from contad.ops.products import masked_product, matmul
 from contad.ops.triangular_factors import (
+    MASKED,
     cholesky_tangent,
     lower_part,
     pull_factor,
     solve_triangular,
     strict_triangle,
+    subtracted_triangle,
     triangular_back,
     upper_part,
 )
@@ -134,6 +136,12 @@ def pull_solved(z, common, c, b, lower):
     """The cotangent of the factor."""
     half, half_bar, b_bar = common
     ndim = np.ndim(b)
+    is_one = ndim == 1 and half.__class__ is z.__class__ is np.ndarray and are_matrices(c, half_bar, b_bar)
+    if is_one and len(c) <= MASKED:  # in few calls
+        total = z[:, None] * half_bar.T + b_bar * half
+        total *= subtracted_triangle(len(c), True, False)
+        if all_finite(total):
+            return turn(total, not lower)
     first = masked_product(half_bar, transposed_of(as_columns(z, ndim)))
     total = transposed_of(first) + masked_product(b_bar, transposed_of(as_columns(half, ndim)))
     return turn(-lower_part(fold(total, np.shape(c))), not lower)

@@ -10,6 +10,7 @@ import numpy as np
 from contad.variables.number import map_numbers, observe, primal, trace
 
 _MANY = 2000  # numbers
+_FLOAT = np.dtype(np.float64)
 TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
 
 
@@ -26,7 +27,7 @@ def all_finite(x):
     """
     if x.__class__ is not np.ndarray:
         x = trace(x)
-    if x.__class__ is np.ndarray and x.dtype == np.float64:
+    if x.__class__ is np.ndarray and x.dtype == _FLOAT:
         if x.size > _MANY and x.flags.forc:  # the sum of squares is one pass of BLAS, without an array of booleans
             flat = x.ravel("K")
             with np.errstate(over="ignore"):

@@ -14,6 +14,7 @@ from contad.variables.number import peek
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
+_FLOAT = np.dtype(np.float64)  # which is compared in a third of the time that the type takes
 
 
 def transposed_of(a):
@@ -162,7 +163,10 @@ def pull_inverse(z, z_bar):
 
 def are_matrices(*arrays):
     """Whether these are plain matrices of float64: what takes calls of NumPy's without a look at anything else."""
-    return all(x.__class__ is np.ndarray and x.ndim == 2 and x.dtype == np.float64 for x in arrays)
+    for x in arrays:  # noqa: SIM110  # all(...) takes three times as long
+        if x.__class__ is not np.ndarray or x.dtype != _FLOAT or x.ndim != 2:
+            return False
+    return True
 
 
 @inv.jvp

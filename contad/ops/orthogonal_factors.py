@@ -111,7 +111,7 @@ def qr(a, mode="reduced"):
             f"np.linalg.qr: mode={mode!r} has no derivative for shape {np.shape(a)}; use 'reduced' or 'r'"
         )
     z = orthogonal_factor(a[..., :m] if m < n else a)
-    q, r = in_c_order(z[..., :m, :]), in_c_order(z[..., m:, :])
+    q, r = (z[:m], z[m:]) if np.ndim(z) == 2 else (in_c_order(z[..., :m, :]), in_c_order(z[..., m:, :]))
     if m < n:
         r = np.concatenate([r, matmul(transposed_of(q), a[..., m:])], axis=-1)
     return r if mode == "r" else _QRResult(q, r)

@@ -85,7 +85,7 @@ def masked_product(d, p):
     array([[6.]])
     """
     if d.__class__ is np.ndarray and p.__class__ is np.ndarray and d.dtype == p.dtype == np.float64:
-        z = np.matmul(d, p)
+        z = d.dot(p) if d.ndim == p.ndim == 2 else np.matmul(d, p)  # the ufunc takes longer than a small product
     else:
         z = matmul(d, p)
     if all_finite(z):

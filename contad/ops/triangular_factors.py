@@ -25,20 +25,20 @@ _M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles hol
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 3.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.1, 0.4], [0.3, 0.4, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 _BLOCK = 64  # rows of a factor that are reversed together
-_MASKED = 128  # rows up to which masks of triangles are kept
+MASKED = 128  # rows up to which masks of triangles are kept
 
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
 def lower_part(a, k=0):
     """The elements of a on diagonal k and below it, and zeros: np.tril, whose masks are kept for small matrices."""
-    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= _MASKED and a.dtype == np.float64:
+    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= MASKED and a.dtype == np.float64:
         return np.where(_lower_mask(len(a), k), a, 0.0)
     return np.tril(a, k)
 
 
 def upper_part(a, k=0):
     """The elements of a on diagonal k and above it, and zeros."""
-    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= _MASKED and a.dtype == np.float64:
+    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= MASKED and a.dtype == np.float64:
         return np.where(_lower_mask(len(a), k - 1), 0.0, a)
     return np.triu(a, k)
 
@@ -50,7 +50,7 @@ def strict_triangle(n, lower):
     array([[0., 0.],
            [1., 0.]])
     """
-    return _kept_triangle(n, lower) if n <= _MASKED else _kept_triangle.__wrapped__(n, lower)
+    return _kept_triangle(n, lower) if n <= MASKED else _kept_triangle.__wrapped__(n, lower)
 
 
 @functools.lru_cache(_BLOCK)
@@ -67,7 +67,7 @@ def _lower_mask(n, k):
 
 
 @functools.lru_cache(_BLOCK)
-def _subtracted_triangle(n, lower, unit_diagonal):
+def subtracted_triangle(n, lower, unit_diagonal):
     """-1 where solve_triangular reads a matrix of n rows, and zeros."""
     return -triangle_of(np.ones((n, n)), lower, unit_diagonal)
 
@@ -176,9 +176,9 @@ def solve_triangular_vjp_a(z, z_bar, a, b, common, *, transposed=False, lower=Fa
 def pull_triangle(z, a, b, common, transposed, lower, unit_diagonal):
     """The cotangent of the matrix, from that of the columns of b."""
     n = a.shape[-1]
-    if a.ndim == 2 and n <= _MASKED and are_matrices(common) and z.__class__ is np.ndarray and z.ndim <= 2:
+    if a.ndim == 2 and n <= MASKED and are_matrices(common) and z.__class__ is np.ndarray and z.ndim <= 2:
         c = common * z if z.ndim == 1 else common.dot(z.T)
-        c = (c.T if transposed else c) * _subtracted_triangle(n, lower, unit_diagonal)
+        c = (c.T if transposed else c) * subtracted_triangle(n, lower, unit_diagonal)
         if all_finite(c):
             return c
     c = masked_product(common, transposed_of(as_columns(z, b.ndim)))

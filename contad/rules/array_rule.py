@@ -168,7 +168,12 @@ class ArrayRule(Capturing, WithParts):
         self, name: str, z: Value, z_bar: Value, values: Sequence[Value], options: Options, saved: Saved = None
     ) -> Value:
         """The cotangent of one argument."""
-        return next(self.pull_each((name,), z, z_bar, values, options, saved))
+        body = self._body(name)
+        if self.common_body is not None:
+            return next(self.pull_each((name,), z, z_bar, values, options, saved))
+        if self.forward_body is None:
+            return body(z, z_bar, *values, **options)
+        return body(z, z_bar, *values, saved, **options)
 
     def pull_each(
         self,

@@ -80,7 +80,11 @@ class Pullback(Continuation):
         self, rule: Rule, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value],
         options: Options, saved: Saved, turned: Collection[int] = (),
     ) -> None:  # fmt: skip
-        super().__init__(rule, operands, values)
+        self.rule = rule  # as `Continuation` does, whose call takes as long as all this
+        self.operands = operands
+        self.values = values
+        self.results = []
+        self.is_tuple = False
         self.options = options
         self.saved = saved
         self.turned = turned  # positions of matrices whose cells are those of the transpose, in C order
@@ -104,20 +108,31 @@ class Pullback(Continuation):
         return sum(x.nbytes for x in found.values())
 
     def __call__(self, adj: Adjoints) -> None:
-        z_bar = self.adjoints_of_results(adj.cells)
-        z = self.values_of_results()
-        all_names = self.rule.argument_names
-        names = [all_names[k] for k, _, _ in self.operands]
-        found = self.rule.pull_each(names, z, z_bar, self.values, self.options, self.saved)
-        for name, (k, cell, shape), c in zip(names, self.operands, found, strict=True):
-            if (c.shape if c.__class__ is np.ndarray else np.shape(c)) != shape:
-                fail(
-                    f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)
-                )
-            if k in self.turned:
-                accumulate(adj, cell, shape[::-1], np.transpose(c))
-            else:
-                accumulate(adj, cell, shape, c)
+        rule, cells = self.rule, adj.cells
+        if self.is_tuple:
+            z_bar, z = self.adjoints_of_results(cells), self.values_of_results()
+        else:
+            part = self.results[0]
+            z_bar, z = block_of(cells, *part), part.value
+        names, operands = rule.argument_names, self.operands
+        if len(operands) == 1:  # as most have
+            name = names[operands[0][0]]
+            self._accumulate(adj, name, operands[0], rule.pull(name, z, z_bar, self.values, self.options, self.saved))
+            return
+        active = [names[k] for k, _, _ in operands]
+        found = rule.pull_each(active, z, z_bar, self.values, self.options, self.saved)
+        for name, operand, c in zip(active, operands, found, strict=True):
+            self._accumulate(adj, name, operand, c)
+
+    def _accumulate(self, adj: Adjoints, name: str, operand: tuple[int, int, tuple[int, ...]], c: Value) -> None:
+        """Add the cotangent that the rule gives for one of its arguments."""
+        k, cell, shape = operand
+        if (c.shape if c.__class__ is np.ndarray else np.shape(c)) != shape:
+            fail(f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c))
+        if k in self.turned:
+            accumulate(adj, cell, shape[::-1], np.transpose(c))
+        else:
+            accumulate(adj, cell, shape, c)
 
 
 class ElementwisePullback(Continuation):
@@ -178,7 +193,7 @@ def block_of(
         plain: np.ndarray = cells[first : first + n].reshape(shape)
         if axes is not None:
             plain = plain.transpose(axes)
-        plain.flags.writeable = False
+        plain.setflags(write=False)
         return plain
     if not shape:
         d = cells[first]

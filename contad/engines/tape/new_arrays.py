@@ -1,6 +1,7 @@
 """What creates arrays in a function under differentiation: float arrays become arrays of variables or duals."""
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -107,8 +108,9 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
     def choose(*args: Any) -> Any:
         """The body for arguments of these types."""
         active = any(isinstance(x, Active) or is_active_array(x) for x in args)
-        given = tuple(map(axes_of, given_types(args))) if is_in_bodies(function) else _given_axes(function, args)
-        body = function.body(given) if active else function.numpy
+        is_face = is_in_bodies(function)
+        ndims = tuple(map(axes_of, given_types(args))) if is_face else _given_axes(function.signature, args)
+        body = function.body(ndims) if active else function.numpy
         if body is None:
             return None
         if active:
@@ -116,7 +118,7 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
                 bodies[body] = _compile(body, replaced)
             body = bodies[body]
         module = {"body": body}
-        exec(f"def implementation({text}):\n    return body({', '.join(parameters[: len(given)])})\n", module)
+        exec(f"def implementation({text}):\n    return body({', '.join(parameters[: len(ndims)])})\n", module)
         return module["implementation"]
 
     module = {"choose": choose}
@@ -125,13 +127,13 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
     return stub
 
 
-def _given_axes(function: ArrayFunction, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _given_axes(signature: inspect.Signature, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The axes of the arguments up to the last that a call gives, as `LoopBody` has them."""
     given = [isinstance(x, types.Type) and not isinstance(x, (types.Omitted, types.NoneType)) for x in args]
     count = max((k + 1 for k, there in enumerate(given) if there), default=0)
     return tuple(
-        axes_of(x) if there else None if isinstance(x, types.NoneType) or default is None else 0
-        for x, there, default in zip(args[:count], given, function.defaults(), strict=False)
+        axes_of(x) if there else None if isinstance(x, types.NoneType) or parameter.default is None else 0
+        for x, there, parameter in zip(args[:count], given, signature.parameters.values(), strict=False)
     )
 
 
