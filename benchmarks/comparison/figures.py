@@ -34,8 +34,9 @@ def find_best(measured: dict[str, Any]) -> float:
 
 
 def list_peers(figures: dict[str, Any]) -> list[str]:
-    """The tools that any program has met, in their usual order."""
-    return [t for t in TOOLS if any(t in measured["versions"] for _, _, measured in list_rows(figures))]
+    """The tools that any program has met, in their usual order, each before its second ways, as "jax stats"."""
+    met = sorted({name for _, _, measured in list_rows(figures) for name in measured["versions"]})
+    return [name for tool in TOOLS for name in met if name.partition(" ")[0] == tool]
 
 
 def find_ratios(measured: dict[str, Any], tools: Iterable[str]) -> dict[str, float]:
