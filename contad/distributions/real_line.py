@@ -52,9 +52,8 @@ def cauchy_log_density(y, mu, sigma):
     Ref: Johnson, Kotz & Balakrishnan (1994), chapter 16.
     """
     r = (y - mu) / sigma
-    size = absolute(r)
-    near = size < 1.0
-    far = size > 1e100
+    near = absolute(r) < 1.0
+    far = absolute(r) > 1e100
     inverse = select(far, 0.0, 1.0 / select(near or far, 1.0, r))
     s = select(near, r, inverse)
     large = log(absolute(select(far, y - mu, select(near, 1.0, r)))) - select(far, log(sigma), 0.0)
@@ -70,9 +69,8 @@ def student_t_log_density(y, nu, mu, sigma):
     Ref: Johnson, Kotz & Balakrishnan (1995), chapter 28.
     """
     q = (y - mu) / sigma / sqrt(nu)
-    size = absolute(q)
-    near = size < 1.0
-    far = size > 1e100
+    near = absolute(q) < 1.0
+    far = absolute(q) > 1e100
     inverse = select(far, 0.0, 1.0 / select(near or far, 1.0, q))
     s = select(near, q, inverse)
     scale = 0.5 * log(nu) + log(sigma)
