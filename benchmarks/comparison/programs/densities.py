@@ -434,7 +434,7 @@ PROGRAMS = (
     make_program(
         "student_t_regression", "Student's t log density of y given X beta, by beta and sigma", SIZES, outlying, (0, 1),
         (student_compiled, student_on_arrays, student_by_hand, student),
-        FUSED, STUDENT,
+        f"{FUSED} The logarithms are those of the C library, of one number after the other.", STUDENT,
     ),
     make_program(
         "ordered_logistic", "the ordered logistic log mass of y given X beta, by 20 coefficients beta and 4 cut points",
@@ -451,7 +451,8 @@ PROGRAMS = (
         "lkj", "the LKJ log density of the Cholesky factor of a correlation matrix, by the factor and the shape",
         {"small": {"d": 3}, "medium": {"d": 20}, "large": {"d": 200}}, correlation_factor, (0, 1),
         (lkj_compiled, lkj_on_arrays, lkj_by_hand, lkj),
-        "`matrix` makes some ten calls of NumPy and records, each of which takes as long as a tenth of the gradient by "
-        "hand, and copies the factor.", own=with_distributions((0, 1), of_torch=lkj_of_torch),
+        "`matrix` makes some ten calls of NumPy and records, and copies the factor; log B of the constant is evaluated "
+        "in Python for each element until that has taken as long as compiling a function.",
+        own=with_distributions((0, 1), of_torch=lkj_of_torch),
     ),
 )  # fmt: skip
