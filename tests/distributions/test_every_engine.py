@@ -34,12 +34,18 @@ def of_active(case, point):
     return function, [point[k] for k in active]
 
 
+def may_be_squared(case, point):
+    """Whether `expect_ad` can take a point: it multiplies derivatives, and those along 1e-120 may be 1e230 large."""
+    numbers = [abs(x) for x in (*point, case.face(*point)) if isinstance(x, float) and math.isfinite(x)]
+    return all(x == 0.0 or 1e-70 < x < 1e70 for x in numbers)
+
+
 def judge(case, point):
     """By `expect_ad`; where differences tell nothing, engines and modes agree. Whether differences told anything.
 
     Steps of differences are those of numbers near 1: near an edge, or where a place of 0 is taken from a tiny number,
-    they reach beyond the support. Of such points mpmath tells the first derivatives in `test_point_table.py`, and the
-    second ones in `test_second_derivatives.py`.
+    they reach beyond the support. Of such points, and of those that it cannot take, mpmath tells the first derivatives
+    in `test_point_table.py`, and the second ones in `test_second_derivatives.py`.
     """
     function, args = of_active(case, point)
     try:
@@ -66,7 +72,7 @@ DEAR = [name for name in ACTIVE if CASES[name].family.partition(".")[2] in HEAVY
 @pytest.mark.parametrize("name", sampled(ACTIVE, 200, dear=DEAR))
 def test_every_mode(name):
     case = CASES[name]
-    points = [point for point in case.points if is_defined(case, point)]
+    points = [point for point in case.points if is_defined(case, point) and may_be_squared(case, point)]
     told = [judge(case, point) for point in points]
     assert any(told)
 
