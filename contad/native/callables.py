@@ -1,6 +1,7 @@
 """What Numba compiles where an njit function names a function of contad that is no scalar rule."""
 
 import functools
+import sys
 from typing import Any
 
 from numba import types
@@ -30,9 +31,20 @@ def numba_type(function: Compilable) -> Any:
         _declare(function)
     found = find_type(function)
     if found is None:
-        name = f"{function.function.__module__}.{function.function.__name__}"
+        name = _public_name(function)
         raise UnsupportedError(f"{name} cannot be called inside njit; call it outside, and pass what it gives")
     return found
+
+
+def _public_name(function: Compilable) -> str:
+    """The name under which a module offers a function; else that of the module which defines it."""
+    name = function.function.__name__
+    offered = [
+        home
+        for home, module in list(sys.modules.items())
+        if home.startswith("contad.") and name in getattr(module, "__all__", ()) and getattr(module, name) is function
+    ]
+    return f"{min(offered, default=function.function.__module__)}.{name}"
 
 
 def is_checkpoint(x: Any) -> bool:

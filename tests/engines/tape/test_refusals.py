@@ -18,8 +18,8 @@ COMPLEX = np.ones(3) * 1j
 
 @njit
 def inner(x):
-    found = np.vander(np.ones(2) * x, 2)
-    return found[0, 0]
+    found = np.setdiff1d(np.ones(2) * x, np.ones(2))
+    return found[0]
 
 
 @njit
@@ -67,9 +67,9 @@ def refusal(f, *args, engine="tape"):
 def test_the_innermost_line_is_named_and_where_it_is_called():
     text = refusal(outer, 1.3)
     line = inner.py_func.__code__.co_firstlineno + 2
-    assert f"test_refusals.py:{line}: inner: `found = np.vander(" in text
+    assert f"test_refusals.py:{line}: inner: `found = np.setdiff1d(" in text
     assert f"called from line {line + 12} of outer" in text
-    assert "no implementation of vander(array(contad.variable, 1d, C), " in text
+    assert "no implementation of setdiff1d(array(contad.variable, 1d, C), " in text
 
 
 @pytest.mark.parametrize("engine", ["tape", "generated"])
