@@ -8,7 +8,7 @@ import functools
 import inspect
 import linecache
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -118,11 +118,18 @@ class Face(Compilable):
     def conditions(self) -> tuple[str, ...]:
         """What has to hold of each element, of the formula's arguments under the names p_0, p_1, ..."""
         at = {name: f"p_{k}" for k, name in enumerate(self.names)}
-        found = [DOMAINS[kind][1].format(x=at[name]) for name, kind in self.domains.items()]
+        return tuple(test for _, test, _ in self._list_demands(at))
+
+    def _list_demands(self, at: dict[str, str]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+        """What has to hold: of which arguments, as an expression of their texts, and what is said where it does not."""
+        for name in self.names:
+            if name in self.domains and name in at:
+                what, condition = DOMAINS[self.domains[name]]
+                yield (name,), condition.format(x=at[name]), f"{self.__name__}: {name} must {what}"
         for name, relation in self.orders.items():
             word, _, than = relation.rpartition(" ")
-            found.append(f"{at[name]} {ORDERS[word][1]} {at[than]}")
-        return tuple(found)
+            what, sign = f"{ORDERS[word][0]} {than}", ORDERS[word][1]
+            yield (name, than), f"{at[name]} {sign} {at[than]}", f"{self.__name__}: {name} must {what}"
 
     def _reduce(self, z: Value) -> Value:
         if self.reduce == "sum":
@@ -151,19 +158,8 @@ class Face(Compilable):
         indent = "    "
         of_arrays: list[tuple[str, str]] = []  # conditions of elements, and what is said where one does not hold
         checks: list[str] = []  # of numbers
-        for name in self.names:
-            if name in self.domains and name in at:
-                what, condition = DOMAINS[self.domains[name]]
-                test, text = condition.format(x=at[name]), f"{self.__name__}: {name} must {what}"
-                if name in arrays:
-                    of_arrays.append((test, text))
-                else:
-                    checks += [f"if not ({test}):", f"    raise ValueError({text!r})"]
-        for name, relation in self.orders.items():
-            word, _, than = relation.rpartition(" ")
-            what, sign = f"{ORDERS[word][0]} {than}", ORDERS[word][1]
-            test, text = f"{at[name]} {sign} {at[than]}", f"{self.__name__}: {name} must {what}"
-            if name in arrays or than in arrays:
+        for read, test, text in self._list_demands(at):
+            if {*read} & {*arrays}:
                 of_arrays.append((test, text))
             else:
                 checks += [f"if not ({test}):", f"    raise ValueError({text!r})"]

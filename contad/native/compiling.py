@@ -27,6 +27,11 @@ NJIT_OPTIONS: dict[str, Any] = {
 }
 
 
+def write_options(options: dict[str, Any] = NJIT_OPTIONS) -> str:
+    """Options of njit as source."""
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())
+
+
 def cache_directory() -> Path:
     """Where generated source and machine code are kept: $CONTAD_CACHE_DIR, or the user's cache directory.
 

@@ -14,10 +14,10 @@ found[0] counts the elements that do not meet a condition.
 import ast
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from contad.distributions.formula import Formula
-from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached
+from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
 from contad.native.elementary.elementary_table import BY_CALL, has_fast_registers
 from contad.native.elementary.rows import ROWS
 from contad.native.rule_source import or_call, partial_source
@@ -47,10 +47,6 @@ def sum_of(row, n):
         total += row[i]
     return total
 """
-
-
-def _write(options: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in options.items())
 
 
 class SumKey(NamedTuple):
@@ -112,7 +108,7 @@ class _Text:
             f"def total({', '.join([*self.parameters, 'found', *slopes])}):",
         ]
         imports = [*sorted(self.source.imports), *kernels]
-        sums = _SUM.format(options=_write(NJIT_OPTIONS | {"fastmath": {"reassoc"}}))
+        sums = _SUM.format(options=write_options(NJIT_OPTIONS | {"fastmath": {"reassoc"}}))
         return "\n".join([_HEAD.rstrip(), *imports, sums, "", *head, *body]) + "\n"
 
     def _read(self) -> tuple[dict[str, str], dict[int, str]]:

@@ -16,7 +16,7 @@ from numba.core.registry import cpu_target
 import contad.distributions.formula
 import contad.ops.powers
 from contad.distributions.formula import Formula
-from contad.native.compiling import NJIT_OPTIONS, digest_of, load_cached
+from contad.native.compiling import NJIT_OPTIONS, digest_of, load_cached, write_options
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload, require_compilable
 from contad.native.rule_source import GENERATORS, or_call, partial_source, value_source
@@ -146,7 +146,7 @@ class Source:
         self, own: Iterable[ScalarRule], partials: Iterable[ScalarRule] = (), options: dict[str, Any] = NJIT_OPTIONS
     ) -> None:
         self.own, self.partials = list(own), list(partials)
-        self.options = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        self.options = write_options(options)
         self.imports: set[str] = set()
         self.written: dict[str, str] = {}
 

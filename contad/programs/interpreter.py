@@ -23,7 +23,7 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.sweep import dependencies
-from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached
+from contad.native.compiling import is_cached, load_cached, write_options
 from contad.native.rule_source import with_functions
 from contad.programs import codes, header, plain_rules
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
@@ -216,7 +216,7 @@ def interpreter_source() -> str:
     """The source of the interpreter."""
     numbers = vars(codes) | vars(header)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
-    names["options"] = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
+    names["options"] = write_options()
     copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in find_compiled_rules()]
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
     common = {code: operation for code, operation in SCALARS.items() if operation[0].name in COMMON}

@@ -24,7 +24,7 @@ from contad.engines.stream.kernels import (
 from contad.engines.stream.record_head import CODES, LINEAR
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
-from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.compiling import load_cached, write_options
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
@@ -137,7 +137,7 @@ def _products(purpose: int) -> int:
     from contad.native import gram_matrices, product_adjoints, product_kernels  # which compile when they are imported
 
     name = NAMES[purpose]
-    source = product_source(name, ", ".join(f"{option}={value!r}" for option, value in NJIT_OPTIONS.items()))
+    source = product_source(name, write_options())
     called = gram_matrices, product_adjoints, product_kernels
     module = load_cached(f"product_{name}", lambda: source, (source, *(str(module.__file__) for module in called)))
     _modules.append(module)

@@ -8,7 +8,7 @@ import numpy as np
 from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.steps import Pass, SweepStep, partials_of
 from contad.engines.stream.sweep import OPERATIONS
-from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.compiling import load_cached, write_options
 from contad.rules.scalar_rule import ScalarRule
 
 _SOURCE = '''\
@@ -49,7 +49,7 @@ def down(dots, bars, bar_dots, start, cells, first, second):
 @functools.cache
 def compile_runs() -> ModuleType:
     """The module with `up` and `down`, from the disk cache where it is there."""
-    options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
+    options = write_options()
     source = _SOURCE.format(options=options)
     return load_cached("second_order_numbers", lambda: source, (source,))
 

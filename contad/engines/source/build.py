@@ -9,7 +9,7 @@ from typing import Any
 from numba import types
 
 from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
-from contad.engines.source.ir.options import INSIDE, options_of, write_options
+from contad.engines.source.ir.options import INSIDE, options_of
 from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.planning.segments import mark_loops
@@ -21,7 +21,7 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
 from contad.native.asked_derivatives import DERIVE as CALLED
-from contad.native.compiling import load_cached
+from contad.native.compiling import load_cached, write_options
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest

@@ -23,7 +23,7 @@ from contad.engines.stream.rule_functions import (
     write_accumulation,
     write_partials,
 )
-from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached
+from contad.native.compiling import is_cached, load_cached, write_options
 from contad.native.rule_source import GENERATORS
 from contad.rules.scalar_rule import ScalarRule, rules
 
@@ -144,7 +144,7 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
 
 def sweep_source() -> str:
     """The source of the sweep."""
-    options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
+    options = write_options()
     known = vars(record_head)
     names = {name.lower(): known[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
     names |= {name.lower(): known[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}

@@ -36,7 +36,7 @@ from contad.engines.tape.refusals import refusal
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import ContadError, UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.compiling import NJIT_OPTIONS, load_cached, write_options
 from contad.native.fingerprint import fingerprint
 from contad.native.request import Request
 from contad.native.rule_source import GENERATORS
@@ -214,7 +214,7 @@ class TapePlan:
 
         value = lower("out", result, self.names)
         return [
-            "", "", f"@njit({_options(self.options)})", "def run(args, tangents_):",
+            "", "", f"@njit({write_options(self.options)})", "def run(args, tangents_):",
             f"    out = f({', '.join(given)})",
             f"    return {value}, {map_leaves(tangent, 'out', result, self.names)}",
         ]  # fmt: skip
@@ -231,7 +231,7 @@ class TapePlan:
             parameters, passed = "args, z_bar", f"({passed}, z_bar)"
         return [
             *self.body(result),
-            "", "", f"@njit({_options(self.options)})", f"def run({parameters}):",
+            "", "", f"@njit({write_options(self.options)})", f"def run({parameters}):",
             "    header = arena()",
             "    c0 = word(header, USED)",
             "    last = word(header, BLOCK)",
@@ -255,7 +255,7 @@ class TapePlan:
         arguments = "given[0]" if is_vjp else "given"
         places = [f"{arguments}[{k}]" for k in range(len(request.types))]
         called = ", ".join(f"callable_{k}" if f"callable_{k}" in self.names else x for k, x in enumerate(places))
-        lines = ["", "", f"@njit({_options(INTERNAL_OPTIONS)})", "def body(header, c0, given):"]
+        lines = ["", "", f"@njit({write_options(INTERNAL_OPTIONS)})", "def body(header, c0, given):"]
         collected = []
         j = 0
         for k in request.argnums:
@@ -307,7 +307,3 @@ class TapePlan:
             elif is_active_array(leaf.type):
                 lines.append(f"    seed(header, {leaf.text}, {bar.text})")
         return lines
-
-
-def _options(options: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in options.items())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.compiling import load_cached, write_options
 from contad.native.elementary import angles, exponentials, logarithms, rows, tails
 
 
@@ -105,7 +105,7 @@ _FAR = """\
 
 
 def _text() -> str:
-    options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
+    options = write_options()
     parts = [_HEAD]
     for found in _ALL:
         known = {"name": found.name, "options": options, "called": found.called, "farthest": angles.FARTHEST}

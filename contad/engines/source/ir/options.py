@@ -13,11 +13,6 @@ def options_of(fastmath: Any) -> dict[str, Any]:
     return {"error_model": "numpy", "nogil": True, "fastmath": fastmath}
 
 
-def write_options(options: dict[str, Any]) -> str:
-    """Options as source."""
-    return ", ".join(f"{name}={value!r}" for name, value in options.items())
-
-
 class _Sorted(frozenset[str]):
     """A set that is written in the same way by every process."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from contad.engines.source.ir.entries import Grown, Listed, Object, Opaque, Unknown, is_number
-from contad.engines.source.ir.options import options_of, write_options
+from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import INT, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.exits import RESULT
@@ -28,7 +28,7 @@ from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.engines.source.reading.python_blocks import find_read_first
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import is_dispatcher
-from contad.native.compiling import load_cached
+from contad.native.compiling import load_cached, write_options
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
 from contad.native.repeatable import ONCE, draws, is_repeatable

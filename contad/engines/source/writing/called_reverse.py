@@ -14,11 +14,12 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
-from contad.engines.source.ir.options import INSIDE, options_of, write_options
+from contad.engines.source.ir.options import INSIDE, options_of
 from contad.engines.source.ir.single_assignment import Body
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
+from contad.native.compiling import write_options
 
 
 class Functions:

@@ -9,7 +9,7 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
-from contad.engines.source.ir.options import INSIDE, options_of, write_options
+from contad.engines.source.ir.options import INSIDE, options_of
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
@@ -43,6 +43,7 @@ from contad.engines.source.writing.shared_loops import Shared, SharedFacts, shar
 from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
+from contad.native.compiling import write_options
 from contad.native.rules import needs_no_python
 
 MOST_LINES = 25_000  # of source; what is longer is left to another engine

@@ -73,12 +73,8 @@ class ForwardSweep:
     def _assign(self, o: Operation) -> None:
         """Write an operation with one result, unless it is written inside the expression that reads it."""
         name = o.result.name
-        formulas = self.adjoints.formulas
-        if isinstance(o, Apply) and not self.writer.recalls and formulas.is_written_out(o):
-            text = formulas.write_value(o)
-        else:
-            text = self.expressions.expression(o)
         if o.result in self.adjoints.folded:
+            text = self._text(o)
             if is_deep(text):
                 self.writer.line(f"{name} = {text}", o.line)
             else:
@@ -89,8 +85,15 @@ class ForwardSweep:
                 f"{name} {'+' if o.function is ADD else '-'}= {bare(self.writer.text(o.inputs[1]))}", o.line
             )
         else:
-            self.writer.line(f"{name} = {text}", o.line)
+            self.writer.line(f"{name} = {self._text(o)}", o.line)
         self.storing.save(o.result)
+
+    def _text(self, o: Operation) -> str:
+        """The text of an operation's result, after the lines that it needs."""
+        formulas = self.adjoints.formulas
+        if isinstance(o, Apply) and not self.writer.recalls and formulas.is_written_out(o):
+            return formulas.write_value(o)
+        return self.expressions.expression(o)
 
     forward_Apply = forward_Load = forward_Length = _assign
 
