@@ -29,6 +29,7 @@ COMPILED = {
         ("contad.scipy.linalg.solve_banded((1, 1), a, b)", BANDS, B),
     ],
     "interp": [("np.interp(np.array([0.2, 0.9, 1.7]), np.array([0.0, 0.5, 2.0]), a)", X)],
+    "bincount": [("np.bincount(np.array([1, 0, 1]), a * a)", X)],
     "convolve": [("np.convolve(a, b)", X, Y[:2]), ("np.convolve(a, b)", Y[:2], X)],
     "solve_triangular": [
         ("contad.scipy.linalg.solve_triangular(a, b, lower=True)", A, X),
@@ -78,7 +79,6 @@ COMPILED = {
 
 # by rule: what a Numba function would call, which compiled engines refuse by name
 REFUSED = {
-    "bincount": ("np.bincount(np.array([1, 0, 1]), a)", X),
     "filter_signal": ("contad.scipy.signal.lfilter(a, b, a)", X, Y),
     "convolve_arrays": ("contad.scipy.signal.convolve(a, b)", X, Y),
     "linear_recurrence": ("contad.linear_recurrence(a, b)", X, Y),
