@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.engines import DEFAULT
 from contad.engines.forward import forward_level
-from contad.engines.matrix.matrix_stack import stack_of_whole_rules
+from contad.engines.matrix.matrix_stack import stack_of_operations
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
 from contad.front.numba_transforms import Transform, higher_of, require_flag, require_numerics
@@ -92,7 +92,7 @@ class Curvature:
         return self.may_record
 
     def _record(self) -> None:
-        with opened(stack_of_whole_rules) as s:
+        with opened(stack_of_operations) as s:
             args, kwargs = positional(self.gradient.run, self.what, self.argnums, self.args, self.kwargs)
             active, trees = activate(s, self.what, self.argnums, args)
             cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]

@@ -59,6 +59,14 @@ def test_a_plain_function_calls_a_numba_function(engine):
     assert contad.vjp(through_helper, 2.0)[1](1.0) == (36.0,)
 
 
+def test_second_derivatives_of_a_numba_function_that_is_called():
+    """Its compiled derivative gives partials, which are not constants."""
+    assert contad.hessian(through_helper)(2.0) == 18.0
+    assert contad.hvp(lambda x: square(x[0]) * x[1])(np.array([2.0, 3.0]), np.array([1.0, 0.5])).tolist() == [8.0, 4.0]
+    value, tangent = contad.linearize(through_helper, 2.0)
+    assert (value, tangent(0.5), contad.grad(lambda t: tangent(square(t)))(3.0)) == (45.0, 18.0, 216.0)
+
+
 def test_captured_functions_and_inner_functions():
     def make(kernel, a):
         def f(x):

@@ -326,12 +326,12 @@ class MatrixStack(Recording):
 
 
 def stack_of_whole_rules() -> MatrixStack:
-    """A stack for second derivatives: special functions keep their rules, where others store partials."""
+    """A stack for tangents: special functions keep their rules, where others store partials."""
     return MatrixStack(keeps_rules=True)
 
 
 def stack_of_operations() -> MatrixStack:
-    """A stack for what depends on what: as for second derivatives, and with the operations of Numba functions."""
+    """A stack for second derivatives, and for what depends on what: of Numba functions it has the operations."""
     return MatrixStack(keeps_rules=True, opens_calls=True)
 
 

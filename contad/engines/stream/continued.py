@@ -17,7 +17,8 @@ from contad.variables.var import Var
 def number_result(value: float, inputs: Sequence[Value], gradients: Sequence[Value]) -> Real:
     """The variable for a number whose gradients with respect to variables `inputs` are known."""
     s = stack()
-    if isinstance(s, Recording) and all(isinstance(x, Var) for x in inputs):
+    # a recording that keeps rules is swept for second derivatives, and those of a stored partial are not known
+    if isinstance(s, Recording) and not s.keeps_rules and all(isinstance(x, Var) for x in inputs):
         return s.push_partials(value, [(x._index, g) for x, g in zip(inputs, gradients, strict=True)])
 
     def compiled_chain(z: Value, adj: Adjoints) -> None:
