@@ -6,6 +6,7 @@ functions that write into their arguments, and those that no compiled engine dif
 
 import functools
 import inspect
+from collections.abc import Sequence
 from types import ModuleType
 
 import numpy as np
@@ -77,6 +78,15 @@ def _call_compiled(f: NumbaFunction, args: tuple[Nested, ...], kwargs: Options) 
     return several_results(f(*plain), inputs, functools.partial(derivative, kept))
 
 
+def value_and_gradients(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> NumbaFunction | None:
+    """The compiled (value, gradients) of f at arguments like these, of which some are differentiated.
+
+    None where there is none: f gives no number, may write into arrays, or is differentiated by no compiled engine.
+    """
+    how = _how(f, plain, active)
+    return how[1] if how is not None and how[0] == "number" else None
+
+
 def _keep(x: Nested) -> Nested:
     """A copy of an array, which the caller may write to before a sweep; anything else as it is."""
     return x.copy() if isinstance(x, np.ndarray) and not is_immutable(x) else x
@@ -102,7 +112,7 @@ def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...
 _PLAIN = frozenset({float, int, bool, str, type(None)})  # what holds nothing
 
 
-def _how(f: NumbaFunction, plain: list[Nested], active: tuple[int, ...]) -> tuple[str, NumbaFunction] | None:
+def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> tuple[str, NumbaFunction] | None:
     """("number" or "several", the compiled derivative) for arguments of these types; None where there is none."""
     from numba import typeof, types
 
