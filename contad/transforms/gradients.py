@@ -136,8 +136,8 @@ def grad(
 
     With out=True the gradient takes one more argument, the last one, or `out` by name: an array of the shape of the
     argument, or a tuple of them for a tuple of argnums, which the gradient is written into and which is returned. Of a
-    Numba function no other memory is asked for then. It must be float64, writable, in C order, and overlap with no
-    other array; where f raises, what it holds is left undefined.
+    Numba function no memory is asked for then but by loops that threads share. It must be float64, writable, in C
+    order, and overlap with no other array; where f raises, what it holds is left undefined.
 
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
     Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
@@ -386,8 +386,8 @@ def _memoise(
     require_numerics(name, numerics)
     require_flag(name, checkpoint)
     require_flag(name, out, "out")
-    if out and (has_aux or numerics == "simd"):
-        raise UnsupportedError(f"{name}: out=True is taken without has_aux, and with numerics=\"libm\"")
+    if out and has_aux:
+        raise UnsupportedError(f"{name}: out=True is taken without has_aux")
     numbers, single = positions(name, argnums), isinstance(argnums, int)
     key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint, out)
     eager = functools.partial(_WrittenGradient if out else _Gradient, function, numbers, single, has_aux, value=value)

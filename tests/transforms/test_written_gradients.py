@@ -72,6 +72,13 @@ def test_several_arguments_fill_several_arrays():
             assert np.allclose(one, expected, rtol=1e-14)
 
 
+def test_functions_in_vector_registers_are_those_of_the_gradient():
+    out = np.empty(4)
+    value, found = value_and_grad(chain, numerics="simd", out=True)(X, W, out)
+    expected, gradient = value_and_grad(chain, numerics="simd")(X, W)
+    assert value == expected and found is out and np.array_equal(out, gradient)
+
+
 @pytest.mark.parametrize("f", [chain, plainly])
 def test_arrays_that_do_not_fit_are_refused(f):
     gradient, fixed = grad(f, out=True), np.empty(4)

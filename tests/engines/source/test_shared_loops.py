@@ -241,19 +241,19 @@ def floats_in(args):
     return tuple(k for k, x in enumerate(args) if np.asarray(x).dtype == float)
 
 
-def derivative(f, args):
-    return derivative_of(
-        Request(f.py_func, f, tuple(map(numba.typeof, args)), floats_in(args), False, "value_and_grad")
-    )
+def derivative(f, args, outs=()):
+    argnums = tuple(k for k in floats_in(args) if not outs or np.ndim(args[k]))
+    request = Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, "value_and_grad")
+    return derivative_of(request._replace(outs=tuple(map(numba.typeof, outs))))
 
 
-def run_in_python(f, args):
+def run_in_python(f, args, outs=()):
     """The value and gradient by the text of the derivative, as it is now."""
-    made = derivative(f, args)
+    made = derivative(f, args, outs)
     names = {}
     exec(made.source(), names)
     names.update(made.constants())
-    value, gradient = names["run"](*args)
+    value, gradient = names["run"](*args, *outs)
     return value, np.concatenate([np.ravel(g) for g in gradient])
 
 
@@ -293,6 +293,17 @@ def test_blocks_in_any_order_give_the_derivative(f, at_random):
     expected, known = run_in_python(plain(f), args)
     np.testing.assert_allclose(value, expected, rtol=1e-13)
     np.testing.assert_allclose(gradient, known, rtol=1e-12, atol=1e-13 * np.abs(known).max())
+
+
+@pytest.mark.parametrize("f", [mixed, in_place, binned, whole_arrays], ids=lambda f: f.__name__)
+def test_gradients_in_arrays_of_the_callers_are_shared_as_well(f, at_random):
+    args = tuple(x[:40] % 40 if x.dtype == int else x[:40] for x in arguments_of(f))
+    outs = tuple(np.full(x.shape, 7.0) for x in args if x.dtype == float)
+    made = run_in_python(f, args, outs)
+    assert max(at_random) == 3
+    expected = run_in_python(f, args)
+    assert made[0] == expected[0] and np.array_equal(made[1], expected[1])
+    assert np.array_equal(np.concatenate(outs), expected[1])
 
 
 @pytest.mark.parametrize("f", SERIAL, ids=lambda f: f.__name__)
@@ -411,6 +422,11 @@ def test_results_are_the_same_for_any_number_of_threads(at_once):
     require_same(mixed, (X, W, PLACES), counts())
     require_same(mixed, (X[:3], W, PLACES[:3] % 3), counts())
     require_same(mixed, (X[:0], W, PLACES[:0]), counts())
+    expected, outs = contad.grad(mixed, (0, 1))(X, W, PLACES), (np.empty_like(X), np.empty_like(W))
+    for count in counts()[:2]:
+        numba.set_num_threads(count)
+        contad.grad(mixed, (0, 1), out=True)(X, W, PLACES, out=outs)
+        assert all(map(np.array_equal, outs, expected))
     zero = X.copy()
     zero[PLACES[3000]] = zero[PLACES[1700]] = 0.0
     for count in counts():

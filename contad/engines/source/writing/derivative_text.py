@@ -135,7 +135,7 @@ class DerivativeWriter:
         self.in_registers = in_registers and self.lanes is None
         self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why pranges are serial; "" where not
         self.outs = {x: f"out_{k}" for k, x in enumerate(values_in(self.wanted))} if out else {}
-        threads = not out and self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
+        threads = self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
         self.reverse_sweep.forward_sweep.shared.enabled = threads
         if not nested:
             self.adjoints.expressions.lend_arrays()
