@@ -20,7 +20,7 @@ from contad.rules.scalar_rule import ScalarRule, owner_of
 from contad.variables import arguments
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
-from contad.variables.number import Carrier
+from contad.variables.number import Carrier, Number
 from contad.variables.open_types import Value
 
 LOOPS = "contad.distributions.loops"  # the module of the functions written here
@@ -132,6 +132,8 @@ class Face(Compilable):
             yield (name, than), f"{at[name]} {sign} {at[than]}", f"{self.__name__}: {name} must {what}"
 
     def _reduce(self, z: Value) -> Value:
+        if z.__class__ is float or isinstance(z, Number):
+            return z
         if self.reduce == "sum":
             return np.sum(z) if np.ndim(z) else z
         if self.reduce == "product":
@@ -210,7 +212,8 @@ def check_order(function: str, name: str, x: Value, relation: str, other: Value)
     """Raise ValueError where an element does not stand to another argument as it has to."""
     word, _, than = relation.rpartition(" ")
     what, _, holds = ORDERS[word]
-    if not np.all(holds(x, other)):
+    good = holds(x, other)
+    if not (good if isinstance(good, bool) else np.all(good)):
         a, b = np.broadcast_arrays(arguments.array(function, name, x), arguments.array(function, than, other))
         first = np.unravel_index(np.argmin(holds(a, b)), a.shape)
         arguments.fail(function, name, f"{what} {than}", f"{a[first]}{arguments.at(first)}")
@@ -219,8 +222,11 @@ def check_order(function: str, name: str, x: Value, relation: str, other: Value)
 def check_domain(function: str, name: str, x: Value, kind: str) -> None:
     """Raise ValueError where an element is outside a domain; by a comparison, which recorded programs can check."""
     what, condition = DOMAINS[kind]
-    good: Any = _test_arrays(condition)(x) if np.ndim(x) else _test(condition)(x)
-    if np.all(good):
+    if x.__class__ is float or isinstance(x, Number):  # of which NumPy would make arrays
+        good = _test(condition)(x)
+    else:
+        good = np.all(_test_arrays(condition)(x) if np.ndim(x) else _test(condition)(x))
+    if good:
         return
     a = arguments.array(function, name, x)
     good = _test_arrays(condition)(a)

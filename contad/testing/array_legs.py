@@ -7,7 +7,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,23 +92,49 @@ def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool |
         _agree(s, way, found, first, size / scales)
     if order > 1:
         numbers = direction.tolist()
-        for way in ways:
-            _along(s, ways, along(s.scalar, way, numbers), (way,), order, numbers)
+        level = [(along(s.scalar, way, numbers), (way,)) for way in ways]
+        for _ in range(1, order):
+            reference = _reference(s, level[0][0], direction)
+            for g, inside in level:
+                _along(s, ways, g, inside, reference, numbers)
+            level = [(along(g, way, numbers), (*inside, way)) for g, inside in level for way in ways]
     return np.array(first)
 
 
-def _along(s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], order: int, numbers: list[float]) -> None:
-    """The derivatives of g, which is f differentiated in the ways inside, along a direction."""
-    t, x, direction = s.tolerances, np.array(s.numbers), np.array(numbers)
+class _Reference(NamedTuple):
+    """What all functions of one order are held against, which are one function: as `legs` has it, along a direction."""
+
+    value: float
+    error: float
+    size: float
+    nearby: tuple[list[float], float]
+
+
+def _reference(s: Specimen, g: Function, direction: np.ndarray) -> _Reference:
+    x = np.array(s.numbers)
     value, error = derivative_by_differences(
         lambda h: s.plainly(g, s.rebuilt((x + h * direction).tolist())), 0.0
     )  # fmt: skip
-    size = max(abs(value), *(abs(float(s.plainly(g, s.rebuilt((x * h).tolist())))) for h in (1.0, 1.001)))
-    size = size if math.isfinite(size) else 0.0
+    here, there = (float(s.plainly(g, s.rebuilt((x * h).tolist()))) for h in (1.0, 1.001))
+    size = max(abs(value), abs(here), abs(there))
+    return _Reference(value, error, size if math.isfinite(size) else 0.0, ((x * 1.001).tolist(), there))
+
+
+def _along(
+    s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], reference: _Reference, numbers: list[float]
+) -> None:
+    """The derivatives of g, which is f differentiated in the ways inside, along a direction."""
+    t, x, direction = s.tolerances, np.array(s.numbers), np.array(numbers)
+    value, error, size, (at, expected) = reference
     slack = 10.0 * error + t.negligible * size
     resolved = 10.0 * error <= max(t.resolved * abs(value), t.negligible * size)
     if not (resolved or s.nan):
         _refuse_point(s, inside, value, error)
+    if inside != (ways[0],) * len(inside):
+        near = float(s.plainly(g, s.rebuilt(at)))
+        if math.isfinite(near) and math.isfinite(expected):
+            allowed = 0.01 * t.differences * size
+            s.equal("agreement", way_label(inside), "of arrays times 1.001", near, expected, allowed)
     first: Any = None
     for way in ways:
         leg, label = leg_of(inside, way), way_label((*inside, way))
@@ -121,9 +147,6 @@ def _along(s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], order:
             _agree(s, label, found, first, size / np.where(x == 0.0, 1.0, np.abs(x)))
         if resolved:
             s.equal(leg, label, "all", got, value, t.differences * abs(value) + slack)
-    if len(inside) + 1 < order:
-        for way in ways:
-            _along(s, ways, along(g, way, numbers), (*inside, way), order, numbers)
 
 
 def _refuse_point(s: Specimen, inside: tuple[str, ...], value: Value, error: Value) -> None:

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,14 +61,30 @@ def value_by(s: Specimen, way: str, args: Sequence[Nested]) -> list[Nested]:
 
 
 # ---- derivatives of any order ----------------------------------------------------------------------------------------
+class _Reference(NamedTuple):
+    """What all functions of one order are held against: these are one function, differentiated in other ways."""
+
+    value: np.ndarray  # of the derivatives, by differences of the first of the functions
+    error: np.ndarray
+    terms: float  # the size of what they are made of, over |x_k|
+    nearby: list[tuple[list[float], float]]  # points a little way around, and what the first function is there
+
+
 def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool | None = None) -> np.ndarray:
-    """Every derivative up to `order`, against differences of the one below; returns the gradient."""
+    """Every derivative up to `order`, against differences of the one below; returns the gradient.
+
+    Differences are taken of one of the ways. The others are held against it a little way around, where a derivative
+    that is right at the point alone is another one.
+    """
     level: list[tuple[Function, tuple[str, ...]]] = [(s.flat, ())]
     gradient = None
     for _ in range(order):
         above: list[tuple[Function, tuple[str, ...]]] = []
+        reference = _reference(s, level[0][0])
         for g, inner in level:
-            found = _derivatives(s, ways, g, inner, zero_gradient if gradient is None else None)
+            if g is not level[0][0]:
+                _check_nearby(s, g, inner, reference)
+            found = _derivatives(s, ways, g, inner, reference, zero_gradient if gradient is None else None)
             gradient = found if gradient is None else gradient
             for way in ways:
                 d = s.gradient(g, way)
@@ -77,13 +94,39 @@ def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool |
     return gradient
 
 
+def _reference(s: Specimen, g: Function) -> _Reference:
+    value, error = gradient_by_differences(lambda v: s.plainly(g, v), s.numbers)
+    scales = np.array([abs(x) or 1.0 for x in s.numbers])
+    nearby = []
+    for k, x in enumerate(s.numbers):
+        at = [*s.numbers[:k], x + 1e-3 * max(abs(x), 1.0), *s.numbers[k + 1 :]]
+        nearby.append((at, _value_at(s, g, at)))
+    terms = [*np.abs(value) * scales, abs(_value_at(s, g, s.numbers)), *(abs(z) for _, z in nearby)]
+    return _Reference(value, error, size_of(terms), nearby)
+
+
+def _value_at(s: Specimen, g: Function, at: Sequence[float]) -> float:
+    """The value at numbers; nan where there is none."""
+    value, _ = outcome(s.plainly, g, at)
+    return math.nan if value is None else float(value)
+
+
+def _check_nearby(s: Specimen, g: Function, inner: tuple[str, ...], reference: _Reference) -> None:
+    """The function that another way gives is the same one; where either has no value, differences see none as well."""
+    for at, expected in reference.nearby:
+        got = _value_at(s, g, at)
+        if math.isfinite(got) and math.isfinite(expected):
+            allowed = 0.01 * s.tolerances.differences * reference.terms
+            where = f"of numbers, at {', '.join(map(repr, at))}"
+            s.equal("agreement", way_label(inner), where, got, expected, allowed)
+
+
 def _derivatives(
-    s: Specimen, ways: Ways, g: Function, inner: tuple[str, ...], zero_gradient: bool | None
+    s: Specimen, ways: Ways, g: Function, inner: tuple[str, ...], found: _Reference, zero_gradient: bool | None
 ) -> np.ndarray:
     """The derivatives of g, which is f differentiated in the inner ways."""
     t, x = s.tolerances, np.array(s.numbers)
-    found = gradient_by_differences(lambda v: s.plainly(g, v), s.numbers)
-    size = _size(s, g, found.value)
+    size = found.terms / np.array([abs(x) or 1.0 for x in s.numbers])
     slack = 10.0 * found.error + t.negligible * size
     resolved = 10.0 * found.error <= np.maximum(t.resolved * np.abs(found.value), t.negligible * size)
     if not (np.all(resolved) or s.nan):
@@ -122,17 +165,6 @@ def _check_symmetry(s: Specimen, way: str, expected: np.ndarray, slack: np.ndarr
     for k, label in enumerate(s.labels):
         allowed = s.tolerances.differences * abs(expected[k]) + slack[k]
         s.equal("symmetry", way, label, got[k], expected[k], allowed)
-
-
-def _size(s: Specimen, g: Function, gradient: np.ndarray) -> np.ndarray:
-    """The size of the terms that make up each derivative of g, as `Tolerances` defines it, from a little way around."""
-    scales = np.array([abs(x) or 1.0 for x in s.numbers])
-    terms = list(np.abs(gradient) * scales)
-    for k, x in enumerate(s.numbers):
-        for step in (0.0, 1e-3 * max(abs(x), 1.0)):
-            value, _ = outcome(s.plainly, g, [*s.numbers[:k], x + step, *s.numbers[k + 1 :]])
-            terms.append(math.nan if value is None else abs(float(value)))
-    return max((t for t in terms if math.isfinite(t)), default=0.0) / scales
 
 
 def leg_of(inner: tuple[str, ...], way: str) -> str:
@@ -322,10 +354,15 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
     t = s.tolerances
     gradients: list[list[Nested]] = []
     for way in ways:
-        got = s.run("special", way, value_by, s, way, s.rebuilt(at))
+        if len(z) == 1:
+            value, gradient = s.run("special", way, s.value_and_gradient(s.flat, way), *at)
+            got = [value]
+        else:
+            got = s.run("special", way, value_by, s, way, s.rebuilt(at))
+            gradient = s.run("special", way, s.gradient(s.flat, way), *at)
         for a, b in zip(got, z, strict=True):
             s.equal("special", way, label, a, b, t.value * abs(b), nan=True)
-        gradients.append(s.run("special", way, s.gradient(s.flat, way), *at))
+        gradients.append(gradient)
         if len(gradients[-1]) == len(gradients[0]):
             for a, b in zip(gradients[-1], gradients[0], strict=True):
                 if way != FORWARD or (math.isfinite(a) and math.isfinite(b)):

@@ -1,5 +1,6 @@
 """A function at one point, in the forms that checks need, and the report of what was checked there."""
 
+import functools
 import inspect
 import itertools
 import math
@@ -11,7 +12,7 @@ import numpy as np
 from contad.errors import OutputError
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of
-from contad.transforms.gradients import grad, jvp
+from contad.transforms.gradients import grad, jvp, value_and_grad
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Real, Value
@@ -139,7 +140,20 @@ class Specimen:
         """The gradient of a function of several numbers; forward mode takes one direction where they are not few."""
         if way == FORWARD:
             return lambda *v: [jvp(g, v, direction)[1] for direction in _directions(len(v))]
-        return lambda *v: list(grad(g, tuple(range(len(v))), engine=way)(*v))
+        of_count = functools.cache(lambda n: grad(g, tuple(range(n)), engine=way))
+        return lambda *v: list(of_count(len(v))(*v))
+
+    def value_and_gradient(self, g: Function, way: str) -> Callable[..., tuple[Nested, list[Nested]]]:
+        """The value beside what `gradient` gives, of one call in reverse mode."""
+        if way != FORWARD:
+            of_count = functools.cache(lambda n: value_and_grad(g, tuple(range(n)), engine=way))
+            return lambda *v: of_count(len(v))(*v)
+
+        def push_forward(*v: Real) -> tuple[Nested, list[Nested]]:
+            pairs = [jvp(g, v, direction) for direction in _directions(len(v))]
+            return pairs[0][0], [tangent for _, tangent in pairs]
+
+        return push_forward
 
     # ---- comparisons -------------------------------------------------------------------------------------------------
     def fail(self, leg: str, way: str, argument: str, expected: object, got: object) -> NoReturn:

@@ -4,6 +4,7 @@ A sample runs always; all of it, hours of differences and of compiling, with
 `python -m pytest -m "long or not long" tests/distributions/test_every_engine.py`.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -16,6 +17,7 @@ from contad.rules.compilable import functions_of_text
 from contad.scipy import stats
 from contad.testing import TOLERANCES, expect_ad
 from tests.distributions.every_function import CASES, FAMILIES, is_defined
+from tests.judges.remembered_values import remembered_values
 from tests.judges.samples import sampled
 
 WITHOUT_DIFFERENCES = TOLERANCES._replace(resolved=math.nan)
@@ -73,7 +75,8 @@ DEAR = [name for name in ACTIVE if CASES[name].family.partition(".")[2] in HEAVY
 def test_every_mode(name):
     case = CASES[name]
     points = [point for point in case.points if is_defined(case, point) and may_be_squared(case, point)]
-    told = [judge(case, point) for point in points]
+    with remembered_values():
+        told = [judge(case, point) for point in points]
     assert any(told)
 
 
@@ -134,6 +137,7 @@ def members(family):
     return sorted(name for name, case in CASES.items() if case.family == family)
 
 
+@functools.lru_cache(1)
 def compiled(family):
     """One Numba function of (which of the functions of a distribution, the arguments)."""
     names = members(family)

@@ -225,6 +225,10 @@ def tangent(x):
     return x * x if not isinstance(x, Dual) else x * stop_gradient(x)
 
 
+def gradient_nearby(x):
+    return x * x * (1.0 if not isinstance(x, Dual) or x == 3.0 else 1.1)
+
+
 def constants(x, y):
     return x * y if isinstance(y, Var) is isinstance(x, Var) else x * y * 2.0 - stop_gradient(x * y)
 
@@ -288,6 +292,7 @@ def conversion(x):
     [
         (value_on_variables, (3.0,), "leg value, engine closures: expected 9.0, got 9.0000009"),
         (tangent, (3.0,), "leg jvp, engine forward, argument x: expected 6.0, got 3.0"),
+        (gradient_nearby, (3.0,), "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got 6.6"),
         (constants, (1.3, 0.7), "leg mixes, engine closures, argument constants float: expected 0.7, got 1.4"),
         (integer_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants int: expected 1.0, got 1.0"),
         (numpy_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants np.float64: expected 0.7, got"),
