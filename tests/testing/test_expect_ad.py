@@ -292,7 +292,7 @@ def conversion(x):
     [
         (value_on_variables, (3.0,), "leg value, engine closures: expected 9.0, got 9.0000009"),
         (tangent, (3.0,), "leg jvp, engine forward, argument x: expected 6.0, got 3.0"),
-        (gradient_nearby, (3.0,), "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got 6.6"),
+        (gradient_nearby, (3.0,), "leg agreement, engine forward, argument of numbers, at 3.003: expected 6.006, got"),
         (constants, (1.3, 0.7), "leg mixes, engine closures, argument constants float: expected 0.7, got 1.4"),
         (integer_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants int: expected 1.0, got 1.0"),
         (numpy_constant, (1.3, 0.7), "leg mixes, engine closures, argument constants np.float64: expected 0.7, got"),
