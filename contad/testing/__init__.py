@@ -34,8 +34,8 @@ def expect_ad(
     - vacuity: the gradient is not zero, which would prove little; `zero_gradient=True` declares that it is
     - gradient, jvp: reverse and forward mode against differences
     - agreement: engines and modes give the same to rounding, at every order
-    - hessian, order 3: every mode and engine over every other, against differences of the inner one; so on for higher
-      `order`, which is 3 for functions of one or two numbers, else 2
+    - hessian, order 3: every mode and engine over every other, against differences of one of the inner ones, with which
+      the others agree nearby; so on for higher `order`, which is 3 for functions of one or two numbers, else 2
     - symmetry: the Hessian equals its transpose, of 2 to 8 numbers, and of arrays up to 16; it finds a partial that is
       right at args alone, as a constant may be
     - jacobian: of several results, against differences

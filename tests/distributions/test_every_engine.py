@@ -91,6 +91,7 @@ def test_every_mode(name):
 
 
 # ---- arrays, and recorded programs -----------------------------------------------------------------------------------
+@functools.cache
 def gradients_of(case):
     """(points, values, gradients by the default engine) of all points together where the function is a number."""
     points = [tuple(map(float, point)) for point in case.points if is_defined(case, point)]
