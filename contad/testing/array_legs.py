@@ -92,7 +92,7 @@ def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool |
         _agree(s, way, found, first, size / scales)
     if order > 1:
         numbers = direction.tolist()
-        level = [(along(s.scalar, way, numbers), (way,)) for way in ways]
+        level: list[tuple[Function, tuple[str, ...]]] = [(along(s.scalar, way, numbers), (way,)) for way in ways]
         for _ in range(1, order):
             reference = _reference(s, level[0][0], direction)
             for g, inside in level:

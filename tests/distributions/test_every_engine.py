@@ -170,12 +170,12 @@ def test_compiled_engines(family, engine):
     """Values and gradients are those of Python, at all points."""
     f, names = compiled(family), members(family)
     active = CASES[names[0]].active
-    derivative = contad.value_and_grad(f, tuple(k + 1 for k in active), engine=engine)
+    derivative = contad.value_and_grad(f, tuple(k + 1 for k in active), engine=engine) if active else None
     for which, name in enumerate(names):
         case = CASES[name]
         assert case.active == active
         for point, value, gradient in zip(*gradients_of(case), strict=True):
             assert f(which, *point) == pytest.approx(value, rel=1e-12, abs=1e-300), (name, point)
-            if active:
+            if derivative:
                 _, found = derivative(which, *point)
                 assert_near(case, point, found, gradient)
