@@ -101,7 +101,7 @@ def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool |
     return np.array(first)
 
 
-class _Reference(NamedTuple):
+class _AlongReference(NamedTuple):
     """What all functions of one order are held against, which are one function: as `legs` has it, along a direction."""
 
     value: float
@@ -110,18 +110,18 @@ class _Reference(NamedTuple):
     nearby: tuple[list[float], float]
 
 
-def _reference(s: Specimen, g: Function, direction: np.ndarray) -> _Reference:
+def _reference(s: Specimen, g: Function, direction: np.ndarray) -> _AlongReference:
     x = np.array(s.numbers)
     value, error = derivative_by_differences(
         lambda h: s.plainly(g, s.rebuilt((x + h * direction).tolist())), 0.0
     )  # fmt: skip
     here, there = (float(s.plainly(g, s.rebuilt((x * h).tolist()))) for h in (1.0, 1.001))
     size = max(abs(value), abs(here), abs(there))
-    return _Reference(value, error, size if math.isfinite(size) else 0.0, ((x * 1.001).tolist(), there))
+    return _AlongReference(value, error, size if math.isfinite(size) else 0.0, ((x * 1.001).tolist(), there))
 
 
 def _along(
-    s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], reference: _Reference, numbers: list[float]
+    s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], reference: _AlongReference, numbers: list[float]
 ) -> None:
     """The derivatives of g, which is f differentiated in the ways inside, along a direction."""
     t, x, direction = s.tolerances, np.array(s.numbers), np.array(numbers)
