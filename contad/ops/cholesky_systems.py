@@ -7,10 +7,13 @@ from contad.ops.cotangents import all_finite, fold
 from contad.ops.linear_systems import are_matrices, as_columns, check_square, column_shape, transposed_of, turn
 from contad.ops.products import masked_product, matmul
 from contad.ops.triangular_factors import (
+    BLOCK,
     MASKED,
     cholesky_tangent,
     lower_part,
     pull_factor,
+    pull_numbers,
+    solve_regular,
     solve_triangular,
     strict_triangle,
     subtracted_triangle,
@@ -62,6 +65,11 @@ def filled_cholesky_factor_vjp_a(z, z_bar, a, *, lower):
 def pull_filled(z, z_bar, lower):
     """The cotangent of the matrix; an upper factor is turned."""
     z, z_bar = turn(z, not lower), turn(z_bar, not lower)
+    if are_matrices(z, z_bar) and 0 < len(z) <= BLOCK:
+        found = pull_numbers(z, z_bar)
+        found += z_bar * strict_triangle(len(z), False)
+        if all_finite(found):
+            return turn(found, not lower)
     return turn(pull_factor(lower_part(z), z_bar) + upper_part(z_bar, 1), not lower)
 
 
@@ -121,11 +129,19 @@ def cholesky_solution_vjp_c(z, z_bar, c, b, saved, common, *, lower):
 
 @cholesky_solution.vjp("b")
 def cholesky_solution_vjp_b(z, z_bar, c, b, saved, common, *, lower):
+    if common[2].__class__ is b.__class__ is np.ndarray and common[2].size == b.size:
+        return common[2].reshape(b.shape)
     return np.reshape(fold(common[2], column_shape(np.shape(b))), np.shape(b))
 
 
 def back_through_factor(c, b, z_bar, half, lower):
     """h, the columns u of its cotangent, and those of the cotangent of b, before the stacks are summed."""
+    columns = as_columns(z_bar, np.ndim(b))
+    if are_matrices(c, columns) and columns.size:
+        half_bar = solve_regular(c, columns, not lower, lower, False)
+        b_bar = solve_regular(c, half_bar, lower, lower, False)
+        if all_finite(b_bar):
+            return half, half_bar, b_bar
     if not (c.__class__ is np.ndarray and b.__class__ is np.ndarray):  # `half` carries no derivative
         half = solve_triangular(c, b, transposed=not lower, lower=lower)
     half_bar = triangular_back(c, z_bar, np.ndim(b), lower, lower, False)

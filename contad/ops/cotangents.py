@@ -33,7 +33,7 @@ def all_finite(x):
             with np.errstate(over="ignore"):
                 if math.isfinite(flat.dot(flat)):
                     return True
-        return bool(np.count_nonzero(np.isfinite(x)) == x.size)
+        return 0 not in np.isfinite(x).tobytes("A")  # of few numbers in half of the time that counting takes
     return bool(np.all(observe(np.isfinite, x)))
 
 

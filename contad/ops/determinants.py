@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite, in_range, plain, scale
 from contad.ops.factors import factorise, known_factor
-from contad.ops.linear_systems import by_matrix, check_square, inv, solve, transposed_of
+from contad.ops.linear_systems import are_matrices, by_matrix, check_square, inv, solve, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.spectra import singular_spectrum
 from contad.rules.array_rule import array_rule
@@ -13,6 +14,7 @@ from contad.variables.number import observe
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 
+_LOSES_HALF = 1e8  # the condition from which on an inverse has lost half of the digits
 _FOUR = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [-0.8, 0.3, 2.6, -0.4], [0.6, -1.3, 0.7, 1.4]]
 _DEFICIENT = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [2.8, 1.2, -0.7, 1.1], [0.6, -1.3, 0.7, 1.4]]
 
@@ -72,12 +74,21 @@ def cofactors_beside_infinite(z, a):
 
 def well_conditioned_inverse(a):
     """The inverse of a; None where it would lose half of the digits, by the condition in the 1-norm."""
+    is_one = are_matrices(a)
     try:
-        inverse = inv(a)
+        inverse = np.linalg.inv(a) if is_one else inv(a)
     except np.linalg.LinAlgError:
         return None
+    if is_one:
+        condition = _norm_of_columns(a) * _norm_of_columns(inverse)
+        return inverse if condition < _LOSES_HALF else None
     condition = _column_norm(plain(a)) * _column_norm(plain(inverse))
-    return inverse if (condition < 1e8).all() else None
+    return inverse if (condition < _LOSES_HALF).all() else None
+
+
+def _norm_of_columns(a):
+    """The 1-norm of one matrix, by LAPACK, to which rows are columns."""
+    return linalg().lapack.dlange("I", a.T)
 
 
 def _column_norm(a):
@@ -186,18 +197,22 @@ def log_determinant(a):
     """
     check_square("slogdet", a)
     factor = known_factor(a)
-    return np.linalg.slogdet(a)[1] if factor is None else factor.sign_and_log()[1]
+    return np.linalg.slogdet(a)[1] if factor is None else factor.log_magnitude()
 
 
 @log_determinant.forward
 def log_determinant_forward(a):
     check_square("slogdet", a)
     factor = factorise(a)
+    if factor is not None and are_matrices(a):
+        return factor.log_magnitude(), factor
     return log_determinant(a), factor
 
 
 @log_determinant.vjp("a")
 def log_determinant_vjp_a(z, z_bar, a, saved):
+    if saved is not None and are_matrices(a) and not saved.singular:
+        return scale(z_bar, saved.solve(np.eye(len(a)), True))
     return scale(by_matrix(z_bar), inverse_transposed(z, a))
 
 
@@ -225,4 +240,4 @@ def slogdet(a):
 def sign_of_determinant(a):
     """The sign of the determinant of a plain matrix, or of each in a stack."""
     factor = known_factor(a)
-    return np.linalg.slogdet(a)[0] if factor is None else factor.sign_and_log()[0]
+    return np.linalg.slogdet(a)[0] if factor is None else factor.sign()

@@ -29,6 +29,11 @@ def triangular_solution(t, b, lower, transposed, unit_diagonal=False, right=Fals
     return _dtrsm()(1.0, t, b, right, lower, transposed, unit_diagonal, overwrite)
 
 
+def triangular_product(t, b):
+    """t b, for the upper triangle of a matrix t in Fortran's order, without a look at the other one."""
+    return linalg().blas.dtrmm(1.0, t, b)
+
+
 def order_of(pivots):
     """The order of the rows after the exchanges that LAPACK reports.
 
@@ -73,11 +78,13 @@ class Factor:
             z[self._order] = triangular_solution(self._lu, half, lower=True, transposed=True, unit_diagonal=True)
         return z if b.ndim == 2 else z[:, 0]
 
-    def sign_and_log(self):
-        """The sign of the determinant, and the logarithm of its magnitude."""
-        diagonal = np.diagonal(self._lu)
-        with np.errstate(divide="ignore"):
-            return np.prod(np.sign(diagonal)) * (-1.0) ** self._swaps, np.sum(np.log(np.abs(diagonal)))
+    def sign(self):
+        """The sign of the determinant."""
+        return np.prod(np.sign(self._lu.diagonal())) * (-1.0) ** self._swaps
+
+    def log_magnitude(self):
+        """The logarithm of the magnitude of the determinant; -inf where that is 0."""
+        return -np.inf if self.singular else np.add.reduce(np.log(np.abs(self._lu.diagonal())))
 
 
 class CholeskyFactor:

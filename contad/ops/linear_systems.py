@@ -71,11 +71,19 @@ def solve(a, b, *, transposed=False):
 def solve_forward(a, b, *, transposed=False):
     check_square("solve", a)
     factor = factorise(a)
+    if factor is not None and are_matrices(a, as_columns(b, np.ndim(b))) and b.size and len(b) == len(a):
+        return factor.solve(b, transposed), factor
     return solve(a, b, transposed=transposed), factor
 
 
 @solve.common
 def solve_common(z, z_bar, a, b, saved, *, transposed=False):
+    if saved is not None:
+        columns = as_columns(z_bar, np.ndim(b))
+        if are_matrices(a, columns) and columns.size:
+            found = saved.solve(columns, not transposed)
+            if all_finite(found):
+                return found
     return solve_back(a, z_bar, np.ndim(b), transposed)
 
 

@@ -87,8 +87,9 @@ def orthogonal_tangent(z, a_dot, m):
 
 def without_zeros(triangle):
     """A triangular matrix with nan for the zeros on its diagonal."""
-    if triangle.__class__ is np.ndarray and triangle.ndim == 2 and triangle.diagonal().all():
-        return triangle
+    if triangle.__class__ is np.ndarray and triangle.ndim == 2:
+        if np.count_nonzero(triangle.diagonal()) == len(triangle):
+            return triangle
     n = np.shape(triangle)[-1]
     zero = np.eye(n, dtype=bool) & (plain(triangle) == 0.0)
     return np.where(zero, np.nan, triangle) if np.any(zero) else triangle

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from contad.ops.cotangents import all_finite, fold
-from contad.ops.factors import triangular_solution
+from contad.ops.factors import triangular_product, triangular_solution
 from contad.ops.linear_systems import (
     are_matrices,
     as_columns,
@@ -24,7 +24,7 @@ _L = [[1.3, 0.0, 0.0], [0.4, 1.9, 0.0], [-1.1, 0.7, 2.2]]
 _M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles hold something: one is not read
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 3.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.1, 0.4], [0.3, 0.4, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
-_BLOCK = 64  # rows of a factor that are reversed together
+BLOCK = 64  # rows of a factor that are reversed together
 MASKED = 128  # rows up to which masks of triangles are kept
 
 
@@ -53,20 +53,20 @@ def strict_triangle(n, lower):
     return _kept_triangle(n, lower) if n <= MASKED else _kept_triangle.__wrapped__(n, lower)
 
 
-@functools.lru_cache(_BLOCK)
+@functools.lru_cache(BLOCK)
 def _kept_triangle(n, lower):
     ones = np.tri(n, k=-1) if lower else np.triu(np.ones((n, n)), 1)
     ones.flags.writeable = False
     return ones
 
 
-@functools.lru_cache(_BLOCK)
+@functools.lru_cache(BLOCK)
 def _lower_mask(n, k):
     """Where the elements on diagonal k and below it are in a matrix of n rows."""
     return np.tri(n, k=k, dtype=bool)
 
 
-@functools.lru_cache(_BLOCK)
+@functools.lru_cache(BLOCK)
 def subtracted_triangle(n, lower, unit_diagonal):
     """-1 where solve_triangular reads a matrix of n rows, and zeros."""
     return -triangle_of(np.ones((n, n)), lower, unit_diagonal)
@@ -83,14 +83,14 @@ def half_triangle(a):
     return lower_part(a) * _diagonal_halved(n)
 
 
-@functools.lru_cache(_BLOCK)
+@functools.lru_cache(BLOCK)
 def _few_halved(n):
     return 1.0 - 0.5 * np.eye(n)
 
 
 def _diagonal_halved(n):
     """Ones, and halves on the diagonal."""
-    return _few_halved(n) if n <= _BLOCK else 1.0 - 0.5 * np.eye(n)
+    return _few_halved(n) if n <= BLOCK else 1.0 - 0.5 * np.eye(n)
 
 
 def symmetrise(a, upper=False):
@@ -154,10 +154,10 @@ def _solve_one(a, b, flags):
     if not unit_diagonal and np.count_nonzero(a.diagonal()) < len(a):
         zero = np.flatnonzero(a.diagonal() == 0.0)[0]
         raise np.linalg.LinAlgError(f"Singular matrix: element {zero} of the diagonal is 0")
-    return _solve_regular(a, b, transposed, lower, unit_diagonal)
+    return solve_regular(a, b, transposed, lower, unit_diagonal)
 
 
-def _solve_regular(a, b, transposed, lower, unit_diagonal):
+def solve_regular(a, b, transposed, lower, unit_diagonal):
     if a.flags.c_contiguous:  # the transposed is in the order of BLAS, without a copy
         return triangular_solution(a.T, b, not lower, not transposed, unit_diagonal)
     return triangular_solution(a, b, lower, transposed, unit_diagonal)
@@ -187,6 +187,8 @@ def pull_triangle(z, a, b, common, transposed, lower, unit_diagonal):
 
 @solve_triangular.vjp("b")
 def solve_triangular_vjp_b(z, z_bar, a, b, common, *, transposed=False, lower=False, unit_diagonal=False):
+    if common.__class__ is b.__class__ is np.ndarray and common.size == b.size:
+        return common.reshape(b.shape)
     return np.reshape(fold(common, column_shape(b.shape)), b.shape)
 
 
@@ -204,7 +206,7 @@ def triangular_back(a, z_bar, ndim, transposed, lower, unit_diagonal):
     """The cotangent of the columns of b, before the stacks are summed."""
     columns = as_columns(z_bar, ndim)
     if are_matrices(a, columns) and columns.size:  # what has been solved forward is regular
-        solution = _solve_regular(a, columns, not transposed, lower, unit_diagonal)
+        solution = solve_regular(a, columns, not transposed, lower, unit_diagonal)
         if all_finite(solution):
             return solution
     solution = solve_triangular(a, columns, transposed=not transposed, lower=lower, unit_diagonal=unit_diagonal)
@@ -251,29 +253,29 @@ def pull_factor(z, z_bar):
     Of z_bar the lower triangle counts.
     """
     are_numbers = are_matrices(z, z_bar)
-    if are_numbers and 0 < len(z) <= _BLOCK:
-        found = _pull_numbers(z, z_bar)
+    if are_numbers and 0 < len(z) <= BLOCK:
+        found = pull_numbers(z, z_bar)
         if all_finite(found):
             return found
     z_bar = lower_part(z_bar)
-    if are_numbers and len(z) > _BLOCK and all_finite(z):
+    if are_numbers and len(z) > BLOCK and all_finite(z):
         return pull_blocks(z, np.array(z_bar))
     inner = half_triangle(matmul(transposed_of(z), z_bar))
     return onto_triangle(0.5 * between_inverses(z, inner + transposed_of(inner)))
 
 
-def _pull_numbers(z, z_bar):
+def pull_numbers(z, z_bar):
     """The same in few calls: of the symmetric matrix one triangle is made, and the other is that.
 
-    What is above the diagonal of z_bar takes no part in the lower triangle of the product.
+    Of z one triangle is read. What is above the diagonal of z_bar takes no part in the lower triangle of the product.
     """
     half = _lower_halved(len(z))
-    low = half * z.T.dot(z_bar)
+    low = half * triangular_product(z.T, z_bar)
     first = triangular_solution(z.T, (low + low.T).T, False, False, overwrite=True)
     return half * triangular_solution(z.T, first, False, True, right=True, overwrite=True).T
 
 
-@functools.lru_cache(_BLOCK)
+@functools.lru_cache(BLOCK)
 def _lower_halved(n):
     """Ones in the lower triangle, and halves on the diagonal."""
     return np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
@@ -281,8 +283,8 @@ def _lower_halved(n):
 
 def pull_blocks(z, bar):
     """The same in two thirds of n^3 multiplications, in the memory of the cotangent: blocks of rows, the last first."""
-    for start in range((len(z) - 1) // _BLOCK * _BLOCK, -1, -_BLOCK):
-        end = start + _BLOCK
+    for start in range((len(z) - 1) // BLOCK * BLOCK, -1, -BLOCK):
+        end = start + BLOCK
         corner, before = z[start:end, start:end], z[start:end, :start]
         below = triangular_solution(corner.T, bar[end:, start:end].T, lower=False, transposed=False)
         bar[end:, start:end] = below.T

@@ -169,11 +169,10 @@ class ArrayRule(Capturing, WithParts):
     ) -> Value:
         """The cotangent of one argument."""
         body = self._body(name)
+        more = () if self.forward_body is None else (saved,)
         if self.common_body is not None:
-            return next(self.pull_each((name,), z, z_bar, values, options, saved))
-        if self.forward_body is None:
-            return body(z, z_bar, *values, **options)
-        return body(z, z_bar, *values, saved, **options)
+            more = (*more, self._pass(self.common_body)(z, z_bar, *values, *more, **options))
+        return body(z, z_bar, *values, *more, **options)
 
     def pull_each(
         self,
@@ -208,9 +207,6 @@ class ArrayRule(Capturing, WithParts):
         return self._pass(self.jvp_body)(z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Value, **options: Option) -> Value:
-        for x in options.values():
-            if isinstance(x, Carrier):
-                return self.general(args, options)  # which refuses it
         if self.methods and len(args) == len(self.argument_names):
             method = self.methods.get(args[0].__class__)
             if method is not None:
@@ -219,6 +215,9 @@ class ArrayRule(Capturing, WithParts):
                 method = self.reflected.get(args[1].__class__)
                 if method is not None:
                     return method(args[1], args[0], **options)
+        for x in options.values():
+            if isinstance(x, Carrier):
+                return self.general(args, options)  # which refuses it
         for x in args:
             if x.__class__ is not np.ndarray or x.dtype == object:
                 return self.general(args, options)

@@ -230,11 +230,11 @@ def array_function(
 ) -> Value:
     """Dispatch a NumPy function that was called with an array variable to its entry."""
     found = _entries.get(function)
-    if found is not None and found.methods and not kwargs:
+    if found is not None and found.methods and args:
         fast = found.methods.get(args[0].__class__)
         if fast is not None:
-            return fast(*args)
-        if len(args) == 2:
+            return fast(*args, **kwargs)
+        if len(args) == 2 and not kwargs:
             fast = found.reflected.get(args[1].__class__)
             if fast is not None:
                 return fast(args[1], args[0])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contad.engines.matrix.array_records import fast_elementwise
+from contad.engines.matrix.array_records import fast_elementwise, sum_along
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.matrix_products import factor_of, fast_product
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
@@ -170,14 +170,17 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
 
 # ---- sums and dot products of whole arrays ---------------------------------------------------------------------------
 General = Callable[..., Value]
+_REDUCED = frozenset(("axis", "keepdims"))
 
 
 def fast_sum(rule: ArrayRule, general: General) -> Function:
-    """The sum of all elements of an array, where that is what is asked for."""
+    """The sum of all elements of an array, or along axes."""
 
     def method(a: ArrayVar, *args: Option, **options: Option) -> Value:
         if args or options:
-            return general(a, *args, **options)
+            is_known = _REDUCED.issuperset(options) and len(args) <= 1 and not (args and "axis" in options)
+            z = sum_along(a, rule, *args, **options) if is_known else None
+            return general(a, *args, **options) if z is None else z
         factor = factor_of(a)
         if factor is None:
             return general(a)
@@ -194,14 +197,27 @@ def fast_sum(rule: ArrayRule, general: General) -> Function:
     return method
 
 
+def fast_mean(rule: ArrayRule, general: General) -> Function:
+    """The mean of all elements of an array, or along axes."""
+
+    def method(a: ArrayVar, *args: Option, **options: Option) -> Value:
+        is_known = _REDUCED.issuperset(options) and len(args) <= 1 and not (args and "axis" in options)
+        z = sum_along(a, rule, *args, **options) if is_known else None
+        return general(a, *args, **options) if z is None else z
+
+    return method
+
+
 def install_products() -> None:
     """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
-    total, product = array_rule_of("sum"), array_rule_of("matmul")
+    total, average, product = array_rule_of("sum"), array_rule_of("mean"), array_rule_of("matmul")
     total.methods[ArrayVar] = fast_sum(total, total.generally)
     product.methods[ArrayVar], product.reflected[ArrayVar], operate = fast_product(product, product.generally)
     ArrayVar.__matmul__ = operate  # type: ignore[operator]
-    sums, dots = entry_of(np.sum), entry_of(np.dot)
-    assert sums is not None and dots is not None
+    average.methods[ArrayVar] = fast_mean(average, average.generally)
+    sums, means, dots = entry_of(np.sum), entry_of(np.mean), entry_of(np.dot)
+    assert sums is not None and means is not None and dots is not None
+    means.methods[ArrayVar] = fast_mean(average, means.implementation)
     sums.methods[ArrayVar] = fast_sum(total, sums.implementation)
     dots.methods[ArrayVar], dots.reflected[ArrayVar], _ = fast_product(product, dots.implementation)
 

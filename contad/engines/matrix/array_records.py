@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Sequence
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from contad.variables.array import Array, copy_parts, is_plain
 from contad.variables.containers import like_tuple
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
-from contad.variables.open_types import ArrayValue, Function, Options, Rule, Value
+from contad.variables.open_types import ArrayValue, Function, Option, Options, Rule, Value
 
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
@@ -348,22 +348,65 @@ def _sum(
     z: np.ndarray | None = None,
 ) -> Value:  # fmt: skip
     a = values[0]
-    if not isinstance(a, np.ndarray) or not a.size:
+    if not isinstance(a, np.ndarray) or not a.size or isinstance(options.get("axis"), list):
         return None
-    axis = options.get("axis")
-    axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    reduced = {k % a.ndim if -a.ndim <= k < a.ndim else k for k in axes}
-    z = np.asarray(rule(*values, **options)) if z is None else z
-    steps: list[int] = []
-    step = 1
-    for k in reversed(range(a.ndim)):
-        steps.append(0 if k in reduced else step)
-        step *= 1 if k in reduced else a.shape[k]
-    found = two_axes(a.shape, tuple(reversed(steps)), _strides(a.shape, a.shape), (0,) * a.ndim)
+    found = find_reduction(a.shape, options.get("axis"), bool(options.get("keepdims")))
     if found is None:
         return None
+    z = np.asarray(rule(*values, **options)) if z is None else z
     coefficient = 0 if rule.name == "sum" else stack.buffers.push_constant(np.array(z.size / a.size))
-    return _push_result(stack, LINEAR, found, (operands[0][1], coefficient), z)
+    return _push_result(stack, LINEAR, found.steps, (operands[0][1], coefficient), z)
+
+
+class Reduction(NamedTuple):
+    """A sum along axes: the shape of its result, and the two axes of its record with their strides."""
+
+    shape: tuple[int, ...]
+    size: int
+    steps: tuple[int, ...]
+
+
+@functools.lru_cache(1024)
+def find_reduction(shape: tuple[int, ...], axis: Option, keepdims: bool) -> Reduction | None:
+    """The sum along one axis, some or all; None where more than two axes remain, or there are no such axes."""
+    n = len(shape)
+    axes = tuple(range(n)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    reduced = {k % n for k in axes if -n <= k < n}
+    if len(reduced) < len(axes):
+        return None
+    strides: list[int] = []
+    step = 1
+    for k in reversed(range(n)):
+        strides.append(0 if k in reduced else step)
+        step *= 1 if k in reduced else shape[k]
+    steps = two_axes(shape, tuple(reversed(strides)), _strides(shape, shape), (0,) * n)
+    if steps is None:
+        return None
+    kept = tuple(1 if k in reduced else m for k, m in enumerate(shape) if keepdims or k not in reduced)
+    return Reduction(kept, step, steps)
+
+
+def sum_along(a: ArrayVar, rule: ArrayRule, axis: Option = None, keepdims: Option = False) -> Value:
+    """The sum or the mean of an array in C order along axes; None where it takes the general way."""
+    factor = factor_of(a)
+    is_known = axis.__class__ is int or axis is None or (axis.__class__ is tuple and {*map(type, axis)} <= {int})
+    if factor is None or factor.turned or keepdims.__class__ is not bool or not is_known:
+        return None
+    x, cell, _ = factor
+    found = find_reduction(x.shape, axis, keepdims) if x.size else None
+    if found is None:
+        return None
+    s = a._owner
+    s.check_usable(rule.name)
+    first = s.room(found.size)
+    z = s.slab[first : first + found.size].reshape(found.shape)
+    np.add.reduce(x, axis, out=z, keepdims=keepdims)
+    coefficient = 0
+    if rule.name == "mean":
+        z /= x.size / found.size
+        coefficient = s.buffers.push_constant(np.array(found.size / x.size))
+    result = _push_strided(s, LINEAR, found.steps, (cell, coefficient), z)
+    return result if found.shape else s.element(float(z), first)
 
 
 def _dot(

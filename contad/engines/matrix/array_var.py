@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 new = object.__new__
 FLOAT = np.dtype(np.float64)
+_WHOLE = slice(None)
 
 
 class ArrayVar(Array):
@@ -179,6 +180,12 @@ class ArrayVar(Array):
                     offset = offset * n + (k if k >= 0 else k + n)
                 else:
                     return self._owner.element(self._value[key], index + offset)
+            elif kind is tuple:  # with new axes of length 1
+                for part in key:
+                    if part is not None and (part.__class__ is not slice or part != _WHOLE):
+                        break
+                else:
+                    return self._view_at(lambda x: x[key], self._value[key], index)
         return Array.__getitem__(self, key)
 
     def __iter__(self) -> Iterator[Value]:

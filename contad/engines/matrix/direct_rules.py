@@ -50,21 +50,23 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                             return general(*args, **options)
                 if x._owner is not s or v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size:
                     return general(*args, **options)
-                factor = factor_of(x)
-                if factor is not None:
-                    cell = factor.cell
-                    if factor.turned:
-                        turned.append(k)
-                else:  # its cells in C order; the value stays a view of what nobody writes to, where it is one
-                    moved = base is None or base._index <= 0
-                    if moved and not v.flags.c_contiguous:  # a result may lie in memory as its argument does
-                        return general(*args, **options)
-                    y = x.operand()
-                    if y.__class__ is not ArrayVar or y._index <= 0:
-                        return general(*args, **options)
-                    cell = y._index
-                    if moved:
-                        v = y._value
+                cell = x._index
+                if cell <= 0 or (base is not None and base._index <= 0):
+                    factor = factor_of(x)
+                    if factor is not None:
+                        cell = factor.cell
+                        if factor.turned:
+                            turned.append(k)
+                    else:  # its cells in C order; the value stays a view of what nobody writes to, where it is one
+                        moved = base is None or base._index <= 0
+                        if moved and not v.flags.c_contiguous:  # a result may lie in memory as its argument does
+                            return general(*args, **options)
+                        y = x.operand()
+                        if y.__class__ is not ArrayVar or y._index <= 0:
+                            return general(*args, **options)
+                        cell = y._index
+                        if moved:
+                            v = y._value
                 operands.append((k, cell, v.shape))
             elif kind is np.ndarray and x.dtype is FLOAT:
                 v, constants = x, True
@@ -89,6 +91,11 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                     values[k] = s.buffers.keep(values[k])[0]
         z, saved = (function(*values, **options), None) if forward is None else forward(*values, **options)
         c = Pullback(rule, operands, values, options, saved, turned)
+        if z.__class__ is np.float64 or z.__class__ is float:
+            number = float(z)
+            c.results.append(Part(s.top, 1, (), number))
+            s.callbacks.append(c)
+            return s.push_number(PULLBACK, len(s.callbacks) - 1, 0, number)
         if z.__class__ is not np.ndarray or not z.ndim or not z.size:
             return push_continuation(s, c, z)
         in_order = z.flags.c_contiguous
@@ -134,4 +141,8 @@ def install_rule(rule: Rule) -> None:
 
 def _all_by_position(method: Function, count: int, general: Function) -> Function:
     """The method of a rule for a NumPy function, where it is called with the rule's arguments."""
-    return lambda *args: method(*args) if len(args) == count else general(*args)
+
+    def call(*args: Value, **options: Option) -> Value:
+        return general(*args, **options) if options or len(args) != count else method(*args)
+
+    return call

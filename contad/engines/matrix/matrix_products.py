@@ -15,7 +15,7 @@ import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, new
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
-from contad.engines.stream.pullbacks import accumulate, block_of
+from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
@@ -258,7 +258,7 @@ class ProductPullback(NamedTuple):
         else:
             v, cell, turned = self.y, self.y_cell, self.y_turned
         if cell > 0:
-            z_bar = block_of(adj.cells, self.first, self.z.size, self.z.shape)
+            z_bar = block_of(adj.cells, Part(self.first, self.z.size, self.z.shape, self.z))
             c = self.rule.pull(name, self.z, z_bar, (self.x, self.y), {})
             accumulate(adj, cell, v.shape[::-1] if turned else v.shape, np.transpose(c) if turned else c)
 

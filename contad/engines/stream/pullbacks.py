@@ -12,6 +12,8 @@ from contad.variables.array import is_plain
 from contad.variables.number import Number
 from contad.variables.open_types import AdjointVector, Options, Rule, Saved, Value
 
+FLOAT = np.dtype(np.float64)
+
 
 class Part(NamedTuple):
     """One result of a continuation."""
@@ -61,8 +63,8 @@ class Continuation(Named):
     def adjoints_of_results(self, cells: AdjointVector) -> Any:
         """z_bar, as the rule's value was: an array, a number, or a tuple of them; arrays are read-only."""
         if not self.is_tuple:
-            return block_of(cells, *self.results[0])
-        return tuple(block_of(cells, *part) for part in self.results)
+            return block_of(cells, self.results[0])
+        return tuple(block_of(cells, part) for part in self.results)
 
     def values_of_results(self) -> Any:
         """z, as the rule gave it."""
@@ -113,7 +115,7 @@ class Pullback(Continuation):
             z_bar, z = self.adjoints_of_results(cells), self.values_of_results()
         else:
             part = self.results[0]
-            z_bar, z = block_of(cells, *part), part.value
+            z_bar, z = block_of(cells, part), part.value
         names, operands = rule.argument_names, self.operands
         if len(operands) == 1:  # as most have
             name = names[operands[0][0]]
@@ -127,6 +129,14 @@ class Pullback(Continuation):
     def _accumulate(self, adj: Adjoints, name: str, operand: tuple[int, int, tuple[int, ...]], c: Value) -> None:
         """Add the cotangent that the rule gives for one of its arguments."""
         k, cell, shape = operand
+        if c.__class__ is np.ndarray and c.shape == shape and c.dtype is FLOAT and adj.cells.__class__ is np.ndarray:
+            if k in self.turned:
+                c = c.T
+            block = adj.cells[cell : cell + c.size]
+            if c.ndim != 1:
+                block = block.reshape(c.shape)
+            np.add(block, c, block)
+            return
         if (c.shape if c.__class__ is np.ndarray else np.shape(c)) != shape:
             fail(f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c))
         if k in self.turned:
@@ -184,13 +194,13 @@ def unbroadcast(c: Value, shape: tuple[int, ...]) -> Value:
     return np.reshape(np.sum(c, axis=axes), shape) if shape else np.sum(c)
 
 
-def block_of(
-    cells: AdjointVector, first: int, n: int, shape: tuple[int, ...], _: Value = None,
-    axes: tuple[int, ...] | None = None,
-) -> Value:  # fmt: skip
+def block_of(cells: AdjointVector, part: Part) -> Value:
     """The adjoints of a block of cells, as a `Part` tells of them, with axes permuted; arrays are read-only."""
+    first, n, shape, _, axes = part
     if cells.__class__ is np.ndarray and shape:
-        plain: np.ndarray = cells[first : first + n].reshape(shape)
+        plain: np.ndarray = cells[first : first + n]
+        if len(shape) != 1:
+            plain = plain.reshape(shape)
         if axes is not None:
             plain = plain.transpose(axes)
         plain.setflags(write=False)

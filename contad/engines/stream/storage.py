@@ -157,12 +157,17 @@ class Buffers:
         address = immutable_address(a)
         if address:
             return a, address
-        if a.size < WORTH_SHARING:
-            at, kept = self.new_constant(a.shape)
+        n = a.size
+        if n < WORTH_SHARING:
+            at = self.constants_top
+            end = self.constants_top = at + n
+            if end > len(self.constants):
+                self.grow("constants", end)
+            kept = self.constants[at:end].reshape(a.shape)
             kept[...] = a
         else:
             at = self.push_constant(a)
-            kept = self.constants[at : at + a.size].reshape(a.shape)
+            kept = self.constants[at : at + n].reshape(a.shape)
         kept.flags.writeable = False
         return kept, -at
 
