@@ -158,6 +158,7 @@ def _solve_one(a, b, flags):
 
 
 def solve_regular(a, b, transposed, lower, unit_diagonal):
+    """The solution of a z = b for a matrix without a zero on its diagonal, and the columns of b."""
     if a.flags.c_contiguous:  # the transposed is in the order of BLAS, without a copy
         return triangular_solution(a.T, b, not lower, not transposed, unit_diagonal)
     return triangular_solution(a, b, lower, transposed, unit_diagonal)
