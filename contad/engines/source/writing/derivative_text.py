@@ -35,6 +35,7 @@ from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
+from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
 from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.row_parts import WORK
@@ -165,6 +166,10 @@ class DerivativeWriter:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
         body = write_once(body)
+        if self.lanes is None:
+            carried = carry_neighbours(body, self._list_vectors(), self.writer.fresh)
+            body = carried.lines
+            self.adjoints.formulas.numbers |= set(carried.numbers)
         functions = [line for called in find_used(self) for line in called.source(bool(options))]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
@@ -234,6 +239,13 @@ class DerivativeWriter:
             roots | bars | {WORK: frozenset((WORK,))},
             {v.name for v in read_only if v.is_array},
         )
+
+    def _list_vectors(self) -> Vectors:
+        """The adjoints of arrays with one axis, and what memory they may be."""
+        values = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
+        values += [v for o in walk(self.program.block) for v in o.results]
+        names = (v.name + BAR for v in values if v.kind.ndim == 1 and v.kind.base == FLOAT.base)
+        return Vectors(frozenset(names), self._list_facts().roots)
 
     def _seed(self, tree: Any, text: str) -> None:
         """Start the adjoints of what is returned."""

@@ -29,7 +29,7 @@ def write_once(lines: list[str]) -> list[str]:
         return lines
     (function,) = ast.parse("\n".join(lines)).body
     assert isinstance(function, ast.FunctionDef)
-    arrays = _FirstWrites(function)
+    arrays = FirstWrites(function)
     made = list(lines)
     for k, found in zeros.items():
         add = arrays.find_add(k + 1, found[1], found[2], found[3])
@@ -39,7 +39,7 @@ def write_once(lines: list[str]) -> list[str]:
     return made
 
 
-class _FirstWrites:
+class FirstWrites:
     """Finds the statements that write arrays first."""
 
     def __init__(self, function: ast.FunctionDef) -> None:
@@ -53,7 +53,7 @@ class _FirstWrites:
 
     def find_add(self, line: int, name: str, shape: str, like: str | None) -> int | None:
         """The line of the `+=` that may be `=`, for zeros of an array at a line, of a shape or like another array."""
-        first = next((s for s in self.body if s.lineno > line and _names(s, name)), None)
+        first = next((s for s in self.body if s.lineno > line and names_it(s, name)), None)
         if len(self.assigned[name]) != 1 or not isinstance(first, ast.For):
             return None
         if any(isinstance(x, LEAVES) for x in ast.walk(first)):
@@ -63,7 +63,7 @@ class _FirstWrites:
         while isinstance(loop, ast.For):
             length = _length(loop)
             index = ast.unparse(loop.target)
-            naming = [s for s in loop.body if _names(s, name)]
+            naming = [s for s in loop.body if names_it(s, name)]
             if length is None or not naming or index in names_assigned(loop.body) or index in lengths:
                 return None
             lengths[index] = length
@@ -78,19 +78,19 @@ class _FirstWrites:
         if like is None:
             parts = ast.parse(shape, mode="eval").body
             assert isinstance(parts, ast.Tuple)
-            wanted = [self._same_as(ast.unparse(x), first.lineno) for x in parts.elts]
-        elif self._stays(like):
-            wanted = [self._same_as(f"{like}.shape[{k}]", first.lineno) for k in range(len(indices))]
+            wanted = [self.same_as(ast.unparse(x), first.lineno) for x in parts.elts]
+        elif self.stays(like):
+            wanted = [self.same_as(f"{like}.shape[{k}]", first.lineno) for k in range(len(indices))]
         else:
             return None
         if len(wanted) != len(indices):
             return None
         found = [lengths[index] for index in indices]
-        if all(_plain(length) in same and self._stays(length) for length, same in zip(found, wanted, strict=True)):
+        if all(_plain(length) in same and self.stays(length) for length, same in zip(found, wanted, strict=True)):
             return loop.lineno
         return None
 
-    def _same_as(self, length: str, line: int) -> set[str]:
+    def same_as(self, length: str, line: int) -> set[str]:
         """How the text before a line may call a length, by what is assigned once and what is checked."""
         found, more = set[str](), {_plain(length)}
         while more - found:
@@ -115,9 +115,9 @@ class _FirstWrites:
                 test = values.get(s.test.id) if isinstance(s.test, ast.Name) else s.test
                 if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq):
                     found.append((ast.unparse(test.left), ast.unparse(test.comparators[0]), s.lineno))
-        return [(_plain(x), _plain(y), line) for x, y, line in found if self._stays(x) and self._stays(y)]
+        return [(_plain(x), _plain(y), line) for x, y, line in found if self.stays(x) and self.stays(y)]
 
-    def _stays(self, text: str) -> bool:
+    def stays(self, text: str) -> bool:
         """Whether the names in an expression are given or assigned once; an array that is given may become a copy."""
         for name in names_read(ast.parse(text)):
             made = [s for s in self.assigned.get(name, ()) if not _is_copy(s, name)]
@@ -142,7 +142,7 @@ def _is_copy(s: ast.AST, name: str) -> bool:
     return isinstance(s, ast.Assign) and ast.unparse(s) == f"{name} = {name}.copy()"
 
 
-def _names(s: ast.AST, name: str) -> bool:
+def names_it(s: ast.AST, name: str) -> bool:
     """Whether a statement names something."""
     return name in _all_names(s)
 
@@ -172,7 +172,7 @@ def _length(loop: ast.For) -> str | None:
 
 def _added_at(s: ast.stmt, name: str) -> list[str] | None:
     """The indices, if all are names, of the element that a statement adds to."""
-    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add) or _names(s.value, name):
+    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add) or names_it(s.value, name):
         return None
     if not isinstance(s.target, ast.Subscript) or ast.unparse(s.target.value) != name:
         return None

@@ -1,0 +1,114 @@
+"""Adjoints of neighbours that go from iteration to iteration in numbers: the same bits, one write for each element."""
+
+import itertools
+import re
+import textwrap
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
+
+FACTS = Vectors(frozenset(("a", "b")), {"a": frozenset("a"), "b": frozenset("b"), "c": frozenset("a")})
+ZEROS, SHAPE = "a = np.zeros(x.shape)", "a = np.empty((n,))\nfor i in range(n):\n    a[i] = 0.5 * x[i]"
+WHOLE = f"{ZEROS}\nn = x.shape[0]\nk = n - 1\n"
+FILLED = f"n = x.shape[0]\n{SHAPE}\n"
+PAIR = "    a[i] += 0.1 * x[i]\n    a[i + 1] += x[i] * x[i + 1]"
+THREE = "    a[i + 1] -= x[i]\n    a[i - 1] += x[i + 1] * 0.3\n    a[i] += x[i - 1]"
+CARRIED = {
+    "two neighbours": f"{WHOLE}for i in range(k):\n{PAIR}",
+    "the farther one first": f"{WHOLE}for i in range(k):\n    a[i + 1] -= x[i] + 0.3\n    a[i] -= x[i]",
+    "from the second": f"{WHOLE}for i in range(1, k):\n    a[i + 1] += x[i]\n    a[i] += x[i]",
+    "as far as the last but one": f"{WHOLE}for i in range(k - 1):\n{PAIR}",
+    "more than once": f"{WHOLE}for i in range(k):\n{PAIR}\n    a[i] += x[i]\n    a[i + 1] -= x[i]",
+    "three neighbours": f"{FILLED}k = n - 1\nfor i in range(1, k):\n{THREE}",
+    "three of zeros": f"{WHOLE}for i in range(1, k):\n{THREE}",
+    "none in the middle": f"{FILLED}k = n - 2\nfor i in range(k):\n    a[i] += x[i + 2]\n    a[i + 2] += x[i] * 0.7",
+    "in a loop": f"{FILLED}k = n - 1\nfor j in range(3):\n    for i in range(1, k):\n" + textwrap.indent(THREE, "    "),
+    "two arrays": f"{WHOLE}b = np.zeros(x.shape)\nfor i in range(k):\n{PAIR}\n    b[i + 1] += x[i]\n    b[i] += 0.1",
+    "with a loop inside": f"{WHOLE}for i in range(k):\n{PAIR}\n    for j in range(2):\n        s = x[i]",
+}  # fmt: skip
+WHOLLY_WRITTEN = (
+    "two neighbours", "the farther one first", "more than once", "two arrays", "with a loop inside", "three of zeros"
+)  # fmt: skip
+LEFT = {
+    "two, of what is no zero": f"{FILLED}k = n - 1\nfor i in range(k):\n{PAIR}",
+    "twice": f"{WHOLE}for j in range(2):\n    for i in range(k):\n" + textwrap.indent(PAIR, "    "),
+    "indices from the end": f"{FILLED}for i in range(n - 1):\n{THREE}",
+    "read in the loop": f"{WHOLE}for i in range(k):\n{PAIR}\n    s = a[i]",
+    "by its own value": f"{WHOLE}for i in range(k):\n    a[i] += 1.0\n    a[i + 1] += a[i]",
+    "where a test holds": f"{WHOLE}for i in range(k):\n    a[i] += 1.0\n    if x[i] > 0:\n        a[i + 1] += x[i]",
+    "until a break": f"{WHOLE}for i in range(k):\n{PAIR}\n    if x[i] > 1:\n        break",
+    "by another name": f"{WHOLE}for i in range(k):\n{PAIR}\n    c[0] += 1.0",
+    "by a view": f"{WHOLE}v = a[1:]\nfor i in range(k):\n{PAIR}\n    v[0] += 1.0",
+    "elsewhere": f"{WHOLE}for i in range(k):\n{PAIR}\n    a[0] += x[i]",
+    "threads may share it": f"{WHOLE}for i in prange(0, range(k)):\n{PAIR}",
+    "backwards": f"{WHOLE}for i in range(k - 1, -1, -1):\n{PAIR}",
+    "an end that changes": f"{WHOLE}for i in range(k):\n{PAIR}\n    k = 3",
+    "made again": f"{WHOLE}for i in range(k):\n{PAIR}\na = np.zeros(x.shape)",
+    "too far apart": f"{WHOLE}for i in range(k - 4):\n    a[i] += x[i]\n    a[i + 5] += x[i]",
+}  # fmt: skip
+
+
+def rewrite(body):
+    numbers = itertools.count()
+    lines = ["def run(x):", *textwrap.indent(f"{body}\nreturn a", "    ").splitlines()]
+    return lines, carry_neighbours(lines, FACTS, lambda hint: f"{hint}_{next(numbers)}").lines
+
+
+@pytest.mark.parametrize("what", CARRIED)
+def test_each_element_is_written_once_and_has_the_same_bits(what):
+    before, after = rewrite(CARRIED[what])
+    assert not any(re.search(r"[ab]\[.*\] [+-]=", line) for line in after)
+    runs = []
+    for lines in (before, after):
+        names = {"np": np}
+        exec("\n".join(lines), names)
+        runs.append(names["run"])
+    for n in range(9):
+        x = np.random.default_rng(n).normal(size=n)
+        assert np.array_equal(runs[0](x), runs[1](x)), n
+    assert ("np.empty(x.shape)" in "".join(after)) == (what in WHOLLY_WRITTEN)
+
+
+@pytest.mark.parametrize("what", LEFT)
+def test_what_is_not_known_to_be_safe_stays(what):
+    before, after = rewrite(LEFT[what])
+    assert before == after
+
+
+@njit
+def chain(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        a = x[i + 1] - x[i] * x[i]
+        total += a * a
+    return total
+
+
+def test_the_text_of_a_gradient():
+    text = re.sub(r"  # line .*", "", contad.source(chain, np.ones(4)))
+    assert text.partition("x_bar_here = 0.0")[2] == """
+    for i in range(k):
+        t_2 = x[i]
+        a = x[i + 1] - (t_2 * t_2)
+        total += a * a
+        a_bar = total_bar * (2.0 * a)
+        t_3_bar = -a_bar
+        t_2_bar = t_3_bar * (2.0 * t_2)
+        x_bar_here += t_2_bar
+        x_bar_next = a_bar
+        x_bar[i] = x_bar_here
+        x_bar_here = x_bar_next
+    if 0 < k:
+        x_bar[k] = x_bar_here
+    else:
+        x_bar[:] = 0.0
+    return total, (x_bar,)
+"""
+    x = np.array([0.5, -1.0, 2.0])
+    a = x[1:] - x[:-1] ** 2
+    for n, expected in ((3, [-4 * a[0] * x[0], 2 * a[0] - 4 * a[1] * x[1], 2 * a[1]]), (1, [0.0]), (0, [])):
+        assert contad.grad(chain)(x[:n]) == pytest.approx(expected)
