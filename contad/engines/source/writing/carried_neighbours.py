@@ -37,14 +37,14 @@ class Vectors(NamedTuple):
     roots: Mapping[str, frozenset[str]]  # of arrays: the memory that they may be
 
 
-class Carried(NamedTuple):
+class CarriedText(NamedTuple):
     """A function after its loops were looked at: its lines, and the names of numbers that they have now."""
 
     lines: list[str]
     numbers: list[str]
 
 
-class _Loop(NamedTuple):
+class _StencilLoop(NamedTuple):
     """A loop that counts up from a known number: its array, and the statements that add to it, by their offsets."""
 
     node: ast.For
@@ -62,11 +62,11 @@ class _Loop(NamedTuple):
         return max(offset for _, offset in self.added)
 
 
-def carry_neighbours(lines: list[str], facts: Vectors, fresh: Callable[[str], str]) -> Carried:
+def carry_neighbours(lines: list[str], facts: Vectors, fresh: Callable[[str], str]) -> CarriedText:
     """The lines of a function, its head first, with such loops written so."""
     made = {found[1] for line in lines if (found := MADE.match(line)) and found[1] in facts.vectors}
     if not made or not any(re.search(r"\w\[\w+ [+-] \d+\] [+-]= ", line) for line in lines):
-        return Carried(lines, [])
+        return CarriedText(lines, [])
     (function,) = ast.parse("\n".join(lines)).body
     assert isinstance(function, ast.FunctionDef)
     arrays = FirstWrites(function)
@@ -90,7 +90,7 @@ def carry_neighbours(lines: list[str], facts: Vectors, fresh: Callable[[str], st
             names = [fresh(f"{name}_{_part(k, loop)}") for k in range(loop.ahead - loop.behind + 1)]
             numbers += names
             _write(loop, lines, names, edits, zeros is not None, is_whole)
-    return Carried(edits.apply(lines), numbers)
+    return CarriedText(edits.apply(lines), numbers)
 
 
 class _Edits(NamedTuple):
@@ -115,7 +115,7 @@ def _may_be_shared(s: ast.AST) -> bool:
     return isinstance(s, ast.For) and ast.unparse(s.iter).startswith("prange(")
 
 
-def _part(k: int, loop: _Loop) -> str:
+def _part(k: int, loop: _StencilLoop) -> str:
     """How the number of an element is called, from the one that is written in an iteration to the newest."""
     return "here" if k == 0 else "next" if k == loop.ahead - loop.behind else "then"
 
@@ -133,7 +133,7 @@ def _adds(s: ast.AST) -> bool:
     )  # fmt: skip
 
 
-def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -> _Loop | None:
+def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -> _StencilLoop | None:
     """The loop, if it may carry the neighbours of this array."""
     over = node.iter
     if not isinstance(over, ast.Call) or ast.unparse(over.func) != "range" or not isinstance(node.target, ast.Name):
@@ -161,7 +161,7 @@ def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -
         if offset is None:
             return None
         added.append((s, offset))
-    loop = _Loop(node, name, first.value, ast.unparse(end), added)
+    loop = _StencilLoop(node, name, first.value, ast.unparse(end), added)
     if not 1 <= loop.ahead - loop.behind <= MOST_CARRIED or loop.first + loop.behind < 0:  # indices from the end
         return None
     named = {x.id for s in node.body for x in ast.walk(s) if isinstance(x, ast.Name)}
@@ -192,7 +192,7 @@ def _reads_elements(value: ast.expr, name: str) -> bool:
     return all(x in inside for x in ast.walk(value) if isinstance(x, ast.Name) and x.id == name)
 
 
-def _zeros_before(lines: list[str], function: ast.FunctionDef, loop: _Loop) -> int | None:
+def _zeros_before(lines: list[str], function: ast.FunctionDef, loop: _StencilLoop) -> int | None:
     """The line that makes the array of zeros, where the loop is the first that touches it."""
     made = next(k for k, line in enumerate(lines) if (found := MADE.match(line)) and found[1] == loop.name)
     if not (ZEROS.match(lines[made]) or FILLED.match(lines[made])):
@@ -201,7 +201,7 @@ def _zeros_before(lines: list[str], function: ast.FunctionDef, loop: _Loop) -> i
     return made if first is loop.node else None
 
 
-def _is_whole(loop: _Loop, zeros: str, arrays: FirstWrites) -> bool:
+def _is_whole(loop: _StencilLoop, zeros: str, arrays: FirstWrites) -> bool:
     """Whether the loop, if it runs, writes all elements of the array."""
     found = ZEROS.match(zeros)
     if found is None or loop.first + loop.behind != 0 or not loop.end.isidentifier():
@@ -224,7 +224,7 @@ def _is_whole(loop: _Loop, zeros: str, arrays: FirstWrites) -> bool:
     return base in known and all(arrays.stays(x) for x in (base, length))
 
 
-def _write(loop: _Loop, lines: list[str], names: list[str], edits: _Edits, is_zero: bool, is_whole: bool) -> None:
+def _write(loop: _StencilLoop, lines: list[str], names: list[str], edits: _Edits, is_zero: bool, is_whole: bool) -> None:
     """Write a loop so; the array holds zeros before it, or what it holds is read."""
     assert loop.node.end_lineno is not None
     head, last = loop.node.lineno - 1, loop.node.end_lineno - 1
