@@ -224,7 +224,9 @@ def _is_whole(loop: _StencilLoop, zeros: str, arrays: FirstWrites) -> bool:
     return base in known and all(arrays.stays(x) for x in (base, length))
 
 
-def _write(loop: _StencilLoop, lines: list[str], names: list[str], edits: _Edits, is_zero: bool, is_whole: bool) -> None:
+def _write(
+    loop: _StencilLoop, lines: list[str], names: list[str], edits: _Edits, is_zero: bool, is_whole: bool
+) -> None:
     """Write a loop so; the array holds zeros before it, or what it holds is read."""
     assert loop.node.end_lineno is not None
     head, last = loop.node.lineno - 1, loop.node.end_lineno - 1
