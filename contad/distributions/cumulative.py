@@ -31,6 +31,11 @@ _OF_CAUCHY = (
     "low = tail < 0.5; outer = 1.0 / tan(3.141592653589793 * select(low, tail, 1.0 - tail)); "
     "mu {sign} sigma * select(middle, centre, select(low, -outer, outer))"
 )
+# by the first term of its series where the quantile of the square is tiny, or underflows
+_OF_ROOT = (
+    "a = {a}; x = {x}; near = x < 1e-150; logarithm = ({log} + gammaln(a + 1.0)) / a; "
+    "sigma * select(near, exp(0.5 * (0.6931471805599453 + logarithm)), sqrt(2.0 * select(near, 1.0, x)))"
+)
 _R = "r = (y - mu) / sigma"
 _TRIANGLE = "select({low}, sqrt(c * select({low}, {p}, 1.0)), 1.0 - sqrt((1.0 - c) * select({low}, 1.0, {q})))"
 _LOG_RISING = "2.0 * log(select(rising, y, 1.0)) - log(select(rising, c, 1.0))"
@@ -212,7 +217,10 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "chi": distribution(
         "chi", "nu sigma", "a = 0.5 * nu; r = y / sigma", positive="nu sigma", low="y <= 0.0", **_OF_HALF_SQUARE,
-        inverse=("sigma * sqrt(2.0 * gammaincinv(0.5 * nu, p))", "sigma * sqrt(2.0 * gammainccinv(0.5 * nu, q))"),
+        inverse=(
+            _OF_ROOT.format(a="0.5 * nu", x="gammaincinv(a, p)", log="log(p)"),
+            _OF_ROOT.format(a="0.5 * nu", x="gammainccinv(a, q)", log="log1p(-q)"),
+        ),
     ),
     "half_normal": distribution(
         "half_normal", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",
@@ -223,7 +231,10 @@ CUMULATIVE: dict[str, Cumulative] = {
     "maxwell": distribution(
         "maxwell", "sigma", "a = 1.5; r = y / sigma", positive="sigma", low="y <= 0.0",
         **_OF_HALF_SQUARE,
-        inverse=("sigma * sqrt(2.0 * gammaincinv(1.5, p))", "sigma * sqrt(2.0 * gammainccinv(1.5, q))"),
+        inverse=(
+            _OF_ROOT.format(a="1.5", x="gammaincinv(a, p)", log="log(p)"),
+            _OF_ROOT.format(a="1.5", x="gammainccinv(a, q)", log="log1p(-q)"),
+        ),
     ),
     "half_cauchy": distribution(
         "half_cauchy", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",

@@ -57,6 +57,7 @@ from contad.ops.elementary import sqrt
 from contad.ops.error_functions import erf, erfinv, log_ndtr, ndtr, ndtri
 from contad.ops.error_integrals import ndtri_exp
 from contad.ops.exponential import exp, expm1, log, log1p, logaddexp
+from contad.ops.gamma_functions import gammaln
 from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.logic import select
@@ -80,7 +81,7 @@ NAMES = {
         log_far_student, log_log1p_exp, log_lower_half_cauchy, log_upper_cauchy, log_upper_half_cauchy,
         log_lower_part_of_square, log_upper_part_of_square, lower_part_of_square, upper_part_of_square,
         zipf_log_cdf, zipf_log_ccdf, log_beta_odds, log_gamma_quantile, log_beta_part_of_ratio,
-        log_rising_growth, noncentral_t_log_cdf,
+        log_rising_growth, noncentral_t_log_cdf, gammaln,
     )
 } | {"FAR": FAR}  # fmt: skip
 

@@ -5,11 +5,16 @@ import math
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import beta, betaln, log1pmx_of_ratio, shape_shift, stirling_series
+from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import polygamma, polygamma_difference
 from contad.ops.incomplete_gamma import NEGLIGIBLE
+from contad.ops.logic import select
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
+
+# logarithms of x and of 1 - x below which I_x(a, b), or its complement, is the first term of its series
+FIRST_TERM, LAST_TERM = -46.0, -36.0
 
 
 @scalar_rule(ufunc="scipy.special.betainc", points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 0.8, 0.7)])
@@ -71,7 +76,7 @@ def betaincinv(a, b, p):
         dz/db = -betainc_derivative(0, 1, a, b, z) / g(a, b, z),     dz/dp = 1 / g(a, b, z),
         where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
 
-    Domain:  a, b > 0, 0 < p < 1. Where z is so close to 1 that 1 - z has few digits, so have the partials.
+    Domain:  a, b > 0, 0 < p < 1. Where 1 - z has few digits, so have the partials; where it has none, they have all.
     Ref:     DLMF 8.17.2.
     Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
 
@@ -83,11 +88,22 @@ def betaincinv(a, b, p):
 
 @betaincinv.partials
 def betaincinv_partials(z, a, b, p):
-    density = beta_density(0.0, 0.0, a, b, z)
+    at_zero = (log(p) + log(a) + betaln(a, b)) / a  # log z, by the first term of a series
+    at_one = (log1p(-p) + log(b) + betaln(a, b)) / b  # log(1 - z)
+    near = at_zero + log1p(b) < FIRST_TERM
+    far = at_one + log1p(a) < LAST_TERM
+    x = select(near or far, 0.5, z)
+    density = beta_density(0.0, 0.0, a, b, x)
+    below = z / a
+    above = exp(select(far, at_one, 0.0)) / b
+    psi_a = polygamma_difference(0.0, a, b)
+    psi_b = polygamma_difference(0.0, b, a)
+    by_a = select(far, above * psi_a, -betainc_derivative(1.0, 0.0, a, b, x) / density)
+    by_b = select(far, above * (at_one + psi_b - 1.0 / b), -betainc_derivative(0.0, 1.0, a, b, x) / density)
     return (
-        -betainc_derivative(1.0, 0.0, a, b, z) / density,
-        -betainc_derivative(0.0, 1.0, a, b, z) / density,
-        1.0 / density,
+        select(near, below * (1.0 / a - psi_a - at_zero), by_a),
+        select(near, -below * psi_b, by_b),
+        select(near, below / p, select(far, above / (1.0 - p), 1.0 / density)),
     )
 
 
@@ -102,7 +118,7 @@ def betainccinv(a, b, q):
         dz/db = -betainc_derivative(0, 1, a, b, z) / g(a, b, z),     dz/dq = -1 / g(a, b, z),
         where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
 
-    Domain:  a, b > 0, 0 < q < 1. Where z is so close to 1 that 1 - z has few digits, so have the partials.
+    Domain:  a, b > 0, 0 < q < 1. Where 1 - z has few digits, so have the partials; where it has none, they have all.
     Ref:     DLMF 8.17.2.
     Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
 
@@ -114,11 +130,22 @@ def betainccinv(a, b, q):
 
 @betainccinv.partials
 def betainccinv_partials(z, a, b, q):
-    density = beta_density(0.0, 0.0, a, b, z)
+    at_zero = (log1p(-q) + log(a) + betaln(a, b)) / a  # log z, by the first term of a series
+    at_one = (log(q) + log(b) + betaln(a, b)) / b  # log(1 - z)
+    near = at_zero + log1p(b) < FIRST_TERM
+    far = at_one + log1p(a) < LAST_TERM
+    x = select(near or far, 0.5, z)
+    density = beta_density(0.0, 0.0, a, b, x)
+    below = z / a
+    above = exp(select(far, at_one, 0.0)) / b
+    psi_a = polygamma_difference(0.0, a, b)
+    psi_b = polygamma_difference(0.0, b, a)
+    by_a = select(far, above * psi_a, -betainc_derivative(1.0, 0.0, a, b, x) / density)
+    by_b = select(far, above * (at_one + psi_b - 1.0 / b), -betainc_derivative(0.0, 1.0, a, b, x) / density)
     return (
-        -betainc_derivative(1.0, 0.0, a, b, z) / density,
-        -betainc_derivative(0.0, 1.0, a, b, z) / density,
-        -1.0 / density,
+        select(near, below * (1.0 / a - psi_a - at_zero), by_a),
+        select(near, -below * psi_b, by_b),
+        -select(near, below / (1.0 - q), select(far, above / q, 1.0 / density)),
     )
 
 

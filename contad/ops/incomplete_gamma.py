@@ -5,12 +5,15 @@ import math
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import log1pmx_of_ratio, shape_shift, stirling_series
-from contad.ops.gamma_functions import digamma, polygamma
+from contad.ops.exponential import log, log1p
+from contad.ops.gamma_functions import digamma, gammaln, polygamma
+from contad.ops.logic import select
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
 
 NEGLIGIBLE = 44.0  # e^-44 is nothing beside 1
+FIRST_TERM = 1e-20  # of an x below which P(a, x) is x^a / Gamma(a + 1), and partials over x would overflow
 
 
 @scalar_rule(ufunc="scipy.special.gammainc", points=[(2.3, 1.7), (0.6, 1.2), (3.1, 4.8)])
@@ -74,8 +77,11 @@ def gammaincinv(a, p):
 
 @gammaincinv.partials
 def gammaincinv_partials(z, a, p):
-    density = gamma_density(0.0, a, z)
-    return -gammainc_derivative(1.0, a, z) / density, 1.0 / density
+    near = z < FIRST_TERM
+    density = gamma_density(0.0, a, select(near, 1.0, z))
+    by_a = -gammainc_derivative(1.0, a, select(near, 1.0, z)) / density
+    logarithm = (log(select(near, p, 1.0)) + gammaln(a + 1.0)) / a  # of z, there
+    return select(near, z * (digamma(a + 1.0) - logarithm) / a, by_a), select(near, z / p / a, 1.0 / density)
 
 
 @scalar_rule(ufunc="scipy.special.gammainccinv", points=[(2.3, 0.4), (0.6, 0.7), (3.1, 0.9)])
@@ -97,8 +103,12 @@ def gammainccinv(a, q):
 
 @gammainccinv.partials
 def gammainccinv_partials(z, a, q):
-    density = gamma_density(0.0, a, z)
-    return -gammainc_derivative(1.0, a, z) / density, -1.0 / density
+    near = z < FIRST_TERM
+    density = gamma_density(0.0, a, select(near, 1.0, z))
+    by_a = -gammainc_derivative(1.0, a, select(near, 1.0, z)) / density
+    logarithm = (log1p(-select(near, q, 0.0)) + gammaln(a + 1.0)) / a  # of z, there
+    below = z / (1.0 - q) / a
+    return select(near, z * (digamma(a + 1.0) - logarithm) / a, by_a), -select(near, below, 1.0 / density)
 
 
 @scalar_rule(points=[(1.0, 2.3, 1.7), (2.0, 0.6, 1.2), (1.0, 3.1, 4.8)])

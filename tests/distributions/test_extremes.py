@@ -9,7 +9,7 @@ from mpmath import mp
 import contad
 from contad import stan
 from contad.distributions.incomplete_logarithms import beta_hazard, gamma_hazard
-from contad.scipy import stats
+from contad.scipy import special, stats
 from tests.distributions.reference_tails import TAILS
 
 
@@ -223,3 +223,47 @@ def test_second_derivatives_in_tails(f, at):
         with mp.workdps(40):
             expected = float(mp.diff(lambda t: mp.log(mp.gammainc(a, t)), x, 2, h=mp.mpf("1e-9")))
     assert second == pytest.approx(expected, rel=1e-8, abs=1e-23 if expected == 0.0 else 0.0)
+
+
+def first_term_of_gamma(p, a):
+    """x where x^a / Gamma(a + 1) is p."""
+    return mp.exp((mp.log(p) + mp.loggamma(a + 1)) / a)
+
+
+def first_term_of_beta(p, a, b):
+    return mp.exp((mp.log(p) + mp.log(a) + mp.log(mp.beta(a, b))) / a)
+
+
+@pytest.mark.parametrize(
+    ("f", "at", "reference"),
+    [(stats.gamma.ppf, (0.07, 0.018), first_term_of_gamma),
+     (stats.gamma.isf, (0.878, 0.0064), lambda q, a: first_term_of_gamma(1 - q, a)),
+     (stats.chi2.ppf, (1e-64, 0.62), lambda p, nu: 2 * first_term_of_gamma(p, nu / 2)),
+     (stats.chi.ppf, (0.063, 0.01), lambda p, nu: mp.sqrt(2 * first_term_of_gamma(p, nu / 2))),
+     (stats.chi.isf, (0.1, 0.00036), lambda q, nu: mp.sqrt(2 * first_term_of_gamma(1 - q, nu / 2))),
+     (stats.maxwell.ppf, (1e-120,), lambda p: mp.sqrt(2 * first_term_of_gamma(p, mp.mpf(1.5)))),
+     (stats.beta.ppf, (1e-80, 0.3, 1.7), first_term_of_beta),
+     (stats.beta.isf, (0.5, 0.004, 1.7), lambda q, a, b: first_term_of_beta(1 - q, a, b)),
+     (stats.f.ppf, (1e-30, 0.3, 1.7), lambda p, m, n: n / m * first_term_of_beta(p, m / 2, n / 2)),
+     (stats.t.ppf, (1e-60, 0.7), lambda p, nu: -mp.sqrt(nu / first_term_of_beta(2 * p, nu / 2, mp.mpf(0.5)))),
+     (special.betaincinv, (0.0082, 0.0178, 0.9),  # 1 less what has no digit left of it
+      lambda a, b, p: -first_term_of_beta(1 - p, b, a))],
+)  # fmt: skip
+@mp.workdps(60)
+def test_quantiles_that_are_tiny(f, at, reference):
+    """The squares of slopes, and slopes over the quantile, overflow."""
+    exact, n = [*map(mp.mpf, at)], len(at)
+    slopes = contad.grad(f, tuple(range(n)))(*at)
+    second = contad.hessian(lambda x: f(*x))(np.array(at))
+
+    def scaled(*factors):  # steps of differences are absolute
+        return reference(*(x * factor for x, factor in zip(exact, factors, strict=True)))
+
+    for j in range(n):
+        orders = [int(i == j) for i in range(n)]
+        slope = mp.diff(scaled, [1] * n, orders) / exact[j]
+        assert slopes[j] == pytest.approx(float(slope), rel=1e-11, abs=0.0)
+        for k in range(n):
+            twice = [order + (i == k) for i, order in enumerate(orders)]
+            curvature = mp.diff(scaled, [1] * n, twice) / exact[j] / exact[k]
+            assert second[j, k] == pytest.approx(float(curvature), rel=1e-11, abs=0.0)
