@@ -32,8 +32,8 @@ _OF_CAUCHY = (
     "mu {sign} sigma * select(middle, centre, select(low, -outer, outer))"
 )
 # by the first term of its series where the quantile of the square is tiny, or underflows
-_OF_ROOT = (
-    "a = {a}; x = {x}; near = x < 1e-150; logarithm = ({log} + gammaln(a + 1.0)) / a; "
+_OF_CHI = (
+    "a = 0.5 * nu; x = {quantile}; near = x < 1e-150; logarithm = ({log} + gammaln(a + 1.0)) / a; "
     "sigma * select(near, exp(0.5 * (0.6931471805599453 + logarithm)), sqrt(2.0 * select(near, 1.0, x)))"
 )
 _R = "r = (y - mu) / sigma"
@@ -218,8 +218,8 @@ CUMULATIVE: dict[str, Cumulative] = {
     "chi": distribution(
         "chi", "nu sigma", "a = 0.5 * nu; r = y / sigma", positive="nu sigma", low="y <= 0.0", **_OF_HALF_SQUARE,
         inverse=(
-            _OF_ROOT.format(a="0.5 * nu", x="gammaincinv(a, p)", log="log(p)"),
-            _OF_ROOT.format(a="0.5 * nu", x="gammainccinv(a, q)", log="log1p(-q)"),
+            _OF_CHI.format(quantile="gammaincinv(a, p)", log="log(p)"),
+            _OF_CHI.format(quantile="gammainccinv(a, q)", log="log1p(-q)"),
         ),
     ),
     "half_normal": distribution(
@@ -231,10 +231,7 @@ CUMULATIVE: dict[str, Cumulative] = {
     "maxwell": distribution(
         "maxwell", "sigma", "a = 1.5; r = y / sigma", positive="sigma", low="y <= 0.0",
         **_OF_HALF_SQUARE,
-        inverse=(
-            _OF_ROOT.format(a="1.5", x="gammaincinv(a, p)", log="log(p)"),
-            _OF_ROOT.format(a="1.5", x="gammainccinv(a, q)", log="log1p(-q)"),
-        ),
+        inverse=("sigma * sqrt(2.0 * gammaincinv(1.5, p))", "sigma * sqrt(2.0 * gammainccinv(1.5, q))"),
     ),
     "half_cauchy": distribution(
         "half_cauchy", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",
