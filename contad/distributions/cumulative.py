@@ -328,11 +328,8 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "truncated_normal": distribution(
         "truncated_normal", "a b",
-        "right = a > 0.0; s = select(right, -1.0, 1.0); near = log_ndtr(s * a); far = log_ndtr(s * b); "
-        "at = log_ndtr(s * y); total = log_diff_exp(select(right, near, far), select(right, far, near)); "
-        "f = log_diff_exp(select(right, near, at), select(right, at, near)) - total; "
-        "above = y > 0.0; upper = log_ndtr(select(above, -y, b)); rest = log_ndtr(select(above, -b, y)); "
-        "g = log_diff_exp(upper, rest) - total; most = g < f",
+        "total = log_normal_interval(a, b, b - a); f = log_normal_interval(a, y, y - a) - total; "
+        "g = log_normal_interval(y, b, b - y) - total; most = g < f",
         valid="a < b", low="y <= a", high="y >= b", both=("exp(f)", "exp(g)"),
         logs=(
             "select(most, log1m_exp(select(most, g, -1.0)), f)", "select(most, g, log1m_exp(select(most, -1.0, f)))",

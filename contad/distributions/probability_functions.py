@@ -21,7 +21,7 @@ from contad.distributions.incomplete_logarithms import (
     lower_part_of_square,
     upper_part_of_square,
 )
-from contad.distributions.intervals import log_ratio_of_extremes
+from contad.distributions.intervals import log_normal_interval, log_ratio_of_extremes
 from contad.distributions.inverse_probabilities import (
     standard_exp_mod_normal_quantile,
     standard_inverse_gaussian_quantile,
@@ -81,7 +81,7 @@ NAMES = {
         log_far_student, log_log1p_exp, log_lower_half_cauchy, log_upper_cauchy, log_upper_half_cauchy,
         log_lower_part_of_square, log_upper_part_of_square, lower_part_of_square, upper_part_of_square,
         zipf_log_cdf, zipf_log_ccdf, log_beta_odds, log_gamma_quantile, log_beta_part_of_ratio,
-        log_rising_growth, noncentral_t_log_cdf, gammaln,
+        log_rising_growth, noncentral_t_log_cdf, gammaln, log_normal_interval,
     )
 } | {"FAR": FAR}  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face
+from contad.distributions.intervals import log_normal_interval
 from contad.distributions.vector_densities import inverse_wishart_of_ratio, wishart_of_ratio
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
@@ -17,7 +18,7 @@ from contad.ops.exponential import log, log1p
 from contad.ops.gamma_functions import gammaln
 from contad.ops.log_sums import logsumexp
 from contad.ops.logic import stop_gradient
-from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
+from contad.ops.logistic import log1m_exp, log_expit
 from contad.scipy.linalg import solve_triangular
 
 LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
@@ -315,18 +316,15 @@ def ordered_logistic(y, eta, cuts):
 
 
 def ordered_probit(y, eta, cuts):
-    """log(Phi(eta - c_(y-1)) - Phi(eta - c_y)) of one outcome, of the tail where both are smaller."""
+    """log(Phi(eta - c_(y-1)) - Phi(eta - c_y)) of one outcome."""
     place = int(y) - 1
     if place == 0:
         found = log_ndtr(cuts[0] - eta)
     elif place == len(cuts):
         found = log_ndtr(eta - cuts[place - 1])
     else:
-        low, high = cuts[place - 1] - eta, cuts[place] - eta
-        if low > 0.0:
-            found = log_diff_exp(log_ndtr(-low), log_ndtr(-high))
-        else:
-            found = log_diff_exp(log_ndtr(high), log_ndtr(low))
+        low, high = cuts[place - 1], cuts[place]
+        found = log_normal_interval(low - eta, high - eta, high - low)
     return found
 
 

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contad.distributions.intervals import log_normal_interval
 from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import log
 from contad.ops.log_sums import logsumexp
-from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
+from contad.ops.logistic import log1m_exp, log_expit
 from contad.ops.products import as_array
 from contad.stan.compiled import with_bodies
 from contad.stan.recorded_checks import require_simplex
@@ -144,27 +145,21 @@ def ordered_lpmf(name: str, link: "Link", y: Nested, eta: Value, cuts: Nested) -
         total = total + np.sum(link.log_cdf(location[last] - points[at[last] - 1]))
     if len(between):
         low, high = points[at[between] - 1] - location[between], points[at[between]] - location[between]
-        total = total + np.sum(link.log_difference(low, high, points[at[between] - 1] - points[at[between]]))
+        total = total + np.sum(link.log_difference(low, high, points[at[between]] - points[at[between] - 1]))
     return total
 
 
 class Link(NamedTuple):
-    """A distribution function F on the line: log F(x), and log(F(high) - F(low)), of which low - high is given, too."""
+    """A distribution function F on the line: log F(x), and log(F(high) - F(low)), of which high - low is given, too."""
 
     log_cdf: Callable[[ArrayValue], ArrayValue]
     log_difference: Callable[[ArrayValue, ArrayValue, ArrayValue], ArrayValue]
 
 
-def _log_expit_difference(low: ArrayValue, high: ArrayValue, gap: ArrayValue) -> ArrayValue:
+def _log_expit_difference(low: ArrayValue, high: ArrayValue, width: ArrayValue) -> ArrayValue:
     """By e^-low - e^-high over the product of both denominators."""
-    return log1m_exp(gap) + log_expit(-low) + log_expit(high)
-
-
-def _log_ndtr_difference(low: ArrayValue, high: ArrayValue, gap: ArrayValue) -> ArrayValue:
-    """Of the tail where both are smaller."""
-    right = low > 0.0
-    return log_diff_exp(log_ndtr(np.where(right, -low, high)), log_ndtr(np.where(right, -high, low)))
+    return log1m_exp(-width) + log_expit(-low) + log_expit(high)
 
 
 LOGISTIC = Link(log_expit, _log_expit_difference)
-PROBIT = Link(log_ndtr, _log_ndtr_difference)
+PROBIT = Link(log_ndtr, log_normal_interval)

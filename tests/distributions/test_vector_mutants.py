@@ -16,8 +16,6 @@ UNREACHED = [
 IMPOSSIBLE = "return np.where(bad, np.nan, np.where(wrong, +np.inf, z))[()]"
 SAME = {
     "bodies.log_jacobian_of_factor": ["logs = sum_of_products(size - np.arange(size) / 1.0, np.diag(factor))"],
-    "bodies.ordered_probit": ["if low > 0.001:"],
-    "ordered_outcomes._log_ndtr_difference": ["right = low > 0.001"],
     "multivariate_densities._multinomial": [
         "bad = np.any(p < 0.0, axis=-1) | (np.abs(np.sum(p, axis=-1) - 1.0) > 1.001e-09)", IMPOSSIBLE,
     ],

@@ -183,7 +183,8 @@ STAN = {
     "ordered_probit_lpmf": (
         exact.ordered_probit, "c f f",
         [(counts(4, 2, 1, 3), a(4), CUTS), (2, 0.3, CUTS), (3, 9.0, CUTS), (2, -8.0, CUTS), (1, 0.4, CUTS),
-         (4, 0.4, CUTS), (counts(3, 2, 1, 4), -0.7, CUTS), (2, -40.0, CUTS)],
+         (4, 0.4, CUTS), (counts(3, 2, 1, 4), -0.7, CUTS), (2, -40.0, CUTS), (counts(3, 2, 1, 4), -0.7, CLOSE),
+         (2, -15.0, CLOSE), (3, -9.0, CLOSE)],
     ),
     "normal_id_glm_lpdf": (exact.glm("normal_lpdf"), "f f f f f", linear(a(4), more=(1.3,))),
     "bernoulli_logit_glm_lpmf": (exact.glm("bernoulli_logit_lpmf"), "c f f f", linear(counts(1, 0, 1, 1))),
