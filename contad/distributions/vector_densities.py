@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from contad.distributions.counts import log_rising_ratio
+from contad.distributions.gamma_excesses import log_gamma_excess
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
 from contad.ops.exponential import exp, log, log1p
@@ -49,9 +50,13 @@ def student_of_rows(rows, factor, df):
 
 
 def dirichlet_of_columns(x, alpha):
-    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log x, x (k, ...)."""
+    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log x, x (k, ...).
+
+    The large terms a log a - a of log Gamma(a) are written as a divergence: - sum alpha log(alpha / sum alpha).
+    """
     weights = np.reshape(alpha, (-1,) + (1,) * (np.ndim(x) - 1))
-    constant = gammaln(np.sum(alpha)) - np.sum(gammaln(alpha))
+    whole = np.sum(alpha)
+    constant = log_gamma_excess(whole) - np.sum(log_gamma_excess(alpha) + xlogy(alpha, alpha / whole))
     return constant + np.sum(xlogy(weights - 1.0, x), axis=0)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face
+from contad.distributions.gamma_excesses import log_gamma_excess
 from contad.distributions.intervals import log_normal_interval
 from contad.distributions.vector_densities import inverse_wishart_of_ratio, wishart_of_ratio
 from contad.ops.beta_functions import betaln
@@ -23,6 +24,9 @@ from contad.scipy.linalg import solve_triangular
 
 LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
 sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log Gamma(x).", reduce="sum")
+sum_of_excesses = Face(
+    __name__, "sum_of_excesses", log_gamma_excess, "The sum of log Gamma(x) - x log x + x.", reduce="sum"
+)
 sum_of_rising_ratios = Face(
     __name__, "sum_of_rising_ratios", log_rising_ratio, "The sum of log Gamma(n + a) / (Gamma(a) n!).", reduce="sum"
 )
@@ -235,8 +239,13 @@ def log_multinomial_coefficient(n):
 
 
 def dirichlet_of_vector(theta, alpha):
-    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta."""
-    return gammaln(np.sum(alpha)) - sum_of_log_gammas(alpha) + sum_of_products(alpha - 1.0, theta)
+    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta.
+
+    The large terms a log a - a of log Gamma(a) are written as a divergence: - sum alpha log(alpha / sum alpha).
+    """
+    whole = np.sum(alpha)
+    constant = log_gamma_excess(whole) - sum_of_excesses(alpha) - sum_of_products(alpha, alpha / whole)
+    return constant + sum_of_products(alpha - 1.0, theta)
 
 
 def dirichlet_multinomial_of_counts(n, alpha, propto=False):

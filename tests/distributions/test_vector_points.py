@@ -8,6 +8,7 @@ from mpmath import mp
 
 import contad
 from contad import stan
+from contad.scipy import stats
 from contad.stan.compiled import WithBodies
 from tests.distributions.vector_constants import DROPPED
 from tests.distributions.vector_definitions import log_volume
@@ -100,6 +101,26 @@ def test_the_constant_of_correlations(eta):
         assert stan.lkj_corr_lpdf(np.eye(4), eta) == pytest.approx(float(-log_volume(exact, 4)), rel=1e-13)
         difference = (log_volume(exact - h, 4) - log_volume(exact + h, 4)) / (2 * h)
         assert slope == pytest.approx(float(difference), rel=1e-12)
+
+
+@pytest.mark.parametrize("f", [stan.dirichlet_lpdf, stats.dirichlet.logpdf])
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e9, 1e12])
+def test_dirichlet_of_huge_weights(f, size):
+    """A small difference of large logarithms: as exact as its arguments, whose rounding is multiplied by the weights."""
+    alpha = size * np.array([0.7, 2.0, 3.0])
+    theta = alpha / np.sum(alpha) * np.exp(np.array([0.3, -0.4, 0.1]) / np.sqrt(size))
+    theta /= np.sum(theta)
+    value, (by_theta, by_alpha) = contad.value_and_grad(f, (0, 1))(theta, alpha)
+    with mp.workdps(DIGITS):
+        shares, weights = ([*map(mp.mpf, x)] for x in (theta, alpha))
+        whole = mp.fsum(weights)
+        exact = mp.loggamma(whole) + mp.fsum(
+            (a - 1) * mp.log(t) - mp.loggamma(a) for t, a in zip(shares, weights, strict=True)
+        )
+        assert abs(value - exact) <= 2.0**-52 * float(whole)
+        for k, (t, a) in enumerate(zip(shares, weights, strict=True)):
+            assert abs(by_alpha[k] - (mp.digamma(whole) - mp.digamma(a) + mp.log(t))) <= 2.0**-51
+            assert by_theta[k] == pytest.approx(float((a - 1) / t), rel=1e-15)
 
 
 def test_every_density_has_points():

@@ -135,7 +135,7 @@ STAN = {
     "dirichlet_lpdf": (
         exact.dirichlet, "f f",
         [(shares(1.0, 2.0, 5.0), np.array([0.7, 2.0, 3.0])), (shares(0.3, 0.4), np.array([1e-3, 40.0])),
-         (shares(1e-9, 2e-7, 3.0, 1.0), np.array([0.2, 9.0, 90.0, 1.0]))],
+         (shares(1e-9, 2e-7, 3.0, 1.0), np.array([0.2, 9.0, 90.0, 1.0])), (shares(1.0, 3.0), np.array([1e9, 3e9]))],
     ),
     "multinomial_lpmf": (
         exact.multinomial, "c f",
