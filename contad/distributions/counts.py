@@ -10,7 +10,7 @@ import numpy as np
 
 from contad.distributions.formula import formula, unlisted_rule, where
 from contad.ops.beta_functions import betaln
-from contad.ops.entropies import kl_div
+from contad.ops.entropies import kl_div, xlogy
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import polygamma_difference
 from contad.ops.logic import select
@@ -226,7 +226,9 @@ def binomial_logit_log_mass(n, N, alpha):
     """
     none = n == 0.0
     every = n == N
-    coefficient = -log1p(N) - betaln(n + 1.0, N - n + 1.0)
+    total = select(N == 0.0, 1.0, N)
+    excess = log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
+    coefficient = excess - xlogy(n, n / total) - xlogy(N - n, (N - n) / total)  # exactly 0 of one choice
     success = n * log_expit(select(none, 0.0, alpha))
     return coefficient + select(none, 0.0, success) + (N - n) * log_expit(-select(every, 0.0, alpha))
 

@@ -153,7 +153,7 @@ class Face(Compilable):
 
     def _write(self, ndims: tuple[int | None, ...], axes: int) -> FunctionType:
         names = [name for name, _ in zip(self.signature.parameters, ndims, strict=False)]
-        index = "[k]" if axes == 1 else "[j, k]"
+        index = "[_k]" if axes == 1 else "[_j, _k]"  # no names of arguments
         at = {name: name + (index if n else "") for name, n in zip(names, ndims, strict=True)}
         arrays = [name for name, n in zip(names, ndims, strict=True) if n]
         lines = [f"def {self.__name__}({', '.join(names)}):"]
@@ -182,9 +182,9 @@ class Face(Compilable):
             if start is None:
                 size = f"len({arrays[0]})" if axes == 1 else f"({shape}[0], {shape}[1])"
                 start = f"made = zeros({size})"
-            heads = [f"    for j in range({shape}[0]):"] if axes == 2 else []
+            heads = [f"    for _j in range({shape}[0]):"] if axes == 2 else []
             indent = "    " * axes
-            heads.append(f"{indent}for k in range({shape}[{axes - 1}]):")
+            heads.append(f"{indent}for _k in range({shape}[{axes - 1}]):")
             indent += "    "
             if of_arrays:  # in a loop of their own, so that nothing leaves the other one
                 lines += [f"    wrong_{n} = 0" for n in range(len(of_arrays))]

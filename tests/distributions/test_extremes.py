@@ -8,6 +8,7 @@ from mpmath import mp
 
 import contad
 from contad import stan
+from contad.distributions.counts import binomial_logit_log_mass
 from contad.distributions.incomplete_logarithms import beta_hazard, gamma_hazard
 from contad.scipy import special, stats
 from tests.distributions.reference_tails import TAILS
@@ -77,6 +78,20 @@ def test_counts_of_tiny_probabilities():
     assert stats.nbinom.logsf(k, n, p) == pytest.approx(math.log(n) + math.log(rest), rel=1e-14)
     assert contad.grad(stats.nbinom.logsf, (1, 2))(k, n, p) == pytest.approx((1.0 / n, -1.0 / p / rest), rel=1e-12)
     assert contad.grad(stats.nbinom.sf, (1, 2))(k, n, p) == pytest.approx((rest, -1.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1.0, 8.0, 33.0, 1e6])
+@pytest.mark.parametrize("form", [float, lambda x: np.full(3, x)])
+def test_counts_that_are_nearly_certain(size, form):
+    """The logarithm of a mass near 1 is as small as that of its complement."""
+    alpha, p = -700.0, 1e-30
+    for f, args, exact in (
+        (binomial_logit_log_mass, (0.0, size, alpha), -size * math.exp(alpha)),
+        (binomial_logit_log_mass, (size, size, -alpha), -size * math.exp(alpha)),
+        (stats.binom.logpmf, (0.0, size, p), -size * p), (stats.poisson.logpmf, (0.0, p), -p),
+        (stats.nbinom.logpmf, (0.0, p, 0.5), -p * math.log(2.0)), (stats.bernoulli.logpmf, (0.0, p), -p),
+    ):  # fmt: skip
+        assert f(*map(form, args)) == pytest.approx(form(exact), rel=1e-13, abs=0.0)
 
 
 @mp.workdps(40)

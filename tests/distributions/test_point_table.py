@@ -107,3 +107,14 @@ def test_a_wrong_digit_is_found(monkeypatch):
         monkeypatch.setitem(TABLE, "stan.chi_square_lpdf", (changed, points[:1]))
         assert disagreements("stan.chi_square_lpdf")
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_loops_have_the_names_of_no_argument(axes):
+    """The text for compiled code, run in Python, gives what one call of the formula gives."""
+    for name, (_, points) in TABLE.items():
+        if name.endswith("pmf"):
+            face = face_of(name)
+            args = [np.full((2,) * axes, x) for x in points[0]]
+            found = face.body((axes,) * len(args))(*args)
+            assert np.all(found == np.asarray(face(*args))) or found == pytest.approx(face(*args), rel=1e-12), name
