@@ -42,40 +42,42 @@ def std_normal_log_density(y):
     return -0.5 * y * y - LOG_SQRT_TWO_PI
 
 
-@formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
-def cauchy_log_density(y, mu, sigma):
-    """-log(1 + r^2) - log sigma - log pi, with r = (y - mu) / sigma.
+@formula(points=[(0.7, 0.98, 0.3), (-31.0, -18.6, -0.5)])
+def log_one_plus_square(r, distance, scale):
+    """log(1 + r^2), with r = distance / e^scale.
 
-    Beyond r = 1 that is the logarithm of r, and a small rest; far beyond it, of y - mu, less log sigma: derivatives of
-    the quotient underflow there.
-
-    Ref: Johnson, Kotz & Balakrishnan (1994), chapter 16.
+    Beyond r = 1 that is the logarithm of r, and a small rest; far beyond it, of the distance, less the scale:
+    derivatives of the quotient underflow there.
     """
-    r = (y - mu) / sigma
     near = absolute(r) < 1.0
     far = absolute(r) > 1e100
     inverse = select(far, 0.0, 1.0 / select(near or far, 1.0, r))
     s = select(near, r, inverse)
-    large = log(absolute(select(far, y - mu, select(near, 1.0, r)))) - select(far, log(sigma), 0.0)
-    return -(log1p(s * s) + 2.0 * large) - log(sigma) - LOG_PI
+    large = log(absolute(select(far, distance, select(near, 1.0, r)))) - select(far, scale, 0.0)
+    return log1p(s * s) + 2.0 * large
+
+
+@formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
+def cauchy_log_density(y, mu, sigma):
+    """-log(1 + r^2) - log sigma - log pi, with r = (y - mu) / sigma.
+
+    Ref: Johnson, Kotz & Balakrishnan (1994), chapter 16.
+    """
+    distance = y - mu
+    scale = log(sigma)
+    return -log_one_plus_square(distance / sigma, distance, scale) - scale - LOG_PI
 
 
 @formula(where("nu sigma", outside=INFINITE), points=[(0.7, 3.2, -0.3, 1.4), (-31.0, 0.7, 0.4, 0.6)])
 def student_t_log_density(y, nu, mu, sigma):
     """-(nu + 1) / 2 log(1 + r^2 / nu) - log B(1/2, nu / 2) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma.
 
-    The first logarithm is written as that of cauchy_log_density.
-
     Ref: Johnson, Kotz & Balakrishnan (1995), chapter 28.
     """
-    q = (y - mu) / sigma / sqrt(nu)
-    near = absolute(q) < 1.0
-    far = absolute(q) > 1e100
-    inverse = select(far, 0.0, 1.0 / select(near or far, 1.0, q))
-    s = select(near, q, inverse)
+    distance = y - mu
     scale = 0.5 * log(nu) + log(sigma)
-    large = log(absolute(select(far, y - mu, select(near, 1.0, q)))) - select(far, scale, 0.0)
-    return -(nu + 1.0) * (0.5 * log1p(s * s) + large) - betaln(0.5, 0.5 * nu) - scale
+    tail = log_one_plus_square(distance / sigma / sqrt(nu), distance, scale)
+    return -0.5 * (nu + 1.0) * tail - betaln(0.5, 0.5 * nu) - scale
 
 
 @formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
