@@ -10,7 +10,7 @@ import numpy as np
 
 from contad.distributions.formula import formula, unlisted_rule, where
 from contad.ops.beta_functions import betaln
-from contad.ops.entropies import kl_div, xlogy
+from contad.ops.entropies import kl_div, xlog1py, xlogy
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import polygamma_difference
 from contad.ops.logic import select
@@ -215,6 +215,12 @@ def binomial_log_mass(n, N, theta):
     return coefficient - divergence(n, N * theta) - divergence(N - n, N * (1.0 - theta))
 
 
+@binomial_log_mass.constant_free
+def binomial_log_mass_of_theta(n, N, theta):
+    """Without log (N over n)."""
+    return xlogy(n, theta) + xlog1py(N - n, -theta)
+
+
 @formula(
     where(valid="alpha == alpha and N >= 0.0 and N == floor(N)", outside=OUT_OF), ["n", "N"],
     [(3.0, 7.0, 0.3), (0.0, 4.0, -0.4)],
@@ -245,6 +251,17 @@ def beta_binomial_log_mass(n, N, alpha, beta):
     return log_rising_ratio(n, alpha) + log_rising_ratio(N - n, beta) - log_rising_ratio(N, alpha + beta)
 
 
+@beta_binomial_log_mass.constant_free
+def beta_binomial_log_mass_of_shapes(n, N, alpha, beta):
+    """Without log (N over n): as it is subtracted from what is negative, neither loses digits to the other."""
+    rest = N - n
+    total = select(N == 0.0, 1.0, N)
+    excess = log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(rest)
+    coefficient = excess - xlogy(n, n / total) - xlogy(rest, rest / total)
+    ratios = log_rising_ratio(n, alpha) + log_rising_ratio(rest, beta) - log_rising_ratio(N, alpha + beta) - coefficient
+    return ratios
+
+
 @formula(where(valid="rate >= 0.0", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4), (0.0, 1.3)])
 def poisson_log_mass(n, rate):
     """n log rate - rate - log n!.
@@ -254,6 +271,12 @@ def poisson_log_mass(n, rate):
     return -divergence(n, rate) - log_factorial_excess(n)
 
 
+@poisson_log_mass.constant_free
+def poisson_log_mass_of_rate(n, rate):
+    """Without log n!."""
+    return xlogy(n, rate) - rate
+
+
 @formula(where(valid="alpha == alpha", outside=NOT_A_COUNT), ["n"], [(3.0, 0.4), (0.0, -1.3)])
 def poisson_log_log_mass(n, alpha):
     """n alpha - e^alpha - log n!.
@@ -261,6 +284,13 @@ def poisson_log_log_mass(n, alpha):
     Ref: McCullagh & Nelder (1989), section 6.2.
     """
     return -log_divergence(n, alpha) - log_factorial_excess(n)
+
+
+@poisson_log_log_mass.constant_free
+def poisson_log_log_mass_of_alpha(n, alpha):
+    """Without log n!."""
+    none = n == 0.0 or alpha > 1e300  # beside e^alpha
+    return select(none, 0.0, n * select(none, 0.0, alpha)) - exp(alpha)
 
 
 @formula(where("alpha beta", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1)])

@@ -34,17 +34,23 @@ class Formula(ScalarRule):
 
     def __init__(
         self, function: Function, cases: Cases, whole: Sequence[str], points: Sequence[tuple[float, ...]],
-        shortened: bool = False, flat: str = "",
+        shortened: bool = False, flat: str = "", name: str = "",
     ) -> None:  # fmt: skip
         super().__init__(function, None, None, False, points)
         self.body = FormulaBody(function, self.arity, cases, whole, shortened, flat)
-        if shortened:
-            self.name = self.__name__ = f"{self.name}_propto"
+        if name:
+            self.name = self.__name__ = name
         self.formula = function
         self.function = self.on_floats
         self.array = self.on_arrays
         self._short: Formula | None = None
+        self._terms: Function | None = None
         add_unlisted(self)
+
+    def constant_free(self, terms: Function) -> Function:
+        """Declare the formula without its constants, where they are no terms of it; decorates a function of that."""
+        self._terms = terms
+        return terms
 
     def functions(self) -> tuple[Any, ...]:
         """The formula."""
@@ -74,9 +80,12 @@ class Formula(ScalarRule):
         return z if np.shape(z) == shape else np.broadcast_to(z, shape)
 
     def without_constants(self) -> "Formula":
-        """The same formula without the terms of its sum that no argument with a derivative occurs in."""
+        """What `constant_free` declares; else the formula without terms in which no argument has a derivative."""
         if self._short is None:
-            self._short = Formula(self.formula, self.body.cases, self.body.whole, self.points, True, self.body.flat)
+            given = self._terms or self.formula
+            self._short = Formula(
+                given, self.body.cases, self.body.whole, self.points, True, self.body.flat, f"{self.name}_propto"
+            )
         return self._short
 
 

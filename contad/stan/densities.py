@@ -2,8 +2,9 @@
 
 Each takes numbers, arrays and lists of the data and of the parameters, which are broadcast as NumPy does (inside njit,
 numbers and arrays of one shape), and returns the sum of the elements. `propto=True` drops the terms in which no
-argument occurs that a derivative could be taken of. Arguments outside of their domains raise ValueError, which names
-them.
+argument occurs that a derivative could be taken of, as Stan does: log n! of Poisson counts and log (N over n) of
+binomial and beta-binomial ones as well. Of negative binomial counts log n! stays, where it is part of
+log Gamma(n + phi) - log Gamma(phi) - log n!. Arguments outside of their domains raise ValueError, which names them.
 """
 
 from contad.distributions import circular, counts, intervals, positive_line, real_line

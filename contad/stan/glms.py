@@ -1,7 +1,8 @@
 """Stan's generalised linear models: the log density of outcomes by predictors in rows of a matrix.
 
 The matrix is read twice, once for the linear predictors and once for their cotangents. `x` is (n, k) or one row (k,),
-`alpha` an intercept or one for each row, and `beta` the coefficients; the other parameters are those of the density.
+`alpha` an intercept or one for each row, and `beta` the coefficients; the other parameters are those of the density,
+whose terms `propto=True` drops.
 """
 
 import numpy as np

@@ -112,6 +112,30 @@ def test_constants_that_are_dropped(name):
         np.testing.assert_allclose(u, v, rtol=1e-14)
 
 
+def log_choices(n, N, *args):
+    return mp.log(mp.binomial(N, n))
+
+
+@pytest.mark.parametrize(
+    ("f", "points", "constant"),
+    [(stan.poisson_lpmf, [(3.0, 2.4), (0.0, 1e-3), (1e5, 9e4)], lambda n, rate: -mp.loggamma(n + 1)),
+     (stan.poisson_log_lpmf, [(3.0, 0.4), (0.0, -900.0), (1e5, 11.4)], lambda n, alpha: -mp.loggamma(n + 1)),
+     (stan.binomial_lpmf, [(3.0, 7.0, 0.3), (0.0, 9.0, 0.0), (9.0, 9.0, 1.0), (5e3, 9e3, 0.6)], log_choices),
+     (stan.binomial_logit_lpmf, [(3.0, 7.0, 0.4), (0.0, 9.0, -90.0), (5e3, 9e3, 0.6)], log_choices),
+     (stan.beta_binomial_lpmf, [(3.0, 7.0, 0.4, 2.0), (0.0, 9.0, 1e-9, 3.0), (5e3, 9e3, 7.0, 6.0)], log_choices)],
+)  # fmt: skip
+@mp.workdps(30)
+def test_constants_are_those_that_stan_drops(f, points, constant):
+    """Factorials of the data, and all of them."""
+    for point in points:
+        short = f(*point, propto=True)
+        expected = float(LOG_DENSITIES[f.__name__](*map(mp.mpf, point)) - constant(*map(mp.mpf, point)))
+        assert short == pytest.approx(expected, rel=1e-13, abs=1e-13)
+        assert contad.grad(f, 1 if len(point) == 2 else 2)(*point) == pytest.approx(
+            contad.grad(lambda *args: f(*args, propto=True), 1 if len(point) == 2 else 2)(*point), rel=1e-12
+        )
+
+
 @pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
 @pytest.mark.parametrize("name", sampled(sorted(FACES), 6, family=lambda name: name[-4:]))
 def test_eager_engines(name, engine):

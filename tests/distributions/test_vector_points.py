@@ -106,7 +106,7 @@ def test_the_constant_of_correlations(eta):
 @pytest.mark.parametrize("f", [stan.dirichlet_lpdf, stats.dirichlet.logpdf])
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e9, 1e12])
 def test_dirichlet_of_huge_weights(f, size):
-    """A small difference of large logarithms: as exact as its arguments, whose rounding is multiplied by the weights."""
+    """A small difference of large logarithms, as exact as its arguments: the weights multiply their rounding."""
     alpha = size * np.array([0.7, 2.0, 3.0])
     theta = alpha / np.sum(alpha) * np.exp(np.array([0.3, -0.4, 0.1]) / np.sqrt(size))
     theta /= np.sum(theta)

@@ -31,8 +31,7 @@ def _of_binomials(n, N, x, *args):
 
 
 def _of_counts(y, x, *args):
-    """Beside n log(n / m) - n + m, of means m, by which far counts stay accurate."""
-    return -sum(lgamma(k + 1.0) - (k * log(k) - k if k else 0.0) for k in np.broadcast_to(y, len(np.atleast_2d(x))))
+    return -sum(lgamma(k + 1.0) for k in np.broadcast_to(y, len(np.atleast_2d(x))))
 
 
 DROPPED = {
