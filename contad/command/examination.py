@@ -20,7 +20,7 @@ from contad.transforms.gradients import value_and_grad
 from contad.variables.number import is_real
 from contad.variables.open_types import Nested
 
-TIMING_SECONDS = 0.3  # for each of function and gradient
+TIMING_SECONDS = 0.1  # for each of function and gradient
 DIFFERENCES_SECONDS = 10.0  # if they would take longer, evenly chosen components are compared
 
 

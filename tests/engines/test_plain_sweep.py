@@ -9,7 +9,7 @@ import pytest
 
 import contad
 from contad.engines.matrix.matrix_products import ProductPullback
-from contad.engines.stream import patience, record_stream
+from contad.engines.stream import patience, plain_sweep, record_stream
 from contad.engines.stream.patience import Patience
 from contad.engines.stream.sweep import OPERATIONS
 
@@ -80,6 +80,43 @@ def test_operations_are_the_same_to_the_last_bit(plainly, name, rule):
             gradient = functools.partial(contad.grad(f, tuple(range(rule.arity))), *args)
             for a, b in zip(gradient(), plainly(gradient), strict=True):
                 np.testing.assert_array_equal(a, b, what, strict=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_loops_over_long_recordings_are_the_same_to_the_last_bit(plainly, monkeypatch):
+    monkeypatch.setattr(plain_sweep, "FEW", 0)
+    for _, rule in RULES:
+        plain_sweep._met.clear()
+        special = [column for args in points(rule)[-2:] for column in zip(*args, strict=True)][::2]
+        for args in [*rule.points, *(tuple(map(float, column)) for column in special)]:
+            gradient = functools.partial(
+                contad.grad(lambda *xs, rule=rule: rule(*xs) * 0.7 + rule(*xs) / xs[0], (0,), engine="records"), *args
+            )
+            try:
+                expected = gradient()
+            except ArithmeticError as error:
+                with pytest.raises(type(error)):
+                    plainly(gradient)
+                continue
+            np.testing.assert_array_equal(plainly(gradient), expected, f"{rule.name}{args}", strict=True)
+        assert set(plain_sweep._met), rule.name
+
+
+def test_many_kinds_of_records_are_swept_one_by_one(plainly, monkeypatch):
+    monkeypatch.setattr(plain_sweep, "FEW", 4)
+    monkeypatch.setattr(plain_sweep, "MOST_KINDS", 4)
+
+    def long(x, y):
+        for k in range(700):
+            x, y = x * 0.9 + contad.sin(y), y - 0.1 * contad.exp(-x) / (1.0 + k)
+        return x * y
+
+    gradient = contad.grad(long, (0, 1), engine="records")
+    expected = gradient(0.3, 0.4)
+    assert plainly(lambda: gradient(0.3, 0.4)) == expected
+    monkeypatch.setattr(plain_sweep, "MOST_KINDS", 99)
+    plain_sweep._met.clear()
+    assert plainly(lambda: gradient(0.3, 0.4)) == expected
 
 
 def program(x, a):

@@ -1,6 +1,6 @@
 """When recordings are swept by compiled code: once plain Python has taken the time that it takes to get that code."""
 
-from time import perf_counter
+from time import thread_time
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from contad.engines.stream.sweep import compile_sweeps, has_compiled_sweeps
 
 class Patience:
     """The seconds for which sweeps run in plain Python: in all, and then for each kernel that is not there.
+
+    They are those of the processor: on a machine that is busy, both ways take longer.
 
     loading      where compiled code is in the disk cache: what it takes to load it and Numba
     compiling    where it is to be compiled
@@ -36,11 +38,11 @@ class Patience:
 
     def sweep(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int, bool]:
         """`plain_sweep.sweep`, for as long as there is patience."""
-        start = perf_counter()
+        start = thread_time()
         try:
             return plain_sweep.sweep(buffers, adjoints, row, k, top, self.seconds_left())
         finally:
-            self.spent += perf_counter() - start
+            self.spent += thread_time() - start
 
     def sweep_array(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> bool:
         """`plain_sweep.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""
@@ -52,9 +54,9 @@ class Patience:
         if self.left[code] <= 0.0:
             compile_kernel(code)
             return False
-        start = perf_counter()
+        start = thread_time()
         plain_sweep.sweep_array(buffers, adjoints, head, x, y, k - n + 1, top)
-        self.left[code] -= perf_counter() - start
+        self.left[code] -= thread_time() - start
         return True
 
 

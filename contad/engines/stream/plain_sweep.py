@@ -10,7 +10,7 @@ import functools
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter
+from time import thread_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,8 @@ from contad.rules.body import ARITHMETIC_ERRORS
 
 LINKS = frozenset({LINEAR, JOIN})
 ROWS = 256  # that are taken out of the array of records at once
+FEW = 1000  # records, for which no loop over records of these kinds is made
+MOST_KINDS = 24  # that a loop tells apart
 
 
 def settle(staging: np.ndarray, records: np.ndarray, values: np.ndarray, n: int, row: int, cell: int) -> int:
@@ -67,12 +69,18 @@ def sweep(
     It also stops after these seconds, which is the third of its results.
     """
     v, a = buffers.values.data, adjoints.data  # memoryviews, whose elements are Python's floats
-    end = perf_counter() + seconds
+    end = thread_time() + seconds
     while row > 0:
-        if perf_counter() > end:
+        if thread_time() > end:
             return row, k, True
         start = max(1, row - ROWS + 1)
-        for head, x, y in reversed(buffers.records[start : row + 1].tolist()):
+        rows = buffers.records[start : row + 1].tolist()
+        loop = _loop_over(rows) if row >= FEW else None
+        if loop is not None:
+            k = loop(rows, v, a, k, top)
+            row = start - 1
+            continue
+        for head, x, y in reversed(rows):
             if head < 0:
                 n = int(-head) // CELLS
                 if not sweep_array(buffers, adjoints, head, x, y, k - n + 1, top):
@@ -102,9 +110,8 @@ def sweep(
 Numbers = Any  # a memoryview
 
 
-@functools.cache
-def _step(code: float) -> Callable[[float, int, float, float, Numbers, Numbers], None]:
-    """What one record of an operation does: the branch of the compiled sweep, as Python."""
+def _lines_of(code: float) -> list[str]:
+    """What one record of an operation does, as Python: the branch of the compiled sweep."""
     rule, active = OPERATIONS[int(code)]
     own = {"xy"[n]: n for n, kind in enumerate(active) if kind == "v"}
     lines, added = [], []
@@ -117,8 +124,53 @@ def _step(code: float) -> Callable[[float, int, float, float, Numbers, Numbers],
     cells = [f"{name}_cell = int({name})" for name in own]
     places = {"z": "k"} | {name: f"{name}_cell" for name in own}
     read = [f"{name} = v[{place}]" for name, place in places.items() if name in names_read(lines)]
-    text = "\n".join([*cells, *read, *lines, *added, "return None"])
-    return _function(text, ["d", "k", "x", "y", "v", "a"], _Powers(), {"math": math, "abs": abs, "int": int})
+    return [*cells, *read, *lines, *added]
+
+
+@functools.cache
+def _step(code: float) -> Callable[[float, int, float, float, Numbers, Numbers], None]:
+    """A function that does what one record does."""
+    return _function("\n".join([*_lines_of(code), "return None"]), ["d", "k", "x", "y", "v", "a"], _Powers(), _NAMES)
+
+
+_NAMES = {"math": math, "abs": abs, "int": int, "reversed": reversed}
+_met: dict[float, None] = {}  # the codes of what long recordings have, in the order in which they were met
+
+
+def _loop_over(rows: list[list[float]]) -> Callable[[list[list[float]], Numbers, Numbers, int, int], int] | None:
+    """A function that does what many records of numbers do; None where others are among them, or too many kinds."""
+    codes = {head for head, _, _ in rows}
+    if min(codes) < 0 or CALLBACK in codes:
+        return None
+    if not codes <= _met.keys():
+        _met.update(dict.fromkeys(sorted(codes)))
+    return _loop(tuple(_met)) if len(_met) <= MOST_KINDS else None
+
+
+@functools.lru_cache(maxsize=4)
+def _loop(codes: tuple[float, ...]) -> Callable[[list[list[float]], Numbers, Numbers, int, int], int]:
+    """A function that goes through records with these codes, from the last one, and returns the cell before them."""
+    branches = []
+    for code in codes:
+        lines = ["pass"] if code == INPUT else ["a[int(x)] += d * y"] if code in LINKS else _lines_of(code)
+        lines += ["a[k - 1] += d"] if code == JOIN else []
+        branches += [f"{'el' if branches else ''}if head == {code}:", *(f"    {line}" for line in lines)]
+    body = textwrap.indent("\n".join(branches), " " * 16)
+    text = f"""
+for record in reversed(rows):
+    if k <= top:
+        d = a[k]
+        if d != 0.0:
+            head, x, y = record
+            try:
+{body}
+            except errors:
+                by_rule(head, d, k, record[1], record[2], v, a)
+    k -= 1
+return k
+"""
+    known = _NAMES | {"errors": ARITHMETIC_ERRORS, "by_rule": _step_by_rule}
+    return _function(text, ["rows", "v", "a", "k", "top"], _Powers(), known)
 
 
 def _step_by_rule(code: float, d: float, k: int, x: float, y: float, v: Numbers, a: Numbers) -> None:
