@@ -135,6 +135,17 @@ def _cov_of_two_with_freedom(m, y, rowvar, bias, ddof):  # type: ignore[no-untyp
     return _covariances(_join_rows(m, y, rowvar), ddof)
 
 
+@loop_body(np.cov, _COV, 2, 1, 0, 0, 0)
+def _cov_with_vector_and_freedom(m, y, rowvar, bias, ddof):  # type: ignore[no-untyped-def]
+    return _cov_of_two_with_freedom(m, _row(y), rowvar, bias, ddof)
+
+
+@loop_body(np.cov, _COV, 1, 2, 0, 0, 0)
+def _cov_of_vector_with_and_freedom(m, y, rowvar, bias, ddof):  # type: ignore[no-untyped-def]
+    _require_whole(ddof)
+    return _covariances(_join_rows(_row(m), y, rowvar), ddof)
+
+
 @loop_body(np.cov, _COV, 1, 1, 0, 0, 0)
 def _cov_of_vectors_with_freedom(m, y, rowvar, bias, ddof):  # type: ignore[no-untyped-def]
     _require_whole(ddof)
@@ -155,9 +166,16 @@ def _variance(m, ddof):  # type: ignore[no-untyped-def]
 
 
 @loop_body(np.cov, _COV, 1)
-def _cov_of_vector(m):  # type: ignore[no-untyped-def]
-    """An array of no axes to Numba."""
-    return np.array(_variance(m, 1))
+@loop_body(np.cov, _COV, 1, None, 0)
+@loop_body(np.cov, _COV, 1, None, 0, 0)
+def _cov_of_vector(m, y=None, rowvar=True, bias=False):  # type: ignore[no-untyped-def]
+    return _cov_of_vector_with_freedom(m, None, rowvar, bias, 0 if bias else 1)
+
+
+@loop_body(np.cov, _COV, 1, None, 0, 0, 0)
+def _cov_of_vector_with_freedom(m, y, rowvar, bias, ddof):  # type: ignore[no-untyped-def]
+    """An array of no axes to Numba; without `rowvar` each number is a variable of its own, of which it gives one."""
+    return np.array(_variance(m if rowvar else m[:1], ddof))
 
 
 # ---- correlations ----------------------------------------------------------------------------------------------------

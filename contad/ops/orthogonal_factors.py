@@ -102,17 +102,18 @@ _QRResult = type(np.linalg.qr(np.eye(1)))
 def qr(a, mode="reduced"):
     """The factors of a = q r."""
     a = as_array(a)
-    if np.ndim(a) < 2:
-        raise np.linalg.LinAlgError(f"qr: a must be a matrix or a stack of matrices, got shape {np.shape(a)}")
-    m, n = np.shape(a)[-2:]
+    shape = np.shape(a)
+    if len(shape) < 2:
+        raise np.linalg.LinAlgError(f"qr: a must be a matrix or a stack of matrices, got shape {shape}")
+    m, n = shape[-2:]
     if mode == "raw":
         return reflect_columns(a)
     if mode not in ("reduced", "r", "complete") or (mode == "complete" and m > n):
         raise UnsupportedError(
-            f"np.linalg.qr: mode={mode!r} has no derivative for shape {np.shape(a)}; use 'reduced' or 'r'"
+            f"np.linalg.qr: mode={mode!r} has no derivative for shape {shape}; use 'reduced' or 'r'"
         )
     z = orthogonal_factor(a[..., :m] if m < n else a)
-    q, r = (z[:m], z[m:]) if np.ndim(z) == 2 else (in_c_order(z[..., :m, :]), in_c_order(z[..., m:, :]))
+    q, r = (z[:m], z[m:]) if len(shape) == 2 else (in_c_order(z[..., :m, :]), in_c_order(z[..., m:, :]))
     if m < n:
         r = np.concatenate([r, matmul(transposed_of(q), a[..., m:])], axis=-1)
     return r if mode == "r" else _QRResult(q, r)

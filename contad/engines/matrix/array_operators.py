@@ -139,7 +139,7 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
         "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
         "float64": np.float64, "FLOAT": FLOAT, "settle": settle,
         "general": fast_elementwise(
-            rule, rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally
+            rule, ufunc, rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally
         ),
     }  # fmt: skip
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
@@ -208,6 +208,15 @@ def fast_mean(rule: ArrayRule, general: General) -> Function:
     return method
 
 
+def _shape_of(a: ArrayVar) -> tuple[int, ...]:
+    shape: tuple[int, ...] = a._value.shape
+    return shape
+
+
+def _axes_of(a: ArrayVar) -> int:
+    return len(a._value.shape)
+
+
 def install_products() -> None:
     """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
     total, average, product = array_rule_of("sum"), array_rule_of("mean"), array_rule_of("matmul")
@@ -217,6 +226,9 @@ def install_products() -> None:
     average.methods[ArrayVar] = fast_mean(average, average.generally)
     sums, means, dots = entry_of(np.sum), entry_of(np.mean), entry_of(np.dot)
     assert sums is not None and means is not None and dots is not None
+    for function, measure in ((np.shape, _shape_of), (np.ndim, _axes_of)):  # as rules ask for them
+        entry: Any = entry_of(function)
+        entry.methods[ArrayVar] = measure
     means.methods[ArrayVar] = fast_mean(average, means.implementation)
     sums.methods[ArrayVar] = fast_sum(total, sums.implementation)
     dots.methods[ArrayVar], dots.reflected[ArrayVar], _ = fast_product(product, dots.implementation)

@@ -197,16 +197,27 @@ def keep_constant(stack: "MatrixStack", v: Value) -> Value:
     return copy_parts(v)
 
 
-def fast_elementwise(rule: ScalarRule, general: Function) -> Function:
+@functools.lru_cache(1024)
+def _joined_axes(z: tuple[int, ...], x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The axes of a record of these shapes, with the strides of each; none where all are the same."""
+    if x == y == z:
+        return ()
+    return two_axes(z, _strides(z, z), _strides(x, z), _strides(y, z))
+
+
+def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Function:
     """A rule of one or two arguments on plain arrays, in C order or all transposed, and numbers; else `general`."""
+    codes = {active: operation_code(rule, active) for active in (("v",) if rule.arity == 1 else ("vv", "vc", "cv"))}
 
     def method(*args: Value) -> Value:
         s = None
         operands: list[Operand] = []
         values: list[Value] = []
         turned = straight = False
+        active = ""
         for k, x in enumerate(args):
             kind = x.__class__
+            active += "v" if kind is ArrayVar else "c"
             if kind is ArrayVar:
                 if s is None:
                     s = x._owner
@@ -244,8 +255,19 @@ def fast_elementwise(rule: ScalarRule, general: Function) -> Function:
         if first + n > s.capacity:
             s.room(n)
         z = s.slab[first : first + n].reshape(shape)
-        rule.array_value(*values, out=z)
-        found = _record(s, rule, operands, values, z)
+        ufunc(*values, out=z)
+        shapes = [() if v.__class__ is float else v.shape for v in values]
+        axes = _joined_axes(shape, shapes[0], shapes[-1] if rule.arity == 2 else shape)
+        code = codes[active]
+        if axes is None or code is None:
+            found = _record(s, rule, operands, values, z)
+        else:
+            cells = {k: cell for k, cell, _ in operands}
+            push = s.buffers.push_constant
+            fields = [cells[k] if k in cells else push(np.asarray(v)) for k, v in enumerate(values)]
+            if rule.arity == 1:
+                fields.append(0)
+            found = _push_strided(s, code, axes, fields, z) if axes else s.push_values(code, *fields, z)
         return found._view_at(np.transpose, found._value.T, -1) if turned else found
 
     return method

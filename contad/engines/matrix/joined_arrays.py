@@ -151,9 +151,9 @@ def _pile(arrays: Sequence[Value]) -> ArrayVar | None:
         elif x.__class__ is not np.ndarray or x.dtype is not FLOAT:
             return None
         v = x._value if x.__class__ is ArrayVar else x
-        if not v.size or v.shape != np.shape(arrays[0]):
-            return None
         values.append(v)
+        if not v.size or not v.shape or v.shape != values[0].shape:
+            return None
         at += v.size
     value = np.empty((len(values), *values[0].shape))
     for row, v in zip(value, values, strict=True):

@@ -14,7 +14,8 @@ from tests.judges.samples import sampled
 CALLS = [
     "np.cov(m)", "np.cov(m, rowvar=False)", "np.cov(m, bias=True)", "np.cov(m, ddof=2)", "np.cov(m, None)",
     "np.cov(m, n)", "np.cov(m.T, n.T, False)", "np.cov(m, n, True, False, 2)", "np.cov(m, v)",
-    "np.cov(v, m, bias=True)", "np.cov(v, w)", "np.corrcoef(m, rowvar=False)", "np.corrcoef(m, n)",
+    "np.cov(v, m, bias=True)", "np.cov(v, w)", "np.cov(m, v, ddof=0)", "np.cov(v, m, True, False, 2)",
+    "np.corrcoef(m, rowvar=False)", "np.corrcoef(m, n)",
     "np.corrcoef(m, v)", "np.corrcoef(v, m)", "np.vander(v)", "np.vander(v, 3)", "np.vander(v, increasing=True)",
     "np.vander(v, 3, True)", "np.vander(v, 0)",
 ]  # fmt: skip
@@ -57,7 +58,7 @@ def test_compiled_code_agrees(call, engine):
 def test_of_a_vector_there_is_an_array_of_no_axes():
     @njit
     def f(x):
-        return np.cov(x) * x[0] + np.corrcoef(x) * x[1]
+        return np.cov(x) * x[0] + np.corrcoef(x) * x[1] + np.cov(x, bias=True) * x[2] + np.cov(x, ddof=2) * x[3]
 
     value, (gradient,) = generate(f, (X,), (0,))(X)
     expected, derivative = contad.value_and_grad(f.py_func)(X)
