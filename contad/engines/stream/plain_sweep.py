@@ -150,7 +150,7 @@ def _loop_over(rows: list[list[float]]) -> Callable[[list[list[float]], Numbers,
 @functools.lru_cache(maxsize=4)
 def _loop(codes: tuple[float, ...]) -> Callable[[list[list[float]], Numbers, Numbers, int, int], int]:
     """A function that goes through records with these codes, from the last one, and returns the cell before them."""
-    branches = []
+    branches: list[str] = []
     for code in codes:
         lines = ["pass"] if code == INPUT else ["a[int(x)] += d * y"] if code in LINKS else _lines_of(code)
         lines += ["a[k - 1] += d"] if code == JOIN else []
