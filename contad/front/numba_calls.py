@@ -6,7 +6,7 @@ functions that write into their arguments, and those that no compiled engine dif
 
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -114,18 +114,33 @@ _PLAIN = frozenset({float, int, bool, str, type(None)})  # what holds nothing
 
 def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> tuple[str, NumbaFunction] | None:
     """("number" or "several", the compiled derivative) for arguments of these types; None where there is none."""
-    from numba import typeof, types
-
-    try:
-        given = tuple([types.float64 if x.__class__ is float else typeof(x) for x in plain])
-    except ValueError:  # of Numba, for values without a type
-        return None
     memo = memo_of(f)
-    key = "call", active, given
+    key = "call", active, tuple(map(_kind, plain))
     if key not in memo:
+        from numba import typeof, types
+
+        try:
+            given = tuple(map(typeof, plain))
+        except ValueError:  # of Numba, for values without a type
+            return None
         with attempt():
             memo[key] = _find(f, types, given, active)
     return memo[key]
+
+
+def _kind(x: Nested) -> Hashable:
+    """What tells the type of an argument apart, of numbers and arrays sooner than Numba finds the type."""
+    kind = x.__class__
+    if kind is float:
+        return kind
+    if kind is np.ndarray:
+        return x.dtype, x.ndim, x.flags.num
+    from numba import typeof
+
+    try:
+        return typeof(x)
+    except ValueError:
+        return None
 
 
 def _find(
