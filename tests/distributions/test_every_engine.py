@@ -1,6 +1,6 @@
 """Every function of a distribution in every mode and on every engine, at its points in every regime.
 
-A sample runs always; all of it, hours of differences and of compiling, with
+A sample runs always; all of it, half an hour of differences and as much of compiling, with
 `python -m pytest -m "long or not long" tests/distributions/test_every_engine.py`.
 """
 
@@ -22,6 +22,13 @@ from tests.judges.remembered_values import remembered_values
 from tests.judges.samples import sampled
 
 WITHOUT_DIFFERENCES = TOLERANCES._replace(resolved=math.nan)
+# points at which second derivatives are made of larger terms than `expect_ad` knows of, and how much larger these are:
+# squares of 1 / 1e-8 from the logarithm of a density, which cancel, and a difference of probabilities of nearly 1
+CANCELLING = {
+    ("stats.rayleigh.pdf", (1e-8, 0.0, 1.5)): 1e8, ("stats.rice.pdf", (1e-8, 0.19, 0.0, 1.5)): 1e8,
+    ("stats.rice.logcdf", (1e-8, 0.19, 0.0, 1.5)): 1e8, ("stats.triang.pdf", (1e-8, 0.6, 0.0, 1.5)): 1e8,
+    ("stats.truncnorm.cdf", (8.0, -1.0, 9.0, 0.0, 1.0)): 1e14,
+}  # fmt: skip
 
 
 def of_active(case, point):
@@ -65,12 +72,13 @@ def judge(case, point, check=expect_here):
     except AssertionError as failure:
         if not any(f"leg {leg}" in str(failure) for leg in ("gradient", "jvp", "hessian", "vacuity")):
             raise
-        check(function, *args, order=2, nan=True, tolerances=WITHOUT_DIFFERENCES)
+        rounding = TOLERANCES.rounding * CANCELLING.get((case.name, tuple(point)), 1.0)
+        check(function, *args, order=2, nan=True, tolerances=WITHOUT_DIFFERENCES._replace(rounding=rounding))
         return False
     return True
 
 
-# at their points `expect_ad` takes up to half a minute; of heavy functions the sample has none
+# at their points `expect_ad` takes seconds; of heavy functions the sample has none
 HEAVY = [
     "beta", "betaprime", "exponnorm", "f", "gamma", "invgauss", "nct", "rice", "skewnorm", "student_t", "t",
     "truncnorm", "vonmises",
