@@ -155,7 +155,7 @@ class ArrayRule(Capturing, WithParts):
             raise UnsupportedError(
                 f"{self.name}: no derivative with respect to {name}; declare one with @{self.name}.vjp({name!r})"
             )
-        return self._pass(body)
+        return body if body in self._checked else self._pass(body)
 
     def _pass(self, body: Function) -> Function:
         if body not in self._checked:

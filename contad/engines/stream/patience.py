@@ -25,10 +25,14 @@ class Patience:
         self.spent = 0.0
         self.limit: float | None = None  # of all sweeps; not known before the disk has been looked at
         self.left: dict[int, float] = {}  # by the code of a kernel
+        self.is_over = False  # whether the compiled sweep is known to be there
 
     def seconds_left(self) -> float:
         """How much longer sweeps run in plain Python; 0 where the compiled sweep is there, or is to be."""
+        if self.is_over:
+            return 0.0
         if compile_sweeps.cache_info().currsize:
+            self.is_over = True
             return 0.0
         if self.limit is None:
             if self.spent < self.loading:

@@ -20,7 +20,7 @@ from contad.engines.stream.kernels import KERNELS, has_kernel
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.storage import FIRST_CONSTANT, Buffers
-from contad.engines.stream.sweep import OPERATIONS, compile_sweep, compile_sweeps, operation_code
+from contad.engines.stream.sweep import OPERATIONS, called_directly, compile_sweep, compile_sweeps, operation_code
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import is_plain
@@ -127,7 +127,7 @@ class Recording(ChainStack):
         except struct.error:  # a number of an outer level, which has refused to become a float
             forget_since(before)
             struct.pack_into(f"{4 * n}d", buffers.staging, 0, *self._set_aside(stream, lo))
-        settle = plain_sweep.settle if PATIENCE.seconds_left() else compile_sweeps().settle
+        settle = plain_sweep.settle if PATIENCE.seconds_left() else called_directly(compile_sweeps().settle)
         if settle(buffers.staging, buffers.records, buffers.values, n, lo, self.packed) != self.top:
             self.end("its recording was interrupted between two steps that belong together")
             self.check_usable("flush")
@@ -177,7 +177,7 @@ class Recording(ChainStack):
                     continue
             else:
                 if sweep is None:
-                    sweep = compile_sweep()
+                    sweep = called_directly(compile_sweep())
                 row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
             if row == 0:
                 return adjoints

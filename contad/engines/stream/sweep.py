@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import contad.ops  # noqa: F401  (declares the rules)
 from contad.engines.stream import record_head, rule_functions
@@ -217,6 +218,18 @@ def compile_sweeps() -> ModuleType:
 def has_compiled_sweeps() -> bool:
     """Whether they are in the disk cache."""
     return is_cached("sweep", dependencies())
+
+
+@functools.cache
+def called_directly(function: Any) -> Callable[..., Any]:
+    """A function compiled for one signature, without Numba's look at the types of its arguments, which fit.
+
+    Itself where it is not compiled.
+    """
+    found: Callable[..., Any] = function
+    for made in getattr(function, "overloads", {}).values():
+        found = made.entry_point
+    return found
 
 
 def compile_sweep() -> Callable[..., tuple[int, int]]:
