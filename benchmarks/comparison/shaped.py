@@ -22,7 +22,7 @@ Argnums = tuple[int, ...]
 
 
 # ---- contad ----------------------------------------------------------------------------------------------------------
-def on_engine(f: Any, argnums: Argnums, engine: str, wrapped: bool = True, numerics: str = "libm") -> Version:
+def on_engine(f: Any, argnums: Argnums, engine: str, wrapped: bool = True, numerics: str = "auto") -> Version:
     """contad on a named engine; data are wrapped for the eager ones, as its README advises, unless told not to."""
     eager = wrapped and engine not in ("generated", "tape")
 

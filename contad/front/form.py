@@ -44,7 +44,7 @@ class Form(NamedTuple):
     vector: int = -1  # the position of the vector among the arguments of "hvp", or of the matrix
     along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before
     size: int = 0  # of a block of "hessian_block_diag"
-    numerics: Numerics = "libm"  # whose elementary functions
+    numerics: Numerics = "auto"
     checkpoint: bool = False  # whether long loops are checkpointed
     out: bool = False  # of gradients: whether they are written into arrays that are the last argument
 

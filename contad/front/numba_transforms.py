@@ -5,7 +5,7 @@ What knows Numba is imported with the first Numba function that is differentiate
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from contad.errors import UnsupportedError
 from contad.functions.memo import memo_of
 from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, positions
+from contad.native.request import Numerics
 from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail
 from contad.variables.layout import subclass_of_arrays
@@ -89,8 +90,8 @@ def gradient_of(
 
 def require_numerics(what: str, numerics: str) -> None:
     """Refuse what is not the name of a set of elementary functions."""
-    if numerics not in ("libm", "simd"):
-        fail(what, "numerics", 'be "libm" or "simd"', repr(numerics))
+    if numerics not in get_args(Numerics):
+        fail(what, "numerics", 'be "auto", "libm" or "simd"', repr(numerics))
 
 
 def require_flag(what: str, checkpoint: bool, name: str = "checkpoint") -> None:
@@ -111,7 +112,7 @@ def higher_of(
     argnums, engine = options.get("argnums", 0), options.get("engine")
     has_aux = options.get("has_aux", False)
     form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, vector, size=size)
-    form = form._replace(numerics=options.get("numerics", "libm"), checkpoint=options.get("checkpoint", False))
+    form = form._replace(numerics=options.get("numerics", "auto"), checkpoint=options.get("checkpoint", False))
     key = form, engine
     if key not in f.memo:
         f.memo[key] = Derivative(f.dispatcher, form, engine, eager, f.memo, made_by)

@@ -32,7 +32,8 @@ defaults are positional.
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
-Numerics = Literal["libm", "simd"]
+# whose elementary functions: the C library's; in loops that surely gain, or in all, those of `contad.native.elementary`
+Numerics = Literal["libm", "auto", "simd"]
 Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_dependencies"]
 
 
@@ -55,5 +56,5 @@ class Request(NamedTuple):
     lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.native.recalled_values` behind these
     checkpoint: bool = False  # whether loops in no other loop are taken as over `contad.checkpointed(range(n))`
-    numerics: Numerics = "libm"  # whose elementary functions: the C library's, or those of `contad.native.elementary`
+    numerics: Numerics = "libm"
     outs: tuple[Any, ...] = ()  # of "value_and_grad": the types of arrays, behind the arguments, for the gradients

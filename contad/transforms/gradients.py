@@ -119,7 +119,7 @@ class _WrittenGradient(_Gradient):
 @Transform
 def grad(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
-    numerics: str = "libm", checkpoint: bool = False, out: bool = False,
+    numerics: str = "auto", checkpoint: bool = False, out: bool = False,
 ) -> _Gradient:  # fmt: skip
     """The gradient of a function that returns one number.
 
@@ -127,9 +127,9 @@ def grad(
     returns (value, aux) and the result is (gradient, aux). `engine` is "matrix" (the default), "records" or "closures";
     of a Numba function "generated" (the default), or "tape". The same f gives the same object.
 
-    With numerics="simd" the engine `generated` computes exp, log, sin and their like in vector registers where loops
-    allow it: each is at most an ulp, erfc two, from the exact number, where "libm" has the C library's. Value and
-    gradient have the same ones.
+    The engine `generated` computes exp, log, sin and their like in vector registers in loops that are sure to gain;
+    each is at most an ulp, erfc two, from the exact number. With numerics="simd" nested loops of any length have them
+    as well, with "libm" none: then they are the C library's, as in f itself. Value and gradient have the same ones.
 
     With checkpoint=True that engine takes every loop that is in no other as one over `checkpointed(range(n))`: memory
     grows with the root of n, for one more run of the loop. Other engines do not heed it.
@@ -155,7 +155,7 @@ def grad(
 @Transform
 def value_and_grad(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
-    numerics: str = "libm", checkpoint: bool = False, out: bool = False,
+    numerics: str = "auto", checkpoint: bool = False, out: bool = False,
 ) -> _Gradient:  # fmt: skip
     """The value and the gradient of a function, as `grad`, in one pass. With has_aux: ((value, aux), gradient).
 

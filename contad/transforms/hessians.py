@@ -149,7 +149,7 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
 @Transform
 def hvp(
     f: Function, argnums: int | tuple[int, ...] = 0, *, vector: int | None = None, engine: str | None = None,
-    numerics: str = "libm", checkpoint: bool = False,
+    numerics: str = "auto", checkpoint: bool = False,
 ) -> Function:  # fmt: skip
     """The product of the Hessian of f with a vector: hvp(f)(*args, v), which never forms the Hessian.
 

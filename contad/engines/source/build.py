@@ -88,7 +88,7 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
         _require_differentiable(program, request, what)
     return DerivativeWriter(
         program, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested,
-        in_registers=request.numerics == "simd" and has_fast_registers(), memory=request.memory,
+        numerics=request.numerics if has_fast_registers() else "libm", memory=request.memory,
         out=bool(request.outs),
     )  # fmt: skip
 

@@ -30,8 +30,8 @@ def request(f, *args, numerics="simd", argnums=None):
     return Request(f.py_func, f, kinds, argnums or floats, False, "value_and_grad", numerics=numerics)
 
 
-def text_of(f, *args):
-    return derivative_of(request(f, *args)).source()
+def text_of(f, *args, numerics="simd"):
+    return derivative_of(request(f, *args, numerics=numerics)).source()
 
 
 def require_close(got, expected):
@@ -202,6 +202,50 @@ def test_a_short_loop_in_a_loop_stays_whole():
         require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
+@njit
+def kernel_sums(x, y):
+    """The length of the inner loop grows with that of the outer one."""
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(i):
+            total += y[i] * y[j] * math.exp(-((x[i] - x[j]) ** 2))
+    return total
+
+
+@njit
+def mixed(x, w):
+    """A function in a loop that is split, and in another one, whose length may be a handful."""
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(len(w)):
+            total += math.exp(x[i] * w[j])
+    for i in range(len(x)):
+        total += math.exp(-x[i]) * math.sin(x[i])
+    return total
+
+
+def test_by_default_loops_are_split_that_are_sure_to_gain():
+    """Those in no other, or as long as it is; where a function is in other loops as well, none."""
+    f, args = ROWS["log_sum_exp"]
+    assert text_of(f, *args, numerics="auto") == text_of(f, *args)
+    x, y = numbers(70), numbers(70, 1)
+    assert "exp_rows(" in text_of(kernel_sums, x, y, numerics="auto")
+    asked, libm = (request(kernel_sums, x, y, numerics=n) for n in ("auto", "libm"))
+    require_close(as_python(asked)(x, y), as_python(libm)(x, y))
+    layered_text = text_of(layered, x, y, numerics="auto")
+    assert "sin_rows(" in layered_text and "exp_rows(" not in layered_text
+    assert "_rows(" in text_of(mixed, x, y) and "_rows(" not in text_of(mixed, x, y, numerics="auto")
+
+
+def test_the_default_is_named():
+    f, args = ROWS["log_sum_exp"]
+    default, auto, libm = (
+        contad.source(gradient, *args)
+        for gradient in (contad.grad(f), contad.grad(f, numerics="auto"), contad.grad(f, numerics="libm"))
+    )
+    assert default == auto != libm
+
+
 def test_without_fast_registers_nothing_is_split(monkeypatch):
     f, args = ROWS["logistic"]
     monkeypatch.setattr(sys.modules[build.__module__], "has_fast_registers", lambda: False)
@@ -292,7 +336,7 @@ def test_a_store_that_is_overlooked_is_found(monkeypatch):
 
 
 # ---- random programs -------------------------------------------------------------------------------------------------
-def outcome_of(seed, in_registers):
+def outcome_of(seed, numerics):
     """What the derivative of a random program gives, or raises, as plain Python, and whether it has rows."""
     maker = Maker(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"), generated_programs.known(generated_programs.softened):
@@ -301,7 +345,7 @@ def outcome_of(seed, in_registers):
         with pytest.MonkeyPatch.context() as patch:
             writer = generated_programs.DerivativeWriter
             patch.setattr(
-                generated_programs, "DerivativeWriter", functools.partial(writer, in_registers=in_registers)
+                generated_programs, "DerivativeWriter", functools.partial(writer, numerics=numerics)
             )
             patch.setattr(split_loops, "ROWS", 3)
             patch.setattr(split_loops, "FEWEST", 3)
@@ -315,10 +359,10 @@ def outcome_of(seed, in_registers):
 
 def disagreement(seed):
     """Whether the program has rows, and what is wrong with them."""
-    got, has_rows = outcome_of(seed, True)
+    got, has_rows = outcome_of(seed, "simd")
     if not has_rows:
         return False, None
-    expected, _ = outcome_of(seed, False)
+    expected, _ = outcome_of(seed, "libm")
     if isinstance(got, str) or isinstance(expected, str):
         return True, None if isinstance(got, str) and got == expected else f"seed {seed}: {got} for {expected}"
     finite = np.isfinite(expected)

@@ -45,6 +45,7 @@ from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
 from contad.native.compiling import write_options
+from contad.native.request import Numerics
 from contad.native.rules import needs_no_python
 
 MOST_LINES = 25_000  # of source; what is longer is left to another engine
@@ -84,7 +85,7 @@ class DerivativeWriter:
         fuse: bool = True,
         lanes: int = 1,
         nested: bool = False,
-        in_registers: bool = False,
+        numerics: Numerics = "libm",
         memory: bool = False,
         out: bool = False,
     ) -> None:
@@ -93,7 +94,7 @@ class DerivativeWriter:
         Where it is `nested`, `run` is called by another derivative: it takes the workspace of that one behind its other
         arguments, and where that ends, and returns (what else it returns, the workspace).
 
-        With `in_registers` loops are split so that elementary functions are computed in vector registers.
+        Where `numerics` is not "libm", loops are split so that elementary functions are computed in vector registers.
 
         With `out`, `run` takes arrays behind its other arguments, for the gradients of arrays.
 
@@ -131,9 +132,9 @@ class DerivativeWriter:
         self.reverse_sweep = ReverseSweep(program, plan, sums, self.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.adjoints.outputs = outputs
-        self.has_memory, self.writer.recalls = memory, memory and not in_registers
+        self.has_memory, self.writer.recalls = memory, memory and numerics == "libm"
         self.is_nested = nested
-        self.in_registers = in_registers and self.lanes is None
+        self.numerics = numerics if self.lanes is None else "libm"
         self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why pranges are serial; "" where not
         self.outs = {x: f"out_{k}" for k, x in enumerate(values_in(self.wanted))} if out else {}
         threads = self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
@@ -177,10 +178,11 @@ class DerivativeWriter:
         names = self.adjoints.formulas.names
         body, blocks = move_out(shared.lines, names), [move_out(block, names) for block in shared.functions]
         definitions: list[str] = []
-        if self.in_registers:
-            body, definitions = split_loops(body, self._list_facts(), self.writer.fresh)
+        if self.numerics != "libm":
+            nests = self.numerics == "simd"
+            body, definitions = split_loops(body, self._list_facts(), self.writer.fresh, nests)
             for k, block in enumerate(blocks):
-                blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh)
+                blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh, nests)
                 definitions += more
         decorator = [f"@njit({options})"] if options else []
         inside = write_options(options_of(self.program.fastmath) | INSIDE)

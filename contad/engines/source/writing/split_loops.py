@@ -44,8 +44,13 @@ class Split(NamedTuple):
     definitions: list[str]
 
 
-def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str]) -> Split:
-    """The lines of a function, its head first, with loops in blocks where that puts functions into registers."""
+def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str], nests: bool = True) -> Split:
+    """The lines of a function, its head first, with loops in blocks where that puts functions into registers.
+
+    Without `nests`, of loops that stand in others only those whose length changes with these: it grows as theirs does,
+    where other lengths, of states or components, are often a handful; and none where a function would stay in another
+    loop, too, which the C library computes sooner.
+    """
     if not any(f"{called}(" in line for line in lines for called in BY_CALL):
         return Split(lines, [])
     (function,) = ast.parse("\n".join(lines)).body
@@ -53,9 +58,9 @@ def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str]) -> 
     calls = (x for x in ast.walk(function) if isinstance(x, ast.Call) and ast.unparse(x.func) in BY_CALL)
     if any(len(call.args) != 1 for call in calls):  # a logarithm of some base
         return Split(lines, [])
-    splitter = _Splitter(lines, facts, fresh)
+    splitter = _Splitter(lines, facts, fresh, nests)
     splitter.write_block(function.body, 1)
-    if not splitter.rows:
+    if not splitter.rows or not (nests or splitter.used.isdisjoint(splitter.staying)):
         return Split(lines, [])
     made = [f"    {name} = new_row()" for name in splitter.rows]
     body = [lines[0], *made, *splitter.written]
@@ -73,14 +78,15 @@ def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str]) -> 
 class _Splitter:
     """Writes statements again, their loops in blocks where they can be."""
 
-    def __init__(self, lines: list[str], facts: Facts, fresh: Callable[[str], str]) -> None:
-        self.lines, self.facts, self.fresh = lines, facts, fresh
+    def __init__(self, lines: list[str], facts: Facts, fresh: Callable[[str], str], nests: bool) -> None:
+        self.lines, self.facts, self.fresh, self.nests = lines, facts, fresh, nests
         self.written: list[str] = []
         self.rows: list[str] = []
         called = [name for name, known in ELEMENTARY.items() if any(f"{known.called}(" in line for line in lines)]
         self.functions = {name: (fresh(name), fresh(f"{name}_rows")) for name in called}  # of a number, and along rows
-        self.used: set[str] = set()
-        self.around = 0  # how many loops what is written now is in
+        self.used: set[str] = set()  # along rows
+        self.staying: set[str] = set()  # in loops, not along rows
+        self.around: list[str] = []  # the counters of the loops that what is written now is in
         self.stays_whole = False
 
     def write_block(self, statements: Iterable[ast.stmt], depth: int) -> None:
@@ -110,9 +116,9 @@ class _Splitter:
     def _write_loop(self, loop: ast.For | ast.While, depth: int) -> None:
         """A loop as it was, though those in it may be split."""
         self._line(self._original(loop), depth)
-        self.around += 1
+        self.around.append(ast.unparse(loop.target) if isinstance(loop, ast.For) else "")
         self.write_block(loop.body, depth + 1)
-        self.around -= 1
+        self.around.pop()
 
     def _original(self, statement: ast.stmt) -> str:
         """A line as it was, with its note; of what was made here, its text with the note of the line that it was."""
@@ -124,11 +130,13 @@ class _Splitter:
 
     def _line(self, text: str, depth: int) -> None:
         self.written.append("    " * depth + text)
+        if self.around and not self.stays_whole:
+            self.staying |= {name for name in self.functions if f"{ELEMENTARY[name].called}(" in text}
 
     def _split(self, loop: ast.For, depth: int) -> bool:
         """Write a loop in blocks; whether it can be."""
         bounds = None if self.stays_whole else _bounds(loop)
-        if bounds is None:
+        if bounds is None or not (self.nests or not self.around or self._varies(loop)):
             return False
         parts = find_parts(SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant), self.fresh)
         if parts is None or len(self.rows) + len(parts.rows) + len(parts.entering) > MOST_ROWS:
@@ -142,10 +150,14 @@ class _Splitter:
             self.stays_whole = False
             self._line("else:", depth)
             depth += 1
-        self.around += 1
+        self.around.append(ast.unparse(loop.target))
         self._write_parts(loop, bounds, parts, depth)
-        self.around -= 1
+        self.around.pop()
         return True
+
+    def _varies(self, loop: ast.For) -> bool:
+        """Whether the length of a loop changes with the loops around it."""
+        return any(name.id in self.around for name in _names(loop.iter))
 
     def _write_parts(self, loop: ast.For, bounds: tuple[str, str, bool], parts: LoopParts, depth: int) -> None:
         """A loop in blocks."""
