@@ -42,6 +42,7 @@ from contad.ops.logistic import log1m_exp
 from contad.ops.rounding import rint
 
 LEAST, MOST = 1e-100, 1e100  # of r, where r^2 and 1 / r^2 are negligible beside 1
+TINY = 1e-20  # of an argument, beside 1
 SMALL = 1e-280  # below it a function has lost its digits, or soon does
 
 
@@ -118,13 +119,16 @@ def gamma_hazard(upper, a, x):
 
 @gamma_hazard.partials
 def gamma_hazard_partials(z, upper, a, x):
-    by_a = gamma_weight(1.0, a, x) - gamma_part_ratio(upper, 1.0, a, x)
+    tiny = upper < 0.5 and x < TINY  # where z is a - a x / (a + 1)
+    apart = select(tiny, 1.0, x)
+    by_a = z * (gamma_weight(1.0, a, apart) - gamma_part_ratio(upper, 1.0, a, apart))
+    first = 1.0 - x / ((a + 1.0) * (a + 1.0))
     # below 1, where z of the lower part is nearly a, a - z is z x over the z of a + 1
     near = upper < 0.5 and x < 1.0
     drop = z / gamma_hazard(0.0, a + 1.0, select(near, x, 1.0)) - 1.0
     above = upper > 0.5
     growth = select(above, upper_gamma_growth(a, select(above, x, 1.0)), a - x - z)
-    return 0.0, z * by_a, z * select(near, drop, growth / x)
+    return 0.0, select(tiny, first, by_a), z * select(near, drop, growth / x)
 
 
 @unlisted_rule(points=[(2.3, 1.7), (0.6, 70.0), (3.1, 900.0)])
@@ -330,9 +334,14 @@ def beta_hazard_partials(z, a, b, t):
     # below 1, where z is nearly a, a - z is z (a + b) x over the z of a + 1
     near = t < 1.0
     drop = (a + b) * (z / beta_hazard(a + 1.0, b, select(near, t, 1.0)) - 1.0) / (1.0 + t)
+    tiny = t * (1.0 + b) < TINY  # where z is a - a s t, with s = (a + b) / (a + 1)
+    apart = select(tiny, 1.0, t)
+    s = (a + b) / (a + 1.0)
+    by_a = z * (beta_weight(1.0, 0.0, a, b, apart) - beta_part_ratio(1.0, 0.0, a, b, apart))
+    by_b = z * (beta_weight(0.0, 1.0, a, b, apart) - beta_part_ratio(0.0, 1.0, a, b, apart))
     return (
-        z * (beta_weight(1.0, 0.0, a, b, t) - beta_part_ratio(1.0, 0.0, a, b, t)),
-        z * (beta_weight(0.0, 1.0, a, b, t) - beta_part_ratio(0.0, 1.0, a, b, t)),
+        select(tiny, 1.0 - t * (s + a * (1.0 - s) / (a + 1.0)), by_a),
+        select(tiny, -a * t / (a + 1.0), by_b),
         z * select(near, drop, ((a - b * t) / (1.0 + t) - z) / t),
     )
 
