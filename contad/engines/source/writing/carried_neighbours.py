@@ -249,11 +249,11 @@ def _write(
         edits.instead[s.lineno - 1] = f"{new}  # {note}" if note else new
     assert isinstance(loop.node.target, ast.Name)
     written = edits.behind.setdefault(max(s.lineno for s, _ in loop.added) - 1, [])
-    written.append(f"{inner}{loop.name}[{_shifted(loop.node.target.id, loop.behind)}] = {names[0]}")
+    written.append(f"{inner}{loop.name}[{_shift(loop.node.target.id, loop.behind)}] = {names[0]}")
     written += [f"{inner}{name} = {following}" for name, following in itertools.pairwise(names)]
     ended = [f"{outer}if {runs}:"]
     for k, name in enumerate(names[:-1]):
-        ended.append(f"{outer}    {loop.name}[{_shifted(loop.end, loop.behind + k)}] = {name}")
+        ended.append(f"{outer}    {loop.name}[{_shift(loop.end, loop.behind + k)}] = {name}")
     ended += [f"{outer}else:", f"{outer}    {loop.name}[:] = 0.0"] if is_whole else []
     edits.ended[last] = [*ended, *edits.ended.get(last, ())]  # a loop around it ends at the same line
 
@@ -262,7 +262,7 @@ def _indentation(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _shifted(text: str, offset: int) -> str:
+def _shift(text: str, offset: int) -> str:
     """An index that is so far from another one."""
     if not offset:
         return text
