@@ -330,7 +330,10 @@ CUMULATIVE: dict[str, Cumulative] = {
         "truncated_normal", "a b",
         "total = log_normal_interval(a, b, b - a); f = log_normal_interval(a, y, y - a) - total; "
         "g = log_normal_interval(y, b, b - y) - total; most = g < f",
-        valid="a < b", low="y <= a", high="y >= b", both=("exp(f)", "exp(g)"),
+        valid="a < b", low="y <= a", high="y >= b",
+        both=(
+            "select(most, -expm1(select(most, g, -1.0)), exp(f))", "select(most, exp(g), -expm1(select(most, -1.0, f)))",
+        ),
         logs=(
             "select(most, log1m_exp(select(most, g, -1.0)), f)", "select(most, g, log1m_exp(select(most, -1.0, f)))",
         ),

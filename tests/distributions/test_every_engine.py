@@ -27,7 +27,6 @@ WITHOUT_DIFFERENCES = TOLERANCES._replace(resolved=math.nan)
 CANCELLING = {
     ("stats.rayleigh.pdf", (1e-8, 0.0, 1.5)): 1e8, ("stats.rice.pdf", (1e-8, 0.19, 0.0, 1.5)): 1e8,
     ("stats.rice.logcdf", (1e-8, 0.19, 0.0, 1.5)): 1e8, ("stats.triang.pdf", (1e-8, 0.6, 0.0, 1.5)): 1e8,
-    ("stats.truncnorm.cdf", (8.0, -1.0, 9.0, 0.0, 1.0)): 1e14,
 }  # fmt: skip
 
 

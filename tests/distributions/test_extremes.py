@@ -168,6 +168,22 @@ QUANTILES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("method", "y", "a", "b"), [("cdf", 8.0, -1.0, 9.0), ("sf", -8.0, -9.0, 1.0)])
+@mp.workdps(60)
+def test_truncated_normal_probabilities_of_nearly_one(method, y, a, b):
+    """Their slopes are as small as what is missing, and have all digits."""
+
+    def reference(*args):
+        y, a, b = args
+        part = mp.ncdf(b) - mp.ncdf(y) if method == "cdf" else mp.ncdf(y) - mp.ncdf(a)
+        return -part / (mp.ncdf(b) - mp.ncdf(a))
+
+    f, point = getattr(stats.truncnorm, method), tuple(map(mp.mpf, (y, a, b)))
+    expected = [float(mp.diff(reference, point, tuple(int(k == j) for k in range(3)))) for j in range(3)]
+    slopes = contad.grad(lambda *args: f(*args, 0.0, 1.0), (0, 1, 2))(y, a, b)
+    assert slopes == pytest.approx(expected, rel=1e-11, abs=1e-300)
+
+
 @pytest.mark.parametrize(("name", "shapes"), QUANTILES)
 @pytest.mark.parametrize("method", ["ppf", "isf"])
 @mp.workdps(120)
