@@ -332,7 +332,8 @@ CUMULATIVE: dict[str, Cumulative] = {
         "g = log_normal_interval(y, b, b - y) - total; most = g < f",
         valid="a < b", low="y <= a", high="y >= b",
         both=(
-            "select(most, -expm1(select(most, g, -1.0)), exp(f))", "select(most, exp(g), -expm1(select(most, -1.0, f)))",
+            "select(most, -expm1(select(most, g, -1.0)), exp(f))",
+            "select(most, exp(g), -expm1(select(most, -1.0, f)))",
         ),
         logs=(
             "select(most, log1m_exp(select(most, g, -1.0)), f)", "select(most, g, log1m_exp(select(most, -1.0, f)))",

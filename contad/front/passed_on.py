@@ -126,8 +126,8 @@ def _has_a_type(x: Nested) -> bool:
 def passed_on(f: Function, argnums: Sequence[int]) -> PassedOn | None:
     """What gives the gradients of a plain function that only passes its arguments on; None for any other.
 
-    Such a function returns the call of a name, of which the arguments are parameters, names and constants; each
-    parameter of argnums is one of them.
+    Such a function returns the call of a global or captured name, of which the arguments are parameters, names and
+    constants; each parameter of argnums is one of them.
     """
     if type(f) is not FunctionType:
         return None
@@ -167,11 +167,16 @@ def _read(code: CodeType) -> _PassedCall | None:
             loaded.append(f"({step.argval!r})")
         elif step.opname == "CALL" and len(loaded) == (step.arg or 0) + 1:
             is_called = True
-        elif step.opname == "RETURN_VALUE" and is_called and loaded[0].isidentifier():
+        elif step.opname == "RETURN_VALUE" and is_called and _is_of_outside(loaded[0], code):
             return _PassedCall(loaded[1:], code.co_varnames, _look_up_code(code, loaded))
         else:
             return None
     return None
+
+
+def _is_of_outside(name: str, code: CodeType) -> bool:
+    """Whether a name is no argument, which is not kept."""
+    return name.isidentifier() and name not in code.co_varnames
 
 
 def _is_written(x: object) -> bool:

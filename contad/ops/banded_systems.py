@@ -110,8 +110,13 @@ def positive_banded_solution_forward(ab, b, *, lower):
 
 @positive_banded_solution.common
 def positive_banded_solution_common(z, z_bar, ab, b, saved, *, lower):
-    if saved is not None and are_numbers(ab, z_bar):
-        found = saved.solve(z_bar)
+    return positive_banded_back(ab, z_bar, saved, lower)
+
+
+def positive_banded_back(ab, z_bar, factor, lower):
+    """The cotangent of b, by the factor of the value where it is one of numbers."""
+    if factor is not None and are_numbers(ab, z_bar):
+        found = factor.solve(z_bar)
         if all_finite(found):
             return found
     columns = as_columns(z_bar, np.ndim(z_bar))

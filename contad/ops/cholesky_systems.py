@@ -4,13 +4,14 @@ import numpy as np
 
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite, fold
-from contad.ops.linear_systems import are_matrices, as_columns, check_square, column_shape, transposed_of, turn
+from contad.ops.linear_systems import are_matrices, as_columns, check_square, transposed_of, turn
 from contad.ops.products import masked_product, matmul
 from contad.ops.triangular_factors import (
     BLOCK,
     MASKED,
     cholesky_tangent,
     lower_part,
+    of_right_side,
     pull_factor,
     pull_numbers,
     solve_regular,
@@ -129,9 +130,7 @@ def cholesky_solution_vjp_c(z, z_bar, c, b, saved, common, *, lower):
 
 @cholesky_solution.vjp("b")
 def cholesky_solution_vjp_b(z, z_bar, c, b, saved, common, *, lower):
-    if common[2].__class__ is b.__class__ is np.ndarray and common[2].size == b.size:
-        return common[2].reshape(b.shape)
-    return np.reshape(fold(common[2], column_shape(np.shape(b))), np.shape(b))
+    return of_right_side(common[2], b)
 
 
 def back_through_factor(c, b, z_bar, half, lower):

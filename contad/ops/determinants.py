@@ -211,8 +211,13 @@ def log_determinant_forward(a):
 
 @log_determinant.vjp("a")
 def log_determinant_vjp_a(z, z_bar, a, saved):
-    if saved is not None and are_matrices(a) and not saved.singular:
-        return scale(z_bar, saved.solve(np.eye(len(a)), True))
+    return pull_log_determinant(z, z_bar, a, saved)
+
+
+def pull_log_determinant(z, z_bar, a, factor):
+    """The cotangent of the matrix; of one that is regular by its factor, without a look at stacks."""
+    if factor is not None and are_matrices(a) and not factor.singular:
+        return scale(z_bar, factor.solve(np.eye(len(a)), True))
     return scale(by_matrix(z_bar), inverse_transposed(z, a))
 
 

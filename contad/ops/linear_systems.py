@@ -78,13 +78,7 @@ def solve_forward(a, b, *, transposed=False):
 
 @solve.common
 def solve_common(z, z_bar, a, b, saved, *, transposed=False):
-    if saved is not None:
-        columns = as_columns(z_bar, np.ndim(b))
-        if are_matrices(a, columns) and columns.size:
-            found = saved.solve(columns, not transposed)
-            if all_finite(found):
-                return found
-    return solve_back(a, z_bar, np.ndim(b), transposed)
+    return solve_back(a, z_bar, np.ndim(b), transposed, saved)
 
 
 @solve.vjp("a")
@@ -121,9 +115,13 @@ def by_matrix(x):
     return np.reshape(x, (*np.shape(x), 1, 1))
 
 
-def solve_back(a, z_bar, ndim, transposed):
-    """The cotangent of the columns of b, before the stacks are summed."""
+def solve_back(a, z_bar, ndim, transposed, factor):
+    """The cotangent of the columns of b, before the stacks are summed; by the factor of a, where there is one."""
     columns = as_columns(z_bar, ndim)
+    if factor is not None and are_matrices(a, columns) and columns.size:
+        found = factor.solve(columns, not transposed)
+        if all_finite(found):
+            return found
     return mask(columns, solve(a, columns, transposed=not transposed))
 
 

@@ -188,9 +188,14 @@ def pull_triangle(z, a, b, common, transposed, lower, unit_diagonal):
 
 @solve_triangular.vjp("b")
 def solve_triangular_vjp_b(z, z_bar, a, b, common, *, transposed=False, lower=False, unit_diagonal=False):
-    if common.__class__ is b.__class__ is np.ndarray and common.size == b.size:
-        return common.reshape(b.shape)
-    return np.reshape(fold(common, column_shape(b.shape)), b.shape)
+    return of_right_side(common, b)
+
+
+def of_right_side(columns, b):
+    """Columns in the shape of b, with the stacks that b does not have summed."""
+    if columns.__class__ is b.__class__ is np.ndarray and columns.size == b.size:
+        return columns.reshape(b.shape)
+    return np.reshape(fold(columns, column_shape(b.shape)), b.shape)
 
 
 @solve_triangular.jvp
