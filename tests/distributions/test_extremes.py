@@ -168,6 +168,18 @@ QUANTILES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("q", [1e-115, 1e-130])
+@mp.workdps(60)
+def test_f_quantiles_that_scipy_has_not(q):
+    """And their slopes, by the first term of the series at infinity: x^(-n / 2) times a constant."""
+    x = stats.f.isf(q, 3.5, 7.5)
+    tail = mp.betainc(mp.mpf("3.75"), mp.mpf("1.75"), 0, 1 / (1 + mp.mpf(3.5) * x / mp.mpf(7.5)), regularized=True)
+    assert float(tail) == pytest.approx(q, rel=1e-11)
+    slope = contad.grad(lambda p: stats.f.isf(p, 3.5, 7.5))
+    assert slope(q) == pytest.approx(-x / (3.75 * q), rel=1e-11)
+    assert contad.grad(slope)(q) == pytest.approx(x / (3.75 * q) / q * (1.0 + 1.0 / 3.75), rel=1e-11)
+
+
 @pytest.mark.parametrize(("method", "y", "a", "b"), [("cdf", 8.0, -1.0, 9.0), ("sf", -8.0, -9.0, 1.0)])
 @mp.workdps(60)
 def test_truncated_normal_probabilities_of_nearly_one(method, y, a, b):
