@@ -90,7 +90,7 @@ PROGRAM = Program(
     contad={**on_compiled(log_sum_exp, (0,)), **in_registers(log_sum_exp, (0,)), **on_eager(on_arrays, (0,))},
     peers=with_every_tool((0,), arrays=from_library, numbers=on_numbers, casadi=lambda casadi: casadi.logsumexp),
     idioms=IDIOMS,
-    remarks="Medium and large: jax evaluates exp in SIMD registers; the generated loop calls the exp of the C library "
-    "for each element, as the function does, which is most of its time. On arrays contad uses NumPy's exp, but passes "
-    "over them once for each operation.",
+    remarks="Medium and large: by hand the exp of the C library is called for each element; the generated loops "
+    "compute it in vector registers, as jax does, and keep it in memory for the reverse sweep. On arrays contad uses "
+    "NumPy's exp, but passes over them once for each operation.",
 )

@@ -206,15 +206,15 @@ PROGRAMS = (
     ),
     make_program(
         "logistic_arrays",
-        "Medium and large: on arrays contad uses NumPy's exp and log1p, which are as fast as jax's, but passes over "
-        "them once for each operation; in compiled code both are calls of the C library.",
+        "Medium and large: `matrix` and `record` use NumPy's exp and log1p, which are as fast as jax's, but pass over "
+        "them once for each operation; the generated loops compute both in vector registers.",
         logistic_on_arrays, on_compiled(ON_ARRAYS, LOGISTIC) | in_registers(ON_ARRAYS, LOGISTIC)
         | on_eager(logistic_on_arrays, LOGISTIC),
     ),
     make_program(
         "logistic_loops",
-        "Medium and large: exp and log1p of the C library are called for each observation, as the function does, "
-        "which is most of the time at the large size; jax evaluates both in SIMD registers.",
+        "Medium and large: by hand exp and log1p of the C library are called for each observation, which is most of "
+        "the time at the large size; the generated loops compute both in vector registers, as jax does.",
         logistic_loops, on_compiled(logistic_loops, LOGISTIC) | in_registers(logistic_loops, LOGISTIC),
     ),
 )  # fmt: skip
