@@ -10,9 +10,12 @@ from benchmarks.comparison.measure import BY_HAND, PRIMAL
 # Okabe and Ito's colours, which differ for colour-blind readers too; the markers differ as well
 COLOURS = {
     "contad": "#D55E00", "jax": "#0072B2", "torch": "#CC79A7", "casadi": "#009E73", "autograd": "#E69F00",
-    "xad": "#56B4E9",
+    "xad": "#56B4E9", "jax stats": "#0072B2", "torch distributions": "#CC79A7",
 }  # fmt: skip
-MARKERS = {"contad": "o", "jax": "s", "torch": "D", "casadi": "^", "autograd": "v", "xad": "P"}
+MARKERS = {
+    "contad": "o", "jax": "s", "torch": "D", "casadi": "^", "autograd": "v", "xad": "P", "jax stats": "<",
+    "torch distributions": ">",
+}  # fmt: skip
 OURS = "contad, its fastest way"
 GREY = "#777777"
 

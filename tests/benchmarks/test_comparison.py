@@ -314,6 +314,13 @@ def test_unknown_names_are_errors_that_tell_the_known_ones(option):
         command.main([option, "nothing"])
 
 
+def test_every_tool_has_a_colour_and_a_marker():
+    from benchmarks.comparison.plots import COLOURS, MARKERS
+
+    tools = {way.partition(",")[0] for program in PROGRAMS.values() for way in program.peers}
+    assert tools <= COLOURS.keys() == MARKERS.keys()
+
+
 def test_pictures_are_drawn(figures, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need the extra `bench`")
     from benchmarks.comparison.plots import plot
