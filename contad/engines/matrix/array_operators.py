@@ -175,12 +175,11 @@ _REDUCED = frozenset(("axis", "keepdims"))
 
 def fast_sum(rule: ArrayRule, general: General) -> Function:
     """The sum of all elements of an array, or along axes."""
+    along_axes = fast_reduction(rule, general)
 
     def method(a: ArrayVar, *args: Option, **options: Option) -> Value:
         if args or options:
-            is_known = _REDUCED.issuperset(options) and len(args) <= 1 and not (args and "axis" in options)
-            z = sum_along(a, rule, *args, **options) if is_known else None
-            return general(a, *args, **options) if z is None else z
+            return along_axes(a, *args, **options)
         factor = factor_of(a)
         if factor is None:
             return general(a)
@@ -197,8 +196,8 @@ def fast_sum(rule: ArrayRule, general: General) -> Function:
     return method
 
 
-def fast_mean(rule: ArrayRule, general: General) -> Function:
-    """The mean of all elements of an array, or along axes."""
+def fast_reduction(rule: ArrayRule, general: General) -> Function:
+    """The sum or the mean of an array along axes."""
 
     def method(a: ArrayVar, *args: Option, **options: Option) -> Value:
         is_known = _REDUCED.issuperset(options) and len(args) <= 1 and not (args and "axis" in options)
@@ -223,13 +222,13 @@ def install_products() -> None:
     total.methods[ArrayVar] = fast_sum(total, total.generally)
     product.methods[ArrayVar], product.reflected[ArrayVar], operate = fast_product(product, product.generally)
     ArrayVar.__matmul__ = operate  # type: ignore[operator]
-    average.methods[ArrayVar] = fast_mean(average, average.generally)
+    average.methods[ArrayVar] = fast_reduction(average, average.generally)
     sums, means, dots = entry_of(np.sum), entry_of(np.mean), entry_of(np.dot)
     assert sums is not None and means is not None and dots is not None
     for function, measure in ((np.shape, _shape_of), (np.ndim, _axes_of)):  # as rules ask for them
         entry: Any = entry_of(function)
         entry.methods[ArrayVar] = measure
-    means.methods[ArrayVar] = fast_mean(average, means.implementation)
+    means.methods[ArrayVar] = fast_reduction(average, means.implementation)
     sums.methods[ArrayVar] = fast_sum(total, sums.implementation)
     dots.methods[ArrayVar], dots.reflected[ArrayVar], _ = fast_product(product, dots.implementation)
 
