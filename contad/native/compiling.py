@@ -93,7 +93,10 @@ def load_cached(name: str, source: Callable[[], str], depends: Iterable[str]) ->
 
 def is_cached(name: str, depends: Iterable[str]) -> bool:
     """Whether `load_cached` finds source and machine code in the directory."""
-    directory, stem = cache_directory(), _stem(name, depends)
+    directory = cache_directory()
+    if next(directory.glob(f"{name[:_LONGEST]}_*.py"), None) is None:
+        return False  # without Numba, whose version is part of the whole name, and which takes longest to import
+    stem = _stem(name, depends)
     return (directory / f"{stem}.py").exists() and any(
         next(folder.glob(f"{stem}.*.nbi"), None) is not None for folder in _machine_code(directory)
     )

@@ -5,7 +5,6 @@ asked for later, nobody could tell whether they still are what they were. Numba 
 longer than to import contad.
 """
 
-import importlib.abc
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -42,21 +41,21 @@ def _listen(events: Any) -> None:
     events.register("numba:compile", Note())
 
 
-class _CompilationFinder(importlib.abc.MetaPathFinder):
-    """Waits for Numba."""
+class _CompilationFinder:
+    """Waits for Numba, without a base class of `importlib.abc`, which imports twenty modules for nothing else."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         """The place of Numba's events, of which no other finder is kept."""
         if name != _EVENTS:
             return None
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        spec: Any = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader)
         return spec
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """Loads the events as ever, and listens to them."""
 
     def __init__(self, loader: Any) -> None:

@@ -1,6 +1,7 @@
 """The sweep in plain Python gives what compiled code gives, to the last bit, and gives way to it in time."""
 
 import functools
+import os
 import subprocess
 import sys
 
@@ -186,6 +187,26 @@ def test_callbacks_and_nested_gradients(plainly, engine):
 
 
 # ---- when it gives way -----------------------------------------------------------------------------------------------
+IN_AN_EMPTY_CACHE = """
+import sys, math, contad
+from contad.engines.stream.patience import PATIENCE
+f = contad.grad(lambda x: math.sin(x) * x)
+first = f(0.5)
+assert "importlib.resources" not in sys.modules
+PATIENCE.spent = 0.5  # longer than it takes to load what is compiled: the disk is looked at
+assert f(0.5) == first and PATIENCE.limit == PATIENCE.compiling
+assert "numba" not in sys.modules
+"""
+
+
+def test_an_empty_cache_is_found_empty_without_a_compiler(tmp_path):
+    environment = os.environ | {"CONTAD_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-c", IN_AN_EMPTY_CACHE], env=environment, check=False, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+
+
 CODE = """
 import sys, numpy as np, contad
 from contad.engines.stream import patience
