@@ -180,6 +180,19 @@ def log_divergence_partials(z, n, alpha):
     return 0.0, exp(alpha) - n
 
 
+@formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
+def choices_excess(n, N):
+    """log (N over n) without the divergence that is its large part."""
+    return log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
+
+
+@formula(whole=["n", "N"], points=[(3.0, 7.0), (0.0, 4.0)])
+def log_choices(n, N):
+    """log (N over n), exactly 0 of one choice."""
+    total = select(N == 0.0, 1.0, N)
+    return choices_excess(n, N) - xlogy(n, n / total) - xlogy(N - n, (N - n) / total)
+
+
 @formula(where(valid="0.0 <= theta and theta <= 1.0", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])
 def bernoulli_log_mass(n, theta):
     """log theta for n = 1, log(1 - theta) for n = 0.
@@ -211,8 +224,7 @@ def binomial_log_mass(n, N, theta):
 
     Ref: Johnson, Kemp & Kotz (2005), chapter 3.
     """
-    coefficient = log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
-    return coefficient - divergence(n, N * theta) - divergence(N - n, N * (1.0 - theta))
+    return choices_excess(n, N) - divergence(n, N * theta) - divergence(N - n, N * (1.0 - theta))
 
 
 @binomial_log_mass.constant_free
@@ -232,11 +244,8 @@ def binomial_logit_log_mass(n, N, alpha):
     """
     none = n == 0.0
     every = n == N
-    total = select(N == 0.0, 1.0, N)
-    excess = log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
-    coefficient = excess - xlogy(n, n / total) - xlogy(N - n, (N - n) / total)  # exactly 0 of one choice
     success = n * log_expit(select(none, 0.0, alpha))
-    return coefficient + select(none, 0.0, success) + (N - n) * log_expit(-select(every, 0.0, alpha))
+    return log_choices(n, N) + select(none, 0.0, success) + (N - n) * log_expit(-select(every, 0.0, alpha))
 
 
 @formula(
@@ -254,12 +263,9 @@ def beta_binomial_log_mass(n, N, alpha, beta):
 @beta_binomial_log_mass.constant_free
 def beta_binomial_log_mass_of_shapes(n, N, alpha, beta):
     """Without log (N over n): as it is subtracted from what is negative, neither loses digits to the other."""
-    rest = N - n
-    total = select(N == 0.0, 1.0, N)
-    excess = log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(rest)
-    coefficient = excess - xlogy(n, n / total) - xlogy(rest, rest / total)
-    ratios = log_rising_ratio(n, alpha) + log_rising_ratio(rest, beta) - log_rising_ratio(N, alpha + beta) - coefficient
-    return ratios
+    ratios = log_rising_ratio(n, alpha) + log_rising_ratio(N - n, beta) - log_rising_ratio(N, alpha + beta)
+    mass = ratios - log_choices(n, N)  # in one name: a term without shapes would be dropped
+    return mass
 
 
 @formula(where(valid="rate >= 0.0", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4), (0.0, 1.3)])
@@ -386,11 +392,9 @@ def hypergeometric_log_mass(n, N, a, b):
     total = a + b
     theta = N / select(total == 0.0, 1.0, total)
     rest = (total - N) / select(total == 0.0, 1.0, total)
-    of_both = log_factorial_excess(total) - log_factorial_excess(N) - log_factorial_excess(total - N)
-    of_first = log_factorial_excess(a) - log_factorial_excess(n) - log_factorial_excess(a - n)
-    of_second = log_factorial_excess(b) - log_factorial_excess(N - n) - log_factorial_excess(b - (N - n))
+    excess = choices_excess(n, a) + choices_excess(N - n, b) - choices_excess(N, total)
     lost = divergence(n, a * theta) + divergence(a - n, a * rest) + divergence(N - n, b * theta)
-    return of_first + of_second - of_both - lost - divergence(b - (N - n), b * rest)
+    return excess - lost - divergence(b - (N - n), b * rest)
 
 
 @unlisted_rule(points=[(2.0, 4.0, 5.0, 6.0)])

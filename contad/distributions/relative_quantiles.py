@@ -15,7 +15,6 @@ from contad.ops.incomplete_beta import betainccinv, betaincinv
 from contad.ops.incomplete_gamma import gammainccinv, gammaincinv
 from contad.ops.logic import select
 
-TINY = 38.0  # of a logarithm, beyond which two terms differ by an ulp
 EXTREME = 600.0  # of a logarithm, beyond which the first term of the series at 0 is all
 
 
@@ -31,15 +30,7 @@ def log_beta_odds(a, b, p):
     high = -(math.log1p(-p) + math.log(b) + size) / b
     if low < -EXTREME:
         return low
-    if high > EXTREME:
-        return high
-    odds = betaincinv.function(a, b, p) / betainccinv.function(b, a, p)
-    if odds == odds:
-        return math.log(odds)
-    # SciPy has no quantile at some tiny probabilities: the first term of the series, where that is all
-    if low + math.log1p(b) < -TINY:
-        return low
-    return high if high - math.log1p(a) > TINY else math.nan
+    return high if high > EXTREME else math.log(betaincinv.function(a, b, p) / betainccinv.function(b, a, p))
 
 
 @log_beta_odds.partials

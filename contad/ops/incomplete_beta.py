@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import beta, betaln, log1pmx_of_ratio, shape_shift, stirling_series
@@ -12,6 +14,7 @@ from contad.ops.logic import select
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
+from contad.rules.vectorised import mend
 
 # logarithms of x and of 1 - x below which I_x(a, b), or its complement, is the first term of its series
 FIRST_TERM, LAST_TERM = -46.0, -36.0
@@ -68,7 +71,28 @@ def betaincc_partials(z, a, b, x):
     )
 
 
-@scalar_rule(ufunc="scipy.special.betaincinv", points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 1.8, 0.7)])
+# ---- the inverses: SciPy has none at some tiny probabilities --------------------------------------------------
+def _first_term_of_inverse(a, b, log_p, log_q):
+    """The quantile by the first term of the series at 0, or at 1, where that is all; else nan."""
+    size = betaln.function(a, b)
+    at_zero = (log_p + math.log(a) + size) / a
+    at_one = (log_q + math.log(b) + size) / b
+    if at_zero + math.log1p(b) < LAST_TERM:
+        return math.exp(at_zero)
+    return -math.expm1(at_one) if at_one + math.log1p(a) < LAST_TERM else math.nan
+
+
+def _betaincinv_of_arrays(a, b, p):
+    z = special().betaincinv(a, b, p)
+    return mend(z, np.isnan(z) & (p > 0.0) & (p < 1.0), betaincinv.function, a, b, p)
+
+
+def _betainccinv_of_arrays(a, b, q):
+    z = special().betainccinv(a, b, q)
+    return mend(z, np.isnan(z) & (q > 0.0) & (q < 1.0), betainccinv.function, a, b, q)
+
+
+@scalar_rule(ufunc="scipy.special.betaincinv", array=_betaincinv_of_arrays, points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 1.8, 0.7)])
 def betaincinv(a, b, p):
     """The inverse of betainc in x; `inv_inc_beta` in Stan.
 
@@ -83,7 +107,10 @@ def betaincinv(a, b, p):
     >>> round(betaincinv(2.0, 3.0, 0.5248), 12)
     0.4
     """
-    return float(special().betaincinv(a, b, p))
+    z = float(special().betaincinv(a, b, p))
+    if z != z and a > 0.0 and b > 0.0 and 0.0 < p < 1.0:
+        return _first_term_of_inverse(a, b, math.log(p), math.log1p(-p))
+    return z
 
 
 @betaincinv.partials
@@ -109,6 +136,7 @@ def betaincinv_partials(z, a, b, p):
 
 @scalar_rule(
     ufunc="scipy.special.betainccinv",
+    array=_betainccinv_of_arrays,
     points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 1.8, 0.7)],
 )
 def betainccinv(a, b, q):
@@ -125,7 +153,10 @@ def betainccinv(a, b, q):
     >>> round(betainccinv(2.0, 3.0, 0.4752), 12)
     0.4
     """
-    return float(special().betainccinv(a, b, q))
+    z = float(special().betainccinv(a, b, q))
+    if z != z and a > 0.0 and b > 0.0 and 0.0 < q < 1.0:
+        return _first_term_of_inverse(a, b, math.log1p(-q), math.log(q))
+    return z
 
 
 @betainccinv.partials

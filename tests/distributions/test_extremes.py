@@ -180,6 +180,26 @@ def test_f_quantiles_that_scipy_has_not(q):
     assert contad.grad(slope)(q) == pytest.approx(x / (3.75 * q) / q * (1.0 + 1.0 / 3.75), rel=1e-11)
 
 
+@pytest.mark.parametrize("p", [1e-120, 7e-305])
+@pytest.mark.parametrize(("method", "a", "b"), [("ppf", 3.75, 1.75), ("isf", 1.75, 3.75)])
+@mp.workdps(60)
+def test_beta_quantiles_that_scipy_has_not(method, a, b, p):
+    """And their slopes, by the first term of the series, on numbers and on arrays; near 1 the quantile is 1."""
+    quantile = getattr(stats.beta, method)
+    tail, other = (a, b) if method == "ppf" else (b, a)
+    small = mp.exp((mp.log(p) + mp.log(tail) + mp.log(mp.beta(a, b))) / tail)
+    x = small if method == "ppf" else 1 - small
+    assert quantile(p, a, b) == pytest.approx(float(x), rel=1e-13)
+    assert quantile(np.array([p, 0.3]), a, b)[0] == quantile(p, a, b)
+    sign = 1.0 if method == "ppf" else -1.0
+    assert contad.grad(quantile)(p, a, b) == pytest.approx(sign * float(small / (tail * mp.mpf(p))), rel=1e-12)
+    psi = mp.digamma(tail) - mp.digamma(a + b)
+    by_tail = sign * float(small * (1 / mp.mpf(tail) + psi - mp.log(small)) / tail)
+    by_other = sign * float(small * (mp.digamma(other) - mp.digamma(a + b)) / tail)
+    found = contad.grad(quantile, (1, 2))(p, a, b)
+    assert found == pytest.approx((by_tail, by_other) if method == "ppf" else (by_other, by_tail), rel=1e-12)
+
+
 @pytest.mark.parametrize(("method", "y", "a", "b"), [("cdf", 8.0, -1.0, 9.0), ("sf", -8.0, -9.0, 1.0)])
 @mp.workdps(60)
 def test_truncated_normal_probabilities_of_nearly_one(method, y, a, b):
