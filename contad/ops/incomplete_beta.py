@@ -18,6 +18,7 @@ from contad.rules.vectorised import mend
 
 # logarithms of x and of 1 - x below which I_x(a, b), or its complement, is the first term of its series
 FIRST_TERM, LAST_TERM = -46.0, -36.0
+TWO_TERMS = -20.0  # below which the third term is less than an ulp
 
 
 @scalar_rule(ufunc="scipy.special.betainc", points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 0.8, 0.7)])
@@ -72,14 +73,18 @@ def betaincc_partials(z, a, b, x):
 
 
 # ---- the inverses: SciPy has none at some tiny probabilities --------------------------------------------------
-def _first_term_of_inverse(a, b, log_p, log_q):
-    """The quantile by the first term of the series at 0, or at 1, where that is all; else nan."""
+def _tiny_inverse(a, b, log_p, log_q):
+    """The quantile by two terms of the series at 0, or at 1, where those are all; else nan."""
     size = betaln.function(a, b)
     at_zero = (log_p + math.log(a) + size) / a
     at_one = (log_q + math.log(b) + size) / b
-    if at_zero + math.log1p(b) < LAST_TERM:
-        return math.exp(at_zero)
-    return -math.expm1(at_one) if at_one + math.log1p(a) < LAST_TERM else math.nan
+    if at_zero + math.log1p(b) < TWO_TERMS:
+        first = math.exp(at_zero)
+        return first - first * first * ((1.0 - b) / (a + 1.0))
+    if at_one + math.log1p(a) < TWO_TERMS:
+        first = math.exp(at_one)
+        return 1.0 - (first - first * first * ((1.0 - a) / (b + 1.0)))
+    return math.nan
 
 
 def _betaincinv_of_arrays(a, b, p):
@@ -109,7 +114,7 @@ def betaincinv(a, b, p):
     """
     z = float(special().betaincinv(a, b, p))
     if z != z and a > 0.0 and b > 0.0 and 0.0 < p < 1.0:
-        return _first_term_of_inverse(a, b, math.log(p), math.log1p(-p))
+        return _tiny_inverse(a, b, math.log(p), math.log1p(-p))
     return z
 
 
@@ -155,7 +160,7 @@ def betainccinv(a, b, q):
     """
     z = float(special().betainccinv(a, b, q))
     if z != z and a > 0.0 and b > 0.0 and 0.0 < q < 1.0:
-        return _first_term_of_inverse(a, b, math.log1p(-q), math.log(q))
+        return _tiny_inverse(a, b, math.log1p(-q), math.log(q))
     return z
 
 

@@ -56,6 +56,9 @@ def scipy_is_wrong(name, args):
         return regular and (a < 0.0 or b > 1e9 or a < 1e-300)
     if name in ("binom", "erfcinv", "poch", "rgamma"):
         return any(0.0 < abs(x) < (1e-15 if name == "poch" else 1e-290) for x in args)
+    if name in ("betaincinv", "betainccinv"):
+        a, b = sorted(args[:2])
+        return a > 0.0 and 0.0 < args[2] < 1.0 and (args[2] < 1e-290 or b > 1e290)
     if name == "kl_div":
         return args[0] > 0.0 and args[1] > 0.0 and args[0] > LARGEST * min(args[1], 1.0)
     return False
