@@ -308,9 +308,9 @@ means = {tool: math.exp(np.mean(np.log(x))) for tool, x in ratios.items()}
 means = dict(sorted(means.items(), key=lambda item: item[1]))
 pictures.draw_bars(means, "times by hand", log=True)
 pictures.show(
-    f"Time for value and gradient over that of code written by hand: the geometric mean over {len(results['programs'])} "
-    "programs, in all sizes that a tool runs (not the same for all), each tool in its fastest way. "
-    "benchmarks/README.md says how it is measured, and what each tool is good at."
+    "Time for value and gradient over that of code written by hand: the geometric mean over "
+    f"{len(results['programs'])} programs, in all sizes that a tool runs (not the same for all), "
+    "each tool in its fastest way. benchmarks/README.md says how it is measured, and what each tool is good at."
 )
 assert min(means, key=means.get) == "contad" and len(means) - 1 == 5
 

@@ -97,7 +97,10 @@ def _betainccinv_of_arrays(a, b, q):
     return mend(z, np.isnan(z) & (q > 0.0) & (q < 1.0), betainccinv.function, a, b, q)
 
 
-@scalar_rule(ufunc="scipy.special.betaincinv", array=_betaincinv_of_arrays, points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 1.8, 0.7)])
+@scalar_rule(
+    ufunc="scipy.special.betaincinv", array=_betaincinv_of_arrays,
+    points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 1.8, 0.7)],
+)  # fmt: skip
 def betaincinv(a, b, p):
     """The inverse of betainc in x; `inv_inc_beta` in Stan.
 
@@ -140,10 +143,9 @@ def betaincinv_partials(z, a, b, p):
 
 
 @scalar_rule(
-    ufunc="scipy.special.betainccinv",
-    array=_betainccinv_of_arrays,
+    ufunc="scipy.special.betainccinv", array=_betainccinv_of_arrays,
     points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 1.8, 0.7)],
-)
+)  # fmt: skip
 def betainccinv(a, b, q):
     """The inverse of betaincc in x.
 
