@@ -1,14 +1,19 @@
-"""Runs of records of numbers in a second-order pass: tables of their partials, made at once, and compiled loops."""
+"""Runs of records of numbers in a second-order pass: tables of their partials, made at once, and loops over them.
+
+The loops run in plain Python until they have taken as long as it takes to get them compiled.
+"""
 
 import functools
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.steps import Pass, SweepStep, partials_of
+from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.sweep import OPERATIONS
-from contad.native.compiling import load_cached, write_options
+from contad.native.compiling import is_cached, load_cached, write_options
 from contad.rules.scalar_rule import ScalarRule
 
 _SOURCE = '''\
@@ -46,12 +51,80 @@ def down(dots, bars, bar_dots, start, cells, first, second):
 '''
 
 
+def _text() -> str:
+    return _SOURCE.format(options=write_options())
+
+
 @functools.cache
 def compile_runs() -> ModuleType:
     """The module with `up` and `down`, from the disk cache where it is there."""
-    options = write_options()
-    source = _SOURCE.format(options=options)
-    return load_cached("second_order_numbers", lambda: source, (source,))
+    return load_cached("second_order_numbers", _text, (_text(),))
+
+
+def has_compiled_runs() -> bool:
+    """Whether it is in the disk cache."""
+    return is_cached("second_order_numbers", (_text(),))
+
+
+class RunPatience:
+    """The seconds for which all passes run in plain Python, by those for which recordings are swept so."""
+
+    SMALLER = 0.5  # to compile than the sweeps
+    UP, DOWN = 0.15e-6, 0.5e-6  # seconds that a record takes for a direction; as much again for the tables as lists
+    MOST = 1 << 16  # records of a run: lists of more take memory that nobody expects
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.is_cached: bool | None = None  # not known before the disk has been looked at
+
+    def allows(self, seconds: float, records: int, directions: int) -> bool:
+        """Whether plain Python may go on for so many records, which are counted."""
+        if compile_runs.cache_info().currsize or records > self.MOST:
+            return False
+        total = self.spent + seconds * records * (1 + directions)
+        if self.is_cached is None and total > PATIENCE.loading:
+            self.is_cached = has_compiled_runs()
+        limit = self.SMALLER * PATIENCE.compiling if self.is_cached is False else PATIENCE.loading
+        if total > limit:
+            return False
+        self.spent = total
+        return True
+
+
+OF_RUNS = RunPatience()
+
+
+# ---- in plain Python, to the last bit --------------------------------------------------------------------------------
+Table = list[Any]  # rows of an array as lists
+
+
+def up(dots: np.ndarray, start: int, cells: Table, first: Table) -> None:
+    """`up` of the compiled module."""
+    for row in dots:
+        dot = row.data  # a memoryview, whose elements are Python's floats
+        for z, (x, y), (p, q) in zip(range(start, start + len(cells)), cells, first, strict=True):
+            dot[z] = p * dot[x] + q * dot[y]
+
+
+def down(
+    dots: np.ndarray, bars: np.ndarray, bar_dots: np.ndarray, start: int, cells: Table, first: Table, second: Table
+) -> None:
+    """`down` of the compiled module."""
+    bar = bars.data
+    steps = [*zip(range(start, start + len(cells)), cells, first, second, strict=True)][::-1]
+    for z, (x, y), (p, q), _ in steps:
+        d = bar[z]
+        bar[x] += d * p
+        bar[y] += d * q
+    adjoints = [bar[z] for z, *_ in steps]
+    for row, bar_row in zip(dots, bar_dots, strict=True):
+        dot, bar_dot = row.data, bar_row.data
+        for d, (z, (x, y), (p, q), (xx, xy, yx, yy)) in zip(adjoints, steps, strict=True):
+            d_dot = bar_dot[z]
+            x_dot = dot[x] if xx != 0.0 or yx != 0.0 else 0.0
+            y_dot = dot[y] if xy != 0.0 or yy != 0.0 else 0.0
+            bar_dot[x] += d_dot * p + d * (xx * x_dot + xy * y_dot)
+            bar_dot[y] += d_dot * q + d * (yx * x_dot + yy * y_dot)
 
 
 class Numbers(SweepStep):
@@ -85,10 +158,17 @@ class Numbers(SweepStep):
         self.bending = [self.cells[self.second.any(axis=1)]]
 
     def up(self, p: Pass) -> None:
-        compile_runs().up(p.dots, self.z.start, self.cells, self.first)
+        if OF_RUNS.allows(OF_RUNS.UP, len(self.cells), p.count):
+            up(p.dots, self.z.start, self.cells.tolist(), self.first.tolist())
+        else:
+            compile_runs().up(p.dots, self.z.start, self.cells, self.first)
 
     def down(self, p: Pass) -> None:
-        compile_runs().down(p.dots, p.bars, p.bar_dots, self.z.start, self.cells, self.first, self.second)
+        if OF_RUNS.allows(OF_RUNS.DOWN, len(self.cells), p.count):
+            tables = (table.tolist() for table in (self.cells, self.first, self.second))
+            down(p.dots, p.bars, p.bar_dots, self.z.start, *tables)
+        else:
+            compile_runs().down(p.dots, p.bars, p.bar_dots, self.z.start, self.cells, self.first, self.second)
 
     def depend(self, d: Dependencies) -> None:
         d.make_nodes(self.z)
