@@ -1,7 +1,7 @@
 """Loops whose iterations can be reversed at once, so that nothing is stored: sums over independent terms.
 
-What follows such a loop may depend on its sums only through further sums, so that the adjoints of the sums are known
-before it runs. Arrays it writes must be *private*: written in full, before they are read, in every iteration.
+The adjoints of the sums must be known before the loop runs: the partials that lead to them read nothing that comes
+after it. Arrays it writes must be *private*: written in full, before they are read, in every iteration.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import find_written_roots, is_inside, is_within, walk
 from contad.engines.source.planning.running_choice import RunningChoice
-from contad.engines.source.planning.store_plan import StorePlan
+from contad.engines.source.planning.store_plan import StorePlan, apply_reads
 
 
 def fuse(
@@ -69,10 +69,10 @@ class _Fuser:
 
     def is_fusible(self, loop: For, after: list[Operation]) -> bool:
         """Whether the reverse of a loop needs nothing that comes `after` it, and no adjoint outlives an iteration."""
-        late = {*loop.results, *(value for o in after for value in o.results)}
-        for o in after:
-            if not isinstance(o, (Apply, Load, Length, Check)) or late & set(self.plan.reverse_reads(o)):
-                return False
+        if not all(isinstance(o, (Apply, Load, Length, Check)) for o in after):
+            return False
+        if reads_late(self.plan, loop, after) and not leads_back(self.plan, loop, after):
+            return False
         if any(c.inner in self.activity and c.inner not in self.sums for c in loop.carried):
             return False
         for o in walk(loop.body):
@@ -82,6 +82,35 @@ class _Fuser:
                     if root in self.activity and not inside and private_length(self.program, root, loop) is None:
                         return False
         return True
+
+
+def reads_late(plan: StorePlan, loop: For, after: list[Operation]) -> bool:
+    """Whether the reverse of what comes after a loop reads anything that is computed in the loop, or after it."""
+    late = _late_values(loop, after)
+    return any(late & set(plan.reverse_reads(o)) for o in after)
+
+
+def leads_back(plan: StorePlan, loop: For, after: list[Operation]) -> bool:
+    """Whether at least the partials that lead to the results of a loop read nothing of that."""
+    late, way = _late_values(loop, after), way_back(plan, loop, after)
+    for o in after:
+        if isinstance(o, Apply) and o.result in way:
+            if o in plan.pairs or late & set(apply_reads(o, plan.activity, way)):
+                return False
+    return True
+
+
+def way_back(plan: StorePlan, loop: For, after: list[Operation]) -> set[Value]:
+    """The active results of a loop, and the active numbers after it that depend on them."""
+    found = {value for value in loop.results if value in plan.activity}
+    for o in after:
+        if isinstance(o, Apply) and o.result in plan.activity and found & set(o.inputs):
+            found.add(o.result)
+    return found
+
+
+def _late_values(loop: For, after: list[Operation]) -> set[Value]:
+    return {*loop.results, *(value for o in after for value in o.results)}
 
 
 def _depth(o: Operation) -> int:

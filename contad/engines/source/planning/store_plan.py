@@ -6,7 +6,7 @@ smallest cut of the graph of dependences decides, for each loop, from the innerm
 restored; an element that is read counts as a number of its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity
@@ -259,11 +259,11 @@ def pair_sines(program: SourceProgram) -> dict[Operation, Value]:
     return found
 
 
-def apply_reads(o: Apply, activity: Activity) -> list[Value]:
-    """What the derivative of a function of numbers reads."""
+def apply_reads(o: Apply, activity: Activity, of: Container[Value] | None = None) -> list[Value]:
+    """What the derivative of a function of numbers reads: by all its inputs, or by some of them."""
     found: list[Value] = []
     for k, x in enumerate(o.inputs):
-        if x in activity:
+        if x in activity and (of is None or x in of):
             p = partial(o.function, k)
             found += [o.inputs[j] for j in p.reads] + ([o.result] if p.reads_result else [])
     return found

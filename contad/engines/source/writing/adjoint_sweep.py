@@ -1,5 +1,7 @@
 """Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
 
+from collections.abc import Callable
+
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
@@ -61,6 +63,7 @@ class AdjointWriter:
         self.folded = fold(program, plan, self.readers, kept)
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
+        self.left_out: Callable[[Value], bool] = lambda _: False  # what functions of numbers do not add to now
 
     def _name_alike(self, program: SourceProgram, sums: dict[Value, Value]) -> None:
         """What the branches of an if hand on is written under the name of the result."""
@@ -137,7 +140,7 @@ class AdjointWriter:
         inverses = self._inverses(o)
         shared = dict(self.formulas.lines_of.get(o, ()))
         for k, x in enumerate(o.inputs):
-            if x not in self.active:
+            if x not in self.active or self.left_out(x):
                 continue
             literal = partial(o.function, k).literal
             if o.function is SELECT:
@@ -184,7 +187,8 @@ class AdjointWriter:
 
     def _inverses(self, o: Apply) -> dict[str, str]:
         """A divisor of both partials is inverted once: divisor -> the name of its inverse."""
-        if o.function not in (DIVIDE, CHECKED_DIVIDE) or not all(x in self.active for x in o.inputs):
+        both = all(x in self.active and not self.left_out(x) for x in o.inputs)
+        if o.function not in (DIVIDE, CHECKED_DIVIDE) or not both:
             return {}
         divisor = self.writer.text(o.inputs[1])
         name = self.writer.fresh(f"{o.result.name}_inverse")

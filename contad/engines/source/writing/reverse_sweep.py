@@ -20,6 +20,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer, number
+from contad.engines.source.planning.fuse import reads_late, way_back
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.sweep_order import any_order
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
@@ -227,10 +228,22 @@ class ReverseSweep:
         before, after = operations[:position], operations[position + 1 :]
         self.forward_sweep.forward(before)
         seed()
-        self.reverse(after)
-        self._at_once(loop)
-        self.forward_sweep.forward(after)
+        if not reads_late(self.plan, loop, after):
+            self.reverse(after)
+            self._at_once(loop)
+            self.forward_sweep.forward(after)
+        else:  # what the loop's own adjoints need comes before it
+            way = way_back(self.plan, loop, after)
+            self._reverse_some([o for o in after if isinstance(o, Apply) and o.result in way], lambda x: x not in way)
+            self._at_once(loop)
+            self.forward_sweep.forward(after)
+            self._reverse_some(after, way.__contains__)
         self.reverse(before)
+
+    def _reverse_some(self, operations: list[Operation], left_out: Callable[[Value], bool]) -> None:
+        before, self.adjoints.left_out = self.adjoints.left_out, left_out
+        self.reverse(operations)
+        self.adjoints.left_out = before
 
     def _at_once(self, o: For) -> None:
         self.forward_sweep.assign_together([(c.inner, c.initial) for c in o.carried])
