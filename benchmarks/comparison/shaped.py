@@ -22,12 +22,12 @@ Argnums = tuple[int, ...]
 
 
 # ---- contad ----------------------------------------------------------------------------------------------------------
-def on_engine(f: Any, argnums: Argnums, engine: str, wrapped: bool = True, numerics: str = "auto") -> Version:
+def on_engine(f: Any, argnums: Argnums, engine: str, wrapped: bool = True, **options: Any) -> Version:
     """contad on a named engine; data are wrapped for the eager ones, as its README advises, unless told not to."""
     eager = wrapped and engine not in ("generated", "tape")
 
     def version(*args: Any) -> Run:
-        gradient = contad.value_and_grad(f, argnums, engine=engine, numerics=numerics)
+        gradient = contad.value_and_grad(f, argnums, engine=engine, **options)
         if eager:
             args = tuple(
                 contad.constant(x) if isinstance(x, np.ndarray) and x.dtype == float and n not in argnums else x
@@ -46,6 +46,11 @@ def on_compiled(f: Any, argnums: Argnums) -> dict[str, Version]:
 def in_registers(f: Any, argnums: Argnums) -> dict[str, Version]:
     """The engine `generated` with elementary functions of contad's own, for programs that spend their time in those."""
     return {"generated, simd": on_engine(f, argnums, "generated", numerics="simd")}
+
+
+def with_checkpoints(f: Any, argnums: Argnums) -> dict[str, Version]:
+    """The engine `generated` with checkpoints, for programs that keep more numbers than caches hold."""
+    return {"generated, checkpoints": on_engine(f, argnums, "generated", checkpoint=True)}
 
 
 def on_eager(f: Callable[..., Any], argnums: Argnums) -> dict[str, Version]:

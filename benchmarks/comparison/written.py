@@ -18,9 +18,10 @@ from benchmarks.comparison.shaped import (
 
 Write = Callable[[Any], Callable[..., Any]]  # write(module) is the function
 
-# What an expert adds to a gradient by hand: LLVM may add and multiply in another order, and so in SIMD registers.
+# What an expert adds to a gradient by hand: LLVM may add and multiply in another order, and so in SIMD registers, and
+# multiply by an inverse that it has computed once.
 # contad does where the function itself is compiled so, and else keeps its value to the last bit.
-reassociating = njit(fastmath={"reassoc", "contract", "nsz"})
+reassociating = njit(fastmath={"reassoc", "arcp", "contract", "nsz"})
 
 IDIOMS = {
     "autograd": "operations on whole arrays of autograd.numpy, value_and_grad (github.com/HIPS/autograd)",

@@ -105,7 +105,8 @@ def xad(*args: Any) -> Run:
 
 REMARKS = (
     "By hand no state is kept: the adjoint of a step does not depend on it, and the derivative by k is one number, "
-    "whose tangent goes forward beside. Every tool for reverse mode keeps the states for it. `matrix` and `record` "
+    "whose tangent goes forward beside. Every tool for reverse mode keeps the states for it, or computes them again: "
+    "with checkpoints contad keeps few of them, in the caches. `matrix` and `record` "
     "copy a slice of an array that was written to whenever an operation reads it."
 )
 
@@ -120,7 +121,8 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad=shaped.on_compiled(primal, ARGNUMS) | shaped.on_eager(in_place, ARGNUMS),
+    contad=shaped.on_compiled(primal, ARGNUMS) | shaped.with_checkpoints(primal, ARGNUMS)
+    | shaped.on_eager(in_place, ARGNUMS),
     peers={
         "autograd": shaped.with_autograd(lambda anp: joined(anp.concatenate), ARGNUMS), "jax": jax,
         "torch": shaped.with_torch(lambda torch: joined(torch.cat), ARGNUMS), "casadi": casadi, "xad": xad,

@@ -7,7 +7,7 @@ from numba import njit
 
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import in_registers, on_compiled, on_eager
-from benchmarks.comparison.written import IDIOMS, reassociating, with_every_tool
+from benchmarks.comparison.written import IDIOMS, on_reassociating, reassociating, with_every_tool
 
 
 def inputs(n):
@@ -87,7 +87,10 @@ PROGRAM = Program(
     argnums=(0,),
     primal=log_sum_exp,
     by_hand=by_hand,
-    contad={**on_compiled(log_sum_exp, (0,)), **in_registers(log_sum_exp, (0,)), **on_eager(on_arrays, (0,))},
+    contad={
+        **on_compiled(log_sum_exp, (0,)), **in_registers(log_sum_exp, (0,)), **on_reassociating(log_sum_exp, (0,)),
+        **on_eager(on_arrays, (0,)),
+    },
     peers=with_every_tool((0,), arrays=from_library, numbers=on_numbers, casadi=lambda casadi: casadi.logsumexp),
     idioms=IDIOMS,
     remarks="Medium and large: by hand the exp of the C library is called for each element; the generated loops "

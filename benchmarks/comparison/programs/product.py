@@ -5,7 +5,7 @@ from numba import njit
 
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import on_compiled, on_eager
-from benchmarks.comparison.written import IDIOMS, IN_C, SMALL, reassociating, with_every_tool
+from benchmarks.comparison.written import IDIOMS, IN_C, SMALL, on_reassociating, reassociating, with_every_tool
 
 
 def inputs(n):
@@ -74,7 +74,7 @@ PROGRAM = Program(
     argnums=(0,),
     primal=primal,
     by_hand=by_hand,
-    contad={**on_compiled(primal, (0,)), **on_eager(np.prod, (0,))},
+    contad={**on_compiled(primal, (0,)), **on_reassociating(primal, (0,)), **on_eager(np.prod, (0,))},
     peers=with_every_tool((0,), arrays=lambda np: np.prod, numbers=on_numbers, casadi=in_casadi, in_c=True),
     idioms=IDIOMS
     | {

@@ -215,6 +215,7 @@ PROGRAMS = (
         "logistic_loops",
         "Medium and large: by hand exp and log1p of the C library are called for each observation, which is most of "
         "the time at the large size; the generated loops compute both in vector registers, as jax does.",
-        logistic_loops, on_compiled(logistic_loops, LOGISTIC) | in_registers(logistic_loops, LOGISTIC),
+        logistic_loops, on_compiled(logistic_loops, LOGISTIC) | in_registers(logistic_loops, LOGISTIC)
+        | on_reassociating(logistic_loops, LOGISTIC),
     ),
 )  # fmt: skip

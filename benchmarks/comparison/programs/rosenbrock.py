@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import on_compiled, on_eager
-from benchmarks.comparison.written import IDIOMS, SMALL, reassociating, with_every_tool
+from benchmarks.comparison.written import IDIOMS, SMALL, on_reassociating, reassociating, with_every_tool
 from benchmarks.loops import rosenbrock
 
 
@@ -67,7 +67,7 @@ PROGRAM = Program(
     argnums=(0,),
     primal=rosenbrock,
     by_hand=by_hand,
-    contad={**on_compiled(rosenbrock, (0,)), **on_eager(written(np), (0,))},
+    contad={**on_compiled(rosenbrock, (0,)), **on_reassociating(rosenbrock, (0,)), **on_eager(written(np), (0,))},
     peers=with_every_tool((0,), arrays=written, numbers=on_numbers, casadi=in_casadi),
     idioms=IDIOMS,
     remarks=SMALL,
