@@ -134,15 +134,20 @@ def _add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, 
             adjoints[a_cell : a_cell + rows * columns] += np.where(z_bar[:, None] != 0.0, found, 0.0).reshape(-1)
 
 
+_ROWS = 512  # of four each, so that what is made of them stays in a cache
+
+
 def _add_rows(z_bar: np.ndarray, a: np.ndarray, b_bar: np.ndarray) -> None:
     """`contad.native.product_kernels.add_rows`."""
     fours = len(z_bar) // 4 * 4
     d, rows = z_bar[:fours].reshape(-1, 4), a[:fours].reshape(-1, 4, a.shape[1])
     start = 0
     if (np.multiply.reduce(d, axis=1) != 0.0).all():  # as it adds four rows at once
-        c = d[:, :, None] * rows
-        each = (c[:, 0] + c[:, 1]) + (c[:, 2] + c[:, 3])
-        b_bar[...] = np.add.accumulate(np.vstack([b_bar, each]), axis=0)[-1]
+        for first in range(0, len(d), _ROWS):
+            c = d[first : first + _ROWS, :, None] * rows[first : first + _ROWS]
+            each = np.vstack([b_bar, (c[:, 0] + c[:, 1]) + (c[:, 2] + c[:, 3])])
+            # a row after the other; numbers side by side NumPy would add in pairs
+            b_bar[...] = np.add.reduce(each, axis=0) if each.shape[1] > 1 else np.add.accumulate(each, axis=0)[-1]
         start = fours
     i = start
     while i < len(z_bar):
