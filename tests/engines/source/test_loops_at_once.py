@@ -56,10 +56,7 @@ def chosen(x, mu, sigma):
     s = 0.0
     for i in range(len(x)):
         s += x[i] * x[i] * mu
-    if sigma > 0.0:
-        scale = sigma * mu
-    else:
-        scale = 1.0
+    scale = sigma * mu if sigma > 0.0 else 1.0
     return (s + x[0]) / scale - s / mu
 
 
