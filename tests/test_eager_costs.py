@@ -1,11 +1,14 @@
-"""What forward mode, linear maps and einsum do, in counts: no general way for plain operands, no path found twice."""
+"""What eager derivatives do, in counts: no general way for plain operands, no call for each number, no path twice."""
 
 import numpy as np
 import pytest
 
 import contad
+from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.ops import einsum as einsum_module
+from contad.rules.scalar_rule import ScalarRule
 from contad.transforms import gradients, linearized
+from contad.variables import activation
 from contad.variables.dual import ForwardLevel
 from contad.variables.stack import ChainStack
 
@@ -77,6 +80,85 @@ def test_a_result_does_not_alias_its_operand():
     x = np.array([2.0, 3.0])
     value, slope = contad.jvp(f, (x,), (np.ones(2),))
     assert (value, slope) == (2.0 * 5.0 + 9.0, 5.0 + 6.0)
+
+
+# ---- reverse mode ----------------------------------------------------------------------------------------------------
+def sum_of_products(x):
+    total = 0.0
+    for k, v in enumerate(x):
+        total = total + v * x[k - 1]
+    return total
+
+
+@pytest.mark.parametrize("engine", ["matrix", "records", "closures"])
+@pytest.mark.parametrize("n", [1, 3, 5000])  # more than a chunk of records
+def test_lists_of_floats_as_other_numbers(engine, n):
+    x = np.linspace(-1.0, 2.0, n)
+    mixed = [*x[:-1].tolist(), x[-1]]  # the last one is NumPy's
+    gradient = contad.grad(sum_of_products, engine=engine)
+    found = gradient(x.tolist())
+    assert found == gradient(mixed) == gradient({"a": x.tolist()}["a"])
+    assert {*map(type, found)} == {float}
+    np.testing.assert_allclose(found, np.roll(x, 1) + np.roll(x, -1) if n > 1 else 2.0 * x)
+
+
+def test_lists_of_floats_take_no_call_for_each(monkeypatch):
+    expected = contad.grad(sum_of_products)([0.3, 0.5, -0.7])
+    monkeypatch.setattr(activation, "make_active", None)
+    monkeypatch.setattr(MatrixStack, "variable", None)
+    monkeypatch.setattr(MatrixStack, "cotangent", None)
+    assert contad.grad(sum_of_products)([0.3, 0.5, -0.7]) == expected
+    assert contad.grad(lambda x: x["a"] * x["b"][0])({"a": 2.0, "b": (3.0,)}) == {"a": 3.0, "b": (2.0,)}
+    assert contad.jacobian(lambda x: [x[0] * x[1], x[1]])([2.0, 3.0]) == [[3.0, 2.0], [0.0, 1.0]]
+
+
+def test_lists_of_floats_stand_for_floats_on_every_level():
+    def inner(x):
+        assert all(v.is_float for v in x)
+        return contad.grad(lambda y: y[0] ** 2 * y[1] * x[0])([x[0], 3.0])[0] * x[1]  # 2 y0 y1 x0 x1, at y0 = x0
+
+    assert contad.grad(inner)([2.0, 5.0]) == [2.0 * 3.0 * 5.0 * 4.0, 2.0 * 3.0 * 4.0]
+
+
+def test_ufuncs_of_numbers_find_their_method_at_once(monkeypatch):
+    kinds = []
+
+    def f(x):
+        z = np.sin(x)
+        kinds.append((x.is_float, z.is_float, np.exp(z).is_float))  # np.sin of a float is an np.float64
+        return np.exp(z)
+
+    expected = contad.grad(f)(0.3)
+    monkeypatch.setattr(ScalarRule, "__call__", None)
+    assert contad.grad(f)(0.3) == expected == np.cos(0.3) * np.exp(np.sin(0.3))
+    assert kinds == [(True, False, False)] * 2
+
+
+NUMBERS = [0.999, 3, np.float64(0.25), -0.0, np.inf, np.nan, 1e-320]
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 1, 2), (1,)])
+def test_numbers_meet_arrays_as_numpy_has_it(shape):
+    x = np.linspace(-0.7, 1.3, int(np.prod(shape))).reshape(shape)
+    operations = [
+        lambda a, c: a * c, lambda a, c: c * a, lambda a, c: c - a, lambda a, c: a / c, lambda a, c: np.maximum(a, c),
+        lambda a, c: np.arctan2(c, a), lambda a, c: a**2.0 + c,
+    ]  # fmt: skip
+    for operation in operations:
+        for c in NUMBERS:
+            with np.errstate(all="ignore"):
+                value, gradient = contad.value_and_grad(lambda a: np.sum(operation(a, c) * x))(x)  # noqa: B023
+                assert value == np.sum(operation(x, c) * x) or np.isnan(value)
+                assert gradient.shape == shape
+    z = []
+
+    def f(a, u):
+        z[:] = [a * u, a + a, a * 0.5]
+        return np.sum(z[0] + z[1] + z[2])
+
+    a_bar, u_bar = contad.grad(f, (0, 1))(x, 0.25)
+    np.testing.assert_array_equal(a_bar, np.full(shape, 0.25 + 2.0 + 0.5))
+    assert u_bar == pytest.approx(np.sum(x))
 
 
 # ---- linear maps -----------------------------------------------------------------------------------------------------

@@ -35,7 +35,10 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **
     if method == "__call__" and not options:
         found = _by_ufunc.get(ufunc) or rule_of_ufunc(ufunc)
         if found is not None:
-            if len(inputs) > 1:
+            if len(inputs) == 1:  # the number itself
+                implementation = found.methods.get(number.__class__)
+                result = found(number) if implementation is None else implementation(number)
+            else:
                 for x in inputs:
                     if x.__class__ is not float and isinstance(x, CONTAINERS):
                         inputs = tuple(map(_as_array, inputs))
@@ -44,7 +47,7 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **
                     result = number._owner.number_and_array(found, *inputs)
                     if result is not NotImplemented:
                         return result
-            result = found(*inputs)
+                result = found(*inputs)
             if isinstance(result, Number) and result.is_float:
                 result.__class__ = result.numpy_class
             return result

@@ -36,7 +36,10 @@ def activate(
             raise UnsupportedError(
                 f"{what}, argument {n}: expected numbers or arrays to differentiate, got {args[n]!r}"
             )
-        leaves = [make_active(s, leaf, f"{what}, argument {n}") for leaf in tree.leaves]
+        if {*map(type, tree.leaves)} == {float}:
+            leaves: list[Value] = list(s.float_variables(tree.leaves))
+        else:
+            leaves = [make_active(s, leaf, f"{what}, argument {n}") for leaf in tree.leaves]
         trees.append(Tree(leaves, tree.spec))
         # f may write into its arguments; the derivative is with respect to what it was given
         active[n] = tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
@@ -70,7 +73,7 @@ def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Nested]:
         if tree.spec is None:
             cotangents.append(s.cotangent(tree.leaves[0]))
         else:
-            cotangents.append(tree.unflatten([s.cotangent(leaf) for leaf in tree.leaves]))
+            cotangents.append(tree.unflatten(s.cotangents(tree.leaves)))
     return cotangents
 
 
@@ -80,7 +83,7 @@ def block(s: ChainStack, trees: Sequence[Tree], leaf: Value) -> list[Value]:
     rows = []
     for k in np.ndindex(shape):
         s.run_sweep(seeds(s, leaf[k] if shape else leaf, 1.0), s.last_continuation)
-        rows.append([[s.cotangent(x) for x in tree.leaves] for tree in trees])
+        rows.append([s.cotangents(tree.leaves) for tree in trees])
     blocks = []
     for t, tree in enumerate(trees):
         leaves = []

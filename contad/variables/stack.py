@@ -30,6 +30,7 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, as_objects
 from contad.variables.layout import is_immutable, same_bits
 from contad.variables.level import HeldData, Level, next_level, raise_caught, refuse_unusable
+from contad.variables.number import as_float
 from contad.variables.open_types import (
     AdjointVector,
     ArrayValue,
@@ -157,6 +158,10 @@ class ChainStack(ABC):
         """What is kept beside the records: constants, and what describes their elements."""
         return 0
 
+    def float_variables(self, values: Sequence[float]) -> Sequence[Var]:
+        """Independent variables that stand for Python floats."""
+        return [as_float(self.variable(x)) for x in values]
+
     # ---- what every engine shares ------------------------------------------------------------------------------------
     def __init__(self, level: int | None = None) -> None:
         self.level = next_level() if level is None else level
@@ -226,6 +231,10 @@ class ChainStack(ABC):
         if isinstance(x, Var):
             return self.adjoint_of(x._index)
         return assemble([self.adjoint_of(v._index) for v in x.flat], x.shape)
+
+    def cotangents(self, xs: Sequence[Value]) -> list[Value]:
+        """Those of several arguments."""
+        return [self.cotangent(x) for x in xs]
 
     def numbers_of(self, adjoints: AdjointVector) -> AdjointVector:
         """These adjoints, able to become numbers of outer levels."""

@@ -29,16 +29,17 @@ if TYPE_CHECKING:
 _DIRECT = "{i} > 0 and ({a}._base is None or {a}._base._index > 0)"
 
 _RECORD = """\
-if {x}.ndim == 0: return general({general})
-first = s.top; end = first + {x}.size
-if end > s.capacity: s.room(end - first)
+if axes != 1:
+    if {differ}: return general({operands})
+first = s.top; end = first + n
+if end > s.capacity: s.room(n)
 v = s.slab[first:end]
-if {x}.ndim != 1: v = v.reshape({x}.shape)
-ufunc({values}, {out}v)
-z = new(ArrayVar); z._owner = s; z._value = v; z._index = first; z._base = None
+if axes != 1: v = v.reshape({x}.shape)
+{set_number}ufunc({values}, {out}v)
+z = ArrayVar(); z._owner = s; z._value = v; z._index = first; z._base = None
 push = s.push
-s.top = end; push(({head} - {cells} * (end - first), {fields}, 0.0))
-limit = s.limit = s.limit + (end - first) - 1  # a record counts once, whatever its size
+s.top = end; push(({head:.1f} - {cells:.1f} * n, {fields}, 0.0))
+limit = s.limit = s.limit + n - 1  # a record counts once, whatever its size
 if end > limit: s.flush()
 return z"""
 
@@ -48,7 +49,7 @@ def {name}(a):
     if {a_direct}:
         s = a._owner
         if s.thread != get_ident(): s.check_usable({operation!r})
-        x = a._value
+        x = a._value; axes = x.ndim; n = x.size
 {record_v}
     c = settle(a)
     return general(a) if c is a else {name}(c)
@@ -64,21 +65,21 @@ def {name}(a, b):
         if kind is ArrayVar:
             j = b._index
             if b._owner is s and {b_direct}:
-                x = a._value; y = b._value
-                if x.shape == y.shape:
+                x = a._value; y = b._value; axes = x.ndim; n = x.size
+                if axes == y.ndim and n == y.size:
 {record_vv}
         elif kind is float or kind is int or kind is float64:
-            x = a._value; y = float(b)
+            x = a._value; y = float(b); axes = x.ndim; n = x.size
 {record_vy}
         elif kind is ndarray and b.dtype is FLOAT and s.ended is None:
-            x = a._value; y = b
-            if x.shape == y.shape and y.flags.c_contiguous:
+            x = a._value; y = b; axes = x.ndim; n = x.size
+            if axes and x.shape == y.shape and y.flags.c_contiguous:
                 j = s.buffers.push_constant(y)
 {record_vc}
         elif kind is s.var_class or kind is s.float_class:
             y = b._value
             if b._owner is s and type(y) is float:
-                x = a._value; j = b._index
+                x = a._value; j = b._index; axes = x.ndim; n = x.size
 {record_vs}
     c = settle(a); d = settle(b)
     return general(a, b) if c is a and d is b else {name}(c, d)
@@ -90,17 +91,17 @@ def r{name}(b, a):
         if s.thread != get_ident(): s.check_usable({operation!r})
         kind = type(a)
         if kind is float or kind is int or kind is float64:
-            x = float(a); y = b._value
+            x = float(a); y = b._value; axes = y.ndim; n = y.size
 {record_yv}
         elif kind is ndarray and a.dtype is FLOAT and s.ended is None:
-            x = a; y = b._value
-            if x.shape == y.shape and x.flags.c_contiguous:
+            x = a; y = b._value; axes = y.ndim; n = y.size
+            if axes and x.shape == y.shape and x.flags.c_contiguous:
                 i = s.buffers.push_constant(x)
 {record_cv}
         elif kind is s.var_class or kind is s.float_class:
             x = a._value
             if a._owner is s and type(x) is float:
-                y = b._value; i = a._index
+                y = b._value; i = a._index; axes = y.ndim; n = y.size
 {record_sv}
     d = settle(b)
     return general(a, b) if d is b else r{name}(d, a)
@@ -136,7 +137,7 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     if rule.arity > 2 or ufunc is None:
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
-        "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
+        "ArrayVar": ArrayVar, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
         "float64": np.float64, "FLOAT": FLOAT, "settle": settle,
         "general": fast_elementwise(
             rule, ufunc, rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally
@@ -151,11 +152,14 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     ).items():
         code = operation_code(rule, active)
         assert code is not None
-        values = "x" if rule.arity == 1 else "x, y"
-        operands = "a" if rule.arity == 1 else "a, b"
+        number = "y" if name in ("vy", "vs") else "x" if name in ("yv", "sv") else ""
+        # an array without axes takes NumPy less time than a number, from which it makes one
+        values = ", ".join("s.number" if x == number else x for x in "xy"[: rule.arity])
         lines = _RECORD.format(
-            x=sized, values=values, general=operands, out=out, fields=parents, head=-(code + form), cells=CELLS
-        )
+            x=sized, operands=", ".join("ab"[: rule.arity]), out=out, fields=parents, head=-(code + form), cells=CELLS,
+            differ="axes == 0 or x.shape != y.shape" if name == "vv" else "axes == 0",
+            set_number=f"s.number[()] = {number}; " if number else "", values=values,
+        )  # fmt: skip
         fields[f"record_{name}"] = "\n".join("    " * indent + line for line in lines.splitlines())
     source = (_UNARY if rule.arity == 1 else _BINARY).format(**fields)
     filename = f"<contad array_operators: {rule.name}>"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
 
-new = object.__new__
 FLOAT = np.dtype(np.float64)
 _WHOLE = slice(None)
 
@@ -126,7 +125,7 @@ class ArrayVar(Array):
 
     def _view_at(self, view: View, value: ArrayValue, index: int) -> "ArrayVar":
         """A view; `index` is its first cell if it is contiguous, else -1."""
-        z = new(ArrayVar)
+        z = ArrayVar()
         z._owner = self._owner
         z._value = value
         z._index = index
@@ -158,7 +157,7 @@ class ArrayVar(Array):
                 if key < 0:
                     key += shape[0]
                 if len(shape) == 1:
-                    z = new(s.var_class)
+                    z = s.var_class()
                     z._value = float(value)
                     z._owner = s
                     z._index = index + key
@@ -201,7 +200,7 @@ class ArrayVar(Array):
             if self._index < 0:  # written to meanwhile: NumPy gives the elements of the moment
                 yield self[k]
                 continue
-            z = new(s.var_class)
+            z = s.var_class()
             z._value = value
             z._owner = s
             z._index = index + k
@@ -300,7 +299,7 @@ def is_direct(a: ArrayVar) -> bool:
 
 def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
     """An array whose cells follow one another from `index`."""
-    z = new(ArrayVar)
+    z = ArrayVar()
     z._owner = owner
     z._value = value
     z._base = None
@@ -314,7 +313,7 @@ def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
 
 def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> ArrayVar:
     """An array that is made of blocks of affine ones."""
-    z = new(ArrayVar)
+    z = ArrayVar()
     z._owner = owner
     z._value = value
     z._index = -1
@@ -326,7 +325,7 @@ def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> Arra
 
 def scatter(owner: "MatrixStack", value: ArrayValue, cells: np.ndarray) -> ArrayVar:
     """An array with these values and cells."""
-    z = new(ArrayVar)
+    z = ArrayVar()
     z._owner = owner
     z._value = value
     z._index = -1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.matrix.array_var import FLOAT, ArrayVar, new
+from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
@@ -348,7 +348,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
                 )
         callbacks = s.callbacks
         callbacks.append(_new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z)))
-        found = new(ArrayVar)
+        found = ArrayVar()
         found._owner = s
         found._value = z
         found._index = first

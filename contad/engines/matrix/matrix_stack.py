@@ -45,7 +45,6 @@ from contad.variables.open_types import (
 from contad.variables.stack import Footprint, Row
 from contad.variables.var import Var
 
-new = object.__new__
 _NOTHING = np.empty(0)
 
 
@@ -69,7 +68,8 @@ class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
     __slots__ = (
-        *("capacity", "float_class", "keeps_rules", "mixed_arrays", "opens_calls", "outer_arrays", "slab", "var_class"),
+        *("capacity", "float_class", "keeps_rules", "mixed_arrays", "number", "opens_calls", "outer_arrays", "slab"),
+        "var_class",
     )
     engine = "matrix"
     has_arrays = True
@@ -84,6 +84,7 @@ class MatrixStack(Recording):
         self.keeps_rules = keeps_rules
         self.opens_calls = opens_calls
         self.slab = self.buffers.values
+        self.number = self.buffers.number
         self.capacity = len(self.slab)
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
         self.outer_arrays: list[tuple[int, ArrayValue]] = []  # by first cell: values that are arrays of outer levels
@@ -116,7 +117,7 @@ class MatrixStack(Recording):
             return np.float64(value) if value.__class__ is float else value
         if isinstance(value, np.floating):
             value = float(value)
-        z = new(self.var_class)
+        z = self.var_class()
         z._value = value
         z._owner = self
         z._index = cell
@@ -200,7 +201,7 @@ class MatrixStack(Recording):
         if k >= self.capacity:
             self.room(1)
         self.slab[k] = value
-        z = new(self.var_class)
+        z = self.var_class()
         z._value = value
         z._owner = self
         z._index = k

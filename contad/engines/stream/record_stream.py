@@ -59,8 +59,29 @@ class Recording(ChainStack):
     def variable(self, value: Value) -> Var:
         return self._push(INPUT, 0, 0, value)
 
+    def float_variables(self, values: Sequence[float]) -> Sequence[Var]:
+        made, cls = [], self.var_class.float_class
+        for value in values:
+            c: Any = cls()
+            c._value = value
+            c._owner = self
+            c._index = k = self.top
+            self.top = k + 1
+            self.push((INPUT, 0, 0, value))
+            if k >= self.limit:
+                self.flush()
+            made.append(c)
+        return made
+
+    def cotangents(self, xs: Sequence[Value]) -> list[Value]:
+        adjoints = self.adjoints
+        if adjoints.__class__ is not np.ndarray:
+            return super().cotangents(xs)
+        d, n = adjoints.data, len(adjoints)  # a memoryview, whose elements are floats
+        return [(d[x._index] if x._index < n else 0.0) if isinstance(x, Var) else self.cotangent(x) for x in xs]
+
     def _push(self, code: int, x: Real, y: Real, value: Real) -> Var:
-        c = object.__new__(self.var_class)
+        c = self.var_class()
         c._value = value
         c._owner = self
         c._index = k = self.top
@@ -90,7 +111,7 @@ class Recording(ChainStack):
     def push_partials(self, value: Real, partials: Sequence[tuple[int, Real]]) -> Var:
         """Push a result with its stored partials (cell, partial): one cell each, the last one the result's."""
         n = len(partials)
-        c = object.__new__(self.var_class)
+        c = self.var_class()
         c._value = value
         c._owner = self
         stream: list[Real] = []

@@ -66,7 +66,7 @@ class Buffers:
     """
 
     __slots__ = (
-        "adjoints", "constants", "constants_top", "copies", "held", "records", "shapes", "shapes_top",
+        "adjoints", "constants", "constants_top", "copies", "held", "number", "records", "shapes", "shapes_top",
         "staging", "stream", "usual", "values",
     )  # fmt: skip
 
@@ -78,6 +78,7 @@ class Buffers:
         self.adjoints = reserve()
         self.held = 0  # numbers: what a recording has used of a buffer, and still has memory
         self.usual = 0  # the same of recordings of late, falling by an eighth with each smaller one
+        self.number = np.empty(())  # an operand of the operation that is being evaluated
         self._start_constants()
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
         self.clear()
