@@ -67,8 +67,7 @@ def fit(table: Table, engine: str | None = None) -> Fit:
     if not np.max(np.abs(found.jac)) < 1e-3:
         raise ArithmeticError(f"the fit did not converge: {found.message}")
     mean = found.x.tolist()
-    hessian = contad.jacobian(contad.grad(log_posterior, engine=engine), engine=engine)
-    precision = -np.array(hessian(mean, table.features, table.malignant))
+    precision = -np.array(contad.hessian(log_posterior, engine=engine)(mean, table.features, table.malignant))
     sd = np.sqrt(np.diag(np.linalg.inv(precision))).tolist()
     correct = sum((_logit(mean, x) > 0.0) == (y == 1.0) for x, y in zip(table.features, table.malignant, strict=True))
     return Fit(mean, sd, -float(found.fun), correct, int(found.nfev))

@@ -4,6 +4,7 @@ The loops run in plain Python until they have taken as long as it takes to get t
 """
 
 import functools
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -12,8 +13,10 @@ import numpy as np
 from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.steps import Pass, SweepStep, partials_of
 from contad.engines.stream.patience import PATIENCE
+from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.sweep import OPERATIONS
 from contad.native.compiling import is_cached, load_cached, write_options
+from contad.rules.body_derivatives import derivatives_of_partial
 from contad.rules.scalar_rule import ScalarRule
 
 _SOURCE = '''\
@@ -127,13 +130,41 @@ def down(
             bar_dot[y] += d_dot * q + d * (yx * x_dot + yy * y_dot)
 
 
+def belongs_to_run(c: Any) -> bool:
+    """Whether a continuation is that of a scalar rule on numbers whose second partials are known."""
+    if c.__class__ is not ElementwisePullback or len(c.values) > 2 or c.results[0].shape or not c.rule.has_no_data():
+        return False
+    return all(v.__class__ is float for v in c.values) and _has_second_partials(c.rule, _activity_of(c))
+
+
+def _activity_of(c: ElementwisePullback) -> str:
+    variables = {a for a, _, _ in c.operands}
+    return "".join("v" if a in variables else "c" for a in range(len(c.values)))
+
+
+def _live(rule: ScalarRule, active: str) -> list[int]:
+    """The arguments that are variables and have a partial."""
+    assert rule.body is not None
+    return [a for a, kind in enumerate(active) if kind == "v" and rule.body.literal(a) != 0.0]
+
+
+@functools.cache
+def _has_second_partials(rule: ScalarRule, active: str) -> bool:
+    try:
+        for a in _live(rule, active):
+            derivatives_of_partial(rule, a, active)
+    except LookupError:
+        return False
+    return True
+
+
 class Numbers(SweepStep):
-    """A run of core operations on numbers: rows of cells, of first partials and of second ones, 0 where there is none.
+    """A run of scalar rules on numbers: rows of cells, of first partials and of second ones, 0 where there is none.
 
     An operand that is a constant, or has a zero partial, stands as cell 0, whose tangent is 0.
     """
 
-    def __init__(self, records: np.ndarray, start: int, values: np.ndarray) -> None:
+    def __init__(self, records: np.ndarray, start: int, values: np.ndarray, callbacks: Sequence[Any]) -> None:
         m = len(records)
         self.z = slice(start, start + m)
         self.cells = np.zeros((m, 2), np.int64)
@@ -142,20 +173,43 @@ class Numbers(SweepStep):
         codes = records[:, 0].astype(np.int64)
         for code in np.unique(codes).tolist():
             rows = np.flatnonzero(codes == code)
+            if code < 0:
+                self._add_special(rows, [callbacks[x] for x in records[rows, 1].astype(np.int64).tolist()], values)
+                continue
             rule, active = OPERATIONS[code]
-            assert rule.body is not None
-            live = [a for a, kind in enumerate(active) if kind == "v" and rule.body.literal(a) != 0.0]
-            self.kinds.append((rows, rule, active, live))
             fields = [records[rows, 1 + a] for a in range(rule.arity)]
             operands = [values[f.astype(np.int64)] if k == "v" else f for f, k in zip(fields, active, strict=True)]
-            first, second = partials_of(rule, active, live, (values[start + rows], *operands))
-            for a, p, row in zip(live, first, second, strict=True):
-                self.cells[rows, a] = fields[a]
-                self.first[rows, a] = p
-                for b, q in zip(live, row, strict=True):
-                    self.second[rows, 2 * a + b] = 0.0 if q is None else q
+            self._add(rows, rule, active, fields, operands, values)
         self.operands = [self.cells]
         self.bending = [self.cells[self.second.any(axis=1)]]
+
+    def _add_special(self, rows: np.ndarray, continuations: list[ElementwisePullback], values: np.ndarray) -> None:
+        """The rows of rules that are not compiled into sweeps."""
+        by_rule: dict[tuple[ScalarRule, str], list[int]] = {}
+        for at, c in enumerate(continuations):
+            by_rule.setdefault((c.rule, _activity_of(c)), []).append(at)
+        for (rule, active), places in by_rule.items():
+            own = [continuations[at] for at in places]
+            cells = np.zeros((rule.arity, len(own)))
+            for n, c in enumerate(own):
+                for a, cell, _ in c.operands:
+                    cells[a, n] = cell
+            operands = [np.array([c.values[a] for c in own]) for a in range(rule.arity)]
+            self._add(rows[places], rule, active, list(cells), operands, values)
+
+    def _add(
+        self, rows: np.ndarray, rule: ScalarRule, active: str, fields: Sequence[np.ndarray],
+        operands: Sequence[np.ndarray], values: np.ndarray,
+    ) -> None:  # fmt: skip
+        """The rows of one operation, with the cells of its variables among the fields."""
+        live = _live(rule, active)
+        self.kinds.append((rows, rule, active, live))
+        first, second = partials_of(rule, active, live, (values[self.z.start + rows], *operands))
+        for a, p, row in zip(live, first, second, strict=True):
+            self.cells[rows, a] = fields[a]
+            self.first[rows, a] = p
+            for b, q in zip(live, row, strict=True):
+                self.second[rows, 2 * a + b] = 0.0 if q is None else q
 
     def up(self, p: Pass) -> None:
         if OF_RUNS.allows(OF_RUNS.UP, len(self.cells), p.count):

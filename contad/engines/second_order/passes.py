@@ -15,7 +15,7 @@ import numpy as np
 
 from contad.engines.forward import forward_level
 from contad.engines.second_order.dependencies import Dependencies
-from contad.engines.second_order.number_runs import Numbers
+from contad.engines.second_order.number_runs import Numbers, belongs_to_run
 from contad.engines.second_order.steps import (
     Gather,
     Linear,
@@ -38,6 +38,7 @@ from contad.engines.stream.record_head import (
     X_NUMBER,
     Y_NUMBER,
     decode,
+    head_of,
     own_cells,
 )
 from contad.engines.stream.sweep import OPERATIONS
@@ -151,11 +152,13 @@ class SecondOrder:
         own = own_cells(heads)
         starts = 1 + np.cumsum(own) - own
         numbers = heads >= len(VARIANTS)  # operations on numbers
+        for row in np.flatnonzero(heads == head_of(PULLBACK, 1)).tolist():
+            numbers[row] = belongs_to_run(stack.callbacks[int(records[row, 1])])
         changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
         steps: list[SweepStep] = []
         for begin, end in itertools.pairwise([0, *changes.tolist(), len(numbers)]):
             if begin < end and numbers[begin]:
-                steps.append(Numbers(records[begin:end], int(starts[begin]), b.values))
+                steps.append(Numbers(records[begin:end], int(starts[begin]), b.values, stack.callbacks))
                 continue
             for record, k, n in zip(records[begin:end].tolist(), starts[begin:end], own[begin:end], strict=True):
                 if k >= self.free:  # below are the arguments

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.second_order import number_runs
+from contad.engines.second_order import number_runs, passes
 from contad.engines.second_order.number_runs import RunPatience, compile_runs
+from tests.judges.planted import registered
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310]
 
@@ -78,6 +79,52 @@ def test_derivatives_are_those_of_compiled_loops(name, monkeypatch):
     monkeypatch.setattr(number_runs, "OF_RUNS", Endless())
     np.testing.assert_array_equal(CALLS[name](x), expected)
     assert number_runs.OF_RUNS.asked
+
+
+# ---- rules that are not compiled into sweeps -------------------------------------------------------------------------
+def special(x):
+    """Of one and two arguments, with constants on either side, between operations that are compiled into sweeps."""
+    z = contad.log1p_exp(x[0]) * contad.erf(x[1]) + contad.boxcox(x[2], 0.3) - contad.lbeta(x[3], 2.5)
+    for v in x:
+        z = np.logaddexp(z * 0.5, v) + contad.lbeta(1.5, v) + contad.log1p_exp(v - z)
+    return z + contad.lbeta(x[0], x[3])
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The steps of every recording that is differentiated twice."""
+    found = []
+    steps = passes.SecondOrder._steps
+    monkeypatch.setattr(passes.SecondOrder, "_steps", lambda self: found.append(steps(self)) or found[-1])
+    return found
+
+
+@pytest.mark.parametrize("plainly", [False, True])
+def test_special_functions_are_rows_of_a_run(plainly, made, monkeypatch):
+    if plainly:
+        monkeypatch.setattr(number_runs, "OF_RUNS", Endless())
+    x = [0.4, 0.9, 1.3, 0.7]
+    found = contad.hessian(special)(x)
+    assert [[type(step) for step in steps] for steps in made] == [[number_runs.Numbers]]
+    np.testing.assert_allclose(found, contad.jacobian(contad.grad(special))(x), rtol=1e-12, atol=1e-14)
+    pattern = contad.sparsity(lambda x: contad.gammaln(x[0]) + contad.log1p_exp(x[1]) + 2.0 * x[2], x, of="hessian")
+    assert pattern.nnz == 2
+
+
+def test_rules_that_capture_data_are_steps_of_their_own(made):
+    data = np.array([2.0, 5.0])
+    with registered():
+
+        @contad.scalar_rule
+        def weighted(x):
+            return data[0] * x * x
+
+        @weighted.partials
+        def weighted_partials(z, x):
+            return 2.0 * z / x
+
+        assert contad.hessian(lambda x: weighted(x[0]) * x[1])([3.0, 1.0]) == [[4.0, 12.0], [12.0, 0.0]]
+    assert [[type(step) is number_runs.Numbers for step in steps] for steps in made] == [[False, True]]
 
 
 # ---- when they give way ----------------------------------------------------------------------------------------------
