@@ -13,7 +13,7 @@ from benchmarks.timing import compare_times, take_turns
 from contad.engines.stream.patience import PATIENCE
 
 PRIMAL, AGAIN, BY_HAND = "primal", "primal, again", "by hand"
-IN_NUMPY = "by hand in NumPy"
+IN_NUMPY, WITH_KERNELS = "by hand in NumPy", "by hand with kernels"
 PATIENCE.loading = PATIENCE.compiling = 0.0  # what is timed is compiled sweeps, from the first one on
 
 
@@ -36,9 +36,9 @@ def versions(program: Program, tools: Sequence[str]) -> dict[str, Callable[..., 
         PRIMAL: lambda *args: bind(program.primal, args),
         BY_HAND: lambda *args: bind(program.by_hand, args),
     }
-    in_numpy = program.in_numpy
-    if in_numpy is not None:
-        found[IN_NUMPY] = lambda *args: bind(in_numpy, args)
+    for name, f in ((IN_NUMPY, program.in_numpy), (WITH_KERNELS, program.with_kernels)):
+        if f is not None:
+            found[name] = lambda *args, f=f: bind(f, args)
     found |= {f"contad {way}": version for way, version in program.contad.items()}
     return found | {
         name: version

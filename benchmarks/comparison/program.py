@@ -34,6 +34,8 @@ class Program(NamedTuple):
     remarks: str = ""  # where contad is not first, and why, found by profiling
     # by hand in NumPy as well, call by call, where `by_hand` is compiled or avoids calls: for eager engines
     in_numpy: Callable[..., Any] | None = None
+    # by hand with contad's elementary functions in vector registers, where `by_hand` has those of the C library
+    with_kernels: Callable[..., Any] | None = None
     gives: Mapping[str, Callable[..., Any]] = NOTHING  # what a version gives that is no gradient, from the arguments
     count: Callable[..., float] = lambda **size: 1  # operations or calls in a run, from the arguments of `inputs`
     tolerance: float = 1e-10  # relative to the largest entry of the value, and of each gradient

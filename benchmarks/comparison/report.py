@@ -1,7 +1,7 @@
 """The comparison as Markdown."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from benchmarks.comparison.figures import (
@@ -16,7 +16,7 @@ from benchmarks.comparison.figures import (
     list_wrong,
     rank_ways,
 )
-from benchmarks.comparison.measure import BY_HAND, IN_NUMPY, PRIMAL
+from benchmarks.comparison.measure import BY_HAND, IN_NUMPY, PRIMAL, WITH_KERNELS
 from benchmarks.timing import format_table
 
 NONE = "-"
@@ -29,6 +29,10 @@ PLACES = "How many times contad's time a tool takes; below 1 contad loses."
 CALLS = (
     "A second reference, for engines that are eager: in NumPy and SciPy, each call of the program and then its own "
     "reverse (`comparison/in_numpy.py`). The gradient by hand above is compiled, or does without some of the calls."
+)
+KERNELS = (
+    "A second reference, for elementary functions: by hand with the kernels that generated code calls, in vector "
+    "registers (`comparison/with_kernels.py`). The gradient by hand above calls the C library or NumPy."
 )
 PREPARATION = (
     "Compilation, tracing and recording, at the first size above; in no other figure. contad begins with an empty "
@@ -54,7 +58,10 @@ def report(figures: dict[str, Any]) -> str:
             RATIOS, _tabulate_ratios(figures),
             "## Each tool, as a multiple of contad's fastest way", PLACES, _tabulate_peers(figures),
             "## Every way of contad, as a multiple of the gradient by hand", _tabulate_ways(figures),
-            *_tabulate_in_numpy(figures),
+            *_tabulate_second(figures, IN_NUMPY, CALLS, ("matrix", "record", "generated")),
+            *_tabulate_second(
+                figures, WITH_KERNELS, KERNELS, ("generated", "generated, simd", "generated, reassociating")
+            ),
             "## Where contad is not first", _list_losses(figures),
             "## Preparation and first call, s",
             PREPARATION, _tabulate_preparation(figures),
@@ -169,20 +176,18 @@ def _tabulate_ways(figures: dict[str, Any]) -> str:
     return format_table(("program", "size", "ways, the fastest first"), table, text=range(3))
 
 
-def _tabulate_in_numpy(figures: dict[str, Any]) -> list[str]:
+def _tabulate_second(figures: dict[str, Any], name: str, text: str, ways: Sequence[str]) -> list[str]:
+    """Some ways of contad as multiples of a second reference, in the programs that have it."""
     table = []
     for program, _, measured in list_rows(figures):
-        reference = find_seconds(measured, IN_NUMPY)
+        reference = find_seconds(measured, name)
         if not math.isnan(reference):
-            ways = rank_ways(measured)
-            ratios = [format_number(ways.get(way, math.nan) / reference) for way in ("matrix", "record", "generated")]
-            by_hand = find_seconds(measured, BY_HAND)
-            times = [format_number(1e6 * by_hand), format_number(1e6 * reference)]
+            found = rank_ways(measured)
+            ratios = [format_number(found.get(way, math.nan) / reference) for way in ways]
+            times = [format_number(1e6 * x) for x in (find_seconds(measured, BY_HAND), reference)]
             table.append((program["name"], format_size(measured), *times, *ratios))
-    header = ("program", "size", "by hand us", "in NumPy us", "matrix", "record", "generated")
-    return ["## As a multiple of the gradient by hand in NumPy", CALLS, format_table(header, table, text=(0, 1))] if (
-        table
-    ) else []
+    header = ("program", "size", "by hand us", f"{name.removeprefix('by hand ')} us", *ways)
+    return [f"## As a multiple of the gradient {name}", text, format_table(header, table, text=(0, 1))] if table else []
 
 
 def _list_losses(figures: dict[str, Any]) -> str:

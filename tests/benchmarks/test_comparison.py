@@ -342,8 +342,17 @@ def test_by_hand_in_numpy_is_by_hand(name):
     check(program, program.in_numpy(*args), program.by_hand(*args))
 
 
+@pytest.mark.parametrize("name", [name for name, p in PROGRAMS.items() if p.with_kernels])
+@pytest.mark.parametrize("size", ["small", "medium"])
+def test_by_hand_with_kernels_is_by_hand(name, size):
+    program = PROGRAMS[name]
+    args = measure.arguments(program, size)
+    check(program, program.with_kernels(*args), program.by_hand(*args))
+
+
 def test_rows_that_are_measured_anew_stand_among_the_others():
-    seconds = {PRIMAL: 2.0, BY_HAND: 2.0, measure.IN_NUMPY: 4.0, "contad matrix": 5.0}
+    seconds = {PRIMAL: 2.0, BY_HAND: 2.0, measure.IN_NUMPY: 4.0, measure.WITH_KERNELS: 1.0, "contad matrix": 5.0}
+    seconds["contad generated"] = 1.125
     versions = {version: {"seconds": t, "prepare": 1.0} for version, t in seconds.items()}
     sizes = {"small": {"arguments": {"n": 1}, "count": 1, "noise": 0.0, "versions": versions}}
     about = {"date": "then", "command": "all", "machine": {"load": 1}, "skipped": [], "settings": {}, "topics": [1]}
@@ -358,5 +367,6 @@ def test_rows_that_are_measured_anew_stand_among_the_others():
     assert found["topics"] == [1]
     text = report(found)
     assert "Rows of one: now, `some`: load 2" in text
-    assert "1.25" in text.partition("by hand in NumPy")[2]
+    assert "1.25" in text.partition("by hand in NumPy\n")[2].partition("## ")[0]
+    assert "1.12" in text.partition("by hand with kernels\n")[2].partition("## ")[0]
     assert command.put_into(None, later) is later

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 import contad
-from benchmarks.comparison import shaped
+from benchmarks.comparison import shaped, with_kernels
 from benchmarks.comparison.program import Program, Run, TooSlow
 from benchmarks.comparison.written import IDIOMS, IN_C, MAPACCUM
 from benchmarks.loops import hmm as primal
@@ -156,6 +156,7 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
+    with_kernels=with_kernels.hmm,
     contad=shaped.on_compiled(primal, ARGNUMS) | shaped.in_registers(primal, ARGNUMS)
     | shaped.on_eager(over_arrays(lambda a, axis: contad.logsumexp(a, axis=axis)), ARGNUMS),
     peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},

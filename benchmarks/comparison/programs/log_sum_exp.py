@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
+from benchmarks.comparison import with_kernels
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import in_registers, on_compiled, on_eager
 from benchmarks.comparison.written import IDIOMS, on_reassociating, reassociating, with_every_tool
@@ -87,6 +88,7 @@ PROGRAM = Program(
     argnums=(0,),
     primal=log_sum_exp,
     by_hand=by_hand,
+    with_kernels=with_kernels.log_sum_exp,
     contad={
         **on_compiled(log_sum_exp, (0,)), **in_registers(log_sum_exp, (0,)), **on_reassociating(log_sum_exp, (0,)),
         **on_eager(on_arrays, (0,)),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from benchmarks.comparison import with_kernels
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import Version, in_registers, on_compiled, on_eager
 from benchmarks.comparison.written import IDIOMS, SMALL, on_reassociating, reassociating, with_every_tool
@@ -179,6 +180,7 @@ def make_program(name: str, remarks: str, primal: Any, ways: dict[str, Version])
     return Program(
         name=name, about=ABOUT[is_linear], sizes=SIZES, inputs=linear_inputs if is_linear else logistic_inputs,
         argnums=argnums, primal=primal, by_hand=linear_by_hand if is_linear else logistic_by_hand, contad=ways,
+        with_kernels=None if is_linear else with_kernels.logistic,
         peers=with_every_tool(argnums, arrays=linear if is_linear else logistic, numbers=numbers, casadi=casadi),
         idioms=IDIOMS,
         remarks=f"{remarks} {SMALL}",

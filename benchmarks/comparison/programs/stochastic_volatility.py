@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from benchmarks.comparison import shaped
+from benchmarks.comparison import shaped, with_kernels
 from benchmarks.comparison.program import Program, Run, TooSlow
 from benchmarks.comparison.written import IDIOMS, IN_C
 
@@ -158,6 +158,7 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
+    with_kernels=with_kernels.stochastic_volatility,
     contad=shaped.on_compiled(primal, ARGNUMS) | shaped.in_registers(primal, ARGNUMS)
     | shaped.on_eager(over_arrays(np), ARGNUMS),
     peers={
