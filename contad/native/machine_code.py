@@ -155,6 +155,12 @@ def njit(*arguments: Any, cache: bool = False, **options: Any) -> Any:
     return decorate
 
 
+def has_machine_code(function: Callable[..., Any]) -> bool:
+    """Whether the machine code of a function of contad's own is on disk, for some signature."""
+    cache = _cache_of(getattr(function, "__wrapped__", function))
+    return isinstance(cache, SealedCache) and bool(cache._cache_file._load_index())
+
+
 class _CFunction(CFunc):
     """A C function: an address in this process."""
 

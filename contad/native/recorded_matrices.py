@@ -21,19 +21,6 @@ from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_scaled, copy_lower, dot, in_order, masked_sum, subtract, turn
 from contad.native.products_in_place import add_product
 from contad.native.recorded_operands import (
-    A_CELLS,
-    FIRST,
-    KEEPER,
-    KEPT,
-    RESULT,
-    SAVED,
-    SECOND,
-    STATUS,
-    THIRD,
-    A,
-    B,
-    K,
-    N,
     add_columns,
     adjoint,
     block,
@@ -43,9 +30,11 @@ from contad.native.recorded_operands import (
     put,
     put_block,
     result,
+    saved,
     tangent,
 )
 from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
+from contad.native.step_fields import A_CELLS, FIRST, KEEPER, KEPT, RESULT, SECOND, STATUS, THIRD, A, B, K, N
 from contad.native.triangular_kernels import (
     add_band_cotangents,
     add_cho_factor,
@@ -109,7 +98,7 @@ def triangular_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type:
     a = operand(shape, A, values_at, constants_at, n, n)
     c = solve_triangular_forward(a, result(shape, adjoints_at, n, k), not transposed, lower, unit_diagonal)
     add_columns(shape, adjoints_at, c)
-    if shape[A_CELLS] != 0:
+    if shape[A_CELLS] > 0:
         z, a_bar = result(shape, values_at, n, k), adjoint(shape, A, adjoints_at, n, n)
         subtract_triangle(c, z, transposed, lower, unit_diagonal, a_bar)
         give(shape, A, adjoints_at, a_bar)
@@ -167,7 +156,7 @@ def factored_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: i
     c_bar, b_bar = np.zeros((n, n)), np.zeros((n, k))
     add_cho_solve(result(shape, adjoints_at, n, k), c, b, shape[FIRST] != 0, c_bar, b_bar)
     add_columns(shape, adjoints_at, b_bar)
-    if shape[A_CELLS] != 0:
+    if shape[A_CELLS] > 0:
         a_bar = adjoint(shape, A, adjoints_at, n, n)
         add_scaled(a_bar, 0, 0, 1.0, c_bar)
         give(shape, A, adjoints_at, a_bar)
@@ -262,7 +251,7 @@ def solve_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: igno
     c = in_order(result(shape, adjoints_at, n, k))
     divide(factors, exchanges, c, shape[FIRST] == 0)
     add_columns(shape, adjoints_at, c)
-    if shape[A_CELLS] != 0:
+    if shape[A_CELLS] > 0:
         z, a_bar = result(shape, values_at, n, k), adjoint(shape, A, adjoints_at, n, n)
         if shape[FIRST] != 0:
             c, z = z, c
@@ -375,7 +364,7 @@ def banded_value(shape_at, values_at, constants_at, target_at):  # type: ignore[
     shape = fields(shape_at)
     n, k, lower, upper = shape[N], shape[K], shape[FIRST], shape[SECOND]
     ab = operand(shape, A, values_at, constants_at, lower + upper + 1, n)
-    factors = block(values_at, shape[SAVED], height_of_factors(lower, upper), n)
+    factors = saved(shape, values_at, height_of_factors(lower, upper), n)
     if factor_banded(lower, upper, ab, factors) != 0:
         raise np.linalg.LinAlgError("singular matrix")
     z = in_order(operand(shape, B, values_at, constants_at, n, k))
@@ -387,11 +376,11 @@ def banded_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ign
     """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
     shape = fields(shape_at)
     n, k, lower, upper = shape[N], shape[K], shape[FIRST], shape[SECOND]
-    factors = block(values_at, shape[SAVED], height_of_factors(lower, upper), n)
+    factors = saved(shape, values_at, height_of_factors(lower, upper), n)
     c = in_order(result(shape, adjoints_at, n, k))
     solve_factored_band(lower, upper, factors, c, True)
     add_columns(shape, adjoints_at, c)
-    if shape[A_CELLS] != 0:
+    if shape[A_CELLS] > 0:
         ab_bar = adjoint(shape, A, adjoints_at, lower + upper + 1, n)
         add_band_cotangents(c, result(shape, values_at, n, k), lower, upper, ab_bar, np.empty((0, 0)))
         give(shape, A, adjoints_at, ab_bar)
@@ -412,7 +401,7 @@ def expm_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
     """exp(a); the powers of a are saved"""
     shape = fields(shape_at)
     n = shape[N]
-    powers = block(values_at, shape[SAVED], 3 * n, n)
+    powers = saved(shape, values_at, 3 * n, n)
     put(shape, values_at, expm_with_powers(operand(shape, A, values_at, constants_at, n, n), powers))
 
 
@@ -420,7 +409,7 @@ def expm_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignor
     """L(a^T, z_bar)"""
     shape = fields(shape_at)
     n = shape[N]
-    a, powers = operand(shape, A, values_at, constants_at, n, n), block(values_at, shape[SAVED], 3 * n, n)
+    a, powers = operand(shape, A, values_at, constants_at, n, n), saved(shape, values_at, 3 * n, n)
     a_bar = adjoint(shape, A, adjoints_at, n, n)
     add_by_powers(result(shape, adjoints_at, n, n), a, powers, a_bar)
     give(shape, A, adjoints_at, a_bar)
@@ -430,7 +419,7 @@ def expm_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-un
     """L(a, a_dot)"""
     shape = fields(shape_at)
     n = shape[N]
-    a, powers = operand(shape, A, values_at, constants_at, n, n), block(values_at, shape[SAVED], 3 * n, n)
+    a, powers = operand(shape, A, values_at, constants_at, n, n), saved(shape, values_at, 3 * n, n)
     put(shape, dots_at, along_by_powers(a, in_order(tangent(shape, A, dots_at, n, n)), powers))
 
 

@@ -1,4 +1,4 @@
-"""How kernels of recorded programs find operands and results of an operation on matrices, among the cells of a run.
+"""How kernels of recordings find operands and results of an operation on matrices, among the cells of a run.
 
 A kernel takes four addresses: of the shape, of values, of constants, and of what it writes to (values, adjoints,
 tangents). One that adds to adjoints raises before it writes or not at all, so that Python can do it over.
@@ -10,16 +10,31 @@ from numba import carray, types
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_scaled, turn
+from contad.native.named_code import attempt_call
+from contad.native.step_fields import A_TURNED, B_CELLS, B_TURNED, FIELDS, RESULT, SAVED, TURNED, A, B
 from contad.native.words import pointer
 
 SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
 
-# The shape: the place that says whether Python has to do it, the place of what is saved, and the first cell of the
-# result; of both operands the place and whether it is in cells; of these three, whether the cells are those of the
-# transpose; three sizes and three options, which are the rule's; and of the step that keeps the factors the first two.
-STATUS, SAVED, RESULT, A, A_CELLS, B, B_CELLS, TURNED, A_TURNED, B_TURNED = range(10)
-M, N, K, FIRST, SECOND, THIRD, KEEPER, KEPT, FIELDS = range(10, 19)
 _NUMBER = 8  # bytes
+
+
+# ---- calls from Python -----------------------------------------------------------------------------------------------
+OF_ATTEMPT = types.boolean(
+    *(types.int64, types.int64[::1], types.int64, types.float64[::1], types.float64[::1], types.int64, types.int64)
+)
+
+
+def attempt_value(address, shapes, slot, values, constants, first, n):  # type: ignore[no-untyped-def]
+    """Call the kernel of a value; whether it has not raised, and what it has written is finite."""
+    shape_at = shapes[slot:].ctypes.data
+    values_at = values.ctypes.data
+    if attempt_call(np.uintp(address), shape_at, values_at, constants.ctypes.data, values_at):
+        return False
+    is_finite = True
+    for i in range(first, first + n):
+        is_finite = is_finite and abs(values[i]) < np.inf
+    return is_finite
 
 
 # ---- operands and results --------------------------------------------------------------------------------------------
@@ -44,7 +59,7 @@ def is_turned(shape, field):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def operand(shape, field, values_at, constants_at, rows, columns):  # type: ignore[no-untyped-def]
     """An operand, A or B, in C order; not to be written to."""
-    at = values_at if shape[field + 1] != 0 else constants_at
+    at = values_at if shape[field + 1] > 0 else constants_at if shape[field + 1] == 0 else 0
     if is_turned(shape, field):
         return turn(block(at, shape[field], columns, rows))
     return block(at, shape[field], rows, columns)
@@ -53,7 +68,7 @@ def operand(shape, field, values_at, constants_at, rows, columns):  # type: igno
 @njit(**INTERNAL_OPTIONS)
 def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untyped-def]
     """What is added to the adjoint of an operand: itself, or zeros for `give`; empty of a constant."""
-    if shape[field + 1] == 0:
+    if shape[field + 1] <= 0:
         return np.zeros((0, 0))
     if is_turned(shape, field):
         return np.zeros((rows, columns))
@@ -63,7 +78,7 @@ def adjoint(shape, field, adjoints_at, rows, columns):  # type: ignore[no-untype
 @njit(**INTERNAL_OPTIONS)
 def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
     """Add what `adjoint` gave, and has been added to, where it is not the adjoint itself."""
-    if shape[field + 1] != 0 and is_turned(shape, field):
+    if shape[field + 1] > 0 and is_turned(shape, field):
         rows, columns = made.shape
         bar = block(adjoints_at, shape[field], columns, rows)
         for j in range(columns):
@@ -74,7 +89,7 @@ def give(shape, field, adjoints_at, made):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def tangent(shape, field, dots_at, rows, columns):  # type: ignore[no-untyped-def]
     """The tangent of an operand, zeros of a constant."""
-    if shape[field + 1] == 0:
+    if shape[field + 1] <= 0:
         return np.zeros((rows, columns))
     if is_turned(shape, field):
         return turn(block(dots_at, shape[field], columns, rows))
@@ -114,7 +129,7 @@ def put_block(at, place, z):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def add_columns(shape, adjoints_at, c):  # type: ignore[no-untyped-def]
     """Add to the adjoint of a right-hand side."""
-    if shape[B_CELLS] == 0:
+    if shape[B_CELLS] <= 0:
         return
     rows, columns = c.shape
     if shape[B_TURNED] != 0:
@@ -124,3 +139,10 @@ def add_columns(shape, adjoints_at, c):  # type: ignore[no-untyped-def]
                 bar[j, i] += c[i, j]
     else:
         add_scaled(block(adjoints_at, shape[B], rows, columns), 0, 0, 1.0, c)
+
+
+@njit(**INTERNAL_OPTIONS)
+def saved(shape, values_at, rows, columns):  # type: ignore[no-untyped-def]
+    """What a value saves for the adjoint."""
+    place = shape[SAVED]
+    return block(values_at, place, rows, columns) if place >= 0 else block(0, -place, rows, columns)

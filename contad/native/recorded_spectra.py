@@ -10,7 +10,7 @@ from numba.np.linalg import _LAPACK, _check_finite_matrix
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_scaled, in_order, turn, write_row, write_rows
-from contad.native.recorded_operands import FIRST, A, M, N, adjoint, fields, give, operand, put, result, tangent
+from contad.native.recorded_operands import adjoint, fields, give, operand, put, result, tangent
 from contad.native.spectral_kernels import (
     add_eig,
     add_eigh,
@@ -23,6 +23,7 @@ from contad.native.spectral_kernels import (
     reduced_svd,
     svd_tangent,
 )
+from contad.native.step_fields import FIRST, A, M, N
 
 _evd = _LAPACK().numba_ez_xxxevd(types.float64)
 _KIND, _VECTORS, _UPPER = ord("d"), ord("V"), ord("U")

@@ -8,10 +8,10 @@ of its cells.
 
 import operator
 
+from contad.engines.matrix.matrix_steps import NAMES
 from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import number_operations
 from contad.engines.stream.sweep import OPERATIONS
-from contad.programs.matrix_steps import NAMES
 from contad.programs.plain_rules import find_compiled_rules
 from contad.rules import operators
 from contad.rules.scalar_rule import ScalarRule

@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 
 import contad.engines.stream.kernels
+from contad.engines.matrix.matrix_steps import find_address
 from contad.engines.stream.kernels import (
     FAST,
     KERNELS,
@@ -30,7 +31,6 @@ from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
 from contad.programs.codes import ARRAY, PRODUCT, STEPS
 from contad.programs.interpreter import value_of_rule
-from contad.programs.matrix_steps import find_address
 from contad.rules.scalar_rule import ScalarRule
 
 VALUES, ADJOINTS, TANGENTS = range(3)

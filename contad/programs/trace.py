@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.engines.matrix.matrix_steps import MatrixStep, describe_step
 from contad.engines.stream.plain_sweep import strides_of
 from contad.engines.stream.pullbacks import Continuation, Pullback
 from contad.engines.stream.record_head import (
@@ -34,7 +35,6 @@ from contad.programs.codes import (
     STEP_CODES,
     STOPPED,
 )
-from contad.programs.matrix_steps import MatrixStep, describe_step
 from contad.programs.program_kernels import ADDRESSES, compile_kernels
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take

@@ -6,22 +6,24 @@ general way of `array_records.push_pullback`.
 
 from collections.abc import Callable
 from threading import get_ident
+from time import thread_time
 from types import NoneType
 
 import numpy as np
 
 from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.compiled_steps import COMPILED, StepKernels
 from contad.engines.matrix.matrix_products import factor_of
+from contad.engines.matrix.matrix_steps import NAMES
 from contad.engines.stream.pullbacks import Part, Pullback
 from contad.engines.stream.record_head import PULLBACK
-from contad.rules.array_rule import ArrayRule
+from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.variables.layout import layout_of
 from contad.variables.open_types import Function, Option, Rule, Value
 
 _TURNED = (1, 0)  # the axes of a transposed matrix
-STEPS: set[str] = set()  # names of rules that recorded programs take so, transposed matrices too, once there are any
 _WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 
 
@@ -30,6 +32,7 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
     general = rule.generally
     function, forward = rule.function, rule.forward_body
     option_names = frozenset(rule.option_names)
+    kernels = StepKernels(rule.name) if rule.name in COMPILED else None
     names = rule.argument_names
     read: dict[tuple[int, ...], tuple[bool, ...]] = {}  # by positions of the operands: which values vjps read
 
@@ -46,7 +49,7 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                 if s is None:
                     s = x._owner
                     if s.thread != get_ident() or s.ended is not None or s.keeps_rules:
-                        if s.tracer is None or rule.name not in STEPS or s.thread != get_ident() or s.ended is not None:
+                        if s.tracer is None or rule.name not in NAMES or s.thread != get_ident() or s.ended is not None:
                             return general(*args, **options)
                 if x._owner is not s or v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size:
                     return general(*args, **options)
@@ -80,6 +83,14 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
         for option in options.values():
             if option.__class__ not in _WORDS:
                 return general(*args, **options)
+        start = -1.0
+        if kernels is not None and not s.keeps_rules:
+            if kernels.are_there():
+                found = kernels.record(s, rule, operands, values, turned, options)
+                if found is not None:
+                    return found
+            else:
+                start = thread_time()
         if constants:
             live = tuple([k for k, _, _ in operands])
             wanted = read.get(live)
@@ -90,6 +101,8 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                 if is_wanted and values[k].__class__ is np.ndarray:
                     values[k] = s.buffers.keep(values[k])[0]
         z, saved = (function(*values, **options), None) if forward is None else forward(*values, **options)
+        if start >= 0.0:
+            kernels.count(start)
         c = Pullback(rule, operands, values, options, saved, turned)
         if z.__class__ is np.float64 or z.__class__ is float:
             number = float(z)
@@ -146,3 +159,9 @@ def _all_by_position(method: Function, count: int, general: Function) -> Functio
         return general(*args, **options) if options or len(args) != count else method(*args)
 
     return call
+
+
+def install_steps() -> None:
+    """Let the rules with kernels use this from the first call on, for programs keep what that one records as well."""
+    for name in NAMES:
+        install_rule(array_rule_of(name))

@@ -219,7 +219,7 @@ def sweep_array(
         return True
     if code == PULLBACK:
         slot = int(y)
-        if slot == 0:
+        if slot == 0 or buffers.shapes[slot] == 0:  # no kernel, or that of a step
             return False
         kernels.WRITTEN_PLAINLY[code](buffers.shapes[slot:], buffers.values, buffers.constants, adjoints)
         return True

@@ -204,7 +204,8 @@ class Recording(ChainStack):
                 return adjoints
             head, x, y = b.records[row].tolist()
             code, _, n = decode(head)
-            if head < 0 and (code != PULLBACK or y) and has_kernel(code) and not KERNELS[code]:
+            is_left = code == PULLBACK and (y == 0.0 or b.shapes[int(y)] == 0)  # to Python, by a step, or it has none
+            if head < 0 and not is_left and has_kernel(code) and not KERNELS[code]:
                 if PATIENCE.sweep_array(b, adjoints, row, k, top):
                     row, k = row - 1, k - n
                 continue

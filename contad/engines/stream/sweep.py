@@ -26,6 +26,7 @@ from contad.engines.stream.rule_functions import (
 )
 from contad.native.compiling import is_cached, load_cached, write_options
 from contad.native.rule_source import GENERATORS
+from contad.native.step_fields import ADJOINT
 from contad.rules.scalar_rule import ScalarRule, rules
 
 OPERATIONS = number_operations(len(VARIANTS), {rule for rule in rules() if rule.core})
@@ -43,8 +44,10 @@ _HEAD = '''\
 
 import math
 
-from contad.native.machine_code import njit
+import numpy as np
 
+from contad.native.machine_code import njit
+from contad.native.named_code import attempt_call
 from contad.native.words import call_kernel
 
 
@@ -100,6 +103,14 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
                         slot = int(records[row, 1])
                         for i in range(n):
                             adjoints[shapes[slot + i]] += adjoints[first + i]
+                    elif code == {pullback} and records[row, 2] != 0.0 and shapes[int(records[row, 2])] == 0:  # a step
+                        slot = int(records[row, 2])
+                        for i in range(first, first + n):
+                            if not abs(adjoints[i]) < math.inf:
+                                return row, k
+                        if attempt_call(np.uintp(shapes[slot + {adjoint}]), shapes[slot:].ctypes.data,
+                                        values.ctypes.data, constants.ctypes.data, adjoints.ctypes.data):
+                            return row, k
                     elif code == {callback} or kernels[code] == 0 or (code == {pullback} and records[row, 2] == 0.0):
                         return row, k
                     elif code == {pullback}:
@@ -149,7 +160,7 @@ def sweep_source() -> str:
     known = vars(record_head)
     names = {name.lower(): known[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
     names |= {name.lower(): known[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
-    names |= {"options": options, "codes": CODES, "cells": CELLS}
+    names |= {"options": options, "codes": CODES, "cells": CELLS, "adjoint": ADJOINT}
     lines = [line for code, o in OPERATIONS.items() if _has_branch(o[0]) for line in _branch(code, *o)]
     for run in find_runs(OPERATIONS):
         lines += [f"elif {run.first} <= code <= {run.last}:  # other rules: {run.active}", *_run_lines(run)]
@@ -204,7 +215,8 @@ def dependencies() -> tuple[str, ...]:
     # the codes too: a sweep that numbers the operations differently would be silently wrong
     numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
     native = Path(__file__).parents[2] / "native"
-    imported = [str(native / name) for name in ("words.py", "product_kernels.py")]  # by generated code
+    names = ("words.py", "named_code.py", "step_fields.py", "product_kernels.py")  # what generated code imports
+    imported = [str(native / name) for name in names]
     own = (__file__, rule_functions.__file__, record_head.__file__)
     return (*own, *GENERATORS, *imported, *sorted(sources), numbering)
 

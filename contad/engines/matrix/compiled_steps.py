@@ -1,0 +1,191 @@
+"""Operations of linear algebra on arrays as they are, by kernels: one computes the value, another the adjoints.
+
+The compiled sweep calls the latter by its address, so that neither goes through NumPy. Where a kernel raises, or its
+numbers are not finite, Python evaluates the rule, in this sweep or at once.
+"""
+
+import math
+import threading
+from collections.abc import Callable
+from time import thread_time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from contad.engines.matrix.array_records import Operand
+from contad.engines.matrix.matrix_steps import (
+    ADJOINT,
+    NAMES,
+    VALUE,
+    describe_operation,
+    find_address,
+    is_on_disk,
+)
+from contad.engines.stream.patience import PATIENCE
+from contad.engines.stream.pullbacks import Part, Pullback
+from contad.engines.stream.record_head import PULLBACK
+from contad.engines.stream.storage import Buffers
+from contad.engines.stream.sweep import called_directly
+from contad.native.step_fields import AT_ADDRESS
+from contad.rules.array_rule import ArrayRule
+from contad.variables.open_types import Options, Saved, Value
+
+if TYPE_CHECKING:
+    from contad.engines.matrix.matrix_stack import MatrixStack
+
+# Those whose records share factors, by `contad.ops.factors`, are left to Python.
+COMPILED = frozenset(NAMES) - {"solve", "log_determinant", "banded_solution"}
+# of those with columns: a matrix of solutions lies in memory as LAPACK leaves it
+_BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution"))
+_TURNED = (1, 0)
+Places = tuple[int, ...]  # of the operands, and what is transposed
+_new: Any = object.__new__
+_tuple: Any = tuple.__new__
+_lock = threading.Lock()
+
+
+class StepPullback(Pullback):
+    """The continuation of a step, for what its kernel leaves to Python."""
+
+    __slots__ = ("memory",)  # what the value has saved for the kernel
+
+    @property
+    def saved(self) -> Saved:  # type: ignore[override]
+        """What the rule saves, computed again."""
+        return self.rule.evaluate(self.values, self.options)[1]
+
+    def saved_bytes(self) -> int:
+        return 0 if self.memory is None else int(self.memory.nbytes)
+
+
+class StepKernels:
+    """The kernels of a rule: none before Python has taken as long as it takes to get them."""
+
+    STEP = 0.5  # of what sweeps take to compile, or to load
+    SWEPT = 3.0  # a value and what the sweep takes for it, in times of the value
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.value = self.adjoint = 0  # addresses
+        self.attempt: Callable[..., bool] | None = None
+        self.spent = 0.0
+        self.left: float | None = None  # not known before the disk has been looked at
+        self.plans: dict[tuple[Any, ...], StepPlan | None] = {}
+
+    def count(self, since: float) -> None:
+        """Count the time that Python has taken for a value."""
+        self.spent += self.SWEPT * (thread_time() - since)
+
+    def are_there(self) -> bool:
+        """Whether values are computed by the kernels from now on."""
+        if self.attempt is not None:
+            return True
+        if self.spent < self.STEP * PATIENCE.loading:
+            return False
+        if self.left is None:
+            known = PATIENCE.compiling and is_on_disk(self.name, VALUE) and is_on_disk(self.name, ADJOINT)
+            self.left = 0.0 if known else self.STEP * PATIENCE.compiling
+        if self.spent < self.left:
+            return False
+        self._get()
+        return True
+
+    def _get(self) -> None:
+        from contad.native.named_code import compile_once, name_of
+        from contad.native.recorded_operands import OF_ATTEMPT, attempt_value
+
+        with _lock:
+            self.value, self.adjoint = find_address(self.name, VALUE), find_address(self.name, ADJOINT)
+            self.attempt = called_directly(compile_once(name_of(attempt_value), OF_ATTEMPT))
+
+    def plan(self, key: tuple[Any, ...], options: Options) -> "StepPlan | None":
+        """What a record says beside places, by the shapes and options of its key; None where Python has to do it."""
+        if len(self.plans) > 1000:
+            self.plans.clear()
+        step = describe_operation(self.name, key[: len(key) - len(options)], options)
+        found = None
+        if step is not None:
+            by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
+            numbers = (*step.sizes, *step.options, 0, 0, self.adjoint)
+            found = StepPlan(step.result, math.prod(step.result), by_columns, step.saved, numbers)
+        self.plans[key] = found
+        return found
+
+    def record(
+        self, s: "MatrixStack", rule: ArrayRule, operands: list[Operand], values: list[Value], turned: list[int],
+        options: Options,
+    ) -> Value:  # fmt: skip
+        """The result, recorded; None where Python has to do it."""
+        key = (*[v.shape for v in values if v.__class__ is not float], *options.items())
+        plan = self.plans[key] if key in self.plans else self.plan(key, options)
+        if plan is None or len(key) < len(values) + len(options):
+            return None
+        shape, n, by_columns, saved, numbers = plan
+        buffers = s.buffers
+        first = s.top
+        end = first + n
+        if end > s.capacity:
+            s.room(n)
+        memory, saved_at = None, 0
+        if saved:
+            memory = np.empty(saved)
+            saved_at = -(memory.__array_interface__["data"][0] // 8)
+        if len(values) == 1:
+            places: Places | None = (operands[0][1], 1, 0, 0, by_columns, len(turned), 0)
+        else:
+            places = self._places_of_two(buffers, operands, values, turned, by_columns)
+        if places is None:
+            return None
+        slot = buffers.push_shape((0, saved_at, first, *places, *numbers))
+        if not self.attempt(self.value, buffers.shapes, slot, buffers.values, buffers.constants, first, n):  # type: ignore[misc]
+            return None
+        c = _new(StepPullback)
+        c.rule, c.operands, c.values, c.is_tuple = rule, operands, values, False
+        c.options, c.turned, c.memory = options, turned, memory
+        callbacks = s.callbacks
+        callbacks.append(c)
+        if not shape:
+            number = float(s.slab[first])
+            c.results = [_tuple(Part, (first, 1, (), number, None))]
+            return s.push_number(PULLBACK, len(callbacks) - 1, slot, number)
+        z = s.slab[first:end]
+        if by_columns:
+            z = z.reshape(shape[::-1])
+            back = z.T
+            c.results = [_tuple(Part, (first, n, z.shape, back, _TURNED))]
+            return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)._view_at(np.transpose, back, -1)
+        if len(shape) != 1:
+            z = z.reshape(shape)
+        c.results = [_tuple(Part, (first, n, shape, z, None))]
+        return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)
+
+    def _places_of_two(
+        self, buffers: Buffers, operands: list[Operand], values: list[Value], turned: list[int], by_columns: bool
+    ) -> Places | None:
+        """Where two operands are, one of which may be a constant, which is kept; None where it is a view with gaps."""
+        found = [0, 0, 0, 0, by_columns, 0 in turned, 1 in turned]
+        for k, cell, _ in operands:
+            found[2 * k], found[2 * k + 1] = cell, 1
+        if len(operands) == 2:
+            return tuple(found)
+        k = 1 - operands[0][0]
+        kept, at = buffers.keep(values[k])
+        if at > 0:  # an immutable array, where it lies
+            found[5 + k] = not kept.flags.c_contiguous
+            if not kept.flags.forc:
+                return None
+            found[2 * k], found[2 * k + 1] = at // 8, AT_ADDRESS
+        else:
+            found[2 * k] = -at
+        values[k] = kept
+        return tuple(found)
+
+
+class StepPlan(NamedTuple):
+    """What the record of a step says beside the places: its shape, and the numbers behind them."""
+
+    result: tuple[int, ...]
+    size: int
+    by_columns: bool
+    saved: int
+    numbers: tuple[int, ...]

@@ -1,0 +1,13 @@
+"""The fields of the shape of an operation on matrices, which its kernels read; plain numbers, for Python and Numba.
+
+The place that says whether Python has to do it, which is 0 in a recording that is swept at once; the place of what is
+saved (minus its address in words, where it is not in cells), and the first cell of the result; of both operands the
+place and whether it is in cells (1), among constants (0) or at an address in words (-1); of these three, whether the
+cells are those of the transpose; three sizes and three options, which are the rule's; of the step that keeps the
+factors the first two; and the address of the kernel of adjoints, in a recording that is swept at once.
+"""
+
+STATUS, SAVED, RESULT, A, A_CELLS, B, B_CELLS, TURNED, A_TURNED, B_TURNED = range(10)
+M, N, K, FIRST, SECOND, THIRD, KEEPER, KEPT, ADJOINT = range(10, 19)
+FIELDS = 18  # that kernels read
+AT_ADDRESS = -1

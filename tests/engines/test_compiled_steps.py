@@ -1,0 +1,176 @@
+"""Operations of linear algebra by kernels in recordings that are swept at once, against the rules in Python."""
+
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.matrix import compiled_steps
+from contad.engines.matrix.compiled_steps import COMPILED, StepKernels, StepPullback
+from contad.rules.array_rule import array_rule_of
+from contad.scipy import linalg
+
+RNG = np.random.default_rng(47)
+A = RNG.normal(size=(4, 4))
+S = A @ A.T + np.eye(4)
+B = RNG.normal(size=4)
+CASES = [(name, k) for name in sorted(COMPILED) for k in range(len(array_rule_of(name).points))]
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """What has been recorded by kernels, by the name of its rule; Python may sweep none of it."""
+    taken = []
+    record = StepKernels.record
+
+    def noted(kernels, *args):
+        found = record(kernels, *args)
+        if found is not None:
+            taken.append(kernels.name)
+        return found
+
+    def refuse(c, adj):
+        raise AssertionError(f"Python sweeps {c.rule.name}")
+
+    monkeypatch.setattr(StepKernels, "record", noted)
+    monkeypatch.setattr(StepPullback, "__call__", refuse)
+    return taken
+
+
+def in_python(f, *args):
+    """The value and the gradients of f where no kernel is taken."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StepKernels, "are_there", lambda kernels: False)
+        return contad.value_and_grad(f, tuple(range(len(args))))(*args)
+
+
+def require_same(found, expected, tolerance=1e-12):
+    assert found[0] == pytest.approx(expected[0], rel=tolerance)
+    for bar, wanted in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(bar, wanted, rtol=tolerance, atol=tolerance * np.max(np.abs(wanted), initial=0.0))
+
+
+@pytest.mark.parametrize(("name", "k"), CASES, ids=str)
+def test_kernels_agree_with_the_rule(name, k, steps):
+    rule = array_rule_of(name)
+    point = rule.points[k]
+    options = point[-1] if isinstance(point[-1], dict) else {}
+    arrays = [np.array(x) for x in point[: len(rule.argument_names)]]
+    orders = []
+
+    def f(*args):
+        z = rule(*args, **options)
+        orders.append((np.shape(z), np.ndim(z) < 2 or contad.value_of(z).flags.c_contiguous))
+        return np.sum(np.sin(z) * np.cos(0.1 * np.arange(np.size(z)).reshape(np.shape(z))))
+
+    for given in (arrays, [np.asfortranarray(x) for x in arrays]):
+        found = contad.value_and_grad(f, tuple(range(len(given))))(*given)
+        require_same(found, in_python(f, *given))
+        assert orders[-1] == orders[-2], "the shape or the memory order of the result"
+    is_stack = any(x.ndim > 2 for x in arrays)
+    assert is_stack or steps == [name] * 2 or name == "euclidean_norm"
+    if is_stack:
+        return
+    for n in range(len(arrays)):  # one variable beside constants, of which one may lie as its transpose
+        for constant in (np.copy, contad.constant, lambda x: contad.constant(np.copy(x.T)).T):
+            others = [x if k == n else constant(x) for k, x in enumerate(arrays)]
+            of_one = contad.value_and_grad(f, (n,))(*others)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(StepKernels, "are_there", lambda kernels: False)
+                require_same(of_one, contad.value_and_grad(f, (n,))(*others))
+
+
+def likelihood(k, y):
+    lower = np.linalg.cholesky(k)
+    z = linalg.solve_triangular(lower, y.T, lower=True)
+    return np.sum(z * z) + np.sum(np.log(np.diagonal(lower))) + np.sum(linalg.expm(0.1 * k))
+
+
+def test_a_recording_of_steps_is_swept_without_python(steps):
+    y = RNG.normal(size=(3, 4))
+    require_same(contad.value_and_grad(likelihood, (0, 1))(S, y), in_python(likelihood, S, y))
+    assert steps == ["cholesky_factor", "solve_triangular", "expm"]
+
+
+def test_higher_orders_are_those_of_the_rules():
+    def slope(k):
+        return np.sum(contad.grad(likelihood)(k, B[None]) * A)
+
+    def swept_in_python(k):
+        return in_python(lambda k: likelihood(k, B[None]), k)[1][0]
+
+    step = 1e-6
+    difference = (swept_in_python(S + step * A.T) - swept_in_python(S - step * A.T)) / (2.0 * step)
+    along = np.sum(contad.grad(slope)(S) * A.T)
+    assert along == pytest.approx(np.sum(difference * A), rel=1e-7)
+
+
+FAILING = {
+    "cholesky": (lambda a: np.sum(np.linalg.cholesky(a)), -S),
+    "cho_factor": (lambda a: np.sum(linalg.cho_factor(a)[0]), -S),
+    "inv": (lambda a: np.sum(np.linalg.inv(a)), np.zeros((4, 4))),
+    "solve_triangular": (lambda a: np.sum(linalg.solve_triangular(a, B)), np.zeros((4, 4))),
+    "not square": (lambda a: np.linalg.det(a[:3]), S),
+    "does not fit": (lambda a: np.sum(linalg.solve_triangular(a, B[:3])), S),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_errors_are_those_of_the_rules(name):
+    f, a = FAILING[name]
+    with pytest.raises((np.linalg.LinAlgError, ValueError)) as expected:
+        in_python(f, a)
+    with pytest.raises(type(expected.value)) as error:
+        contad.grad(f)(a)
+    assert str(error.value) == str(expected.value)
+
+
+def test_what_is_not_finite_is_left_to_the_rules():
+    def f(a, b):
+        return np.sum(linalg.solve_triangular(a, b, lower=True, check_finite=False)) + np.linalg.det(a)
+
+    def overflows(a, b):  # adjoints of the inverse are infinite
+        return np.sum(np.linalg.inv(a) * b * b)
+
+    for g, b in ((f, np.where(np.arange(4) == 2, np.inf, B)), (overflows, 1e200 * B)):
+        with np.errstate(all="ignore"):
+            found, expected = contad.value_and_grad(g, (0, 1))(S, b), in_python(g, S, b)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        for bar, wanted in zip(found[1], expected[1], strict=True):
+            np.testing.assert_allclose(bar, wanted, rtol=1e-9)
+
+
+def test_what_a_rule_saves_is_there_where_python_sweeps():
+    """An adjoint of an outer level reaches the continuations of steps."""
+
+    def inner(b):
+        return np.sum(linalg.cho_solve((np.linalg.cholesky(S + np.outer(B, B)), True), b) ** 2)
+
+    gradient, pullback = contad.vjp(contad.grad(inner), B)
+    hessian = np.array([pullback(e)[0] for e in np.eye(4)])
+    inverse = np.linalg.inv(S + np.outer(B, B))
+    np.testing.assert_allclose(hessian, 2.0 * inverse @ inverse, rtol=1e-10)
+    np.testing.assert_allclose(gradient, 2.0 * inverse @ inverse @ B, rtol=1e-10)
+
+
+def test_rows_and_footprints_name_the_rule():
+    with contad.nested() as level:
+        x = contad.var(S)
+        np.linalg.det(linalg.expm(x))
+        assert [row.operation for row in level.rows()] == ["input", "expm", "det"]
+        sizes = [footprint.bytes for footprint in level.footprints()]
+    assert sizes[1] - sizes[0] == 3 * 16 * 8  # the powers of the matrix
+
+
+def test_kernels_are_got_when_python_has_taken_as_long(monkeypatch):
+    got = []
+    monkeypatch.setattr(compiled_steps.PATIENCE, "loading", 0.2)
+    monkeypatch.setattr(compiled_steps.PATIENCE, "compiling", 2.0)
+    monkeypatch.setattr(StepKernels, "_get", lambda kernels: got.append(kernels.name))
+    for on_disk, enough in ((True, 0.11), (False, 1.1)):
+        monkeypatch.setattr(compiled_steps, "is_on_disk", lambda name, purpose, on_disk=on_disk: on_disk)
+        kernels = StepKernels("det")
+        kernels.spent = 0.9 * enough
+        assert not kernels.are_there()
+        kernels.spent = enough
+        assert kernels.are_there()
+    assert got == ["det", "det"]
