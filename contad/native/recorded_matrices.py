@@ -29,8 +29,8 @@ from contad.native.recorded_operands import (
     operand,
     put,
     put_block,
+    read_saved,
     result,
-    saved,
     tangent,
 )
 from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
@@ -364,7 +364,7 @@ def banded_value(shape_at, values_at, constants_at, target_at):  # type: ignore[
     shape = fields(shape_at)
     n, k, lower, upper = shape[N], shape[K], shape[FIRST], shape[SECOND]
     ab = operand(shape, A, values_at, constants_at, lower + upper + 1, n)
-    factors = saved(shape, values_at, height_of_factors(lower, upper), n)
+    factors = read_saved(shape, values_at, height_of_factors(lower, upper), n)
     if factor_banded(lower, upper, ab, factors) != 0:
         raise np.linalg.LinAlgError("singular matrix")
     z = in_order(operand(shape, B, values_at, constants_at, n, k))
@@ -376,7 +376,7 @@ def banded_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ign
     """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
     shape = fields(shape_at)
     n, k, lower, upper = shape[N], shape[K], shape[FIRST], shape[SECOND]
-    factors = saved(shape, values_at, height_of_factors(lower, upper), n)
+    factors = read_saved(shape, values_at, height_of_factors(lower, upper), n)
     c = in_order(result(shape, adjoints_at, n, k))
     solve_factored_band(lower, upper, factors, c, True)
     add_columns(shape, adjoints_at, c)
@@ -401,7 +401,7 @@ def expm_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
     """exp(a); the powers of a are saved"""
     shape = fields(shape_at)
     n = shape[N]
-    powers = saved(shape, values_at, 3 * n, n)
+    powers = read_saved(shape, values_at, 3 * n, n)
     put(shape, values_at, expm_with_powers(operand(shape, A, values_at, constants_at, n, n), powers))
 
 
@@ -409,7 +409,7 @@ def expm_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignor
     """L(a^T, z_bar)"""
     shape = fields(shape_at)
     n = shape[N]
-    a, powers = operand(shape, A, values_at, constants_at, n, n), saved(shape, values_at, 3 * n, n)
+    a, powers = operand(shape, A, values_at, constants_at, n, n), read_saved(shape, values_at, 3 * n, n)
     a_bar = adjoint(shape, A, adjoints_at, n, n)
     add_by_powers(result(shape, adjoints_at, n, n), a, powers, a_bar)
     give(shape, A, adjoints_at, a_bar)
@@ -419,7 +419,7 @@ def expm_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-un
     """L(a, a_dot)"""
     shape = fields(shape_at)
     n = shape[N]
-    a, powers = operand(shape, A, values_at, constants_at, n, n), saved(shape, values_at, 3 * n, n)
+    a, powers = operand(shape, A, values_at, constants_at, n, n), read_saved(shape, values_at, 3 * n, n)
     put(shape, dots_at, along_by_powers(a, in_order(tangent(shape, A, dots_at, n, n)), powers))
 
 

@@ -142,7 +142,7 @@ def add_columns(shape, adjoints_at, c):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def saved(shape, values_at, rows, columns):  # type: ignore[no-untyped-def]
+def read_saved(shape, values_at, rows, columns):  # type: ignore[no-untyped-def]
     """What a value saves for the adjoint."""
     place = shape[SAVED]
     return block(values_at, place, rows, columns) if place >= 0 else block(0, -place, rows, columns)

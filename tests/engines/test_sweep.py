@@ -21,8 +21,8 @@ def test_the_source_is_deterministic_and_names_no_foreign_symbol():
     source = sweep_source()
     assert source == sweep_source()
     imports = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
-    own = ["from contad.native.machine_code import njit", "from contad.native.words import call_kernel"]
-    assert imports == ["import math", *own]
+    own = ("machine_code import njit", "named_code import attempt_call", "words import call_kernel")
+    assert imports == ["import math", "import numpy as np", *(f"from contad.native.{name}" for name in own)]
 
 
 def test_a_partial_that_is_zero_costs_nothing():

@@ -5,14 +5,17 @@ numbers are not finite, Python evaluates the rule, in this sweep or at once.
 """
 
 import math
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from threading import get_ident
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from contad.engines.matrix.array_records import Operand
+from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_steps import (
     ADJOINT,
     NAMES,
@@ -22,37 +25,63 @@ from contad.engines.matrix.matrix_steps import (
     is_on_disk,
 )
 from contad.engines.stream.patience import PATIENCE
-from contad.engines.stream.pullbacks import Part, Pullback
+from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.engines.stream.record_head import PULLBACK
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import called_directly
 from contad.native.step_fields import AT_ADDRESS
 from contad.rules.array_rule import ArrayRule
-from contad.variables.open_types import Options, Saved, Value
+from contad.variables.adjoints import Adjoints
+from contad.variables.open_types import Function, Option, Options, Value
 
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
-# Those whose records share factors, by `contad.ops.factors`, are left to Python.
-COMPILED = frozenset(NAMES) - {"solve", "log_determinant", "banded_solution"}
+# Left to Python are those whose records share factors, by `contad.ops.factors`, and singular vectors, whose derivative is
+# nan where a singular value is 0.
+COMPILED = frozenset(NAMES) - {"solve", "log_determinant", "singular_spectrum"}
 # of those with columns: a matrix of solutions lies in memory as LAPACK leaves it
 _BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution"))
+# numbers of the first operand, from which on SciPy is faster, or the factor that it shares
+_MOST = {"banded_solution": 1 << 11}
 _TURNED = (1, 0)
 Places = tuple[int, ...]  # of the operands, and what is transposed
 _new: Any = object.__new__
-_tuple: Any = tuple.__new__
 _lock = threading.Lock()
 
 
-class StepPullback(Pullback):
-    """The continuation of a step, for what its kernel leaves to Python."""
+class StepPullback(Continuation):
+    """The continuation of a step, for what its kernel leaves to Python; most of it is made when that happens."""
 
-    __slots__ = ("memory",)  # what the value has saved for the kernel
+    __slots__ = ("cells", "first", "memory", "options", "plan", "turned", "z")
+    is_tuple = False
+    cells: Sequence[int]  # the first ones of the operands, 0 of a constant
+    turned: Sequence[int]  # positions of matrices whose cells are those of the transpose, in C order
+    first: int  # cell of the result
+    memory: np.ndarray | None  # what the value has saved for the kernel
+    plan: "StepPlan"
+    options: Options
+    z: Value
 
     @property
-    def saved(self) -> Saved:  # type: ignore[override]
-        """What the rule saves, computed again."""
-        return self.rule.evaluate(self.values, self.options)[1]
+    def operands(self) -> list[Operand]:  # type: ignore[override]
+        """The variables among the arguments."""
+        pairs = enumerate(zip(self.cells, self.values, strict=True))
+        return [(k, cell, v.shape) for k, (cell, v) in pairs if cell > 0]
+
+    @property
+    def results(self) -> list[Part]:  # type: ignore[override]
+        """The result as continuations keep it."""
+        shape, n = self.plan.result, self.plan.size
+        if self.plan.by_columns:
+            return [Part(self.first, n, shape[::-1], self.z, _TURNED)]
+        return [Part(self.first, n, shape, self.z)]
+
+    def __call__(self, adj: Adjoints) -> None:
+        saved = self.rule.evaluate(self.values, self.options)[1]  # computed again
+        pullback = Pullback(self.rule, self.operands, self.values, self.options, saved, self.turned)
+        pullback.results = self.results
+        pullback(adj)
 
     def saved_bytes(self) -> int:
         return 0 if self.memory is None else int(self.memory.nbytes)
@@ -104,7 +133,7 @@ class StepKernels:
             self.plans.clear()
         step = describe_operation(self.name, key[: len(key) - len(options)], options)
         found = None
-        if step is not None:
+        if step is not None and math.prod(key[0]) <= _MOST.get(self.name, sys.maxsize):
             by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
             numbers = (*step.sizes, *step.options, 0, 0, self.adjoint)
             found = StepPlan(step.result, math.prod(step.result), by_columns, step.saved, numbers)
@@ -112,10 +141,10 @@ class StepKernels:
         return found
 
     def record(
-        self, s: "MatrixStack", rule: ArrayRule, operands: list[Operand], values: list[Value], turned: list[int],
+        self, s: "MatrixStack", rule: ArrayRule, cells: Sequence[int], values: list[Value], turned: Sequence[int],
         options: Options,
     ) -> Value:  # fmt: skip
-        """The result, recorded; None where Python has to do it."""
+        """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0."""
         key = (*[v.shape for v in values if v.__class__ is not float], *options.items())
         plan = self.plans[key] if key in self.plans else self.plan(key, options)
         if plan is None or len(key) < len(values) + len(options):
@@ -131,54 +160,63 @@ class StepKernels:
             memory = np.empty(saved)
             saved_at = -(memory.__array_interface__["data"][0] // 8)
         if len(values) == 1:
-            places: Places | None = (operands[0][1], 1, 0, 0, by_columns, len(turned), 0)
+            places: Places | None = (cells[0], 1, 0, 0, by_columns, len(turned), 0)
         else:
-            places = self._places_of_two(buffers, operands, values, turned, by_columns)
+            places = _places_of_two(buffers, cells, values, turned, by_columns)
         if places is None:
             return None
         slot = buffers.push_shape((0, saved_at, first, *places, *numbers))
         if not self.attempt(self.value, buffers.shapes, slot, buffers.values, buffers.constants, first, n):  # type: ignore[misc]
             return None
+        z = s.slab[first:end]
         c = _new(StepPullback)
-        c.rule, c.operands, c.values, c.is_tuple = rule, operands, values, False
-        c.options, c.turned, c.memory = options, turned, memory
+        c.rule, c.cells, c.values, c.options, c.turned = rule, cells, values, options, turned
+        c.first, c.memory, c.plan = first, memory, plan
         callbacks = s.callbacks
         callbacks.append(c)
         if not shape:
-            number = float(s.slab[first])
-            c.results = [_tuple(Part, (first, 1, (), number, None))]
+            c.z = number = float(z[0])
             return s.push_number(PULLBACK, len(callbacks) - 1, slot, number)
-        z = s.slab[first:end]
         if by_columns:
             z = z.reshape(shape[::-1])
-            back = z.T
-            c.results = [_tuple(Part, (first, n, z.shape, back, _TURNED))]
-            return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)._view_at(np.transpose, back, -1)
-        if len(shape) != 1:
-            z = z.reshape(shape)
-        c.results = [_tuple(Part, (first, n, shape, z, None))]
+            c.z = z.T
+            return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)._view_at(np.transpose, c.z, -1)
+        c.z = z = z if len(shape) == 1 else z.reshape(shape)
         return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)
 
-    def _places_of_two(
-        self, buffers: Buffers, operands: list[Operand], values: list[Value], turned: list[int], by_columns: bool
-    ) -> Places | None:
-        """Where two operands are, one of which may be a constant, which is kept; None where it is a view with gaps."""
-        found = [0, 0, 0, 0, by_columns, 0 in turned, 1 in turned]
-        for k, cell, _ in operands:
-            found[2 * k], found[2 * k + 1] = cell, 1
-        if len(operands) == 2:
-            return tuple(found)
-        k = 1 - operands[0][0]
-        kept, at = buffers.keep(values[k])
-        if at > 0:  # an immutable array, where it lies
-            found[5 + k] = not kept.flags.c_contiguous
-            if not kept.flags.forc:
-                return None
-            found[2 * k], found[2 * k + 1] = at // 8, AT_ADDRESS
-        else:
-            found[2 * k] = -at
-        values[k] = kept
-        return tuple(found)
+
+def _places_of_two(
+    buffers: Buffers, cells: Sequence[int], values: list[Value], turned: Sequence[int], by_columns: bool
+) -> Places | None:
+    """Where two operands are, one of which may be a constant, which is kept; None where it is a view with gaps."""
+    if cells[0] > 0 and cells[1] > 0:
+        return (cells[0], 1, cells[1], 1, by_columns, 0 in turned, 1 in turned)
+    k = int(cells[0] > 0)
+    found = [cells[0], 1, cells[1], 1, by_columns, 0 in turned, 1 in turned]
+    kept, at = buffers.keep(values[k])
+    if at > 0:  # an immutable array, where it lies
+        if not kept.flags.forc:
+            return None
+        found[2 * k], found[2 * k + 1], found[5 + k] = at // 8, AT_ADDRESS, not kept.flags.c_contiguous
+    else:
+        found[2 * k], found[2 * k + 1] = -at, 0
+    values[k] = kept
+    return tuple(found)
+
+
+def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function) -> Function:
+    """A rule of one argument, where that is an affine array; else `otherwise`."""
+
+    def method(a: ArrayVar, **options: Option) -> Value:
+        base, cell, s = a._base, a._index, a._owner
+        if cell > 0 and (base is None or base._index > 0) and kernels.are_there() and not s.keeps_rules:
+            if s.ended is None and s.thread == get_ident():
+                found = kernels.record(s, rule, (cell,), [a._value], (), options)
+                if found is not None:
+                    return found
+        return otherwise(a, **options)
+
+    return method
 
 
 class StepPlan(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
-from contad.engines.matrix.compiled_steps import COMPILED, StepKernels
+from contad.engines.matrix.compiled_steps import COMPILED, StepKernels, of_one_matrix
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.matrix.matrix_steps import NAMES
 from contad.engines.stream.pullbacks import Part, Pullback
@@ -86,7 +86,10 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
         start = -1.0
         if kernels is not None and not s.keeps_rules:
             if kernels.are_there():
-                found = kernels.record(s, rule, operands, values, turned, options)
+                cells = [0] * len(values)
+                for k, cell, _ in operands:
+                    cells[k] = cell
+                found = kernels.record(s, rule, cells, values, turned, options)
                 if found is not None:
                     return found
             else:
@@ -131,7 +134,7 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
         s.callbacks.append(c)
         return s.push_values(PULLBACK, len(s.callbacks) - 1, 0, kept)._view_at(np.transpose, back, -1)
 
-    return method
+    return method if kernels is None or len(names) > 1 else of_one_matrix(kernels, rule, method)
 
 
 def install_rule(rule: Rule) -> None:
