@@ -59,7 +59,7 @@ def test_kernels_agree_with_the_rule(name, k, steps):
 
     def f(*args):
         z = rule(*args, **options)
-        orders.append((np.shape(z), np.ndim(z) < 2 or contad.value_of(z).flags.c_contiguous))
+        orders.append((np.shape(z), np.ndim(z) < 2 or z._value.flags.c_contiguous))
         return np.sum(np.sin(z) * np.cos(0.1 * np.arange(np.size(z)).reshape(np.shape(z))))
 
     for given in (arrays, [np.asfortranarray(x) for x in arrays]):
@@ -174,3 +174,11 @@ def test_kernels_are_got_when_python_has_taken_as_long(monkeypatch):
         kernels.spent = enough
         assert kernels.are_there()
     assert got == ["det", "det"]
+
+
+def test_options_that_are_no_words_go_the_general_way(steps):
+    gradient = contad.grad(lambda x: np.linalg.norm(x, axis=[0, 1][:1][0]) @ B)(A)
+    np.testing.assert_allclose(gradient, A / np.linalg.norm(A, axis=0) * B, rtol=1e-12)
+    with pytest.raises(TypeError, match="unexpected argument"):
+        contad.grad(lambda x: array_rule_of("det")(x, upper=True))(A)
+    assert steps == []

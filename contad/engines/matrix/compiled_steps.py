@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from time import thread_time
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,13 +38,14 @@ from contad.variables.open_types import Function, Option, Options, Value
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
-# Left to Python are those whose records share factors, by `contad.ops.factors`, and singular vectors, whose derivative is
-# nan where a singular value is 0.
+# Left to Python are those whose records share factors, by `contad.ops.factors`, and singular vectors, whose derivative
+# is nan where a singular value is 0.
 COMPILED = frozenset(NAMES) - {"solve", "log_determinant", "singular_spectrum"}
 # of those with columns: a matrix of solutions lies in memory as LAPACK leaves it
-_BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution"))
+_BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution", "banded_solution"))
 # numbers of the first operand, from which on SciPy is faster, or the factor that it shares
 _MOST = {"banded_solution": 1 << 11}
+WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 _TURNED = (1, 0)
 Places = tuple[int, ...]  # of the operands, and what is transposed
 _new: Any = object.__new__
@@ -207,10 +209,13 @@ def _places_of_two(
 def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function) -> Function:
     """A rule of one argument, where that is an affine array; else `otherwise`."""
 
+    names = frozenset(rule.option_names)
+
     def method(a: ArrayVar, **options: Option) -> Value:
         base, cell, s = a._base, a._index, a._owner
         if cell > 0 and (base is None or base._index > 0) and kernels.are_there() and not s.keeps_rules:
-            if s.ended is None and s.thread == get_ident():
+            is_plain = not options or (names.issuperset(options) and WORDS.issuperset(map(type, options.values())))
+            if is_plain and s.ended is None and s.thread == get_ident():
                 found = kernels.record(s, rule, (cell,), [a._value], (), options)
                 if found is not None:
                     return found

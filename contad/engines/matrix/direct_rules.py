@@ -7,13 +7,12 @@ general way of `array_records.push_pullback`.
 from collections.abc import Callable
 from threading import get_ident
 from time import thread_time
-from types import NoneType
 
 import numpy as np
 
 from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
-from contad.engines.matrix.compiled_steps import COMPILED, StepKernels, of_one_matrix
+from contad.engines.matrix.compiled_steps import COMPILED, WORDS, StepKernels, of_one_matrix
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.matrix.matrix_steps import NAMES
 from contad.engines.stream.pullbacks import Part, Pullback
@@ -24,7 +23,6 @@ from contad.variables.layout import layout_of
 from contad.variables.open_types import Function, Option, Rule, Value
 
 _TURNED = (1, 0)  # the axes of a transposed matrix
-_WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 
 
 def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
@@ -81,7 +79,7 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
         if s is None or not option_names.issuperset(options):
             return general(*args, **options)
         for option in options.values():
-            if option.__class__ not in _WORDS:
+            if option.__class__ not in WORDS:
                 return general(*args, **options)
         start = -1.0
         if kernels is not None and not s.keeps_rules:
@@ -104,7 +102,7 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                 if is_wanted and values[k].__class__ is np.ndarray:
                     values[k] = s.buffers.keep(values[k])[0]
         z, saved = (function(*values, **options), None) if forward is None else forward(*values, **options)
-        if start >= 0.0:
+        if kernels is not None and start >= 0.0:
             kernels.count(start)
         c = Pullback(rule, operands, values, options, saved, turned)
         if z.__class__ is np.float64 or z.__class__ is float:
