@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from contad.distributions.counts import log_rising_ratio
+from contad.distributions.faces import Face
 from contad.distributions.gamma_excesses import log_gamma_excess
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
@@ -18,7 +19,10 @@ from contad.ops.linear_systems import transposed_of
 from contad.ops.log_sums import logsumexp
 from contad.ops.triangular_factors import cholesky_factor, solve_triangular
 
-LOG_TWO_PI = math.log(2.0 * math.pi)
+LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
+
+sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log Gamma(x).", reduce="sum")
+sum_of_log_betas = Face(__name__, "sum_of_log_betas", betaln, "The sum of log B(a, b).", reduce="sum")
 
 
 def log_diagonal(factor):
@@ -95,6 +99,26 @@ def inverse_wishart_of_ratio(ratio, logs, scale_logs, df, size):
 def constant_of_wishart(df, size):
     """df k / 2 log 2 + log Gamma_k(df / 2)"""
     return 0.5 * math.log(2.0) * size * df + multigammaln(0.5 * df, float(size))
+
+
+def log_constant_of_lkj(eta, size):
+    """Minus the logarithm of what the LKJ densities are divided by.
+
+    It is the sum over k of log Gamma(b + k / 2) - log Gamma(b) - k / 2 log(pi), with b = eta + (size - 1 - k) / 2.
+    """
+    halves = 0.5 * np.arange(1, size)
+    growth = sum_of_log_gammas(halves) - sum_of_log_betas(halves, eta + (0.5 * (size - 1.0) - halves))
+    return growth - 0.25 * size * (size - 1.0) * LOG_PI
+
+
+def lkj_of_matrix(factor, eta):
+    """(eta - 1) log|L L^T|, and the constant."""
+    return 2.0 * (eta - 1.0) * log_diagonal(factor) + log_constant_of_lkj(eta, np.shape(factor)[0])
+
+
+def categorical_of_rows(k, p):
+    """log p_k for each k of the last axis of p."""
+    return log(np.take_along_axis(p, k[..., None], axis=-1)[..., 0])
 
 
 def matrix_normal_of_matrix(x, row_factor, column_factor):

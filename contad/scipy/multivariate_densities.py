@@ -2,7 +2,7 @@
 
 Each has `logpdf` and `pdf`, or `logpmf` and `pmf`, which differentiate in every argument that is no count. Covariances
 and scale matrices are symmetric: of variables the lower triangle is read, whose derivative is the sum of both.
-Where nothing is a variable SciPy's own functions answer.
+Where nothing is a variable SciPy's own functions answer; `categorical` and `lkj`, which SciPy has not, are Stan's.
 """
 
 from typing import Any
@@ -22,13 +22,13 @@ from contad.variables.open_types import ArrayValue, Function, Option, Value
 class MultivariateDistribution:
     """The functions of one distribution, `log` that of the logarithm of its density or mass."""
 
-    def __init__(self, name: str, log: Function, kind: str = "pdf") -> None:
+    def __init__(self, name: str, log: Function, kind: str = "pdf", in_scipy: bool = True) -> None:
         self.name = name
         self.__doc__ = log.__doc__
 
         def call(method: str, transform: Function) -> Function:
             def evaluate(*args: Value, **options: Option) -> Value:
-                if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
+                if in_scipy and not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
                     return getattr(getattr(stats(), name), method)(*args, **options)
                 return transform(log(*args, **options))
 
@@ -225,6 +225,33 @@ def _dirichlet_multinomial(x: ArrayValue, alpha: ArrayValue, n: ArrayValue) -> V
     return np.where(wrong, -np.inf, z)[()]
 
 
+def _categorical(k: ArrayValue, p: ArrayValue) -> Value:
+    """Categories, counted from 0, by their probabilities.
+
+        log p = log p_k
+
+    Shapes:  k (...), p (..., c).
+    Domain:  k = 0, ..., c - 1, else -inf; p >= 0 with sum 1, else nan; derivatives by p are those of log p_k.
+    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35.
+
+    >>> z = [0, 2], [0.2, 0.3, 0.5]
+    >>> categorical.logpmf(*z).round(6).tolist(), categorical.pmf(*z).round(6).tolist()
+    ([-1.609438, -0.693147], [0.2, 0.5])
+    """
+    name = "categorical"
+    if numbers_in(k):
+        raise UnsupportedError(f"contad.scipy.stats.{name}: k must be constants; contad.value_of gives values")
+    k, p = np.asarray(k, dtype=np.float64), as_one(p)
+    if np.ndim(p) == 0:
+        raise _fail(name, "p must have an axis, of the probabilities of the categories")
+    count, shape = np.shape(p)[-1], np.broadcast_shapes(k.shape, np.shape(p)[:-1])
+    bad = np.any(p < 0.0, axis=-1) | (np.abs(np.sum(p, axis=-1) - 1.0) > 1e-9)
+    wrong = (k < 0.0) | (k >= count) | (k != np.floor(k))
+    places = np.broadcast_to(np.where(wrong, 0.0, k).astype(np.int64), shape)
+    z = densities.categorical_of_rows(places, np.broadcast_to(p, (*shape, count)))
+    return np.where(bad, np.nan, np.where(wrong, -np.inf, z))[()]
+
+
 # ---- matrices --------------------------------------------------------------------------------------------------------
 def _wishart_factors(
     name: str, x: ArrayValue, df: Value, scale: ArrayValue
@@ -277,6 +304,33 @@ def _inverse_wishart(x: ArrayValue, df: Value, scale: ArrayValue) -> Value:
     return densities.inverse_wishart_of_matrix(factor, scale_factor, df)
 
 
+def _lkj(x: ArrayValue, eta: Value) -> Value:
+    """Correlation matrices, the more like the identity the larger eta is.
+
+        log f = (eta - 1) log|X| - log c(eta), c the integral over correlation matrices
+
+    Shapes:  x (..., k, k), eta ().
+    Domain:  x positive definite with a diagonal of 1, of which the lower triangle is read; eta > 0.
+    Raises:  ValueError where x or eta is something else.
+    Ref:     Lewandowski, Kurowicka & Joe (2009); Stan Functions Reference, LKJ correlation distribution.
+
+    >>> z = [[1.0, 0.3], [0.3, 1.0]], 2.0
+    >>> round(float(lkj.logpdf(*z)), 6), round(float(lkj.pdf(*z)), 6)
+    (-0.381993, 0.6825)
+    """
+    name = "lkj"
+    x, eta = as_one(x), as_one(eta)
+    if np.ndim(x) < 2 or np.shape(x)[-2] != np.shape(x)[-1]:
+        raise _fail(name, f"x must be square, got shape {np.shape(x)}")
+    if np.ndim(eta) != 0 or not np.all(eta > 0.0):
+        raise _fail(name, "eta must be one positive number")
+    if np.any(np.abs(np.diagonal(x, axis1=-2, axis2=-1) - 1.0) > 1e-8):
+        raise _fail(name, "x must be a correlation matrix, with a diagonal of 1")
+    stack = np.reshape(x, (-1, *np.shape(x)[-2:]))
+    found = [densities.lkj_of_matrix(_factor(name, "x", stack[i]), eta) for i in range(np.shape(stack)[0])]
+    return _in_shape(np.stack(found), np.shape(x)[:-2])
+
+
 def _matrix_normal(X: ArrayValue, mean: ArrayValue = None, rowcov: ArrayValue = 1, colcov: ArrayValue = 1) -> Value:
     """Matrices with a covariance of their rows and one of their columns.
 
@@ -306,10 +360,12 @@ def _matrix_normal(X: ArrayValue, mean: ArrayValue = None, rowcov: ArrayValue = 
 multivariate_normal: Any = MultivariateDistribution("multivariate_normal", _normal)
 multivariate_t: Any = MultivariateDistribution("multivariate_t", _student)
 dirichlet: Any = MultivariateDistribution("dirichlet", _dirichlet)
+categorical: Any = MultivariateDistribution("categorical", _categorical, "pmf", in_scipy=False)
 multinomial: Any = MultivariateDistribution("multinomial", _multinomial, "pmf")
 dirichlet_multinomial: Any = MultivariateDistribution("dirichlet_multinomial", _dirichlet_multinomial, "pmf")
 wishart: Any = MultivariateDistribution("wishart", _wishart)
 invwishart: Any = MultivariateDistribution("invwishart", _inverse_wishart)
+lkj: Any = MultivariateDistribution("lkj", _lkj, in_scipy=False)
 matrix_normal: Any = MultivariateDistribution("matrix_normal", _matrix_normal)
 
 

@@ -302,8 +302,8 @@ hypergeom = _discrete(
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, Distribution)]
 
-MULTIVARIATE = ("dirichlet", "dirichlet_multinomial", "gaussian_kde", "invwishart", "matrix_normal", "multinomial",
-                "multivariate_normal", "multivariate_t", "wishart")  # fmt: skip
+MULTIVARIATE = ("categorical", "dirichlet", "dirichlet_multinomial", "gaussian_kde", "invwishart", "lkj",
+                "matrix_normal", "multinomial", "multivariate_normal", "multivariate_t", "wishart")  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

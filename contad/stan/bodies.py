@@ -11,7 +11,12 @@ from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face
 from contad.distributions.gamma_excesses import log_gamma_excess
 from contad.distributions.intervals import log_normal_interval
-from contad.distributions.vector_densities import inverse_wishart_of_ratio, wishart_of_ratio
+from contad.distributions.vector_densities import (
+    inverse_wishart_of_ratio,
+    log_constant_of_lkj,
+    sum_of_log_gammas,
+    wishart_of_ratio,
+)
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
 from contad.ops.error_functions import log_ndtr
@@ -23,14 +28,12 @@ from contad.ops.logistic import log1m_exp, log_expit
 from contad.scipy.linalg import solve_triangular
 
 LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
-sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log Gamma(x).", reduce="sum")
 sum_of_excesses = Face(
     __name__, "sum_of_excesses", log_gamma_excess, "The sum of log Gamma(x) - x log x + x.", reduce="sum"
 )
 sum_of_rising_ratios = Face(
     __name__, "sum_of_rising_ratios", log_rising_ratio, "The sum of log Gamma(n + a) / (Gamma(a) n!).", reduce="sum"
 )
-sum_of_log_betas = Face(__name__, "sum_of_log_betas", betaln, "The sum of log B(a, b).", reduce="sum")
 log_of_each = Face(__name__, "log_of_each", log, "log x of each element.")
 sum_of_logs = Face(__name__, "sum_of_logs", log, "The sum of log x.", reduce="sum")
 sum_of_log1p = Face(__name__, "sum_of_log1p", log1p, "The sum of log(1 + x).", reduce="sum")
@@ -198,16 +201,6 @@ def log_jacobian_of_factor(factor, propto=False):
     size = factor.shape[0]
     logs = sum_of_products(size - np.arange(size) * 1.0, np.diag(factor))
     return logs + (0.0 if propto else size * math.log(2.0))
-
-
-def log_constant_of_lkj(eta, size):
-    """Minus the logarithm of what the LKJ densities are divided by.
-
-    It is the sum over k of log Gamma(b + k / 2) - log Gamma(b) - k / 2 log(pi), with b = eta + (size - 1 - k) / 2.
-    """
-    halves = 0.5 * np.arange(1, size)
-    growth = sum_of_log_gammas(halves) - sum_of_log_betas(halves, eta + (0.5 * (size - 1.0) - halves))
-    return growth - 0.25 * size * (size - 1.0) * LOG_PI
 
 
 def lkj_of_factor(factor, eta):

@@ -16,6 +16,10 @@ UNREACHED = [
 IMPOSSIBLE = "return np.where(bad, np.nan, np.where(wrong, +np.inf, z))[()]"
 SAME = {
     "bodies.log_jacobian_of_factor": ["logs = sum_of_products(size - np.arange(size) / 1.0, np.diag(factor))"],
+    "multivariate_densities._categorical": [
+        "bad = np.any(p < 0.0, axis=-1) | (np.abs(np.sum(p, axis=-1) - 1.0) > 1.001e-09)", IMPOSSIBLE,
+        "places = np.broadcast_to(np.where(wrong, 0.001, k).astype(np.int64), shape)",  # truncated
+    ],
     "multivariate_densities._multinomial": [
         "bad = np.any(p < 0.0, axis=-1) | (np.abs(np.sum(p, axis=-1) - 1.0) > 1.001e-09)", IMPOSSIBLE,
     ],

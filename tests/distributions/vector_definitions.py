@@ -265,6 +265,15 @@ def scipy_dirichlet(x, alpha):
     return np.array([dirichlet(column, alpha) for column in np.reshape(x, (len(alpha), -1)).T])
 
 
+def scipy_categorical(k, p):
+    k = np.reshape(k, -1)
+    return np.array([mp.log(q[int(i)]) for i, q in zip(k, np.broadcast_to(p, (len(k), p.shape[-1])), strict=True)])
+
+
+def scipy_lkj(x, eta):
+    return np.array([lkj_corr(x, eta)])
+
+
 def scipy_multinomial(x, n, p):
     rows = np.reshape(x, (-1, np.shape(x)[-1]))
     return np.array([multinomial(row, q) for row, q in zip(rows, np.broadcast_to(p, rows.shape), strict=True)])

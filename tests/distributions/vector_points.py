@@ -237,6 +237,11 @@ SCIPY = {
         [(shares(1.0, 2.0, 5.0), np.array([0.7, 2.0, 3.0])), (np.array([0.25]), np.array([1e-3, 40.0])),
          (np.array([[0.2, 0.4], [0.5, 0.1]]), np.array([1.3, 2.2, 0.7]))],
     ),
+    "categorical": (
+        exact.scipy_categorical, "c f",
+        [(counts(0, 2, 0, 1), shares(1.0, 2.0, 5.0)), (1, shares(1e-3, 2e-9, 0.9)),
+         (counts(1, 0), np.array([[0.3, 0.7], [0.9, 0.1]]))],
+    ),
     "multinomial": (
         exact.scipy_multinomial, "c c f",
         [(counts(4, 0, 3), 7, shares(1.0, 2.0, 5.0)), (np.array([[1.0, 2.0], [0.0, 3.0]]), 3, shares(1e-4, 0.9)),
@@ -250,6 +255,10 @@ SCIPY = {
     ),
     "wishart": (exact.scipy_matrix(exact.wishart), "s f s", [*FREEDOM[:3], (1.7, 2.2, 0.9)]),
     "invwishart": (exact.scipy_matrix(exact.inv_wishart), "s f s", [*FREEDOM[:3], (1.7, 2.2, 0.9)]),
+    "lkj": (
+        exact.scipy_lkj, "s f",
+        [(corr(2), 2.5), (corr(3), 0.2), (corr(4), 1.7), (corr(3, 9.0), 1.2)],
+    ),
     "matrix_normal": (
         exact.scipy_matrix_normal, "f f s s",
         [(a(2, 3), a(2, 3), spd(2), spd(3)), (a(2, 2, 3), None, spd(2), spd(3)), (a(3, 2), a(3, 2), positive(3), 0.7)],

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.stats
 
 import contad
 from contad.errors import UnsupportedError
 from contad.scipy import stats
+from contad.testing import expect_ad
 from tests.judges.mirrored import check_mirror
 
 RNG = np.random.default_rng(1)
@@ -57,6 +59,51 @@ CASES = {
 def test_values_and_derivatives(name):
     call, *args = CASES[name]
     check_mirror(call, args, scipy.stats, stats, False, 1e-11, 1e-12)
+
+
+def test_categories():
+    """SciPy has no such distribution: beside multinomial counts of one draw."""
+    rows = np.array([[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]])
+    for k in range(3):
+        expected = scipy.stats.multinomial.logpmf(np.eye(3)[k], 1, rows)
+        np.testing.assert_allclose(stats.categorical.logpmf(k, rows), expected, rtol=1e-14)
+        np.testing.assert_allclose(stats.categorical.pmf([k, k], rows), np.exp(expected), rtol=1e-14)
+    k = np.array([[2], [0]])
+    expect_ad(lambda p: np.sum(stats.categorical.logpmf(k, p / np.sum(p)) * [[1.3], [0.7]]), ALPHA)
+    gradient = contad.grad(lambda p: np.sum(stats.categorical.logpmf(k, p)))(P)
+    np.testing.assert_allclose(gradient, [1.0 / P[0], 0.0, 1.0 / P[2]], rtol=1e-15)
+    value, gradient = contad.value_and_grad(lambda p: stats.categorical.logpmf(3, p))(P)
+    assert value == -np.inf and not np.any(gradient)
+    np.testing.assert_array_equal(stats.categorical.logpmf([-1, 0.5, 1], [0.5, 0.5]), [-np.inf, -np.inf, np.log(0.5)])
+    assert np.isnan(stats.categorical.logpmf(0, [0.5, 0.6]))
+    with pytest.raises(UnsupportedError, match="k must be constants"):
+        contad.grad(lambda k: stats.categorical.logpmf(k, P))(1.0)
+
+
+def test_correlation_matrices():
+    """SciPy has no such distribution: beside its integral, for matrices of two and three."""
+    x = np.array([[1.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 1.0]])
+    eta = 2.0
+    two = scipy.integrate.quad(lambda r: (1.0 - r * r) ** (eta - 1.0), -1.0, 1.0)[0]
+    assert stats.lkj.pdf(x[:2, :2], eta) == pytest.approx((1.0 - 0.09) / two, rel=1e-12)
+    det = lambda c, b, a: max(1.0 + 2.0 * a * b * c - a * a - b * b - c * c, 0.0) ** (eta - 1.0)  # noqa: E731
+    of_two = lambda s: lambda a, b: a * b + s * np.sqrt((1.0 - a * a) * (1.0 - b * b))  # noqa: E731
+    three = scipy.integrate.tplquad(det, -1.0, 1.0, -1.0, 1.0, of_two(-1.0), of_two(1.0), epsabs=1e-8)[0]
+    assert stats.lkj.pdf(x, eta) == pytest.approx(np.linalg.det(x) / three, rel=1e-6)
+    stack = np.stack([x, np.eye(3)])
+    assert stats.lkj.logpdf(stack, eta).tolist() == [stats.lkj.logpdf(x, eta), stats.lkj.logpdf(np.eye(3), eta)]
+
+    def of_distances(r, eta):
+        off = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+        return stats.lkj.logpdf(np.eye(3) + r * off + r * r * 0.5 * off[::-1, ::-1], eta)
+
+    expect_ad(of_distances, 0.3, 1.7)
+    for bad, at, message in (
+        (x[:2], eta, "square"), (x, -1.0, "eta must be one positive"), (2.0 * x, eta, "a diagonal of 1"),
+        (x + 0.95 - 0.95 * np.eye(3), eta, "positive definite"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            stats.lkj.logpdf(bad, at)
 
 
 def test_what_has_no_probability():
