@@ -1,6 +1,6 @@
 """A product and its adjoints as generated code calls them: `put_product`, `add_left` and `add_right`.
 
-They take matrices and vectors; `put_product` where one factor is a vector. Compiled, each calls a function that is
+They take matrices and vectors; `put_product` writes an array, not a number. Compiled, each calls a function that is
 compiled once, with the addresses, strides and sizes of the operands.
 """
 
@@ -15,8 +15,8 @@ from numba.np.arrayobj import make_array
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
-from contad.native.product_kernels import FEW, add_left_matrix, add_right_matrix, is_finite
-from contad.native.products_in_place import add_product_at, has_rows, is_in_place, multiply_vector_at
+from contad.native.product_kernels import FEW, FEW_IN_PLACE, add_left_matrix, add_right_matrix, is_finite, multiply_into
+from contad.native.products_in_place import add_product_at, has_rows, is_in_place, multiply_at, multiply_vector_at
 from contad.native.words import pointer
 from contad.ops.products import left_cotangent, right_cotangent
 
@@ -109,7 +109,7 @@ def add_left_at(z_at, z_row, z_step, b_at, b_row, b_step, bar_at, bar_row, bar_s
         if _add_times_vector(b_at, b_row, b_step, p, n, z_at, z_step, bar_at, bar_step):
             return
     elif (
-        m * n * p > FEW
+        m * n * p > FEW_IN_PLACE
         and is_in_place(m, n, z_row, z_step)
         and is_in_place(p, n, b_row, b_step)
         and is_in_place(m, p, bar_row, bar_step)
@@ -132,7 +132,7 @@ def add_right_at(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_
         ):
             return
     elif (
-        m * n * p > FEW
+        m * n * p > FEW_IN_PLACE
         and m > 1
         and is_in_place(m, n, z_row, z_step)
         and is_in_place(m, p, a_row, a_step)
@@ -147,9 +147,15 @@ def add_right_at(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_
 
 
 def put_product_at(z_at, z_row, z_step, a_at, a_row, a_step, b_at, b_row, b_step, m, n, p):  # type: ignore[no-untyped-def]
-    """z = a b, where a is a row or b a column"""
+    """z = a b"""
     if n == 1:
         _put_times_vector(a_at, a_row, a_step, m, p, b_at, b_row, z_at)
+    elif m > 1:
+        z = _vector(z_at, m * n).reshape((m, n))
+        if is_in_place(m, p, a_row, a_step) and is_in_place(p, n, b_row, b_step):
+            multiply_at(1.0, a_at, a_row, a_step, b_at, b_row, b_step, 0.0, z_at, z_row, z_step, m, p, n)
+        else:
+            multiply_into(_matrix(a_at, m, p, a_row, a_step), _matrix(b_at, p, n, b_row, b_step), z)
     else:
         _put_times_vector(b_at, b_step, b_row, n, p, a_at, a_step, z_at)
 
@@ -179,7 +185,7 @@ def find_product(name: str) -> int:
 
 # ---- what generated code calls ---------------------------------------------------------------------------------------
 def put_product(z: Any, a: Any, b: Any) -> None:
-    """z = a b, for an array z of a matrix and a vector."""
+    """z = a b, for an array z in C order."""
     z[...] = a @ b
 
 

@@ -10,6 +10,7 @@ from contad.native.machine_code import njit
 
 _EXPONENT = 0x7FF0000000000000  # all bits of it are set in what is infinite or nan
 FEW = 1000  # multiplications that take less time than the memory and the call of a routine for them
+FEW_IN_PLACE = 300  # likewise of matrices that the routine takes as they lie
 
 
 # ---- a matrix and a vector -------------------------------------------------------------------------------------------

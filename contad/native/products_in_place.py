@@ -35,6 +35,12 @@ def is_in_place(rows, columns, row, step):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def add_product_at(alpha, a, a_row, a_step, b, b_row, b_step, c, c_row, c_step, m, p, n):  # type: ignore[no-untyped-def]
     """c += alpha a b, of addresses and strides of matrices that are in place; c overlaps with none of them."""
+    multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, 1.0, c, c_row, c_step, m, p, n)
+
+
+@njit(**INTERNAL_OPTIONS)
+def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_step, m, p, n):  # type: ignore[no-untyped-def]
+    """c = alpha a b + beta c, likewise; with beta 0, whatever is in c."""
     if m * p * n == 0:
         return
     if not has_rows(m, n, c_row, c_step):  # c^T += alpha b^T a^T
@@ -54,7 +60,8 @@ def add_product_at(alpha, a, a_row, a_step, b, b_row, b_step, c, c_row, c_step, 
         rows, inner = (size, p) if by_rows else (m, size)
         gemm((
             b_flag, a_flag, n, rows, inner, alpha, b_at if by_rows else b_at + start * b_row, b_apart // _NUMBER,
-            a_at + start * (a_row if by_rows else a_step), a_apart // _NUMBER, 1.0,
+            a_at + start * (a_row if by_rows else a_step), a_apart // _NUMBER,
+            beta if by_rows or start == 0 else 1.0,
             c_at + start * c_row if by_rows else c_at, c_row // _NUMBER,
         ))  # fmt: skip
 

@@ -173,3 +173,13 @@ def test_many_rows_go_in_panels(size):
         turned = np.asfortranarray(z)
         multiply_in_place(left, right, turned)
         np.testing.assert_allclose(turned, found, rtol=1e-13, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [(12, 11, 13), (300, 40, 90), (3, 5000, 17), (1, 30, 20), (20, 30, 1)], ids=str)
+def test_matrices_are_multiplied_in_every_layout(size):
+    m, p, n = size
+    left, right = DRAW.standard_normal((m, p)), DRAW.standard_normal((p, n))
+    for a, b in zip(laid_out(left), [*laid_out(right)][::-1], strict=True):
+        product = np.full((m, n), np.nan)
+        multiply(product, a, b)
+        np.testing.assert_allclose(product, left @ right, rtol=1e-12, atol=1e-11)

@@ -132,7 +132,7 @@ def xad(a: np.ndarray) -> Run:
 REMARKS = (
     "casadi is first at order 4, where its products are C compiled for this order, in memory that it keeps. Large "
     "matrices are a matter of the product alone, and that of XLA, which jax calls, is faster here than OpenBLAS, which "
-    "NumPy and Numba call. `generated` multiplies in loops, whatever the order; `tape` keeps a record for each element."
+    "NumPy and Numba call. `tape` keeps a record for each element."
 )
 
 PROGRAM = Program(

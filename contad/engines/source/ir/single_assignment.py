@@ -391,6 +391,7 @@ class For(Loop):
         super().__init__(limits, [body], exit)
         self.is_parallel = False  # whether its iterations may run at the same time
         self.is_of_arrays = False  # whether it stands for a statement on whole arrays
+        self.is_product = False  # whether it was read as a product of arrays
         self.index = index
         index.operation = self
         index.block = body

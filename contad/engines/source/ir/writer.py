@@ -23,7 +23,7 @@ from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
 ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
-WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
+WORKSPACE = ("grow", "integer", "kept_matrix", "put_integer", "workspace")  # functions of the module of that name
 SEGMENTS = ("keep_part", "put_part_back", "root_of")
 LENT = ("lent_empty", "lent_zeros")
 KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))

@@ -12,9 +12,11 @@ from contad.engines.source.ir.single_assignment import (
     INT,
     NEW_AXIS,
     Apply,
+    Block,
     Check,
     Choose,
     Create,
+    For,
     Kind,
     Permuted,
     Product,
@@ -227,6 +229,7 @@ class WholeArrays:
             return entry([], [])
         result = self.builder.create("empty", rows + columns, "float", "product")
         self.over(rows + columns, lambda at: self.put(result, at, entry(at[: len(rows)], at[len(rows) :])))
+        mark_product(self.builder.block)
         return result
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
@@ -234,6 +237,13 @@ class WholeArrays:
         if is_array(x) or is_array(y):
             return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
         return self.builder.power(x, y, by_ufunc)
+
+
+def mark_product(block: Block) -> None:
+    """Mark the loop that a block ends with as a product."""
+    loop = block.operations[-1]
+    assert isinstance(loop, For)
+    loop.is_product = True
 
 
 def arrays_of(entry: Any) -> list[Value]:

@@ -52,6 +52,11 @@ def numbers(work: Any, n: int) -> Any:
     return work[:n]
 
 
+def kept_matrix(work: Any, first: int, rows: int, columns: int) -> Any:
+    """The numbers of the workspace from the first one on as a matrix, good until it grows."""
+    return work[first : first + rows * columns].reshape((rows, columns))
+
+
 # ---- in compiled code ------------------------------------------------------------------------------------------------
 @type_callable(workspace)
 def _type_of_workspace(context):  # type: ignore[no-untyped-def]
@@ -80,6 +85,17 @@ def _numbers_of_workspace(work: Any, n: Any) -> Any:
 
     def implementation(work: Any, n: Any) -> Any:
         return carray(work, n)
+
+    return implementation
+
+
+@add_overload(kept_matrix)
+def _kept_matrix_of_workspace(work: Any, first: Any, rows: Any, columns: Any) -> Any:
+    if work != NUMBERS:
+        return None
+
+    def implementation(work: Any, first: Any, rows: Any, columns: Any) -> Any:
+        return carray(work, first + rows * columns)[first:].reshape((rows, columns))
 
     return implementation
 

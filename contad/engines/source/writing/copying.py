@@ -2,6 +2,7 @@
 
 from contad.engines.source.analysis.copies import Copy
 from contad.engines.source.ir.single_assignment import Create, For, Load, Operation, Value
+from contad.engines.source.ir.writer import atom, bare
 from contad.engines.source.writing.storing import Storing
 
 
@@ -71,9 +72,22 @@ class Copying:
         text = f"lanes_at(work, {place}, {width})" if width > 1 else f"work[{place}]"
         return text if o.guard is None else f"{text} if {self.writer.text(o.guard)} else 0.0"
 
+    def reread_matrix(self, o: Load) -> str:
+        """The matrix whose elements a load has read, from the copy; empty where that has no more than a part of it."""
+        copy = self.plan.copies[o]
+        if len(copy.varying) < len(copy.indices) or len(copy.indices) != 2:
+            return ""
+        rows, columns = (self.writer.text(loop.stop) for loop in copy.varying)  # lengths, which are not negative
+        before = self._place(copy, []).removeprefix(copy.base).removeprefix(" + ")
+        place = f" + {atom(bare(before))} * {rows} * {columns}" if before else ""
+        return f"kept_matrix(work, {copy.base}{place}, {rows}, {columns})"
+
     def _place(self, copy: Copy, indices: list[str]) -> str:
-        """Where an element lies: the iterations of the loops around, then the axes, the last one side by side."""
-        sizes = [*map(self.storing.trip_count, copy.around), *self._lengths(copy)]
+        """Where an element lies: the iterations of the loops around, then the axes, the last one side by side.
+
+        Without indices, the number of the iteration behind the beginning.
+        """
+        sizes = [*map(self.storing.trip_count, copy.around), *(self._lengths(copy) if indices else [])]
         place = ""
         for size, index in zip(sizes, [*map(self.storing.iteration, copy.around), *indices], strict=True):
             place = f"{f'({place})' if ' + ' in place else place} * {size} + {index}" if place else index

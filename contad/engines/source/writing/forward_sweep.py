@@ -34,6 +34,7 @@ from contad.engines.source.ir.writer import bare, is_deep, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.called_derivative_text import DerivativeCallWriter
 from contad.engines.source.writing.copying import Copying
+from contad.engines.source.writing.loop_products import ProductWriter
 from contad.engines.source.writing.rule_text import RuleWriter
 from contad.engines.source.writing.segment_text import SegmentWriter
 from contad.engines.source.writing.shared_heads import SharedHeads
@@ -50,6 +51,7 @@ class ForwardSweep:
         self.derivatives = DerivativeCallWriter(adjoints)
         self.segments = SegmentWriter(self.writer.program, self.storing, adjoints)
         self.shared = SharedHeads(copying.storing)
+        self.products = ProductWriter(copying, adjoints)
         self.called_functions: dict[Any, None] = {}
         self.checking: set[str] = set()  # names of the results of several checks
 
@@ -220,7 +222,7 @@ class ForwardSweep:
         if not self.storing.silent:
             self.copying.room_for_copies(o)
             self.copying.copy(o)
-        with self.storing.room(o):
+        with self.storing.room(o), self.products.unless_large(o):
             self._forward_for(o)
 
     def _forward_for(self, o: For) -> None:

@@ -98,7 +98,7 @@ class ReverseSweep:
             width = self.storing.width(*slots)
             self.writer.line(f"top -= {f'{width} * {n}' if width > 1 else n}")
             self.writer.line(f"{base} = top")
-        with self._unless_zero(o):
+        with self._unless_zero(o), self.forward_sweep.products.unless_large(o, reverse=True):
             self._reverse_for(o)
         self._end_loop(o)
         self.copying.drop_copies(o)

@@ -1,0 +1,108 @@
+"""Products of matrices in loops: of large ones calls of BLAS stand in the place of the loops over their elements.
+
+    if m * p * n > 300:
+        put_product(z, a, b)          backwards     add_left(z_bar, b, a_bar)
+    else:                                           add_right(z_bar, a, b_bar)
+        for i in range(m):
+            ...
+
+What the loops store and copy for the reverse pass, the calls find there.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from contad.engines.source.ir.single_assignment import Apply, Create, For, Load, Store, Value
+from contad.engines.source.ir.walks import around
+from contad.engines.source.writing.adjoint_sweep import AdjointWriter
+from contad.engines.source.writing.copying import Copying
+from contad.native.product_kernels import FEW_IN_PLACE
+
+
+class LoopProduct(NamedTuple):
+    """z = a b: the loops over rows, over columns and over what is summed, and what they read and fill."""
+
+    loops: tuple[For, For, For]
+    a: Load
+    b: Load
+    z: Value
+
+
+def find_product(loop: For) -> LoopProduct | None:
+    """The product of matrices that a nest of loops still is, as it was read; None of another nest."""
+    operations = loop.body.operations
+    columns = operations[0] if loop.is_product and len(operations) == 1 else None
+    if not isinstance(columns, For) or len(columns.body.operations) != 2:
+        return None
+    inner, put = columns.body.operations
+    if not isinstance(inner, For) or not isinstance(put, Store):
+        return None
+    terms = inner.body.operations
+    if list(map(type, terms)) != [Load, Load, Apply, Apply]:
+        return None
+    a, b = terms[:2]
+    assert isinstance(a, Load) and isinstance(b, Load)
+    i, j, k = loop.index, columns.index, inner.index
+    places = (a.inputs[1:], b.inputs[1:], put.indices)
+    if places != ([i, k], [k, j], [i, j]) or [put.stored] != [c.result for c in inner.carried]:
+        return None
+    return LoopProduct((loop, columns, inner), a, b, put.array)
+
+
+class ProductWriter:
+    """Writes the calls."""
+
+    def __init__(self, copying: Copying, adjoints: AdjointWriter) -> None:
+        self.copying, self.storing, self.adjoints = copying, copying.storing, adjoints
+        self.writer, self.plan = copying.writer, copying.plan
+
+    @contextlib.contextmanager
+    def unless_large(self, o: For, reverse: bool = False) -> Iterator[None]:
+        """Inside, the loops of a product are written, which run where it is small; or any other loop."""
+        product = find_product(o)
+        lines = [] if product is None or not self._may_call(product) else self._calls(product, reverse)
+        if not lines or product is None:
+            yield
+            return
+        rows, columns, inner = (self.writer.text(loop.stop) for loop in product.loops)
+        with self.writer.indent(f"if {rows} * {inner} * {columns} > {FEW_IN_PLACE}:", o.line):
+            for line in lines:
+                self.writer.line(line)
+        with self.writer.indent("else:"):
+            yield
+
+    def _may_call(self, product: LoopProduct) -> bool:
+        """Whether calls do all that the loops do: they store nothing, and z is new; calls run on one thread."""
+        if self.storing.lanes is not None or any(map(self.plan.slots.get, product.loops)):
+            return False
+        if any(loop in self.plan.fused for loop in product.loops):
+            return False
+        holders = [*product.loops, *around(product.loops[0].block)]
+        if any(isinstance(x, For) and x.is_parallel for x in holders):
+            return False
+        return isinstance(product.z.operation, Create) and product.z.block is product.loops[0].block
+
+    def _calls(self, product: LoopProduct, reverse: bool) -> list[str]:
+        """The calls of a product, or of its reverse; none where an operand is not there any more."""
+        a, b, z = product.a, product.b, product.z
+        if not reverse:
+            return [f"put_product({z.name}, {self.writer.text(a.array)}, {self.writer.text(b.array)})"]
+        lines = []
+        for way, x, other in (("left", a, b), ("right", b, a)):
+            if x.array in self.adjoints.active:
+                factor = self._again(other)
+                if not factor:
+                    return []
+                if not factor.isidentifier():
+                    name = self.writer.fresh(f"{other.array.name}_then")
+                    lines.append(f"{name} = {factor}")
+                    factor = name
+                lines.append(f"add_{way}({self.adjoints.bar(z)}, {factor}, {self.adjoints.bar(x.array)})")
+        return lines
+
+    def _again(self, o: Load) -> str:
+        """An operand in the reverse sweep; empty where it is not there."""
+        if o in self.plan.copies:
+            return self.copying.reread_matrix(o)
+        return self.writer.text(o.array) if self.plan.is_unchanged(o, o.array) else ""
