@@ -245,10 +245,24 @@ class _Row(NamedTuple):
         return [(k,) for k in range(self.length)]
 
 
+_LEAVES = frozenset((float, int, bool, str, np.ndarray, ModuleType, FunctionType, type))
+
+
+@functools.cache
+def _structure_of_leaf() -> Any:
+    """That of a number, a function or anything else that is no container."""
+    import optree
+
+    leaf: Any = 0.0
+    return optree.tree_structure(leaf, none_is_leaf=True)
+
+
 def _flatten(x: Any) -> tuple[list[Any], Any]:
     """The leaves of a container, and its structure."""
     if x.__class__ in (list, tuple) and _VALUES.issuperset(map(type, x)):
         return [*x], _Row(x.__class__, len(x))
+    if x.__class__ in _LEAVES:  # as most names stand for
+        return [x], _structure_of_leaf()
     import optree
 
     return optree.tree_flatten(x, none_is_leaf=True)

@@ -62,9 +62,11 @@ def as_one(x: Nested) -> ArrayValue:
 
 def matrices(name: str, check_finite: Option, *arrays: ArrayValue) -> list[ArrayValue]:
     """The arguments as arrays, looked through for what is not finite unless the caller says that there is none."""
-    found = [as_one(x) for x in arrays]
-    if check_finite and not all(map(all_finite, found)):
-        raise ValueError(f"contad.scipy.linalg.{name}: array must not contain infs or NaNs")
+    found = [x if isinstance(x, (np.ndarray, Array)) else as_one(x) for x in arrays]
+    if check_finite:
+        for x in found:
+            if not all_finite(x):
+                raise ValueError(f"contad.scipy.linalg.{name}: array must not contain infs or NaNs")
     return found
 
 
@@ -90,13 +92,14 @@ def over_stacks(**axes: int | str) -> Any:
     def decorate(implementation: Function) -> Any:
         form = inspect.signature(implementation)
         single = {name: 2 if n == VECTORS else int(n) for name, n in axes.items()}
-        places = {list(form.parameters).index(name): n for name, n in single.items()}
+        places = [(name, list(form.parameters).index(name), n) for name, n in single.items()]
 
         @functools.wraps(implementation)
         def call(*args: Value, **options: Option) -> Value:
-            if all(_has_axes(x, places[k]) for k, x in enumerate(args) if k in places) and all(
-                _has_axes(x, single[name]) for name, x in options.items() if name in single
-            ):
+            for name, k, n in places:
+                if not _has_axes(args[k] if k < len(args) else options.get(name, _ABSENT), n):
+                    break
+            else:
                 return implementation(*args, **options)
             bound = form.bind(*args, **options)
             given = {name: as_one(x) for name in axes if (x := bound.arguments.get(name)) is not None}
@@ -123,6 +126,9 @@ def over_stacks(**axes: int | str) -> Any:
         return call
 
     return decorate
+
+
+_ABSENT = np.empty(0)  # stands for an argument that is not given
 
 
 def _has_axes(x: Value, n: int) -> bool:

@@ -84,7 +84,9 @@ class _Gradient:
         with opened(self.stack_class) as s:
             active, trees = activate(s, self.what, self.argnums, args)
             y = self.run(*active, **kwargs)
-            y, aux = split_aux(y, self.has_aux, self.what)
+            aux = None
+            if self.has_aux:
+                y, aux = split_aux(y, True, self.what)
             y = scalar_output(y, self.what, s)
             gradients = pull(s, trees, seeds(s, y, 1.0))
             gradient = gradients[0] if self.single else tuple(gradients)

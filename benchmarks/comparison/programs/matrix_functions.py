@@ -109,8 +109,8 @@ MULTIVARIATE_NORMAL = Program(
     idioms=name_idioms("autograd", "jax", "torch"),
     remarks="By hand the inverse gives the derivative of the covariance without one of the factor. The lower triangle "
     "of the covariance is read; jax, torch and autograd, which share the derivative between both, are told so. Of "
-    "`matrix` with few data Python is nearly all: 20 to 40 us to record each of a factor, a system, a difference of "
-    "data and mean and the logarithms of a diagonal, and 90 us for the sweep, where by hand they are eight calls.",
+    "`matrix` with few data Python is nearly all: 5 to 15 us to record each of a factor, a system, a difference of "
+    "data and mean and the logarithms of a diagonal, where by hand they are eight calls; the sweep is compiled.",
 )  # fmt: skip
 
 
@@ -201,10 +201,10 @@ def least_squares(name: str, about: str, f: Any, compiled: Any, by_hand: Any, by
         idioms=name_idioms("jax", "torch"),
         remarks="By hand the derivative is that of the least squares, not of the factor: a product of the whole matrix "
         "with a small one less by the normal equations, two less by QR, each as dear as the factor's work. `matrix` "
-        "takes 0.15 to 0.25 ms for Python at any size: 20 us for a gradient of nothing, to record a product about 10, "
-        "a factor 23, a system 35, and 30 to 40 us to sweep each of the latter; the small gradients by hand in NumPy "
-        "are 45 to 140 us of calls. jax and torch call LAPACK from one compiled function. A recorded program calls the "
-        "same kernels as `generated`, without Python.",
+        "takes about 0.1 ms for Python at any size: 20 us for a gradient of nothing, to record a product 2 to 6, a "
+        "factor 7 and a system 10, and the rest for what leads there; the small gradients by hand in NumPy are 30 to "
+        "110 us of calls. jax and torch call LAPACK from one compiled function. A recorded program, and `matrix` for "
+        "factors and systems, call the same kernels as `generated`.",
     )  # fmt: skip
 
 
@@ -317,8 +317,8 @@ MATRIX_EXPONENTIAL = Program(
     },
     idioms=name_idioms("jax", "torch"),
     remarks="By hand scipy.linalg.expm_frechet gives the value and the derivative; it is written in Python. The "
-    "generated code, and a recorded program, keep the powers of the matrix from the value for the derivative; `matrix` "
-    "computes them again, as the gradient by hand in NumPy does.",
+    "generated code, `matrix` and a recorded program keep the powers of the matrix from the value for the derivative; "
+    "the gradient by hand in NumPy computes them again.",
 )
 
 PROGRAMS = [MULTIVARIATE_NORMAL, *LEAST_SQUARES, BANDED_SYSTEM, MATRIX_EXPONENTIAL]

@@ -197,12 +197,23 @@ def keep_constant(stack: "MatrixStack", v: Value) -> Value:
     return copy_parts(v)
 
 
+class Broadcast(NamedTuple):
+    """What arrays of two shapes are broadcast to: the axes of a record, with the strides of each, none if all agree."""
+
+    shape: tuple[int, ...]
+    size: int
+    axes: tuple[int, ...] | None  # None where they are more than two
+
+
 @functools.lru_cache(1024)
-def _joined_axes(z: tuple[int, ...], x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The axes of a record of these shapes, with the strides of each; none where all are the same."""
-    if x == y == z:
-        return ()
-    return two_axes(z, _strides(z, z), _strides(x, z), _strides(y, z))
+def _find_broadcast(x: tuple[int, ...], y: tuple[int, ...]) -> Broadcast | None:
+    """What the shapes of two operands are broadcast to; None where NumPy refuses them."""
+    try:
+        z = np.broadcast_shapes(x, y)
+    except ValueError:
+        return None
+    axes = () if x == y else two_axes(z, _strides(z, z), _strides(x, z), _strides(y, z))
+    return Broadcast(z, math.prod(z), axes)
 
 
 def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Function:
@@ -210,7 +221,7 @@ def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Fu
     codes = {active: operation_code(rule, active) for active in (("v",) if rule.arity == 1 else ("vv", "vc", "cv"))}
 
     def method(*args: Value) -> Value:
-        s = None
+        s = factor = None
         operands: list[Operand] = []
         values: list[Value] = []
         turned = straight = False
@@ -223,7 +234,7 @@ def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Fu
                     s = x._owner
                     if s.thread != get_ident() or s.ended is not None or s.tracer is not None:
                         return general(*args)
-                factor = factor_of(x)
+                factor = factor if k and x is args[0] else factor_of(x)
                 if factor is None or x._owner is not s or not factor.value.ndim or not factor.value.size:
                     return general(*args)
                 v: Value = factor.value.T if factor.turned else factor.value
@@ -239,25 +250,19 @@ def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Fu
         if s is None or (turned and straight):
             return general(*args)
         x, y = values[0], values[-1]
-        if y.__class__ is float or x is y:
-            shape = x.shape
-        elif x.__class__ is float or x.shape == y.shape:
-            shape = y.shape
-        elif turned:
+        x_shape = () if x.__class__ is float else x.shape
+        y_shape = () if y.__class__ is float else y.shape
+        if turned and x_shape != y_shape and x_shape and y_shape:
             return general(*args)
-        else:
-            try:
-                shape = np.broadcast(x, y).shape
-            except ValueError:
-                return general(*args)  # which refuses it
+        joined = _find_broadcast(x_shape, y_shape)
+        if joined is None:
+            return general(*args)  # which refuses it
+        shape, n, axes = joined
         first = s.top
-        n = math.prod(shape)
         if first + n > s.capacity:
             s.room(n)
         z = s.slab[first : first + n].reshape(shape)
         ufunc(*values, out=z)
-        shapes = [() if v.__class__ is float else v.shape for v in values]
-        axes = _joined_axes(shape, shapes[0], shapes[-1] if rule.arity == 2 else shape)
         code = codes[active]
         if axes is None or code is None:
             found = _record(s, rule, operands, values, z)

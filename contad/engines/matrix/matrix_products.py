@@ -215,15 +215,17 @@ class ProductPullback(NamedTuple):
         z_bar = cells[first : first + z.size]
         if z.ndim == 2:
             z_bar = z_bar.reshape(z.shape)
-        if x_turned != y_turned and x_cell == y_cell and x.shape == y.shape[::-1] and all_finite(x):
+        if x_turned != y_turned and x_cell == y_cell and x.shape == y.shape[::-1]:
             both = z_bar + z_bar.T  # x^T x, or x x^T: one product does for both factors
-            if all_finite(both):  # so that nothing is to be masked
-                p, q = (y, both) if x_turned else (both, x)
-                block = cells[x_cell : x_cell + x.size].reshape(len(p), -1)
-                if x.size < _IN_PLACE:
-                    np.add(block, p.dot(q), block)
-                else:
-                    add_in_place(block, p, q)
+            p, q = (y, both) if x_turned else (both, x)
+            block = cells[x_cell : x_cell + x.size]
+            if x.size < _IN_PLACE:
+                c = p.dot(q).reshape(-1)
+                if math.isfinite(c.dot(c)):  # so that nothing is to be masked
+                    np.add(block, c, block)
+                    return
+            elif all_finite(x) and all_finite(both):
+                add_in_place(block.reshape(len(p), -1), p, q)
                 return
         if x_cell > 0:
             if x.ndim == 1:
