@@ -159,7 +159,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         module, served = self._made[given]
         dispatchers = self.noted.dispatchers
         args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
-        told = self.frozen.is_told()
+        told, form = self.frozen.is_told(), self.form
         no_value = self.form.mode == "vjp"  # whose value is that of f
         compared = (told and (no_value or served.is_compared())) or (no_value and self.form.has_aux)
         if compared or not is_comparable(dispatchers, self._of_f(given)):
@@ -171,6 +171,9 @@ class Derivative(CPUDispatcher, WrittenOut):
                 result = self.overloads[given].entry_point(*args)
                 if not no_value and vars(module).get("run") is not None:
                     call.require_same(module.value(*args), self._of_f(args), self._convert(args))
+            elif form.gives_value and not form.along:
+                result = self.overloads[given].entry_point(*args)
+                call.require_same(result[0], self._of_f(args), self._convert(args))
             elif not no_value and vars(module).get("run") is not None:
                 result = call(module.derivative.py_func, self._plan(given).run_types, self.form, args)
             else:  # machine code came from the disk

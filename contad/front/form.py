@@ -59,6 +59,11 @@ class Form(NamedTuple):
         return self.kind in ("hvp", "grad_tr_mat_times_hessian", "pull", *ROWS)
 
     @property
+    def gives_value(self) -> bool:
+        """Whether the value of f comes first in what is returned, with gradients behind it."""
+        return self.kind == "value_and_grad"
+
+    @property
     def needs_f(self) -> bool:
         """Whether f itself is called, for the shapes of its result."""
         return self.kind in ("jacfwd", "jacrev", "jacobian", "cotangent_rows")

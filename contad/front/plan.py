@@ -38,10 +38,11 @@ import numpy as np
 from contad.native.machine_code import njit
 
 from contad.errors import OverlapError
+from contad.native.brief_calls import BriefCalls
 from contad.native.lane_blocks import give_lanes, give_numbers, take_lanes
 {lanes}
 
-@njit(nogil=True, error_model="numpy", cache={cache})
+@njit(nogil=True, error_model="numpy", cache={cache}, pipeline_class=BriefCalls)
 def derivative({parameters}):
 {body}
 """
@@ -105,7 +106,7 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
     if form.along:
         return _repeated_plan(f, form, given, what)
     arguments, taken = _take(f, form, given, what)
-    request = _request(f, form, taken, form.argnums)
+    request = _request(f, form, taken, form.argnums)._replace(linked=form.gives_value)
     body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
     return Plan(request, request.types, tuple(x.expression for x in arguments), body)
 
@@ -143,7 +144,9 @@ def _out_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: st
         checks += [f"if {out.expression}.shape != {x.expression}.shape:", f"    raise ValueError({message!r})"]
     message = f"{what}: an array of out {OVERLAPS}"
     checks += overlap_checks([*arguments, *outs], what, len(outs), f"raise ValueError({message!r})")
-    request = _request(f, form, taken, form.argnums)._replace(outs=tuple(out.type for out in outs))
+    request = _request(f, form, taken, form.argnums)._replace(
+        outs=tuple(out.type for out in outs), linked=form.gives_value
+    )
     call = f"z, grads = run({tuple_of([*taken, *outs])})"
     body = [*_checks(f, arguments, what), *checks, call, f"return {form.result}"]
     parameters = (*(x.expression for x in arguments), OUT)

@@ -57,4 +57,5 @@ class Request(NamedTuple):
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.native.recalled_values` behind these
     checkpoint: bool = False  # whether loops in no other loop are taken as over `contad.checkpointed(range(n))`
     numerics: Numerics = "libm"
+    linked: bool = False  # whether only compiled code calls `run`, which then is made for that alone
     outs: tuple[Any, ...] = ()  # of "value_and_grad": the types of arrays, behind the arguments, for the gradients

@@ -53,14 +53,22 @@ def _callees(library, found):
     return found
 
 
+def _parts(library, found):
+    """Those of the functions that functions of a library call which are no machine code of their own."""
+    for callee in library._linking_libraries:
+        if getattr(callee, "is_linked", False) and callee not in found:
+            found[callee] = None
+            _parts(callee, found)
+    return found
+
+
 def _finalize(library):
     library._raise_if_finalized()
     for callee in library._linking_libraries:
         library._reload_init.update(callee._reload_init)
     library.is_whole = bool(WHOLE) or (bool(KEPT) and KEPT[-1])
-    if library.is_whole:
-        for callee in _callees(library, {}):
-            library._final_module.link_in(callee._get_module_for_linking(), preserve=True)
+    for callee in _callees(library, {}) if library.is_whole else _parts(library, {}):
+        library._final_module.link_in(callee._get_module_for_linking(), preserve=True)
     library._optimize_final_module()
     library._final_module.verify()
     library._finalize_final_module()

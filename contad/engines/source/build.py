@@ -147,17 +147,20 @@ def build(request: Any) -> Any:
     Raises UnsupportedError where the function has something in it that is not generated.
     """
     derivative = derivative_of(request)
-    inside = INSIDE if request.lanes > 1 else {}
-    run = _load(derivative, request.function.__name__, inside)
+    run = _load(derivative, request.function.__name__, {}, request.linked or request.lanes > 1)
     if request.mode == "value_and_grad":
         run.compile((*request.types, *request.outs))
     return run
 
 
-def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool]) -> Any:
+def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], is_linked: bool = False) -> Any:
     """The function `run` of a derivative, as an njit function; of a function of that name."""
-    options = options_of(derivative.program.fastmath) | inside
-    text = derivative.source(write_options(options | {"cache": True}))  # which is without effect where it is in no file
+    options = options_of(derivative.program.fastmath)
+    if is_linked:
+        decorator = f"link({write_options(options)})"
+    else:  # a cache is without effect where the source is in no file
+        decorator = f"njit({write_options(options | inside | {'cache': True})})"
+    text = derivative.source(decorator)
     callables = derivative.program.callables
     depends = {name: f for name, f in callables.items() if is_dispatcher(f)}
     classes: dict[str, Any] = {name: c for name, c in callables.items() if isinstance(c, type)}  # of named tuples

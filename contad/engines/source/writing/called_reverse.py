@@ -14,7 +14,7 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
-from contad.engines.source.ir.options import INSIDE, options_of
+from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import Body
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
@@ -146,8 +146,7 @@ class Called:
     # ---- definitions -------------------------------------------------------------------------------------------------
     def source(self, compiled: bool) -> list[str]:
         """The lines of both functions."""
-        options = write_options(options_of(self.program.fastmath) | INSIDE)
-        decorator = [f"@njit({options})"] if compiled else []
+        decorator = [f"@link({write_options(options_of(self.program.fastmath))})"] if compiled else []
         workspace = ["work", "top"] if self.pushes else []
         given = [x.name for x in self.parameters]
         returned = [*self._forward_returned, *workspace]
