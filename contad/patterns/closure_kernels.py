@@ -1,15 +1,14 @@
-"""Sets of inputs, propagated along the edges of a recording; compiled.
+"""Sets of inputs, propagated along the edges of a recording; compiled where they are large.
 
 Nodes are numbered so that parents come before children. `starts[k] : starts[k + 1]` are the places of node k's parents.
 """
 
 import numpy as np
 
-from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import njit
+from contad.patterns.plain_first import plain_first
 
 
-@njit("void(int64[::1], int64[::1], boolean[::1])", **NJIT_OPTIONS)
+@plain_first("void(int64[::1], int64[::1], boolean[::1])", lambda starts, parents, *_: len(starts) + len(parents))
 def mark_ancestors(starts, parents, marked):  # type: ignore[no-untyped-def]
     """Mark all that marked nodes depend on."""
     for node in range(len(marked) - 1, -1, -1):
@@ -18,7 +17,9 @@ def mark_ancestors(starts, parents, marked):  # type: ignore[no-untyped-def]
                 marked[parents[k]] = True
 
 
-@njit("void(int64[::1], int64[::1], boolean[::1], boolean[::1])", **NJIT_OPTIONS)
+@plain_first(
+    "void(int64[::1], int64[::1], boolean[::1], boolean[::1])", lambda starts, parents, *_: len(starts) + len(parents)
+)
 def mark_shared(starts, parents, marked, kept):  # type: ignore[no-untyped-def]
     """Mark in `kept` the marked nodes that several marked ones have as parent."""
     seen = np.zeros(len(marked), np.bool_)
@@ -31,7 +32,6 @@ def mark_shared(starts, parents, marked, kept):  # type: ignore[no-untyped-def]
                 seen[parent] = True
 
 
-@njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))
 def _include(members, size, seen, node, column):  # type: ignore[no-untyped-def]
     """(members, size) with a column in the set of a node, which is the last one."""
     if seen[column] != node:
@@ -43,8 +43,10 @@ def _include(members, size, seen, node, column):  # type: ignore[no-untyped-def]
     return members, size
 
 
-@njit("Tuple((int64[::1], int64[::1], int64[::1]))(int64[::1], int64[::1], int64[::1], boolean[::1])",
-      **NJIT_OPTIONS)  # fmt: skip
+@plain_first(
+    "Tuple((int64[::1], int64[::1], int64[::1]))(int64[::1], int64[::1], int64[::1], boolean[::1])",
+    lambda starts, parents, *_: len(starts) + len(parents), _include,
+)  # fmt: skip
 def find_sets(starts, parents, columns, kept):  # type: ignore[no-untyped-def]
     """(first, last, members): the inputs, by column, on which each kept node depends; an input on itself.
 

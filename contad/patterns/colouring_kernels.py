@@ -1,4 +1,4 @@
-"""Greedy colourings of graphs, compiled.
+"""Greedy colourings of graphs, compiled where they are large.
 
 A graph is a symmetric pattern without its diagonal, or a matrix by rows and by columns, in compressed form: the
 neighbours of k are `neighbours[starts[k] : starts[k + 1]]`. Colours are numbers from 0.
@@ -6,11 +6,15 @@ neighbours of k are `neighbours[starts[k] : starts[k + 1]]`. Colours are numbers
 
 import numpy as np
 
-from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import njit
+from contad.patterns.plain_first import plain_first
 
 
-@njit("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", **NJIT_OPTIONS)
+def _count_meetings(starts: np.ndarray, rows: np.ndarray, row_starts: np.ndarray, *_: np.ndarray) -> int:
+    """How often columns meet in rows."""
+    return len(starts) + int(np.sum(np.diff(row_starts) ** 2))
+
+
+@plain_first("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", _count_meetings)
 def colour_apart(starts, rows, row_starts, columns, order):  # type: ignore[no-untyped-def]
     """Colours of columns of which no two that meet in a row have the same.
 
@@ -33,7 +37,6 @@ def colour_apart(starts, rows, row_starts, columns, order):  # type: ignore[no-u
     return colours
 
 
-@njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))
 def _push(heap, size, key):  # type: ignore[no-untyped-def]
     """(heap, size) with a key more; the least is the first."""
     if size == len(heap):
@@ -46,7 +49,6 @@ def _push(heap, size, key):  # type: ignore[no-untyped-def]
     return heap, size + 1
 
 
-@njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))
 def _pop(heap, size):  # type: ignore[no-untyped-def]
     """The least key, which leaves the heap of this size."""
     least, last = heap[0], heap[size - 1]
@@ -63,7 +65,10 @@ def _pop(heap, size):  # type: ignore[no-untyped-def]
     return least
 
 
-@njit("Tuple((int64[::1], int64[::1]))(int64[::1], int64[::1], int64[::1], int64[::1])", **NJIT_OPTIONS)
+@plain_first(
+    "Tuple((int64[::1], int64[::1]))(int64[::1], int64[::1], int64[::1], int64[::1])",
+    lambda *graph: 2 * _count_meetings(*graph), _push, _pop,
+)  # fmt: skip
 def colour_most_constrained(starts, rows, row_starts, columns):  # type: ignore[no-untyped-def]
     """(colours, order) as `colour_apart`, next always a column that meets most colours, and the first of these.
 
@@ -112,7 +117,10 @@ def colour_most_constrained(starts, rows, row_starts, columns):  # type: ignore[
     return colours, order
 
 
-@njit("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1])", **NJIT_OPTIONS)
+@plain_first(
+    "int64[::1](int64[::1], int64[::1], int64[::1], int64[::1])",
+    lambda starts, *_: len(starts) + 3 * int(np.sum(np.diff(starts) ** 2)),
+)
 def colour_stars(starts, neighbours, edges, order):  # type: ignore[no-untyped-def]
     """A star colouring: neighbours differ, and every path of four vertices has three colours.
 
@@ -175,7 +183,7 @@ def colour_stars(starts, neighbours, edges, order):  # type: ignore[no-untyped-d
     return colours
 
 
-@njit("int64[::1](int64[::1], int64[::1])", **NJIT_OPTIONS)
+@plain_first("int64[::1](int64[::1], int64[::1])", lambda starts, neighbours: len(starts) + 2 * len(neighbours))
 def order_smallest_last(starts, neighbours):  # type: ignore[no-untyped-def]
     """Vertices so that each has the fewest neighbours among those up to it.
 

@@ -1,12 +1,11 @@
-"""A matrix held against a product with the derivative that it should be, compiled."""
+"""A matrix held against a product with the derivative that it should be, compiled where it is large."""
 
 import numpy as np
 
-from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import njit
+from contad.patterns.plain_first import plain_first
 
 
-@njit(**NJIT_OPTIONS)
+@plain_first(None, lambda starts, columns, *_: len(starts) + len(columns))
 def find_wrong_rows(starts, columns, values, v, exact, noise, count):  # type: ignore[no-untyped-def]
     """Up to `count` rows in which the product of a matrix with v is farthest from `exact`, the farthest first.
 

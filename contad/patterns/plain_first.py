@@ -1,0 +1,112 @@
+"""Functions of arrays that run in plain Python until that has taken as long as compiling them would."""
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from contad.engines.stream.patience import PATIENCE
+from contad.native.compiling import NJIT_OPTIONS
+from contad.variables.open_types import Function
+
+
+class OutOfPatience(Exception):
+    """A call in plain Python that goes on for longer than was expected of it."""
+
+
+class Spent:
+    """The seconds that all functions have taken in plain Python, by their steps."""
+
+    STEP = 1e-6  # seconds
+    SMALLER = 0.5  # to compile than the sweeps of recordings
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def steps_left(self, is_kept: bool) -> int:
+        """How many more steps may be taken; `is_kept` tells whether machine code is on the disk."""
+        limit = PATIENCE.loading if is_kept else self.SMALLER * PATIENCE.compiling
+        return int((limit - self.seconds) / self.STEP)
+
+    def add(self, steps: int) -> None:
+        """Count steps."""
+        self.seconds += self.STEP * steps
+
+
+SPENT = Spent()
+
+
+class PlainFirst:
+    """A function that plain Python runs as compiled code does. One that has helpers leaves its arguments as they are.
+
+    steps     of the arguments: how many steps of loops a call takes, beside the calls of helpers
+    helpers   functions that it calls, which are compiled into it; each call is a step
+    """
+
+    def __init__(
+        self, function: Function, signature: str | None, steps: Callable[..., int],
+        helpers: Sequence[Function],
+    ) -> None:  # fmt: skip
+        functools.update_wrapper(self, function)
+        self.function, self.signature, self.steps, self.helpers = function, signature, steps, helpers
+        self.compiled: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self.compiled is None:
+            steps, most = int(self.steps(*args)), SPENT.steps_left(self.is_kept)
+            if steps <= most:
+                SPENT.add(steps)
+                with contextlib.suppress(OutOfPatience), np.errstate(all="ignore"):
+                    return self.plainly(most - steps)(*args)
+            self.compiled = self.compile()
+        return self.compiled(*args)
+
+    @functools.cached_property
+    def is_kept(self) -> bool:
+        """Whether its machine code is found where Numba keeps it, if it has not been told of another place."""
+        file = Path(self.function.__code__.co_filename)
+        return next((file.parent / "__pycache__").glob(f"{file.stem}.{self.function.__name__}-*.nbi"), None) is not None
+
+    def plainly(self, most: int) -> Callable[..., Any]:
+        """The function in plain Python, which raises OutOfPatience beyond so many calls of helpers."""
+        left = most
+
+        def count(helper: Function) -> Callable[..., Any]:
+            def call(*args: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise OutOfPatience
+                SPENT.add(1)
+                return helper(*args)
+
+            return call
+
+        return self._with({helper.__name__: count(helper) for helper in self.helpers})
+
+    def compile(self) -> Any:
+        """The function as Numba compiles it, or finds it on the disk."""
+        from contad.native.machine_code import njit
+
+        helpers = {f.__name__: njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))(f) for f in self.helpers}
+        signature = () if self.signature is None else (self.signature,)
+        return njit(*signature, **NJIT_OPTIONS)(self._with(helpers))
+
+    def _with(self, helpers: dict[str, Any]) -> FunctionType:
+        """The function with others of these names."""
+        f = self.function
+        made = FunctionType(f.__code__, sys.modules[f.__module__].__dict__ | helpers, f.__name__)
+        made.__module__, made.__qualname__ = f.__module__, f.__qualname__
+        return made
+
+
+def plain_first(
+    signature: str | None, steps: Callable[..., int], *helpers: Function
+) -> Callable[[Function], PlainFirst]:
+    """Declare a function as one that is compiled when that pays: see `PlainFirst`."""
+    return lambda function: PlainFirst(function, signature, steps, helpers)
