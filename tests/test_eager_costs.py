@@ -1,16 +1,20 @@
 """What eager derivatives do, in counts: no general way for plain operands, no call for each number, no path twice."""
 
+import math
+
 import numpy as np
 import pytest
 
 import contad
 from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.engines.stream.methods import value_function
 from contad.ops import einsum as einsum_module
-from contad.rules.scalar_rule import ScalarRule
+from contad.rules.scalar_rule import ScalarRule, rule
 from contad.transforms import gradients, linearized
 from contad.variables import activation
 from contad.variables.dual import ForwardLevel
 from contad.variables.stack import ChainStack
+from tests.judges.planted import registered
 
 POINT = np.linspace(0.1, 1.0, 50)
 ONES = np.ones(50)
@@ -125,13 +129,29 @@ def test_ufuncs_of_numbers_find_their_method_at_once(monkeypatch):
 
     def f(x):
         z = np.sin(x)
-        kinds.append((x.is_float, z.is_float, np.exp(z).is_float))  # np.sin of a float is an np.float64
-        return np.exp(z)
+        kinds.append((x.is_float, z.is_float, np.hypot(z, 2.0).is_float))  # np.sin of a float is an np.float64
+        return np.exp(z) * np.maximum(np.arctan2(z, z * x), 0.5) + np.hypot(z, 2.0)
 
     expected = contad.grad(f)(0.3)
+    lower, upper = (contad.jvp(f, (x,), (1.0,))[0] for x in (0.3 - 1e-6, 0.3 + 1e-6))
+    assert expected == pytest.approx((upper - lower) / 2e-6)
     monkeypatch.setattr(ScalarRule, "__call__", None)
-    assert contad.grad(f)(0.3) == expected == np.cos(0.3) * np.exp(np.sin(0.3))
-    assert kinds == [(True, False, False)] * 2
+    assert contad.grad(f)(0.3) == expected
+    assert kinds == [(True, False, False)] * 4
+
+
+def test_values_of_functions_of_math_are_one_call():
+    for name in ("sin", "exp", "hypot", "erf", "log1p"):
+        assert value_function(rule(name)) is getattr(math, rule(name).math)
+    for other in (rule("absolute"), rule("gamma"), rule("expit")):  # which do more
+        assert value_function(other) is other.function
+    with registered():
+
+        @contad.scalar_rule(math="sin")
+        def shifted(x):
+            return math.sin(x + 1.0)
+
+        assert value_function(shifted) is shifted.function
 
 
 NUMBERS = [0.999, 3, np.float64(0.25), -0.0, np.inf, np.nan, 1e-320]

@@ -35,14 +35,14 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **
     if method == "__call__" and not options:
         found = _by_ufunc.get(ufunc) or rule_of_ufunc(ufunc)
         if found is not None:
-            if len(inputs) == 1:  # the number itself
-                implementation = found.methods.get(number.__class__)
-                result = found(number) if implementation is None else implementation(number)
+            kind, last = number.__class__, inputs[-1].__class__
+            implementation = found.methods.get(kind)
+            is_usual = inputs[0] is number and (last is kind or last is float) and len(inputs) == found.arity <= 2
+            if is_usual and implementation is not None:
+                result = implementation(*inputs)
             else:
-                for x in inputs:
-                    if x.__class__ is not float and isinstance(x, CONTAINERS):
-                        inputs = tuple(map(_as_array, inputs))
-                        break
+                if len(inputs) > 1 and any(x.__class__ is not float and isinstance(x, CONTAINERS) for x in inputs):
+                    inputs = tuple(map(_as_array, inputs))
                 if len(inputs) == 2 and (inputs[0].__class__ is np.ndarray or inputs[1].__class__ is np.ndarray):
                     result = number._owner.number_and_array(found, *inputs)
                     if result is not NotImplemented:

@@ -88,6 +88,28 @@ def _where_it_failed(rule: ScalarRule) -> Function:
     return raise_or_evaluate
 
 
+def value_function(rule: ScalarRule) -> Function:
+    """What computes the value of plain numbers: the function of `math` where that is all that the rule's own calls."""
+    like = _CALL_OF_MATH.get(rule.arity)
+    code = getattr(rule.function, "__code__", None)
+    if like is None or code is None or not rule.math or not hasattr(math, rule.math):
+        return rule.function
+    is_call = code.co_code == like.co_code and code.co_names == ("math", rule.math)
+    return getattr(math, rule.math) if is_call and rule.function.__globals__.get("math") is math else rule.function
+
+
+def _call_with_one(x: Value) -> Value:
+    return math.sin(x)
+
+
+def _call_with_two(x: Value, y: Value) -> Value:
+    return math.atan2(x, y)
+
+
+# by arity: the code of such a function
+_CALL_OF_MATH = {1: _call_with_one.__code__, 2: _call_with_two.__code__}
+
+
 class Recorder(Protocol):
     """What an engine adds to the generated methods."""
 
@@ -109,7 +131,7 @@ def generate(
     other = cls.numpy_class if cls.is_float else cls.float_class
     scope: dict[str, Any] = {
         "Var": cls, "Other": other, "get_ident": get_ident, "float64": np.float64, "pow": math.pow, "abs": abs,
-        "function": rule.function, "evaluate": rule.evaluate, "failed": _where_it_failed(rule),
+        "function": value_function(rule), "evaluate": rule.evaluate, "failed": _where_it_failed(rule),
         "general": rule.operate if rule.operator else lambda *args: rule.general(args),
     }  # fmt: skip
     arguments = ", ".join("xy"[: rule.arity])
