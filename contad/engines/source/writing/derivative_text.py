@@ -37,6 +37,7 @@ from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
 from contad.engines.source.writing.first_writes import write_once
+from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.row_parts import WORK
 from contad.engines.source.writing.shared_heads import SharedLoop
@@ -176,7 +177,8 @@ class DerivativeWriter:
             self.writer.rules |= called.writer.rules
         shared = self._share_loops(body, functions)
         names = self.adjoints.formulas.names
-        body, blocks = move_out(shared.lines, names), [move_out(block, names) for block in shared.functions]
+        body = shared.lines if self.adjoints.expressions.hands_on else make_once(shared.lines)
+        body, blocks = move_out(body, names), [move_out(block, names) for block in shared.functions]
         definitions: list[str] = []
         if self.numerics != "libm":
             nests = self.numerics == "simd"

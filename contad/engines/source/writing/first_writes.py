@@ -6,7 +6,8 @@
 
 So it is where the first statement behind the zeros that names the array is a nest of loops over every index of it, in
 whose innermost body that `+=` comes first and nothing else touches the array but at the same indices. The zeros of a
-large array are a pass over memory.
+large array are a pass over memory. So are those of arrays that each iteration of a loop makes, where the nest follows
+in the same iteration.
 """
 
 import ast
@@ -16,7 +17,7 @@ import re
 from contad.engines.source.writing.array_accesses import indices_of
 from contad.engines.source.writing.live_names import names_assigned, names_read
 
-ZEROS = re.compile(r"    (\w+) = (?:np\.|lent_)zeros\((?:\d+, )?((\w+)\.shape|\(.*\))\)$")
+ZEROS = re.compile(r" +(\w+) = (?:np\.|lent_)zeros\((?:\d+, )?((\w+)\.shape|\(.*\))\)$")
 MAKERS = ("np.empty", "np.zeros", "lent_empty", "lent_zeros")
 LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare)  # what may be a length, make an array or compare lengths
 LEAVES = (ast.Break, ast.Continue, ast.Return)
@@ -44,6 +45,8 @@ class FirstWrites:
 
     def __init__(self, function: ast.FunctionDef) -> None:
         self.body = function.body
+        bodies = [function.body, *(x.body for x in ast.walk(function) if isinstance(x, ast.For))]
+        self.bodies = {s.lineno: body for body in bodies for s in body}  # by the line of a statement, what it stands in
         self.given = {x.arg for x in function.args.args}
         self.assigned: dict[str, list[ast.AST]] = {}
         for s in ast.walk(function):
@@ -53,7 +56,7 @@ class FirstWrites:
 
     def find_add(self, line: int, name: str, shape: str, like: str | None) -> int | None:
         """The line of the `+=` that may be `=`, for zeros of an array at a line, of a shape or like another array."""
-        first = next((s for s in self.body if s.lineno > line and names_it(s, name)), None)
+        first = next((s for s in self.bodies.get(line, ()) if s.lineno > line and names_it(s, name)), None)
         if len(self.assigned[name]) != 1 or not isinstance(first, ast.For):
             return None
         if any(isinstance(x, LEAVES) for x in ast.walk(first)):
