@@ -7,6 +7,7 @@ from contad.distributions.normalising_constants import LOG_TWO_PI
 from contad.ops.arithmetic import power
 from contad.ops.bessel_functions import i0e
 from contad.ops.exponential import exp, log
+from contad.ops.logic import select
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.ops.trigonometric import sin
@@ -14,20 +15,27 @@ from contad.ops.trigonometric import sin
 TWO_PI = 6.283185307179586
 
 
-@formula(where("kappa", outside="y == _inf or y == -_inf"), points=[(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6)])
+@formula(points=[(0.7,), (3.1,)])
+def log_scaled_bessel(kappa):
+    """log(e^-kappa I_0(kappa)) of kappa >= 0; at 0 by its series, with the slope of the right side."""
+    none = kappa == 0.0
+    return select(none, kappa * (0.25 * kappa - 1.0), log(i0e(select(none, 1.0, kappa))))
+
+
+@formula(where(valid="kappa >= 0.0", outside="y == _inf or y == -_inf"), points=[(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6)])
 def von_mises_log_density(y, mu, kappa):
     """kappa (cos(y - mu) - 1) - log(2 pi e^-kappa I_0(kappa)).
 
     Ref: Mardia & Jupp (2000), section 3.5.
     """
     s = sin(0.5 * (y - mu))
-    return -2.0 * kappa * s * s - log(i0e(kappa)) - LOG_TWO_PI
+    return -2.0 * kappa * s * s - log_scaled_bessel(kappa) - LOG_TWO_PI
 
 
 @unlisted_rule(points=[(-2.6, 0.7, 1.3), (-3.0, -1.1, 8.0)])
 def von_mises_log_mass(low, high, kappa):
     """log int_low^high exp(kappa (cos x - 1)) dx."""
-    if not (low < high and high - low < 6.3 and 0.0 < kappa < math.inf):
+    if not (low < high and high - low < 6.3 and 0.0 <= kappa < math.inf):
         return -math.inf if low == high else math.nan
     return _integrate(0, low, high, kappa)[1]
 
@@ -46,7 +54,7 @@ def von_mises_log_mass_partials(z, low, high, kappa):
 @unlisted_rule(points=[(1.0, -2.6, 0.7, 1.3), (2.0, -3.0, -1.1, 8.0)])
 def von_mises_moment(n, low, high, kappa):
     """The mean of (cos x - 1)^n over the interval, by the density exp(kappa (cos x - 1)); n = 1, 2, ..., 20."""
-    if not (low < high and high - low < 6.3 and 0.0 < kappa < math.inf and 0.5 < n < 20.5):
+    if not (low < high and high - low < 6.3 and 0.0 <= kappa < math.inf and 0.5 < n < 20.5):
         return math.nan
     return _integrate(round(n), low, high, kappa)[0]
 

@@ -135,17 +135,17 @@ CUMULATIVE: dict[str, Cumulative] = {
         ),
     ),
     "von_mises": distribution(
-        "von_mises", "mu kappa", "x = y - mu; total = 1.8378770664093453 + log(i0e(kappa))", positive="kappa",
+        "von_mises", "mu kappa", "x = y - mu; total = 1.8378770664093453 + log_scaled_bessel(kappa)", positive="kappa",
         low="y <= -3.141592653589793", high="y >= 3.141592653589793",
         both=(f"exp({_ANGLE_BELOW})", f"exp({_ANGLE_ABOVE})"), logs=(_ANGLE_BELOW, _ANGLE_ABOVE),
     ),
     "von_mises_of_turns": distribution(
         "von_mises_of_turns", "kappa",
         "turn = floor(0.5 + y / 6.283185307179586); x = y - 6.283185307179586 * turn; "
-        "total = 1.8378770664093453 + log(i0e(kappa)); first = turn == 0.0; "
+        "total = 1.8378770664093453 + log_scaled_bessel(kappa); first = turn == 0.0; "
         "f = von_mises_log_mass(-3.141592653589793, x, kappa) - total; "
         "g = von_mises_log_mass(x, 3.141592653589793, kappa) - total; low = turn + exp(f); high = exp(g) - turn",
-        positive="kappa", both=("low", "high"),
+        valid="kappa >= 0.0", both=("low", "high"),
         logs=(
             "select(first, f, log(select(low > 0.0 and not first, low, _nan)))",
             "select(first, g, log(select(high > 0.0 and not first, high, _nan)))",
@@ -195,7 +195,7 @@ CUMULATIVE: dict[str, Cumulative] = {
     "frechet": distribution(
         "frechet", "alpha sigma", "r = y / sigma; t = power(r, -alpha)", positive="alpha sigma", low="y <= 0.0",
         attained=("t", "-alpha * log(r)"),
-        inverse=("sigma * power(-log(p), -1.0 / alpha)", "sigma * power(-log1p(-q), -1.0 / alpha)"),
+        inverse=("sigma * power(0.0 - log(p), -1.0 / alpha)", "sigma * power(-log1p(-q), -1.0 / alpha)"),
     ),
     "rayleigh": distribution(
         "rayleigh", "sigma", "r = y / sigma; t = 0.5 * r * r", positive="sigma", low="y <= 0.0",
@@ -343,13 +343,13 @@ CUMULATIVE: dict[str, Cumulative] = {
     "generalised_pareto": distribution(
         "generalised_pareto", "c", "t = -log_ratio_of_extremes(y, c)", valid="c == c", low="y <= 0.0",
         high="1.0 + c * y <= 0.0 or y == _inf", upper="t",
-        inverse=("-log1p(-p) * exprel(-c * log1p(-p))", "-log(q) * exprel(-c * log(q))"),
+        inverse=("growth_of_extremes(-log1p(-p), c)", "growth_of_extremes(-log(q), c)"),
     ),
     "generalised_extreme": distribution(
         "generalised_extreme", "c", "u = log_ratio_of_extremes(y, -c); t = exp(-u)", valid="c == c",
         low="y == -_inf or (c < 0.0 and 1.0 - c * y <= 0.0)", high="y == _inf or (c > 0.0 and 1.0 - c * y <= 0.0)",
         attained=("t", "-u"),
-        inverse=("-log(-log(p)) * exprel(c * log(-log(p)))", "-log(-log1p(-q)) * exprel(c * log(-log1p(-q)))"),
+        inverse=("growth_of_extremes(-log(0.0 - log(p)), -c)", "growth_of_extremes(-log(-log1p(-q)), -c)"),
     ),
     # ---- whole numbers -----------------------------------------------------------------------------------------------
     "zipf": distribution(

@@ -298,6 +298,8 @@ def log_beta_part_partials(z, a, b, t):
 @unlisted_rule(points=[(2.3, 1.7, 0.4, 1.3), (3.1, 0.8, 1e-120, 0.7)])
 def log_beta_part_of_ratio(a, b, x, y):
     """log I_q(a, b) at q = x / (x + y): a slope by y of x / y would overflow where y is tiny."""
+    if y > 0.0 and x / y == math.inf > x:
+        return math.log1p(-math.exp(log_beta_part.function(b, a, y / x)))
     return log_beta_part.function(a, b, x / y) if y > 0.0 else 0.0 if y == 0.0 else math.nan
 
 

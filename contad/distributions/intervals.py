@@ -6,11 +6,11 @@ from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlog1py, xlogy
 from contad.ops.error_functions import log_ndtr
-from contad.ops.exponential import exp, log, log1p
+from contad.ops.exponential import exp, expm1, log, log1p
 from contad.ops.hyperbolic import cosh
 from contad.ops.logic import select
 from contad.ops.logistic import log_diff_exp
-from contad.ops.power_transforms import log1prel_derivative
+from contad.ops.power_transforms import exprel, log1prel_derivative
 
 UNIT = "y < 0.0 or y > 1.0"
 
@@ -94,22 +94,40 @@ def log_ratio_of_extremes(y, c):
     return select(far, log1p(select(far, t, 1.0)) / select(far, c, 1.0), near)
 
 
+@formula(points=[(0.7, 0.3), (-1.2, -0.4), (2.3, 1.2)])
+def growth_of_extremes(u, c):
+    """(e^(c u) - 1) / c, and u for c = 0: the inverse of log_ratio_of_extremes."""
+    t = c * select(absolute(u) > 1e308, select(u > 0.0, 1e300, -1e300), u)  # finite, as it multiplies what is 0
+    far = absolute(t) > 1.0
+    return select(far, expm1(select(far, t, 1.0)) / select(far, c, 1.0), u * exprel(select(far, 0.0, t)))
+
+
 @formula(where(valid="c == c", outside="y < 0.0 or y == _inf or 1.0 + c * y < 0.0"), points=[(0.7, 0.3), (1.2, -0.4)])
 def generalised_pareto_log_density(y, c):
     """-(1 + 1 / c) log(1 + c y), and -y for c = 0.
 
     Ref: Pickands (1975).
     """
-    return -log_ratio_of_extremes(y, c) - log1p(c * y)
+    t = c * y
+    far = absolute(t) > 0.5
+    near = -log_ratio_of_extremes(select(far, 0.0, y), c) - log1p(select(far, 0.0, t))
+    return select(far, xlog1py(-1.0 - 1.0 / select(far, c, 1.0), select(far, t, 1.0)), near)
 
 
 @formula(
-    where(valid="c == c", outside="1.0 - c * y < 0.0 or y == _inf or y == -_inf"), points=[(0.7, 0.3), (1.2, -0.4)]
+    where(
+        valid="c == c",
+        outside="1.0 - c * y < 0.0 or y == _inf or y == -_inf or (c < 0.0 and 1.0 - c * y == 0.0)",
+    ),
+    points=[(0.7, 0.3), (1.2, -0.4), (2.1, 0.4)],
 )
 def generalised_extreme_log_density(y, c):
     """(1 / c - 1) log(1 - c y) - (1 - c y)^(1 / c), and the Gumbel density for c = 0.
 
     Ref: Jenkinson (1955).
     """
+    t = -c * y
+    far = absolute(t) > 0.5
     ratio = log_ratio_of_extremes(y, -c)
-    return -ratio - exp(-ratio) - log1p(-c * y)
+    near = -select(far, 0.0, ratio) - log1p(select(far, 0.0, t))
+    return select(far, xlog1py(1.0 / select(far, c, 1.0) - 1.0, select(far, t, 1.0)), near) - exp(-ratio)

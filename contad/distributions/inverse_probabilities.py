@@ -7,6 +7,7 @@ the two is solved for, so that both tails keep their digits. The derivatives are
 import math
 
 from contad.distributions.circular import (
+    log_scaled_bessel,
     von_mises_log_density,
     von_mises_log_mass,
     von_mises_moment,
@@ -26,7 +27,7 @@ from contad.distributions.rice_probabilities import log_rice_part
 from contad.ops.arithmetic import absolute
 from contad.ops.bessel_functions import i0e, i1e
 from contad.ops.elementary import sqrt
-from contad.ops.exponential import exp, log
+from contad.ops.exponential import exp
 from contad.ops.logic import select
 
 PI = 3.141592653589793
@@ -90,7 +91,7 @@ def rice_quantile_partials(z, upper, p, b):
 @unlisted_rule(points=[(0.0, 0.3, 1.3), (1.0, 0.2, 0.7)])
 def standard_von_mises_quantile(upper, p, kappa):
     """Of an angle between -pi and pi, by the von Mises distribution around 0."""
-    return _solve(VON_MISES, upper > 0.5, p, kappa) if 0.0 < kappa < math.inf else math.nan
+    return _solve(VON_MISES, upper > 0.5, p, kappa) if 0.0 <= kappa < math.inf else math.nan
 
 
 @standard_von_mises_quantile.partials
@@ -99,7 +100,7 @@ def standard_von_mises_quantile_partials(z, upper, p, kappa):
     by_p = exp(-logarithm)
     x = -absolute(z)  # of the smaller tail
     mean = von_mises_moment(1.0, -PI, x, kappa) - i1e(kappa) / i0e(kappa) + 1.0
-    below = mean * exp(von_mises_log_mass(-PI, x, kappa) - log(i0e(kappa)) - LOG_TWO_PI - logarithm)
+    below = mean * exp(von_mises_log_mass(-PI, x, kappa) - log_scaled_bessel(kappa) - LOG_TWO_PI - logarithm)
     return 0.0, select(upper > 0.5, -by_p, by_p), select(z < 0.0, -below, below)
 
 

@@ -13,6 +13,7 @@ from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 
 NEGLIGIBLE = 45.0  # an exponent below which a term is none
+HUGE = 1e150  # whose square is nearly infinite
 
 
 def _panels(mode, slope, reach):
@@ -35,6 +36,8 @@ def log_mills_moment(n, x):
     if not (-0.5 <= n <= 20.0) or x != x or abs(x) == math.inf:
         return math.nan
     n = round(n)
+    if x < -HUGE:
+        return math.lgamma(n + 1.0) - (n + 1.0) * math.log(-x)
     root = math.hypot(x, 2.0 * math.sqrt(n))
     mode = 0.5 * (x + root) if x > 0.0 else 2.0 * n / (root - x) if n else 0.0  # of s^n exp(x s - s^2 / 2)
     top = (n * math.log(mode) if n else 0.0) + mode * (x - 0.5 * mode)
@@ -112,6 +115,8 @@ def log_exp_mod_mills_partials(z, u, v):
 
 def _log_exp_mod_integral(u, v):
     """log of int_0^inf exp(u s - s^2 / 2) (1 - exp(-v s)) ds, over exp(u^2 / 2) for u > 0."""
+    if u < -HUGE:
+        return math.log(v) - math.log(-u) - math.log(v - u)
     mode = max(u, 0.0)
     slope = min(u, 0.0)
     low, half = _panels(mode, -slope, NEGLIGIBLE + 8.0)
@@ -190,6 +195,8 @@ def log_skew_mills(u, alpha):
     """log_skew_normal less the logarithm of the density, for u < 0."""
     if not (-math.inf < u < 0.0 and abs(alpha) < math.inf):
         return math.nan
+    if u < -HUGE:
+        return -math.log(-u) - (2.0 * math.log(math.hypot(1.0, alpha)) if alpha > 0.0 else 0.0)
     if u > -5.0:
         density = LOG_2 - LOG_SQRT_TWO_PI - 0.5 * u * u + log_ndtr.function(alpha * u)
         if density > -600.0:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
-from contad.distributions.circular import von_mises_log_mass
+from contad.distributions.circular import log_scaled_bessel, von_mises_log_mass
 from contad.distributions.counts import log_hypergeometric_ccdf, log_hypergeometric_cdf, log_rising_growth
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
@@ -21,7 +21,7 @@ from contad.distributions.incomplete_logarithms import (
     lower_part_of_square,
     upper_part_of_square,
 )
-from contad.distributions.intervals import log_normal_interval, log_ratio_of_extremes
+from contad.distributions.intervals import growth_of_extremes, log_normal_interval, log_ratio_of_extremes
 from contad.distributions.inverse_probabilities import (
     standard_exp_mod_normal_quantile,
     standard_inverse_gaussian_quantile,
@@ -51,7 +51,6 @@ from contad.distributions.tail_logarithms import (
     log_upper_half_cauchy,
 )
 from contad.ops.arithmetic import absolute, power
-from contad.ops.bessel_functions import i0e
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import sqrt
 from contad.ops.error_functions import erf, erfinv, log_ndtr, ndtr, ndtri
@@ -72,7 +71,8 @@ NAMES = {
         power, sqrt, exprel, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc,
         betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp,
         log_diff_exp,
-        log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln, i0e,
+        log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, growth_of_extremes, student_cdf, betaln,
+        log_scaled_bessel,
         beta_binomial_log_ccdf, beta_binomial_log_cdf, beta_neg_binomial_log_ccdf, beta_neg_binomial_log_cdf,
         von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal, log_beta_part,
         log_gamma_part, log_rice_part, log_hypergeometric_cdf, log_hypergeometric_ccdf, logaddexp, ndtri_exp,

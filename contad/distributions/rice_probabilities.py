@@ -42,6 +42,8 @@ def _integrate(above, r, b):
         return -math.inf
     e = r - b  # at least 0 above, for there r > b
     d = e if above else max(-e, 0.0)  # the least distance from b
+    if d > 1e150:
+        return -math.inf
     length = REACH / (d + math.hypot(d, math.sqrt(REACH)))  # of s = |u - r|, up to where the terms are negligible
     if not above:
         length = min(length + max(e, 0.0), r)

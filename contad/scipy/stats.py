@@ -21,6 +21,7 @@ from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
 from contad.ops.exponential import exp, log
 from contad.scipy.distribution_docstrings import Described
+from contad.variables.open_types import Value
 
 _SCALED = ("not scale > 0.0", math.nan)
 
@@ -39,6 +40,10 @@ class Distribution(ModuleType):
     def __reduce__(self) -> str:
         return str(self.distribution)
 
+    def __call__(self, *args: Value, **options: Value) -> "Frozen":
+        """The distribution with these parameters, as SciPy has it; Numba functions give them to each method."""
+        return Frozen(self, args, options)
+
     def add(self, method: str, formula: Formula, names: list[str], defaults: dict[str, float]) -> None:
         """Add a function."""
         face = Face(__name__, method, formula, self.described.method(method), names, defaults=defaults)
@@ -46,6 +51,27 @@ class Distribution(ModuleType):
         setattr(self, method, face)
 
 
+class Frozen:
+    """A distribution with its parameters, which may be variables: its methods take what is left.
+
+    >>> round(norm(0.5, 2.0).logpdf(1.5), 12)
+    -1.737085713765
+    """
+
+    def __init__(self, dist: Distribution, args: tuple[Value, ...], options: dict[str, Value]) -> None:
+        self.dist, self.args, self.kwds = dist, args, options
+
+    def __repr__(self) -> str:
+        return f"<contad.scipy.stats.{self.dist.distribution}, frozen>"
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.dist, name, None) if name in METHODS else None
+        if method is None:
+            raise AttributeError(f"contad.scipy.stats.{self.dist.distribution}: a frozen one has no {name!r}")
+        return lambda x: method(x, *self.args, **self.kwds)
+
+
+METHODS = ("logpdf", "pdf", "logpmf", "pmf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")
 _METHODS = {
     "cdf": ("cdf", "ccdf"), "sf": ("ccdf", "cdf"), "logcdf": ("lcdf", "lccdf"), "logsf": ("lccdf", "lcdf"),
 }  # fmt: skip

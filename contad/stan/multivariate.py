@@ -11,6 +11,7 @@ import numpy as np
 from contad.distributions.vector_densities import (
     LOG_TWO_PI,
     inverse_wishart_of_matrix,
+    log_constant_of_lkj,
     wishart_of_matrix,
 )
 from contad.ops.exponential import log
@@ -465,7 +466,7 @@ def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
     """
     require_positive("lkj_corr_lpdf", "eta", eta)
     matrix = as_array(Omega)
-    return (eta - 1.0) * log_determinant_spd(matrix) + bodies.log_constant_of_lkj(eta, np.shape(matrix)[0])
+    return (eta - 1.0) * log_determinant_spd(matrix) + log_constant_of_lkj(eta, np.shape(matrix)[0])
 
 
 @with_bodies(

@@ -8,8 +8,9 @@ import numpy as np
 
 from contad.ops.exponential import exp, log
 from contad.ops.logistic import log_expit, logit
+from contad.ops.products import as_array
 from contad.stan.transforms.constraints import Constraint
-from contad.variables.open_types import ArrayValue, Real, Value
+from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 REAL = "1.0 * u", "0.0 * np.sum(u)", "1.0 * y", "True"
 
@@ -40,98 +41,133 @@ def real(shape: tuple[int, ...] = ()) -> Constraint:
     return _elementwise("real", shape, lambda u: (u, 0.0), lambda y: y, lambda y: True, "be real", REAL)
 
 
-def lower_bound(lower: float, shape: tuple[int, ...] = ()) -> Constraint:
+def _of_each(name: str, argument: str, x: Nested, shape: tuple[int, ...]) -> Value:
+    """One number for all, or a vector with one for each."""
+    if isinstance(x, (int, float)) or np.ndim(x) == 0:
+        return x
+    x = as_array(x)
+    try:
+        x = np.broadcast_to(x, shape)
+    except ValueError:
+        raise ValueError(f"{name}: {argument} must be a number or of shape {shape}, got shape {np.shape(x)}") from None
+    if not np.all(np.abs(x) < math.inf):
+        raise ValueError(f"{name}: {argument} must be finite where it is an array")
+    return np.reshape(x, (-1,))
+
+
+def _is_plain(*bounds: Value) -> bool:
+    return all(isinstance(x, (int, float)) for x in bounds)
+
+
+def _is_all(x: Value) -> bool:
+    return bool(np.all(x))
+
+
+def lower_bound(lower: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     """Numbers of at least `lower`.
 
         y = lower + e^u,     log |J| = sum u
 
-    Domain:  every u; real numbers where lower is -inf.
+    Shapes:  lower () or what broadcasts to `shape`.
+    Domain:  every u; real numbers where lower is -inf. lower may be a variable.
+    Raises:  ValueError if lower has another shape, or infinite elements.
     Ref:     Stan Reference Manual, lower bounded scalar.
 
     >>> round(float(lower_bound(1.0).constrain(0.5)), 6)
     2.648721
     """
-    if lower == -math.inf:
+    bound = _of_each("lower_bound", "lower", lower, shape)
+    if _is_all(bound == -math.inf):
         return real(shape).rename("lower_bound")
+    loops = (f"np.exp(u) + {lower!r}", "np.sum(u)", f"np.log(y - {lower!r})", f"np.all(y >= {lower!r})")
     return _elementwise(
-        "lower_bound", shape, lambda u: (exp(u) + lower, np.sum(u)), lambda y: log(y - lower),
-        lambda y: bool(np.all(y >= lower)), f"be at least {lower}",
-        (f"np.exp(u) + {lower!r}", "np.sum(u)", f"np.log(y - {lower!r})", f"np.all(y >= {lower!r})"),
+        "lower_bound", shape, lambda u: (exp(u) + bound, np.sum(u)), lambda y: log(y - bound),
+        lambda y: _is_all(np.reshape(y, (-1,)) >= bound), f"be at least {lower}", loops if _is_plain(lower) else (),
     )  # fmt: skip
 
 
-def upper_bound(upper: float, shape: tuple[int, ...] = ()) -> Constraint:
+def upper_bound(upper: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     """Numbers of at most `upper`.
 
         y = upper - e^u,     log |J| = sum u
 
-    Domain:  every u; real numbers where upper is inf.
+    Shapes:  upper () or what broadcasts to `shape`.
+    Domain:  every u; real numbers where upper is inf. upper may be a variable.
+    Raises:  ValueError if upper has another shape, or infinite elements.
     Ref:     Stan Reference Manual, upper bounded scalar.
 
     >>> round(float(upper_bound(1.0).constrain(0.5)), 6)
     -0.648721
     """
-    if upper == math.inf:
+    bound = _of_each("upper_bound", "upper", upper, shape)
+    if _is_all(bound == math.inf):
         return real(shape).rename("upper_bound")
+    loops = (f"{upper!r} - np.exp(u)", "np.sum(u)", f"np.log({upper!r} - y)", f"np.all(y <= {upper!r})")
     return _elementwise(
-        "upper_bound", shape, lambda u: (upper - exp(u), np.sum(u)), lambda y: log(upper - y),
-        lambda y: bool(np.all(y <= upper)), f"be at most {upper}",
-        (f"{upper!r} - np.exp(u)", "np.sum(u)", f"np.log({upper!r} - y)", f"np.all(y <= {upper!r})"),
+        "upper_bound", shape, lambda u: (bound - exp(u), np.sum(u)), lambda y: log(bound - y),
+        lambda y: _is_all(np.reshape(y, (-1,)) <= bound), f"be at most {upper}", loops if _is_plain(upper) else (),
     )  # fmt: skip
 
 
-def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -> Constraint:
+def lower_upper_bound(lower: Nested, upper: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     """Numbers between two bounds.
 
         y = lower + (upper - lower) expit(u),     log |J| = sum log(upper - lower) + log expit(u) + log expit(-u)
 
-    Domain:  every u, lower < upper; one bound where the other is infinite.
-    Raises:  ValueError if lower is not less than upper.
+    Shapes:  lower and upper () or what broadcasts to `shape`.
+    Domain:  every u, lower < upper; one bound where the other is infinite. Both may be variables.
+    Raises:  ValueError if lower is not less than upper, has another shape, or infinite elements.
     Ref:     Stan Reference Manual, lower and upper bounded scalar.
 
     >>> round(float(lower_upper_bound(1.0, 3.0).constrain(0.5)), 6)
     2.244919
     """
-    if not lower < upper:
+    low = _of_each("lower_upper_bound", "lower", lower, shape)
+    high = _of_each("lower_upper_bound", "upper", upper, shape)
+    if not _is_all(low < high):
         raise ValueError(f"lower_upper_bound: upper must be greater than lower, got {upper} and {lower}")
-    if lower == -math.inf or upper == math.inf:
-        one = upper_bound(upper, shape) if lower == -math.inf else lower_bound(lower, shape)
+    if _is_all(low == -math.inf) or _is_all(high == math.inf):
+        one = upper_bound(upper, shape) if _is_all(low == -math.inf) else lower_bound(lower, shape)
         return one.rename("lower_upper_bound")
-    width = upper - lower
+    width = high - low
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         logs = log_expit(u)
-        return lower + width * exp(logs), np.sum(logs + log_expit(-u)) + np.size(u) * math.log(width)
+        return low + width * exp(logs), np.sum(logs + log_expit(-u) + log(width))
 
     return _elementwise(
-        "lower_upper_bound", shape, forward, lambda y: logit((y - lower) / width),
-        lambda y: bool(np.all((y >= lower) & (y <= upper))), f"be between {lower} and {upper}",
+        "lower_upper_bound", shape, forward, lambda y: logit((y - low) / width),
+        lambda y: _is_all((np.reshape(y, (-1,)) >= low) & (np.reshape(y, (-1,)) <= high)),
+        f"be between {lower} and {upper}",
         (
             f"bounded_of(u, {lower!r}, {width!r})", f"log_jacobian_of_bounded(u, {width!r})",
             f"np.log((y - {lower!r}) / ({upper!r} - y))", f"np.all(y >= {lower!r}) and np.all(y <= {upper!r})",
-        ),
+        ) if _is_plain(lower, upper) else (),
     )  # fmt: skip
 
 
-def offset_multiplier(offset: Real, multiplier: Real, shape: tuple[int, ...] = ()) -> Constraint:
+def offset_multiplier(offset: Nested, multiplier: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     """Numbers in other units.
 
         y = offset + multiplier u,     log |J| = n log multiplier
 
+    Shapes:  offset and multiplier () or what broadcasts to `shape`.
     Domain:  every u and offset, multiplier > 0; both may be variables.
-    Raises:  ValueError if multiplier is not positive.
+    Raises:  ValueError if multiplier is not positive, or one of them has another shape.
     Ref:     Stan Reference Manual, affinely transformed scalar.
 
     >>> round(float(offset_multiplier(1.0, 3.0).constrain(0.5)), 6)
     2.5
     """
-    if not multiplier > 0.0:
+    start = _of_each("offset_multiplier", "offset", offset, shape)
+    unit = _of_each("offset_multiplier", "multiplier", multiplier, shape)
+    if not _is_all(unit > 0.0):
         raise ValueError("offset_multiplier: multiplier must be positive")
     scaled: Sequence[str] = ()
     if isinstance(offset, (int, float)) and isinstance(multiplier, (int, float)):
         a, b = float(offset), float(multiplier)
         scaled = f"{a!r} + {b!r} * u", f"len(u) * {math.log(b)!r}", f"(y - {a!r}) / {b!r}", "True"
     return _elementwise(
-        "offset_multiplier", shape, lambda u: (offset + multiplier * u, float(np.size(u)) * log(multiplier)),
-        lambda y: (y - offset) / multiplier, lambda y: True, "be real", scaled,
+        "offset_multiplier", shape, lambda u: (start + unit * u, np.sum(log(unit) + 0.0 * u)),
+        lambda y: (y - start) / unit, lambda y: True, "be real", scaled,
     )  # fmt: skip
