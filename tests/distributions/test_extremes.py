@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from mpmath import mp
 
 import contad
@@ -178,6 +179,76 @@ def test_f_quantiles_that_scipy_has_not(q):
     slope = contad.grad(lambda p: stats.f.isf(p, 3.5, 7.5))
     assert slope(q) == pytest.approx(-x / (3.75 * q), rel=1e-11)
     assert contad.grad(slope)(q) == pytest.approx(x / (3.75 * q) / q * (1.0 + 1.0 / 3.75), rel=1e-11)
+
+
+def test_frozen_distributions():
+    """SciPy's way to write parameters first, which may be variables."""
+    y = np.array([0.3, 1.5])
+    assert stats.norm(0.5, scale=2.0).logpdf(1.5) == stats.norm.logpdf(1.5, 0.5, 2.0)
+    assert stats.poisson(2.3).pmf(3) == stats.poisson.pmf(3, 2.3)
+    found = contad.grad(lambda nu, m: np.sum(stats.t(nu, loc=m).logsf(y)), (0, 1))(3.0, 0.5)
+    assert found == contad.grad(lambda nu, m: np.sum(stats.t.logsf(y, nu, m)), (0, 1))(3.0, 0.5)
+    for frozen, name in ((stats.norm(), "rvs"), (stats.norm(), "logpmf"), (stats.betabinom(3, 1.0, 2.0), "ppf")):
+        with pytest.raises(AttributeError, match=f"a frozen one has no '{name}'"):
+            getattr(frozen, name)
+
+
+INF = math.inf
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: stats.invweibull.ppf(1.0, 1.0), INF),
+        (lambda: stats.genextreme.logpdf(2.0, 0.5), -INF), (lambda: stats.genextreme.logpdf(1.0, 1.0), 0.0),
+        (lambda: stats.genextreme.logpdf(0.5, 2.0), INF), (lambda: stats.genextreme.pdf(-2.0, -0.5), 0.0),
+        (lambda: stats.genextreme.logpdf(-1.0, -1.0), -INF), (lambda: stats.genpareto.logpdf(2.0, -0.5), -INF),
+        (lambda: stats.genpareto.logpdf(1.0, -1.0), 0.0), (lambda: stats.genpareto.pdf(1.0, -1.0), 1.0),
+        (lambda: stats.genextreme.ppf(1.0, 0.3), 1.0 / 0.3), (lambda: stats.genextreme.isf(0.0, 0.3), 1.0 / 0.3),
+        (lambda: stats.genextreme.ppf(0.0, 0.3), -INF), (lambda: stats.genextreme.ppf(0.0, -0.3), -1.0 / 0.3),
+        (lambda: stats.genextreme.ppf(0.0, 0.0), -INF), (lambda: stats.genextreme.isf(0.0, 0.0), INF),
+        (lambda: stats.genpareto.ppf(1.0, -0.3), 1.0 / 0.3), (lambda: stats.genpareto.ppf(1.0, 0.0), INF),
+        (lambda: stats.genpareto.isf(0.0, 0.3), INF), (lambda: stats.genpareto.ppf(0.0, 0.3), 0.0),
+        (lambda: contad.grad(lambda c: stats.genextreme.ppf(1.0, c))(0.3), -1.0 / 0.09),
+        (lambda: contad.grad(lambda c: stats.genextreme.ppf(0.0, c))(-0.3), -1.0 / 0.09),
+        (lambda: contad.grad(lambda c: stats.genpareto.isf(0.0, c))(-0.3), 1.0 / 0.09),
+        (lambda: contad.grad(lambda c: stats.genpareto.ppf(0.3, c))(0.0), 0.5 * math.log(0.7) ** 2),
+        (lambda: stats.f.logsf(1e-300, 1e-8, 5.0), -12.549233579723634),
+        (lambda: stats.betaprime.logsf(1e-320, 1e-8, 2.5), -11.820070160227612),
+    ],
+)
+def test_ends_of_supports(call, expected):
+    """Densities at the ends, quantiles of 0 and 1, and their slopes by the shape, which moves the end."""
+    assert call() == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("method", ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf"])
+def test_angles_without_a_mode(method):
+    """Uniform, as kappa = 0 says; the slope by kappa is that of the right side."""
+    f = getattr(stats.vonmises, method)
+    assert f(0.3, 0.0) == pytest.approx(getattr(scipy.stats.vonmises, method)(0.3, 0.0), rel=1e-14)
+    by_x, by_kappa = contad.grad(f, (0, 1))(0.3, 0.0)
+    h = 1e-4
+    slope = (-3.0 * f(0.3, 0.0) + 4.0 * f(0.3, h) - f(0.3, 2.0 * h)) / (2.0 * h)
+    assert by_kappa == pytest.approx(slope, rel=1e-6)
+    assert by_x == pytest.approx((f(0.3 + h, 0.0) - f(0.3 - h, 0.0)) / (2.0 * h), rel=1e-6, abs=1e-9)
+    assert contad.hessian(f, 1)(0.3, 0.0) == pytest.approx(contad.hessian(f, 1)(0.3, 1e-7), rel=1e-5, abs=1e-6)
+
+
+def test_quantiles_of_angles_without_a_mode():
+    assert stats.vonmises.ppf(0.25, 0.0) == pytest.approx(-0.5 * math.pi, rel=1e-14)
+    np.testing.assert_allclose(contad.grad(stats.vonmises.ppf, (0, 1))(0.3, 0.0), (math.tau, math.sin(0.4 * math.pi)))
+
+
+@pytest.mark.parametrize("x", [-1e308, -1e160, -1e100, 1e160, 1e308])
+@pytest.mark.parametrize(("name", "shape"), [("exponnorm", 0.3), ("rice", 0.3), ("skewnorm", 2.5), ("skewnorm", -2.0)])
+def test_huge_numbers_are_beyond_every_tail(name, shape, x):
+    one = getattr(stats, name)
+    below = (0.0, 1.0) if x < 0.0 else (1.0, 0.0)
+    assert (one.cdf(x, shape), one.sf(x, shape)) == below
+    assert contad.grad(one.cdf)(x, shape) == 0.0
+    assert (one.logsf if x < 0.0 else one.logcdf)(x, shape) == 0.0
+    assert (one.logcdf if x < 0.0 else one.logsf)(x, shape) < -1e99
 
 
 @pytest.mark.parametrize("p", [1e-120, 7e-305])

@@ -25,6 +25,9 @@ FREE = {
 TRANSFORMS = [
     real((2,)), stan.lower_bound(1.5, (3,)), stan.lower_bound(-np.inf, (2,)), stan.upper_bound(-0.5, (2,)),
     stan.lower_upper_bound(-1.0, 2.0, (3,)), stan.lower_upper_bound(-1.0, np.inf, (3,)),
+    stan.lower_bound(np.array([1.5, -0.5]), (2,)), stan.upper_bound([[0.5], [2.0]], (2, 3)),
+    stan.lower_upper_bound(np.array([0.5, -2.0]), 3.0, (2,)), stan.lower_upper_bound(-3.0, [1.0, 2.0], (2,)),
+    stan.offset_multiplier(0.3, np.array([2.0, 0.4]), (3, 2)),
     stan.offset_multiplier(0.3, 2.0, (2, 2)), stan.ordered(4), stan.positive_ordered(3), stan.simplex(4),
     stan.stochastic_column(3, 2), stan.stochastic_row(2, 3), stan.sum_to_zero(4), stan.unit_vector(3),
     stan.cholesky_factor_corr(4), stan.corr_matrix(4), stan.corr_matrix(1), stan.cholesky_factor_cov(3),
@@ -103,6 +106,35 @@ def test_far_from_zero():
 def test_values_that_are_refused(transform, value, message):
     with pytest.raises(ValueError, match=message):
         transform.unconstrain(np.asarray(value))
+
+
+@pytest.mark.parametrize(
+    ("make", "y"),
+    [
+        (lambda p: stan.lower_bound(p, (2,)), [3.1, 4.2]), (lambda p: stan.upper_bound(p, (2,)), [0.1, -0.4]),
+        (lambda p: stan.lower_upper_bound(0.0, p, (2,)), [0.5, 1.2]),
+        (lambda p: stan.lower_upper_bound(p, 9.0, (2,)), [4.1, 5.2]),
+        (lambda p: stan.offset_multiplier(p, p, (2,)), [4.1, 5.2]),
+    ],
+)
+@pytest.mark.parametrize("p", [2.0, np.array([2.0, 3.0])], ids=["one", "each"])
+def test_bounds_may_be_variables(make, y, p):
+    u = np.array([0.3, -0.4])
+    expect_ad(lambda p, u: np.sum([1.3, 0.7] * make(p).constrain(u)) + make(p).log_jacobian(u), p, u)
+    expect_ad(lambda p: np.sum([1.3, 0.7] * make(p).unconstrain(np.array(y))), p)
+
+
+def test_bounds_that_are_refused():
+    for bound, message in (
+        ([1.0, 2.0, 3.0], r"lower_bound: lower must be a number or of shape \(2,\), got shape \(3,\)"),
+        ([1.0, -np.inf], "lower_bound: lower must be finite where it is an array"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            stan.lower_bound(bound, (2,))
+    with pytest.raises(ValueError, match="upper must be greater"):
+        stan.lower_upper_bound([1.0, 2.0], [2.0, 1.0], (2,))
+    with pytest.raises(ValueError, match="multiplier must be positive"):
+        stan.offset_multiplier(0.0, [2.0, -1.0], (2,))
 
 
 def test_vectors_that_are_refused():
