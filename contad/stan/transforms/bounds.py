@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.ops.cotangents import plain
 from contad.ops.exponential import exp, log
 from contad.ops.logistic import log_expit, logit
 from contad.ops.products import as_array
@@ -82,7 +83,7 @@ def lower_bound(lower: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     loops = (f"np.exp(u) + {lower!r}", "np.sum(u)", f"np.log(y - {lower!r})", f"np.all(y >= {lower!r})")
     return _elementwise(
         "lower_bound", shape, lambda u: (exp(u) + bound, np.sum(u)), lambda y: log(y - bound),
-        lambda y: _is_all(np.reshape(y, (-1,)) >= bound), f"be at least {lower}", loops if _is_plain(lower) else (),
+        lambda y: _is_all(np.reshape(y, (-1,)) >= bound), f"be at least {plain(lower)}", loops if _is_plain(lower) else (),
     )  # fmt: skip
 
 
@@ -105,7 +106,7 @@ def upper_bound(upper: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     loops = (f"{upper!r} - np.exp(u)", "np.sum(u)", f"np.log({upper!r} - y)", f"np.all(y <= {upper!r})")
     return _elementwise(
         "upper_bound", shape, lambda u: (bound - exp(u), np.sum(u)), lambda y: log(bound - y),
-        lambda y: _is_all(np.reshape(y, (-1,)) <= bound), f"be at most {upper}", loops if _is_plain(upper) else (),
+        lambda y: _is_all(np.reshape(y, (-1,)) <= bound), f"be at most {plain(upper)}", loops if _is_plain(upper) else (),
     )  # fmt: skip
 
 
@@ -125,7 +126,8 @@ def lower_upper_bound(lower: Nested, upper: Nested, shape: tuple[int, ...] = ())
     low = _of_each("lower_upper_bound", "lower", lower, shape)
     high = _of_each("lower_upper_bound", "upper", upper, shape)
     if not _is_all(low < high):
-        raise ValueError(f"lower_upper_bound: upper must be greater than lower, got {upper} and {lower}")
+        got = f"{plain(upper)} and {plain(lower)}"
+        raise ValueError(f"lower_upper_bound: upper must be greater than lower, got {got}")
     if _is_all(low == -math.inf) or _is_all(high == math.inf):
         one = upper_bound(upper, shape) if _is_all(low == -math.inf) else lower_bound(lower, shape)
         return one.rename("lower_upper_bound")
@@ -138,7 +140,7 @@ def lower_upper_bound(lower: Nested, upper: Nested, shape: tuple[int, ...] = ())
     return _elementwise(
         "lower_upper_bound", shape, forward, lambda y: logit((y - low) / width),
         lambda y: _is_all((np.reshape(y, (-1,)) >= low) & (np.reshape(y, (-1,)) <= high)),
-        f"be between {lower} and {upper}",
+        f"be between {plain(lower)} and {plain(upper)}",
         (
             f"bounded_of(u, {lower!r}, {width!r})", f"log_jacobian_of_bounded(u, {width!r})",
             f"np.log((y - {lower!r}) / ({upper!r} - y))", f"np.all(y >= {lower!r}) and np.all(y <= {upper!r})",
