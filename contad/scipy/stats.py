@@ -40,9 +40,9 @@ class Distribution(ModuleType):
     def __reduce__(self) -> str:
         return str(self.distribution)
 
-    def __call__(self, *args: Value, **options: Value) -> "Frozen":
+    def __call__(self, *args: Value, **options: Value) -> "FrozenDistribution":
         """The distribution with these parameters, as SciPy has it; Numba functions give them to each method."""
-        return Frozen(self, args, options)
+        return FrozenDistribution(self, args, options)
 
     def add(self, method: str, formula: Formula, names: list[str], defaults: dict[str, float]) -> None:
         """Add a function."""
@@ -51,7 +51,7 @@ class Distribution(ModuleType):
         setattr(self, method, face)
 
 
-class Frozen:
+class FrozenDistribution:
     """A distribution with its parameters, which may be variables: its methods take what is left.
 
     >>> round(norm(0.5, 2.0).logpdf(1.5), 12)

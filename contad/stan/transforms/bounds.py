@@ -83,7 +83,8 @@ def lower_bound(lower: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     loops = (f"np.exp(u) + {lower!r}", "np.sum(u)", f"np.log(y - {lower!r})", f"np.all(y >= {lower!r})")
     return _elementwise(
         "lower_bound", shape, lambda u: (exp(u) + bound, np.sum(u)), lambda y: log(y - bound),
-        lambda y: _is_all(np.reshape(y, (-1,)) >= bound), f"be at least {plain(lower)}", loops if _is_plain(lower) else (),
+        lambda y: _is_all(np.reshape(y, (-1,)) >= bound), f"be at least {plain(lower)}",
+        loops if _is_plain(lower) else (),
     )  # fmt: skip
 
 
@@ -106,7 +107,8 @@ def upper_bound(upper: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     loops = (f"{upper!r} - np.exp(u)", "np.sum(u)", f"np.log({upper!r} - y)", f"np.all(y <= {upper!r})")
     return _elementwise(
         "upper_bound", shape, lambda u: (bound - exp(u), np.sum(u)), lambda y: log(bound - y),
-        lambda y: _is_all(np.reshape(y, (-1,)) <= bound), f"be at most {plain(upper)}", loops if _is_plain(upper) else (),
+        lambda y: _is_all(np.reshape(y, (-1,)) <= bound), f"be at most {plain(upper)}",
+        loops if _is_plain(upper) else (),
     )  # fmt: skip
 
 
