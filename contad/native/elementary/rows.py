@@ -17,6 +17,23 @@ def new_row() -> Any:
     return np.zeros(ROWS)
 
 
+def place(k: int) -> int:
+    """k, an index that is not negative: compiled, none that is made of it is tested for counting from the end."""
+    return k
+
+
+@type_callable(place)
+def _type_of_place(context):  # type: ignore[no-untyped-def]
+    return lambda k: types.int64
+
+
+@lower_builtin(place, types.Integer)
+def _lower_place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Emit the bits of a number below 2^62, by which LLVM knows its range."""
+    k = context.cast(builder, args[0], signature.args[0], types.int64)
+    return builder.and_(k, ir.Constant(ir.IntType(64), 2**62 - 1))
+
+
 @type_callable(new_row)
 def _type_of_row(context):  # type: ignore[no-untyped-def]
     return lambda: types.Array(types.float64, 1, "C")

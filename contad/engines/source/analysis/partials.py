@@ -60,7 +60,20 @@ def source_of(
     no expression. What is divided by one of `inverses` is multiplied by the name that it maps to.
     """
     rule = operation.function.rule
-    assert rule is not None and rule.body is not None
+    assert rule is not None
+    return source_of_rule(rule, k, names, prefix, called, inverses)
+
+
+def source_of_rule(
+    rule: ScalarRule,
+    k: int,
+    names: list[str],
+    prefix: str,
+    called: Callable[[ScalarRule], str],
+    inverses: Mapping[str, str],
+) -> tuple[list[tuple[str, str]], str]:
+    """Likewise of a rule: partial k, or of a formula, whose partials number one more, its value."""
+    assert rule.body is not None
     lines, result = partial_tree(rule, k, names, prefix, or_call(called))
     written = [(name, _write(tree, inverses)) for name, tree in (*lines, ("", result))]
     return written[:-1], written[-1][1]
@@ -104,7 +117,7 @@ class _Branchless(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
         operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
-        if not all(isinstance(x, (ast.Compare, ast.BinOp)) for x in node.values):
+        if not all(isinstance(x, (ast.Compare, ast.BinOp, ast.Name)) for x in node.values):
             return node
         return functools.reduce(lambda x, y: ast.BinOp(x, operator, y), node.values)
 

@@ -46,6 +46,7 @@ _RESERVED = {
     "note",
     "run",
     "new_row",
+    "place",
     "elementary",
     "elementary_rows",
     "rule",

@@ -138,7 +138,7 @@ class AdjointWriter:
             self.reverse_choice(o)
             return
         inverses = self._inverses(o)
-        shared = dict(self.formulas.lines_of.get(o, ()))
+        shared = self.formulas.begin_partials(o)
         for k, x in enumerate(o.inputs):
             if x not in self.active or self.left_out(x):
                 continue
@@ -176,12 +176,13 @@ class AdjointWriter:
             if all(shared.get(name) == value or name not in self.writer.taken for name, value in lines):
                 break
             prefix += "_"
-        for name, value in lines:
-            if name not in shared:
-                self.writer.line(f"{name} = {value}")
+        written = [(name, value) for name, value in lines if name not in shared]
         shared.update(lines)
         if isinstance(o.function.rule, Formula):
-            self.formulas.note(lines)
+            written, text = self.formulas.reuse(written, text)
+            self.formulas.note(written)
+        for name, value in written:
+            self.writer.line(f"{name} = {value}")
         self.writer.taken |= dict(lines).keys()
         return text
 

@@ -2,7 +2,7 @@
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from contad.native.elementary.elementary_table import BY_CALL
@@ -14,6 +14,7 @@ WORK = "work"  # the name of the workspace
 _ALLOWED = {"grow", "integer", "put_integer"}  # in what is left: they touch nothing but the workspace
 _CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # what may be computed twice
 _BETWEEN = {"abs", "chain", "select", "math.sqrt"}  # functions that LLVM has in registers as they are
+_MANY = 8  # operations of an iteration that are worth a loop of their own, beside that of sums
 _RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
 
 
@@ -219,12 +220,18 @@ class _Search:
         return kept
 
     def _is_repeated(self, k: int) -> bool:
-        """Whether the rest may compute a statement of the first part again: one assignment, of this iteration alone."""
+        """Whether the rest may compute a statement of the first part again: one assignment, of this iteration alone.
+
+        Of a quotient it reads the row, which is sooner there than a division is done.
+        """
         statement = self.body.statements[k]
         calls = {ast.unparse(x.func) for x in ast.walk(statement) if isinstance(x, ast.Call)}
         if not isinstance(statement, ast.Assign) or not calls <= _CHEAP:
             return False
-        return all(self._is_own(name, k) for name in names_written(statement))
+        names = names_written(statement)
+        if names <= self.body.floats and any(isinstance(x, ast.Div) for x in ast.walk(statement)):
+            return False
+        return all(self._is_own(name, k) for name in names)
 
     def _is_own(self, name: str, k: int) -> bool:
         """Whether statement k alone writes a name, and nothing before it reads that of an earlier iteration."""
@@ -411,6 +418,46 @@ class _Along(ast.NodeTransformer):
             node.args = [self.visit(x) for x in node.args]
             return node
         raise _NotAlong
+
+
+def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, ast.AugAssign]:
+    """The statements that add to numbers carried from iteration to iteration, if the others carry nothing and branch
+    nowhere, so that they go in vector registers where the sums have a loop of their own; none where these are few.
+    """
+    statements = {k: item for k, item in enumerate(items) if isinstance(item, ast.stmt)}
+    if not all(map(_is_straight, statements.values())):
+        return {}
+    sums = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign) and _is_sum(item, floats)}
+    written = [name for item in statements.values() for name in names_written(item)]
+    read = {name for k, item in statements.items() for name in read_in(item) if k not in sums}
+    read |= {x.id for item in sums.values() for x in _names(item.value)}
+    totals = {item.target.id for item in sums.values() if isinstance(item.target, ast.Name)}
+    if totals & read or any(written.count(name) > 1 for name in totals):
+        return {}
+    made: set[str] = set()
+    for item in items:
+        others = {item} if isinstance(item, str) else names_written(item)
+        if isinstance(item, ast.stmt) and (read_in(item) - made - totals) & set(written):
+            return {}
+        made |= others
+    work = sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in ast.walk(item))
+    return sums if work >= _MANY else {}
+
+
+def _is_sum(item: ast.AugAssign, floats: set[str]) -> bool:
+    return isinstance(item.target, ast.Name) and item.target.id in floats and isinstance(item.op, (ast.Add, ast.Sub))
+
+
+def _is_straight(statement: ast.stmt) -> bool:
+    """Whether a statement is an assignment of what LLVM has in registers."""
+    if not isinstance(statement, (ast.Assign, ast.AugAssign)):
+        return False
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.IfExp, ast.BoolOp)):
+            return False
+        if isinstance(node, ast.Call) and ast.unparse(node.func) not in _BETWEEN:
+            return False
+    return True
 
 
 def names_written(statement: ast.AST) -> set[str]:

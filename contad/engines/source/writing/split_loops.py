@@ -1,27 +1,31 @@
 """Loops split into blocks of rows, so that elementary functions are computed in vector registers.
 
-    for i in range(n):                         for first in range(0, n, 256):
-        eta = 0.0                                  count = min(256, n - first)
-        for j in range(k):                         for i in range(first, first + count):
-            eta += x[i, j] * beta[j]     ->            eta = 0.0 ...
-        t = math.exp(eta)                              eta_rows[i - first] = eta
-        total += t                                 exp_rows(eta_rows, t_rows, count)
-                                                   for i in range(first, first + count):
-                                                       t = t_rows[i - first]
+    for i in range(n):                         for block in range(0, n, 256):
+        eta = 0.0                                  first = place(block)
+        for j in range(k):                         count = min(256, n - first)
+            eta += x[i, j] * beta[j]               for at in range(count):
+        t = math.exp(eta)                ->            i = first + at
+        total += t                                     eta = 0.0 ...
+                                                       eta_rows[at] = eta
+                                                   exp_rows(eta_rows, t_rows, count)
+                                                   for at in range(count):
+                                                       t = t_rows[at]
                                                        total += t
 
 First comes what arguments are made of, then the functions, then everything else, in its order: sums are added as they
 were. A loop is split where its first part reads nothing that the rest of it writes, and where every iteration is sure
-to run to its end. A function that some loop has in registers is the same one everywhere in the derivative, so that what
-is computed again is what it was.
+to run to its end. Where everything else is sums and long arithmetic, the sums get a loop of their own, so that the rest
+is in vector registers as well. A function that some loop has in registers is the same one everywhere in the derivative,
+so that what is computed again is what it was.
 """
 
 import ast
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from contad.engines.source.writing.row_parts import Kernel, LoopParts, SplitBody, find_parts
+from contad.engines.source.writing.row_parts import Kernel, LoopParts, SplitBody, find_parts, find_sums
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
 
@@ -166,27 +170,47 @@ class _Splitter:
         entering = {name: self.fresh(f"{name}_before") for name in parts.entering}
         self.rows += [*names.values(), *entering.values()]
         first, count, at = self.fresh("first"), self.fresh("count"), self.fresh("at")
-        sign, place = ("-", f"{first} - {index}") if down else ("+", f"{index} - {first}")
+        place = f"{first} {'-' if down else '+'} {at}"
         _, _, note = self._original(loop).partition("  # ")
-        self._line(f"for {first} in range({start}, {stop}, {sign.strip('+')}{ROWS}):{note and f'  # {note}'}", depth)
+        step = f"-{ROWS}" if down else str(ROWS)
+        block = self.fresh("block") if start.isdigit() and not down else first
+        self._line(f"for {block} in range({start}, {stop}, {step}):{note and f'  # {note}'}", depth)
+        if block != first:
+            self._line(f"{first} = place({block})", depth + 1)
         left = _difference(first, stop) if down else _difference(stop, first)
         self._line(f"{count} = min({ROWS}, {left})", depth + 1)
-        head = f"for {index} in range({first}, {first} {sign} {count}{', -1' if down else ''}):"
+        head = f"for {at} in range({count}):"
         self._line(head, depth + 1)
+        self._line(f"{index} = {place}", depth + 2)
         for name, row in entering.items():
-            self._line(f"{row}[{place}] = {name}", depth + 2)
+            self._line(f"{row}[{at}] = {name}", depth + 2)
         self.write_block(parts.before, depth + 2)
         for name in parts.given:
-            self._line(f"{names[name]}[{place}] = {name}", depth + 2)
+            self._line(f"{names[name]}[{at}] = {name}", depth + 2)
         self._write_functions(parts, names, at, count, depth + 1)
         self._line(head, depth + 1)
+        if any(name.id == index for item in parts.after if isinstance(item, ast.stmt) for name in _names(item)):
+            self._line(f"{index} = {place}", depth + 2)
         for name, source in [*entering.items(), *((name, names[name]) for name in parts.read)]:
-            self._line(f"{name} = {source}[{place}]", depth + 2)
-        for item in parts.after:
+            self._line(f"{name} = {source}[{at}]", depth + 2)
+        sums = find_sums(parts.after, self.facts.floats)
+        if len(self.rows) + len(sums) > MOST_ROWS:
+            sums = {}
+        terms = {k: self.fresh(f"{ast.unparse(item.target)}_terms") for k, item in sums.items()}
+        self.rows += terms.values()
+        for k, item in enumerate(parts.after):
             if isinstance(item, str):
-                self._line(f"{item} = {names[item]}[{place}]", depth + 2)
+                self._line(f"{item} = {names[item]}[{at}]", depth + 2)
+            elif k in terms:
+                self._line(f"{terms[k]}[{at}] = {ast.unparse(sums[k].value)}", depth + 2)
             else:
                 self.write(item, depth + 2)
+        if terms:
+            self._line(head, depth + 1)
+        for k, row in terms.items():
+            item = copy.copy(sums[k])
+            item.value, item.lineno = ast.parse(f"{row}[{at}]", mode="eval").body, -abs(item.lineno)
+            self._line(self._original(item), depth + 2)
 
     def _write_functions(self, parts: LoopParts, names: dict[str, str], row: str, count: str, depth: int) -> None:
         """Functions along rows, and loops over what is between them."""

@@ -8,11 +8,13 @@ import re
 from collections.abc import Sequence
 
 from contad.distributions.formula import Formula
-from contad.engines.source.analysis.partials import source_of
+from contad.engines.source.analysis.partials import source_of_rule
 from contad.engines.source.ir.single_assignment import Apply, Loop
 from contad.engines.source.ir.writer import Writer, atom
+from contad.rules.scalar_rule import ScalarRule
 
 _ASSIGNED = re.compile(r"\s*((?:\w+, )*\w+) (?:[-+*/|&]?)= ")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _LOOP = re.compile(r"\s*for (\w+(?:, \w+)*) in ")
 
 
@@ -23,6 +25,9 @@ class WrittenFormulas:
         """`fused` are the loops that are reversed at once."""
         self.writer, self.fused, self.enabled = writer, fused, enabled
         self.lines_of: dict[Apply, dict[str, str]] = {}  # of each value that was written out: names and their texts
+        self.written: dict[Apply, list[tuple[str, str]]] = {}  # likewise, with the lines of formulas that it calls
+        self.known: dict[str, str] = {}  # of the formula whose partials are written: names by their texts
+        self.renamed: dict[str, str] = {}  # and names of lines that others stand for
         self.numbers: set[str] = set()  # names of lines, but for those of conditions
         self.names: set[str] = set()
 
@@ -41,15 +46,65 @@ class WrittenFormulas:
                 text = self.writer.fresh(f"{o.result.name}_of")
                 self.writer.line(f"{text} = {self.writer.inside[x]}")
             names.append(text)
-        lines, result = source_of(o, len(o.inputs), names, f"{o.result.name}_", self.writer.call_rule, {})
+        assert isinstance(o.function.rule, Formula)
+        own, [*lines, (_, result)] = self._lines_of(o.function.rule, names, f"{o.result.name}_")
         if any(name in self.writer.taken for name, _ in lines):
             return self.writer.apply(o)
         for name, text in lines:
             self.writer.line(f"{name} = {text}")
-        self.lines_of[o] = dict(lines)
+        self.lines_of[o] = own
+        self.written[o] = lines
         self.note(lines)
         self.writer.taken |= dict(lines).keys()
         return atom(result)
+
+    def _lines_of(self, rule: Formula, names: list[str], prefix: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """Names and texts of the lines that a formula has, and these with formulas that they call written out, too.
+
+        The value is the last. `names` are those of the result and the operands.
+        """
+        formulas: dict[str, Formula] = {}
+
+        def called(inner: ScalarRule) -> str:
+            if not isinstance(inner, Formula):
+                return self.writer.call_rule(inner)
+            formulas[f"value_{inner.name}"] = inner
+            return f"value_{inner.name}"
+
+        lines, result = source_of_rule(rule, rule.arity, names, prefix, called, {})
+        found: list[tuple[str, str]] = []
+        for name, text in (*lines, ("", result)):
+            tree = ast.parse(text, mode="eval").body
+            if name and isinstance(tree, ast.Call) and (known := formulas.get(ast.unparse(tree.func))) is not None:
+                given = [atom(ast.unparse(x)) for x in tree.args]
+                _, [*more, (_, value)] = self._lines_of(known, [name, *given], f"{name}_")
+                found += [*more, (name, value)]
+                continue
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in formulas:
+                    self.writer.call_rule(formulas[ast.unparse(node.func)])
+            found.append((name, text))
+        return dict(lines), found
+
+    def begin_partials(self, o: Apply) -> dict[str, str]:
+        """Begin with the partials of a function: the lines that its value has written, by their names."""
+        self.known = {text: name for name, text in reversed(self.written.get(o, []))}
+        self.renamed = {}
+        return dict(self.lines_of.get(o, {}))
+
+    def reuse(self, lines: list[tuple[str, str]], text: str) -> tuple[list[tuple[str, str]], str]:
+        """Lines of a partial and its text, without those that compute what another line of the formula has."""
+        kept = []
+        for name, given in lines:
+            value = self._rename(given)
+            if self.known.setdefault(value, name) != name:
+                self.renamed[name] = self.known[value]
+            else:
+                kept.append((name, value))
+        return kept, self._rename(text)
+
+    def _rename(self, text: str) -> str:
+        return _NAME.sub(lambda found: self.renamed.get(found[0], found[0]), text)
 
     def note(self, lines: Sequence[tuple[str, str]]) -> None:
         """Remember lines of a formula."""
@@ -85,7 +140,7 @@ def move_out(lines: Sequence[str], names: set[str]) -> list[str]:
                 match = _ASSIGNED.match(found[n])
                 name = match[1] if match else ""
                 if name in names and _depth(found[n]) == _depth(found[k]) + 4:
-                    read = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", found[n].partition("=")[2]))
+                    read = set(_NAME.findall(found[n].partition("=")[2]))
                     if "[" not in found[n] and not read & assigned:
                         assigned.discard(name)
                         moved.append(n)
