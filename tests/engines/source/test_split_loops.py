@@ -186,6 +186,38 @@ def test_machine_code_calls_no_function_of_the_c_library():
     assert called_in(build(request(f, *args, numerics="libm"))) & LIBM
 
 
+def test_what_is_left_goes_to_vector_registers_beside_sums_in_their_order():
+    """Sums wait for each other, and have a loop of their own."""
+    f, args = ROWS["divided"]
+    text = text_of(f, *args)
+    assert re.findall(r"^ +(\w+) ([-+]=) \w+_terms\[at\w*\]$", text, re.MULTILINE) != []
+    anew = njit(error_model="numpy")(build(request(f, *args)).py_func)
+    with whole():
+        anew.compile(build(request(f, *args)).signatures[0])
+    assert re.search(r"fdiv <\d+ x double>", "".join(anew.inspect_llvm().values()))
+
+
+@njit
+def heavy_tailed(x, y, sigma):
+    total = 0.0
+    for k in range(len(x)):
+        total += contad.scipy.stats.cauchy.logpdf(y[k], x[k], sigma)
+    return total
+
+
+def test_formulas_that_a_density_calls_are_written_out():
+    """Their functions go along rows, and partials have the lines of the value."""
+    args = numbers(300), 2.0 * numbers(300, 1), 0.7
+    text = text_of(heavy_tailed, *args)
+    assert "log1p_rows(" in text and "log_rows(" in text and "value_log_one_plus_square" not in text
+    loops = text.split("log1p_rows(")[-1].splitlines()
+    texts = [line.partition(" = ")[2] for line in loops if line.startswith("            ") and "rows[" not in line]
+    assert len(texts) > 10 and len([x for x in texts if texts.count(x) > 1]) == 0
+    require_close(
+        as_python(request(heavy_tailed, *args))(*args), as_python(request(heavy_tailed, *args, numerics="libm"))(*args)
+    )
+
+
 def test_the_same_function_everywhere():
     """What another part of the derivative computes of the same number is the same number."""
     f, args = ROWS["in_branches"]

@@ -42,6 +42,7 @@ from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.row_parts import WORK
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
+from contad.engines.source.writing.skipped_blocks import skip_blocks
 from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
@@ -186,6 +187,7 @@ class DerivativeWriter:
             for k, block in enumerate(blocks):
                 blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh, nests)
                 definitions += more
+            body = skip_blocks(body, self.writer.fresh)
         inside = write_options(options_of(self.program.fastmath))
         for block in blocks:
             functions += ["", "", *([f"@link({inside})"] if decorator else []), *block]

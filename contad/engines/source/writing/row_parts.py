@@ -425,7 +425,7 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
     nowhere, so that they go in vector registers where the sums have a loop of their own; none where these are few.
     """
     statements = {k: item for k, item in enumerate(items) if isinstance(item, ast.stmt)}
-    if not all(map(_is_straight, statements.values())):
+    if not all(map(is_straight, statements.values())):
         return {}
     sums = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign) and _is_sum(item, floats)}
     written = [name for item in statements.values() for name in names_written(item)]
@@ -448,7 +448,7 @@ def _is_sum(item: ast.AugAssign, floats: set[str]) -> bool:
     return isinstance(item.target, ast.Name) and item.target.id in floats and isinstance(item.op, (ast.Add, ast.Sub))
 
 
-def _is_straight(statement: ast.stmt) -> bool:
+def is_straight(statement: ast.stmt) -> bool:
     """Whether a statement is an assignment of what LLVM has in registers."""
     if not isinstance(statement, (ast.Assign, ast.AugAssign)):
         return False
