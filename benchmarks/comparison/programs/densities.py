@@ -434,7 +434,8 @@ PROGRAMS = (
     make_program(
         "student_t_regression", "Student's t log density of y given X beta, by beta and sigma", SIZES, outlying, (0, 1),
         (student_compiled, student_on_arrays, student_by_hand, student),
-        f"{FUSED} The logarithms are those of the C library, of one number after the other.", STUDENT,
+        f"{FUSED} The generated loop has logarithms and quotients in vector registers; at 5,000 rows the two passes "
+        "over X are a third of the time.", STUDENT,
     ),
     make_program(
         "ordered_logistic", "the ordered logistic log mass of y given X beta, by 20 coefficients beta and 4 cut points",
