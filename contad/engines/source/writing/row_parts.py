@@ -427,13 +427,14 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
     statements = {k: item for k, item in enumerate(items) if isinstance(item, ast.stmt)}
     if not all(map(is_straight, statements.values())):
         return {}
-    sums = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign) and _is_sum(item, floats)}
     written = [name for item in statements.values() for name in names_written(item)]
-    read = {name for k, item in statements.items() for name in read_in(item) if k not in sums}
-    read |= {x.id for item in sums.values() for x in _names(item.value)}
-    totals = {item.target.id for item in sums.values() if isinstance(item.target, ast.Name)}
-    if totals & read or any(written.count(name) > 1 for name in totals):
-        return {}
+    once = {name for name in written if written.count(name) == 1}
+    adding = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign)}
+    found = {k: item for k, item in adding.items() if _is_sum(item, floats & once)}
+    read = {x.id for item in found.values() for x in _names(item.value)}
+    read |= {name for k, item in statements.items() if k not in found for name in read_in(item)}
+    sums = {k: item for k, item in found.items() if not names_written(item) & read}
+    totals = {name for item in sums.values() for name in names_written(item)}
     made: set[str] = set()
     for item in items:
         others = {item} if isinstance(item, str) else names_written(item)
