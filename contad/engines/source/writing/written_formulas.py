@@ -65,13 +65,13 @@ class WrittenFormulas:
         """
         formulas: dict[str, Formula] = {}
 
-        def called(inner: ScalarRule) -> str:
+        def call(inner: ScalarRule) -> str:
             if not isinstance(inner, Formula):
                 return self.writer.call_rule(inner)
             formulas[f"value_{inner.name}"] = inner
             return f"value_{inner.name}"
 
-        lines, result = source_of_rule(rule, rule.arity, names, prefix, called, {})
+        lines, result = source_of_rule(rule, rule.arity, names, prefix, call, {})
         found: list[tuple[str, str]] = []
         for name, text in (*lines, ("", result)):
             tree = ast.parse(text, mode="eval").body
