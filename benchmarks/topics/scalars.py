@@ -282,7 +282,7 @@ def measure_cells(s: Any, xs: Sequence[Any], result: Any) -> dict[str, int]:
     """Bytes of one row, of every array that holds a row per cell."""
     s.gradient(result[0], xs)
     arrays = {name: getattr(s.buffers, name) for name in s.buffers.__slots__}
-    return {name: a.nbytes // len(a) for name, a in arrays.items() if isinstance(a, np.ndarray) and len(a) >= s.top}
+    return {name: a.nbytes // len(a) for name, a in arrays.items() if np.ndim(a) and len(a) >= s.top}
 
 
 def measure_closure(program: Program) -> float:

@@ -10,12 +10,20 @@ import math
 from contad.ops._scipy import special
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
+from contad.rules.vectorised import mend
 
+BESSEL_OVERFLOWS = 1.27e5
 MOST_STEPS = 600
 MOST_TERMS = 2000
 
 
-@scalar_rule(ufunc="scipy.special.hyp0f1", points=[(1.7, 0.9), (0.6, -1.3), (2.3, 4.1)])
+def _hyp0f1_of_arrays(v, x):
+    return mend(special().hyp0f1(v, x), (v == 1.0) & (x > BESSEL_OVERFLOWS), hyp0f1.function, v, x)
+
+
+@scalar_rule(
+    ufunc="scipy.special.hyp0f1", array=_hyp0f1_of_arrays, points=[(1.7, 0.9), (0.6, -1.3), (2.3, 4.1)]
+)
 def hyp0f1(v, x):
     """Confluent hypergeometric limit function.
 
@@ -29,7 +37,7 @@ def hyp0f1(v, x):
     >>> round(hyp0f1(0.5, 0.25), 12)
     1.543080634815
     """
-    if v == 1.0 and 1.27e5 < x < math.inf:  # SciPy's divides by v - 1 where a Bessel function overflows
+    if v == 1.0 and BESSEL_OVERFLOWS < x < math.inf:  # SciPy's divides by v - 1 where a Bessel function overflows
         return float(special().i0(2.0 * math.sqrt(x)))
     return float(special().hyp0f1(v, x))
 
