@@ -87,14 +87,18 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "student_t": distribution(
         "student_t", "nu mu sigma",
-        _R + "; low = r < -1.0; high = r > 1.0; far = absolute(r) > FAR * sqrt(nu); "
+        # of huge nu the first term of the difference from a normal number, as slopes of the others are lost
+        _R + "; huge = nu > 1e12 and absolute(r) < 1000.0; v = select(huge, 1.0, nu); x = select(huge, r, 0.0); "
+        "drift = x * (x * x + 1.0) / (4.0 * nu); "
+        "below = log_ndtr(x) - drift * normal_hazard(x); above = log_ndtr(-x) + drift * normal_hazard(-x); "
+        "low = r < -1.0; high = r > 1.0; far = absolute(r) > FAR * sqrt(v); "
         "s = select((low or high) and not far, r, 2.0); "
-        "near = log_beta_part(0.5 * nu, 0.5, nu / (s * s)) - 0.6931471805599453; "
-        "tail = select(far, log_far_student(nu, select(far, absolute(r), FAR)), near); "
+        "near = log_beta_part(0.5 * v, 0.5, v / (s * s)) - 0.6931471805599453; "
+        "tail = select(far, log_far_student(v, select(far, absolute(r), FAR)), near); "
         "most = log1p(-exp(tail)); middle = select(low or high, 0.0, r)",
         positive="nu sigma", both=("student_cdf(nu, r)", "student_cdf(nu, -r)"), logs=(
-            "select(low, tail, select(high, most, log1p(-student_cdf(nu, -middle))))",
-            "select(high, tail, select(low, most, log1p(-student_cdf(nu, middle))))",
+            "select(huge, below, select(low, tail, select(high, most, log1p(-student_cdf(v, -middle)))))",
+            "select(huge, above, select(high, tail, select(low, most, log1p(-student_cdf(v, middle)))))",
         ),
         inverse=("mu + sigma * student_quantile(nu, p)", "mu - sigma * student_quantile(nu, q)"),
     ),

@@ -36,7 +36,12 @@ from contad.distributions.mixed_counts import (
     beta_neg_binomial_log_cdf,
 )
 from contad.distributions.noncentral_t import noncentral_t_log_cdf
-from contad.distributions.normal_mixtures import log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal
+from contad.distributions.normal_mixtures import (
+    log_exp_mod_normal,
+    log_skew_normal,
+    log_upper_exp_mod_normal,
+    normal_hazard,
+)
 from contad.distributions.power_sums import zipf_log_ccdf, zipf_log_cdf
 from contad.distributions.real_line import student_cdf, student_quantile
 from contad.distributions.relative_quantiles import log_beta_odds, log_gamma_quantile
@@ -72,6 +77,7 @@ NAMES = {
         betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp,
         log_diff_exp,
         log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, growth_of_extremes, student_cdf, betaln,
+        normal_hazard,
         log_scaled_bessel,
         beta_binomial_log_ccdf, beta_binomial_log_cdf, beta_neg_binomial_log_ccdf, beta_neg_binomial_log_cdf,
         von_mises_log_mass, log_exp_mod_normal, log_skew_normal, log_upper_exp_mod_normal, log_beta_part,

@@ -172,7 +172,17 @@ def student_cdf_partials(z, nu, r):
 
 @formula(points=[(3.2, 0.7), (1.4, -2.6)])
 def student_cdf_by_freedom(nu, r):
-    """The derivative of student_cdf by nu."""
+    """The derivative of student_cdf by nu; of huge nu that of the first term of the difference from a normal one."""
+    huge = nu > 1e12
+    normal = huge and absolute(r) < 40.0
+    x = select(normal, r, 0.0)
+    from_normal = exp(-0.5 * x * x - LOG_SQRT_TWO_PI) * x * (x * x + 1.0) / (4.0 * nu * nu)
+    return select(huge, from_normal, moderate_student_cdf_by_freedom(select(huge, 1.0, nu), r))
+
+
+@formula(points=[(3.2, 0.7), (1.4, -2.6)])
+def moderate_student_cdf_by_freedom(nu, r):
+    """The derivative of student_cdf by nu, up to 1e12."""
     beyond = absolute(r) > FAR * sqrt(nu)
     near = select(beyond, 1.0, r)
     distant = select(beyond, absolute(r), FAR)

@@ -437,7 +437,10 @@ def _holds_function(t: NumbaType) -> bool:
 
 
 def _as_floats(x: Nested) -> Nested:
-    return x.astype(float) if isinstance(x, np.ndarray) else float(x)
+    """Arrays and numbers of floats; None and functions, which named tuples may hold, as they are."""
+    if isinstance(x, np.ndarray):
+        return x.astype(float)
+    return float(x) if isinstance(x, (int, float, np.number)) else x
 
 
 def _zeros(x: Nested) -> Nested:

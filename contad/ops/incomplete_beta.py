@@ -29,7 +29,7 @@ def betainc(a, b, x):
         dz/db = betainc_derivative(0, 1, a, b, x),     dz/dx = g(a, b, x),
         where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
 
-    Domain:  a, b > 0, 0 <= x <= 1; elsewhere the partials are nan.
+    Domain:  a, b > 0, 0 <= x <= 1; elsewhere the partials are nan, and those by a and b where a + b > 1e12.
     Ref:     DLMF 8.17.2.
 
     >>> round(betainc(2.0, 3.0, 0.4), 12)
@@ -54,7 +54,7 @@ def betaincc(a, b, x):
         z = 1 - I_x(a, b),     dz/da = -betainc_derivative(1, 0, a, b, x),
         dz/db = -betainc_derivative(0, 1, a, b, x),     dz/dx = -x^(a-1) (1 - x)^(b-1) / B(a, b)
 
-    Domain:  a, b > 0, 0 <= x <= 1; elsewhere the partials are nan.
+    Domain:  a, b > 0, 0 <= x <= 1; elsewhere the partials are nan, and those by a and b where a + b > 1e12.
     Ref:     DLMF 8.17.2.
 
     >>> round(betaincc(2.0, 3.0, 0.4), 12)

@@ -4,8 +4,9 @@
 outside of the support and nan where a parameter is not allowed. Each distribution has `logpdf` and `pdf`, or `logpmf`
 and `pmf` of whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `isf`.
 
-Two functions are nan rather than wrong: those of betanbinom beyond sums of 2e5 terms, and the slopes by n of nbinom's
-where k + n is above 1e12. Those of nct are for df of at least 0.01 and, but for the density, |nc| of at most 1000.
+Some are nan rather than wrong: those of betanbinom beyond sums of 2e5 terms, the slopes by n of nbinom's where k + n is
+above 1e12, and slopes by shapes above 1e12 of what incomplete beta functions give (beta, f, binom). Those of nct are
+for df of at least 0.01 and, but for the density, |nc| of at most 1000.
 
 >>> round(norm.logpdf(1.5, 0.5, 2.0), 12)
 -1.737085713765

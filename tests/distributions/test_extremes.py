@@ -181,6 +181,21 @@ def test_f_quantiles_that_scipy_has_not(q):
     assert contad.grad(slope)(q) == pytest.approx(x / (3.75 * q) / q * (1.0 + 1.0 / 3.75), rel=1e-11)
 
 
+@pytest.mark.parametrize("nu", [1e13, 1e40])
+@pytest.mark.parametrize("x", [0.5, -2.0, 8.0, -30.0])
+@mp.workdps(60)
+def test_slopes_of_nearly_normal_numbers(nu, x):
+    """By the first terms of Fisher's expansion of the distribution function in 1 / nu."""
+    density, below, exact = mp.npdf(x), mp.ncdf(x), mp.mpf(nu)
+    slope = float(density * (mp.mpf(x) ** 3 + x) / (4 * exact**2))
+    assert contad.grad(stats.t.cdf, 1)(x, nu) == pytest.approx(slope, rel=1e-9, abs=0.0)
+    assert contad.grad(stats.t.sf, 1)(x, nu) == pytest.approx(-slope, rel=1e-9, abs=0.0)
+    assert contad.grad(stats.t.logcdf, 1)(x, nu) == pytest.approx(slope / float(below), rel=1e-9, abs=0.0)
+    assert contad.grad(stats.t.logsf, 1)(x, nu) == pytest.approx(-slope / float(1 - below), rel=1e-9, abs=0.0)
+    assert contad.hessian(stats.t.cdf, 1)(x, nu) == pytest.approx(-2.0 * slope / nu, rel=1e-9, abs=1e-300)
+    assert stats.t.logcdf(x, nu) == pytest.approx(float(mp.log(below)), rel=1e-10)
+
+
 def test_frozen_distributions():
     """SciPy's way to write parameters first, which may be variables."""
     y = np.array([0.3, 1.5])

@@ -133,6 +133,8 @@ def test_bounds_that_are_refused():
             stan.lower_bound(bound, (2,))
     with pytest.raises(ValueError, match="upper must be greater"):
         stan.lower_upper_bound([1.0, 2.0], [2.0, 1.0], (2,))
+    with pytest.raises(ValueError, match="a factor has no more columns than rows, got n=3 and m=2"):
+        stan.cholesky_factor_cov(2, 3)
     with pytest.raises(ValueError, match="multiplier must be positive"):
         stan.offset_multiplier(0.0, [2.0, -1.0], (2,))
 

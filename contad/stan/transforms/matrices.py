@@ -215,6 +215,7 @@ def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
         y_ii = e^u, y_ij = u below the diagonal,     log |J| = the sum of the u of the diagonal
 
     Domain:  every u.
+    Raises:  ValueError if n > m.
     Ref:     Stan Reference Manual, Cholesky factors of covariance matrices.
 
     >>> cholesky_factor_cov(2).constrain(np.array([0.5, 1.0, -0.5])).round(6)
@@ -222,6 +223,8 @@ def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
            [1.      , 0.606531]])
     """
     columns = m if n is None else n
+    if columns > m:
+        raise ValueError(f"cholesky_factor_cov: a factor has no more columns than rows, got n={n} and m={m}")
     size = columns * (columns + 1) // 2 + (m - columns) * columns
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
