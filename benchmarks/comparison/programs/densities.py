@@ -448,6 +448,8 @@ PROGRAMS = (
         "normal_vectors", "the normal log density of rows y, by their mean and the Cholesky factor of the covariance",
         VECTORS, correlated, (0, 1),
         (normal_vectors_compiled, normal_vectors_on_arrays, normal_vectors_by_hand, normal_vectors),
+        "Large: triangular systems are most of the time. torch has them from MKL, which takes 0.5 ms for what takes "
+        "OpenBLAS 1.3 ms, whose functions NumPy, SciPy and contad call.",
         own=with_distributions((0, 1), of_torch=normal_vectors_of_torch),
     ),
     make_program(
