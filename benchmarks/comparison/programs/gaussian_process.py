@@ -197,7 +197,8 @@ def xad(*args: Any) -> Run:
 
 REMARKS = (
     "At 20 points casadi is first: its C is straight-line code for this size. At 500 points the scalar loops of "
-    "`generated` and `tape` lose to LAPACK's blocks; `matrix` and `record` use a rule for the whole density, written in this file."
+    "`generated` and `tape` lose to LAPACK's blocks; `matrix` and `record` use a rule for the whole density, "
+    "written in this file."
 )
 
 IN_LOOPS = Program(
