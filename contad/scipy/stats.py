@@ -65,14 +65,16 @@ class FrozenDistribution:
     def __repr__(self) -> str:
         return f"<contad.scipy.stats.{self.dist.distribution}, frozen>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenDistribution, (self.dist, self.args, self.kwds)
+
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self.dist, name, None) if name in METHODS else None
-        if method is None:
+        method = vars(self.dist).get(name)
+        if not isinstance(method, Face):
             raise AttributeError(f"contad.scipy.stats.{self.dist.distribution}: a frozen one has no {name!r}")
         return lambda x: method(x, *self.args, **self.kwds)
 
 
-METHODS = ("logpdf", "pdf", "logpmf", "pmf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")
 _METHODS = {
     "cdf": ("cdf", "ccdf"), "sf": ("ccdf", "cdf"), "logcdf": ("lcdf", "lccdf"), "logsf": ("lccdf", "lcdf"),
 }  # fmt: skip

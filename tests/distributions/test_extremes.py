@@ -1,6 +1,8 @@
 """Counts and quantiles where arguments are tiny, huge or at an edge of their domain, by their definitions in mpmath."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -203,6 +205,8 @@ def test_frozen_distributions():
     assert stats.poisson(2.3).pmf(3) == stats.poisson.pmf(3, 2.3)
     found = contad.grad(lambda nu, m: np.sum(stats.t(nu, loc=m).logsf(y)), (0, 1))(3.0, 0.5)
     assert found == contad.grad(lambda nu, m: np.sum(stats.t.logsf(y, nu, m)), (0, 1))(3.0, 0.5)
+    for twin in (copy.deepcopy(stats.norm(0.5, scale=2.0)), pickle.loads(pickle.dumps(stats.norm(0.5, scale=2.0)))):
+        assert twin.logpdf(1.5) == stats.norm.logpdf(1.5, 0.5, 2.0)
     for frozen, name in ((stats.norm(), "rvs"), (stats.norm(), "logpmf"), (stats.betabinom(3, 1.0, 2.0), "ppf")):
         with pytest.raises(AttributeError, match=f"a frozen one has no '{name}'"):
             getattr(frozen, name)

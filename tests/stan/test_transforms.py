@@ -124,6 +124,10 @@ def test_bounds_may_be_variables(make, y, p):
     expect_ad(lambda p: np.sum([1.3, 0.7] * make(p).unconstrain(np.array(y))), p)
 
 
+def test_units_have_the_same_jacobian_everywhere():
+    assert stan.offset_multiplier(0.3, 2.0, (2,)).log_jacobian([np.inf, 0.4]) == 2.0 * np.log(2.0)
+
+
 def test_bounds_that_are_refused():
     for bound, message in (
         ([1.0, 2.0, 3.0], r"lower_bound: lower must be a number or of shape \(2,\), got shape \(3,\)"),

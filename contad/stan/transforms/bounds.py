@@ -44,7 +44,7 @@ def real(shape: tuple[int, ...] = ()) -> Constraint:
 
 def _of_each(name: str, argument: str, x: Nested, shape: tuple[int, ...]) -> Value:
     """One number for all, or a vector with one for each."""
-    if isinstance(x, (int, float)) or np.ndim(x) == 0:
+    if np.ndim(x) == 0:
         return x
     x = as_array(x)
     try:
@@ -168,10 +168,11 @@ def offset_multiplier(offset: Nested, multiplier: Nested, shape: tuple[int, ...]
     if not _is_all(unit > 0.0):
         raise ValueError("offset_multiplier: multiplier must be positive")
     scaled: Sequence[str] = ()
-    if isinstance(offset, (int, float)) and isinstance(multiplier, (int, float)):
+    if _is_plain(offset, multiplier):
         a, b = float(offset), float(multiplier)
         scaled = f"{a!r} + {b!r} * u", f"len(u) * {math.log(b)!r}", f"(y - {a!r}) / {b!r}", "True"
+    logs = np.sum(log(unit)) if np.ndim(unit) else float(math.prod(shape)) * log(unit)
     return _elementwise(
-        "offset_multiplier", shape, lambda u: (start + unit * u, np.sum(log(unit) + 0.0 * u)),
+        "offset_multiplier", shape, lambda u: (start + unit * u, logs),
         lambda y: (y - start) / unit, lambda y: True, "be real", scaled,
     )  # fmt: skip
