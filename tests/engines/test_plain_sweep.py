@@ -1,7 +1,6 @@
 """The sweep in plain Python gives what compiled code gives, to the last bit, and gives way to it in time."""
 
 import functools
-import os
 import subprocess
 import sys
 
@@ -13,6 +12,7 @@ from contad.engines.matrix.matrix_products import ProductPullback
 from contad.engines.stream import patience, plain_sweep, record_stream
 from contad.engines.stream.patience import Patience
 from contad.engines.stream.sweep import OPERATIONS
+from tests.judges.empty_caches import run_with_empty_cache
 
 DRAW = np.random.default_rng(7)
 SMALL = np.random.default_rng(8).standard_normal((3, 5))
@@ -200,11 +200,7 @@ assert "numba" not in sys.modules
 
 
 def test_an_empty_cache_is_found_empty_without_a_compiler(tmp_path):
-    environment = os.environ | {"CONTAD_CACHE_DIR": str(tmp_path)}
-    run = subprocess.run(
-        [sys.executable, "-c", IN_AN_EMPTY_CACHE], env=environment, check=False, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+    run_with_empty_cache(IN_AN_EMPTY_CACHE, tmp_path)
 
 
 CODE = """

@@ -1,15 +1,12 @@
 """Kernels of patterns give in plain Python what they give when they are compiled, and are compiled in time."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from contad.patterns import closure_kernels, colouring_kernels, plain_first, probing_kernels
 from contad.patterns.plain_first import PlainFirst, Spent
+from tests.judges.empty_caches import run_with_empty_cache
 
 KERNELS = {
     name: f
@@ -133,8 +130,4 @@ assert "numba" not in sys.modules
 
 
 def test_a_first_sparse_derivative_compiles_nothing_and_loads_no_compiler(tmp_path):
-    environment = os.environ | {"CONTAD_CACHE_DIR": str(tmp_path)}
-    run = subprocess.run(
-        [sys.executable, "-c", IN_AN_EMPTY_CACHE], env=environment, check=False, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+    run_with_empty_cache(IN_AN_EMPTY_CACHE, tmp_path)

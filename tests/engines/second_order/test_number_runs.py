@@ -1,8 +1,5 @@
 """Runs of numbers in plain Python give what compiled loops give, to the last bit, and give way to them in time."""
 
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -10,6 +7,7 @@ import pytest
 import contad
 from contad.engines.second_order import number_runs, passes
 from contad.engines.second_order.number_runs import RunPatience, compile_runs
+from tests.judges.empty_caches import run_with_empty_cache
 from tests.judges.planted import registered
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310]
@@ -138,11 +136,7 @@ assert "numba" not in sys.modules
 
 
 def test_a_first_hessian_compiles_nothing_and_loads_no_compiler(tmp_path):
-    environment = os.environ | {"CONTAD_CACHE_DIR": str(tmp_path)}
-    run = subprocess.run(
-        [sys.executable, "-c", IN_AN_EMPTY_CACHE], env=environment, check=False, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+    run_with_empty_cache(IN_AN_EMPTY_CACHE, tmp_path)
     assert not list(tmp_path.iterdir())
 
 

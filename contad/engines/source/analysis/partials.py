@@ -46,24 +46,6 @@ def partial(function: Function, k: int) -> Partial:
     return Partial(None, parameters[0] in names, tuple(j for j, name in enumerate(parameters[1:]) if name in names))
 
 
-def source_of(
-    operation: Apply,
-    k: int,
-    names: list[str],
-    prefix: str,
-    called: Callable[[ScalarRule], str],
-    inverses: Mapping[str, str],
-) -> tuple[list[tuple[str, str]], str]:
-    """Names with their texts, and an expression, for the derivative with respect to operand k.
-
-    `names` are those of the result and the operands. `called(rule)` names a compiled function for a rule whose value is
-    no expression. What is divided by one of `inverses` is multiplied by the name that it maps to.
-    """
-    rule = operation.function.rule
-    assert rule is not None
-    return source_of_rule(rule, k, names, prefix, called, inverses)
-
-
 def source_of_rule(
     rule: ScalarRule,
     k: int,
@@ -72,7 +54,12 @@ def source_of_rule(
     called: Callable[[ScalarRule], str],
     inverses: Mapping[str, str],
 ) -> tuple[list[tuple[str, str]], str]:
-    """Likewise of a rule: partial k, or of a formula, whose partials number one more, its value."""
+    """Names with their texts, and an expression, for the derivative of a rule with respect to operand k.
+
+    The partials of a formula number one more than its operands, the last of which is its value. `names` are those of
+    the result and the operands. `called(rule)` names a compiled function for a rule whose value is no expression. What
+    is divided by one of `inverses` is multiplied by the name that it maps to.
+    """
     assert rule.body is not None
     lines, result = partial_tree(rule, k, names, prefix, or_call(called))
     written = [(name, _write(tree, inverses)) for name, tree in (*lines, ("", result))]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
-from contad.engines.source.analysis.partials import partial, recall_calls, source_of
+from contad.engines.source.analysis.partials import partial, recall_calls, source_of_rule
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
@@ -167,10 +167,12 @@ class AdjointWriter:
             return other if o.function.name == "sin" else f"-{other}"
         if o.function is CHAIN and k == 0 and self.lanes is not None:  # masked lane by lane
             return f"chain_slope({', '.join(bare(self.writer.text(x)) for x in o.inputs)})"
+        rule = o.function.rule
+        assert rule is not None
         names = [o.result.name, *map(self.writer.text, o.inputs)]
         prefix = f"{o.result.name}_"
         while True:
-            lines, text = source_of(o, k, names, prefix, self.writer.call_rule, inverses)
+            lines, text = source_of_rule(rule, k, names, prefix, self.writer.call_rule, inverses)
             if self.writer.recalls:
                 lines, text = [(name, recall_calls(value)) for name, value in lines], recall_calls(text)
             if all(shared.get(name) == value or name not in self.writer.taken for name, value in lines):
