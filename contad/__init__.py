@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 # what `contad.transforms.on_demand` has, imported on first use
 _TRANSFORMS = (
-    "IpoptProblem", "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients",
+    "IpoptProblem", "bind", "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients",
     "grad_tr_mat_times_hessian", "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian",
     "jacrev", "laplacian", "linearize", "make_jvp", "make_vjp", "ravel", "scan", "sparse_hessian", "sparse_jacobian",
     "sparsity",

@@ -33,6 +33,11 @@ def find_best(measured: dict[str, Any]) -> float:
     return next(iter(rank_ways(measured).values()), math.nan)
 
 
+def find_unbound(measured: dict[str, Any]) -> float:
+    """Seconds of contad's fastest way that takes its arguments at every call, as the gradient by hand does."""
+    return next((t for way, t in rank_ways(measured).items() if not way.endswith("bound")), math.nan)
+
+
 def list_peers(figures: dict[str, Any]) -> list[str]:
     """The tools that any program has met, in their usual order, each before its second ways, as "jax stats"."""
     met = sorted({name for _, _, measured in list_rows(figures) for name in measured["versions"]})

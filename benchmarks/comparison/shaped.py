@@ -48,6 +48,17 @@ def in_registers(f: Any, argnums: Argnums) -> dict[str, Version]:
     return {"generated, simd": on_engine(f, argnums, "generated", numerics="simd")}
 
 
+def on_bound(f: Any, argnums: Argnums) -> dict[str, Version]:
+    """The engine `generated` with its arguments bound, and gradients in the same arrays at every call."""
+
+    def version(*args: Any) -> Run:
+        outs = tuple(np.empty(np.shape(args[n])) for n in argnums)
+        call = contad.bind(contad.value_and_grad(f, argnums, engine="generated", out=True), *args, outs)
+        return lambda: (call(), outs)
+
+    return {"generated, bound": version}
+
+
 def with_checkpoints(f: Any, argnums: Argnums) -> dict[str, Version]:
     """The engine `generated` with checkpoints, for programs that keep more numbers than caches hold."""
     return {"generated, checkpoints": on_engine(f, argnums, "generated", checkpoint=True)}

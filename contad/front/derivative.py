@@ -88,6 +88,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
+        self._recompilations = np.zeros(1, np.int64)  # which bound calls look at
         self.called: dict[tuple[Hashable, ...], Any] = {}  # operations of functions that call this, differentiated
         self.calls_of_tape: list[Any] = []  # what has been compiled of these
         self._made_by = made_by or (None, {})
@@ -289,6 +290,40 @@ class Derivative(CPUDispatcher, WrittenOut):
             self.frozen.memo["told of a copy"] = True
             warnings.warn(f"{why}; a Python copy of it answers, at Python's speed", stacklevel=level_of_user())
 
+    def bind(self, args: tuple[Nested, ...], kwargs: Options) -> Function | None:
+        """A call of machine code with these arguments, which it keeps; None where there is none for their types.
+
+        Of gradients that are written into arrays it returns the value, or nothing. The gradient is computed once.
+        """
+        from contad.native.bound_entries import Returned, bind_entry, is_plain
+
+        if not self.form.is_packed:
+            given = inspect.signature(self.py_func).bind(*args, **kwargs)
+            given.apply_defaults()
+            args = given.args
+        self(*args)
+        try:
+            kinds = tuple(map(types.unliteral, map(self._type_of, args)))
+            self.compile(kinds)
+        except UnsupportedError:  # the eager engine has answered
+            return None
+        if not all(map(is_plain, kinds)):
+            return None
+        returned: Returned = "all"
+        if self.form.out:
+            returned = "first" if self.form.gives_value else "nothing"
+        otherwise = self._otherwise(kinds)
+        if otherwise is not None:
+            call, first = otherwise.call, returned == "first"
+
+            def call_otherwise(_: int) -> Nested:
+                result = call(*args)
+                return result if returned == "all" else result[0] if first else None
+
+            otherwise = otherwise._replace(call=call_otherwise)
+        guard = functools.partial(self.frozen.guard, otherwise=otherwise)
+        return bind_entry(self.overloads[kinds], args, returned, self._recompilations, self.what, guard)
+
     def types_of(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[NumbaType, ...]:
         """The types of a call, defaults filled in."""
         if self.form.is_packed:  # of (primals, cotangent or tangents), whatever f takes
@@ -329,6 +364,7 @@ class Derivative(CPUDispatcher, WrittenOut):
     def recompile(self) -> None:
         """Compile all signatures again, with what the names of the function stand for now."""
         self.frozen.note()
+        self._recompilations[0] += 1
         self.choices.clear()
         self._made.clear()
         self._called.clear()

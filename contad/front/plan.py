@@ -132,14 +132,19 @@ def _out_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: st
         if not isinstance(kind, types.BaseTuple) or len(kind) != len(form.argnums):
             raise TypeError(f"{what}: {describe_tuple(len(form.argnums))}")
         outs = [Argument(t, f"{OUT}[{k}]") for k, t in enumerate(kind)]
-    checks = []
-    for n, out in zip(form.argnums, outs, strict=True):
+    checks, filled = [], []
+    for k, (n, out) in enumerate(zip(form.argnums, outs, strict=True)):
         x, t = arguments[n], out.type
-        if not isinstance(x.type, types.Array):
-            raise TypeError(f"{what}: out takes the gradients of arrays, and {x.shown} is {x.type}")
-        fits = isinstance(t, types.Array) and t.dtype == types.float64 and t.ndim == x.type.ndim
+        is_number = isinstance(x.type, types.Number)
+        if not (is_number or isinstance(x.type, types.Array)):
+            raise TypeError(f"{what}: out takes the gradients of arrays and numbers, and {x.shown} is {x.type}")
+        axes = 0 if is_number else x.type.ndim
+        fits = isinstance(t, types.Array) and t.dtype == types.float64 and t.ndim == axes
         if not (fits and t.layout == "C" and t.mutable and t.aligned):
-            raise TypeError(f"{what}: {out.shown} {describe_needed(x.type.ndim)}, got {t}")
+            raise TypeError(f"{what}: {out.shown} {describe_needed(axes)}, got {t}")
+        if is_number:
+            filled.append(f"{out.expression}[()] = grads[{k}]")
+            continue
         message = f"{what}: {out.shown} must have the shape of {x.shown}"
         checks += [f"if {out.expression}.shape != {x.expression}.shape:", f"    raise ValueError({message!r})"]
     message = f"{what}: an array of out {OVERLAPS}"
@@ -148,7 +153,8 @@ def _out_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: st
         outs=tuple(out.type for out in outs), linked=form.gives_value
     )
     call = f"z, grads = run({tuple_of([*taken, *outs])})"
-    body = [*_checks(f, arguments, what), *checks, call, f"return {form.result}"]
+    result = f"z, {OUT}" if form.gives_value else OUT
+    body = [*_checks(f, arguments, what), *checks, call, *filled, f"return {result}"]
     parameters = (*(x.expression for x in arguments), OUT)
     return Plan(request, (*request.types, *request.outs), parameters, body)
 

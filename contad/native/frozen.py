@@ -58,8 +58,8 @@ class Frozen:
         """Take what f stands for now."""
         self.noted, self.places = fingerprint_and_places(self.f)
         self.memo["frozen"] = self.noted
-        self._table = None
-        self._head[0] = 0
+        if self._table is not None:  # functions that have been given out look at it
+            self._make_table()
 
     @property
     def is_empty(self) -> bool:
@@ -139,14 +139,16 @@ class _Table:
         for overloads in sizes:
             words += [id(overloads), len(overloads)]
         for array in places.arrays:
-            entry = self.array(array)
+            entry, kept = describe_place(array, array.tobytes("A"))
             assert len(entry) == ARRAY
             words += entry
+            self.kept.append(kept)
         self.words = np.array(words, np.int64)
 
-    def array(self, x: np.ndarray) -> list[int]:
-        """The entry of an array."""
-        extents = np.array([*x.shape, *x.strides, 0], np.int64)
-        copy = np.frombuffer(x.tobytes("A") + bytes(8), np.uint8)
-        self.kept += [extents, copy]
-        return [id(x), x.ctypes.data, id(x.dtype), x.ndim, extents.ctypes.data, copy.ctypes.data, x.nbytes, 0]
+
+def describe_place(x: np.ndarray, contents: bytes = b"") -> tuple[list[int], Any]:
+    """The entry of an array in a table for `contad.native.guarded`, and what must live as long as that."""
+    extents = np.array([*x.shape, *x.strides, 0], np.int64)
+    copy = np.frombuffer(contents + bytes(8), np.uint8)
+    entry = [id(x), x.ctypes.data, id(x.dtype), x.ndim, extents.ctypes.data, copy.ctypes.data, len(contents), 0]
+    return entry, (x, extents, copy)

@@ -81,12 +81,12 @@ def _same_bytes(a, b, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _same_array(entry):  # type: ignore[no-untyped-def]
-    """Whether an array is as it was, as far as is looked at."""
+def has_its_place(entry):  # type: ignore[no-untyped-def]
+    """Whether an array is where it was, with the shape that it had."""
     array = word(entry, 0)
-    data, dimensions = word(array, _DATA), word(array, _DIMENSIONS) & 0x7FFFFFFF
+    dimensions = word(array, _DIMENSIONS) & 0x7FFFFFFF
     if (
-        data != word(entry, _DATA_HELD)
+        word(array, _DATA) != word(entry, _DATA_HELD)
         or dimensions != word(entry, _DIMENSIONS_HELD)
         or word(array, _DESCRIPTOR) != word(entry, _DESCRIPTOR_HELD)
     ):
@@ -97,7 +97,15 @@ def _same_array(entry):  # type: ignore[no-untyped-def]
             extents, dimensions + i
         ):
             return False
-    copy, size = word(entry, _COPY), word(entry, _BYTES)
+    return True
+
+
+@njit(**_OPTIONS)
+def _same_array(entry):  # type: ignore[no-untyped-def]
+    """Whether an array is as it was, as far as is looked at."""
+    if not has_its_place(entry):
+        return False
+    data, copy, size = word(entry, _DATA_HELD), word(entry, _COPY), word(entry, _BYTES)
     if size <= SMALL:
         return _same_bytes(data, copy, size)
     step = (size // 8 + SAMPLES - 1) // SAMPLES
@@ -155,6 +163,15 @@ def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
     return result
 
 
+def _call_bound(own, _):  # type: ignore[no-untyped-def]
+    """A function of Python's without arguments: call the one whose address and object are in the bytes `own`.
+
+    The next word is the tuple of its arguments.
+    """
+    words = own + 8 * _BYTES_CONTENT
+    return _call_address(word(words, 0), word(words, 1), word(words, 2), 0)
+
+
 class _Definition(ctypes.Structure):
     """PyMethodDef."""
 
@@ -168,8 +185,11 @@ def _is_same(table):  # type: ignore[no-untyped-def]
 _same_c = cfunc("int64(int64)", **_OPTIONS)(_is_same)
 is_as_it_was = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_same_c.address)  # it must not release Python's lock
 _guarded_c = cfunc("int64(int64, int64, int64)", **_OPTIONS)(_call_guarded)
+_bound_c = cfunc("int64(int64, int64)", **_OPTIONS)(_call_bound)
 _ARGUMENTS_AND_KEYWORDS = 3  # METH_VARARGS | METH_KEYWORDS
+_NO_ARGUMENTS = 4  # METH_NOARGS
 _definition = _Definition(b"guarded", _guarded_c.address, _ARGUMENTS_AND_KEYWORDS, None)
+_bound_definition = _Definition(b"bound", _bound_c.address, _NO_ARGUMENTS, None)
 _new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
     ("PyCFunction_NewEx", ctypes.pythonapi)
 )
@@ -185,3 +205,14 @@ def guard(entry: Any, table: Any, limit: tuple[Any, Any] | None = None) -> Any:
     """
     words = [_address_of(entry), _object_of(entry) or 0, ctypes.addressof(table), *map(id, limit or ()), 0]
     return _new_function(ctypes.addressof(_definition), bytes((ctypes.c_int64 * len(words))(*words)), None)
+
+
+def call_with(arguments: tuple[Any, ...], entry: Any) -> bytes:
+    """The words by which a function that `bind_to` gives calls `entry`, both of which must outlive it."""
+    words = _address_of(entry), _object_of(entry) or 0, id(arguments)
+    return bytes((ctypes.c_int64 * len(words))(*words))
+
+
+def bind_to(own: bytes) -> Any:
+    """A builtin function without arguments that calls what these words say."""
+    return _new_function(ctypes.addressof(_bound_definition), own, None)

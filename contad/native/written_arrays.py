@@ -26,11 +26,13 @@ def write_gradients(what: str, found: Any, out: Any, xs: list[np.ndarray]) -> An
     outs = out if several else (out,)
     for k, (gradient, made) in enumerate(zip(found if several else (found,), outs, strict=True)):
         name = f"out[{k}]" if several else "out"
-        if not isinstance(gradient, np.ndarray):
-            raise TypeError(f"{what}: out takes the gradients of arrays, and {name} would be that of a number")
-        require_fits(what, name, made, gradient.ndim)
-        if made.shape != gradient.shape:
-            raise ValueError(f"{what}: {name} must have the shape of its argument, {gradient.shape}, got {made.shape}")
+        if not isinstance(gradient, (np.ndarray, float)):
+            got = f"{name} would be that of a {type(gradient).__name__}"
+            raise TypeError(f"{what}: out takes the gradients of arrays and numbers, and {got}")
+        require_fits(what, name, made, np.ndim(gradient))
+        shape = np.shape(gradient)
+        if made.shape != shape:
+            raise ValueError(f"{what}: {name} must have the shape of its argument, {shape}, got {made.shape}")
         if any(np.shares_memory(made, x) for x in (*xs, *outs[:k])):
             raise ValueError(f"{what}: {name} {OVERLAPS}")
     for gradient, made in zip(found if several else (found,), outs, strict=True):

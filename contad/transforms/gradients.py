@@ -96,7 +96,7 @@ class _Gradient:
             return (lower(y, s), gradient) if self.value else gradient
 
 
-class _WrittenGradient(_Gradient):
+class WrittenGradient(_Gradient):
     """The same, written into arrays that are the last argument, or the one called `out`."""
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
@@ -137,9 +137,10 @@ def grad(
     grows with the root of n, for one more run of the loop. Other engines do not heed it.
 
     With out=True the gradient takes one more argument, the last one, or `out` by name: an array of the shape of the
-    argument, or a tuple of them for a tuple of argnums, which the gradient is written into and which is returned. Of a
-    Numba function no memory is asked for then but by loops that threads share. It must be float64, writable, in C
-    order, and overlap with no other array; where f raises, what it holds is left undefined.
+    argument, `np.empty(())` for a number, or a tuple of them for a tuple of argnums, which the gradient is written into
+    and which is returned. Of a Numba function no memory is asked for then but by loops that threads share. It must be
+    float64, writable, in C order, and overlap with no other array; where f raises, what it holds is left undefined.
+    `contad.bind` keeps the arguments as well, for gradients of few numbers.
 
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
     Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
@@ -392,7 +393,7 @@ def _memoise(
         raise UnsupportedError(f"{name}: out=True is taken without has_aux")
     numbers, single = positions(name, argnums), isinstance(argnums, int)
     key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint, out)
-    eager = functools.partial(_WrittenGradient if out else _Gradient, function, numbers, single, has_aux, value=value)
+    eager = functools.partial(WrittenGradient if out else _Gradient, function, numbers, single, has_aux, value=value)
     if not value and not has_aux and not out and is_repeatable(f, engine):
         return gradient_of_gradient(f, argnums, (transform, {"argnums": argnums}), functools.partial(eager, None))
     memo = function.memo

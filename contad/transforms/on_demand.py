@@ -1,5 +1,6 @@
 """Every transform that is imported on first use: `contad.hessian` is found here."""
 
+from contad.transforms.bound_calls import bind
 from contad.transforms.checkpoints import checkpoint
 from contad.transforms.custom import custom_jvp, custom_vjp, function_gradients
 from contad.transforms.debugging import debug_nans
@@ -21,6 +22,7 @@ from contad.transforms.sparse_derivatives import sparse_hessian, sparse_jacobian
 
 __all__ = [
     "IpoptProblem",
+    "bind",
     "checkpoint",
     "custom_jvp",
     "custom_vjp",

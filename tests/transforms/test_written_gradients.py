@@ -21,6 +21,11 @@ def plainly(x, w):
     return np.sum(w[1:] * (x[1:] - x[:-1] ** 2) ** 2 + np.sin(x[1:]))
 
 
+@njit
+def power(x, p):
+    return np.sum(x * x) ** p
+
+
 X, W = np.array([0.5, -1.0, 2.0, 0.25]), np.array([1.0, 2.0, 0.5, 3.0])
 into, value_into = grad(chain, out=True), value_and_grad(chain, out=True)
 
@@ -102,5 +107,18 @@ def test_options_that_do_not_go_together_are_refused():
         grad(chain, out=np.empty(4))
     with pytest.raises(TypeError, match="give an array for the gradient"):
         grad(plainly, out=True)()
-    with pytest.raises(TypeError, match="out takes the gradients of arrays"):
-        grad(lambda x: x * x, out=True)(2.0, out=np.empty(()))
+    with pytest.raises(TypeError, match="out takes the gradients of arrays and numbers, .* of a list"):
+        grad(lambda x: x[0] * x[0], out=True)([2.0], out=np.empty(()))
+
+
+@pytest.mark.parametrize("f", [power, power.py_func])
+def test_the_gradient_of_a_number_fills_an_array_without_axes(f):
+    outs = np.empty(4), np.empty(())
+    value, found = value_and_grad(f, (0, 1), out=True)(X, 1.5, outs)
+    expected = np.sum(X * X) ** 1.5
+    assert value == pytest.approx(expected, rel=1e-14) and found[1] is outs[1]
+    assert outs[1] == pytest.approx(expected * np.log(np.sum(X * X)), rel=1e-14)
+    assert np.allclose(outs[0], 3.0 * np.sum(X * X) ** 0.5 * X, rtol=1e-14)
+    assert grad(f, 1, out=True)(X, 1.5, out=outs[1]) is outs[1]
+    with pytest.raises(TypeError, match=r"must be a writable float64 array in C order with 0 axes, got"):
+        grad(f, 1, out=True)(X, 1.5, np.empty(1))

@@ -211,7 +211,7 @@ IN_LOOPS = Program(
     by_hand=by_hand,
     contad={
         "generated": shaped.on_engine(gaussian.density, ARGNUMS, "generated"), "tape": tape,
-        **shaped.in_registers(gaussian.density, ARGNUMS),
+        **shaped.in_registers(gaussian.density, ARGNUMS), **shaped.on_bound(gaussian.density, ARGNUMS),
         **shaped.on_eager(with_own_rule, ARGNUMS),
     },
     peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},
@@ -233,7 +233,8 @@ WITH_FACTOR = IN_LOOPS._replace(
     about=IN_LOOPS.about + " of LAPACK, in a Numba function",
     sizes={"tiny": {"points": 20}, "small": {"points": 100}, "medium": {"points": 500}, "large": {"points": 1500}},
     primal=by_factor,
-    contad=shaped.on_compiled(by_factor, ARGNUMS) | shaped.on_eager(of_arrays, ARGNUMS),
+    contad=shaped.on_compiled(by_factor, ARGNUMS) | shaped.on_bound(by_factor, ARGNUMS)
+    | shaped.on_eager(of_arrays, ARGNUMS),
     in_numpy=in_numpy.gaussian_process,
     remarks="By hand the inverse from the factor gives the gradient: there is no derivative of the factor. At 20 "
     "points the gradient by hand is one pass of loops, which takes little more than the calls of LAPACK for the value "

@@ -146,7 +146,8 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad=shaped.on_compiled(compiled, ARGNUMS) | shaped.on_eager(primal, ARGNUMS),
+    contad=shaped.on_compiled(compiled, ARGNUMS) | shaped.on_bound(compiled, ARGNUMS)
+    | shaped.on_eager(primal, ARGNUMS),
     peers={
         "autograd": shaped.with_autograd(lambda _: primal, ARGNUMS), "jax": jax,
         "torch": shaped.with_torch(lambda _: primal, ARGNUMS), "casadi": casadi, "xad": xad,

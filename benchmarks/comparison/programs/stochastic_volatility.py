@@ -160,6 +160,7 @@ PROGRAM = Program(
     by_hand=by_hand,
     with_kernels=with_kernels.stochastic_volatility,
     contad=shaped.on_compiled(primal, ARGNUMS) | shaped.in_registers(primal, ARGNUMS)
+    | shaped.on_bound(primal, ARGNUMS)
     | shaped.on_eager(over_arrays(np), ARGNUMS),
     peers={
         "autograd": shaped.with_autograd(over_arrays, ARGNUMS), "jax": shaped.with_jax(over_arrays, ARGNUMS),

@@ -1,0 +1,53 @@
+"""Derivatives with their arguments, called again and again at the same arrays."""
+
+from collections.abc import Callable
+
+from contad.front.derivative import Derivative
+from contad.transforms.gradients import WrittenGradient
+from contad.variables.open_types import Function, Nested
+
+
+def bind(gradient: Function, *args: Nested, **kwargs: Nested) -> Callable[[], Nested]:
+    """A derivative with its arguments: a function of none that computes it at what the arrays hold when it is called.
+
+    It returns what gradient(*args, **kwargs) returns. Gradients that are written into arrays, `grad(f, out=True)` and
+    `value_and_grad(f, out=True)`, return nothing and the value alone; the gradient is in `out`. So optimisers, samplers
+    and simulations call a gradient of few numbers, whose time is mostly that of passing arguments and results: they
+    write into the arrays that they have bound. Numbers keep the values that they had. Of a Numba function the call
+    goes to machine code that has read its arguments; of any other it calls `gradient`.
+
+    The gradient is computed once, to compile it. Two threads may call one bound gradient at once where they do not
+    share `out`.
+
+    Raises:  what the gradient raises; ValueError where an array has got other memory or another shape since, as
+             `x.resize` gives; RuntimeError where the derivative has been recompiled since; TypeError where `gradient`
+             is no function.
+    Cost:    that of the gradient; 60 ns for the call, where one of a Numba function takes 60 ns more for each array.
+
+    >>> x, gradient = np.array([1.0, 2.0]), np.empty(2)
+    >>> call = bind(contad.value_and_grad(lambda x: x @ x, out=True), x, gradient)
+    >>> call(), gradient
+    (5.0, array([2., 4.]))
+    >>> x[:] = 3.0, 1.0
+    >>> call(), gradient
+    (10.0, array([6., 2.]))
+    """
+    if not callable(gradient):
+        raise TypeError(f"contad.bind: expected a derivative and its arguments, got {type(gradient).__name__}")
+    out = value = False
+    if isinstance(gradient, Derivative):
+        compiled = gradient.bind(args, kwargs)
+        if compiled is not None:
+            return compiled
+        out, value = gradient.form.out, gradient.form.gives_value
+    elif isinstance(gradient, WrittenGradient):
+        out, value = True, gradient.value
+
+    def call() -> Nested:
+        """Compute the derivative."""
+        result = gradient(*args, **kwargs)
+        return result if not out else result[0] if value else None
+
+    if not isinstance(gradient, Derivative):
+        call()
+    return call
