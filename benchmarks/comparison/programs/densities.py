@@ -440,9 +440,8 @@ PROGRAMS = (
     make_program(
         "ordered_logistic", "the ordered logistic log mass of y given X beta, by 20 coefficients beta and 4 cut points",
         SIZES, graded, (0, 1), (ordered_compiled, ordered_on_arrays, ordered_by_hand, ordered),
-        "Neither jax.scipy.stats nor torch.distributions has the distribution. From 10,000 rows on jax is ahead by a "
-        "tenth: the generated loops call exp and log of the C library for one number after the other, and XLA has "
-        "SIMD code.",
+        "Neither jax.scipy.stats nor torch.distributions has the distribution. The generated loop gathers what each "
+        "branch asks of exp and log, and computes it in vector registers; jax computes all branches for every row.",
     ),
     make_program(
         "normal_vectors", "the normal log density of rows y, by their mean and the Cholesky factor of the covariance",

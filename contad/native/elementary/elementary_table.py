@@ -37,6 +37,7 @@ _ALL = (
     Elementary(logarithms.log10, 1.0, "math.log10"),
     Elementary(logarithms.log1p, 1.0, "math.log1p"),
     Elementary(logarithms.log1p_exp, 1.0, "value_log1p_exp"),
+    Elementary(logarithms.log1m_exp, 1.0, "value_log1m_exp"),
     Elementary(logarithms.log_expit, 1.0, "value_log_expit"),
     Elementary(angles.sin, 1.0, "math.sin", math.sin),
     Elementary(angles.cos, 1.0, "math.cos", math.cos),

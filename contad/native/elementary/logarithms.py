@@ -1,4 +1,4 @@
-"""log, log2, log10, log1p, and the logarithms of 1 + e^x and of the logistic function.
+"""log, log2, log10, log1p, and the logarithms of 1 + e^x, of 1 - e^x and of the logistic function.
 
 x = 2^k m with m in [sqrt(1/2), sqrt 2), and log m = 2 artanh(s) with s = (m - 1) / (m + 1), whose series in s^2 is a
 minimax polynomial.
@@ -169,3 +169,22 @@ def log_expit(x: Any) -> Any:
     y, y_rest = log1p_exp_below(-absolute(x))
     z, z_rest = add(choose(x > 0.0, 0.0, -x), y)
     return choose(x == -math.inf, x, -(z + (z_rest + y_rest)))
+
+
+@kernel
+def log1m_exp(x: Any) -> Any:
+    """log(1 - e^x) of x <= 0: of 1 + f with f = -e^x, or of the difference 2^k (1 + f)."""
+    k, p, rest = exp_parts(choose(x < -746.0, -746.0, x), 0.0)
+    s = power_of_2(choose(k < -100.0, -100.0, k))
+    e = 1.0 + p
+    t = s * e
+    t_rest = s * ((p - (e - 1.0)) + rest)
+    near = x > -1.2  # of 0
+    w, w_rest = add(1.0 - s, -(s * p))  # 1 - s is exact there
+    shift, m = split_any(choose(near, w, 1.0))
+    scaling = choose(shift < -1000.0, 0.0, power_of_2(choose(shift < -1000.0, 0.0, -shift)))
+    f = choose(near, m - 1.0, -t)
+    f_rest = choose(near, (w_rest - s * rest) * scaling, -t_rest)
+    y = log_of(f, shift, f_rest / (1.0 + f))
+    y = choose(k < -60.0, -scale(1.0 + (p + rest), k), y)
+    return choose(x < 0.0, y, choose(x == 0.0, -math.inf, math.nan))

@@ -13,7 +13,7 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import build, derivative_of
-from contad.engines.source.writing import row_parts, split_loops
+from contad.engines.source.writing import gathered_calls, loop_statements, row_parts, split_loops
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python, flat
@@ -103,6 +103,59 @@ def in_branches(x, a):
 
 
 @njit
+def mixed(x, a):
+    """A function whose argument is no more known than its own value."""
+    total = 0.3
+    for k in range(len(x)):
+        total = math.exp(a * x[k]) - math.log(2.0 + total * total)
+    return total
+
+
+@njit
+def graded(x, cuts, y):
+    """Categories between cuts, the first and the last of which are open: every branch has its functions."""
+    total = 0.0
+    for i in range(len(x)):
+        if y[i] == 0:
+            total += contad.log_expit(cuts[0] - x[i])
+        elif y[i] == len(cuts):
+            total += contad.log_expit(x[i] - cuts[y[i] - 1])
+        else:
+            low, high = cuts[y[i] - 1] - x[i], cuts[y[i]] - x[i]
+            total += contad.log1m_exp(low - high) + contad.log_expit(-low) + contad.log_expit(high)
+    return total
+
+
+@njit
+def censored(x, a):
+    """A branch in a branch, and functions that are infinite, or have no value, where their branch is not taken."""
+    total = 0.0
+    for k in range(len(x)):
+        if x[k] > 0.0:
+            total += math.log(x[k]) / a
+            if x[k] > 1.0:
+                total += math.log(x[k] - 1.0) * math.exp(-a * x[k])
+        else:
+            total -= math.log1p(a * a - x[k])
+    return total
+
+
+@njit
+def latest(x, a):
+    """What a branch computes, an iteration before it reads as it was when the branch was last taken."""
+    total, last = 0.0, 0.3
+    for k in range(len(x)):
+        if x[k] < 0.4:
+            total += a * last * x[k]
+        if x[k] > 0.1:
+            last = x[k] * a
+            total += math.exp(-last) + math.sin(last)
+        else:
+            total += math.exp(x[k])
+    return total
+
+
+@njit
 def on_arrays(x, y):
     return np.sum(np.tanh(x * y) * np.exp(-x)) + np.mean(np.log(1.0 + x * x))
 
@@ -137,6 +190,10 @@ ROWS = {
     "backwards": (backwards, (numbers(513), 0.99)),
     "divided": (divided, (numbers(300), 1.5)),
     "in_branches": (in_branches, (numbers(300), 0.4)),
+    "mixed": (mixed, (numbers(300), 0.4)),
+    "graded": (graded, (1.5 * numbers(300), np.array([-1.0, 0.2, 0.9]), np.arange(300) * 7 % 11 % 4)),
+    "censored": (censored, (numbers(300), 0.8)),
+    "latest": (latest, (numbers(300), 0.8)),
     "on_arrays": (on_arrays, (numbers(270), numbers(270, 1))),
     "layered": (layered, (numbers(9), numbers(260, 1))),
     "of_contad": (of_contad, (numbers(300),)),
@@ -150,7 +207,7 @@ def test_gradients_agree_with_those_of_the_c_library(name):
     require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
-@pytest.mark.parametrize("name", ["logistic", "filtered"])
+@pytest.mark.parametrize("name", ["logistic", "filtered", "graded", "censored"])
 def test_compiled(name):
     f, args = ROWS[name]
     require_close(build(request(f, *args))(*args), build(request(f, *args, numerics="libm"))(*args))
@@ -247,7 +304,7 @@ def test_formulas_that_a_density_calls_are_written_out():
 
 def test_the_same_function_everywhere():
     """What another part of the derivative computes of the same number is the same number."""
-    f, args = ROWS["in_branches"]
+    f, args = ROWS["mixed"]
     text = text_of(f, *args)
     assert "math.exp(" not in text and "math.log(" in text  # which no loop has along rows
 
@@ -272,7 +329,7 @@ def kernel_sums(x, y):
 
 
 @njit
-def mixed(x, w):
+def in_two_loops(x, w):
     """A function in a loop that is split, and in another one, whose length may be a handful."""
     total = 0.0
     for i in range(len(x)):
@@ -293,7 +350,7 @@ def test_by_default_loops_are_split_that_are_sure_to_gain():
     require_close(as_python(asked)(x, y), as_python(libm)(x, y))
     layered_text = text_of(layered, x, y, numerics="auto")
     assert "sin_rows(" in layered_text and "exp_rows(" not in layered_text
-    assert "_rows(" in text_of(mixed, x, y) and "_rows(" not in text_of(mixed, x, y, numerics="auto")
+    assert "_rows(" in text_of(in_two_loops, x, y) and "_rows(" not in text_of(in_two_loops, x, y, numerics="auto")
 
 
 def test_the_default_is_named():
@@ -326,6 +383,102 @@ def test_bits_of_an_element_depend_on_it_alone():
     for n in (1, 2, 7, 8, 9, 255, 256, 257, 511, 513):
         assert np.array_equal(gradient(x[:n]), expected[:n])
         assert np.array_equal(gradient(x[3:][:n]), expected[3:][:n])
+
+
+# ---- functions in branches -------------------------------------------------------------------------------------------
+def forward_of(text):
+    """The forward sweep, which ends where the result gets its adjoint."""
+    return text.partition("def run(")[2].partition("_bar = 1.0")[0]
+
+
+def lines_of_branches(text):
+    return [line for line in text.splitlines() if re.match(" {16}", line)]
+
+
+@pytest.mark.parametrize(("name", "functions"), [("graded", 11), ("censored", 4), ("latest", 3), ("in_branches", 2)])
+def test_functions_in_branches_are_along_rows(name, functions):
+    """No branch calls one; each is computed once, of the iterations that ask for it."""
+    f, args = ROWS[name]
+    for numerics in ("auto", "simd"):
+        text = text_of(f, *args, numerics=numerics)
+        assert len(re.findall(r"^ +\w+_rows\(", text, re.MULTILINE)) == functions
+        calls = r"\b(exp|expm1|log|log1p|sin|cos|value_log_expit|value_expit|value_log1m_exp)\("
+        assert [line for line in lines_of_branches(forward_of(text)) if re.search(calls, line)] == []
+
+
+def test_branches_that_ask_the_same_are_one_where_arguments_are_gathered():
+    """Those of the way back ask again."""
+    f, args = ROWS["graded"]
+    loops = text_of(f, *args).split("    for at in range(")
+    gathering, using = loops[1], loops[2]
+    assert gathering.count("if test") == 2 and using.count("if test") == 4
+    assert gathering.count("+= 1") == using.count("+= 1") == 3
+
+
+def test_a_branch_that_is_not_taken_has_no_part_in_gradients():
+    """Where nothing is positive there is no logarithm of it, and its partial of 1 / 0 is none."""
+    f, (some, a) = ROWS["censored"]
+    for x in (np.zeros(20), -np.abs(some), np.where(some > 0.0, 1.0, some)):
+        asked, libm = (as_python(request(f, x, a, numerics=n)) for n in ("simd", "libm"))
+        got, expected = asked(x, a), libm(x, a)
+        assert np.all(np.isfinite(flat(got[1])))
+        require_close(got, expected)
+
+
+@njit
+def rarely(x):
+    """One function in a branch that few iterations may take."""
+    total = 0.0
+    for k in range(len(x)):
+        if x[k] > 3.0:
+            total += math.exp(x[k])
+    return total
+
+
+@njit
+def changing(x, a):
+    """The same text of a test, which has another answer the second time."""
+    total, sign = 0.0, 1.0
+    for k in range(len(x)):
+        test = x[k] * sign > 0.1
+        if test:
+            total += math.exp(a * x[k])
+        else:
+            total += math.sin(a * x[k])
+        test = x[k] < 0.3
+        if test:
+            total += math.cos(a * x[k])
+        else:
+            total += math.tanh(a * x[k])
+    return total
+
+
+def test_a_branch_that_may_be_rare_stays_as_it_is():
+    assert "_rows(" not in text_of(rarely, numbers(20))
+
+
+def test_a_test_that_changes_is_asked_twice():
+    args = numbers(300), 0.7
+    assert "sin_rows(" in text_of(changing, *args)
+    asked, libm = (as_python(request(changing, *args, numerics=n)) for n in ("simd", "libm"))
+    require_close(asked(*args), libm(*args))
+
+
+def test_an_argument_of_another_iteration_is_found(monkeypatch):
+    """Of branches that are not told apart one reads what the other has gathered."""
+    monkeypatch.setattr(gathered_calls, "_exclude", lambda x, y: False)
+    f, args = ROWS["latest"]
+    assert "_rows(" not in text_of(f, *args)
+    monkeypatch.undo()
+    find = gathered_calls._Gathering._find_place
+
+    def find_early(self, argument, k, path, order):
+        j, kept, needed = find(self, argument, k, path, order)
+        return j, set(list(kept)[1:]), needed
+
+    monkeypatch.setattr(gathered_calls._Gathering, "_find_place", find_early)
+    with pytest.raises((AssertionError, NameError, UnboundLocalError)):
+        require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
 # ---- loops that stay whole -------------------------------------------------------------------------------------------
@@ -375,11 +528,6 @@ WHOLE = {
 }
 
 
-def forward_of(text):
-    """The forward sweep, which ends where the result gets its adjoint."""
-    return text.partition("def run(")[2].partition("_bar = 1.0")[0]
-
-
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_loop_whose_parts_depend_on_each_other_stays_whole(name):
     f, args = WHOLE[name]
@@ -388,7 +536,7 @@ def test_a_loop_whose_parts_depend_on_each_other_stays_whole(name):
 
 
 def test_a_store_that_is_overlooked_is_found(monkeypatch):
-    monkeypatch.setattr(row_parts.SplitBody, "_is_still", lambda self, array: True)
+    monkeypatch.setattr(loop_statements.SplitBody, "_is_still", lambda self, array: True)
     f, args = WHOLE["reading_what_it_writes"]
     with pytest.raises(AssertionError):
         require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))

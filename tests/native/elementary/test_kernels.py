@@ -23,16 +23,17 @@ EXACT = {
     "exp": mp.exp, "exp2": lambda x: mp.mpf(2) ** x, "expm1": mp.expm1, "sinh": mp.sinh, "cosh": mp.cosh,
     "tanh": mp.tanh, "expit": lambda x: 1 / (1 + mp.exp(-x)), "log": mp.log, "log2": lambda x: mp.log(x) / mp.log(2),
     "log10": lambda x: mp.log(x) / mp.log(10), "log1p": mp.log1p, "log1p_exp": lambda x: mp.log1p(mp.exp(x)),
-    "log_expit": lambda x: -mp.log1p(mp.exp(-x)), "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "arctan": mp.atan,
-    "erf": mp.erf, "erfc": mp.erfc,
+    "log_expit": lambda x: -mp.log1p(mp.exp(-x)), "sin": mp.sin, "cos": mp.cos,
+    "log1m_exp": lambda x: mp.log(-mp.expm1(x)) if x > -1.0 else mp.log1p(-mp.exp(x)),
+    "tan": mp.tan, "arctan": mp.atan, "erf": mp.erf, "erfc": mp.erfc,
 }  # fmt: skip
 # where results are finite and not 0
 RANGES = {
     "exp": (-745.1, 709.78), "exp2": (-1074.0, 1023.9), "expm1": (-50.0, 709.78), "sinh": (-710.4, 710.4),
     "cosh": (-710.4, 710.4), "tanh": (-25.0, 25.0), "expit": (-745.1, 50.0), "log": (0.0, HUGE), "log2": (0.0, HUGE),
     "log10": (0.0, HUGE), "log1p": (-1.0, HUGE), "log1p_exp": (-745.1, 1e5), "log_expit": (-1e5, 745.1),
-    "sin": (-1e9, 1e9), "cos": (-1e9, 1e9), "tan": (-1e9, 1e9), "arctan": (-HUGE, HUGE), "erf": (-6.0, 6.0),
-    "erfc": (-6.0, 27.2),
+    "log1m_exp": (-745.1, 0.0), "sin": (-1e9, 1e9), "cos": (-1e9, 1e9), "tan": (-1e9, 1e9), "arctan": (-HUGE, HUGE),
+    "erf": (-6.0, 6.0), "erfc": (-6.0, 27.2),
 }  # fmt: skip
 
 
@@ -41,8 +42,8 @@ def points(name, count, seed=0):
     low, high = RANGES[name]
     draw = np.random.default_rng(seed)
     many = [draw.uniform(max(low, -width), min(high, width), count // 4) for width in (1.5, 30.0, 1e4)]
-    sizes = 10.0 ** draw.uniform(-300 if name.startswith("log") else -20, math.log10(high), count // 4)
-    many += [sizes if low >= 0.0 else sizes * draw.choice([-1.0, 1.0], len(sizes))]
+    sizes = 10.0 ** draw.uniform(-300 if name.startswith("log") else -20, math.log10(high or -low), count // 4)
+    many += [-sizes] if high == 0.0 else [sizes if low >= 0.0 else sizes * draw.choice([-1.0, 1.0], len(sizes))]
     found = np.concatenate(many)
     return found[(found > low) & (found < high)]
 
@@ -114,6 +115,7 @@ SPECIAL = {
     "log10": {0.0: -INF, 1.0: 0.0, INF: INF, -1.0: NAN, 1000.0: 3.0, 1e22: 22.0},
     "log1p": {**_ODD, -1.0: -INF, -2.0: NAN, INF: INF, -INF: NAN, HUGE: math.log(HUGE)},
     "log1p_exp": {-INF: 0.0, INF: INF, 0.0: math.log(2.0), 800.0: 800.0, -800.0: 0.0, HUGE: HUGE},
+    "log1m_exp": {0.0: -INF, -INF: -0.0, -800.0: -0.0, -745.13: -TINY, 1.0: NAN, INF: NAN, -TINY: math.log(TINY)},
     "log_expit": {-INF: -INF, INF: -0.0, 0.0: -math.log(2.0), -800.0: -800.0, 800.0: -0.0, -HUGE: -HUGE},
     "sin": {**_ODD, INF: NAN, -INF: NAN, 1e22: math.sin(1e22), -HUGE: math.sin(-HUGE)},
     "cos": {0.0: 1.0, TINY: 1.0, INF: NAN, -INF: NAN, 1e22: math.cos(1e22), HUGE: math.cos(HUGE)},

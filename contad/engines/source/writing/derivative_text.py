@@ -38,8 +38,8 @@ from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
 from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
+from contad.engines.source.writing.loop_statements import WORK
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
-from contad.engines.source.writing.row_parts import WORK
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
 from contad.engines.source.writing.skipped_blocks import skip_blocks

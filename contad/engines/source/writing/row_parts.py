@@ -2,20 +2,24 @@
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from contad.engines.source.writing.gathered_calls import GatheredCalls, gather_calls
+from contad.engines.source.writing.loop_statements import (
+    SplitBody,
+    Taking,
+    is_function,
+    names_in,
+    names_written,
+    read_in,
+)
 from contad.native.elementary.elementary_table import BY_CALL
 
-_PURE = {"abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"}
-_PURE_MODULES = ("math", "np")
-_MAKES = {"np.empty", "np.zeros", "np.ones", "np.full", "small_zeros"}  # arrays, which are made where they were
-WORK = "work"  # the name of the workspace
-_ALLOWED = {"grow", "integer", "put_integer"}  # in what is left: they touch nothing but the workspace
 _CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # what may be computed twice
 _BETWEEN = {"abs", "chain", "select", "math.sqrt"}  # functions that LLVM has in registers as they are
 _MANY = 8  # operations of an iteration that are worth a loop of their own, beside that of sums
-_RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
 
 
 class Kernel(NamedTuple):
@@ -42,108 +46,27 @@ class LoopParts(NamedTuple):
     steps: list[Kernel | Plain]
     read: list[str]  # names that the rest has from rows at its beginning
     after: list[ast.stmt | str]  # the rest; a name where it takes that from its row
+    gathered: GatheredCalls | None  # what branches ask for
 
     @property
     def rows(self) -> list[str]:
         """All names that have rows."""
         return list(dict.fromkeys([*self.given, *(step.name for step in self.steps)]))
 
-
-class SplitBody:
-    """What the statements of a loop read and write."""
-
-    def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
-        """Of a loop: its numbers of float64, what memory arrays may be, and what of that is never written."""
-        assert isinstance(loop.target, ast.Name)
-        self.statements, self.index, self.floats = loop.body, loop.target.id, floats
-        self.roots, self.constant = roots, constant
-        self.writers: dict[str, list[int]] = {}
-        for k, statement in enumerate(loop.body):
-            for name in names_written(statement):
-                self.writers.setdefault(name, []).append(k)
-        self.stores = {root for statement in loop.body for root in self._list_stored(statement)}
-        self.raises = any(isinstance(x, ast.Raise) for x in ast.walk(loop))
-        counted = {x.target.id for x in ast.walk(loop) if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
-        assignments = [x for x in ast.walk(loop) if isinstance(x, (ast.Assign, ast.AugAssign))]
-        others = {name for x in assignments for name in names_written(x)}
-        self.counters = counted - others
-
-    def _list_stored(self, statement: ast.stmt) -> Iterator[str]:
-        """The memory that a statement writes; "" where it is not known."""
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                yield from self.roots.get(_base(node), ("",))
-            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                yield from self.roots.get(node.target.id, ())
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) in _ALLOWED:
-                yield WORK
-
     @property
-    def runs_to_its_end(self) -> bool:
-        """Whether iterations neither leave the loop nor call what may, but for divisions by zero."""
-        for node in (x for statement in self.statements for x in ast.walk(statement)):
-            if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Lambda)):
-                return False
-            if isinstance(node, ast.Raise):
-                if not (isinstance(node.exc, ast.Call) and _is_raised(node.exc)):
-                    return False
-            elif isinstance(node, ast.Call) and not _is_raised(node):
-                called = ast.unparse(node.func)
-                if not (_is_pure(called) or called in _MAKES or called in _ALLOWED):
-                    return False
-        return self.index not in self.writers
-
-    def _is_still(self, array: str) -> bool:
-        """Whether nothing in the loop writes where an array lies."""
-        roots = self.roots.get(array)
-        return roots is not None and (roots <= self.constant or ("" not in self.stores and not roots & self.stores))
-
-    def is_movable(self, node: ast.AST) -> bool:
-        """Whether a statement or an expression may run ahead: it writes names alone, and has no function in it."""
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if not (len(targets) == 1 and isinstance(targets[0], ast.Name)):
-                return False
-            if isinstance(node, ast.AugAssign) and targets[0].id in self.roots:
-                return False
-        elif isinstance(node, ast.For):
-            if node.orelse or not isinstance(node.target, ast.Name):
-                return False
-        elif isinstance(node, ast.stmt) and not isinstance(node, (ast.If, ast.Pass)):
-            return False
-        if not all(map(self.is_movable, ast.iter_child_nodes(node))):
-            return False
-        if isinstance(node, ast.Name):
-            return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self._is_still(node.id)
-        if isinstance(node, ast.Subscript):
-            names = {x.id for x in _names(node.slice)}
-            if self.raises and any(name in self.writers and name not in self.counters for name in names):
-                return False  # an index that a test may have to come before
-            return self._is_still(_base(node))
-        if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            return _is_pure(called) and called not in BY_CALL
-        return not isinstance(node, (ast.FloorDiv, ast.Mod))  # of integers by 0, where a test comes before
-
-    def closure(self, names: set[str]) -> set[int] | None:
-        """The statements that make names, and all that these read; None where some may not run ahead."""
-        found: set[int] = set()
-        waiting = [name for name in names if name in self.writers]
-        while waiting:
-            for k in self.writers[waiting.pop()]:
-                if k not in found:
-                    if not self.is_movable(self.statements[k]):
-                        return None
-                    found.add(k)
-                    waiting += [name for name in read_in(self.statements[k]) if name in self.writers]
-        return found
+    def size(self) -> int:
+        """How many rows it takes."""
+        return len(self.rows) + len(self.entering) + (len(self.gathered.rows) if self.gathered else 0)
 
 
-def find_parts(body: SplitBody, fresh: Callable[[str], str]) -> LoopParts | None:
-    """The three parts of a loop; None where no function in it is worth it, or may run ahead."""
+def find_parts(body: SplitBody, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
+    """The three parts of a loop; None where no function in it is worth it, or may run ahead.
+
+    Without `gather`, functions in branches stay where they are.
+    """
     if not body.runs_to_its_end:
         return None
-    return _Search(body, fresh).find()
+    return _Search(body, fresh).find(gather)
 
 
 class _Search:
@@ -156,31 +79,34 @@ class _Search:
         self.loads: dict[str, ast.Assign] = {}  # elements that are read, by the names that they get
         self.ahead: dict[str, bool] = {}
 
-    def find(self) -> LoopParts | None:
+    def find(self, gather: bool) -> LoopParts | None:
         """The parts."""
         after: list[ast.stmt | str] = []
         for k, statement in enumerate(self.body.statements):
             after.append(self._take(k, statement))
         needed = self._find_needed()
-        if not needed:
+        gathered = gather_calls(self.body, self.fresh, bool(needed)) if gather else None
+        if gathered is not None:
+            after = [gathered.after.get(k, s) for k, s in enumerate(after)]
+        elif not needed:
             return None
         steps = [step for name, step in self.steps.items() if name in needed]
         made = {step.name for step in steps}
         given = {x for step in steps for x in _read_by(step) if x not in made and self._has_row(x)}
-        if not given:
+        if not given and gathered is None:
             return None
-        plain_names = {x for x in given if x not in self.loads}
+        plain_names = {x for x in given if x not in self.loads} | (gathered.needed if gathered else set())
         extra = [self.loads[x] for x in given if x in self.loads]
-        plain_names |= {x.id for load in extra for x in _names(load.value)}
+        plain_names |= {x.id for load in extra for x in names_in(load.value)}
         moved = self.body.closure(plain_names)
         if moved is None:
             return None
         before = [self.body.statements[k] for k in sorted(moved)]
-        return self._divide(steps, sorted(given), [*before, *extra], moved, after)
+        return self._divide(steps, sorted(given), [*before, *extra], moved, after, gathered)
 
     def _divide(
         self, steps: list[Kernel | Plain], given: list[str], before: list[ast.stmt], moved: set[int],
-        after: list[ast.stmt | str],
+        after: list[ast.stmt | str], gathered: GatheredCalls | None,
     ) -> LoopParts | None:  # fmt: skip
         """What of the first part the rest does not repeat, and what it has from rows."""
         once = {k for k in moved if not self._is_repeated(k)}
@@ -206,7 +132,8 @@ class _Search:
         kernels = {step.name for step in steps if isinstance(step, Kernel)} - taken
         wanted = {name for item in kept for name in _read_of(item)}
         given = list(dict.fromkeys([*given, *sorted(leaving)]))
-        return LoopParts(before, sorted(entering), given, steps, sorted(wanted & kernels), kept)
+        before = before + (gathered.before if gathered else [])
+        return LoopParts(before, sorted(entering), given, steps, sorted(wanted & kernels), kept, gathered)
 
     def _drop_unread(self, rest: list[tuple[int, ast.stmt | str]], repeated: set[int]) -> list[ast.stmt | str]:
         """The rest without those statements of the first part whose names nothing reads after all."""
@@ -249,8 +176,8 @@ class _Search:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
         name = target.id if isinstance(statement, ast.Assign) and isinstance(target, ast.Name) else ""
         alone = self._is_own(name, k)
-        left, taking = copy.deepcopy(statement), _Taking(self, k)
-        if alone and _is_function(left.value):
+        left, taking = copy.deepcopy(statement), Taking(functools.partial(self._name_call, k=k))
+        if alone and is_function(left.value):
             assert isinstance(left.value, ast.Call)
             left.value.args = [taking.visit(x) for x in left.value.args]
             made = self.take_call(left.value, k, name)
@@ -272,6 +199,10 @@ class _Search:
         self.steps[step.name] = step
         return step.name
 
+    def _name_call(self, call: ast.Call, k: int) -> ast.expr | None:
+        name = self.take_call(call, k)
+        return None if name is None else ast.Name(name, ast.Load())
+
     def take_call(self, call: ast.Call, k: int, name: str = "") -> str | None:
         """The name of a function's value along rows, a new one or this; None where its argument is not there."""
         function = BY_CALL[ast.unparse(call.func)].name
@@ -287,7 +218,7 @@ class _Search:
         """The name of an expression's row; None where it is not there before statement k, or is the same in all."""
         if isinstance(node, ast.Name) and (node.id in self.steps or node.id in self.body.writers):
             return node.id if self.is_there(node.id, k) else None
-        names = {x.id for x in _names(node)}
+        names = {x.id for x in names_in(node)}
         if self.body.index not in names and not names & (self.body.writers.keys() | self.steps.keys()):
             return None
         text = ast.unparse(node)
@@ -329,7 +260,7 @@ class _Search:
 
     def load(self, node: ast.Subscript, k: int) -> str | None:
         """The name of an element that is read ahead."""
-        names = {x.id for x in _names(node)}
+        names = {x.id for x in names_in(node)}
         is_early = all(max(self.body.writers.get(name, [-1])) < k for name in names)
         if not is_early or not self.body.is_movable(node) or self.body.closure(names) is None:
             return None
@@ -354,30 +285,6 @@ class _Search:
                 needed.add(name)
                 waiting += [x for x in _read_by(self.steps[name]) if x in self.steps]
         return needed
-
-
-class _Taking(ast.NodeTransformer):
-    """Replaces calls of functions, innermost first, by the names of their values."""
-
-    def __init__(self, search: _Search, k: int) -> None:
-        self.search, self.k, self.taken = search, k, False
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        """A call, or the name of its value."""
-        self.generic_visit(node)
-        name = self.search.take_call(node, self.k) if _is_function(node) else None
-        if name is None:
-            return node
-        self.taken = True
-        return ast.Name(name, ast.Load())
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """What may not be computed stays."""
-        return node
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """Likewise."""
-        return node
 
 
 class _NotAlong(Exception):
@@ -431,7 +338,7 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
     once = {name for name in written if written.count(name) == 1}
     adding = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign)}
     found = {k: item for k, item in adding.items() if _is_sum(item, floats & once)}
-    read = {x.id for item in found.values() for x in _names(item.value)}
+    read = {x.id for item in found.values() for x in names_in(item.value)}
     read |= {name for k, item in statements.items() if k not in found for name in read_in(item)}
     sums = {k: item for k, item in found.items() if not names_written(item) & read}
     totals = {name for item in sums.values() for name in names_written(item)}
@@ -461,72 +368,9 @@ def is_straight(statement: ast.stmt) -> bool:
     return True
 
 
-def names_written(statement: ast.AST) -> set[str]:
-    """The names that a statement assigns."""
-    return {x.id for x in _names(statement) if isinstance(x.ctx, ast.Store)}
-
-
-def read_in(statement: ast.AST) -> set[str]:
-    """The names that a statement reads as they were before it."""
-    found: set[str] = set()
-    _read(statement, set(), found)
-    return found
-
-
 def _read_of(item: ast.stmt | str) -> set[str]:
     return set() if isinstance(item, str) else read_in(item)
 
 
-def _read(node: ast.AST, made: set[str], found: set[str]) -> None:
-    """Add to `found` what a node reads beside what was `made` in it before; add to that what it surely makes."""
-    if isinstance(node, ast.For):
-        _read(node.iter, made, found)
-        inside = made | names_written(node.target)
-        for statement in node.body:
-            _read(statement, inside, found)
-    elif isinstance(node, (ast.If, ast.While)):
-        _read(node.test, made, found)
-        ways = [set(made), set(made)]
-        for way, block in zip(ways, (node.body, node.orelse), strict=True):
-            for statement in block:
-                _read(statement, way, found)
-        if isinstance(node, ast.If):
-            made |= ways[0] & ways[1]
-    else:
-        found |= {x.id for x in _names(node) if isinstance(x.ctx, ast.Load)} - made
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found |= {node.target.id} - made
-        made |= names_written(node)
-
-
 def _read_by(step: Kernel | Plain) -> set[str]:
-    return {step.argument} if isinstance(step, Kernel) else {x.id for x in _names(step.expression)}
-
-
-def _names(node: ast.AST) -> Iterator[ast.Name]:
-    return (x for x in ast.walk(node) if isinstance(x, ast.Name))
-
-
-def _base(node: ast.Subscript) -> str:
-    """The name of the array that an element is of."""
-    value = node.value
-    while isinstance(value, (ast.Subscript, ast.Attribute)):
-        value = value.value
-    return value.id if isinstance(value, ast.Name) else ""
-
-
-def _is_pure(called: str) -> bool:
-    module, _, name = called.rpartition(".")
-    if called in _MAKES or name == "copy":
-        return False
-    is_rule = not module and called.startswith("value_") and not called.startswith("value_of_")
-    return called in _PURE or module in _PURE_MODULES or is_rule
-
-
-def _is_function(node: ast.AST) -> bool:
-    """Whether a node calls a function that has a kernel."""
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in BY_CALL
-
-
-def _is_raised(node: ast.Call) -> bool:
-    return ast.unparse(node.func) == _RAISED
+    return {step.argument} if isinstance(step, Kernel) else {x.id for x in names_in(step.expression)}

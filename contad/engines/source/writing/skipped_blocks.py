@@ -20,7 +20,8 @@ import ast
 from collections.abc import Callable, Sequence
 
 from contad.engines.source.writing.live_names import LiveNames, Names, names_read
-from contad.engines.source.writing.row_parts import is_straight, read_in
+from contad.engines.source.writing.loop_statements import read_in
+from contad.engines.source.writing.row_parts import is_straight
 from contad.native.elementary.rows import ROWS
 
 

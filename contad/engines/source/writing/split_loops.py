@@ -22,10 +22,12 @@ so that what is computed again is what it was.
 import ast
 import copy
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from contad.engines.source.writing.row_parts import Kernel, LoopParts, SplitBody, find_parts, find_sums
+from contad.engines.source.writing.gathered_calls import GatheredCalls
+from contad.engines.source.writing.loop_statements import SplitBody, names_in
+from contad.engines.source.writing.row_parts import Kernel, LoopParts, find_parts, find_sums
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
 
@@ -62,8 +64,11 @@ def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str], nes
     calls = (x for x in ast.walk(function) if isinstance(x, ast.Call) and ast.unparse(x.func) in BY_CALL)
     if any(len(call.args) != 1 for call in calls):  # a logarithm of some base
         return Split(lines, [])
-    splitter = _Splitter(lines, facts, fresh, nests)
-    splitter.write_block(function.body, 1)
+    for gather in (True, False):
+        splitter = _Splitter(lines, facts, fresh, nests, gather)
+        splitter.write_block(function.body, 1)
+        if nests or splitter.used.isdisjoint(splitter.staying):
+            break
     if not splitter.rows or not (nests or splitter.used.isdisjoint(splitter.staying)):
         return Split(lines, [])
     made = [f"    {name} = new_row()" for name in splitter.rows]
@@ -82,8 +87,8 @@ def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str], nes
 class _Splitter:
     """Writes statements again, their loops in blocks where they can be."""
 
-    def __init__(self, lines: list[str], facts: Facts, fresh: Callable[[str], str], nests: bool) -> None:
-        self.lines, self.facts, self.fresh, self.nests = lines, facts, fresh, nests
+    def __init__(self, lines: list[str], facts: Facts, fresh: Callable[[str], str], nests: bool, gather: bool) -> None:
+        self.lines, self.facts, self.fresh, self.nests, self.gather = lines, facts, fresh, nests, gather
         self.written: list[str] = []
         self.rows: list[str] = []
         called = [name for name, known in ELEMENTARY.items() if any(f"{known.called}(" in line for line in lines)]
@@ -107,7 +112,7 @@ class _Splitter:
         elif isinstance(statement, ast.While):
             self._write_loop(statement, depth)
         elif isinstance(statement, ast.If):
-            self._line(self._original(statement), depth)
+            self._line(self._head(statement), depth)
             self.write_block(statement.body, depth + 1)
             if statement.orelse and self._original(statement.orelse[0]).startswith("elif "):
                 self.write_block(statement.orelse, depth)
@@ -132,6 +137,13 @@ class _Splitter:
         _, separator, note = line.partition("  # ")
         return ast.unparse(statement) + separator + note
 
+    def _head(self, branch: ast.If) -> str:
+        """The first line of a branch."""
+        if branch.lineno > 0:
+            return self._original(branch)
+        _, separator, note = self.lines[-branch.lineno - 1].strip().partition("  # ")
+        return f"if {ast.unparse(branch.test)}:{separator}{note}"
+
     def _line(self, text: str, depth: int) -> None:
         self.written.append("    " * depth + text)
         if self.around and not self.stays_whole:
@@ -142,8 +154,8 @@ class _Splitter:
         bounds = None if self.stays_whole else _bounds(loop)
         if bounds is None or not (self.nests or not self.around or self._varies(loop)):
             return False
-        parts = find_parts(SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant), self.fresh)
-        if parts is None or len(self.rows) + len(parts.rows) + len(parts.entering) > MOST_ROWS:
+        parts = self._find_parts(loop)
+        if parts is None:
             return False
         start, stop, down = bounds
         if self.around and not (_is_number(start) and _is_number(stop)):
@@ -159,9 +171,18 @@ class _Splitter:
         self.around.pop()
         return True
 
+    def _find_parts(self, loop: ast.For) -> LoopParts | None:
+        """The parts of a loop, with the functions in its branches if there are rows left for them."""
+        body = SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant)
+        for gather in (True, False) if self.gather else (False,):
+            parts = find_parts(body, self.fresh, gather)
+            if parts is not None and len(self.rows) + parts.size <= MOST_ROWS:
+                return parts
+        return None
+
     def _varies(self, loop: ast.For) -> bool:
         """Whether the length of a loop changes with the loops around it."""
-        return any(name.id in self.around for name in _names(loop.iter))
+        return any(name.id in self.around for name in names_in(loop.iter))
 
     def _write_parts(self, loop: ast.For, bounds: tuple[str, str, bool], parts: LoopParts, depth: int) -> None:
         """A loop in blocks."""
@@ -179,6 +200,10 @@ class _Splitter:
             self._line(f"{first} = place({block})", depth + 1)
         left = _difference(first, stop) if down else _difference(stop, first)
         self._line(f"{count} = min({ROWS}, {left})", depth + 1)
+        gathered = parts.gathered
+        if gathered is not None:
+            self.rows += gathered.rows
+            self._start_counting(gathered, depth + 1)
         head = f"for {at} in range({count}):"
         self._line(head, depth + 1)
         self._line(f"{index} = {place}", depth + 2)
@@ -188,8 +213,14 @@ class _Splitter:
         for name in parts.given:
             self._line(f"{names[name]}[{at}] = {name}", depth + 2)
         self._write_functions(parts, names, at, count, depth + 1)
+        if gathered is not None:
+            for call in gathered.calls:
+                self.used.add(call.function)
+                function = self.functions[call.function][1]
+                self._line(f"{function}({call.argument}, {call.value}, {call.counter})", depth + 1)
+            self._start_counting(gathered, depth + 1)
         self._line(head, depth + 1)
-        if any(name.id == index for item in parts.after if isinstance(item, ast.stmt) for name in _names(item)):
+        if any(name.id == index for item in parts.after if isinstance(item, ast.stmt) for name in names_in(item)):
             self._line(f"{index} = {place}", depth + 2)
         for name, source in [*entering.items(), *((name, names[name]) for name in parts.read)]:
             self._line(f"{name} = {source}[{at}]", depth + 2)
@@ -211,6 +242,10 @@ class _Splitter:
             item = copy.copy(sums[k])
             item.value, item.lineno = ast.parse(f"{row}[{at}]", mode="eval").body, -abs(item.lineno)
             self._line(self._original(item), depth + 2)
+
+    def _start_counting(self, gathered: GatheredCalls, depth: int) -> None:
+        for counter in gathered.counters:
+            self._line(f"{counter} = place(0)", depth)
 
     def _write_functions(self, parts: LoopParts, names: dict[str, str], row: str, count: str, depth: int) -> None:
         """Functions along rows, and loops over what is between them."""
@@ -262,11 +297,8 @@ def _bounds(loop: ast.For) -> tuple[str, str, bool] | None:
         return None
     if _is_number(start) and _is_number(stop) and abs(int(stop) - int(start)) < FEWEST:
         return None
-    changed = {x.id for x in _names(loop) if isinstance(x.ctx, ast.Store)}
-    if any(x.id in changed for arg in call.args for x in _names(arg)):
+    changed = {x.id for x in names_in(loop) if isinstance(x.ctx, ast.Store)}
+    if any(x.id in changed for arg in call.args for x in names_in(arg)):
         return None
     return start, stop, step == "-1"
 
-
-def _names(node: ast.AST) -> Iterator[ast.Name]:
-    return (x for x in ast.walk(node) if isinstance(x, ast.Name))

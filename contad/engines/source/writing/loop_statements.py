@@ -1,0 +1,192 @@
+"""What the statements of a loop read and write, and which of them may run ahead of the others."""
+
+import ast
+from collections.abc import Callable, Iterator
+
+from contad.native.elementary.elementary_table import BY_CALL
+
+_PURE = {"abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"}
+_PURE_MODULES = ("math", "np")
+_MAKES = {"np.empty", "np.zeros", "np.ones", "np.full", "small_zeros"}  # arrays, which are made where they were
+WORK = "work"  # the name of the workspace
+_ALLOWED = {"grow", "integer", "put_integer"}  # in what is left: they touch nothing but the workspace
+_RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
+
+
+class SplitBody:
+    """What the statements of a loop read and write."""
+
+    def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
+        """Of a loop: its numbers of float64, what memory arrays may be, and what of that is never written."""
+        assert isinstance(loop.target, ast.Name)
+        self.statements, self.index, self.floats = loop.body, loop.target.id, floats
+        self.roots, self.constant = roots, constant
+        self.writers: dict[str, list[int]] = {}
+        for k, statement in enumerate(loop.body):
+            for name in names_written(statement):
+                self.writers.setdefault(name, []).append(k)
+        self.stores = {root for statement in loop.body for root in self._list_stored(statement)}
+        self.raises = any(isinstance(x, ast.Raise) for x in ast.walk(loop))
+        counted = {x.target.id for x in ast.walk(loop) if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
+        assignments = [x for x in ast.walk(loop) if isinstance(x, (ast.Assign, ast.AugAssign))]
+        others = {name for x in assignments for name in names_written(x)}
+        self.counters = counted - others
+
+    def _list_stored(self, statement: ast.stmt) -> Iterator[str]:
+        """The memory that a statement writes; "" where it is not known."""
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                yield from self.roots.get(_base(node), ("",))
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                yield from self.roots.get(node.target.id, ())
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) in _ALLOWED:
+                yield WORK
+
+    @property
+    def runs_to_its_end(self) -> bool:
+        """Whether iterations neither leave the loop nor call what may, but for divisions by zero."""
+        for node in (x for statement in self.statements for x in ast.walk(statement)):
+            if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Lambda)):
+                return False
+            if isinstance(node, ast.Raise):
+                if not (isinstance(node.exc, ast.Call) and _is_raised(node.exc)):
+                    return False
+            elif isinstance(node, ast.Call) and not _is_raised(node):
+                called = ast.unparse(node.func)
+                if not (_is_pure(called) or called in _MAKES or called in _ALLOWED):
+                    return False
+        return self.index not in self.writers
+
+    def _is_still(self, array: str) -> bool:
+        """Whether nothing in the loop writes where an array lies."""
+        roots = self.roots.get(array)
+        return roots is not None and (roots <= self.constant or ("" not in self.stores and not roots & self.stores))
+
+    def is_movable(self, node: ast.AST) -> bool:
+        """Whether a statement or an expression may run ahead: it writes names alone, and has no function in it."""
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if not (len(targets) == 1 and isinstance(targets[0], ast.Name)):
+                return False
+            if isinstance(node, ast.AugAssign) and targets[0].id in self.roots:
+                return False
+        elif isinstance(node, ast.For):
+            if node.orelse or not isinstance(node.target, ast.Name):
+                return False
+        elif isinstance(node, ast.stmt) and not isinstance(node, (ast.If, ast.Pass)):
+            return False
+        if not all(map(self.is_movable, ast.iter_child_nodes(node))):
+            return False
+        if isinstance(node, ast.Name):
+            return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self._is_still(node.id)
+        if isinstance(node, ast.Subscript):
+            names = {x.id for x in names_in(node.slice)}
+            if self.raises and any(name in self.writers and name not in self.counters for name in names):
+                return False  # an index that a test may have to come before
+            return self._is_still(_base(node))
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            return _is_pure(called) and called not in BY_CALL
+        return not isinstance(node, (ast.FloorDiv, ast.Mod))  # of integers by 0, where a test comes before
+
+    def closure(self, names: set[str]) -> set[int] | None:
+        """The statements that make names, and all that these read; None where some may not run ahead."""
+        found: set[int] = set()
+        waiting = [name for name in names if name in self.writers]
+        while waiting:
+            for k in self.writers[waiting.pop()]:
+                if k not in found:
+                    if not self.is_movable(self.statements[k]):
+                        return None
+                    found.add(k)
+                    waiting += [name for name in read_in(self.statements[k]) if name in self.writers]
+        return found
+
+
+class Taking(ast.NodeTransformer):
+    """Replaces calls of functions in an expression, innermost first, by what a search gives for them."""
+
+    def __init__(self, take: Callable[[ast.Call], ast.expr | None]) -> None:
+        """`take` gives None for a call that stays."""
+        self.take, self.taken = take, False
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A call, or what stands for it."""
+        self.generic_visit(node)
+        found = self.take(node) if is_function(node) else None
+        if found is None:
+            return node
+        self.taken = True
+        return found
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """What may not be computed stays."""
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """Likewise."""
+        return node
+
+
+def names_written(statement: ast.AST) -> set[str]:
+    """The names that a statement assigns."""
+    return {x.id for x in names_in(statement) if isinstance(x.ctx, ast.Store)}
+
+
+def read_in(statement: ast.AST) -> set[str]:
+    """The names that a statement reads as they were before it."""
+    found: set[str] = set()
+    _read(statement, set(), found)
+    return found
+
+
+def _read(node: ast.AST, made: set[str], found: set[str]) -> None:
+    """Add to `found` what a node reads beside what was `made` in it before; add to that what it surely makes."""
+    if isinstance(node, ast.For):
+        _read(node.iter, made, found)
+        inside = made | names_written(node.target)
+        for statement in node.body:
+            _read(statement, inside, found)
+    elif isinstance(node, (ast.If, ast.While)):
+        _read(node.test, made, found)
+        ways = [set(made), set(made)]
+        for way, block in zip(ways, (node.body, node.orelse), strict=True):
+            for statement in block:
+                _read(statement, way, found)
+        if isinstance(node, ast.If):
+            made |= ways[0] & ways[1]
+    else:
+        found |= {x.id for x in names_in(node) if isinstance(x.ctx, ast.Load)} - made
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found |= {node.target.id} - made
+        made |= names_written(node)
+
+
+def names_in(node: ast.AST) -> Iterator[ast.Name]:
+    """The names in a statement or an expression."""
+    return (x for x in ast.walk(node) if isinstance(x, ast.Name))
+
+
+def _base(node: ast.Subscript) -> str:
+    """The name of the array that an element is of."""
+    value = node.value
+    while isinstance(value, (ast.Subscript, ast.Attribute)):
+        value = value.value
+    return value.id if isinstance(value, ast.Name) else ""
+
+
+def _is_pure(called: str) -> bool:
+    module, _, name = called.rpartition(".")
+    if called in _MAKES or name == "copy":
+        return False
+    is_rule = not module and called.startswith("value_") and not called.startswith("value_of_")
+    return called in _PURE or module in _PURE_MODULES or is_rule
+
+
+def is_function(node: ast.AST) -> bool:
+    """Whether a node calls a function that has a kernel."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in BY_CALL
+
+
+def _is_raised(node: ast.Call) -> bool:
+    return ast.unparse(node.func) == _RAISED
