@@ -89,6 +89,29 @@ def stochastic_volatility(h, mu, phi, sigma, y):
 
 
 @njit
+def go_back(alpha, weights, emission, observed):
+    """The value of a hidden Markov model and its gradient, by the last alpha and the weights (step, to, from)."""
+    n, k = weights.shape[:2]
+    largest = np.max(alpha)
+    value = largest + math.log(np.sum(np.exp(alpha - largest)))
+    bar = np.exp(alpha - value)
+    before = np.empty(k)
+    into_bar = np.zeros((k, k))
+    emission_bar = np.zeros(emission.shape)
+    for t in range(n - 1, 0, -1):
+        before[:] = 0.0
+        for s in range(k):
+            emission_bar[s, observed[t]] += bar[s]
+            for r in range(k):
+                w = bar[s] * weights[t, s, r]
+                into_bar[s, r] += w
+                before[r] += w
+        bar, before = before, bar
+    emission_bar[:, observed[0]] += bar
+    return value, (bar, into_bar.T.copy(), emission_bar)
+
+
+@njit
 def hmm(initial, transition, emission, observed):
     """As by hand with the C library, whose weights are kept as well."""
     k = len(initial)
@@ -111,20 +134,4 @@ def hmm(initial, transition, emission, observed):
                 weights[t, s, r] /= total
             following[s] = largest + math.log(total) + emission[s, observed[t]]
         alpha, following = following, alpha
-    largest = np.max(alpha)
-    value = largest + math.log(np.sum(np.exp(alpha - largest)))
-    bar = np.exp(alpha - value)
-    before = np.empty(k)
-    into_bar = np.zeros((k, k))
-    emission_bar = np.zeros(emission.shape)
-    for t in range(n - 1, 0, -1):
-        before[:] = 0.0
-        for s in range(k):
-            emission_bar[s, observed[t]] += bar[s]
-            for r in range(k):
-                w = bar[s] * weights[t, s, r]
-                into_bar[s, r] += w
-                before[r] += w
-        bar, before = before, bar
-    emission_bar[:, observed[0]] += bar
-    return value, (bar, into_bar.T.copy(), emission_bar)
+    return go_back(alpha, weights, emission, observed)

@@ -340,17 +340,68 @@ def in_two_loops(x, w):
     return total
 
 
+@njit
+def ragged(x, lengths):
+    """How long the inner loop is, no test before the outer one can tell."""
+    total = 0.0
+    for i in range(len(lengths)):
+        for j in range(lengths[i]):
+            total += math.exp(x[j] * x[i])
+    return total
+
+
 def test_by_default_loops_are_split_that_are_sure_to_gain():
-    """Those in no other, or as long as it is; where a function is in other loops as well, none."""
+    """Those in no other, or as long as it is."""
     f, args = ROWS["log_sum_exp"]
     assert text_of(f, *args, numerics="auto") == text_of(f, *args)
     x, y = numbers(70), numbers(70, 1)
     assert "exp_rows(" in text_of(kernel_sums, x, y, numerics="auto")
     asked, libm = (request(kernel_sums, x, y, numerics=n) for n in ("auto", "libm"))
     require_close(as_python(asked)(x, y), as_python(libm)(x, y))
-    layered_text = text_of(layered, x, y, numerics="auto")
-    assert "sin_rows(" in layered_text and "exp_rows(" not in layered_text
-    assert "_rows(" in text_of(in_two_loops, x, y) and "_rows(" not in text_of(in_two_loops, x, y, numerics="auto")
+    args = x, np.arange(20)
+    assert "exp_rows(" in text_of(ragged, *args) and "_rows(" not in text_of(ragged, *args, numerics="auto")
+
+
+@njit
+def of_given_length(x, m, n):
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(m, n):
+            total += math.exp(x[i] * 0.1 * j)
+    return total
+
+
+def test_lengths_may_be_arguments():
+    x = numbers(5)
+    assert "    long = n - m >= 12\n" in text_of(of_given_length, x, 1, 20, numerics="auto")
+    for n in (12, 13, 30):
+        asked, libm = (request(of_given_length, x, 1, n, numerics=way, argnums=(0,)) for way in ("auto", "libm"))
+        require_close(as_python(asked)(x, 1, n), as_python(libm)(x, 1, n))
+
+
+@pytest.mark.parametrize("name", ["layered", "in_two_loops"])
+def test_by_default_a_call_tests_whether_loops_in_others_are_long(name):
+    """Once, for all loops that share a function, which is one and the same: the C library's where they are short."""
+    f, (x, w) = {"layered": layered, "in_two_loops": in_two_loops}[name], ROWS["layered"][1]
+    text = text_of(f, x, w, numerics="auto")
+    assert re.findall(r"^    (long\w* = .*)$", text, re.MULTILINE) == ["long = w_length >= 12"]
+    inside = {"": [], "if": [], "else": []}
+    ways = [(0, "")]
+    for line in text.partition("def run(")[2].splitlines()[1:]:
+        depth = len(line) - len(line.lstrip())
+        while depth <= ways[-1][0] and len(ways) > 1 and not (depth == ways[-1][0] and line.lstrip() == "else:"):
+            ways.pop()
+        if depth == ways[-1][0] and line.lstrip() == "else:" and ways[-1][1]:
+            ways[-1] = depth, "else"
+        elif line.lstrip() == "if long:":
+            ways.append((depth, "if"))
+        inside[ways[-1][1]].append(line)
+    has = {way: [x for x in ("math.exp(", "exp_rows(") if x in "\n".join(lines)] for way, lines in inside.items()}
+    assert has == {"": [], "if": ["exp_rows("], "else": ["math.exp("]}
+    for short in (1, 11, 12, 40):
+        args = x, w[:short]
+        asked, libm = (request(f, *args, numerics=n) for n in ("auto", "libm"))
+        require_close(as_python(asked)(*args), as_python(libm)(*args))
 
 
 def test_the_default_is_named():
@@ -556,6 +607,7 @@ def outcome_of(seed, numerics):
             )
             patch.setattr(split_loops, "ROWS", 3)
             patch.setattr(split_loops, "FEWEST", 3)
+            patch.setattr(split_loops, "LONG", 2)
             run = generated_programs.derivative(f, maker.aux, fuse=bool(seed % 3))
         try:
             value, gradient = run(*generated_programs.copied(generated_programs.arguments(seed)))
@@ -564,9 +616,9 @@ def outcome_of(seed, numerics):
         return np.concatenate([generated_programs.numbers_of(value), flat(gradient)]), "new_row" in run.__globals__
 
 
-def disagreement(seed):
+def disagreement(seed, numerics="simd"):
     """Whether the program has rows, and what is wrong with them."""
-    got, has_rows = outcome_of(seed, "simd")
+    got, has_rows = outcome_of(seed, numerics)
     if not has_rows:
         return False, None
     expected, _ = outcome_of(seed, "libm")
@@ -579,8 +631,9 @@ def disagreement(seed):
     return True, None if same else f"seed {seed}: {got} for {expected}"
 
 
-def test_random_programs_in_blocks_of_three():
-    found = [disagreement(seed) for seed in range(300, 316)]
+@pytest.mark.parametrize("numerics", ["simd", "auto"])
+def test_random_programs_in_blocks_of_three(numerics):
+    found = [disagreement(seed, numerics) for seed in range(300, 316)]
     assert [wrong for _, wrong in found if wrong] == []
     assert sum(has_rows for has_rows, _ in found) > 2
 
@@ -588,7 +641,9 @@ def test_random_programs_in_blocks_of_three():
 @pytest.mark.long
 @pytest.mark.parametrize("start", range(0, 3000, 100))
 def test_more_random_programs_in_blocks_of_three(start):
-    assert [wrong for _, wrong in map(disagreement, range(start, start + 100)) if wrong] == []
+    for numerics in ("simd", "auto"):
+        found = [disagreement(seed, numerics) for seed in range(start, start + 100)]
+        assert [wrong for _, wrong in found if wrong] == []
 
 
 def test_a_number_of_the_iteration_before_that_is_overlooked_is_found(monkeypatch):

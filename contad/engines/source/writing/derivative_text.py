@@ -183,9 +183,9 @@ class DerivativeWriter:
         definitions: list[str] = []
         if self.numerics != "libm":
             nests = self.numerics == "simd"
-            body, definitions = split_loops(body, self._list_facts(), self.writer.fresh, nests)
+            body, definitions = split_loops(body, self._list_facts(), self.writer.fresh, nests, alone=not blocks)
             for k, block in enumerate(blocks):
-                blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh, nests)
+                blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh, nests, alone=False)
                 definitions += more
             body = skip_blocks(body, self.writer.fresh)
         inside = write_options(options_of(self.program.fastmath))

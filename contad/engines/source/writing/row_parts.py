@@ -54,6 +54,12 @@ class LoopParts(NamedTuple):
         return list(dict.fromkeys([*self.given, *(step.name for step in self.steps)]))
 
     @property
+    def functions(self) -> set[str]:
+        """The functions that are along rows."""
+        gathered = self.gathered.calls if self.gathered else []
+        return {step.function for step in (*self.steps, *gathered) if not isinstance(step, Plain)}
+
+    @property
     def size(self) -> int:
         """How many rows it takes."""
         return len(self.rows) + len(self.entering) + (len(self.gathered.rows) if self.gathered else 0)

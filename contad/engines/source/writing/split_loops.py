@@ -21,6 +21,7 @@ so that what is computed again is what it was.
 
 import ast
 import copy
+import itertools
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -33,6 +34,7 @@ from contad.native.elementary.rows import ROWS
 
 MOST_ROWS = 48  # of a function: 96 KB of its stack
 FEWEST = 8  # iterations that are worth it; known where their number is written out, else tested where loops repeat it
+LONG = 12  # iterations of loops in others that are sooner along rows than the C library has their functions
 
 
 class Facts(NamedTuple):
@@ -50,12 +52,17 @@ class Split(NamedTuple):
     definitions: list[str]
 
 
-def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str], nests: bool = True) -> Split:
+def split_loops(
+    lines: list[str], facts: Facts, fresh: Callable[[str], str], nests: bool = True, alone: bool = True
+) -> Split:
     """The lines of a function, its head first, with loops in blocks where that puts functions into registers.
 
-    Without `nests`, of loops that stand in others only those whose length changes with these: it grows as theirs does,
-    where other lengths, of states or components, are often a handful; and none where a function would stay in another
-    loop, too, which the C library computes sooner.
+    Without `nests`, of loops that stand in others those whose length changes with these are split: it grows as theirs
+    does. Other lengths, of states or components, are often a handful. So where these are known before all loops, the
+    function tests them, and has either all of its loops in blocks that share functions, or none and the C library's
+    functions: a function is the same one in a whole call. A function that would stay in another loop, too, is none
+    that is split by: the C library computes it sooner. Where the lines are not `alone`, but share their work with
+    other functions, nothing is left to a test.
     """
     if not any(f"{called}(" in line for line in lines for called in BY_CALL):
         return Split(lines, [])
@@ -64,19 +71,74 @@ def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str], nes
     calls = (x for x in ast.walk(function) if isinstance(x, ast.Call) and ast.unparse(x.func) in BY_CALL)
     if any(len(call.args) != 1 for call in calls):  # a logarithm of some base
         return Split(lines, [])
-    for gather in (True, False):
-        splitter = _Splitter(lines, facts, fresh, nests, gather)
+
+    def write(name: Callable[[str], str], gather: bool, way: LongLoops | None = None) -> _Splitter:
+        splitter = _Splitter(lines, facts, name, nests or way is not None, gather, way)
+        splitter.write_test(function.lineno)
         splitter.write_block(function.body, 1)
-        if nests or splitter.used.isdisjoint(splitter.staying):
-            break
-    if not splitter.rows or not (nests or splitter.used.isdisjoint(splitter.staying)):
-        return Split(lines, [])
+        return splitter
+
+    if nests:
+        return _finish(write(fresh, True))
+    way = _find_way(function, write(_count_names(), True, LongLoops("", (), 0, frozenset())), fresh) if alone else None
+    for gather, tested in dict.fromkeys([(True, way), (True, None), (False, None)]):
+        if write(_count_names(), gather, tested).is_consistent():
+            return _finish(write(fresh, gather, tested))
+    return Split(lines, [])
+
+
+def _count_names() -> Callable[[str], str]:
+    """Names for lines that nobody reads."""
+    numbers = itertools.count()
+    return lambda name: f"{name}_trial_{next(numbers)}"
+
+
+class LongLoops(NamedTuple):
+    """What a function tests before its loops: whether those that stand in others are long."""
+
+    name: str
+    lengths: tuple[str, ...]  # of loops
+    line: int  # behind which they are known
+    functions: frozenset[str]  # which are along rows, and others than those of the C library, if they are
+
+
+def _find_way(function: ast.FunctionDef, splitter: "_Splitter", fresh: Callable[[str], str]) -> LongLoops | None:
+    """What to test, by what splitting would do; None where no loop needs it, or some length is not known before."""
+    lengths = {length for loop in splitter.split for length in loop.lengths}
+    if not lengths:
+        return None
+    functions = {name for loop in splitter.split if loop.lengths for name in loop.functions}
+    while more := {x for loop in splitter.split if loop.functions & functions for x in loop.functions} - functions:
+        functions |= more
+    if any(loop.varies and loop.functions & functions for loop in splitter.split):
+        return None
+    known: dict[str, int] = {x.arg: function.lineno for x in function.args.args}
+    for s in function.body:
+        if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
+            known[s.targets[0].id] = s.lineno
+    written = [x.id for x in names_in(function) if isinstance(x.ctx, ast.Store)]
+    first = min(x.lineno for x in ast.walk(function) if isinstance(x, (ast.For, ast.While)))
+    names = {x.id for length in lengths for x in names_in(ast.parse(length, mode="eval"))}
+    if any(known.get(x, first) >= first or written.count(x) > 1 for x in names):
+        return None
+    line = max((known[x] for x in names), default=function.lineno)
+    return LongLoops(fresh("long"), tuple(sorted(lengths)), line, frozenset(functions))
+
+
+def _finish(splitter: "_Splitter") -> Split:
+    """The lines and definitions of what was written."""
+    if not splitter.rows:
+        return Split(splitter.lines, [])
     made = [f"    {name} = new_row()" for name in splitter.rows]
-    body = [lines[0], *made, *splitter.written]
+    body = [splitter.lines[0], *made, *splitter.written]
+    kinds = [""] * (1 + len(made)) + splitter.kinds
     names = {name: given for name, given in splitter.functions.items() if name in splitter.used}
     for name, (given, _) in names.items():
         pattern = re.compile(rf"(?<![\w.]){re.escape(ELEMENTARY[name].called)}\(")
-        body = [pattern.sub(f"{given}(", line) for line in body]
+        body = [
+            line if kind == "short" else pattern.sub(f"{given}(", line)
+            for line, kind in zip(body, kinds, strict=True)
+        ]
     text = "\n".join(body)
     alone = {name: given for name, (given, _) in names.items() if re.search(rf"\b{given}\(", text)}
     definitions = [f'{given} = elementary("{name}")' for name, given in alone.items()]
@@ -84,24 +146,55 @@ def split_loops(lines: list[str], facts: Facts, fresh: Callable[[str], str], nes
     return Split(body, ["", *definitions])
 
 
+class _Blocked(NamedTuple):
+    """A loop that is split: the functions in it, and what is to be long for that."""
+
+    functions: set[str]
+    lengths: tuple[str, ...]
+    varies: bool  # with loops around it
+
+
 class _Splitter:
     """Writes statements again, their loops in blocks where they can be."""
 
-    def __init__(self, lines: list[str], facts: Facts, fresh: Callable[[str], str], nests: bool, gather: bool) -> None:
+    def __init__(
+        self, lines: list[str], facts: Facts, fresh: Callable[[str], str], nests: bool, gather: bool,
+        way: LongLoops | None,
+    ) -> None:  # fmt: skip
+        """Of a function: its `lines`, and which of its loops may be split."""
         self.lines, self.facts, self.fresh, self.nests, self.gather = lines, facts, fresh, nests, gather
+        self.way = way
         self.written: list[str] = []
+        self.kinds: list[str] = []  # of the lines: "long" and "short" where a test has led to them
+        self.kind = ""
+        self.split: list[_Blocked] = []
         self.rows: list[str] = []
         called = [name for name, known in ELEMENTARY.items() if any(f"{known.called}(" in line for line in lines)]
         self.functions = {name: (fresh(name), fresh(f"{name}_rows")) for name in called}  # of a number, and along rows
         self.used: set[str] = set()  # along rows
         self.staying: set[str] = set()  # in loops, not along rows
+        self.elsewhere: set[str] = set()  # on lines to which no test has led
         self.around: list[str] = []  # the counters of the loops that what is written now is in
         self.stays_whole = False
+
+    def is_consistent(self) -> bool:
+        """Whether a function that is along rows stays in no loop, and one by a test nowhere but behind that."""
+        if not self.rows or self.used & self.staying:
+            return False
+        return self.way is None or not self.way.functions & self.elsewhere
 
     def write_block(self, statements: Iterable[ast.stmt], depth: int) -> None:
         """Statements at a depth of indentation."""
         for statement in statements:
             self.write(statement, depth)
+            if depth == 1:
+                self.write_test(statement.lineno)
+
+    def write_test(self, line: int) -> None:
+        """What the function tests before its loops, if that is known behind this line of it."""
+        if self.way is not None and self.way.line == line:
+            tests = " and ".join(f"{length} >= {LONG}" for length in self.way.lengths)
+            self._line(f"{self.way.name} = {tests}", 1)
 
     def write(self, statement: ast.stmt, depth: int) -> None:
         """A statement."""
@@ -146,30 +239,55 @@ class _Splitter:
 
     def _line(self, text: str, depth: int) -> None:
         self.written.append("    " * depth + text)
+        self.kinds.append(self.kind)
+        called = {name for name in self.functions if f"{ELEMENTARY[name].called}(" in text}
         if self.around and not self.stays_whole:
-            self.staying |= {name for name in self.functions if f"{ELEMENTARY[name].called}(" in text}
+            self.staying |= called
+        if not self.kind:
+            self.elsewhere |= called
 
     def _split(self, loop: ast.For, depth: int) -> bool:
         """Write a loop in blocks; whether it can be."""
         bounds = None if self.stays_whole else _bounds(loop)
         if bounds is None or not (self.nests or not self.around or self._varies(loop)):
             return False
+        start, stop, down = bounds
+        varies, numbers = self._varies(loop), _is_number(start) and _is_number(stop)
+        if numbers and self.around and self.way is not None:
+            return False
         parts = self._find_parts(loop)
         if parts is None:
             return False
-        start, stop, down = bounds
-        if self.around and not (_is_number(start) and _is_number(stop)):
-            length = _difference(start, stop) if down else _difference(stop, start)
+        length = _difference(start, stop) if down else _difference(stop, start)
+        is_tested = self.way is not None and bool(self.around) and not varies and not numbers
+        functions = parts.functions
+        self.split.append(_Blocked(functions, (length,) if is_tested else (), varies))
+        if self.way is not None and self.way.functions & functions and not self.kind:
+            self._line(f"if {self.way.name}:", depth)
+            self.kind = "long"
+            self._write_split(loop, bounds, parts, depth + 1)
+            self.kind = "short"
+            self._line("else:", depth)
+            self._write_whole(loop, depth + 1)
+            self.kind = ""
+            return True
+        if self.around and not numbers and self.kind != "long":
             self._line(f"if {length} < {FEWEST}:", depth)
-            self.stays_whole = True
-            self._write_loop(loop, depth + 1)
-            self.stays_whole = False
+            self._write_whole(loop, depth + 1)
             self._line("else:", depth)
             depth += 1
+        self._write_split(loop, bounds, parts, depth)
+        return True
+
+    def _write_whole(self, loop: ast.For, depth: int) -> None:
+        self.stays_whole = True
+        self._write_loop(loop, depth)
+        self.stays_whole = False
+
+    def _write_split(self, loop: ast.For, bounds: tuple[str, str, bool], parts: LoopParts, depth: int) -> None:
         self.around.append(ast.unparse(loop.target))
         self._write_parts(loop, bounds, parts, depth)
         self.around.pop()
-        return True
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
