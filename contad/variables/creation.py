@@ -6,6 +6,7 @@ import numpy as np
 
 from contad.variables.arguments import array as float_array
 from contad.variables.array import Array, as_objects, level_of, numbers_in
+from contad.variables.layout import remember_immutable
 from contad.variables.level import Level
 from contad.variables.number import map_numbers, peek
 from contad.variables.open_types import ArrayValue, Nested, Value
@@ -99,7 +100,9 @@ def constant(x: Nested) -> np.ndarray:
     array([1., 2.])
     """
     a = np.asarray(float_array("constant", "x", x), dtype=np.float64)
-    return np.frombuffer(a.tobytes(), np.float64).reshape(a.shape)
+    kept = np.frombuffer(a.tobytes(), np.float64).reshape(a.shape)
+    remember_immutable(kept)
+    return kept
 
 
 def assignable(a: np.ndarray) -> ArrayValue:

@@ -35,26 +35,32 @@ def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 # by id: immutable arrays met before, and their addresses, which NumPy takes most of a microsecond to tell
-_immutable: dict[int, tuple[weakref.ref[np.ndarray], int]] = {}
+KNOWN_IMMUTABLE: dict[int, tuple[weakref.ref[np.ndarray], int]] = {}
 
 
 def immutable_address(a: np.ndarray) -> int:
     """The address of an array that nobody can write to, as its memory is a bytes object (`contad.constant`); else 0."""
-    known = _immutable.get(id(a))
+    known = KNOWN_IMMUTABLE.get(id(a))
     if known is not None and known[0]() is a:
         return known[1]
+    base: Any = a.base
+    if base.__class__ is np.ndarray and base.size == a.size and a.flags.f_contiguous and base.flags.forc:
+        return immutable_address(base)  # a transpose is a view that lives for one operation, most often
+    return remember_immutable(a)
+
+
+def remember_immutable(a: np.ndarray) -> int:
+    """The same, which is in the table from then on."""
     if a.flags.writeable:
         return 0
     base: Any = a.base
-    if a.flags.fnc and base.__class__ is np.ndarray and base.size == a.size and base.flags.forc:
-        return immutable_address(base)  # a transpose is a view that lives for one operation, most often
     while isinstance(base, np.ndarray):
         base = base.base
     if not isinstance(base, bytes):
         return 0
     address: int = a.__array_interface__["data"][0]
     key = id(a)
-    _immutable[key] = weakref.ref(a, lambda _: _immutable.pop(key, None)), address
+    KNOWN_IMMUTABLE[key] = weakref.ref(a, lambda _: KNOWN_IMMUTABLE.pop(key, None)), address
     return address
 
 

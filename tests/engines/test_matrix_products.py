@@ -110,14 +110,14 @@ def test_an_immutable_array_is_told_from_its_writable_copy():
 
 
 def test_addresses_of_immutable_arrays_are_forgotten_with_them():
-    from contad.variables.layout import _immutable, immutable_address
+    from contad.variables.layout import KNOWN_IMMUTABLE, immutable_address
 
     kept = contad.constant(A)
     immutable_address(kept)
     key = id(kept)
-    assert key in _immutable
+    assert key in KNOWN_IMMUTABLE
     del kept
-    assert key not in _immutable
+    assert key not in KNOWN_IMMUTABLE
 
 
 # ---- transposed factors ----------------------------------------------------------------------------------------------

@@ -143,11 +143,14 @@ class StepKernels:
         return found
 
     def record(
-        self, s: "MatrixStack", rule: ArrayRule, cells: Sequence[int], values: list[Value], turned: Sequence[int],
+        self, s: "MatrixStack", rule: ArrayRule, cells: Sequence[int], values: Sequence[Value], turned: Sequence[int],
         options: Options,
     ) -> Value:  # fmt: skip
         """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0."""
-        key = (*[v.shape for v in values if v.__class__ is not float], *options.items())
+        if len(values) == 1 and not options:
+            key: tuple[Any, ...] = (values[0].shape,)
+        else:
+            key = (*[v.shape for v in values if v.__class__ is not float], *options.items())
         plan = self.plans[key] if key in self.plans else self.plan(key, options)
         if plan is None or len(key) < len(values) + len(options):
             return None
@@ -216,7 +219,7 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function) ->
         if cell > 0 and (base is None or base._index > 0) and kernels.are_there() and not s.keeps_rules:
             is_plain = not options or (names.issuperset(options) and WORDS.issuperset(map(type, options.values())))
             if is_plain and s.ended is None and s.thread == get_ident():
-                found = kernels.record(s, rule, (cell,), [a._value], (), options)
+                found = kernels.record(s, rule, (cell,), (a._value,), (), options)
                 if found is not None:
                     return found
         return otherwise(a, **options)

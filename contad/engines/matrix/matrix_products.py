@@ -7,6 +7,7 @@ from Python. The other products are pullbacks, which NumPy multiplies.
 
 import ctypes
 import math
+import struct
 from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,13 +18,15 @@ from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
+from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
-from contad.rules.array_rule import ArrayRule
+from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array
+from contad.variables.layout import KNOWN_IMMUTABLE
 from contad.variables.open_types import Function, Option, Value
 
 if TYPE_CHECKING:
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
 
 # What the kernel reads of a record: z, rows, columns, then for the matrix and for the vector where a constant is kept
 # and the first cell of a variable; one of the two is 0. Of a product of two matrices, m x p and p x n, it reads -z, m,
-# n and the same of both factors, then p, and whether each of them lies in memory as its transpose does.
+# n and the same of both factors, then p, and whether each of them lies in memory as its transpose does; the numbers of
+# axes behind these are for `Continuations`.
 _KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
@@ -270,6 +274,47 @@ class ProductPullback(NamedTuple):
             accumulate(adj, cell, v.shape[::-1] if turned else v.shape, np.transpose(c) if turned else c)
 
 
+class Continuations(list[Any]):
+    """The continuations of a recording. Of a product that the kernel pulls back there is none before it is asked for.
+
+    In its place stands that of its shape, with the factor that is a constant: most are made, swept and forgotten, and a
+    continuation with its arrays would take as long to make and to forget as the product.
+    """
+
+    __slots__ = ("buffers",)
+    buffers: Buffers
+
+    def __getitem__(self, k: Any) -> Any:
+        """The continuation."""
+        kept = list.__getitem__(self, k)
+        if kept.__class__ is int:
+            return self._product(kept, None)
+        return self._product(*kept) if kept.__class__ is tuple else kept
+
+    def _product(self, slot: int, constant: np.ndarray | None) -> "ProductPullback":
+        shape = self.buffers.shapes[slot : slot + _FIELDS].tolist()
+        first, rows, columns, _, x_cell, _, y_cell, p, x_turned, y_turned, x_axes, y_axes = shape
+        if first > 0:  # of a vector
+            columns = 1
+        values, first = self.buffers.values, abs(first)
+
+        def factor(cell: int, rows: int, columns: int, is_turned: bool, axes: int) -> np.ndarray:
+            if cell == 0:
+                assert constant is not None
+                return constant
+            x = values[cell : cell + rows * columns]
+            return x if axes == 1 else x.reshape(columns, rows).T if is_turned else x.reshape(rows, columns)
+
+        z = values[first : first + rows * columns]
+        return ProductPullback(
+            array_rule_of("matmul"), factor(x_cell, rows, p, x_turned, x_axes), x_cell, bool(x_cell and x_turned),
+            factor(y_cell, p, columns, y_turned, y_axes), y_cell, bool(y_cell and y_turned), first,
+            z.reshape(rows, columns) if x_axes == y_axes else z,
+        )  # fmt: skip
+
+
+_FIELDS = 12  # of a record
+_pack = struct.Struct(f"{_FIELDS}q").pack_into
 _SMALL = 1 << 12  # multiplications, up to which the kernel multiplies matrices
 _IN_PLACE = 1 << 12  # numbers, from which on the passes over a product of its own cost more than the call of BLAS
 
@@ -299,28 +344,36 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
     """The product of matrices and vectors: the method of array variables, the reflected one, and that of `@`."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
+    head = -PULLBACK
 
     def product(
         s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
     ) -> Value:
         """x @ y, of which at least one is a variable of s; None unless both are vectors or matrices that fit."""
-        shape = x.shape
-        axes, y_axes = len(shape), y.ndim
-        if not (0 < axes <= 2 and 0 < y_axes <= 2):
+        axes, y_axes = x.ndim, y.ndim
+        if axes == 2:
+            rows, p = x.shape
+        elif axes == 1:
+            rows, p = 1, x.size
+        else:
             return None
-        rows, p = shape if axes == 2 else (1, shape[0])
-        inner, columns = y.shape if y_axes == 2 else (y.shape[0], 1)
+        if y_axes == 2:
+            inner, columns = y.shape
+        elif y_axes == 1:
+            inner, columns = y.size, 1
+        else:
+            return None
         n = rows * columns
         if p != inner or n * p == 0:
             return None
-        if s.thread != get_ident() or s.ended is not None:
+        if s.ended is not None or s.thread != get_ident():
             s.check_usable(rule.name)
         buffers = s.buffers
         if axes == y_axes == 1:
             if x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
                 slot = buffers.push_shape((buffers.push_constant(y if x_cell else x), p))
-                return s.push_number(left + DOT, x_cell or y_cell, slot, float(np.dot(x, y)))
-            return s.push_number(both + DOT, x_cell, buffers.push_shape((y_cell, p)), float(np.dot(x, y)))
+                return s.push_number(left + DOT, x_cell or y_cell, slot, float(x.dot(y)))
+            return s.push_number(both + DOT, x_cell, buffers.push_shape((y_cell, p)), float(x.dot(y)))
         first = s.top
         end = first + n
         if end > s.capacity:
@@ -333,7 +386,11 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
         x_at = y_at = 0
         x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
         if x_cell == 0:
-            x, x_at = buffers.keep(x)
+            known = KNOWN_IMMUTABLE.get(id(x))  # as `keep` asks, whose call takes as long as the rest
+            if known is not None and known[0]() is x:
+                x_at = known[1]
+            else:
+                x, x_at = buffers.keep(x)
             if x_at > 0 and not x.flags.c_contiguous:  # an immutable array, where it lies
                 x_by_columns, in_order = True, x.flags.f_contiguous
         if y_cell == 0:
@@ -341,22 +398,28 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
             if y_at > 0 and not y.flags.c_contiguous:
                 y_by_columns, in_order = True, y.flags.f_contiguous
         slot = 0
-        if in_order:
-            if y_axes == 1 and not x_by_columns:
-                slot = buffers.push_shape((first, n, p, x_at, x_cell, y_at, y_cell))
-            elif n * p <= _SMALL:
-                slot = buffers.push_shape(
-                    (-first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_by_columns, y_by_columns)
-                )
+        of_vector = y_axes == 1 and not x_by_columns
+        if in_order and (of_vector or n * p <= _SMALL):
+            slot = buffers.shapes_top
+            shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
+            if shapes_end > len(buffers.shapes):
+                buffers.grow("shapes", shapes_end)
+            _pack(
+                buffers.shapes, 8 * slot, first if of_vector else -first, rows, p if of_vector else columns, x_at,
+                x_cell, y_at, y_cell, p, x_by_columns, y_by_columns, axes, y_axes,
+            )  # fmt: skip
+            kept: Any = slot if x_cell and y_cell else (slot, y if x_cell else x)
+        else:
+            kept = _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
         callbacks = s.callbacks
-        callbacks.append(_new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z)))
+        callbacks.append(kept)
         found = ArrayVar()
         found._owner = s
         found._value = z
         found._index = first
         found._base = None
         s.top = end
-        s.push((-PULLBACK - CELLS * n, len(callbacks) - 1, slot, 0.0))
+        s.push((head - CELLS * n, len(callbacks) - 1, slot, 0.0))
         limit = s.limit = s.limit + n - 1  # a record counts once, whatever its size
         if end > limit:
             s.flush()
@@ -372,21 +435,17 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
             if found is None:
                 return None
             x, x_cell, x_turned = found
-        y_cell, y_turned = 0, False
-        if b.__class__ is ArrayVar and b._owner is a._owner:
+        if b.__class__ is ArrayVar:
+            if b._owner is not a._owner:
+                return None
             base, y_cell = b._base, b._index
             if y_cell > 0 and (base is None or base._index > 0):
-                y = b._value
-            else:
-                found = factor_of(b)
-                if found is None:
-                    return None
-                y, y_cell, y_turned = found
-        elif b.__class__ is np.ndarray and b.dtype is FLOAT:
-            y = b
-        else:
-            return None
-        return product(a._owner, x, x_cell, x_turned, y, y_cell, y_turned)
+                return product(a._owner, x, x_cell, x_turned, b._value, y_cell, False)
+            found = factor_of(b)
+            return None if found is None else product(a._owner, x, x_cell, x_turned, *found)
+        if b.__class__ is np.ndarray and b.dtype is FLOAT:
+            return product(a._owner, x, x_cell, x_turned, b, 0, False)
+        return None
 
     def method(a: ArrayVar, *args: Value, **options: Option) -> Value:
         z = multiply_two(a, *args) if len(args) == 1 and not options else None
@@ -399,9 +458,13 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
         return otherwise(a, b) if z is None else z
 
     def reflect(b: ArrayVar, a: Value, **options: Option) -> Value:
-        if not options and a.__class__ is np.ndarray and a.dtype is FLOAT:
-            y = factor_of(b)
-            z = None if y is None else product(b._owner, a, 0, False, *y)
+        if a.__class__ is np.ndarray and a.dtype is FLOAT and not options:
+            base, cell = b._base, b._index
+            if cell > 0 and (base is None or base._index > 0):
+                z = product(b._owner, a, 0, False, b._value, cell, False)
+            else:
+                y = factor_of(b)
+                z = None if y is None else product(b._owner, a, 0, False, *y)
             if z is not None:
                 return z
         return general(a, b, **options)
@@ -419,12 +482,14 @@ def factor_of(a: ArrayVar) -> ProductFactor | None:
     if a._root_seen is not base._value:  # the base has got memory since the view was made
         a._sync()
     v = a._value
-    if v.__class__ is not np.ndarray or v.ndim != 2 or not v.size or not v.flags.forc:
+    if v.__class__ is not np.ndarray or v.ndim != 2:
         return None
-    turned = not v.flags.c_contiguous  # a row or a column is in both orders
     parent: Any = a._parent
-    if a._view is np.transpose and parent._index > 0 and v.shape == parent._value.shape[::-1]:
-        return _new(ProductFactor, (v, parent._index, turned))
+    if a._view is np.transpose and parent._index > 0:  # a row or a column is in both orders
+        return _new(ProductFactor, (v, parent._index, not v.flags.c_contiguous))
+    if not v.size or not v.flags.forc:
+        return None
+    turned = not v.flags.c_contiguous
     offset = v.__array_interface__["data"][0] - base._value.__array_interface__["data"][0]
     return ProductFactor(v, base._index + offset // 8, turned)
 

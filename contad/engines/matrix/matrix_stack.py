@@ -17,6 +17,7 @@ from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, sca
 from contad.engines.matrix.direct_rules import install_rule, install_steps
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
+from contad.engines.matrix.matrix_products import Continuations
 from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.pullbacks import ElementwisePullback
@@ -83,6 +84,8 @@ class MatrixStack(Recording):
         self.float_class: type[Number] = var_class.float_class
         self.keeps_rules = keeps_rules
         self.opens_calls = opens_calls
+        self.callbacks = Continuations()
+        self.callbacks.buffers = self.buffers
         self.slab = self.buffers.values
         self.number = self.buffers.number
         self.capacity = len(self.slab)

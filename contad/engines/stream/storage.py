@@ -19,8 +19,8 @@ from contad.variables.layout import immutable_address, is_immutable
 from contad.variables.open_types import Real
 
 ROWS = 4096
-# of a dot, a matrix times a vector, two matrices, what is strided, a step
-_PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 7, 10, 11, 19)}
+# of a dot, what is strided, a step
+_PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 11, 19)}
 _ZEROS = np.zeros(2 * ROWS)
 FIRST_CONSTANT = 2  # place of those that are copied, after a one and the number of a record
 WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
