@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.matrix.matrix_products import Continuations
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.scipy.linalg import solve_triangular
 
@@ -89,6 +90,63 @@ def test_matrix_times_vector_is_swept_without_python(monkeypatch):
     contad.grad(lambda b: W @ (A @ b))(B)  # compiles the kernel
     monkeypatch.setattr(ProductPullback, "__call__", None)
     np.testing.assert_allclose(contad.grad(lambda b: W @ (A @ b))(B), A.T @ W, rtol=1e-14)
+
+
+P, Q = A[:3], A[3:6]
+FACTORS = {
+    "two variables": lambda p, q: p @ q, "a turned one": lambda p, q: p @ q.T,
+    "two turned ones": lambda p, q: p.T @ q.T,
+    "a vector": lambda p, q: p @ q[0], "a turned matrix and a vector": lambda p, q: p.T @ q[0],
+    "a vector and a matrix": lambda p, q: p[0] @ q, "a row": lambda p, q: p @ q[:1].T,
+    "a constant": lambda p, q: p @ Q, "a kept one": lambda p, q: p @ KEPT,
+    "a kept one, turned": lambda p, q: KEPT.T @ q,
+    "a constant vector": lambda p, q: p @ B, "a vector before a constant": lambda p, q: q[1] @ Q,
+}  # fmt: skip
+KEPT = contad.constant(Q)
+
+
+@pytest.mark.parametrize("case", FACTORS)
+def test_a_continuation_that_was_not_made_is_that_of_its_record(case):
+    with contad.nested() as s:
+        p, q = contad.var(P), contad.var(Q)
+        z = FACTORS[case](p, q)
+        assert list.__getitem__(s.callbacks, -1).__class__ in (int, tuple)
+        c = s.callbacks[-1]
+        expected = FACTORS[case](P, Q)
+        np.testing.assert_array_equal(c.x @ c.y, expected)
+        np.testing.assert_array_equal(c.z, z.value)
+        assert c.z.shape == expected.shape
+        assert c.first == z.index
+        assert (c.x.ndim, c.y.ndim).count(1) == (c.z.ndim == 1)
+        for factor, cell, turned in ((c.x, c.x_cell, c.x_turned), (c.y, c.y_cell, c.y_turned)):
+            flat = (factor.T if turned else factor).reshape(-1)
+            if cell:
+                np.testing.assert_array_equal(s.buffers.values[cell : cell + factor.size], flat)
+            else:
+                assert not turned
+                assert not factor.flags.writeable
+
+
+def test_nobody_makes_continuations_of_small_products_in_a_gradient(monkeypatch):
+    def f(p, q):
+        return np.sum(p @ q @ (KEPT @ p) @ B)
+
+    expected = contad.value_and_grad(f, (0, 1))(P, Q)
+    monkeypatch.setattr(Continuations, "_product", None)
+    found = contad.value_and_grad(f, (0, 1))(P, Q)
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+def test_a_transpose_for_one_operation_is_not_put_among_the_immutable_arrays():
+    from contad.variables.layout import KNOWN_IMMUTABLE, immutable_address
+
+    for kept in (KEPT, contad.constant(Q[:1]), contad.constant(B)):
+        address = immutable_address(kept.T)
+        before = len(KNOWN_IMMUTABLE)
+        turned = kept.T
+        assert immutable_address(turned) == immutable_address(kept) == address != 0
+        assert len(KNOWN_IMMUTABLE) == before
 
 
 def test_hessian_of_a_matrix_times_a_vector():

@@ -250,6 +250,14 @@ class ArrayVar(Array):
     @property
     def T(self) -> ArrayValue:
         """The transpose, a view."""
+        base, s = self._base, self._owner
+        if self._index > 0 and (base is None or base._index > 0) and s.ended is None and s.thread == get_ident():
+            z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
+            value = self._value
+            z._owner, z._value, z._index = s, value.T, -1
+            z._base = base = self if base is None else base
+            z._parent, z._view, z._seen, z._root_seen = self, np.transpose, value, base._value
+            return z
         a = self._sync_parts()._value
         return self._view_at(np.transpose, a.T, -1) if a.__class__ is np.ndarray else self._move(np.transpose)
 

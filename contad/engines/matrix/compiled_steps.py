@@ -7,7 +7,7 @@ numbers are not finite, Python evaluates the rule, in this sweep or at once.
 import math
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from threading import get_ident
 from time import thread_time
 from types import NoneType
@@ -27,7 +27,7 @@ from contad.engines.matrix.matrix_steps import (
 )
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
-from contad.engines.stream.record_head import PULLBACK
+from contad.engines.stream.record_head import CELLS, PULLBACK
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import called_directly
 from contad.native.step_fields import AT_ADDRESS
@@ -143,7 +143,7 @@ class StepKernels:
         return found
 
     def record(
-        self, s: "MatrixStack", rule: ArrayRule, cells: Sequence[int], values: Sequence[Value], turned: Sequence[int],
+        self, s: "MatrixStack", rule: ArrayRule, cells: Sequence[int], values: list[Value], turned: Sequence[int],
         options: Options,
     ) -> Value:  # fmt: skip
         """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0."""
@@ -187,7 +187,17 @@ class StepKernels:
             c.z = z.T
             return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)._view_at(np.transpose, c.z, -1)
         c.z = z = z if len(shape) == 1 else z.reshape(shape)
-        return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)
+        found = ArrayVar()  # as `push_values` does, whose calls take as long as small matrices
+        found._owner = s
+        found._value = z
+        found._index = first
+        found._base = None
+        s.top = end
+        s.push((-PULLBACK - CELLS * n, len(callbacks) - 1, slot, 0.0))
+        limit = s.limit = s.limit + n - 1
+        if end > limit:
+            s.flush()
+        return found
 
 
 def _places_of_two(
@@ -209,20 +219,18 @@ def _places_of_two(
     return tuple(found)
 
 
-def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function) -> Function:
-    """A rule of one argument, where that is an affine array; else `otherwise`."""
+def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, names: Collection[str] = ()) -> Function:
+    """A rule of one argument, where that is an affine array and options have these names; else `otherwise`."""
 
-    names = frozenset(rule.option_names)
-
-    def method(a: ArrayVar, **options: Option) -> Value:
+    def method(a: ArrayVar, *rest: Value, **options: Option) -> Value:
         base, cell, s = a._base, a._index, a._owner
-        if cell > 0 and (base is None or base._index > 0) and kernels.are_there() and not s.keeps_rules:
-            is_plain = not options or (names.issuperset(options) and WORDS.issuperset(map(type, options.values())))
+        if cell > 0 and (base is None or base._index > 0) and not rest and kernels.are_there() and not s.keeps_rules:
+            is_plain = not options or (set(options).issubset(names) and WORDS.issuperset(map(type, options.values())))
             if is_plain and s.ended is None and s.thread == get_ident():
-                found = kernels.record(s, rule, (cell,), (a._value,), (), options)
+                found = kernels.record(s, rule, (cell,), [a._value], (), options)
                 if found is not None:
                     return found
-        return otherwise(a, **options)
+        return otherwise(a, *rest, **options)
 
     return method
 

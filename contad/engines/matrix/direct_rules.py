@@ -25,12 +25,11 @@ from contad.variables.open_types import Function, Option, Rule, Value
 _TURNED = (1, 0)  # the axes of a transposed matrix
 
 
-def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
+def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Value]:
     """The rule on arrays of one recording and plain ones, all of its arguments given by position."""
     general = rule.generally
     function, forward = rule.function, rule.forward_body
     option_names = frozenset(rule.option_names)
-    kernels = StepKernels(rule.name) if rule.name in COMPILED else None
     names = rule.argument_names
     read: dict[tuple[int, ...], tuple[bool, ...]] = {}  # by positions of the operands: which values vjps read
 
@@ -132,7 +131,7 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
         s.callbacks.append(c)
         return s.push_values(PULLBACK, len(s.callbacks) - 1, 0, kept)._view_at(np.transpose, back, -1)
 
-    return method if kernels is None or len(names) > 1 else of_one_matrix(kernels, rule, method)
+    return method
 
 
 def install_rule(rule: Rule) -> None:
@@ -141,8 +140,11 @@ def install_rule(rule: Rule) -> None:
         return
     if not rule.__module__.startswith("contad.ops."):
         return
-    method = rule.methods[ArrayVar] = fast_rule(rule)
+    kernels = StepKernels(rule.name) if rule.name in COMPILED else None
+    method = fast_rule(rule, kernels)
     count = len(rule.argument_names)
+    of_one = kernels if count == 1 else None
+    rule.methods[ArrayVar] = method if of_one is None else of_one_matrix(of_one, rule, method, rule.option_names)
     if count == 2:
         rule.reflected[ArrayVar] = lambda y, x, **options: method(x, y, **options)
     if rule.parameters[:count] != rule.argument_names:
@@ -150,7 +152,8 @@ def install_rule(rule: Rule) -> None:
     for function in rule.numpy:
         entry = entry_of(function)
         if entry is not None and entry.kind == "rule" and not isinstance(function, np.ufunc):
-            entry.methods[ArrayVar] = _all_by_position(method, count, entry.implementation)
+            called = _all_by_position(method, count, entry.implementation)
+            entry.methods[ArrayVar] = called if of_one is None else of_one_matrix(of_one, rule, called)
 
 
 def _all_by_position(method: Function, count: int, general: Function) -> Function:
