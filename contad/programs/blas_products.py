@@ -12,10 +12,10 @@ import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc, njit
 from contad.native.gram_matrices import gram
-from contad.native.product_adjoints import add_left, add_right
 from contad.native.products_in_place import add_product_at
-from contad.native.matrix_loops import add, clear, turn, write_rows
-from contad.native.product_kernels import add_product, add_turned, is_finite, multiply_into
+from contad.native.matrix_loops import clear, turn, write_rows
+from contad.native.product_kernels import add_product, add_turned, multiply_into
+from contad.native.recorded_products import pull_product
 
 ENDLESS = 1 << 60
 NUMBER = 8
@@ -39,24 +39,6 @@ def plain_factor(at, rows, columns, in_cells, is_turned, values, constants):
     if is_turned:
         return turn(factor(at, columns, rows, in_cells, values, constants))
     return factor(at, rows, columns, in_cells, values, constants)
-
-
-@njit({options})
-def pull_left(z_bar, b, x, m, p, x_turned, adjoints):
-    """a_bar += z_bar b^T"""
-    if x_turned:
-        add_left(z_bar, b, factor(x, p, m, 1, adjoints, adjoints).T)
-    else:
-        add_left(z_bar, b, factor(x, m, p, 1, adjoints, adjoints))
-
-
-@njit({options})
-def pull_right(z_bar, a, y, p, n, y_turned, adjoints):
-    """b_bar += a^T z_bar"""
-    if y_turned:
-        add_right(z_bar, a, factor(y, n, p, 1, adjoints, adjoints).T)
-    else:
-        add_right(z_bar, a, factor(y, p, n, 1, adjoints, adjoints))
 
 
 '''
@@ -93,38 +75,14 @@ def adjoint(shape_at, values_at, constants_at, adjoints_at):
     values = carray(values_at, (ENDLESS,))
     constants = carray(constants_at, (ENDLESS,))
     adjoints = carray(adjoints_at, (ENDLESS,))
-    z_bar = factor(z, m, n, 1, adjoints, constants)
-    if x_turned or y_turned:
-        a, b = (values if x_cells else constants)[x:].ctypes.data, (values if y_cells else constants)[y:].ctypes.data
-        a_bar, b_bar = adjoints[x:].ctypes.data, adjoints[y:].ctypes.data
-        (x_row, x_step), (y_row, y_step) = steps(m, p, x_turned), steps(p, n, y_turned)
-        is_same = x == y and x_cells and y_cells and x_turned != y_turned and m == n
-        if is_same and is_finite(values[x : x + m * p]) and is_finite(z_bar):
-            both = add(z_bar, turn(z_bar))  # of x^T x, or x x^T: one product does for both factors
-            if x_turned:
-                add_product_at(1.0, b, y_row, y_step, both.ctypes.data, NUMBER * n, NUMBER, b_bar, y_row, y_step, p, n,
-                               n)
-            else:
-                add_product_at(1.0, both.ctypes.data, NUMBER * n, NUMBER, a, x_row, x_step, a_bar, x_row, x_step, m, m,
-                               p)
-            return
-        if x_cells:
-            if y_turned:
-                pull_left(z_bar, factor(y, n, p, y_cells, values, constants).T, x, m, p, x_turned, adjoints)
-            else:
-                pull_left(z_bar, factor(y, p, n, y_cells, values, constants), x, m, p, x_turned, adjoints)
-        if y_cells:
-            if x_turned:
-                pull_right(z_bar, factor(x, p, m, x_cells, values, constants).T, y, p, n, y_turned, adjoints)
-            else:
-                pull_right(z_bar, factor(x, m, p, x_cells, values, constants), y, p, n, y_turned, adjoints)
-        return
+    a = np.int64((values if x_cells else constants)[x:].ctypes.data)
+    b = np.int64((values if y_cells else constants)[y:].ctypes.data)
+    z_bar, a_bar, b_bar = np.int64(adjoints[z:].ctypes.data), np.int64(0), np.int64(0)
     if x_cells:
-        b = factor(y, p, n, y_cells, values, constants)
-        add_left(z_bar, b, factor(x, m, p, 1, adjoints, constants))
+        a_bar = np.int64(adjoints[x:].ctypes.data)
     if y_cells:
-        a = factor(x, m, p, x_cells, values, constants)
-        add_right(z_bar, a, factor(y, p, n, 1, adjoints, constants))
+        b_bar = np.int64(adjoints[y:].ctypes.data)
+    pull_product(z_bar, a, a_bar, x_turned != 0, b, b_bar, y_turned != 0, m, p, n)
 '''
 
 _TANGENT = '''\

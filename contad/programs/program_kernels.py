@@ -134,11 +134,12 @@ def _kernel(purpose: int, code: int) -> int:
 
 
 def _products(purpose: int) -> int:
-    from contad.native import gram_matrices, product_adjoints, product_kernels  # which compile when they are imported
+    # which compile when they are imported
+    from contad.native import gram_matrices, product_adjoints, product_kernels, recorded_products
 
     name = NAMES[purpose]
     source = product_source(name, write_options())
-    called = gram_matrices, product_adjoints, product_kernels
+    called = gram_matrices, product_adjoints, product_kernels, recorded_products
     module = load_cached(f"product_{name}", lambda: source, (source, *(str(module.__file__) for module in called)))
     _modules.append(module)
     return int(getattr(module, name).address)

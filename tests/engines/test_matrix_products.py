@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.matrix.matrix_products import Continuations
+from contad.engines.matrix.compiled_steps import StepKernels
+from contad.engines.matrix.matrix_products import Continuations, ProductPullback, fast_product
 from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.engines.stream.patience import PATIENCE
+from contad.native.step_fields import ADJOINT
+from contad.rules.array_rule import array_rule_of
 from contad.scipy.linalg import solve_triangular
 
 ROWS = (1, 3, 4, 5, 11)  # fewer than, as many as and more than the rows that the kernel takes together
@@ -85,8 +89,6 @@ def test_a_row_without_adjoint_adds_nothing_whatever_stands_in_it(bad, row):
 
 
 def test_matrix_times_vector_is_swept_without_python(monkeypatch):
-    from contad.engines.matrix.matrix_products import ProductPullback
-
     contad.grad(lambda b: W @ (A @ b))(B)  # compiles the kernel
     monkeypatch.setattr(ProductPullback, "__call__", None)
     np.testing.assert_allclose(contad.grad(lambda b: W @ (A @ b))(B), A.T @ W, rtol=1e-14)
@@ -205,6 +207,75 @@ def test_transposed_factors(name):
     assert np.vdot(found, direction) == pytest.approx(along, rel=1e-11)
     if by_hand is not None:
         np.testing.assert_allclose(found, by_hand(x, weights), rtol=1e-11, atol=1e-11)
+
+
+LARGE_PRODUCTS = PRODUCTS | {
+    "a kept constant": (lambda x: contad.constant(LARGE).T @ x, lambda x, d: LARGE @ d),
+    "a kept constant, turned": (lambda x: x @ contad.constant(LARGE.T), lambda x, d: d @ LARGE),
+    "a row before": (lambda x: HEIGHTS @ x, lambda x, d: np.outer(HEIGHTS, d)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE_PRODUCTS)
+def test_large_products_are_steps(name, monkeypatch):
+    """The compiled sweep does all of them; Python the same where a row of zeros has to mask what is not finite."""
+    f, by_hand = LARGE_PRODUCTS[name]
+    x = LARGE + 0.1
+    weights = np.random.default_rng(11).normal(size=np.shape(f(x)))
+
+    def gradient():
+        return contad.grad(lambda x: np.sum(weights * f(x)))(x)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StepKernels, "are_there", lambda kernels: False)
+        expected = gradient()
+    if by_hand is not None:
+        np.testing.assert_allclose(expected, by_hand(x, weights), rtol=1e-11, atol=1e-11)
+    monkeypatch.setattr(ProductPullback, "__call__", None)
+    np.testing.assert_allclose(gradient(), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("kept", [np.array, contad.constant], ids=["copied", "kept"])
+@pytest.mark.parametrize("by_steps", [True, False])
+def test_a_large_constant_is_read_as_it_was_and_masked(kept, by_steps, monkeypatch):
+    if not by_steps:
+        monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)
+    a, w = LARGE.copy(), np.cos(np.arange(90.0 * 40)).reshape(90, 40)
+    a[7, 3] = np.nan
+    w[7] = 0.0
+    a = kept(a)
+
+    def f(x):
+        z = a @ x
+        if a.flags.writeable:
+            a[:] = 1.0
+        return sum(w[k] @ z[k] for k in range(90) if k != 7)
+
+    clean = LARGE.copy()
+    clean[7] = 0.0
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(contad.grad(f)(LARGE[:50, :40]), clean.T @ w, rtol=1e-11, atol=1e-11)
+
+
+def test_large_products_are_steps_after_they_have_taken_as_long_as_their_kernel_takes_to_get(monkeypatch):
+    monkeypatch.setattr(PATIENCE, "loading", 1e9)
+    steps = StepKernels("matmul")
+    product, _, _ = fast_product(array_rule_of("matmul"), None, steps)
+    with contad.nested() as s:
+        x = contad.var(LARGE)
+        product(x, contad.var(LARGE.T))
+        assert steps.spent > 0.0
+        spent = steps.spent
+        s.flush()
+        assert s.buffers.records[s.rows_packed - 1, 2] == 0.0
+        product(contad.var(A), contad.var(B.reshape(3, 1)))  # small
+        assert steps.spent == spent
+        monkeypatch.setattr(PATIENCE, "loading", 0.0)
+        product(x, contad.var(LARGE.T))
+        s.flush()
+        slot = int(s.buffers.records[s.rows_packed - 1, 2])
+        assert s.buffers.shapes[slot] == 0
+        assert s.buffers.shapes[slot + ADJOINT] == steps.adjoint != 0
 
 
 def test_factors_that_share_their_first_cell_only():

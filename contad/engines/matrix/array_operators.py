@@ -13,6 +13,7 @@ import numpy as np
 
 from contad.engines.matrix.array_records import fast_elementwise, sum_along
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
+from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import factor_of, fast_product
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
 from contad.engines.stream.sweep import operation_code
@@ -224,7 +225,8 @@ def install_products() -> None:
     """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
     total, average, product = array_rule_of("sum"), array_rule_of("mean"), array_rule_of("matmul")
     total.methods[ArrayVar] = fast_sum(total, total.generally)
-    product.methods[ArrayVar], product.reflected[ArrayVar], operate = fast_product(product, product.generally)
+    steps = StepKernels(product.name)
+    product.methods[ArrayVar], product.reflected[ArrayVar], operate = fast_product(product, product.generally, steps)
     ArrayVar.__matmul__ = operate  # type: ignore[operator]
     average.methods[ArrayVar] = fast_reduction(average, average.generally)
     sums, means, dots = entry_of(np.sum), entry_of(np.mean), entry_of(np.dot)
@@ -234,7 +236,7 @@ def install_products() -> None:
         entry.methods[ArrayVar] = measure
     means.methods[ArrayVar] = fast_reduction(average, means.implementation)
     sums.methods[ArrayVar] = fast_sum(total, sums.implementation)
-    dots.methods[ArrayVar], dots.reflected[ArrayVar], _ = fast_product(product, dots.implementation)
+    dots.methods[ArrayVar], dots.reflected[ArrayVar], _ = fast_product(product, dots.implementation, steps)
 
 
 # ---- a number and a constant array -----------------------------------------------------------------------------------

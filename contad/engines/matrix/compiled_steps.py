@@ -20,6 +20,7 @@ from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_steps import (
     ADJOINT,
     NAMES,
+    PRODUCT,
     VALUE,
     describe_operation,
     find_address,
@@ -97,6 +98,7 @@ class StepKernels:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.purposes = (ADJOINT,) if name == PRODUCT else (VALUE, ADJOINT)
         self.value = self.adjoint = 0  # addresses
         self.attempt: Callable[..., bool] | None = None
         self.spent = 0.0
@@ -114,7 +116,7 @@ class StepKernels:
         if self.spent < self.STEP * PATIENCE.loading:
             return False
         if self.left is None:
-            known = PATIENCE.compiling and is_on_disk(self.name, VALUE) and is_on_disk(self.name, ADJOINT)
+            known = PATIENCE.compiling and all(is_on_disk(self.name, purpose) for purpose in self.purposes)
             self.left = 0.0 if known else self.STEP * PATIENCE.compiling
         if self.spent < self.left:
             return False
@@ -126,7 +128,8 @@ class StepKernels:
         from contad.native.recorded_operands import OF_ATTEMPT, attempt_value
 
         with _lock:
-            self.value, self.adjoint = find_address(self.name, VALUE), find_address(self.name, ADJOINT)
+            found = {purpose: find_address(self.name, purpose) for purpose in self.purposes}
+            self.value, self.adjoint = found.get(VALUE, 0), found[ADJOINT]
             self.attempt = called_directly(compile_once(name_of(attempt_value), OF_ATTEMPT))
 
     def plan(self, key: tuple[Any, ...], options: Options) -> "StepPlan | None":
@@ -221,11 +224,12 @@ def _places_of_two(
 
 def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, names: Collection[str] = ()) -> Function:
     """A rule of one argument, where that is an affine array and options have these names; else `otherwise`."""
+    known = frozenset(names)
 
     def method(a: ArrayVar, *rest: Value, **options: Option) -> Value:
         base, cell, s = a._base, a._index, a._owner
         if cell > 0 and (base is None or base._index > 0) and not rest and kernels.are_there() and not s.keeps_rules:
-            is_plain = not options or (set(options).issubset(names) and WORDS.issuperset(map(type, options.values())))
+            is_plain = not options or (known.issuperset(options) and WORDS.issuperset(map(type, options.values())))
             if is_plain and s.ended is None and s.thread == get_ident():
                 found = kernels.record(s, rule, (cell,), [a._value], (), options)
                 if found is not None:

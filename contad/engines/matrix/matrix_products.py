@@ -10,6 +10,7 @@ import math
 import struct
 from collections.abc import Callable
 from threading import get_ident
+from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import operation_code
+from contad.native.step_fields import AT_ADDRESS
 from contad.ops import multiply
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
@@ -30,6 +32,7 @@ from contad.variables.layout import KNOWN_IMMUTABLE
 from contad.variables.open_types import Function, Option, Value
 
 if TYPE_CHECKING:
+    from contad.engines.matrix.compiled_steps import StepKernels
     from contad.engines.matrix.matrix_stack import MatrixStack
 
 
@@ -340,7 +343,7 @@ def _for_blas(a: np.ndarray) -> tuple[np.ndarray, int]:
 General = Callable[..., Value]
 
 
-def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function, Function]:
+def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tuple[Function, Function, Function]:
     """The product of matrices and vectors: the method of array variables, the reflected one, and that of `@`."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
@@ -381,6 +384,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
         z = s.slab[first:end]
         if axes == y_axes:
             z = z.reshape(rows, columns)
+        start = thread_time() if n * p > _SMALL and steps.attempt is None else 0.0
         x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than small products
         # the cotangent of one factor needs the other
         x_at = y_at = 0
@@ -410,6 +414,15 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
             )  # fmt: skip
             kept: Any = slot if x_cell and y_cell else (slot, y if x_cell else x)
         else:
+            if not in_order:
+                pass
+            elif steps.are_there():
+                slot = buffers.push_shape((
+                    0, 0, first, *_place(x_cell, x_at), *_place(y_cell, y_at), 0, x_by_columns, y_by_columns, rows,
+                    columns, p, 0, 0, 0, 0, 0, steps.adjoint,
+                ))  # fmt: skip
+            elif start:
+                steps.count(start)
             kept = _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
         callbacks = s.callbacks
         callbacks.append(kept)
@@ -470,6 +483,11 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function,
         return general(a, b, **options)
 
     return method, reflect, operate
+
+
+def _place(cell: int, at: int) -> tuple[int, int]:
+    """The place of a factor, and where that is, as the record of a step says it."""
+    return (cell, 1) if cell else (at // 8, AT_ADDRESS) if at > 0 else (-at, 0)
 
 
 def factor_of(a: ArrayVar) -> ProductFactor | None:

@@ -7,7 +7,7 @@ recorded programs do.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ MATRICES = (
 )
 SPECTRA = ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum")
 NAMES = MATRICES + SPECTRA
+PRODUCT = "matmul"  # which NumPy multiplies: of it there is the kernel of adjoints
 VALUE, ADJOINT = range(2)  # purposes of kernels
 
 Shape = tuple[int, ...]
@@ -167,10 +168,15 @@ def is_on_disk(name: str, purpose: int) -> bool:
     return has_machine_code(_kernels_of(name)[purpose])
 
 
-def _kernels_of(name: str) -> tuple[Callable[..., None], ...]:
+def _kernels_of(name: str) -> tuple[Any, ...]:
+    """The kernels of a rule, by their purpose."""
+    if name == PRODUCT:
+        from contad.native.recorded_products import PRODUCT_KERNELS
+
+        return PRODUCT_KERNELS[name]
     if name in SPECTRA:
         from contad.native.recorded_spectra import KERNELS
     else:
         from contad.native.recorded_matrices import KERNELS
-    found: tuple[Callable[..., None], ...] = KERNELS[name]
+    found: tuple[Any, ...] = KERNELS[name]
     return found
