@@ -82,9 +82,9 @@ PROGRAM = Program(
         f"half a minute to prepare; {IN_C}; called through buffers",
     },
     remarks=(
-        "The generated loop multiplies in the order of the function, each product waiting for the last, and stores "
-        "every partial product, because elements may be 0. CasADi's version, in which halves are multiplied in SIMD "
-        "registers, and the division of the product by its elements, in autograd and torch, need neither. "
+        "In the order of the function each product waits for the last, and all are stored, because elements may be 0. "
+        "With the options of the gradient by hand contad divides the product by its elements as that does, where it is "
+        "not 0; CasADi multiplies halves. "
     )
     + SMALL,
 )

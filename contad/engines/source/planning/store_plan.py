@@ -73,6 +73,7 @@ class StorePlan:
         self.functions = functions  # makes the derivatives of callees
         self.gone = gone  # arrays of the caller's that the reverse pass finds changed
         self.wild = wild_values(program, wild)  # what may be infinite or nan
+        self.products: dict[For, Value] = {}  # of running products whose order is open, what they multiply by
         self._called: dict[Call, Any] = {}
         self.stores = [o for o in walk(program.block) if isinstance(o, (Store, Accumulate))]
         self.copies = copies(program, self)

@@ -31,6 +31,7 @@ from contad.engines.source.ir.writer import (
 )
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
+from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
@@ -130,6 +131,8 @@ class DerivativeWriter:
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
             plan = StorePlan(program, activity, fused, found, functions)
+        if self.lanes is None and not nested and not memory:
+            plan.products = running_products(program, plan)
         self.program, self.plan = program, plan
         self.reverse_sweep = ReverseSweep(program, plan, sums, self.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints

@@ -53,6 +53,7 @@ class ForwardSweep:
         self.shared = SharedHeads(copying.storing)
         self.products = ProductWriter(copying, adjoints)
         self.called_functions: dict[Any, None] = {}
+        self.products_kept: dict[For, str] = {}  # the names of running products by which factors are divided
         self.checking: set[str] = set()  # names of the results of several checks
 
     def forward(self, operations: list[Operation]) -> None:
@@ -219,6 +220,16 @@ class ForwardSweep:
             self.storing.save(m.result)
 
     def forward_For(self, o: For) -> None:
+        if o in self.plan.products and not self.storing.silent:
+            with self.storing.silence():
+                self._forward_for(o)
+            self.products_kept[o] = self.writer.fresh("whole")
+            self.writer.line(f"{self.products_kept[o]} = {o.carried[0].result.name}")
+        else:
+            self.forward_stored(o)
+
+    def forward_stored(self, o: For) -> None:
+        """Write a counted loop that stores what its reverse will read."""
         if not self.storing.silent:
             self.copying.room_for_copies(o)
             self.copying.copy(o)

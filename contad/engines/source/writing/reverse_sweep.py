@@ -21,6 +21,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer, number
 from contad.engines.source.planning.fuse import reads_late, way_back
+from contad.engines.source.planning.running_products import LARGEST, SMALLEST
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.sweep_order import any_order
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
@@ -91,6 +92,33 @@ class ReverseSweep:
     def reverse_For(self, o: For) -> None:
         """Write the reverse of a counted loop."""
         self._begin_loop(o)
+        whole = self.forward_sweep.products_kept.get(o)
+        if whole is None:
+            self._reverse_stored(o)
+        else:
+            begun, factor = set(self.adjoints.begun), self.plan.products[o]
+            with self.writer.indent(f"if {SMALLEST} <= abs({whole}) <= {LARGEST}:", o.line):
+                self._reverse_product(o, f"{whole} / {self.writer.text(factor)}")
+            self.adjoints.begun = begun
+            with self.writer.indent("else:"):
+                self.forward_sweep.forward_stored(o)
+                self._reverse_stored(o)
+        self._end_loop(o)
+        self.copying.drop_copies(o)
+
+    def _reverse_product(self, o: For, others: str) -> None:
+        """The reverse of a running product; `others` is the product of all other factors."""
+        (c,) = o.carried
+        with self.writer.indent(self.forward_sweep.head(o, reverse=True), o.line):
+            self.restoring.restore(o.body)
+            self.writer.line(f"{c.inner.name} = {others}")
+            self.adjoints.add(c.following, self.adjoints.bar(c.result))
+            before, self.adjoints.left_out = self.adjoints.left_out, lambda x: x is c.inner
+            self.reverse(o.body.operations)
+            self.adjoints.left_out = before
+
+    def _reverse_stored(self, o: For) -> None:
+        """The reverse of a loop from what its iterations have stored."""
         slots = self.storing.slots(o)
         if slots and self.plan.as_block(o):
             base, n = self.storing.block_names(o)
@@ -100,8 +128,6 @@ class ReverseSweep:
             self.writer.line(f"{base} = top")
         with self._unless_zero(o), self.forward_sweep.products.unless_large(o, reverse=True):
             self._reverse_for(o)
-        self._end_loop(o)
-        self.copying.drop_copies(o)
 
     def _reverse_for(self, o: For) -> None:
         """Write a loop over the iterations backwards, or in the order in which they ran where that does not matter."""
