@@ -18,7 +18,7 @@ from contad.native.factor_kernels import (
 )
 from contad.native.lapack import trsm
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import add_scaled, copy_lower, dot, in_order, masked_sum, subtract, turn
+from contad.native.matrix_loops import add_scaled, copy_lower, dot, in_order, masked_sum, subtract, turn, write_into
 from contad.native.products_in_place import add_product
 from contad.native.recorded_operands import (
     add_columns,
@@ -365,11 +365,17 @@ def banded_value(shape_at, values_at, constants_at, target_at):  # type: ignore[
     n, k, lower, upper = shape[N], shape[K], shape[FIRST], shape[SECOND]
     ab = operand(shape, A, values_at, constants_at, lower + upper + 1, n)
     factors = read_saved(shape, values_at, height_of_factors(lower, upper), n)
-    if factor_banded(lower, upper, ab, factors) != 0:
+    if shape[KEEPER] == shape[STATUS] and factor_banded(lower, upper, ab, factors) != 0:  # else another step has
         raise np.linalg.LinAlgError("singular matrix")
-    z = in_order(operand(shape, B, values_at, constants_at, n, k))
-    solve_factored_band(lower, upper, factors, z, False)
-    put(shape, values_at, z)
+    b = operand(shape, B, values_at, constants_at, n, k)
+    if k == 1:
+        z = block(values_at, shape[RESULT], n, 1)
+        write_into(z, b)
+        solve_factored_band(lower, upper, factors, z, False)
+    else:
+        z = in_order(b)
+        solve_factored_band(lower, upper, factors, z, False)
+        put(shape, values_at, z)
 
 
 def banded_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]

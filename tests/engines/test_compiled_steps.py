@@ -182,3 +182,48 @@ def test_options_that_are_no_words_go_the_general_way(steps):
     with pytest.raises(TypeError, match="unexpected argument"):
         contad.grad(lambda x: array_rule_of("det")(x, upper=True))(A)
     assert steps == []
+
+
+BAND = np.tile([[0.1, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.2]], 16)  # worth sharing where copied
+
+
+def solve_band(ab, b, widths=(1, 1)):
+    return linalg.solve_banded(widths, ab, b)
+
+
+def test_systems_with_one_band_share_its_factors(steps):
+    with contad.nested() as s:
+        ab, b = contad.var(BAND), contad.var(np.tile(B, 16))
+        kept, own = contad.constant(BAND), BAND.copy()
+        memories = []
+
+        def solve(*args):
+            solve_band(*args)
+            memories.append(s.callbacks[-1].memory)
+
+        for args in ((ab, b), (ab, np.sin(b)), (kept, b), (kept, 2.0 * b), (own, b), (own, 2.0 * b)):
+            solve(*args)
+        assert [memories[k] is memories[k + 1] for k in range(5)] == [True, False, True, False, True]
+        own[1] += 1.0
+        for args in ((own, b), (ab, b, (2, 0)), (contad.var(BAND), b)):
+            solve(*args)
+        assert len({id(memory) for memory in memories}) == 6
+    assert steps == ["banded_solution"] * 9
+
+
+@pytest.mark.parametrize("columns", [(), (2,)])
+@pytest.mark.parametrize("n", [4, 3000])
+@pytest.mark.parametrize("widths", [(1, 1), (2, 0)])
+def test_steps_that_share_factors_agree_with_the_rule(columns, n, widths, steps):
+    """Bands of any size are steps."""
+    rng = np.random.default_rng(5)
+    ab, b = rng.normal(size=(3, n)) + 9.0 * (np.arange(3) == widths[1])[:, None], rng.normal(size=(n, *columns))
+
+    def f(ab, b):
+        return np.sum(solve_band(ab, b, widths) ** 2) + np.sum(np.cos(b) * solve_band(ab, np.sin(b), widths))
+
+    require_same(contad.value_and_grad(f, (0, 1))(ab, b), in_python(f, ab, b))
+    assert steps == ["banded_solution"] * 2
+    singular = np.where(np.arange(n) == 1, 0.0, ab)
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        contad.grad(f)(singular, b)

@@ -5,7 +5,6 @@ numbers are not finite, Python evaluates the rule, in this sweep or at once.
 """
 
 import math
-import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
 from threading import get_ident
@@ -44,10 +43,10 @@ if TYPE_CHECKING:
 COMPILED = frozenset(NAMES) - {"solve", "log_determinant", "singular_spectrum"}
 # of those with columns: a matrix of solutions lies in memory as LAPACK leaves it
 _BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution", "banded_solution"))
-# numbers of the first operand, from which on SciPy is faster, or the factor that it shares
-_MOST = {"banded_solution": 1 << 11}
+_SHARED = frozenset(("banded_solution",))  # whose saved factors serve all records of the same first operand
 WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 _TURNED = (1, 0)
+_KNOWN = 1  # in the place of the step that keeps the factors: not this one
 Places = tuple[int, ...]  # of the operands, and what is transposed
 _new: Any = object.__new__
 _lock = threading.Lock()
@@ -138,7 +137,7 @@ class StepKernels:
             self.plans.clear()
         step = describe_operation(self.name, key[: len(key) - len(options)], options)
         found = None
-        if step is not None and math.prod(key[0]) <= _MOST.get(self.name, sys.maxsize):
+        if step is not None:
             by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
             numbers = (*step.sizes, *step.options, 0, 0, self.adjoint)
             found = StepPlan(step.result, math.prod(step.result), by_columns, step.saved, numbers)
@@ -163,19 +162,27 @@ class StepKernels:
         end = first + n
         if end > s.capacity:
             s.room(n)
-        memory, saved_at = None, 0
-        if saved:
-            memory = np.empty(saved)
-            saved_at = -(memory.__array_interface__["data"][0] // 8)
         if len(values) == 1:
             places: Places | None = (cells[0], 1, 0, 0, by_columns, len(turned), 0)
         else:
             places = _places_of_two(buffers, cells, values, turned, by_columns)
         if places is None:
             return None
+        memory, saved_at, shared = None, 0, None
+        if saved:
+            if self.name in _SHARED:
+                shared = self.name, places[0], places[1], places[5], key[0], *options.items()
+                memory = s.factors.get(shared)
+                if memory is not None:
+                    numbers = (*numbers[:6], _KNOWN, *numbers[7:])
+            if memory is None:
+                memory = np.empty(saved)
+            saved_at = -(memory.__array_interface__["data"][0] // 8)
         slot = buffers.push_shape((0, saved_at, first, *places, *numbers))
         if not self.attempt(self.value, buffers.shapes, slot, buffers.values, buffers.constants, first, n):  # type: ignore[misc]
             return None
+        if shared is not None and memory is not None:
+            s.factors[shared] = memory
         z = s.slab[first:end]
         c = _new(StepPullback)
         c.rule, c.cells, c.values, c.options, c.turned = rule, cells, values, options, turned

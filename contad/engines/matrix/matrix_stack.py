@@ -69,8 +69,8 @@ class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
     __slots__ = (
-        *("capacity", "float_class", "keeps_rules", "mixed_arrays", "number", "opens_calls", "outer_arrays", "slab"),
-        "var_class",
+        *("capacity", "factors", "float_class", "keeps_rules", "mixed_arrays", "number", "opens_calls", "outer_arrays"),
+        *("slab", "var_class"),
     )
     engine = "matrix"
     has_arrays = True
@@ -89,6 +89,7 @@ class MatrixStack(Recording):
         self.slab = self.buffers.values
         self.number = self.buffers.number
         self.capacity = len(self.slab)
+        self.factors: dict[tuple[Any, ...], np.ndarray] = {}  # that steps share, by what they are of
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
         self.outer_arrays: list[tuple[int, ArrayValue]] = []  # by first cell: values that are arrays of outer levels
 
@@ -327,6 +328,7 @@ class MatrixStack(Recording):
         super().release()
         self.slab = _NOTHING  # a stack that has ended may live until the collector comes
         self.outer_arrays.clear()
+        self.factors.clear()
 
 
 def stack_of_whole_rules() -> MatrixStack:
