@@ -438,37 +438,32 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             s.flush()
         return found
 
-    def multiply_two(a: ArrayVar, b: Value) -> Value:
-        """a @ b; None where it takes the general way."""
-        base, x_cell, x_turned = a._base, a._index, False
+    otherwise: Function = vars(Array)["__matmul__"]
+
+    def operate(a: ArrayVar, b: Value, otherwise: Function = otherwise) -> Value:
+        """a @ b; `otherwise` where that takes the general way."""
+        base, x_cell, x_turned, z = a._base, a._index, False, None
         if x_cell > 0 and (base is None or base._index > 0):
             x = a._value
         else:
             found = factor_of(a)
             if found is None:
-                return None
+                return otherwise(a, b)
             x, x_cell, x_turned = found
         if b.__class__ is ArrayVar:
-            if b._owner is not a._owner:
-                return None
-            base, y_cell = b._base, b._index
-            if y_cell > 0 and (base is None or base._index > 0):
-                return product(a._owner, x, x_cell, x_turned, b._value, y_cell, False)
-            found = factor_of(b)
-            return None if found is None else product(a._owner, x, x_cell, x_turned, *found)
-        if b.__class__ is np.ndarray and b.dtype is FLOAT:
-            return product(a._owner, x, x_cell, x_turned, b, 0, False)
-        return None
+            if b._owner is a._owner:
+                base, y_cell = b._base, b._index
+                if y_cell > 0 and (base is None or base._index > 0):
+                    z = product(a._owner, x, x_cell, x_turned, b._value, y_cell, False)
+                else:
+                    found = factor_of(b)
+                    z = None if found is None else product(a._owner, x, x_cell, x_turned, *found)
+        elif b.__class__ is np.ndarray and b.dtype is FLOAT:
+            z = product(a._owner, x, x_cell, x_turned, b, 0, False)
+        return otherwise(a, b) if z is None else z
 
     def method(a: ArrayVar, *args: Value, **options: Option) -> Value:
-        z = multiply_two(a, *args) if len(args) == 1 and not options else None
-        return general(a, *args, **options) if z is None else z
-
-    otherwise: Function = vars(Array)["__matmul__"]
-
-    def operate(a: ArrayVar, b: Value) -> Value:
-        z = multiply_two(a, b)
-        return otherwise(a, b) if z is None else z
+        return operate(a, *args, general) if len(args) == 1 and not options else general(a, *args, **options)
 
     def reflect(b: ArrayVar, a: Value, **options: Option) -> Value:
         if a.__class__ is np.ndarray and a.dtype is FLOAT and not options:
