@@ -269,31 +269,46 @@ def _write_cholesky(a: Any, z: Any) -> Any:
 
 @in_machine_code
 def reverse_rows(z, bar):  # type: ignore[no-untyped-def]
-    """The adjoint of the lower triangle, in place of that of its factor: row by row, two columns at a time."""
+    """The adjoint of the lower triangle, in place of that of its factor: row by row, four columns at a time."""
+    inverses = np.empty(z.shape[0])  # a quotient takes four times as long as a product, and each waits for the last one
+    for i in range(z.shape[0]):
+        inverses[i] = 1.0 / z[i, i]
     for i in range(z.shape[0] - 1, -1, -1):
         row, row_bar = z[i], bar[i]
-        g = 0.5 * row_bar[i] / row[i]
-        row_bar[i] = g
+        d = 0.5 * row_bar[i] * inverses[i]
+        row_bar[i] = d
         for k in range(i):
-            row_bar[k] -= 2.0 * g * row[k]
+            row_bar[k] -= 2.0 * d * row[k]
         j = i - 1
-        while j >= 1:
-            first, second = z[j], z[j - 1]
-            g = row_bar[j] / first[j]
-            h = (row_bar[j - 1] - g * first[j - 1]) / second[j - 1]
-            row_bar[j], row_bar[j - 1] = g, h
-            for k in range(j - 1):
-                row_bar[k] -= g * first[k] + h * second[k]
-            first_bar, second_bar = bar[j], bar[j - 1]
-            for k in range(j + 1):
-                first_bar[k] -= g * row[k]
+        while j >= 3:
+            r0, r1, r2, r3 = z[j], z[j - 1], z[j - 2], z[j - 3]
+            d0 = row_bar[j] * inverses[j]
+            d1 = (row_bar[j - 1] - d0 * r0[j - 1]) * inverses[j - 1]
+            d2 = (row_bar[j - 2] - d0 * r0[j - 2] - d1 * r1[j - 2]) * inverses[j - 2]
+            d3 = (row_bar[j - 3] - d0 * r0[j - 3] - d1 * r1[j - 3] - d2 * r2[j - 3]) * inverses[j - 3]
+            row_bar[j], row_bar[j - 1], row_bar[j - 2], row_bar[j - 3] = d0, d1, d2, d3
+            for k in range(j - 3):
+                row_bar[k] -= (d0 * r0[k] + d1 * r1[k]) + (d2 * r2[k] + d3 * r3[k])
+            b0, b1, b2, b3 = bar[j], bar[j - 1], bar[j - 2], bar[j - 3]
+            for k in range(j - 2):
+                x = row[k]
+                b0[k] -= d0 * x
+                b1[k] -= d1 * x
+                b2[k] -= d2 * x
+                b3[k] -= d3 * x
+            b0[j - 2], b0[j - 1], b0[j] = b0[j - 2] - d0 * row[j - 2], b0[j - 1] - d0 * row[j - 1], b0[j] - d0 * row[j]
+            b1[j - 2], b1[j - 1] = b1[j - 2] - d1 * row[j - 2], b1[j - 1] - d1 * row[j - 1]
+            b2[j - 2] -= d2 * row[j - 2]
+            j -= 4
+        while j >= 0:
+            d = row_bar[j] * inverses[j]
+            row_bar[j] = d
+            column, column_bar = z[j], bar[j]
             for k in range(j):
-                second_bar[k] -= h * row[k]
-            j -= 2
-        if j == 0:
-            g = row_bar[0] / z[0, 0]
-            row_bar[0] = g
-            bar[0, 0] -= g * row[0]
+                row_bar[k] -= d * column[k]
+            for k in range(j + 1):
+                column_bar[k] -= d * row[k]
+            j -= 1
 
 
 @in_machine_code

@@ -70,6 +70,14 @@ def subtract_triangle(c, z, is_turned, lower, unit_diagonal, a_bar):  # type: ig
     n, k = c.shape
     x, y = (z, c) if is_turned else (c, z)
     apart = 1 if unit_diagonal else 0
+    if k == 1 and is_finite(c) and is_finite(z):  # so that nothing has to be masked
+        column = y.reshape(n)
+        for i in range(n):
+            left, right = (0, i + 1 - apart) if lower else (i + apart, n)
+            d, row = x[i, 0], a_bar[i]
+            for j in range(left, right):
+                row[j] -= d * column[j]
+        return
     if k < _FEW or n < _FEW or not is_finite(c) or not is_finite(z):
         for i in range(n):
             left, right = (0, i + 1 - apart) if lower else (i + apart, n)

@@ -15,7 +15,9 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import around, is_inside, is_natural
+from contad.engines.source.ir.walks import around, is_inside, is_natural, limits, precedes
+
+_BRANCHES = {"==": 1, "!=": 0}  # the branch that is taken where two values differ
 
 Region = Callable[[Block | None], Loop | None]  # the innermost loop around whose reverse is a loop of its own
 
@@ -49,23 +51,40 @@ def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulat
 
 
 def _is_ahead(store: Store | Accumulate, reader: Operation, region: Region) -> bool:
-    """Whether a store of the rows of a table has left behind the row that an operation reads, and not come back."""
-    loop = region(store.block)
-    while loop is not None and (outer := region(loop.block)) is not None:
-        loop = outer
-    if not (isinstance(loop, For) and isinstance(reader, Load)):
-        return False
+    """Whether stores have left behind the element that an operation reads, and do not come back to it.
+
+    Where a store's index is that of a loop, plus a number, the element was its turn in one iteration of the loop. The
+    loops around both are taken from the outermost in: while that iteration is the reader's or an earlier one, the next
+    loop decides; in the same iteration of all, the order of the two.
+    """
     array = store.array
-    if array is not reader.array or len(array.roots) != 1 or is_inside(array.block, loop):
+    if not isinstance(reader, Load) or array is not reader.array or len(array.roots) != 1:
         return False
-    if not is_inside(reader.block, loop):
-        return False
-    for row, other in zip(store.indices, reader.indices, strict=True):
-        a, b = _offset(row, loop), _offset(other, loop)
-        if a is not None and b is not None and is_natural(row) and is_natural(other):
-            if (a - b) * (loop.step.constant or 0) > 0:
-                return True
-    return False
+    shared = [o for o in around(reader.block) if isinstance(o, Loop) and is_inside(store.block, o)]
+    for loop in reversed(shared):
+        if region(loop.body) is not loop:  # no later iteration runs before the reverse of this one
+            continue
+        if not isinstance(loop, For) or is_inside(array.block, loop):
+            return False
+        passed = max(_count_passed(*pair, loop, reader) for pair in zip(store.indices, reader.indices, strict=True))
+        if passed != 0:
+            return passed > 0
+    return precedes(store, reader)
+
+
+def _count_passed(row: Value, other: Value, loop: For, reader: Operation) -> int:
+    """How many steps of an index a store is past `other`, at least, if `row` is where it stores; -1 if that is unknown.
+
+    A store that is at the reader's own element has passed none.
+    """
+    forward = 1 if (loop.step.constant or 0) > 0 else -1
+    a, b = _offset(row, loop), _find_reach(other, loop, forward)
+    if loop.step.constant is None or a is None or b is None or not (is_natural(row) and is_natural(other)):
+        return -1
+    passed = (a - b) * forward
+    if passed == 0 and a == 0 and _differ(other, loop.index, reader):
+        return 1
+    return max(passed, -1)
 
 
 def _offset(value: Value, loop: For) -> int | None:
@@ -77,3 +96,33 @@ def _offset(value: Value, loop: For) -> int | None:
         added = o.inputs[1].constant
         return added if added is None or o.function is ADD else -added
     return None
+
+
+def _find_reach(value: Value, loop: For, forward: int) -> int | None:
+    """What is added to the index of a loop for a bound of a value: from above if `forward` is 1, from below if -1."""
+    if value is loop.index:
+        return 0
+    o = value.operation
+    if isinstance(o, Apply) and o.function in (ADD, SUBTRACT):
+        added = o.inputs[1].constant
+        found = None if added is None else _find_reach(o.inputs[0], loop, forward)
+        return None if found is None else found + (added if o.function is ADD else -added)
+    if not isinstance(o, For) or value is not o.index or not o.step.constant:
+        return None
+    start, stop, step = limits(o)
+    to_stop = step.constant * forward > 0
+    found = _find_reach(stop if to_stop else start, loop, forward)
+    return None if found is None else found - (forward if to_stop else 0)
+
+
+def _differ(x: Value, y: Value, reader: Operation) -> bool:
+    """Whether an operation is in a branch that is taken only where two values differ."""
+    block = reader.block
+    while block is not None and block.parent is not None:
+        holder = block.parent
+        test = holder.inputs[0].operation if isinstance(holder, If) else None
+        if isinstance(test, Apply) and test.function.name in _BRANCHES and {x, y} == set(test.inputs):
+            if block is holder.blocks[_BRANCHES[test.function.name]]:
+                return True
+        block = holder.block
+    return False

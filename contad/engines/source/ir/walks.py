@@ -102,18 +102,27 @@ def is_natural(value: Value) -> bool:
         return bool(value.constant >= 0)
     o = value.operation
     if isinstance(o, For) and value is o.index:
-        start, stop, step = _limits(o)
+        start, stop, step = limits(o)
         if (step.constant or 0) > 0:
             return is_natural(start)
-        return step.constant == -1 and stop.constant is not None and bool(stop.constant >= -1)
+        return step.constant == -1 and _follows_natural(stop)
     if not isinstance(o, Apply):
         return False
     if o.function is SUBTRACT and isinstance(o.inputs[0].operation, For) and o.inputs[0] is o.inputs[0].operation.index:
         loop, less = o.inputs[0].operation, o.inputs[1].constant
-        start, stop, step = _limits(loop)
-        first = start.constant if (step.constant or 0) > 0 else (stop.constant or 0) + 1
+        start, stop, step = limits(loop)
+        up = (step.constant or 0) > 0
+        first = start.constant if up else None if stop.constant is None else stop.constant + 1
         return first is not None and less is not None and is_natural(o.inputs[0]) and bool(first >= less)
     return o.function is ADD and all(map(is_natural, o.inputs))
+
+
+def _follows_natural(stop: Value) -> bool:
+    """Whether an integer is surely at least -1."""
+    o = stop.operation
+    if isinstance(o, Apply) and o.function is SUBTRACT and o.inputs[1].constant == 1 and is_natural(o.inputs[0]):
+        return True
+    return is_natural(stop) if stop.constant is None else bool(stop.constant >= -1)
 
 
 def is_within(index: Value, length: Value) -> bool:
@@ -123,12 +132,12 @@ def is_within(index: Value, length: Value) -> bool:
     loop = index.operation
     if not isinstance(loop, For) or index is not loop.index:
         return False
-    start, stop, step = _limits(loop)
+    start, stop, step = limits(loop)
     same = stop is length or (stop.constant is not None and stop.constant == length.constant)
     return same and step.constant == 1 and is_natural(start)
 
 
-def _limits(loop: For) -> list[Value]:
+def limits(loop: For) -> list[Value]:
     """The limits of a loop; of a segment those of the whole loop."""
     whole = loop.start.operation
     return whole.inputs if isinstance(whole, Segments) and loop.start is whole.first else loop.inputs

@@ -39,6 +39,7 @@ from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
 from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
+from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.loop_statements import WORK
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.shared_heads import SharedLoop
@@ -191,6 +192,8 @@ class DerivativeWriter:
                 blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh, nests, alone=False)
                 definitions += more
             body = skip_blocks(body, self.writer.fresh)
+        if self.lanes is None:
+            body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
         inside = write_options(options_of(self.program.fastmath))
         for block in blocks:
             functions += ["", "", *([f"@link({inside})"] if decorator else []), *block]

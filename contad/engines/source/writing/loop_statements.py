@@ -1,7 +1,7 @@
 """What the statements of a loop read and write, and which of them may run ahead of the others."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from contad.native.elementary.elementary_table import BY_CALL
 
@@ -10,7 +10,7 @@ _PURE_MODULES = ("math", "np")
 _MAKES = {"np.empty", "np.zeros", "np.ones", "np.full", "small_zeros"}  # arrays, which are made where they were
 WORK = "work"  # the name of the workspace
 _ALLOWED = {"grow", "integer", "put_integer"}  # in what is left: they touch nothing but the workspace
-_RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
+RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
 
 
 class SplitBody:
@@ -53,7 +53,7 @@ class SplitBody:
                     return False
             elif isinstance(node, ast.Call) and not _is_raised(node):
                 called = ast.unparse(node.func)
-                if not (_is_pure(called) or called in _MAKES or called in _ALLOWED):
+                if not (is_pure(called) or called in _MAKES or called in _ALLOWED):
                     return False
         return self.index not in self.writers
 
@@ -86,7 +86,7 @@ class SplitBody:
             return self._is_still(_base(node))
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
-            return _is_pure(called) and called not in BY_CALL
+            return is_pure(called) and called not in BY_CALL
         return not isinstance(node, (ast.FloorDiv, ast.Mod))  # of integers by 0, where a test comes before
 
     def closure(self, names: set[str]) -> set[int] | None:
@@ -140,6 +140,15 @@ def read_in(statement: ast.AST) -> set[str]:
     return found
 
 
+def read_first(statements: Iterable[ast.stmt]) -> set[str]:
+    """The names that statements read as they were before all of them."""
+    made: set[str] = set()
+    found: set[str] = set()
+    for statement in statements:
+        _read(statement, made, found)
+    return found
+
+
 def _read(node: ast.AST, made: set[str], found: set[str]) -> None:
     """Add to `found` what a node reads beside what was `made` in it before; add to that what it surely makes."""
     if isinstance(node, ast.For):
@@ -175,7 +184,7 @@ def _base(node: ast.Subscript) -> str:
     return value.id if isinstance(value, ast.Name) else ""
 
 
-def _is_pure(called: str) -> bool:
+def is_pure(called: str) -> bool:
     module, _, name = called.rpartition(".")
     if called in _MAKES or name == "copy":
         return False
@@ -189,4 +198,4 @@ def is_function(node: ast.AST) -> bool:
 
 
 def _is_raised(node: ast.Call) -> bool:
-    return ast.unparse(node.func) == _RAISED
+    return ast.unparse(node.func) == RAISED
