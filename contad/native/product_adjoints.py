@@ -127,9 +127,7 @@ def add_right_at(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_
     if m * n * p == 0:
         return
     if n == 1:
-        if not has_rows(m, p, a_row, a_step) and _add_times_vector(
-            a_at, a_step, a_row, p, m, z_at, z_row, bar_at, bar_row
-        ):
+        if _add_times_vector(a_at, a_step, a_row, p, m, z_at, z_row, bar_at, bar_row):
             return
     elif (
         m * n * p > FEW_IN_PLACE

@@ -204,6 +204,12 @@ def of_rows(sign: str, plain: Callable[..., np.ndarray]) -> Function:
 
 
 def _is_extreme(tracer: "Tracer", beyond: str, rows: ArrayValue, positions: np.ndarray) -> None:
+    if positions.size == 1:  # of one row nothing is copied: parts of it are compared with a number
+        row, k = np.reshape(rows, -1), int(positions.item())
+        back = MIRRORED[beyond]
+        _all_hold(tracer, back, row[:k], row[k])
+        _all_hold(tracer, f"{back[0]}e", row[k + 1 :], row[k])
+        return
     extreme = np.broadcast_to(np.take_along_axis(rows, positions, -1), rows.shape)
     before = np.arange(rows.shape[-1]) < positions
     _all_hold(tracer, beyond, extreme[before], rows[before])

@@ -9,6 +9,7 @@ import pytest
 
 import contad
 from contad.programs import decisions
+from contad.programs.codes import COMPARE, GATHER
 from contad.programs.tracer import Tracer
 from tests.programs.comparison import compare
 
@@ -271,3 +272,10 @@ def test_sorted_arrays_lie_as_numpys_do(sort, turned, axis):
     value, gradient = contad.record(f, x).value_and_grad(x)
     assert value == pytest.approx(f(x), rel=1e-14)
     np.testing.assert_allclose(gradient, contad.grad(f)(x), rtol=1e-13)
+
+
+def test_the_largest_of_one_row_is_found_without_copies():
+    program = contad.record(lambda x: np.max(x) + np.min(x[::2]), np.array([1.0, -2.0, 4.0, 3.0]))
+    heads = [int(row[0]) for trace in program.traces for row in trace.code]
+    assert heads.count(GATHER) == 0
+    assert heads.count(COMPARE) == 3  # before and after the largest, behind the smallest

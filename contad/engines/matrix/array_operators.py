@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contad.engines.matrix.array_records import fast_elementwise, sum_along
+from contad.engines.matrix.array_records import fast_elementwise, operate_on_view, sum_along
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import factor_of, fast_product
@@ -52,6 +52,8 @@ def {name}(a):
         if s.thread != get_ident(): s.check_usable({operation!r})
         x = a._value; axes = x.ndim; n = x.size
 {record_v}
+    found = operate_on_view({code}, ufunc, a)
+    if found is not None: return found
     c = settle(a)
     return general(a) if c is a else {name}(c)
 """
@@ -139,12 +141,13 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
         "ArrayVar": ArrayVar, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
-        "float64": np.float64, "FLOAT": FLOAT, "settle": settle,
+        "float64": np.float64, "FLOAT": FLOAT, "settle": settle, "operate_on_view": operate_on_view,
         "general": fast_elementwise(
             rule, ufunc, rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally
         ),
     }  # fmt: skip
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
+    fields["code"] = str(operation_code(rule, "v") if rule.arity == 1 else None)
     fields["a_direct"], fields["b_direct"] = _DIRECT.format(i="i", a="a"), _DIRECT.format(i="j", a="b")
     # NumPy wants the output of these by name
     out = "out=" if ufunc in (np.maximum, np.minimum) else ""

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Sequence
 from threading import get_ident
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -219,63 +219,120 @@ def _find_broadcast(x: tuple[int, ...], y: tuple[int, ...]) -> Broadcast | None:
 def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Function:
     """A rule of one or two arguments on plain arrays, in C order or all transposed, and numbers; else `general`."""
     codes = {active: operation_code(rule, active) for active in (("v",) if rule.arity == 1 else ("vv", "vc", "cv"))}
+    code_of_one = codes.get("v")
 
-    def method(*args: Value) -> Value:
-        s = factor = None
-        operands: list[Operand] = []
-        values: list[Value] = []
+    def of_one(a: ArrayVar) -> Value:
+        s = a._owner
+        if s.thread != get_ident() or s.ended is not None or s.tracer is not None:
+            return general(a)
+        factor = factor_of(a)
+        if factor is None or not factor.value.ndim or not factor.value.size:
+            return general(a)
+        x, cell, turned = factor
+        if turned:
+            x = x.T
+        first = s.room(x.size)
+        z = s.slab[first : first + x.size].reshape(x.shape)
+        ufunc(x, out=z)
+        if code_of_one is None:
+            found = _record(s, rule, [(0, cell, x.shape)], [x], z)
+        else:
+            found = s.push_values(code_of_one, cell, 0, z)
+        return found.T if turned else found
+
+    def of_two(a: Value, b: Value) -> Value:
+        s = None
+        i = j = 0  # the first cells of variables
+        x: Value
+        y: Value
         turned = straight = False
-        active = ""
-        for k, x in enumerate(args):
-            kind = x.__class__
-            active += "v" if kind is ArrayVar else "c"
-            if kind is ArrayVar:
-                if s is None:
-                    s = x._owner
-                    if s.thread != get_ident() or s.ended is not None or s.tracer is not None:
-                        return general(*args)
-                factor = factor if k and x is args[0] else factor_of(x)
-                if factor is None or x._owner is not s or not factor.value.ndim or not factor.value.size:
-                    return general(*args)
-                v: Value = factor.value.T if factor.turned else factor.value
-                turned, straight = turned or factor.turned, straight or not factor.turned
-                operands.append((k, factor.cell, v.shape))
-            elif kind is float or kind is int or kind is np.float64:
-                v = float(x)
-            elif kind is np.ndarray and x.dtype is FLOAT and x.flags.c_contiguous and x.ndim and x.size:
-                v, straight = x, True
-            else:
-                return general(*args)
-            values.append(v)
-        if s is None or (turned and straight):
-            return general(*args)
-        x, y = values[0], values[-1]
+        kind = a.__class__
+        if kind is ArrayVar:
+            s = a._owner
+            x_factor = factor_of(a)
+            if x_factor is None or not x_factor.value.ndim:
+                return general(a, b)
+            x, i, turned = x_factor
+            straight = not turned
+            if turned:
+                x = x.T
+        elif kind is np.ndarray and a.dtype is FLOAT and a.flags.c_contiguous and a.ndim and a.size:
+            x, straight = a, True
+        elif kind is float or kind is int or kind is np.float64:
+            x = float(a)
+        else:
+            return general(a, b)
+        kind = b.__class__
+        if b is a:
+            y, j = x, i
+        elif kind is ArrayVar:
+            if s is not None and b._owner is not s:
+                return general(a, b)
+            s = b._owner
+            factor = factor_of(b)
+            if factor is None or not factor.value.ndim:
+                return general(a, b)
+            y, j, y_turned = factor
+            turned, straight = turned or y_turned, straight or not y_turned
+            if y_turned:
+                y = y.T
+        elif kind is np.ndarray and b.dtype is FLOAT and b.flags.c_contiguous and b.ndim and b.size:
+            y, straight = b, True
+        elif kind is float or kind is int or kind is np.float64:
+            y = float(b)
+        else:
+            return general(a, b)
+        if s is None or (turned and straight) or s.thread != get_ident() or s.ended is not None or s.tracer is not None:
+            return general(a, b)
         x_shape = () if x.__class__ is float else x.shape
         y_shape = () if y.__class__ is float else y.shape
-        if turned and x_shape != y_shape and x_shape and y_shape:
-            return general(*args)
+        if (turned and x_shape != y_shape and x_shape and y_shape) or (x_shape == y_shape == ()):
+            return general(a, b)
         joined = _find_broadcast(x_shape, y_shape)
-        if joined is None:
-            return general(*args)  # which refuses it
+        if joined is None or not joined.size:
+            return general(a, b)  # which refuses it, or what is empty
         shape, n, axes = joined
-        first = s.top
-        if first + n > s.capacity:
-            s.room(n)
+        first = s.room(n)
         z = s.slab[first : first + n].reshape(shape)
-        ufunc(*values, out=z)
-        code = codes[active]
+        ufunc(x, y, out=z)
+        code = codes["vv" if i and j else "vc" if i else "cv"]
         if axes is None or code is None:
-            found = _record(s, rule, operands, values, z)
+            operands = [(k, cell, shape) for k, cell, shape in ((0, i, x_shape), (1, j, y_shape)) if cell]
+            found = _record(s, rule, operands, [x, y], z)
         else:
-            cells = {k: cell for k, cell, _ in operands}
-            push = s.buffers.push_constant
-            fields = [cells[k] if k in cells else push(np.asarray(v)) for k, v in enumerate(values)]
-            if rule.arity == 1:
-                fields.append(0)
-            found = _push_strided(s, code, axes, fields, z) if axes else s.push_values(code, *fields, z)
-        return found._view_at(np.transpose, found._value.T, -1) if turned else found
+            buffers = s.buffers
+            i = i or buffers.push_constant(np.asarray(x))
+            j = j or buffers.push_constant(np.asarray(y))
+            if axes:
+                outer, inner, z_outer, z_inner, x_outer, x_inner, y_outer, y_inner = axes
+                slot = buffers.push_shape(
+                    (first, outer, inner, z_outer, z_inner, i, x_outer, x_inner, j, y_outer, y_inner)
+                )
+                found = s.push_values(code + STRIDED, slot, 0, z)
+            else:
+                found = s.push_values(code, i, j, z)
+        return found.T if turned else found
 
-    return method
+    return of_one if rule.arity == 1 else of_two
+
+
+def operate_on_view(code: int, ufunc: np.ufunc, a: ArrayVar) -> Value:
+    """An operation on a vector whose elements lie apart in an affine array, as a diagonal's do; else None."""
+    root: Any = a._base
+    if root is None or root._index <= 0 or a._operand is not None:
+        return None
+    s = a._owner
+    v = a._sync_parts()._value
+    if v.__class__ is not np.ndarray or v.ndim != 1 or v.dtype is not FLOAT or s.keeps_rules or s.tracer is not None:
+        return None
+    n, step = v.size, v.strides[0] // 8
+    if n < 2 or step in (0, 1):
+        return None
+    cell = root._index + (v.__array_interface__["data"][0] - root._value.__array_interface__["data"][0]) // 8
+    first = s.room(n)
+    z = s.slab[first : first + n]
+    ufunc(v, z)
+    return s.push_values(code + STRIDED, s.buffers.push_shape((first, 1, n, 0, 1, cell, 0, step, 0, 0, 0)), 0, z)
 
 
 # ---- array rules -----------------------------------------------------------------------------------------------------
