@@ -1,19 +1,29 @@
 """What eager derivatives do, in counts: no general way for plain operands, no call for each number, no path twice."""
 
+import collections
+import dis
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import optree
 import pytest
 
 import contad
-from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.engines.matrix.array_var import ArrayVar
+from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar
+from contad.engines.stream import record_stream, sweep
 from contad.engines.stream.methods import value_function
+from contad.engines.stream.record_stream import CHUNK
+from contad.errors import OtherThreadError
 from contad.ops import einsum as einsum_module
 from contad.rules.scalar_rule import ScalarRule, rule
 from contad.transforms import gradients, linearized
 from contad.variables import activation
 from contad.variables.dual import ForwardLevel
-from contad.variables.stack import ChainStack
+from contad.variables.stack import ChainStack, opened
+from contad.variables.trees import flatten
 from tests.judges.planted import registered
 
 POINT = np.linspace(0.1, 1.0, 50)
@@ -179,6 +189,142 @@ def test_numbers_meet_arrays_as_numpy_has_it(shape):
     a_bar, u_bar = contad.grad(f, (0, 1))(x, 0.25)
     np.testing.assert_array_equal(a_bar, np.full(shape, 0.25 + 2.0 + 0.5))
     assert u_bar == pytest.approx(np.sum(x))
+
+
+def count_calls(run):
+    """How often Python and C functions are called while `run` is, by name."""
+    counts = collections.Counter()
+
+    def note(frame, event, function):
+        if event == "c_call":
+            counts[function.__name__] += 1
+        elif event == "call":
+            counts[frame.f_code.co_name] += 1
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("x", "methods", "calls"),
+    [
+        (0.3, ("multiply_MatrixVar", "add_MatrixVar"), ("_is_owned", "extend")),
+        (np.array([0.3, 0.4]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len")),
+        (np.array([[0.3, 0.4]]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len", "len", "reshape")),
+    ],
+    ids=["number", "vector", "matrix"],
+)  # fmt: skip
+def test_an_operation_is_a_method_and_few_calls(x, methods, calls):
+    steps = 50
+
+    def chain(x):
+        s = x
+        for _ in range(steps):
+            s = s * 0.999 + x
+        return s
+
+    with opened(MatrixStack) as s:
+        v = contad.variables.number.as_float(s.variable(x)) if np.ndim(x) == 0 else s.array_variable(x)
+        chain(v)  # makes the methods
+        found = count_calls(lambda: chain(v))
+    assert {name: n for name, n in found.items() if n >= steps} == {
+        name: steps * n for name, n in collections.Counter((*methods, *calls, *calls)).items()
+    }
+
+
+def test_hot_methods_read_slots_before_they_call_them():
+    """LOAD_METHOD of a slot takes Python longer than a local name."""
+    contad.grad(lambda x: np.sum(contad.zeros(2) * x + x * np.ones(2)))(0.3)
+    contad.grad(lambda x: x * x)(0.3)
+    for cls in (MatrixVar, ArrayVar):
+        called = {i.argval for i in dis.get_instructions(cls.__mul__) if i.opname == "LOAD_METHOD"}
+        assert called <= {"check_usable", "flush", "flush_if_long", "room", "push_constant", "reshape"}
+
+
+def test_a_gradient_of_numbers_is_one_compiled_call(monkeypatch):
+    f = contad.grad(lambda x, y: np.sin(x * y) + x)
+    expected = f(0.3, 0.5)
+    direct, calls = sweep.direct_sweeps(), []
+    counted = direct._make([
+        lambda *args, name=name, function=function: calls.append(name) or function(*args)
+        for name, function in direct._asdict().items()
+    ])  # fmt: skip
+    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: counted)
+    monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
+    assert f(0.3, 0.5) == expected
+    assert calls == ["settle_and_sweep"]
+
+
+def test_a_seed_and_newer_cells():
+    with opened(MatrixStack) as s:
+        x = s.variable(3.0)
+        y = x * x
+        z = y * y
+        assert s.gradient(y, [x], seed=-2.0) == [-12.0]
+        assert s.gradient(z, [x]) == [4.0 * 27.0]
+        assert s.gradient(x, [x, x], seed=-0.0) == [0.0, 0.0]
+        assert s.gradient(y, [x, z]) == [6.0, 0.0]
+
+
+@pytest.mark.parametrize("n", [3, 1000])
+def test_what_is_long_is_packed_and_what_has_large_arrays_is_not(monkeypatch, n):
+    packed = []
+    flush = MatrixStack.flush
+    monkeypatch.setattr(MatrixStack, "flush", lambda s: packed.append(len(s.stream) // 4) or flush(s))
+
+    def f(x):
+        s = x
+        t = np.sum(x)
+        for _ in range(CHUNK):
+            s = s * 0.999
+            t = t * 0.5 + 1.0
+        return np.sum(s) + t
+
+    found = contad.grad(f)(np.ones(n))
+    np.testing.assert_allclose(found, 0.999**CHUNK + 0.5**CHUNK)
+    assert len(packed) in (2, 3) and set(packed[:2]) == {CHUNK}
+
+
+def test_lists_of_floats_have_the_structure_that_others_have():
+    for x in ([0.5, 1.5], (0.5,), [0.5] * 1000, [], (), [0.5, 1], [True], [0.5, [1.5]], [np.float64(0.5)]):
+        leaves, spec = optree.tree_flatten(x)
+        found = flatten(x)
+        assert found.leaves == leaves and found.spec == spec
+        assert found.leaves is not x and type(found.unflatten(leaves)) is type(x)
+    pair = collections.namedtuple("pair", "a b")
+    assert contad.grad(lambda p: p.a * p.b)(pair(2.0, 3.0)) == pair(3.0, 2.0)
+
+
+def test_leaves_with_others_between_them_are_read_one_by_one():
+    with opened(MatrixStack) as s:
+        x, y, z = s.float_variables([2.0, 3.0, 5.0])
+        s.gradient(x * y * z, [x])
+        assert s.cotangents([x, y, z]) == [15.0, 10.0, 6.0]
+        assert s.cotangents([x, z]) == [15.0, 6.0]
+        assert s.cotangents([z, y, x]) == [6.0, 10.0, 15.0]
+        assert s.cotangents([y]) == [10.0] and s.cotangents([]) == []
+    x = [0.5, np.array([1.0, 2.0]), 3.0, np.zeros(0)]
+    found = contad.grad(lambda x: x[0] * x[2] + np.sum(x[1]) * x[2])(x)
+    assert found[0] == 3.0 and found[1].tolist() == [3.0, 3.0] and found[2] == 3.5 and found[3].size == 0
+
+
+@pytest.mark.parametrize("engine", ["matrix", "records", "closures"])
+def test_other_threads_are_refused_by_every_operation(engine):
+    def f(x):
+        operations = [lambda: x * x, lambda: x * 2.0, lambda: 2.0 - x, lambda: -x, lambda: np.sin(x)]
+        x * x, x * 2.0, 2.0 - x, -x, np.sin(x)  # the methods are made
+        with ThreadPoolExecutor(1) as pool:
+            for operation in operations:
+                error = pool.submit(operation).exception()
+                assert isinstance(error, OtherThreadError), (operation, error)
+        return x
+
+    with pytest.raises(OtherThreadError, match="the function caught it"):
+        contad.grad(f, engine=engine)(0.3)
 
 
 # ---- linear maps -----------------------------------------------------------------------------------------------------

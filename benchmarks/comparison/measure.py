@@ -39,7 +39,7 @@ def versions(program: Program, tools: Sequence[str]) -> dict[str, Callable[..., 
     for name, f in ((IN_NUMPY, program.in_numpy), (WITH_KERNELS, program.with_kernels)):
         if f is not None:
             found[name] = lambda *args, f=f: bind(f, args)
-    found |= {f"contad {way}": version for way, version in program.contad.items()}
+    found |= {f"contad {way}": version for way, version in program.contad.items()} | program.written
     return found | {
         name: version
         for tool in find_installed(tools)

@@ -30,6 +30,7 @@ class Program(NamedTuple):
     by_hand: Callable[..., Any]  # by_hand(*args) -> (value, gradients), as an expert writes it in njit or NumPy
     contad: Mapping[str, Callable[..., Run]]  # the ways of contad: "generated", "tape", "matrix", "record", ...
     peers: Mapping[str, Callable[..., Run]] = NOTHING  # "autograd", "jax", ..., or more ways of one: "jax Hessian"
+    written: Mapping[str, Callable[..., Run]] = NOTHING  # ways that are written here, and nobody's library
     idioms: Mapping[str, str] = NOTHING  # per peer: the advice of its documentation that it follows, with the page
     remarks: str = ""  # where contad is not first, and why, found by profiling
     # by hand in NumPy as well, call by call, where `by_hand` is compiled or avoids calls: for eager engines

@@ -31,6 +31,9 @@ BESIDE: dict[str, tuple[str, Callable[[Callable[[str], float], str], list[float]
         "In brackets the ratio to the gradient by the same library.",
         lambda time, name: [time(name) / time(f"{name.partition(' ')[0]} gradient")],
     ),
+    "matrix": (
+        "In brackets the ratio to contad's engine `matrix`.", lambda time, name: [time(name) / time(f"{CONTAD}matrix")]
+    ),
     "difference": ("In brackets the difference to the control.", lambda time, name: [time(name) - time(PRIMAL)]),
 }
 

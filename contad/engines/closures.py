@@ -123,7 +123,8 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
     make = f"make_{active}"
     lines = f"""\
 c._index = k = s.top; s.top = k + 1
-s.push({make}(k, {operands}))"""
+push = s.push
+push({make}(k, {operands}))"""
     return lines, {make: MAKERS[active](f"{rule.name}_chain", *of_rule)}
 
 

@@ -4,7 +4,6 @@ import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -89,7 +88,7 @@ def _of_plain_arrays(
 
     Results are fresh arrays, in NumPy's layout. `partials` keeps the rule's partials once they are made.
     """
-    if s.__class__ is not ForwardLevel or s.ended is not None or s.thread != get_ident():
+    if s.__class__ is not ForwardLevel or s.ended is not None or not s.is_here():
         return None
     values: list[Value] = []
     active: list[tuple[int, Sequence[Value]]] = []
@@ -157,7 +156,7 @@ def _fast_sum(rule: ArrayRule, general: Function) -> Function:
 
     def method(x: ArrayDual, *args: Option, **options: Option) -> Value:
         s: Any = x._owner
-        usable = s.__class__ is ForwardLevel and s.several is None and s.ended is None and s.thread == get_ident()
+        usable = s.__class__ is ForwardLevel and s.several is None and s.ended is None and s.is_here()
         if not usable or args or options or x.is_constant or not _is_plain(x):
             return general(x, *args, **options)
         return s.dual(float(add.reduce(x._value, None)), float(add.reduce(x._tangents[0], None)))

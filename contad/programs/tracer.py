@@ -5,7 +5,6 @@ Whatever looks at values becomes a guard of the program, or is refused by name.
 
 import sys
 from collections.abc import Sequence
-from threading import get_ident
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -114,7 +113,7 @@ class Tracer:
     # ---- decisions ---------------------------------------------------------------------------------------------------
     def guard(self, name: str, x: Var, y: Real) -> bool:
         """A comparison of a scalar variable with a number or another variable, which becomes a guard."""
-        if self.stack.thread != get_ident() or self.stack.ended is not None:
+        if not self.stack.is_here() or self.stack.ended is not None:
             self.stack.check_usable(f"x.__{name}__")
         own = isinstance(y, Var)
         held = bool(COMPARISONS[name][1](x._value, y._value if own else y))

@@ -36,21 +36,22 @@ _ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 Implement = Callable[[ScalarRule], tuple[Function, Function | None]]
 
 
-def array_ufunc(x: Value, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Value:
+def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option) -> Value:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
         rule = _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
         if rule is not None:
-            implementation = rule.methods.get(inputs[0].__class__)
-            if implementation is not None and inputs[0].__class__ is not float:
-                return implementation(*inputs)
-            if len(inputs) == 2:
-                implementation = rule.reflected.get(inputs[1].__class__)
+            implementation = rule.methods.get(first.__class__)
+            if implementation is not None and first.__class__ is not float:
+                return implementation(first, *others) if others else implementation(first)
+            if len(others) == 1:
+                implementation = rule.reflected.get(others[0].__class__)
                 if implementation is not None:
-                    return implementation(inputs[1], inputs[0])
+                    return implementation(others[0], first)
         entry = entry_of(ufunc)
         if entry is not None:
-            return entry.implementation(*inputs)
+            return entry.implementation(first, *others)
+    inputs = (first, *others)
     out = options.pop("out", None)
     if method == "__call__" and not options:
         if out is not None:

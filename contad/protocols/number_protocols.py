@@ -30,17 +30,23 @@ CONSTANTS: dict[np.ufunc, Function] = {
 LOGICAL = (np.logical_not, np.logical_and, np.logical_or, np.logical_xor)
 
 
-def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Value:
+def array_ufunc(
+    number: Number, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option
+) -> Value:
     """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
     if method == "__call__" and not options:
         found = _by_ufunc.get(ufunc) or rule_of_ufunc(ufunc)
         if found is not None:
-            kind, last = number.__class__, inputs[-1].__class__
-            implementation = found.methods.get(kind)
-            is_usual = inputs[0] is number and (last is kind or last is float) and len(inputs) == found.arity <= 2
-            if is_usual and implementation is not None:
-                result = implementation(*inputs)
+            kind = number.__class__
+            implementation = found.methods.get(kind) if first is number else None
+            if implementation is not None and not others:
+                result = implementation(number)
+                if not kind.is_float:
+                    return result
+            elif implementation is not None and len(others) == 1 and others[0].__class__ in (kind, float):
+                result = implementation(number, others[0])
             else:
+                inputs = (first, *others)
                 if len(inputs) > 1 and any(x.__class__ is not float and isinstance(x, CONTAINERS) for x in inputs):
                     inputs = tuple(map(_as_array, inputs))
                 if len(inputs) == 2 and (inputs[0].__class__ is np.ndarray or inputs[1].__class__ is np.ndarray):
@@ -51,6 +57,7 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **
             if isinstance(result, Number) and result.is_float:
                 result.__class__ = result.numpy_class
             return result
+    inputs = (first, *others)
     if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
         return NotImplemented  # the array's affair
     if method == "__call__" and not options and (written := written_for(ufunc)) is not None:

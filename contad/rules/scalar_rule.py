@@ -26,6 +26,7 @@ from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
 
 FLOAT = np.dtype(np.float64)
 
+_MISSING: Any = object()  # an argument that is not given
 SEQUENCES = (list, tuple, str, bytes)
 
 _rules: dict[str, "ScalarRule"] = {}
@@ -143,16 +144,20 @@ class ScalarRule(Capturing):
             self._array_form = array_form(self.evaluate, self.arity, self.array, self.ufuncs)
         return self._array_form(*args, out=out)
 
-    def __call__(self, *args: Value) -> Value:
-        if len(args) == self.arity:
-            method = self.methods.get(args[0].__class__)
+    def __call__(self, x: Value = _MISSING, /, *others: Value) -> Value:
+        method = self.methods.get(x.__class__)
+        if not others:
+            if method is not None and self.arity == 1:
+                return method(x)
+            return self.general(() if x is _MISSING else (x,))
+        if len(others) + 1 == self.arity:
             if method is not None:
-                return method(*args)
+                return method(x, *others)
             if self.arity == 2:
-                method = self.reflected.get(args[1].__class__)
+                method = self.reflected.get(others[0].__class__)
                 if method is not None:
-                    return method(args[1], args[0])
-        return self.general(args)
+                    return method(others[0], x)
+        return self.general((x, *others))
 
     def general(self, args: tuple[Value, ...]) -> Value:
         """The operation on arguments of any supported kind: the slow path behind every fast one."""

@@ -10,6 +10,7 @@ from contad.variables.number import Number, as_float, stands_for_float
 from contad.variables.open_types import CellIndex, Nested, Value
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
+from contad.variables.var import Var
 
 FLOAT = np.dtype(np.float64)
 Seeds = list[tuple[CellIndex, Value]]  # cells of a leaf, and their adjoints
@@ -37,9 +38,11 @@ def activate(
                 f"{what}, argument {n}: expected numbers or arrays to differentiate, got {args[n]!r}"
             )
         if {*map(type, tree.leaves)} == {float}:
-            leaves: list[Value] = list(s.float_variables(tree.leaves))
-        else:
-            leaves = [make_active(s, leaf, f"{what}, argument {n}") for leaf in tree.leaves]
+            leaves: list[Value] = s.float_variables(tree.leaves)
+            trees.append(Tree(leaves, tree.spec))
+            active[n] = tree.unflatten(leaves)
+            continue
+        leaves = [make_active(s, leaf, f"{what}, argument {n}") for leaf in tree.leaves]
         trees.append(Tree(leaves, tree.spec))
         # f may write into its arguments; the derivative is with respect to what it was given
         active[n] = tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
@@ -71,7 +74,8 @@ def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Nested]:
     cotangents = []
     for tree in trees:
         if tree.spec is None:
-            cotangents.append(s.cotangent(tree.leaves[0]))
+            x = tree.leaves[0]
+            cotangents.append(s.adjoint_of(x._index) if isinstance(x, Var) else s.cotangent(x))
         else:
             cotangents.append(tree.unflatten(s.cotangents(tree.leaves)))
     return cotangents

@@ -9,7 +9,6 @@ import operator
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from threading import get_ident
 from types import FrameType
 from typing import Any, SupportsIndex
 
@@ -76,7 +75,7 @@ class Array(ArrayCarrier):
     def _sync_parts(self) -> "Array":
         """Itself, with present parts; refused where its level has ended, for its memory is used again."""
         owner = self._owner
-        if owner.ended is not None or owner.thread != get_ident():
+        if owner.ended is not None or not owner.is_here():
             owner.check_usable("an array")
         return self if self._parent is None else self._sync()
 

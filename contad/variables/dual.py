@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from contad.variables.arguments import array as float_array, constant, operand
 from contad.variables.array import Array, View, Write, level_of, numbers_in, require_no_inner, write_half
 from contad.variables.containers import like_tuple
 from contad.variables.layout import read_only, same_layout
-from contad.variables.level import array_of, next_level, raise_caught, refuse_unusable
+from contad.variables.level import HERE, array_of, next_level, raise_caught, refuse_unusable
 from contad.variables.number import Number, as_float, like_numpy, stands_for_float
 from contad.variables.open_types import ArrayValue, Key, Options, Real, Rule, Sources, Value
 from contad.variables.trees import assemble, map_lists, real_leaf
@@ -138,13 +137,13 @@ def plain_float(x: Value) -> Real:
 class ForwardLevel:
     """A level of forward mode; it owns the duals of one `jvp` call, with one tangent each or with `several`."""
 
-    __slots__ = ("level", "thread", "ended", "caught", "several")
+    __slots__ = ("level", "ended", "caught", "several", "is_here")
     has_arrays = True
     tracer = None
 
     def __init__(self, several: int | None = None) -> None:
         self.level = next_level()
-        self.thread = get_ident()
+        self.is_here = HERE.is_here
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.several = several

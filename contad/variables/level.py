@@ -6,7 +6,7 @@ owns an operation.
 
 import itertools
 from collections.abc import Callable, Sequence
-from threading import get_ident
+from threading import RLock, local
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,7 +35,7 @@ class Level(Protocol):
     """
 
     level: int
-    thread: int
+    is_here: Callable[[], bool]  # whether it is called on the level's thread
     ended: str | None  # why numbers of this level are stale
     # the first error that its numbers have raised since it was opened, where, and which of the process it was
     caught: tuple[VariableError, str, int] | None
@@ -88,6 +88,18 @@ class Level(Protocol):
 next_level = itertools.count(1).__next__
 
 
+class _Here(local):
+    """Per thread: whether it is called on this one, as the lock that it holds knows without making a number."""
+
+    def __init__(self) -> None:
+        held: Any = RLock()
+        held.acquire()
+        self.is_here: Callable[[], bool] = held._is_owned
+
+
+HERE = _Here()
+
+
 def refuse_unusable(level: Level, function: str) -> None:
     """Raise where a level has ended, or belongs to another thread."""
     if level.ended is not None:
@@ -96,7 +108,7 @@ def refuse_unusable(level: Level, function: str) -> None:
             "it in an attribute is to be made inside the function, or its attribute set to a plain number again",
             level=level,
         )
-    if level.thread != get_ident():
+    if not level.is_here():
         raise OtherThreadError(
             f"{function}: this variable belongs to another thread's stack; pass numbers, contad.value_of(v), "
             "between threads",

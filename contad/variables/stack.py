@@ -10,7 +10,6 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import get_ident
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
@@ -29,7 +28,7 @@ from contad.errors import (
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, as_objects
 from contad.variables.layout import is_immutable, same_bits
-from contad.variables.level import HeldData, Level, next_level, raise_caught, refuse_unusable
+from contad.variables.level import HERE, HeldData, Level, next_level, raise_caught, refuse_unusable
 from contad.variables.number import as_float
 from contad.variables.open_types import (
     AdjointVector,
@@ -71,8 +70,8 @@ class ChainStack(ABC):
     """
 
     __slots__ = (
-        *("level", "thread", "ended", "caught", "tracer", "watch", "top", "push", "adjoints", "running", "sweeping"),
-        *("last_continuation", "copies", "held"),
+        *("level", "ended", "caught", "tracer", "watch", "top", "push", "adjoints", "running", "sweeping"),
+        *("last_continuation", "copies", "held", "is_here"),
     )
     has_arrays = False
     opens_calls: bool = False  # whether a Numba function that is called is recorded by its operations
@@ -158,14 +157,14 @@ class ChainStack(ABC):
         """What is kept beside the records: constants, and what describes their elements."""
         return 0
 
-    def float_variables(self, values: Sequence[float]) -> Sequence[Var]:
+    def float_variables(self, values: Sequence[float]) -> list[Var]:
         """Independent variables that stand for Python floats."""
         return [as_float(self.variable(x)) for x in values]
 
     # ---- what every engine shares ------------------------------------------------------------------------------------
     def __init__(self, level: int | None = None) -> None:
         self.level = next_level() if level is None else level
-        self.thread = get_ident()
+        self.is_here = HERE.is_here
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.tracer: Any = None
@@ -258,7 +257,7 @@ class ChainStack(ABC):
         """One sweep from the newest seeded cell or from `top`, from zero adjoints; `adjoint_of` reads the result."""
         if self.tracer is not None:
             self.tracer.refuse_sweep()
-        if self.thread != get_ident():
+        if not self.is_here():
             raise OtherThreadError("sweep: this recording belongs to another thread; make and pull it on one thread")
         if self.sweeping:
             raise NestingError(
@@ -439,13 +438,14 @@ class opened:
         self._reason = reason
 
     def __enter__(self) -> ChainStack:
-        if not THREAD.open:
+        levels = THREAD.open
+        if not levels:
             stack()  # the base stack stays below
         s = self._stack = self._make()
         if THREAD.watch is not None:
             THREAD.watch.look_at(s)
         # one step: an interrupt between the two would leave the level open
-        return THREAD.open.append(s) or s  # type: ignore[func-returns-value]
+        return levels.append(s) or s  # type: ignore[func-returns-value]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

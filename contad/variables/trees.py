@@ -3,6 +3,7 @@
 A leaf is a real number, a number of an outer level, or an array of these.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -42,12 +43,26 @@ class Tree(NamedTuple):
 
 def flatten(x: Nested) -> Tree:
     """The leaves and the structure of x; None is an empty subtree."""
+    kind = x.__class__
+    if (kind is list or kind is tuple) and {*map(type, x)} == _FLOATS:
+        return Tree([*x], _spec_of_numbers(kind, len(x)))
     if _is_number_or_array(x):
         return Tree([x], None)
     import optree
 
     leaves, spec = optree.tree_flatten(x)
     return Tree(leaves, spec)
+
+
+_FLOATS = {float}
+
+
+@functools.lru_cache(256)
+def _spec_of_numbers(kind: type, n: int) -> Any:
+    """The structure of a list or tuple of n numbers, which takes as long to find as their operations to record."""
+    import optree
+
+    return optree.tree_structure(kind([0.0] * n))
 
 
 def leaves_of(x: Nested) -> list[Nested]:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import contad
-from benchmarks import chains, loops, loops_by_hand
+from benchmarks import chains, loops, loops_by_hand, micro
 from benchmarks.comparison import tools
 from benchmarks.comparison.figures import list_rows
 from benchmarks.comparison.measure import AGAIN, BY_HAND, PRIMAL, Effort, arguments, measure
@@ -185,9 +185,30 @@ def test_a_smaller_program_is_subtracted():
 
 
 def test_what_stands_in_brackets():
-    times = {PRIMAL: 2.0, BY_HAND: 4.0, "jax gradient": 5.0, "jax Hessian": 10.0}
+    times = {PRIMAL: 2.0, BY_HAND: 4.0, "jax gradient": 5.0, "jax Hessian": 10.0, "contad matrix": 2.5}
     found = {what: ratios(times.__getitem__, "jax Hessian") for what, (_, ratios) in BESIDE.items()}
-    assert found == {"controls": [5.0, 2.5], "own gradient": [2.0], "difference": [8.0]}
+    assert found == {"controls": [5.0, 2.5], "own gradient": [2.0], "matrix": [4.0], "difference": [8.0]}
+
+
+# ---- operations ------------------------------------------------------------------------------------------------------
+def test_operations_are_timed_beside_a_micro_library():
+    times = find_times("operations", "Value and gradient")
+    assert len(times) == 5
+    for seconds in times.values():
+        assert {PRIMAL, BY_HAND, "contad matrix", "contad closures", "micro-library"} <= set(seconds)
+
+
+def test_a_micro_library_walks_a_graph_once_for_each_number():
+    def f(x):
+        y = x[0] * x[1] + 2.0
+        return np.sin(y) * y + np.sum(np.sin(x) * 0.5) + x[0]
+
+    x = np.array([0.3, 0.4])
+    value, (found,) = micro.with_values(lambda np: f, (0,))(x)()
+    assert value == pytest.approx(f(x))
+    np.testing.assert_allclose(found, contad.grad(f)(x))
+    (again,) = micro.with_values(lambda np: lambda v: v[0] * v[1] * v[0], (0,))([3.0, 4.0])()[1]
+    assert again == [24.0, 9.0]
 
 
 # ---- scalars ---------------------------------------------------------------------------------------------------------

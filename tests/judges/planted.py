@@ -9,6 +9,7 @@ import contad.transforms.gradients
 import contad.transforms.jacobians
 from contad.engines import engine, records
 from contad.engines.stream import record_stream
+from contad.engines.stream.sweep import DirectSweeps
 from contad.rules import scalar_rule
 
 
@@ -63,12 +64,12 @@ def compiled(source):
     )
     scope = {"math": NumpyMath()}
     exec(source.replace("import math\n", ""), scope)
-    real = record_stream.compile_sweep
-    record_stream.compile_sweep = lambda: scope["sweep"]
+    real, planted = record_stream.direct_sweeps, DirectSweeps(*(scope[name] for name in DirectSweeps._fields))
+    record_stream.direct_sweeps = lambda: planted
     try:
         yield
     finally:
-        record_stream.compile_sweep = real
+        record_stream.direct_sweeps = real
 
 
 class PlantedStack(records.RecordStack):

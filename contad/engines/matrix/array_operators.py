@@ -6,7 +6,6 @@ goes the general way of `array_records`.
 
 import linecache
 from collections.abc import Callable
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import factor_of, fast_product
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
+from contad.engines.stream.record_stream import LONG
 from contad.engines.stream.sweep import operation_code
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
@@ -29,19 +29,32 @@ if TYPE_CHECKING:
 # A view is contiguous and affine only while its root is.
 _DIRECT = "{i} > 0 and ({a}._base is None or {a}._base._index > 0)"
 
+# The number of elements, and the length where there is one axis. Attributes of ndarrays take as long as a call.
+_COUNT = """\
+n = length = {a}._length
+if not n:
+    shape = {x}.shape
+    if not shape: return general({operands})
+    n = {x}.size; length = n if len(shape) == 1 else 0"""
+
+_COUNT_OF_TWO = """\
+n = length = a._length
+if not n or n != b._length:
+    shape = x.shape
+    if not shape or shape != y.shape: return general(a, b)
+    n = x.size; length = n if len(shape) == 1 else 0"""
+
 _RECORD = """\
-if axes != 1:
-    if {differ}: return general({operands})
+{count}
 first = s.top; end = first + n
 if end > s.capacity: s.room(n)
 v = s.slab[first:end]
-if axes != 1: v = v.reshape({x}.shape)
+if not length: v = v.reshape({x}.shape)
 {set_number}ufunc({values}, {out}v)
-z = ArrayVar(); z._owner = s; z._value = v; z._index = first; z._base = None
+z = ArrayVar(); z._owner = s; z._value = v; z._index = first; z._base = None; z._length = length
 push = s.push
-s.top = end; push(({head:.1f} - {cells:.1f} * n, {fields}, 0.0))
-limit = s.limit = s.limit + n - 1  # a record counts once, whatever its size
-if end > limit: s.flush()
+s.top = end; push(({head:.1f} - (CELLS_OF[n] if n < {few} else {cells:.1f} * n), {fields}, 0.0))
+if len(s.stream) >= {long}: s.flush()
 return z"""
 
 _UNARY = """\
@@ -49,8 +62,9 @@ def {name}(a):
     i = a._index
     if {a_direct}:
         s = a._owner
-        if s.thread != get_ident(): s.check_usable({operation!r})
-        x = a._value; axes = x.ndim; n = x.size
+        is_here = s.is_here
+        if not is_here(): s.check_usable({operation!r})
+        x = a._value
 {record_v}
     found = operate_on_view({code}, ufunc, a)
     if found is not None: return found
@@ -63,26 +77,26 @@ def {name}(a, b):
     i = a._index
     if {a_direct}:
         s = a._owner
-        if s.thread != get_ident(): s.check_usable({operation!r})
+        is_here = s.is_here
+        if not is_here(): s.check_usable({operation!r})
         kind = type(b)
         if kind is ArrayVar:
             j = b._index
             if b._owner is s and {b_direct}:
-                x = a._value; y = b._value; axes = x.ndim; n = x.size
-                if axes == y.ndim and n == y.size:
+                x = a._value; y = b._value
 {record_vv}
         elif kind is float or kind is int or kind is float64:
-            x = a._value; y = float(b); axes = x.ndim; n = x.size
+            x = a._value; y = b if kind is float else float(b)
 {record_vy}
         elif kind is ndarray and b.dtype is FLOAT and s.ended is None:
-            x = a._value; y = b; axes = x.ndim; n = x.size
-            if axes and x.shape == y.shape and y.flags.c_contiguous:
+            x = a._value; y = b
+            if x.shape == y.shape and y.flags.c_contiguous and y.ndim:
                 j = s.buffers.push_constant(y)
 {record_vc}
         elif kind is s.var_class or kind is s.float_class:
             y = b._value
             if b._owner is s and type(y) is float:
-                x = a._value; j = b._index; axes = x.ndim; n = x.size
+                x = a._value; j = b._index
 {record_vs}
     c = settle(a); d = settle(b)
     return general(a, b) if c is a and d is b else {name}(c, d)
@@ -91,29 +105,33 @@ def r{name}(b, a):
     j = b._index
     if {b_direct}:
         s = b._owner
-        if s.thread != get_ident(): s.check_usable({operation!r})
+        is_here = s.is_here
+        if not is_here(): s.check_usable({operation!r})
         kind = type(a)
         if kind is float or kind is int or kind is float64:
-            x = float(a); y = b._value; axes = y.ndim; n = y.size
+            x = a if kind is float else float(a); y = b._value
 {record_yv}
         elif kind is ndarray and a.dtype is FLOAT and s.ended is None:
-            x = a; y = b._value; axes = y.ndim; n = y.size
-            if axes and x.shape == y.shape and x.flags.c_contiguous:
+            x = a; y = b._value
+            if x.shape == y.shape and x.flags.c_contiguous and x.ndim:
                 i = s.buffers.push_constant(x)
 {record_cv}
         elif kind is s.var_class or kind is s.float_class:
             x = a._value
             if a._owner is s and type(x) is float:
-                y = b._value; i = a._index; axes = y.ndim; n = y.size
+                y = b._value; i = a._index
 {record_sv}
     d = settle(b)
     return general(a, b) if d is b else r{name}(d, a)
 """
 
+FEW = 256  # elements, for which the part of the head that tells their number is at hand
+_CELLS_OF = [float(CELLS * n) for n in range(FEW)]
+
 # activity, form, the operand that has the result's shape, the fields of the record, indentation
-_UNARY_RECORDS = {"v": ("v", 0, "x", "i, 0", 2)}
+_UNARY_RECORDS = {"v": ("v", 0, "x", "i, 0.0", 2)}
 _BINARY_RECORDS = {
-    "vv": ("vv", 0, "x", "i, j", 5), "vy": ("vc", Y_NUMBER, "x", "i, y", 3), "vs": ("vv", Y_CELL, "x", "i, j", 4),
+    "vv": ("vv", 0, "x", "i, j", 4), "vy": ("vc", Y_NUMBER, "x", "i, y", 3), "vs": ("vv", Y_CELL, "x", "i, j", 4),
     "vc": ("vc", 0, "x", "i, j", 4), "yv": ("cv", X_NUMBER, "y", "x, j", 3), "sv": ("vv", X_CELL, "y", "i, j", 4),
     "cv": ("cv", 0, "y", "i, j", 4),
 }  # fmt: skip
@@ -124,7 +142,7 @@ def settle(x: Value) -> Value:
 
     Only where the result's memory layout does not depend on it, and on the thread of its stack.
     """
-    if x.__class__ is not ArrayVar or is_direct(x) or x._owner.ended is not None or x._owner.thread != get_ident():
+    if x.__class__ is not ArrayVar or is_direct(x) or x._owner.ended is not None or not x._owner.is_here():
         return x
     v = x._sync_parts()._value
     if v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size or not (v.ndim == 1 or v.flags.c_contiguous):
@@ -140,8 +158,8 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     if rule.arity > 2 or ufunc is None:
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
-        "ArrayVar": ArrayVar, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
-        "float64": np.float64, "FLOAT": FLOAT, "settle": settle, "operate_on_view": operate_on_view,
+        "ArrayVar": ArrayVar, "ufunc": ufunc, "ndarray": np.ndarray, "float64": np.float64, "FLOAT": FLOAT,
+        "settle": settle, "operate_on_view": operate_on_view, "CELLS_OF": _CELLS_OF,
         "general": fast_elementwise(
             rule, ufunc, rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally
         ),
@@ -159,9 +177,13 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
         number = "y" if name in ("vy", "vs") else "x" if name in ("yv", "sv") else ""
         # an array without axes takes NumPy less time than a number, from which it makes one
         values = ", ".join("s.number" if x == number else x for x in "xy"[: rule.arity])
+        operands = ", ".join("ab"[: rule.arity])
         lines = _RECORD.format(
-            x=sized, operands=", ".join("ab"[: rule.arity]), out=out, fields=parents, head=-(code + form), cells=CELLS,
-            differ="axes == 0 or x.shape != y.shape" if name == "vv" else "axes == 0",
+            x=sized, out=out, fields=parents, head=-(code + form), cells=CELLS,
+            count=_COUNT_OF_TWO if name == "vv" else _COUNT.format(
+                a="b" if sized == "y" else "a", x=sized, operands=operands
+            ),
+            few=FEW, long=LONG,
             set_number=f"s.number[()] = {number}; " if number else "", values=values,
         )  # fmt: skip
         fields[f"record_{name}"] = "\n".join("    " * indent + line for line in lines.splitlines())
@@ -192,7 +214,7 @@ def fast_sum(rule: ArrayRule, general: General) -> Function:
         if factor is None:
             return general(a)
         s = a._owner
-        if s.thread != get_ident():
+        if not s.is_here():
             s.check_usable(rule.name)
         x, cell, turned = factor
         if turned:  # the sum of the numbers as they lie in memory

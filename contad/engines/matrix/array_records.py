@@ -3,7 +3,6 @@
 import functools
 import math
 from collections.abc import Sequence
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.kernels import two_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
 from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of
+from contad.engines.stream.record_stream import LONG
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.rules.array_rule import ArrayRule
@@ -223,7 +223,7 @@ def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Fu
 
     def of_one(a: ArrayVar) -> Value:
         s = a._owner
-        if s.thread != get_ident() or s.ended is not None or s.tracer is not None:
+        if not s.is_here() or s.ended is not None or s.tracer is not None:
             return general(a)
         factor = factor_of(a)
         if factor is None or not factor.value.ndim or not factor.value.size:
@@ -282,7 +282,7 @@ def fast_elementwise(rule: ScalarRule, ufunc: np.ufunc, general: Function) -> Fu
             y = float(b)
         else:
             return general(a, b)
-        if s is None or (turned and straight) or s.thread != get_ident() or s.ended is not None or s.tracer is not None:
+        if s is None or (turned and straight) or not s.is_here() or s.ended is not None or s.tracer is not None:
             return general(a, b)
         x_shape = () if x.__class__ is float else x.shape
         y_shape = () if y.__class__ is float else y.shape
@@ -395,8 +395,7 @@ def push_continuation(
     slot = len(stack.callbacks) - 1
     stack.top = cell
     stack.push((head_of(PULLBACK, n), slot, 0, 0.0))
-    stack.limit += n - 1
-    if stack.top > stack.limit:
+    if len(stack.stream) >= LONG:
         stack.flush()
     return like_tuple(z, results) if isinstance(z, tuple) else results[0]
 

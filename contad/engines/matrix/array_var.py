@@ -6,7 +6,6 @@ alias alike; cell 0 is the sink of constants. Elements, views and moved copies h
 """
 
 from collections.abc import Iterator
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,12 +29,13 @@ _WHOLE = slice(None)
 class ArrayVar(Array):
     """An array variable of a matrix stack."""
 
-    __slots__ = ("_base", "_index")
+    __slots__ = ("_base", "_index", "_length")
     kind = "array variable"
     # the first cell of a contiguous affine array with plain values, which operations take as it is while its root is
     # affine; else -1
     _index: int
     _base: Any
+    _length: int  # the number of elements where there is one axis, and operations may rely on it; else 0
     _cells: np.ndarray | None = None  # an int64 array once scattered
     _start: int = -1  # of any other root: the first cell it has, or had when it was affine
     _operand: "tuple[int, ArrayVar] | None" = None  # (version of the root, operand) of the last use in an operation
@@ -130,6 +130,7 @@ class ArrayVar(Array):
         z._value = value
         z._index = index
         z._base = self if self._base is None else self._base
+        z._length = 0
         z._parent = self
         z._view = view
         z._seen = self._value
@@ -149,7 +150,7 @@ class ArrayVar(Array):
         # without making the array of cells: elements, rows and slices of contiguous affine arrays
         index = self._index
         s = self._owner
-        if index > 0 and (self._base is None or self._base._index > 0) and s.ended is None and s.thread == get_ident():
+        if index > 0 and (self._base is None or self._base._index > 0) and s.ended is None and s.is_here():
             shape = self._value.shape
             kind = key.__class__
             if kind is int and shape:
@@ -219,7 +220,7 @@ class ArrayVar(Array):
     def __setitem__(self, key: Key, y: Value) -> None:
         # an element of an array that has been written to before
         s = self._owner
-        if self._cells is not None and self._base is None and s.ended is None and s.thread == get_ident():
+        if self._cells is not None and self._base is None and s.ended is None and s.is_here():
             kind = key.__class__
             if kind is int or (kind is tuple and len(key) == 2 and key[0].__class__ is int and key[1].__class__ is int):
                 c = y.__class__
@@ -251,10 +252,10 @@ class ArrayVar(Array):
     def T(self) -> ArrayValue:
         """The transpose, a view."""
         base, s = self._base, self._owner
-        if self._index > 0 and (base is None or base._index > 0) and s.ended is None and s.thread == get_ident():
+        if self._index > 0 and (base is None or base._index > 0) and s.ended is None and s.is_here():
             z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
             value = self._value
-            z._owner, z._value, z._index = s, value.T, -1
+            z._owner, z._value, z._index, z._length = s, value.T, -1, 0
             z._base = base = self if base is None else base
             z._parent, z._view, z._seen, z._root_seen = self, np.transpose, value, base._value
             return z
@@ -311,8 +312,11 @@ def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
     z._owner = owner
     z._value = value
     z._base = None
+    z._length = 0
     if value.__class__ is np.ndarray and value.dtype is FLOAT:
         z._index = index
+        if value.ndim == 1:
+            z._length = len(value)
     else:
         z._index = -1
         z._start = index
@@ -326,6 +330,7 @@ def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> Arra
     z._value = value
     z._index = -1
     z._base = None
+    z._length = 0
     z._blocks = blocks
     z._born = owner.top
     return z
@@ -338,6 +343,7 @@ def scatter(owner: "MatrixStack", value: ArrayValue, cells: np.ndarray) -> Array
     z._value = value
     z._index = -1
     z._base = None
+    z._length = 0
     z._cells = cells
     z._born = owner.top
     return z

@@ -7,7 +7,6 @@ numbers are not finite, Python evaluates the rule, in this sweep or at once.
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
-from threading import get_ident
 from time import thread_time
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +27,7 @@ from contad.engines.matrix.matrix_steps import (
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.engines.stream.record_head import CELLS, PULLBACK
+from contad.engines.stream.record_stream import LONG
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import called_directly
 from contad.native.step_fields import AT_ADDRESS
@@ -202,10 +202,10 @@ class StepKernels:
         found._value = z
         found._index = first
         found._base = None
+        found._length = n if len(shape) == 1 else 0
         s.top = end
         s.push((-PULLBACK - CELLS * n, len(callbacks) - 1, slot, 0.0))
-        limit = s.limit = s.limit + n - 1
-        if end > limit:
+        if len(s.stream) >= LONG:
             s.flush()
         return found
 
@@ -237,7 +237,7 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, na
         base, cell, s = a._base, a._index, a._owner
         if cell > 0 and (base is None or base._index > 0) and not rest and kernels.are_there() and not s.keeps_rules:
             is_plain = not options or (known.issuperset(options) and WORDS.issuperset(map(type, options.values())))
-            if is_plain and s.ended is None and s.thread == get_ident():
+            if is_plain and s.ended is None and s.is_here():
                 found = kernels.record(s, rule, (cell,), [a._value], (), options)
                 if found is not None:
                     return found

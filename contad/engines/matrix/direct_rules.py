@@ -5,7 +5,6 @@ general way of `array_records.push_pullback`.
 """
 
 from collections.abc import Callable
-from threading import get_ident
 from time import thread_time
 
 import numpy as np
@@ -45,8 +44,8 @@ def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Val
                 v, base = x._value, x._base
                 if s is None:
                     s = x._owner
-                    if s.thread != get_ident() or s.ended is not None or s.keeps_rules:
-                        if s.tracer is None or rule.name not in NAMES or s.thread != get_ident() or s.ended is not None:
+                    if not s.is_here() or s.ended is not None or s.keeps_rules:
+                        if s.tracer is None or rule.name not in NAMES or not s.is_here() or s.ended is not None:
                             return general(*args, **options)
                 if x._owner is not s or v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size:
                     return general(*args, **options)

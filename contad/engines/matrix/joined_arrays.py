@@ -7,7 +7,6 @@ for them one by one; an operation takes the blocks as they are, by a record for 
 import functools
 import math
 from collections.abc import Sequence
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -81,7 +80,7 @@ def _is_ready(x: Any, s: "MatrixStack") -> bool:
 def _stack_of(x: Any) -> "MatrixStack | None":
     """The stack of an array variable, where it may be used now and records no rules."""
     s: Any = getattr(x, "_owner", None)
-    if x.__class__ is ArrayVar and s.ended is None and s.thread == get_ident() and not s.keeps_rules:
+    if x.__class__ is ArrayVar and s.ended is None and s.is_here() and not s.keeps_rules:
         return s
     return None
 

@@ -9,7 +9,6 @@ import ctypes
 import math
 import struct
 from collections.abc import Callable
-from threading import get_ident
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
+from contad.engines.stream.record_stream import LONG
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import operation_code
 from contad.native.step_fields import AT_ADDRESS
@@ -369,7 +369,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         n = rows * columns
         if p != inner or n * p == 0:
             return None
-        if s.ended is not None or s.thread != get_ident():
+        if s.ended is not None or not s.is_here():
             s.check_usable(rule.name)
         buffers = s.buffers
         if axes == y_axes == 1:
@@ -431,10 +431,10 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         found._value = z
         found._index = first
         found._base = None
+        found._length = n if z.ndim == 1 else 0
         s.top = end
         s.push((head - CELLS * n, len(callbacks) - 1, slot, 0.0))
-        limit = s.limit = s.limit + n - 1  # a record counts once, whatever its size
-        if end > limit:
+        if len(s.stream) >= LONG:
             s.flush()
         return found
 

@@ -23,7 +23,7 @@ from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.record_head import CALLBACK, CELLS, GATHER, INPUT
 from contad.engines.stream.record_methods import implementation
-from contad.engines.stream.record_stream import Recording
+from contad.engines.stream.record_stream import LONG, Recording
 from contad.engines.stream.sweep import operation_code
 from contad.protocols.array_protocols import install_arrays
 from contad.protocols.number_protocols import install
@@ -79,7 +79,7 @@ class MatrixStack(Recording):
         self, level: int | None = None, var_class: type[Var] = NumpyMatrixVar, keeps_rules: bool = False,
         opens_calls: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(level)
+        Recording.__init__(self, level)
         self.var_class = var_class
         self.float_class: type[Number] = var_class.float_class
         self.keeps_rules = keeps_rules
@@ -165,7 +165,7 @@ class MatrixStack(Recording):
         return self.top
 
     def end(self, reason: str) -> None:
-        super().end(reason)
+        Recording.end(self, reason)
         self.capacity = -1  # so that operations ask for room, and are refused
 
     def push_array(self, code: int, x: int, y: int, value: Value) -> ArrayVar:
@@ -194,8 +194,7 @@ class MatrixStack(Recording):
         z = affine(self, value, first)
         self.top = first + n
         self.push((-(code + CELLS * n), x, y, 0.0))
-        self.limit += n - 1  # a record counts once, whatever its size
-        if self.top > self.limit:
+        if len(self.stream) >= LONG:
             self.flush()
         return z
 
@@ -212,7 +211,7 @@ class MatrixStack(Recording):
         self.top = k + 1
         self.push((-(code + CELLS), x, y, 0.0))
         if k >= self.limit:
-            self.flush()
+            self.flush_if_long()
         return z
 
     def move_view(self, value: np.ndarray, cell: int) -> ArrayVar | None:
@@ -259,7 +258,7 @@ class MatrixStack(Recording):
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def is_mixed(self) -> bool:
-        return self.mixed_arrays or bool(self.outer_arrays) or super().is_mixed()
+        return self.mixed_arrays or bool(self.outer_arrays or self.outer or self.outer_values)
 
     def _value(self, cell: int) -> Value:
         at = bisect.bisect_right(self.outer_arrays, cell, key=lambda pair: pair[0]) - 1
@@ -325,9 +324,10 @@ class MatrixStack(Recording):
         return array_footprint(self, row) if self.buffers.records[row, 0] < 0 else super()._footprint(row)
 
     def release(self) -> None:
-        super().release()
+        Recording.release(self)
         self.slab = _NOTHING  # a stack that has ended may live until the collector comes
-        self.outer_arrays.clear()
+        if self.outer_arrays:
+            self.outer_arrays.clear()
         self.factors.clear()
 
 

@@ -7,8 +7,8 @@ with the engine's own lines for "record this operation" pasted in.
 
 import linecache
 import math
+import re
 import sys
-from threading import get_ident
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,11 +29,9 @@ _CORE = "function({0}) if {1} else evaluate({0})"
 _UNARY = """\
 def {name}(a):
     s = a._owner
-    if s.thread != get_ident(): s.check_usable({operation!r})
-    x = a._value
-    try: z = {value}
-    except Exception: z = failed(x)
-{record_v}
+    is_here = s.is_here
+    if not is_here(): s.check_usable({operation!r})
+{body_v}
     return c
 """
 
@@ -43,34 +41,35 @@ def {name}(a, b):
     if kind is Var or kind is Other:
         s = a._owner
         if b._owner is s:
-            if s.thread != get_ident(): s.check_usable({operation!r})
-            x = a._value; y = b._value
-            try: z = {value}
-            except Exception: z = failed(x, y)
-{record_vv}
+            is_here = s.is_here
+            if not is_here(): s.check_usable({operation!r})
+{body_vv}
             return c
-    elif kind is float or kind is int or kind is float64:
-        s = a._owner
-        if s.thread != get_ident(): s.check_usable({operation!r})
-        x = a._value; y = b if kind is float else float(b)
-        try: z = {value}
-        except Exception: z = failed(x, y)
-{record_vc}
-        return c
+{cases_vc}
     return general(a, b)
 
 def r{name}(b, a):
     kind = type(a)
-    if kind is float or kind is int or kind is float64:
-        s = b._owner
-        if s.thread != get_ident(): s.check_usable({operation!r})
-        x = a if kind is float else float(a); y = b._value
-        try: z = {value}
-        except Exception: z = failed(x, y)
-{record_cv}
-        return c
+{cases_cv}
     return general(a, b)
 """
+
+# a variable and a number of one of these kinds
+_NUMBER = """\
+    {word} {kinds}:
+        s = {v}._owner
+        is_here = s.is_here
+        if not is_here(): s.check_usable({operation!r})
+        {number} = {converted}
+{body}
+        return c"""
+
+
+_BODY = """\
+{reads}try: z = {value}
+except Exception: z = failed({arguments})
+c = {made}(); c._value = z; c._owner = s
+{record}"""
 
 
 def _where_it_failed(rule: ScalarRule) -> Function:
@@ -130,30 +129,59 @@ def generate(
     """
     other = cls.numpy_class if cls.is_float else cls.float_class
     scope: dict[str, Any] = {
-        "Var": cls, "Other": other, "get_ident": get_ident, "float64": np.float64, "pow": math.pow, "abs": abs,
+        "Var": cls, "Other": other, "float64": np.float64, "pow": math.pow, "abs": abs,
         "function": value_function(rule), "evaluate": rule.evaluate, "failed": _where_it_failed(rule),
         "general": rule.operate if rule.operator else lambda *args: rule.general(args),
     }  # fmt: skip
     arguments = ", ".join("xy"[: rule.arity])
     floats = " and ".join(f"type({x}) is float" for x in "xy"[: rule.arity])
-    fields = {
-        "name": f"{rule.name}_{cls.__name__}",
-        "operation": rule.name,
-        # a core rule's function returns a float, as it is compiled; any other may return a NumPy number or an int
-        "value": _VALUES.get(rule.operator or "")
-        or (_CORE if rule.core else "evaluate({0})").format(arguments, floats),
-    }
+    fields = {"name": f"{rule.name}_{cls.__name__}", "operation": rule.name}
+    # a core rule's function returns a float, as it is compiled; any other may return a NumPy number or an int
+    value = _VALUES.get(rule.operator or "") or (_CORE if rule.core else "evaluate({0})").format(arguments, floats)
     template = _UNARY if rule.arity == 1 else _BINARY
-    for active, indent in (("v", 1),) if rule.arity == 1 else (("vv", 3), ("vc", 2), ("cv", 2)):
+    for active in ("v",) if rule.arity == 1 else ("vv", "vc", "cv"):
         lines, names = record(rule, active)
-        made = "Var"
-        if cls.is_float and active != "v":
-            made = "kind" if active == "vv" else "(Other if kind is float64 else Var)"
-        lines = f"c = {made}(); c._value = z; c._owner = s\n{lines}"
-        fields[f"record_{active}"] = "\n".join("    " * indent + line for line in lines.splitlines())
         scope.update(names)
+        if active in _PLACES:
+            fields[f"cases_{active}"] = _write_cases(cls, rule.name, active, value, arguments, lines)
+        else:
+            made = "kind" if cls.is_float and active == "vv" else "Var"
+            fields[f"body_{active}"] = _write_body(active, value, made, arguments, lines, 3 if active == "vv" else 1)
     source = template.format(**fields)
     filename = f"<contad {cls.__module__.rpartition('.')[2]}: {rule.name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # readable in tracebacks
     exec(compile(source, filename, "exec"), scope)
     return scope[fields["name"]], scope.get("r" + fields["name"])
+
+
+# by which operands are variables: the name of the number's value, the number, the variable
+_PLACES = {"vc": ("y", "b", "a"), "cv": ("x", "a", "b")}
+
+
+def _write_cases(cls: type[Number], operation: str, active: str, value: str, arguments: str, record: str) -> str:
+    """The branches for a plain number beside the variable: what is made beside one of NumPy's is one of NumPy's."""
+    number, constant, v = _PLACES[active]
+    cases = []
+    for kinds, made in (("kind is float or kind is int", "Var"), ("kind is float64", "Other")):
+        converted = f"float({constant})" if made == "Other" else f"{constant} if kind is float else float({constant})"
+        cases.append((kinds, converted, made))
+    if not cls.is_float:  # all are
+        cases = [(" or ".join(kinds for kinds, _, _ in cases), cases[0][1], "Var")]
+    return "\n".join(
+        _NUMBER.format(
+            word="elif" if active == "vc" or k else "if", kinds=kinds, v=v, operation=operation, number=number,
+            converted=converted, body=_write_body(active, value, made, arguments, record, 2),
+        )
+        for k, (kinds, converted, made) in enumerate(cases)
+    )  # fmt: skip
+
+
+def _write_body(active: str, value: str, made: str, arguments: str, record: str, indent: int) -> str:
+    """The lines between the checks and the return; a value that is read once has no name."""
+    read = {name: f"{operand}._value" for name, operand, kind in zip("xy", "ab", active, strict=False) if kind == "v"}
+    named = [name for name in read if len(re.findall(rf"\b{name}\b", f"{value}\n{record}")) > 1]
+    for name in read.keys() - named:
+        value, arguments, record = (re.sub(rf"\b{name}\b", read[name], text) for text in (value, arguments, record))
+    reads = "".join(f"{name} = {read[name]}\n" for name in named)
+    text = _BODY.format(reads=reads, value=value, arguments=arguments, made=made, record=record)
+    return "\n".join("    " * indent + line for line in text.splitlines())

@@ -13,14 +13,14 @@ _RECORD = """\
 push = s.push
 c._index = k = s.top; s.top = k + 1
 push(({code:.1f}, {x}, {y}, z))
-if k >= s.limit: s.flush()"""
+if k >= s.limit: s.flush_if_long()"""
 
 
 _STORED = """\
 push = s.push
 c._index = k = s.top{more}; s.top = k + 1
 push(({fields}))
-if k >= s.limit: s.flush()"""
+if k >= s.limit: s.flush_if_long()"""
 
 
 def implementation(cls: type[Var], rule: ScalarRule) -> tuple[Function, Function | None]:
@@ -33,7 +33,7 @@ def implementation(cls: type[Var], rule: ScalarRule) -> tuple[Function, Function
 
 def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
     x = "a._index" if active[0] == "v" else "x"
-    y = "0" if rule.arity == 1 else "b._index" if active[1] == "v" else "y"
+    y = "0.0" if rule.arity == 1 else "b._index" if active[1] == "v" else "y"
     return _RECORD.format(code=operation_code(rule, active), x=x, y=y), {}
 
 

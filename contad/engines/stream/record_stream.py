@@ -20,7 +20,7 @@ from contad.engines.stream.kernels import KERNELS, has_kernel
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.storage import FIRST_CONSTANT, Buffers
-from contad.engines.stream.sweep import OPERATIONS, called_directly, compile_sweep, compile_sweeps, operation_code
+from contad.engines.stream.sweep import OPERATIONS, direct_sweeps, operation_code
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import is_plain
@@ -31,21 +31,24 @@ from contad.variables.var import Var
 
 RECORD_BYTES = 24  # operation and operands
 CELL_BYTES = 16  # value and adjoint
-CHUNK = 4096  # cells recorded as Python numbers before they are packed; longer runs pay for keeping them alive
+_NONE = Buffers.__new__(Buffers)  # of a recording that has been released
+CHUNK = 4096  # records that are Python numbers before they are packed; longer runs pay for keeping them alive
+LONG = 4 * CHUNK  # numbers in the stream
 
 
 class Recording(ChainStack):
     """A stream of records, the values beside it, and the numbers of outer levels where there are any."""
 
-    __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "rows_packed")
+    __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "rows_packed", "stream")
     var_class: type[Var]
     keeps_rules: bool = False  # whether operations without a code are recorded with their rules
 
     def __init__(self, level: int | None = None) -> None:
-        super().__init__(level)
-        pool = THREAD.pools.setdefault(self.engine, [])
+        ChainStack.__init__(self, level)
+        pool = THREAD.pools.get(self.engine)
         self.buffers = pool.pop() if pool else Buffers()
-        self.push = self.buffers.stream.extend
+        self.stream = self.buffers.stream
+        self.push = self.stream.extend
         self.callbacks: list[Any] = []
         # Numbers of outer levels, whose primals the float arrays hold: constants and partials by (row, field), and
         # values by cell. A stack with any is mixed: it is swept on numbers.
@@ -53,30 +56,36 @@ class Recording(ChainStack):
         self.outer_values: dict[int, Number] = {}
         self.packed = 1  # the first cell that is still in the stream, and the row of its record
         self.rows_packed = 1
-        self.limit = CHUNK
+        self.limit = CHUNK  # the cell of a number at which to look how long the stream is
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def variable(self, value: Value) -> Var:
         return self._push(INPUT, 0, 0, value)
 
-    def float_variables(self, values: Sequence[float]) -> Sequence[Var]:
-        made, cls = [], self.var_class.float_class
-        for value in values:
-            c: Any = cls()
+    def float_variables(self, values: Sequence[float]) -> list[Var]:
+        first, n = self.top, len(values)
+        made: list[Any] = [cls() for cls in [self.var_class.float_class] * n]
+        for k, (c, value) in enumerate(zip(made, values, strict=True), first):
             c._value = value
             c._owner = self
-            c._index = k = self.top
-            self.top = k + 1
-            self.push((INPUT, 0, 0, value))
-            if k >= self.limit:
-                self.flush()
-            made.append(c)
+            c._index = k
+        fields = [float(INPUT)] * (4 * n)
+        fields[3::4] = values
+        self.top = first + n
+        self.push(fields)
+        if self.top > self.limit:
+            self.flush_if_long()
         return made
 
     def cotangents(self, xs: Sequence[Value]) -> list[Value]:
         adjoints = self.adjoints
         if adjoints.__class__ is not np.ndarray:
             return super().cotangents(xs)
+        if {*map(type, xs)} == {self.var_class.float_class}:
+            first, last = xs[0]._index, xs[-1]._index
+            if last - first == len(xs) - 1 and last < len(adjoints):  # leaves stand as they were made
+                found: list[Value] = adjoints[first : last + 1].tolist()
+                return found
         d, n = adjoints.data, len(adjoints)  # a memoryview, whose elements are floats
         return [(d[x._index] if x._index < n else 0.0) if isinstance(x, Var) else self.cotangent(x) for x in xs]
 
@@ -88,7 +97,7 @@ class Recording(ChainStack):
         self.top = k + 1
         self.push((code, x, y, value))
         if k >= self.limit:
-            self.flush()
+            self.flush_if_long()
         return c
 
     def apply(self, rule: ScalarRule, args: Sequence[Value]) -> Var:
@@ -121,23 +130,35 @@ class Recording(ChainStack):
         self.top = k + 1
         self.push(stream)
         if k >= self.limit:
-            self.flush()
+            self.flush_if_long()
         return c
 
     def push_callback(self, f: Callable[[Adjoints], None], value: Value) -> Var:
         self.callbacks.append(f)
         return self._push(CALLBACK, len(self.callbacks) - 1, 0, value)
 
+    def flush_if_long(self) -> None:
+        """Pack the stream into the arrays where it is long; else it has less numbers than cells, those of arrays."""
+        if len(self.stream) >= LONG:
+            self.flush()
+        else:
+            self.limit = self.top + CHUNK - 1 - len(self.stream) // 4
+
     def flush(self) -> None:
         """Pack the stream into the arrays."""
-        stream = self.buffers.stream
-        n = len(stream) // 4
-        if n == 0 and self.packed == self.top:
-            return
+        n = self._stage()
+        if n or self.packed != self.top:
+            self._settle(n)
+
+    def _stage(self) -> int:
+        """Write the records of the stream to `staging`, with room for them in the arrays; returns how many they are."""
         buffers = self.buffers
-        lo, hi = self.rows_packed, self.rows_packed + n
-        if hi > len(buffers.records):
-            buffers.grow("records", hi)
+        stream = buffers.stream
+        n = len(stream) // 4
+        if not n:
+            return 0
+        if self.rows_packed + n > len(buffers.records):
+            buffers.grow("records", self.rows_packed + n)
         if self.top > len(buffers.values):
             buffers.grow("values", self.top)
         if n > len(buffers.staging):
@@ -147,13 +168,22 @@ class Recording(ChainStack):
             struct.pack_into(f"{4 * n}d", buffers.staging, 0, *stream)
         except struct.error:  # a number of an outer level, which has refused to become a float
             forget_since(before)
-            struct.pack_into(f"{4 * n}d", buffers.staging, 0, *self._set_aside(stream, lo))
-        settle = plain_sweep.settle if PATIENCE.seconds_left() else called_directly(compile_sweeps().settle)
-        if settle(buffers.staging, buffers.records, buffers.values, n, lo, self.packed) != self.top:
+            struct.pack_into(f"{4 * n}d", buffers.staging, 0, *self._set_aside(stream, self.rows_packed))
+        return n
+
+    def _settle(self, n: int) -> None:
+        """Move n staged records to the arrays."""
+        b = self.buffers
+        settle = plain_sweep.settle if PATIENCE.seconds_left() else direct_sweeps().settle
+        self._set_packed(n, settle(b.staging, b.records, b.values, n, self.rows_packed, self.packed) == self.top)
+
+    def _set_packed(self, n: int, is_whole: bool) -> None:
+        """Note that n more records are in the arrays, and whether all cells are theirs."""
+        if not is_whole:
             self.end("its recording was interrupted between two steps that belong together")
             self.check_usable("flush")
-        stream.clear()
-        self.rows_packed = hi
+        self.buffers.stream.clear()
+        self.rows_packed += n
         self.packed = self.top
         self.limit = self.top + CHUNK - 1
 
@@ -177,11 +207,16 @@ class Recording(ChainStack):
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
-        self.flush()
+        n = self._stage()
+        if len(seeds) == 1 and self.watch is None and not PATIENCE.seconds_left() and not self.is_mixed():
+            cell, seed = seeds[0]
+            if cell.__class__ is int and seed.__class__ is float:
+                return self._settle_and_sweep(n, cell, seed, top)
+        if n or self.packed != self.top:
+            self._settle(n)
         if self.is_mixed() or (self.watch is not None and self.watch.on_numbers):
             return self._sweep_numbers(top, seeds)
-        b = self.buffers
-        adjoints = b.zero_adjoints(self.top)
+        adjoints = self.buffers.zero_adjoints(self.top)
         for cell, seed in seeds:
             if seed.__class__ is float:
                 adjoints[cell] += seed
@@ -189,32 +224,54 @@ class Recording(ChainStack):
                 np.add.at(adjoints, cell, seed)
             else:
                 return self._sweep_numbers(top, seeds)
-        row, k = self.rows_packed - 1, self.top - 1
-        sweep = None if self.watch is None else self.watch.sweep
-        while True:
-            if sweep is None and PATIENCE.seconds_left():
+        return self._go_on(adjoints, *self._sweep_rows(adjoints, self.rows_packed - 1, self.top - 1, top), top)
+
+    def _settle_and_sweep(self, n: int, cell: CellIndex, seed: float, top: int) -> AdjointVector:
+        """`sweep` of a recording of which n records are staged, from one cell: what most are, in one compiled call."""
+        b = self.buffers
+        row, end = self.rows_packed, self.top
+        whole = b.room_for_adjoints(end)
+        row, k = direct_sweeps().settle_and_sweep(
+            b.staging, n, b.records, b.values, whole, b.shapes, b.constants, KERNELS, row, self.packed, end, cell, seed,
+            top,
+        )  # fmt: skip
+        self._set_packed(n, row >= 0)
+        adjoints = whole[:end]
+        return self._go_on(adjoints, row, k, top) if row else adjoints
+
+    def _sweep_rows(self, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int]:
+        """From `row`, whose last cell is k, down to row 0, or to one that needs Python: that row, and its last cell."""
+        b = self.buffers
+        if self.watch is not None:
+            sweep = self.watch.sweep
+        else:
+            while PATIENCE.seconds_left():
                 row, k, out_of_time = PATIENCE.sweep(b, adjoints, row, k, top)
-                if out_of_time:
-                    continue
-            else:
-                if sweep is None:
-                    sweep = called_directly(compile_sweep())
-                row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
-            if row == 0:
-                return adjoints
+                if not out_of_time:
+                    return row, k
+            sweep = direct_sweeps().sweep
+        found: tuple[int, int] = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
+        return found
+
+    def _go_on(self, adjoints: np.ndarray, row: int, k: int, top: int) -> AdjointVector:
+        """The rest of a sweep that has come to `row`, which needs Python, or to row 0, the end."""
+        b = self.buffers
+        while row > 0:
             head, x, y = b.records[row].tolist()
             code, _, n = decode(head)
             is_left = code == PULLBACK and (y == 0.0 or b.shapes[int(y)] == 0)  # to Python, by a step, or it has none
             if head < 0 and not is_left and has_kernel(code) and not KERNELS[code]:
                 if PATIENCE.sweep_array(b, adjoints, row, k, top):
                     row, k = row - 1, k - n
-                continue
-            self.running = k - n + 1
-            adj = Adjoints(self, adjoints, k - n + 1)
-            self.callbacks[int(x)](adj)
-            row, k = row - 1, k - n
-            if adj.cells is not adjoints:  # the callback has added a number of an outer level
-                return self._sweep_on_numbers(row, k, top, adj.cells)
+            else:
+                self.running = k - n + 1
+                adj = Adjoints(self, adjoints, k - n + 1)
+                self.callbacks[int(x)](adj)
+                row, k = row - 1, k - n
+                if adj.cells is not adjoints:  # the callback has added a number of an outer level
+                    return self._sweep_on_numbers(row, k, top, adj.cells)
+            row, k = self._sweep_rows(adjoints, row, k, top)
+        return adjoints
 
     def _sweep_numbers(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         adjoints = self.zero_numbers()
@@ -332,8 +389,10 @@ class Recording(ChainStack):
     def release(self) -> None:
         self.buffers.clear(self.top)
         self.adjoints = ()
-        self.callbacks.clear()
-        self.outer.clear()
-        self.outer_values.clear()
+        if self.callbacks:
+            self.callbacks.clear()
+        if self.outer or self.outer_values:
+            self.outer.clear()
+            self.outer_values.clear()
         THREAD.pools.setdefault(self.engine, []).append(self.buffers)
-        self.buffers = Buffers.__new__(Buffers)
+        self.buffers = _NONE

@@ -126,11 +126,15 @@ class Buffers:
 
     def zero_adjoints(self, n: int) -> np.ndarray:
         """The adjoints of n cells, zero."""
-        if n > len(self.adjoints):
-            self.adjoints = np.empty(len(self.values))
-        adjoints = self.adjoints[:n]
+        adjoints = self.room_for_adjoints(n)[:n]
         adjoints[:] = _ZEROS[:n] if n <= len(_ZEROS) else 0.0  # copying takes half as long as filling
         return adjoints
+
+    def room_for_adjoints(self, n: int) -> np.ndarray:
+        """The adjoints of n cells or more, as they are."""
+        if n > len(self.adjoints):
+            self.adjoints = np.empty(len(self.values))
+        return self.adjoints
 
     # ---- beside the records: shapes and cells ------------------------------------------------------------------------
     def push_shape(self, shape: Sequence[int]) -> int:

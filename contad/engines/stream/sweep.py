@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import contad.ops  # noqa: F401  (declares the rules)
 from contad.engines.stream import record_head, rule_functions
@@ -67,6 +67,21 @@ def settle(staging, records, values, n, row, cell):
     return cell
 
 
+'''
+
+_BOTH = '''
+
+@njit("UniTuple(int64, 2)(float64[:, ::1], int64, float64[:, ::1], float64[::1], float64[::1], int64[::1], "
+      "float64[::1], uintp[::1], int64, int64, int64, int64, float64, int64)", {options})
+def settle_and_sweep(
+    staging, n, records, values, adjoints, shapes, constants, kernels, row, cell, end, seeded, seed, top
+):
+    """`settle`, then `sweep` with one adjoint that is not zero; (-1, 0) if the next cell is not `end`."""
+    if settle(staging, records, values, n, row, cell) != end:
+        return -1, 0
+    adjoints[:end] = 0.0
+    adjoints[seeded] += seed
+    return sweep(records, values, adjoints, shapes, constants, kernels, row + n - 1, end - 1, top)
 '''
 
 _SWEEP = '''\
@@ -166,7 +181,8 @@ def sweep_source() -> str:
         lines += [f"elif {run.first} <= code <= {run.last}:  # other rules: {run.active}", *_run_lines(run)]
     loop = "".join(f"{line}\n" for line in indent(lines, 3))
     end = "        k -= 1\n        row -= 1\n    return 0, 0\n"
-    return _HEAD.format(**names) + write_partials(OPERATIONS, options) + _SWEEP.format(**names) + loop + end
+    before = _HEAD.format(**names) + write_partials(OPERATIONS, options) + _SWEEP.format(**names)
+    return before + loop + end + _BOTH.format(**names)
 
 
 def _has_branch(rule: ScalarRule) -> bool:
@@ -248,3 +264,18 @@ def compile_sweep() -> Callable[..., tuple[int, int]]:
     """The compiled sweep."""
     found: Callable[..., tuple[int, int]] = compile_sweeps().sweep
     return found
+
+
+class DirectSweeps(NamedTuple):
+    """The functions of that module, called directly."""
+
+    settle: Callable[..., int]
+    sweep: Callable[..., tuple[int, int]]
+    settle_and_sweep: Callable[..., tuple[int, int]]
+
+
+@functools.cache
+def direct_sweeps() -> DirectSweeps:
+    """The functions of `compile_sweeps`, called directly."""
+    module = compile_sweeps()
+    return DirectSweeps(*[called_directly(getattr(module, name)) for name in DirectSweeps._fields])
