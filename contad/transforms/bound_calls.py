@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from contad.front.derivative import Derivative
 from contad.transforms.gradients import WrittenGradient
 from contad.variables.open_types import Function, Nested
 
@@ -32,6 +31,8 @@ def bind(gradient: Function, *args: Nested, **kwargs: Nested) -> Callable[[], Ne
     >>> call(), gradient
     (10.0, array([6., 2.]))
     """
+    from contad.front.derivative import Derivative  # it knows Numba
+
     if not callable(gradient):
         raise TypeError(f"contad.bind: expected a derivative and its arguments, got {type(gradient).__name__}")
     out = value = False
