@@ -19,7 +19,8 @@ from contad.engines.source.writing.live_names import names_assigned, names_read
 
 ZEROS = re.compile(r" +(\w+) = (?:np\.|lent_)zeros\((?:\d+, )?((\w+)\.shape|\(.*\))\)$")
 MAKERS = ("np.empty", "np.zeros", "lent_empty", "lent_zeros")
-LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare)  # what may be a length, make an array or compare lengths
+# what may be a length, make an array or compare lengths
+LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
 LEAVES = (ast.Break, ast.Continue, ast.Return)
 
 
@@ -114,9 +115,12 @@ class FirstWrites:
                 found += [
                     (f"{name}.shape[{k}]", ast.unparse(x), s.lineno) for k, x in enumerate(_shape_of(s.value))
                 ]
-            elif isinstance(s, ast.If) and isinstance(s.body[0], ast.Raise) and not s.orelse:
+            elif isinstance(s, ast.If) and _surely_raises(s.body[0]) and not s.orelse:
                 test = values.get(s.test.id) if isinstance(s.test, ast.Name) else s.test
-                if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq):
+                wanted: type[ast.cmpop] = ast.NotEq
+                if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                    test, wanted = test.operand, ast.Eq
+                if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], wanted):
                     found.append((ast.unparse(test.left), ast.unparse(test.comparators[0]), s.lineno))
         return [(_plain(x), _plain(y), line) for x, y, line in found if self.stays(x) and self.stays(y)]
 
@@ -127,6 +131,13 @@ class FirstWrites:
             if len(made) + (name in self.given) > 1 or any(s not in self.body for s in made):
                 return False
         return True
+
+
+def _surely_raises(s: ast.stmt) -> bool:
+    """Whether a statement raises whenever it is met, which a test hides from Numba."""
+    if isinstance(s, ast.If) and ast.unparse(s.test) == "bool(True)":
+        s = s.body[0]
+    return isinstance(s, ast.Raise)
 
 
 def _plain(length: str) -> str:

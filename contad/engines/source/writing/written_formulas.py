@@ -5,11 +5,12 @@ What these lines compute of nothing that the loop changes is computed before it.
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.partials import source_of_rule
 from contad.engines.source.ir.single_assignment import Apply, Loop
+from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import Writer, atom
 from contad.rules.scalar_rule import ScalarRule
 
@@ -28,6 +29,8 @@ class WrittenFormulas:
         self.written: dict[Apply, list[tuple[str, str]]] = {}  # likewise, with the lines of formulas that it calls
         self.known: dict[str, str] = {}  # of the formula whose partials are written: names by their texts
         self.renamed: dict[str, str] = {}  # and names of lines that others stand for
+        self.still: set[str] = set()  # and names that the loop does not change
+        self.inside: dict[Apply, set[str]] = {}  # of each value: names that were given to its operands
         self.numbers: set[str] = set()  # names of lines, but for those of conditions
         self.names: set[str] = set()
 
@@ -45,6 +48,7 @@ class WrittenFormulas:
             if x in self.writer.inside:
                 text = self.writer.fresh(f"{o.result.name}_of")
                 self.writer.line(f"{text} = {self.writer.inside[x]}")
+                self.inside.setdefault(o, set()).add(text)
             names.append(text)
         assert isinstance(o.function.rule, Formula)
         own, [*lines, (_, result)] = self._lines_of(o.function.rule, names, f"{o.result.name}_")
@@ -88,20 +92,51 @@ class WrittenFormulas:
 
     def begin_partials(self, o: Apply) -> dict[str, str]:
         """Begin with the partials of a function: the lines that its value has written, by their names."""
-        self.known = {text: name for name, text in reversed(self.written.get(o, []))}
+        lines = self.written.get(o, [])
+        self.known = {text: name for name, text in reversed(lines)}
         self.renamed = {}
+        self.still = set()
+        loop = None if o.block is None else o.block.parent
+        if lines and loop is not None:
+            moving = {self.writer.text(x) for x in o.inputs if x.block is not None and is_inside(x.block, loop)}
+            self.still = {self.writer.text(x) for x in o.inputs} - moving
+            for name, text in lines:
+                if set(_NAME.findall(text)) & (moving | self.inside.get(o, set())):
+                    moving.add(name)
+                else:
+                    self.still.add(name)
         return dict(self.lines_of.get(o, {}))
 
     def reuse(self, lines: list[tuple[str, str]], text: str) -> tuple[list[tuple[str, str]], str]:
         """Lines of a partial and its text, without those that compute what another line of the formula has."""
-        kept = []
+        kept: list[tuple[str, str]] = []
         for name, given in lines:
             value = self._rename(given)
-            if self.known.setdefault(value, name) != name:
-                self.renamed[name] = self.known[value]
+            if value not in self.known:
+                value = self._invert(value, kept)
+            known = value if value.isidentifier() else self.known.setdefault(value, name)
+            if known != name:
+                self.renamed[name] = known
             else:
                 kept.append((name, value))
-        return kept, self._rename(text)
+        return kept, self._invert(self._rename(text), kept)
+
+    def _invert(self, text: str, lines: list[tuple[str, str]]) -> str:
+        """A text with products by inverses: by those that a line has, and by those of what stays while the loop runs.
+
+        So a loop divides by nothing twice, and by nothing that it does not change.
+        """
+        if "/" not in text:
+            return text
+
+        def find_inverse(divisor: str) -> str | None:
+            inverse = f"1.0 / {divisor}"
+            if inverse not in self.known and divisor in self.still:
+                self.known[inverse] = self.writer.fresh(f"{divisor}_inverse")
+                lines.append((self.known[inverse], inverse))
+            return self.known.get(inverse)
+
+        return ast.unparse(_ByInverses(find_inverse).visit(ast.parse(text, mode="eval").body))
 
     def _rename(self, text: str) -> str:
         return _NAME.sub(lambda found: self.renamed.get(found[0], found[0]), text)
@@ -112,6 +147,24 @@ class WrittenFormulas:
             self.names.add(name)
             if not _is_condition(text):
                 self.numbers.add(name)
+
+
+class _ByInverses(ast.NodeTransformer):
+    """Multiplies by the inverses of divisors that have one."""
+
+    def __init__(self, find_inverse: Callable[[str], str | None]) -> None:
+        self.find_inverse = find_inverse
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Name):
+            return node
+        name = self.find_inverse(node.right.id)
+        if name is None:
+            return node
+        is_one = isinstance(node.left, ast.Constant) and node.left.value == 1.0
+        inverse = ast.Name(name, ast.Load())
+        return inverse if is_one else ast.BinOp(node.left, ast.Mult(), inverse)
 
 
 def _is_condition(text: str) -> bool:
