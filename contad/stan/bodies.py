@@ -298,6 +298,8 @@ def categorical_of_odds(y, odds):
 
 def categorical_of_predictors(y, predicted):
     """The sum over rows of predicted_y - log sum exp predicted."""
+    if len(y) != len(predicted):
+        raise ValueError("categorical_logit: y must have an outcome for each row")
     total = 0.0
     for k in range(len(y)):
         total += predicted[k, int(y[k]) - 1] - logsumexp(predicted[k])
@@ -332,6 +334,8 @@ def ordered_probit(y, eta, cuts):
 
 def ordered_logistic_of_vectors(y, eta, cuts):
     """The sum over outcomes."""
+    if len(y) != len(eta):
+        raise ValueError("ordered_logistic: y must have an outcome for each location")
     total = 0.0
     for k in range(len(y)):
         total += ordered_logistic(y[k], eta[k], cuts)
@@ -348,6 +352,8 @@ def ordered_logistic_of_outcomes(y, eta, cuts):
 
 def ordered_probit_of_vectors(y, eta, cuts):
     """The sum over outcomes."""
+    if len(y) != len(eta):
+        raise ValueError("ordered_probit: y must have an outcome for each location")
     total = 0.0
     for k in range(len(y)):
         total += ordered_probit(y[k], eta[k], cuts)

@@ -46,6 +46,17 @@ WRITTEN = {
         for i in range(length):
             z_bar[i] += t
     """,
+    "a length that the function checks itself": """
+        length = y.shape[0]
+        rows = x.shape[0]
+        z_bar = lent_zeros(1, (x.shape[0],))
+        wrong = not (length == rows)
+        if wrong:
+            if bool(True):
+                raise ValueError
+        for i in range(length):
+            z_bar[i] += t
+    """,
     "threads may share it": """
         x_bar = np.zeros(x.shape)
         for i in prange(0, range(x.shape[0])):
@@ -53,6 +64,26 @@ WRITTEN = {
     """,
 }
 NEEDED = {
+    "lengths that may not be the same": """
+        length = y.shape[0]
+        rows = x.shape[0]
+        z_bar = lent_zeros(1, (x.shape[0],))
+        wrong = not (length != rows)
+        if wrong:
+            raise ValueError
+        for i in range(length):
+            z_bar[i] += t
+    """,
+    "lengths of which some may differ": """
+        length = y.shape[0]
+        rows = x.shape[0]
+        z_bar = lent_zeros(1, (x.shape[0],))
+        if length != rows:
+            if t > 0:
+                raise ValueError
+        for i in range(length):
+            z_bar[i] += t
+    """,
     "not the first element": """
         x_bar = np.zeros(x.shape)
         length = x.shape[0]

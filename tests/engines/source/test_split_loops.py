@@ -302,6 +302,17 @@ def test_formulas_that_a_density_calls_are_written_out():
     )
 
 
+def test_partials_of_a_formula_divide_by_nothing_that_stays():
+    """They multiply by its inverse, which is computed before the loop; and by inverses that a line has."""
+    text = text_of(heavy_tailed, numbers(300), 2.0 * numbers(300, 1), 0.7)
+    partials = [line for line in text.splitlines() if re.match(r" {8,}\w+__d\d+ = ", line)]
+    assert len(partials) > 5 and not [line for line in partials if re.search(r"/ \w*sigma", line)]
+    assert re.findall(r"^    (\w+) = 1\.0 / sigma$", text, re.MULTILINE) == ["sigma_inverse"]
+    named = set(re.findall(r"\w+ = 1\.0 / (\w+)$", text, re.MULTILINE))
+    assert named > {"sigma"}
+    assert not [line for line in partials if (found := re.search(r"/ (\w+)", line)) and found[1] in named]
+
+
 def test_the_same_function_everywhere():
     """What another part of the derivative computes of the same number is the same number."""
     f, args = ROWS["mixed"]
