@@ -185,6 +185,7 @@ def _base(node: ast.Subscript) -> str:
 
 
 def is_pure(called: str) -> bool:
+    """Whether a call of this name computes something and does nothing else."""
     module, _, name = called.rpartition(".")
     if called in _MAKES or name == "copy":
         return False
