@@ -178,6 +178,7 @@ def _is_quiet(statements: list[ast.stmt]) -> bool:
 
 
 def _is_allowed(node: ast.AST) -> bool:
+    """Whether that is true of a node, whatever it has in it."""
     if isinstance(node, ast.Raise):
         return isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) == RAISED
     if isinstance(node, ast.Call):
