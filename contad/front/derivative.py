@@ -298,7 +298,10 @@ class Derivative(CPUDispatcher, WrittenOut):
         from contad.native.bound_entries import Returned, bind_entry, is_plain
 
         if not self.form.is_packed:
-            given = inspect.signature(self.py_func).bind(*args, **kwargs)
+            try:
+                given = inspect.signature(self.py_func).bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.what}: {error}") from None
             given.apply_defaults()
             args = given.args
         self(*args)

@@ -44,6 +44,8 @@ class Bound(bytes):
     def __repr__(self) -> str:
         return f"<arguments of {self.shown}>"
 
+    __str__ = __repr__
+
     def __reduce__(self) -> Any:
         raise UnsupportedError(f"pickle: {self!r} are arrays of this process; bind again in the other one")
 
@@ -61,14 +63,16 @@ def is_plain(t: Any) -> bool:
 
 def bind_entry(
     overload: Any, arguments: tuple[Any, ...], returned: Returned, counter: np.ndarray, shown: str,
-    guard: Callable[[Any], Any],
+    guard: Callable[..., Any],
 ) -> Any:  # fmt: skip
     """A builtin function that calls what Numba has compiled, with these arguments.
 
-    `counter` is a word: where it has changed, the call raises. `guard` makes the function that stands before the call.
+    `counter` is a word: where it has changed, the call raises. `guard` makes the function that stands before the call,
+    and puts what has to live as long into the list `kept`.
     """
     signature = overload.signature
-    entries, kept = [], []
+    entries: list[int] = []
+    kept = _Owned()
     for x in leaves_of(arguments):
         if isinstance(x, np.ndarray):
             entry, objects = describe_place(x)
@@ -81,11 +85,12 @@ def bind_entry(
     block[:start] = [code, counter.ctypes.data, counter[0], *entries]
     address = block.ctypes.data
     make.store(address + 8 * start, arguments)
-    entry = guard(make.entry)
+    entry = guard(make.entry, kept=kept)
     given = (address,)
     own = Bound(call_with(given, entry))
     own.shown, own.arguments = shown, arguments
-    own.kept = _Owned([given, entry, make, overload, counter, block, kept])
+    own.kept = kept
+    kept += [given, entry, make, overload, counter, block]
     weakref.finalize(own.kept, _release, make.release, block, start).atexit = False
     return bind_to(own)
 

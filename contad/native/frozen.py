@@ -102,10 +102,13 @@ class Frozen:
         if not is_as_it_was(self._head[0]):
             self.require_unchanged()
 
-    def guard(self, entry: Callable[..., Any], otherwise: Otherwise | None = None) -> Callable[..., Any]:
+    def guard(
+        self, entry: Callable[..., Any], otherwise: Otherwise | None = None, kept: list[Any] | None = None
+    ) -> Callable[..., Any]:
         """A compiled function as Python calls it, with a check before every call; this object must outlive it.
 
-        `otherwise` is called where it raises the exception of that.
+        `otherwise` is called where it raises the exception of that. Both are put into `kept`, which must live as long,
+        or else live as long as this object.
         """
         if self.is_empty and otherwise is None:
             return entry
@@ -114,7 +117,7 @@ class Frozen:
         if self._table is None:
             self._make_table()
         made = guard(entry, self._head, otherwise)
-        self._kept += [made, otherwise]
+        (self._kept if kept is None else kept).extend((self, made, otherwise))
         return made
 
     def _make_table(self) -> None:

@@ -1,6 +1,7 @@
 """Derivatives that are bound to their arguments: what they return, what they hold, and what they notice."""
 
 import copy
+import gc
 import pickle
 import sys
 import threading
@@ -85,6 +86,7 @@ def test_what_it_holds_goes_with_it(options):
     counts = [sys.getrefcount(a) for a in (x, w)]
     out = np.empty(3)
     call = bind(grad(energy, **options), x, w, p, *([out] if options else []))
+    assert str(call.__self__) == "<arguments of grad: energy>"
     watched = weakref.ref(call.__self__.kept)
     for _ in range(5):
         call()
@@ -196,3 +198,21 @@ def test_it_stays_in_its_process_and_serves_all_threads():
     for thread in threads:
         thread.join()
     assert {z for zs in found for z in zs} == {energy(x, w, p)}
+
+
+def test_guards_of_a_call_go_with_it():
+    @njit
+    def stores(x):  # which may need more memory than there is: a guard calls another derivative then
+        total = 1.0
+        for k in range(len(x)):
+            total *= SCALE - x[k] * total
+        return total
+
+    x = np.array([0.5, 0.25])
+    calls = [bind(grad(stores), x) for _ in range(5)]
+    found = [call() for call in calls]
+    assert all(np.array_equal(y, found[0]) for y in found)
+    watched = weakref.ref(calls[0].__self__.kept)
+    del calls[:]
+    gc.collect()
+    assert watched() is None and sys.getrefcount(x) == 2
