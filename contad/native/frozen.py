@@ -134,7 +134,7 @@ class _Table:
         self.kept: list[Any] = [places]
         sizes = [dispatcher.overloads for dispatcher in dispatchers]
         words = [id(look), ctypes.addressof(_compilations), _compilations[0]]
-        words += [len(x) for x in (places.names, places.cells, sizes, places.arrays)]
+        words += [len(places.names), len(places.cells) + len(sizes), len(places.arrays)]
         for names, key, value in places.names:
             words += [id(names), id(key), id(value)]
         for cell, value in places.cells:

@@ -3,9 +3,9 @@
 A table of words tells where to look. Its head is the function of Python to call where something has changed, the
 address of a counter, what the counter was, and how many entries of each kind follow:
 
-    names   dictionary, key, value that it had       a global, or an attribute of a module
-    cells   cell, value that it had                  a captured variable
-    sizes   dictionary, size that it had             the versions of a Numba function that are compiled
+    names   dictionary, key, value that it had          a global, or an attribute of a module
+    held    cell or dictionary, the word that it held   the value of a captured variable; of the versions of a Numba
+                                                        function that are compiled, how many there are
     arrays  array, data, descriptor, number of dimensions, address of the dimensions and strides that it had, address of
             a copy of its contents, number of bytes, where to look next
 
@@ -15,22 +15,26 @@ after words / SAMPLES calls.
 """
 
 import ctypes
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import carray, types
+from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import cfunc, njit
-from contad.native.words import WORD, pointer, set_word, word
+from contad.native.machine_code import cfunc
+from contad.native.words import WORD, external_function, place, word
 
 SMALL = 1024
 SAMPLES = 32
-HEAD = 7
-LOOK, COUNTER, COUNT, NAMES, CELLS, SIZES, ARRAYS = range(HEAD)
-NAME, CELL, SIZE, ARRAY = 3, 2, 2, 8  # words of an entry
+HEAD = 6
+LOOK, COUNTER, COUNT, NAMES, HELD, ARRAYS = range(HEAD)
+NAME, HOLDER, ARRAY = 3, 2, 8  # words of an entry
 _CONTENT, _BYTES_CONTENT = 2, 4  # the word of a cell, of a dictionary's size, of what bytes hold
 _DATA, _DIMENSIONS, _DESCRIPTOR = 2, 3, 7  # words of NumPy's array object; 4 and 5 are addresses
 _DATA_HELD, _DESCRIPTOR_HELD, _DIMENSIONS_HELD, _EXTENTS, _COPY, _BYTES, _NEXT = range(1, ARRAY)
@@ -42,7 +46,7 @@ def _python(name: str, arity: int) -> Any:
     return types.ExternalFunction(f"contad_{name}", types.int64(*[types.int64] * arity))
 
 
-_dict_get = _python("PyDict_GetItemWithError", 2)  # keys are texts, so there are none
+_python("PyDict_GetItemWithError", 2)
 _release = _python("Py_DecRef", 1)
 _call = _python("PyObject_CallObject", 2)
 _call_otherwise = _python("PyObject_Call", 3)
@@ -61,97 +65,129 @@ def _call_address(typingctx, address, a, b, c):  # type: ignore[no-untyped-def]
     return types.int64(*[types.int64] * 4), codegen
 
 
-_OPTIONS = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}
-
-
-@njit(**_OPTIONS)
-def _same_bytes(a, b, n):  # type: ignore[no-untyped-def]
-    """Whether n bytes at two addresses are the same."""
-    words = n // 8
-    x, y = carray(pointer(a), (words,), types.int64), carray(pointer(b), (words,), types.int64)
-    different = 0
-    for i in range(words):  # without a branch, so that it is vector code
-        different |= x[i] ^ y[i]
-    if n % 8:
-        rest = 8 * words
-        u, v = carray(pointer(a + rest), (n % 8,), types.uint8), carray(pointer(b + rest), (n % 8,), types.uint8)
-        for i in range(n % 8):
-            different |= u[i] ^ v[i]
-    return different == 0
-
-
-@njit(**_OPTIONS)
-def has_its_place(entry):  # type: ignore[no-untyped-def]
-    """Whether an array is where it was, with the shape that it had."""
-    array = word(entry, 0)
-    dimensions = word(array, _DIMENSIONS) & 0x7FFFFFFF
-    if (
-        word(array, _DATA) != word(entry, _DATA_HELD)
-        or dimensions != word(entry, _DIMENSIONS_HELD)
-        or word(array, _DESCRIPTOR) != word(entry, _DESCRIPTOR_HELD)
-    ):
-        return False
-    extents = word(entry, _EXTENTS)
-    for i in range(dimensions):
-        if word(word(array, _DIMENSIONS + 1), i) != word(extents, i) or word(word(array, _DIMENSIONS + 2), i) != word(
-            extents, dimensions + i
-        ):
-            return False
-    return True
-
-
-@njit(**_OPTIONS)
-def _same_array(entry):  # type: ignore[no-untyped-def]
-    """Whether an array is as it was, as far as is looked at."""
-    if not has_its_place(entry):
-        return False
-    data, copy, size = word(entry, _DATA_HELD), word(entry, _COPY), word(entry, _BYTES)
-    if size <= SMALL:
-        return _same_bytes(data, copy, size)
-    step = (size // 8 + SAMPLES - 1) // SAMPLES
-    k = word(entry, _NEXT)
-    set_word(entry, _NEXT, (k + 1) % step)
-    words = size // 8
-    different = 0
-    while k < words:
-        different |= word(data, k) ^ word(copy, k)
-        k += step
-    return different == 0 and _same_bytes(data + 8 * words, copy + 8 * words, size - 8 * words)
-
-
-@njit(**_OPTIONS)
-def _same(table):  # type: ignore[no-untyped-def]
+# Emitted word by word, where Numba would take as long for its types as for all else that a small derivative needs.
+@intrinsic
+def _same(typingctx, table):  # type: ignore[no-untyped-def]
     """Whether all that a table names is as it was, as far as is looked at."""
-    if word(word(table, COUNTER), 0) != word(table, COUNT):
-        return 0
-    entry = table + 8 * HEAD
-    for _ in range(word(table, NAMES)):
-        if _dict_get(word(entry, 0), word(entry, 1)) != word(entry, 2):
-            return 0
-        entry += 8 * NAME
-    for _ in range(word(table, CELLS)):
-        if word(word(entry, 0), _CONTENT) != word(entry, 1):
-            return 0
-        entry += 8 * CELL
-    for _ in range(word(table, SIZES)):
-        if word(word(entry, 0), _CONTENT) != word(entry, 1):
-            return 0
-        entry += 8 * SIZE
-    for _ in range(word(table, ARRAYS)):
-        if not _same_array(entry):
-            return 0
-        entry += 8 * ARRAY
-    return 1
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return _Look(builder).same(args[0])
+
+    return types.boolean(types.int64), codegen
+
+
+@intrinsic
+def has_its_place(typingctx, entry):  # type: ignore[no-untyped-def]
+    """Whether an array is where it was, with the shape that it had."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        look = _Look(builder)
+        look.place(args[0])
+        return look.is_same()
+
+    return types.boolean(types.int64), codegen
+
+
+class _Look:
+    """What is emitted to compare the words of a table with those that it names."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        self.different = cgutils.alloca_once_value(builder, WORD(0))  # every bit in which words differ
+
+    def same(self, table: Any) -> Any:
+        """Whether a table holds."""
+        builder, look = self.builder, self.word
+        self.compare(look(look(table, COUNTER), 0), look(table, COUNT))
+        entry = builder.add(table, WORD(8 * HEAD))
+        find = external_function(builder.module, "contad_PyDict_GetItemWithError", 2)  # keys are texts: none fails
+        with self.entries(entry, look(table, NAMES), NAME) as one:
+            self.compare(builder.call(find, [look(one, 0), look(one, 1)]), look(one, 2))
+        entry = self.end_of(entry, look(table, NAMES), NAME)
+        with self.entries(entry, look(table, HELD), HOLDER) as one:
+            self.compare(look(look(one, 0), _CONTENT), look(one, 1))
+        entry = self.end_of(entry, look(table, HELD), HOLDER)
+        with self.entries(entry, look(table, ARRAYS), ARRAY) as one:
+            self.array(one)
+        return self.is_same()
+
+    def array(self, entry: Any) -> None:
+        """Compare an array, as far as is looked at; one that was stretched or shortened is not read."""
+        self.place(entry)
+        with self.builder.if_then(self.is_same()):
+            self.contents(entry)
+
+    def place(self, entry: Any) -> None:
+        """Compare where an array is, and its shape."""
+        builder, look = self.builder, self.word
+        array, extents = look(entry, 0), look(entry, _EXTENTS)
+        dimensions = look(entry, _DIMENSIONS_HELD)
+        self.compare(look(array, _DATA), look(entry, _DATA_HELD))
+        self.compare(look(array, _DESCRIPTOR), look(entry, _DESCRIPTOR_HELD))
+        self.compare(builder.and_(look(array, _DIMENSIONS), WORD(0x7FFFFFFF)), dimensions)
+        with builder.if_then(self.is_same()), cgutils.for_range(builder, dimensions) as loop:
+            self.compare(look(look(array, _DIMENSIONS + 1), loop.index), look(extents, loop.index))
+            strides = builder.add(dimensions, loop.index)
+            self.compare(look(look(array, _DIMENSIONS + 2), loop.index), look(extents, strides))
+
+    def contents(self, entry: Any) -> None:
+        """Compare the bytes of an array: of a large one, every so many words, others each time."""
+        builder, look = self.builder, self.word
+        data, copy, size = (look(entry, k) for k in (_DATA_HELD, _COPY, _BYTES))
+        words = builder.udiv(size, WORD(8))
+        is_small = builder.icmp_unsigned("<=", size, WORD(SMALL))
+        step = builder.udiv(builder.add(words, WORD(SAMPLES - 1)), WORD(SAMPLES))
+        step = builder.select(is_small, WORD(1), step)
+        first = builder.select(is_small, WORD(0), look(entry, _NEXT))
+        following = builder.add(first, WORD(1))
+        following = builder.select(builder.icmp_unsigned("<", following, step), following, WORD(0))
+        builder.store(following, place(builder, entry, _NEXT))
+        with cgutils.for_range_slice(builder, first, words, step, WORD) as (k, _):
+            self.compare(look(data, k), look(copy, k))
+        with cgutils.for_range_slice(builder, builder.mul(words, WORD(8)), size, WORD(1), WORD) as (k, _):
+            self.compare(self.byte(data, k), self.byte(copy, k))
+
+    def compare(self, x: Any, y: Any) -> None:
+        """Note whether two words differ."""
+        builder = self.builder
+        builder.store(builder.or_(builder.load(self.different), builder.xor(x, y)), self.different)
+
+    def is_same(self) -> Any:
+        """Whether no words differed so far."""
+        return self.builder.icmp_unsigned("==", self.builder.load(self.different), WORD(0))
+
+    def word(self, address: Any, k: Any) -> Any:
+        """Word k at an address."""
+        return self.builder.load(place(self.builder, address, k))
+
+    def byte(self, address: Any, k: Any) -> Any:
+        """Byte k at an address, as a word."""
+        start = self.builder.inttoptr(address, cgutils.voidptr_t)
+        return self.builder.zext(self.builder.load(self.builder.gep(start, [k])), WORD)
+
+    @contextmanager
+    def entries(self, first: Any, count: Any, size: int) -> Iterator[Any]:
+        """A loop over entries of so many words: the address of each."""
+        with cgutils.for_range(self.builder, count) as loop:
+            yield self.end_of(first, loop.index, size)
+
+    def end_of(self, first: Any, count: Any, size: int) -> Any:
+        """The address behind so many entries."""
+        return self.builder.add(first, self.builder.mul(count, WORD(8 * size)))
 
 
 def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
     """A function of Python's: look, then call the one whose address and object are in the bytes `own`.
 
     Where that raises the exception of the next word, the object of the word after it is called instead.
+
+    Without `own` it looks at the table `args` only: 1 where all is as it was.
     """
+    if own == 0:
+        return 1 if _same(args) else 0
     words = own + 8 * _BYTES_CONTENT
     table = word(word(words, 2), 0)
-    if _same(table) == 0:
+    if not _same(table):
         none = _call(word(table, LOOK), 0)
         if none == 0:
             return 0  # it has raised
@@ -178,23 +214,22 @@ class _Definition(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("call", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-def _is_same(table):  # type: ignore[no-untyped-def]
-    return _same(table)
-
-
-_same_c = cfunc("int64(int64)", **_OPTIONS)(_is_same)
-is_as_it_was = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_same_c.address)  # it must not release Python's lock
+_OPTIONS = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}
 _guarded_c = cfunc("int64(int64, int64, int64)", **_OPTIONS)(_call_guarded)
-_bound_c = cfunc("int64(int64, int64)", **_OPTIONS)(_call_bound)
 _ARGUMENTS_AND_KEYWORDS = 3  # METH_VARARGS | METH_KEYWORDS
 _NO_ARGUMENTS = 4  # METH_NOARGS
 _definition = _Definition(b"guarded", _guarded_c.address, _ARGUMENTS_AND_KEYWORDS, None)
-_bound_definition = _Definition(b"bound", _bound_c.address, _NO_ARGUMENTS, None)
+_looking = ctypes.PYFUNCTYPE(*[ctypes.c_int64] * 4)(_guarded_c.address)  # it must not release Python's lock
 _new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
     ("PyCFunction_NewEx", ctypes.pythonapi)
 )
 _address_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_GetFunction", ctypes.pythonapi))
 _object_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_GetSelf", ctypes.pythonapi))
+
+
+def is_as_it_was(table: int) -> bool:
+    """Whether all that the table at an address names is as it was, as far as is looked at."""
+    return bool(_looking(0, table, 0))
 
 
 def guard(entry: Any, table: Any, limit: tuple[Any, Any] | None = None) -> Any:
@@ -207,6 +242,12 @@ def guard(entry: Any, table: Any, limit: tuple[Any, Any] | None = None) -> Any:
     return _new_function(ctypes.addressof(_definition), bytes((ctypes.c_int64 * len(words))(*words)), None)
 
 
+@functools.cache
+def _define_bound() -> _Definition:
+    code = cfunc("int64(int64, int64)", **_OPTIONS)(_call_bound)
+    return _Definition(b"bound", code.address, _NO_ARGUMENTS, None)
+
+
 def call_with(arguments: tuple[Any, ...], entry: Any) -> bytes:
     """The words by which a function that `bind_to` gives calls `entry`, both of which must outlive it."""
     words = _address_of(entry), _object_of(entry) or 0, id(arguments)
@@ -215,4 +256,4 @@ def call_with(arguments: tuple[Any, ...], entry: Any) -> bytes:
 
 def bind_to(own: bytes) -> Any:
     """A builtin function without arguments that calls what these words say."""
-    return _new_function(ctypes.addressof(_bound_definition), own, None)
+    return _new_function(ctypes.addressof(_define_bound()), own, None)

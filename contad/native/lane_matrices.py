@@ -6,12 +6,12 @@ Where x is the lanes, the transposes are multiplied: z^T += y^T x^T.
 """
 
 import numpy as np
-from numba import carray, types
+from numba import types
 
 from contad.native.called_by_name import called_by_name
 from contad.native.overloads import in_machine_code
 from contad.native.products_in_place import add_product, is_in_place
-from contad.native.words import pointer
+from contad.native.words import array_at
 
 SMALL = 600  # multiplications of lanes that take less time in loops
 _MATRIX = types.Array(types.float64, 2, "A")
@@ -41,7 +41,7 @@ def _copy_lanes(x):  # type: ignore[no-untyped-def]
 @in_machine_code
 def _columns(x):  # type: ignore[no-untyped-def]
     """Lanes in C order as columns, in the same memory, which the caller keeps alive."""
-    return carray(pointer(x.ctypes.data), (x.shape[0], x.shape[1] * x.shape[2]), np.float64)
+    return array_at(x.ctypes.data, (x.shape[0], x.shape[1] * x.shape[2]))
 
 
 @in_machine_code

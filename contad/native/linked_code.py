@@ -1,17 +1,22 @@
 """Functions that are no machine code of their own: they are optimised with what calls them, once.
 
 Numba optimises a function, makes machine code of it, and then links what it was into each caller, which it optimises
-with it. What Python never calls and has one caller, a generated derivative above all, need not wait for the first two.
+with it. What Python never calls and has one caller, a generated derivative above all, need not wait for the first two;
+nor need what Numba writes in Python itself, as `np.zeros`, when a derivative calls it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
+from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
 
 _CELL = ir.IntType(8).as_pointer()
@@ -37,6 +42,50 @@ class _LinkedLibrary(JITCodeLibrary):
         self._codegen._add_module(llvm.parse_assembly(str(module)))
         self._finalize_specific()
         self._finalized = True
+
+
+class _DeferredLibrary(_LinkedLibrary):
+    """Code that is such until somebody asks for the address of a function of it, as Numba does where Python calls it."""
+
+    def _finalize_final_module(self) -> None:
+        super()._finalize_final_module()
+        if any(x.name.startswith(RuntimeLinker.PREFIX) for x in self._final_module.global_variables):
+            self._make()  # by way of recursion functions call addresses
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """The address of a function, 0 where it is none of these."""
+        self._ensure_finalized()
+        if self.is_linked and any(f.name == name and not f.is_declaration for f in self._final_module.functions):
+            self._make()
+        return int(super().get_pointer_to_function(name))
+
+    def _make(self) -> None:
+        """Make machine code of it, as Numba does."""
+        self.is_linked, self._shared_module = False, None
+        self._dynamic_globals.clear()
+        JITCodeLibrary._optimize_final_module(self)
+        JITCodeLibrary._finalize_final_module(self)
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        with _libraries(codegen, JITCodeLibrary):  # it is machine code already
+            return JITCodeLibrary._unserialize(codegen, state)
+
+
+@contextmanager
+def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
+    before, codegen._library_class = codegen._library_class, kind
+    try:
+        yield
+    finally:
+        codegen._library_class = before
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Inside, what a function calls is linked into it, and optimised with it only."""
+    with global_compiler_lock, _libraries(cpu_target.target_context.codegen(), _DeferredLibrary):
+        yield
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

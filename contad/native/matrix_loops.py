@@ -6,11 +6,10 @@ What they return is new and in C order, so that each of them is compiled for few
 from typing import Any
 
 import numpy as np
-from numba import carray
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.overloads import add_overload, in_machine_code
-from contad.native.words import pointer
+from contad.native.words import array_at
 
 _FEW = 1000  # multiplications that take less time than the call of a routine for them
 _NUMBER = 8  # bytes
@@ -41,7 +40,7 @@ def _is_in_rows(a: Any) -> Any:
 def _in_rows(a: Any) -> Any:
     def implementation(a: Any) -> Any:
         if is_in_rows(a):
-            return carray(pointer(a.ctypes.data), a.shape, np.float64)
+            return array_at(a.ctypes.data, a.shape)
         return in_order(a)
 
     return (lambda a: a) if a.layout == "C" else implementation

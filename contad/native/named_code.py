@@ -18,6 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.native.compiling import NJIT_OPTIONS
+from contad.native.linked_code import deferred
 from contad.native.machine_code import njit
 from contad.native.words import WORD
 
@@ -70,7 +71,8 @@ def name_of(function: Callable[..., Any]) -> str:
 def compile_once(name: str, signature: Any) -> Any:
     """A function of a module, by its name, compiled for a signature or loaded from the disk."""
     function = pkgutil.resolve_name(name)
-    return njit(signature, **NJIT_OPTIONS)(getattr(function, "__wrapped__", function))
+    with deferred():
+        return njit(signature, **NJIT_OPTIONS)(getattr(function, "__wrapped__", function))
 
 
 def compiled_address(name: str, signature: Any) -> int:

@@ -7,7 +7,7 @@ compiled once, with the addresses, strides and sizes of the operands.
 from typing import Any
 
 import numpy as np
-from numba import carray, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array
@@ -17,7 +17,7 @@ from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.native.product_kernels import FEW, FEW_IN_PLACE, add_left_matrix, add_right_matrix, is_finite, multiply_into
 from contad.native.products_in_place import add_product_at, has_rows, is_in_place, multiply_at, multiply_vector_at
-from contad.native.words import pointer
+from contad.native.words import array_at
 from contad.ops.products import left_cotangent, right_cotangent
 
 _SIGNATURE = types.none(*[types.int64] * 12)
@@ -29,11 +29,11 @@ _FEW_FOR_VECTORS = 200  # multiplications that take less time than the call of B
 def _matrix(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
     """A matrix of these strides in bytes: itself where its rows follow one another, else a copy."""
     if (step == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1):
-        return carray(pointer(at), (rows, columns), np.float64)
+        return array_at(at, (rows, columns))
     made = np.empty((rows, columns))
     for i in range(rows):
         for k in range(columns):
-            made[i, k] = carray(pointer(at + i * row + k * step), 1, np.float64)[0]
+            made[i, k] = array_at(at + i * row + k * step, 1)[0]
     return made
 
 
@@ -43,12 +43,12 @@ def _put(made, at, row, step):  # type: ignore[no-untyped-def]
     if made.ctypes.data != at:
         for i in range(made.shape[0]):
             for k in range(made.shape[1]):
-                carray(pointer(at + i * row + k * step), 1, np.float64)[0] = made[i, k]
+                array_at(at + i * row + k * step, 1)[0] = made[i, k]
 
 
 @njit(**INTERNAL_OPTIONS)
 def _vector(at, size):  # type: ignore[no-untyped-def]
-    return carray(pointer(at), size, np.float64)
+    return array_at(at, size)
 
 
 @njit(**INTERNAL_OPTIONS)

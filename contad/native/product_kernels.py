@@ -7,6 +7,7 @@ import numpy as np
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
+from contad.native.words import word
 
 _EXPONENT = 0x7FF0000000000000  # all bits of it are set in what is infinite or nan
 FEW = 1000  # multiplications that take less time than the memory and the call of a routine for them
@@ -74,10 +75,10 @@ def add_turned(a, target):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def is_finite(a):  # type: ignore[no-untyped-def]
     """Whether no element is infinite or nan."""
-    bits = a.reshape(a.size).view(np.int64)
+    at = a.ctypes.data  # it is in C order
     found = 0
-    for k in range(bits.size):  # a sum of integers, which the compiler takes several at a time
-        found += (bits[k] & _EXPONENT) == _EXPONENT
+    for k in range(a.size):  # a sum of integers, which the compiler takes several at a time
+        found += (word(at, k) & _EXPONENT) == _EXPONENT
     return found == 0
 
 

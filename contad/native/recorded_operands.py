@@ -12,7 +12,7 @@ from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_scaled, turn
 from contad.native.named_code import attempt_call
 from contad.native.step_fields import A_TURNED, B_CELLS, B_TURNED, FIELDS, RESULT, SAVED, TURNED, A, B
-from contad.native.words import pointer
+from contad.native.words import array_at, pointer
 
 SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
 
@@ -47,7 +47,7 @@ def fields(shape_at):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
     """The matrix at a place of an array."""
-    return carray(pointer(at + _NUMBER * place), (rows, columns), np.float64)
+    return array_at(at + _NUMBER * place, (rows, columns))
 
 
 @njit(**INTERNAL_OPTIONS)

@@ -6,8 +6,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 WORD = ir.IntType(64)
+_NUMBER = 8  # bytes
 
 
 def place(builder: Any, address: Any, k: Any = 0) -> Any:
@@ -45,6 +47,29 @@ def pointer(typingctx, address):  # type: ignore[no-untyped-def]
         return builder.inttoptr(args[0], cgutils.voidptr_t)
 
     return types.voidptr(types.int64), codegen
+
+
+@intrinsic
+def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
+    """The float64 numbers at an address as an array: of a length, or of a shape.
+
+    It is `carray(pointer(address), shape, np.float64)`, which Numba takes a hundred times as long to compile.
+    """
+    axes = len(shape) if isinstance(shape, types.BaseTuple) else 1
+    kind = types.Array(types.float64, axes, "C")
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        lengths = cgutils.unpack_tuple(builder, args[1], axes) if isinstance(shape, types.BaseTuple) else [args[1]]
+        strides = [WORD(_NUMBER)]
+        for length in reversed(lengths[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        data = builder.inttoptr(args[0], ir.DoubleType().as_pointer())
+        made = make_array(kind)(context, builder)
+        populate_array(made, data, lengths, strides, WORD(_NUMBER), meminfo=None)
+        return made._getvalue()
+
+    lengths = types.UniTuple(types.int64, axes) if isinstance(shape, types.BaseTuple) else types.int64
+    return kind(types.int64, lengths), codegen
 
 
 @intrinsic

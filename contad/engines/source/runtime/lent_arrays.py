@@ -7,12 +7,12 @@ NumPy's: there is more than one of the same number.
 from typing import Any
 
 import numpy as np
-from numba import carray, types
+from numba import types
 
 from contad.native.arena import INTERNAL_OPTIONS, MOST_NUMBERS, lend
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.native.words import pointer
+from contad.native.words import array_at, set_word
 
 _LARGE = 1 << 14  # numbers, from which on the system is asked for memory, and given it back
 
@@ -50,7 +50,7 @@ def _lent_empty(k: Any, shape: Any) -> Any:
         if size == 0:
             return np.empty(shape)
         address = lend(k, size)
-        return np.empty(shape) if address == 0 else carray(pointer(address), shape, np.float64)
+        return np.empty(shape) if address == 0 else array_at(address, shape)
 
     return implementation
 
@@ -63,12 +63,14 @@ def _lent_zeros(k: Any, shape: Any) -> Any:
 
     def implementation(k: Any, shape: Any) -> Any:
         """Likewise, with zeros in it."""
-        if _size_to_lend(shape) == 0:
+        size = _size_to_lend(shape)
+        if size == 0:
             return np.zeros(shape)
-        made = lent_empty(k, shape)
-        flat = made.reshape(made.size)
-        for i in range(flat.size):
-            flat[i] = 0.0
-        return made
+        address = lend(k, size)
+        if address == 0:
+            return np.zeros(shape)
+        for i in range(size):
+            set_word(address, i, 0)  # the bits of 0.0
+        return array_at(address, shape)
 
     return implementation
