@@ -116,15 +116,22 @@ def _rows(p: DirectionLeaf) -> list[str]:
     return [f"{p.name}_rows = as_rows({p.expression})"]
 
 
-def _put(of: str, varies: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> list[str]:
+def _take_lane(statement: str, varies: DirectionLeaf, p: DirectionLeaf, blocks: bool) -> list[str]:
+    """A statement of what has come for one number by another one: where there are several `blocks`, in one of them."""
+    first = f"{varies.name}_first"
+    if not blocks:
+        return [f"{statement} lane({p.expression}, {first})"]
+    return [f"if start <= {first} and {first} < stop:", f"    {statement} lane({p.expression}, {first} - start)"]
+
+
+def _put(of: str, varies: DirectionLeaf, p: DirectionLeaf, by_columns: bool, blocks: bool) -> list[str]:
     """Statements that put what has come for one part along a block into a matrix: columns of it, or rows."""
     block = f"{varies.name}_first, start, stop"
     if p.is_array:
         return [f"put_{'columns' if by_columns else 'rows'}({of}, {p.name}_rows, {block})"]
     if varies.is_array:
         return [f"put_numbers({of}{'[0]' if by_columns else '[:, 0]'}, {p.expression}, {block})"]
-    first = f"{varies.name}_first"
-    return [f"if start <= {first} and {first} < stop:", f"    {of} = lane({p.expression}, {first} - start)"]
+    return _take_lane(f"{of} =", varies, p, blocks)
 
 
 def _gather(varies: Directions, came: DirectionTree, held: DirectionTree, by_columns: bool) -> list[str]:
@@ -132,7 +139,7 @@ def _gather(varies: Directions, came: DirectionTree, held: DirectionTree, by_col
     lines = [line for p in came.leaves for line in _rows(p)]
     for x in varies.tree.leaves:
         for y, p in zip(held.leaves, came.leaves, strict=True):
-            lines += _put(matrix(y, x) if by_columns else matrix(x, y), x, p, by_columns)
+            lines += _put(matrix(y, x) if by_columns else matrix(x, y), x, p, by_columns, varies.memory)
     return lines
 
 
@@ -158,11 +165,10 @@ def plan_laplacian(call: PlannedCall) -> Way | None:
     products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
     then = [line for p in products.leaves for line in _rows(p)]
     for x, p in zip(varies.tree.leaves, products.leaves, strict=True):
-        first = f"{x.name}_first"
         if x.is_array:
-            then.append(f"total += sum_diagonal({p.name}_rows, {first}, start, stop)")
+            then.append(f"total += sum_diagonal({p.name}_rows, {x.name}_first, start, stop)")
         else:
-            then += [f"if start <= {first} and {first} < stop:", f"    total += lane({p.expression}, {first} - start)"]
+            then += _take_lane("total +=", x, p, varies.memory)
     lines = [*call.checks, *name_all(call), *varies.zeros(), "total = 0.0"]
     lines += [*varies.over(f"z, products = run({call.packed}, {{}})", then), "return total"]
     return varies.way(call, varies.types(), lines)

@@ -45,7 +45,7 @@ class _LinkedLibrary(JITCodeLibrary):
 
 
 class _DeferredLibrary(_LinkedLibrary):
-    """Code that is such until somebody asks for the address of a function of it, as Numba does where Python calls it."""
+    """Code that is such until somebody asks for the address of a function of it: Numba does where Python calls it."""
 
     def _finalize_final_module(self) -> None:
         super()._finalize_final_module()

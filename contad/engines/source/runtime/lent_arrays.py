@@ -35,7 +35,7 @@ def _size_to_lend(shape):  # type: ignore[no-untyped-def]
         if length < 0:
             return 0
         size *= length
-    return int(size) if _LARGE <= size <= MOST_NUMBERS else 0
+    return np.int64(size) if _LARGE <= size <= MOST_NUMBERS else 0
 
 
 @add_overload(lent_empty, jit_options=INTERNAL_OPTIONS)
