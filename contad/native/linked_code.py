@@ -59,6 +59,12 @@ class _DeferredLibrary(_LinkedLibrary):
             self._make()
         return int(super().get_pointer_to_function(name))
 
+    def _get_compiled_object(self) -> Any:
+        """The machine code, to be kept on disk."""
+        if self.is_linked:
+            self._make()
+        return super()._get_compiled_object()
+
     def _make(self) -> None:
         """Make machine code of it, as Numba does."""
         self.is_linked, self._shared_module = False, None
