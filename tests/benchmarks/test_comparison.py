@@ -281,6 +281,15 @@ def test_places_and_losses(figures):
     assert find_first(measured, ["autograd", "xad"]) == "contad"
 
 
+def test_the_ratio_of_preparations_is_there_where_both_are_compiled(figures):
+    found = next(iter(figures["programs"][0]["sizes"].values()))["versions"]
+    found[BY_HAND]["prepare"] = 0.5
+    found["contad generated"] = {"prepare": 1.875, "seconds": 1e-3}
+    assert " 3.75 |" in report(figures)
+    found[BY_HAND]["prepare"] = 0.001  # NumPy's
+    assert " 1875.00 |" not in report(figures)
+
+
 def test_more_than_one_thread_is_told(figures):
     figures["programs"][0]["sizes"]["small"]["versions"][PRIMAL]["busy"] = 1.9
     assert "squares, small: primal used 1.90 processors" in report(figures)
