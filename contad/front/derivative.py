@@ -34,7 +34,7 @@ from contad.functions.user_call import level_of_user
 from contad.native.arena import TOO_LARGE
 from contad.native.fingerprint import Fingerprint, text_of_type
 from contad.native.frozen import Frozen, Otherwise
-from contad.native.linked_code import deferred
+from contad.native.linked_code import defer_code
 from contad.native.modules import Served, install_finder
 from contad.native.user_rules import holds_derivative
 from contad.rules.compilable import WrittenOut
@@ -357,7 +357,7 @@ class Derivative(CPUDispatcher, WrittenOut):
                 self.frozen.check()
                 raise UnsupportedError(self._refusal(choice))
             self.frozen.require_unchanged()
-            with deferred():
+            with defer_code():
                 found = self._compile(args)
             self.overloads[args] = found  # for compiled callers; calls from Python are let in by `_call_first`
             return found.entry_point

@@ -88,7 +88,7 @@ def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def defer_code() -> Iterator[None]:
     """Inside, what a function calls is linked into it, and optimised with it only."""
     with global_compiler_lock, _libraries(cpu_target.target_context.codegen(), _DeferredLibrary):
         yield

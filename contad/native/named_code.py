@@ -18,7 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.native.compiling import NJIT_OPTIONS
-from contad.native.linked_code import deferred
+from contad.native.linked_code import defer_code
 from contad.native.machine_code import njit
 from contad.native.words import WORD
 
@@ -71,7 +71,7 @@ def name_of(function: Callable[..., Any]) -> str:
 def compile_once(name: str, signature: Any) -> Any:
     """A function of a module, by its name, compiled for a signature or loaded from the disk."""
     function = pkgutil.resolve_name(name)
-    with deferred():
+    with defer_code():
         return njit(signature, **NJIT_OPTIONS)(getattr(function, "__wrapped__", function))
 
 

@@ -10,7 +10,7 @@ from numba.extending import overload
 import contad
 from contad.front.form import Form
 from contad.front.plan import plan
-from contad.native.linked_code import deferred, link
+from contad.native.linked_code import defer_code, link
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def _doubled(x):
 
 
 def test_what_numba_writes_in_python_is_linked_where_a_derivative_calls_it(finished):
-    with deferred():
+    with defer_code():
 
         @numba.njit
         def inside(x):
@@ -115,7 +115,7 @@ def test_what_numba_writes_in_python_is_linked_where_a_derivative_calls_it(finis
 
 
 def test_a_function_that_calls_itself_is_machine_code_at_once():
-    with deferred():
+    with defer_code():
 
         @numba.njit
         def factorial(n):
