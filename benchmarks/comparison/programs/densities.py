@@ -429,7 +429,8 @@ PROGRAMS = (
     make_program(
         "beta_binomial", "the beta-binomial log mass of y successes, by alpha and beta", SIZES, shares, (0, 1),
         (beta_binomial_compiled, beta_binomial_on_arrays, beta_binomial_by_hand, beta_binomial),
-        f"{FUSED} torch.distributions has no beta-binomial distribution.", BETA_BINOMIAL,
+        f"{FUSED} Logarithms of gamma functions and their derivatives are nearly all of the time of each tool. "
+        "torch.distributions has no beta-binomial distribution.", BETA_BINOMIAL,
     ),
     make_program(
         "student_t_regression", "Student's t log density of y given X beta, by beta and sigma", SIZES, outlying, (0, 1),

@@ -96,6 +96,7 @@ PROGRAM = Program(
     peers=with_every_tool((0,), arrays=from_library, numbers=on_numbers, casadi=lambda casadi: casadi.logsumexp),
     idioms=IDIOMS,
     remarks="Medium and large: by hand the exp of the C library is called for each element; the generated loops "
-    "compute it in vector registers, as jax does, and keep it in memory for the reverse sweep. On arrays contad uses "
+    "compute it in vector registers, as jax does, and keep it in memory for the reverse sweep, which at the large size "
+    "takes as long as to compute it again. On arrays contad uses "
     "NumPy's exp, but passes over them once for each operation.",
 )
