@@ -23,6 +23,7 @@ def bind(gradient: Function, *args: Nested, **kwargs: Nested) -> Callable[[], Ne
              is no function.
     Cost:    that of the gradient; 60 ns for the call, where one of a Numba function takes 60 ns more for each array.
 
+    >>> import contad, numpy as np
     >>> x, gradient = np.array([1.0, 2.0]), np.empty(2)
     >>> call = bind(contad.value_and_grad(lambda x: x @ x, out=True), x, gradient)
     >>> call(), gradient

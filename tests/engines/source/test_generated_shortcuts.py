@@ -14,21 +14,10 @@ from contad.engines.source import source
 from contad.engines.source.analysis.finite_partials import least
 from contad.engines.source.ir.known_functions import ADD, MULTIPLY, OPERATORS, SQUARE, function_of
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Value
-from tests.engines.source.agreement import agree, request
+from tests.engines.source.agreement import agree, numbers_stored, request
 from tests.judges.samples import sampled
 
 X = np.array([0.3, -1.2, 0.7, 1.9, -0.4])
-
-
-def numbers_stored(asked, args):
-    """How many numbers the workspace has room for at the end."""
-    names, most = {}, [0]
-    exec(source(asked), names)
-    if "grow" in names:
-        grow = names["grow"]
-        names["grow"] = lambda work, n: (most.append(int(n)), grow(work, n))[1]
-    names["run"](*args)
-    return max(most)
 
 
 def text_of(function, *args, argnums=(0,)):

@@ -10,8 +10,8 @@ from numba import njit
 import contad
 from contad.engines.source import source
 from contad.engines.source.writing import derivative_text, jammed_sums
-from tests.engines.source import test_triangles
 from tests.engines.source.agreement import as_python, flat, request
+from tests.engines.source.nests_of_loops import OUTER, disagreement, factor
 
 N = 45  # above what is left as it is
 A = 0.2 / (1.0 + np.abs(np.arange(N)[:, None] - np.arange(N))) + 2.0 * np.eye(N)
@@ -102,7 +102,7 @@ def in_two_arrays(a, x):
     return made[1, n - 1]
 
 
-JAMMED = [test_triangles.factor, weighed_sums]
+JAMMED = [factor, weighed_sums]
 LEFT = [carried, added_up, read_before, of_itself, in_two_arrays]
 
 
@@ -156,7 +156,7 @@ def sums(seed):
     chosen = random.Random(seed)
     one, other = chosen.choice(TERMS), chosen.choice(TERMS)
     lines = ["def f(x, n):", "    a, total = np.ones((n + 2, n + 2)), 0.2", "    b = np.ones((n + 2, n + 2)) * x[3]"]
-    lines += [f"    for i in {chosen.choice(test_triangles.OUTER)}:", f"        for j in {chosen.choice(INNER)}:"]
+    lines += [f"    for i in {chosen.choice(OUTER)}:", f"        for j in {chosen.choice(INNER)}:"]
     lines += [f"            s = x[0] * i + {chosen.choice(FIRST)}"]
     if chosen.random() < 0.5:
         lines += ["            if i == j:", "                s += x[4]"]
@@ -180,7 +180,7 @@ def together(monkeypatch):
 
 
 def test_random_sums(together):
-    found = [test_triangles.disagreement(seed, 6, sums) for seed in range(24)]
+    found = [disagreement(seed, 6, sums) for seed in range(24)]
     assert [wrong for _, wrong in found if wrong] == []
     assert len(together) > 4
 
@@ -188,7 +188,7 @@ def test_random_sums(together):
 @pytest.mark.long
 @pytest.mark.parametrize("start", range(1000, 5000, 200))
 def test_more_random_sums(start, together):
-    found = [test_triangles.disagreement(seed, 6, sums) for seed in range(start, start + 200)]
+    found = [disagreement(seed, 6, sums) for seed in range(start, start + 200)]
     assert [wrong for _, wrong in found if wrong] == []
 
 
