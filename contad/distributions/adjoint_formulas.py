@@ -141,7 +141,7 @@ class _Adjoints:
             bar = self._adjoint(operation.result)
             if bar is not None:
                 self._pull(operation, bar)
-        found = {name: self._adjoint(name) for name in self.operations.parameters if name in self.terms}
+        found = {name: self._adjoint(name) for name in self.terms.copy() if name in self.operations.parameters}
         return self.lines, {name: bar for name, bar in found.items() if bar is not None}
 
     def _pass(self, operand: ast.expr, bar: ast.expr) -> None:
