@@ -37,6 +37,7 @@ from contad.native.frozen import Frozen, Otherwise
 from contad.native.linked_code import defer_code
 from contad.native.modules import Served, install_finder
 from contad.native.user_rules import holds_derivative
+from contad.native.written_arrays import name_returned, take_returned
 from contad.rules.compilable import WrittenOut
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
@@ -296,13 +297,10 @@ class Derivative(CPUDispatcher, WrittenOut):
 
         Of gradients that are written into arrays it returns the value, or nothing. The gradient is computed once.
         """
-        from contad.native.bound_entries import Returned, bind_entry, is_plain
+        from contad.native.bound_entries import bind_entry, is_plain
 
         if not self.form.is_packed:
-            try:
-                given = inspect.signature(self.py_func).bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{self.what}: {error}") from None
+            given = self._bind_arguments(args, kwargs)
             given.apply_defaults()
             args = given.args
         self(*args)
@@ -313,18 +311,11 @@ class Derivative(CPUDispatcher, WrittenOut):
             return None
         if not all(map(is_plain, kinds)):
             return None
-        returned: Returned = "all"
-        if self.form.out:
-            returned = "first" if self.form.gives_value else "nothing"
+        returned = name_returned(self.form.out, self.form.gives_value)
         otherwise = self._otherwise(kinds)
         if otherwise is not None:
-            call, first = otherwise.call, returned == "first"
-
-            def call_otherwise(_: int) -> Nested:
-                result = call(*args)
-                return result if returned == "all" else result[0] if first else None
-
-            otherwise = otherwise._replace(call=call_otherwise)
+            call = otherwise.call
+            otherwise = otherwise._replace(call=lambda _: take_returned(call(*args), returned))
         guard = functools.partial(self.frozen.guard, otherwise=otherwise)
         return bind_entry(self.overloads[kinds], args, returned, self._recompilations, self.what, guard)
 
@@ -332,12 +323,15 @@ class Derivative(CPUDispatcher, WrittenOut):
         """The types of a call, defaults filled in."""
         if self.form.is_packed:  # of (primals, cotangent or tangents), whatever f takes
             return tuple(map(self._type_of, args))
-        try:
-            inspect.signature(self.py_func).bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self.what}: {error}") from None
+        self._bind_arguments(args, kwargs)
         named = {name: self._type_of(x) for name, x in kwargs.items()}
         return tuple(self.fold_argument_types(tuple(map(self._type_of, args)), named)[1])
+
+    def _bind_arguments(self, args: tuple[Nested, ...], kwargs: Options) -> inspect.BoundArguments:
+        try:
+            return inspect.signature(self.py_func).bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.what}: {error}") from None
 
     # ---- compilation -------------------------------------------------------------------------------------------------
     def compile(self, sig: Any) -> Any:

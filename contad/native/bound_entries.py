@@ -11,7 +11,7 @@ machine code with what has been read. Its arguments lie in a block of words:
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -25,11 +25,11 @@ from contad.native.frozen import describe_place
 from contad.native.guarded import ARRAY, bind_to, call_with, has_its_place
 from contad.native.named_code import emit_call
 from contad.native.words import place, word
+from contad.native.written_arrays import Returned
 from contad.variables.trees import leaves_of
 
 HEAD = 3
 CODE, COUNTER, COUNT = range(HEAD)
-Returned = Literal["all", "first", "nothing"]  # what a bound call returns of the result
 MOVED = "contad.bind: an array has got other memory or another shape since; bind again"
 RECOMPILED = "contad.bind: the derivative has been recompiled since; bind again"
 
@@ -100,11 +100,13 @@ def _release(release: Any, block: np.ndarray, start: int) -> None:
 
 
 # ---- machine code ----------------------------------------------------------------------------------------------------
-class _Compiled:
-    """What arguments of given types are stored, called with and released by."""
+class _Compiled(NamedTuple):
+    """What arguments of given types are called with, stored and released by, and the words that they take."""
 
-    def __init__(self, entry: Any, store: Any, release: Any, words: int) -> None:
-        self.entry, self.store, self.release, self.words = entry, store, release, words
+    entry: Any
+    store: Any
+    release: Any
+    words: int
 
 
 @functools.cache

@@ -1,11 +1,12 @@
 """Arrays of the caller's that a gradient is written into."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from contad.native.overloads import in_machine_code
 
+Returned = Literal["all", "first", "nothing"]  # what a bound call returns of the result
 OVERLAPS = "overlaps in memory with another array of the call; give memory of its own"
 
 
@@ -60,3 +61,13 @@ def describe_tuple(n: int) -> str:
 def describe_needed(ndim: int) -> str:
     """What an array must be."""
     return f"must be a writable float64 array in C order with {ndim} axes"
+
+
+def name_returned(out: bool, value: bool) -> Returned:
+    """What a bound call returns of a gradient, written into arrays or not, with the value or without."""
+    return "all" if not out else "first" if value else "nothing"
+
+
+def take_returned(result: Any, returned: Returned) -> Any:
+    """That part of a result."""
+    return result if returned == "all" else result[0] if returned == "first" else None

@@ -33,22 +33,23 @@ def bind(gradient: Function, *args: Nested, **kwargs: Nested) -> Callable[[], Ne
     (10.0, array([6., 2.]))
     """
     from contad.front.derivative import Derivative  # it knows Numba
+    from contad.native.written_arrays import name_returned, take_returned
 
     if not callable(gradient):
         raise TypeError(f"contad.bind: expected a derivative and its arguments, got {type(gradient).__name__}")
-    out = value = False
     if isinstance(gradient, Derivative):
         compiled = gradient.bind(args, kwargs)
         if compiled is not None:
             return compiled
-        out, value = gradient.form.out, gradient.form.gives_value
+        returned = name_returned(gradient.form.out, gradient.form.gives_value)
     elif isinstance(gradient, WrittenGradient):
-        out, value = True, gradient.value
+        returned = name_returned(True, gradient.value)
+    else:
+        returned = "all"
 
     def call() -> Nested:
         """Compute the derivative."""
-        result = gradient(*args, **kwargs)
-        return result if not out else result[0] if value else None
+        return take_returned(gradient(*args, **kwargs), returned)
 
     if not isinstance(gradient, Derivative):
         call()

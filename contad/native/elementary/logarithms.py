@@ -133,13 +133,18 @@ def log1p(x: Any) -> Any:
 
 
 @kernel
-def log1p_exp_below(x: Any) -> Any:
-    """log(1 + e^x) of x <= 0, and what it lacks."""
+def _exp_below(x: Any) -> Any:
+    """e^x = 2^k (1 + p + rest) of x <= 0: k, p, rest; s = 2^k, not below 2^-100; s (1 + p) and what it lacks."""
     k, p, rest = exp_parts(choose(x < -746.0, -746.0, x), 0.0)
     s = power_of_2(choose(k < -100.0, -100.0, k))
     e = 1.0 + p
-    t = s * e
-    t_rest = s * ((p - (e - 1.0)) + rest)
+    return k, p, rest, s, s * e, s * ((p - (e - 1.0)) + rest)
+
+
+@kernel
+def log1p_exp_below(x: Any) -> Any:
+    """log(1 + e^x) of x <= 0, and what it lacks."""
+    k, p, rest, s, t, t_rest = _exp_below(x)
     up = t > 0.4142135623730951  # there 1 + t is near 2: log 2 + log(1 + f)
     f = choose(up, fma(0.5, t, -0.5), t)
     f_rest = choose(up, fma(0.5, t, -(f + 0.5)) + 0.5 * t_rest, t_rest)
@@ -174,11 +179,7 @@ def log_expit(x: Any) -> Any:
 @kernel
 def log1m_exp(x: Any) -> Any:
     """log(1 - e^x) of x <= 0: of 1 + f with f = -e^x, or of the difference 2^k (1 + f)."""
-    k, p, rest = exp_parts(choose(x < -746.0, -746.0, x), 0.0)
-    s = power_of_2(choose(k < -100.0, -100.0, k))
-    e = 1.0 + p
-    t = s * e
-    t_rest = s * ((p - (e - 1.0)) + rest)
+    k, p, rest, s, t, t_rest = _exp_below(x)
     near = x > -1.2  # of 0
     w, w_rest = add(1.0 - s, -(s * p))  # 1 - s is exact there
     shift, m = split_any(choose(near, w, 1.0))
