@@ -259,6 +259,24 @@ def test_a_gradient_of_numbers_is_one_compiled_call(monkeypatch):
     assert calls == ["settle_and_sweep"]
 
 
+def test_plain_records_are_read_by_compiled_code_and_others_by_python(monkeypatch):
+    def f(x):
+        s = x
+        for _ in range(100):
+            s = np.sin(s) * 0.9 + 2
+        return s
+
+    f_bar, second = contad.grad(f), contad.grad(contad.grad(f))
+    expected = f_bar(0.3), second(0.3)
+    monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
+    assert "pack_into" not in count_calls(lambda: f_bar(0.3))
+    read = []
+    reader = sweep.number_reader()
+    monkeypatch.setattr(record_stream, "number_reader", lambda: lambda *args: read.append(reader(*args)) or read[-1])
+    assert (f_bar(0.3), second(0.3)) == expected
+    assert read[0] and not all(read)  # the outer level has plain numbers, the inner one its variables
+
+
 def test_a_seed_and_newer_cells():
     with opened(MatrixStack) as s:
         x = s.variable(3.0)

@@ -274,6 +274,8 @@ def with_cotangents(what: str, result: Tree, leaves: Sequence[Value], cotangent:
 
 def lower(x: Nested, owner: Owner) -> Nested:
     """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
+    if isinstance(x, Number):  # the result of most functions
+        return x.value if x._owner is owner else x
 
     def lower(n: Any) -> Value:
         return n.value if n._owner is owner else n

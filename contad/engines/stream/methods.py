@@ -162,11 +162,12 @@ def _write_cases(cls: type[Number], operation: str, active: str, value: str, arg
     """The branches for a plain number beside the variable: what is made beside one of NumPy's is one of NumPy's."""
     number, constant, v = _PLACES[active]
     cases = []
-    for kinds, made in (("kind is float or kind is int", "Var"), ("kind is float64", "Other")):
-        converted = f"float({constant})" if made == "Other" else f"{constant} if kind is float else float({constant})"
-        cases.append((kinds, converted, made))
+    for kind, made in (("float", "Var"), ("int", "Var"), ("float64", "Other")):
+        converted = constant if kind == "float" else f"float({constant})"
+        cases.append((f"kind is {kind}", converted, made))
     if not cls.is_float:  # all are
-        cases = [(" or ".join(kinds for kinds, _, _ in cases), cases[0][1], "Var")]
+        every = " or ".join(kinds for kinds, _, _ in cases)
+        cases = [(every, f"{constant} if kind is float else float({constant})", "Var")]
     return "\n".join(
         _NUMBER.format(
             word="elif" if active == "vc" or k else "if", kinds=kinds, v=v, operation=operation, number=number,

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import contad.ops  # noqa: F401  (declares the rules)
 from contad.engines.stream import record_head, rule_functions
 from contad.engines.stream.record_head import CELLS, CODES, VARIANTS
@@ -279,3 +281,13 @@ def direct_sweeps() -> DirectSweeps:
     """The functions of `compile_sweeps`, called directly."""
     module = compile_sweeps()
     return DirectSweeps(*[called_directly(getattr(module, name)) for name in DirectSweeps._fields])
+
+
+@functools.cache
+def number_reader() -> Callable[[int, int, np.ndarray], bool]:
+    """What writes the first n numbers of the list at an address to rows of four; False where one is not plain."""
+    from contad.native.number_lists import has_known_layout, read_numbers  # it knows Numba
+
+    if not has_known_layout():
+        return lambda numbers, n, rows: False
+    return functools.partial(called_directly(read_numbers), id(float), id(int))

@@ -1,0 +1,58 @@
+"""Lists of Python's numbers, which machine code reads where they lie, without a call for each.
+
+Of an object the second word is its type; of a list the third is its length, and the fourth points to its items; of a
+float the third is its value. Other numbers are asked of Python, whose lock is held meanwhile.
+"""
+
+import ctypes
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba import types
+
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
+from contad.native.words import array_at, word
+
+_KIND, _ITEMS, _VALUE = 1, 3, 2  # words of an object, of a list, of a float
+_OPTIONS = NJIT_OPTIONS | {"nogil": False}
+
+
+def _python(name: str, result: Any, arity: int) -> Any:
+    """A function of Python's own of words."""
+    llvm.add_symbol(f"contad_{name}", ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
+    return types.ExternalFunction(f"contad_{name}", result(*[types.int64] * arity))
+
+
+_as_double = _python("PyLong_AsDouble", types.float64, 1)
+_raised = _python("PyErr_Occurred", types.int64, 0)
+_clear = _python("PyErr_Clear", types.int64, 0)
+_is_subtype = _python("PyType_IsSubtype", types.int32, 2)
+
+
+def has_known_layout() -> bool:
+    """Whether objects, floats and lists of this Python lie as they are read here."""
+    return (object.__basicsize__, float.__basicsize__, list.__basicsize__) == (16, 24, 40)
+
+
+@njit("boolean(int64, int64, int64, int64, float64[:, ::1])", **_OPTIONS)
+def read_numbers(floats, integers, numbers, n, rows):  # type: ignore[no-untyped-def]
+    """Write the first n numbers of a list to rows of four; whether they are all plain.
+
+    The first three are addresses: of the classes float and int, and of the list.
+    """
+    items = word(numbers, _ITEMS)
+    for k in range(n):
+        item = word(items, k)
+        kind = word(item, _KIND)
+        if kind == integers:
+            value = _as_double(item)
+            if value == -1.0 and _raised() != 0:
+                _clear()
+                return False
+        elif kind == floats or _is_subtype(kind, floats):
+            value = array_at(item + 8 * _VALUE, 1)[0]
+        else:
+            return False
+        rows[k >> 2, k & 3] = value
+    return True
