@@ -11,7 +11,23 @@ from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_scaled, turn
 from contad.native.named_code import attempt_call
-from contad.native.step_fields import A_TURNED, B_CELLS, B_TURNED, FIELDS, RESULT, SAVED, TURNED, A, B
+from contad.native.product_kernels import is_finite
+from contad.native.step_fields import (
+    A_CELLS,
+    A_TURNED,
+    B_CELLS,
+    B_TURNED,
+    FIELDS,
+    RESULT,
+    SAVED,
+    STATUS,
+    TURNED,
+    A,
+    B,
+    K,
+    M,
+    N,
+)
 from contad.native.words import array_at, pointer
 
 SIGNATURE = types.none(types.int64, types.int64, types.int64, types.int64)
@@ -21,20 +37,35 @@ _NUMBER = 8  # bytes
 
 # ---- calls from Python -----------------------------------------------------------------------------------------------
 OF_ATTEMPT = types.boolean(
-    *(types.int64, types.int64[::1], types.int64, types.float64[::1], types.float64[::1], types.int64, types.int64)
+    *(types.int64, types.int64, types.int64[::1], types.int64, types.float64[::1], types.float64[::1], types.int64),
+    *(types.int64,) * 8,
 )
 
 
-def attempt_value(address, shapes, slot, values, constants, first, n):  # type: ignore[no-untyped-def]
-    """Call the kernel of a value; whether it has not raised, and what it has written is finite."""
-    shape_at = shapes[slot:].ctypes.data
-    values_at = values.ctypes.data
-    if attempt_call(np.uintp(address), shape_at, values_at, constants.ctypes.data, values_at):
+def attempt_value(  # type: ignore[no-untyped-def]
+    address, plan_at, shapes, slot, values, constants, first, n, saved, a, a_cells, b, b_cells, turned, is_checked
+):
+    """Write a shape, and call the kernel of its value; whether that has not raised, and has written what is finite.
+
+    The sizes and the rest are at `plan_at`. Of `turned` 1 is that of the result, 2 and 4 are those of the operands,
+    which are to be finite too if that `is_checked`.
+    """
+    shape = shapes[slot : slot + FIELDS + 1]
+    plan = carray(pointer(plan_at), (FIELDS + 1 - M,), np.int64)
+    shape[STATUS], shape[SAVED], shape[RESULT] = 0, saved, first
+    shape[A], shape[A_CELLS], shape[B], shape[B_CELLS] = a, a_cells, b, b_cells
+    shape[TURNED], shape[A_TURNED], shape[B_TURNED] = turned & 1, turned >> 1 & 1, turned >> 2 & 1
+    for k in range(len(plan)):
+        shape[M + k] = plan[k]
+    values_at, constants_at = values.ctypes.data, constants.ctypes.data
+    if is_checked != 0:
+        if not is_finite(array_at(place_of(shape, A, values_at, constants_at), shape[M] * shape[N])):
+            return False
+        if not is_finite(array_at(place_of(shape, B, values_at, constants_at), shape[N] * shape[K])):
+            return False
+    if attempt_call(np.uintp(address), shape.ctypes.data, values_at, constants_at, values_at):
         return False
-    is_finite = True
-    for i in range(first, first + n):
-        is_finite = is_finite and abs(values[i]) < np.inf
-    return is_finite
+    return is_finite(array_at(values_at + _NUMBER * first, n))
 
 
 # ---- operands and results --------------------------------------------------------------------------------------------
@@ -54,6 +85,13 @@ def block(at, place, rows, columns):  # type: ignore[no-untyped-def]
 def is_turned(shape, field):  # type: ignore[no-untyped-def]
     """Whether the cells of an operand, A or B, are those of the transpose."""
     return shape[A_TURNED if field == A else B_TURNED] != 0
+
+
+@njit(**INTERNAL_OPTIONS)
+def place_of(shape, field, values_at, constants_at):  # type: ignore[no-untyped-def]
+    """Where an operand, A or B, is."""
+    at = values_at if shape[field + 1] > 0 else constants_at if shape[field + 1] == 0 else 0
+    return at + _NUMBER * shape[field]
 
 
 @njit(**INTERNAL_OPTIONS)

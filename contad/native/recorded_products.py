@@ -9,7 +9,7 @@ from contad.native.matrix_loops import add, turn
 from contad.native.product_adjoints import add_left, add_right
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product_at
-from contad.native.recorded_operands import fields
+from contad.native.recorded_operands import fields, place_of
 from contad.native.step_fields import A_CELLS, A_TURNED, B_CELLS, B_TURNED, RESULT, A, B, K, M, N
 from contad.native.words import pointer
 
@@ -69,22 +69,15 @@ def pull_product(z_bar_at, a_at, a_bar_at, a_turned, b_at, b_bar_at, b_turned, m
             _pull_right(z_bar, _matrix(a_at, m, p), b_bar_at, p, n, b_turned)
 
 
-@njit(**INTERNAL_OPTIONS)
-def _place(shape, field, values_at, constants_at):  # type: ignore[no-untyped-def]
-    """Where an operand, A or B, is."""
-    at = values_at if shape[field + 1] > 0 else constants_at if shape[field + 1] == 0 else 0
-    return at + _NUMBER * shape[field]
-
-
 def product_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
     """a_bar += z_bar b^T, b_bar += a^T z_bar"""
     shape = fields(shape_at)
     pull_product(
         adjoints_at + _NUMBER * shape[RESULT],
-        _place(shape, A, values_at, constants_at),
+        place_of(shape, A, values_at, constants_at),
         adjoints_at + _NUMBER * shape[A] if shape[A_CELLS] > 0 else 0,
         shape[A_TURNED] != 0,
-        _place(shape, B, values_at, constants_at),
+        place_of(shape, B, values_at, constants_at),
         adjoints_at + _NUMBER * shape[B] if shape[B_CELLS] > 0 else 0,
         shape[B_TURNED] != 0,
         shape[M],

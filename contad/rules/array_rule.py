@@ -53,6 +53,8 @@ class ArrayRule(Capturing, WithParts):
         # class of the first (second) argument -> an engine's fast implementation, called as (x, ...) (as (y, x))
         self.methods: dict[type, Function] = {}
         self.reflected: dict[type, Function] = {}
+        # class of an argument -> what `attempt` calls, with the arguments
+        self.attempts: dict[type, Function] = {}
         self._checked: set[Function] = set()
         self._needs: dict[str, frozenset[str]] = {}
         self._parts: dict[Any, Parts] = {}
@@ -224,6 +226,14 @@ class ArrayRule(Capturing, WithParts):
         if len(args) != len(self.argument_names):
             return self.general(args, options)
         return self.function(*args, **options)
+
+    def attempt(self, *args: Value, **options: Option) -> Value:
+        """The result where an engine's compiled code gives it, and finds all arguments finite; else None."""
+        for x in args:
+            attempt = self.attempts.get(x.__class__)
+            if attempt is not None:
+                return attempt(*args, **options)
+        return None
 
     def functions(self) -> tuple[Function | None, ...]:
         """The value, and the bodies."""

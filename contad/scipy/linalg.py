@@ -175,10 +175,13 @@ def solve_triangular(
     >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([4.0, 10.0]), lower=True)
     array([2., 2.])
     """
-    a, b = matrices("solve_triangular", check_finite, a, b)
-    return triangular_factors.solve_triangular(
-        a, b, transposed=_is_transposed(trans), lower=bool(lower), unit_diagonal=bool(unit_diagonal)
-    )
+    solved = triangular_factors.solve_triangular
+    options = {"transposed": _is_transposed(trans), "lower": bool(lower), "unit_diagonal": bool(unit_diagonal)}
+    z = solved.attempt(a, b, **options)
+    if z is None:
+        a, b = matrices("solve_triangular", check_finite, a, b)
+        z = solved(a, b, **options)
+    return z
 
 
 # ---- factors ---------------------------------------------------------------------------------------------------------
@@ -204,8 +207,11 @@ def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, chec
     array([[2., 1.],
            [0., 3.]])
     """
-    (a,) = matrices("cholesky", check_finite, a)
-    return in_c_order(_cholesky(a, lower))
+    z = cholesky_factor.attempt(a) if lower else None
+    if z is None:
+        (a,) = matrices("cholesky", check_finite, a)
+        z = in_c_order(_cholesky(a, lower))
+    return z
 
 
 @mirror
@@ -226,8 +232,11 @@ def cho_factor(
     (array([[2., 2.],
            [1., 3.]]), True)
     """
-    (a,) = matrices("cho_factor", check_finite, a)
-    return filled_cholesky_factor(a, lower=bool(lower)), lower
+    z = filled_cholesky_factor.attempt(a, lower=bool(lower))
+    if z is None:
+        (a,) = matrices("cho_factor", check_finite, a)
+        z = filled_cholesky_factor(a, lower=bool(lower))
+    return z, lower
 
 
 @mirror
@@ -249,8 +258,11 @@ def cho_solve(
     array([1., 2.])
     """
     c, lower = c_and_lower
-    c, b = matrices("cho_solve", check_finite, c, b)
-    return cholesky_solution(c, b, lower=bool(lower))
+    z = cholesky_solution.attempt(c, b, lower=bool(lower))
+    if z is None:
+        c, b = matrices("cho_solve", check_finite, c, b)
+        z = cholesky_solution(c, b, lower=bool(lower))
+    return z
 
 
 @mirror

@@ -45,9 +45,12 @@ def solve_banded(
     >>> solve_banded((0, 1), np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([4.0, 8.0]))
     array([1., 2.])
     """
-    ab, b = matrices("solve_banded", check_finite, ab, b)
     lower, upper = map(int, l_and_u)
-    return banded_solution(ab, b, lower=lower, upper=upper)
+    z = banded_solution.attempt(ab, b, lower=lower, upper=upper)
+    if z is None:
+        ab, b = matrices("solve_banded", check_finite, ab, b)
+        z = banded_solution(ab, b, lower=lower, upper=upper)
+    return z
 
 
 @mirror

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contad.engines.matrix.array_records import Operand
-from contad.engines.matrix.array_var import ArrayVar
+from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.matrix.matrix_steps import (
     ADJOINT,
     NAMES,
@@ -28,9 +29,8 @@ from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.engines.stream.record_head import CELLS, PULLBACK
 from contad.engines.stream.record_stream import LONG
-from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import called_directly
-from contad.native.step_fields import AT_ADDRESS
+from contad.native.step_fields import AT_ADDRESS, FIELDS
 from contad.rules.array_rule import ArrayRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.open_types import Function, Option, Options, Value
@@ -46,8 +46,8 @@ _BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution", "banded_soluti
 _SHARED = frozenset(("banded_solution",))  # whose saved factors serve all records of the same first operand
 WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 _TURNED = (1, 0)
+_FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
 _KNOWN = 1  # in the place of the step that keeps the factors: not this one
-Places = tuple[int, ...]  # of the operands, and what is transposed
 _new: Any = object.__new__
 _lock = threading.Lock()
 
@@ -139,47 +139,78 @@ class StepKernels:
         found = None
         if step is not None:
             by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
-            numbers = (*step.sizes, *step.options, 0, 0, self.adjoint)
-            found = StepPlan(step.result, math.prod(step.result), by_columns, step.saved, numbers)
+            # those of a record whose step finds the factors, and of one that finds them kept
+            numbers = np.array([(*step.sizes, *step.options, known, 0, self.adjoint) for known in (0, _KNOWN)])
+            at = numbers.__array_interface__["data"][0]
+            found = StepPlan(step.result, math.prod(step.result), by_columns, step.saved, at, numbers)
         self.plans[key] = found
         return found
 
     def record(
         self, s: "MatrixStack", rule: ArrayRule, cells: Sequence[int], values: list[Value], turned: Sequence[int],
-        options: Options,
+        options: Options, is_checked: bool = False,
     ) -> Value:  # fmt: skip
-        """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0."""
-        if len(values) == 1 and not options:
-            key: tuple[Any, ...] = (values[0].shape,)
+        """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0.
+
+        Where that `is_checked`, Python has to do it if an operand is not finite.
+        """
+        count = len(values)
+        if count == 1:
+            key: tuple[Any, ...] = (values[0].shape, *options.items()) if options else (values[0].shape,)
         else:
             key = (*[v.shape for v in values if v.__class__ is not float], *options.items())
-        plan = self.plans[key] if key in self.plans else self.plan(key, options)
-        if plan is None or len(key) < len(values) + len(options):
+        plan = self.plans.get(key)
+        if plan is None and key not in self.plans:
+            plan = self.plan(key, options)
+        if plan is None or len(key) < count + len(options):
             return None
-        shape, n, by_columns, saved, numbers = plan
+        shape, n, by_columns, saved, plan_at, numbers = plan
         buffers = s.buffers
         first = s.top
         end = first + n
         if end > s.capacity:
             s.room(n)
-        if len(values) == 1:
-            places: Places | None = (cells[0], 1, 0, 0, by_columns, len(turned), 0)
-        else:
-            places = _places_of_two(buffers, cells, values, turned, by_columns)
-        if places is None:
-            return None
+        a_at, a_kind, b_at, b_kind = cells[0], 1, 0, 0
+        flags = int(by_columns)
+        if count == 2:
+            b_at = cells[1]
+            b_kind = 1
+            if a_at == 0 or b_at == 0:  # a constant, which is kept
+                k = int(a_at > 0)
+                kept, at = buffers.keep(values[k])
+                values[k] = kept
+                kind = 0
+                if at > 0:  # an immutable array, where it lies
+                    if not kept.flags.forc:
+                        return None
+                    kind = AT_ADDRESS
+                    if not kept.flags.c_contiguous:
+                        flags |= 2 << k
+                place = at // 8 if kind else -at
+                if k:
+                    b_at, b_kind = place, kind
+                else:
+                    a_at, a_kind = place, kind
+        for k in turned:
+            flags |= 2 << k
         memory, saved_at, shared = None, 0, None
         if saved:
             if self.name in _SHARED:
-                shared = self.name, places[0], places[1], places[5], key[0], *options.items()
+                shared = self.name, a_at, a_kind, flags & 2, key[0], *options.items()
                 memory = s.factors.get(shared)
                 if memory is not None:
-                    numbers = (*numbers[:6], _KNOWN, *numbers[7:])
+                    plan_at += numbers.strides[0]
             if memory is None:
                 memory = np.empty(saved)
             saved_at = -(memory.__array_interface__["data"][0] // 8)
-        slot = buffers.push_shape((0, saved_at, first, *places, *numbers))
-        if not self.attempt(self.value, buffers.shapes, slot, buffers.values, buffers.constants, first, n):  # type: ignore[misc]
+        slot = buffers.shapes_top
+        shapes_end = buffers.shapes_top = slot + FIELDS + 1
+        if shapes_end > len(buffers.shapes):
+            buffers.grow("shapes", shapes_end)
+        if not self.attempt(  # type: ignore[misc]
+            self.value, plan_at, buffers.shapes, slot, buffers.values, buffers.constants, first, n, saved_at, a_at,
+            a_kind, b_at, b_kind, flags, is_checked,
+        ):  # fmt: skip
             return None
         if shared is not None and memory is not None:
             s.factors[shared] = memory
@@ -210,25 +241,6 @@ class StepKernels:
         return found
 
 
-def _places_of_two(
-    buffers: Buffers, cells: Sequence[int], values: list[Value], turned: Sequence[int], by_columns: bool
-) -> Places | None:
-    """Where two operands are, one of which may be a constant, which is kept; None where it is a view with gaps."""
-    if cells[0] > 0 and cells[1] > 0:
-        return (cells[0], 1, cells[1], 1, by_columns, 0 in turned, 1 in turned)
-    k = int(cells[0] > 0)
-    found = [cells[0], 1, cells[1], 1, by_columns, 0 in turned, 1 in turned]
-    kept, at = buffers.keep(values[k])
-    if at > 0:  # an immutable array, where it lies
-        if not kept.flags.forc:
-            return None
-        found[2 * k], found[2 * k + 1], found[5 + k] = at // 8, AT_ADDRESS, not kept.flags.c_contiguous
-    else:
-        found[2 * k], found[2 * k + 1] = -at, 0
-    values[k] = kept
-    return tuple(found)
-
-
 def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, names: Collection[str] = ()) -> Function:
     """A rule of one argument, where that is an affine array and options have these names; else `otherwise`."""
     known = frozenset(names)
@@ -246,6 +258,59 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, na
     return method
 
 
+def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
+    """The rule, where its kernel finds every operand and the result finite; else None, and nothing is recorded."""
+
+    def of_one(a: ArrayVar, **options: Option) -> Value:
+        base, cell, s = a._base, a._index, a._owner
+        if cell > 0 and (base is None or base._index > 0) and kernels.are_there():
+            if s.ended is None and not s.keeps_rules and s.is_here():
+                return kernels.record(s, rule, (cell,), [a._value], (), options, True)
+        return None
+
+    def of_two(a: Value, b: Value, **options: Option) -> Value:
+        s, turned = None, ()
+        if a.__class__ is ArrayVar:
+            s, base, a_cell = a._owner, a._base, a._index
+            if a_cell > 0 and (base is None or base._index > 0):
+                x = a._value
+            else:
+                found = factor_of(a)
+                if found is None:
+                    return None
+                x, a_cell, is_turned = found
+                if is_turned:
+                    turned = _FIRST
+        elif a.__class__ is np.ndarray and a.dtype is FLOAT:
+            x, a_cell = a, 0
+        else:
+            return None
+        if b.__class__ is ArrayVar:
+            if s is None:
+                s = b._owner
+            elif s is not b._owner:
+                return None
+            base, b_cell = b._base, b._index
+            if b_cell > 0 and (base is None or base._index > 0):
+                y = b._value
+            else:
+                found = factor_of(b)
+                if found is None:
+                    return None
+                y, b_cell, is_turned = found
+                if is_turned:
+                    turned = _BOTH if turned else _SECOND
+        elif b.__class__ is np.ndarray and b.dtype is FLOAT:
+            y, b_cell = b, 0
+        else:
+            return None
+        if s is None or not kernels.are_there() or s.ended is not None or s.keeps_rules or not s.is_here():
+            return None
+        return kernels.record(s, rule, (a_cell, b_cell), [x, y], turned, options, True)
+
+    return of_one if len(rule.argument_names) == 1 else of_two
+
+
 class StepPlan(NamedTuple):
     """What the record of a step says beside the places: its shape, and the numbers behind them."""
 
@@ -253,4 +318,5 @@ class StepPlan(NamedTuple):
     size: int
     by_columns: bool
     saved: int
-    numbers: tuple[int, ...]
+    at: int  # the address of the numbers
+    numbers: np.ndarray

@@ -11,7 +11,7 @@ import numpy as np
 
 from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
-from contad.engines.matrix.compiled_steps import COMPILED, WORDS, StepKernels, of_one_matrix
+from contad.engines.matrix.compiled_steps import COMPILED, WORDS, StepKernels, checked_step, of_one_matrix
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.matrix.matrix_steps import NAMES
 from contad.engines.stream.pullbacks import Part, Pullback
@@ -144,6 +144,8 @@ def install_rule(rule: Rule) -> None:
     count = len(rule.argument_names)
     of_one = kernels if count == 1 else None
     rule.methods[ArrayVar] = method if of_one is None else of_one_matrix(of_one, rule, method, rule.option_names)
+    if kernels is not None:
+        rule.attempts[ArrayVar] = checked_step(kernels, rule)
     if count == 2:
         rule.reflected[ArrayVar] = lambda y, x, **options: method(x, y, **options)
     if rule.parameters[:count] != rule.argument_names:
