@@ -7,7 +7,7 @@ import contad
 from contad.engines.matrix import compiled_steps
 from contad.engines.matrix.compiled_steps import COMPILED, StepKernels, StepPullback
 from contad.rules.array_rule import array_rule_of
-from contad.scipy import linalg
+from contad.scipy import linalg, mirroring, structured_matrices
 
 RNG = np.random.default_rng(47)
 A = RNG.normal(size=(4, 4))
@@ -227,3 +227,75 @@ def test_steps_that_share_factors_agree_with_the_rule(columns, n, widths, steps)
     singular = np.where(np.arange(n) == 1, 0.0, ab)
     with pytest.raises(np.linalg.LinAlgError, match="singular"):
         contad.grad(f)(singular, b)
+
+
+# ---- functions of contad.scipy.linalg, whose steps look for what is not finite ---------------------------------------
+BY_STEPS = {
+    "filled_cholesky_factor": (lambda a: linalg.cho_factor(a, True)[0], (S,)),
+    "cholesky_factor": (lambda a: linalg.cholesky(a, lower=True), (S,)),
+    "cholesky_solution": (lambda c, b: linalg.cho_solve((c, True), b), (S, B)),
+    "solve_triangular": (lambda a, b: linalg.solve_triangular(a, b, 1), (S, A)),
+    "banded_solution": (lambda ab, b: linalg.solve_banded((1, 1), ab, b), (BAND[:, :4], B)),
+}
+ORDERS = {
+    "c": np.copy, "f": np.asfortranarray, "rows apart": lambda x: np.repeat(x, 2, 0)[::2],
+    "turned": lambda x: np.ascontiguousarray(x.T).T,
+}  # fmt: skip
+
+
+def refuse_to_look(*args):
+    raise AssertionError("Python looks for what is not finite")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", BY_STEPS)
+def test_steps_look_for_what_is_not_finite(name, order, steps, monkeypatch):
+    f, arrays = BY_STEPS[name]
+    arrays = tuple(map(ORDERS[order], arrays))
+
+    def loss(*args):
+        return np.sum(np.sin(f(*args)))
+
+    expected = in_python(loss, *arrays)
+    every = tuple(range(len(arrays)))
+    with monkeypatch.context() as patch:
+        for module in (mirroring, linalg, structured_matrices):
+            patch.setattr(module, "matrices", refuse_to_look)
+        require_same(contad.value_and_grad(loss, every)(*arrays), expected)
+        for k in every[1:]:  # a constant in front of it, or behind, which may be read-only
+            others = [x if n == k else contad.constant(x) for n, x in enumerate(arrays)]
+            require_same(contad.value_and_grad(loss, (k,))(*others), (expected[0], expected[1][k : k + 1]))
+            require_same(contad.value_and_grad(loss, (0,))(*arrays), (expected[0], expected[1][:1]))
+    assert steps == [name] * (1 if len(arrays) == 1 else 3)
+
+
+@pytest.mark.parametrize("name", BY_STEPS)
+def test_what_is_not_finite_is_refused_as_scipy_does(name):
+    f, arrays = BY_STEPS[name]
+    for k, x in enumerate(arrays):
+        for place in np.ndindex(x.shape):  # in what the function does not read, too
+            for bad in (np.inf, np.nan):
+                given = [y.copy() for y in arrays]
+                given[k][place] = bad
+                with pytest.raises(ValueError, match="must not contain infs or NaNs"):
+                    contad.grad(lambda *args: np.sum(f(*args)), tuple(range(len(given))))(*given)
+
+
+def test_a_step_that_finds_what_is_not_finite_leaves_no_record():
+    with contad.nested() as s:
+        a, b = contad.var(S), contad.var(B * np.array([1.0, 1.0, np.inf, 1.0]))
+        before = s.top, len(s.callbacks)
+        with pytest.raises(ValueError, match="infs or NaNs"):
+            linalg.solve_triangular(a, b)
+        assert (s.top, len(s.callbacks)) == before
+        x = linalg.solve_triangular(a, b, check_finite=False)
+        assert not np.isfinite(contad.value_of(x)).all()
+
+
+def test_shapes_are_refused_as_scipy_does():
+    for f in (lambda a: linalg.cho_factor(a[:2])[0], lambda a: linalg.cho_solve((a, True), B[:3])):
+        with pytest.raises((ValueError, np.linalg.LinAlgError)) as expected:
+            in_python(lambda a, f=f: np.sum(f(a)), S)
+        with pytest.raises(type(expected.value)) as error:
+            contad.grad(lambda a, f=f: np.sum(f(a)))(S)
+        assert str(error.value) == str(expected.value)

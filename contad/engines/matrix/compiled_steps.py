@@ -263,13 +263,23 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
 
     def of_one(a: ArrayVar, **options: Option) -> Value:
         base, cell, s = a._base, a._index, a._owner
-        if cell > 0 and (base is None or base._index > 0) and kernels.are_there():
-            if s.ended is None and not s.keeps_rules and s.is_here():
-                return kernels.record(s, rule, (cell,), [a._value], (), options, True)
-        return None
+        turned: Sequence[int] = ()
+        if cell > 0 and (base is None or base._index > 0):
+            x = a._value
+        else:
+            found = factor_of(a)
+            if found is None:
+                return None
+            x, cell, is_turned = found
+            if is_turned:
+                turned = _FIRST
+        if not kernels.are_there() or s.ended is not None or s.keeps_rules or not s.is_here():
+            return None
+        return kernels.record(s, rule, (cell,), [x], turned, options, True)
 
     def of_two(a: Value, b: Value, **options: Option) -> Value:
-        s, turned = None, ()
+        s = None
+        turned: Sequence[int] = ()
         if a.__class__ is ArrayVar:
             s, base, a_cell = a._owner, a._base, a._index
             if a_cell > 0 and (base is None or base._index > 0):
