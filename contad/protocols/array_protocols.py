@@ -39,6 +39,10 @@ Implement = Callable[[ScalarRule], tuple[Function, Function | None]]
 def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option) -> Value:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
+        if ufunc is np.matmul and first.__class__ is np.ndarray and x is others[0]:  # as it is written most often
+            implementation = _product.reflected.get(x.__class__)
+            if implementation is not None:
+                return implementation(x, first)
         rule = _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
         if rule is not None:
             implementation = rule.methods.get(first.__class__)

@@ -10,6 +10,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
@@ -71,7 +72,7 @@ class ChainStack(ABC):
 
     __slots__ = (
         *("level", "ended", "caught", "tracer", "watch", "top", "push", "adjoints", "running", "sweeping"),
-        *("last_continuation", "copies", "held", "is_here"),
+        *("last_continuation", "copies", "held", "is_here", "__weakref__"),
     )
     has_arrays = False
     opens_calls: bool = False  # whether a Numba function that is called is recorded by its operations
@@ -288,7 +289,7 @@ class ChainStack(ABC):
     def end(self, reason: str) -> None:
         """No more records: variables become stale. The recording can still be swept until it is released."""
         self.ended = reason
-        self.push = self._refuse
+        self.push = partial(_refuse, weakref.ref(self))  # a method would keep the stack until the collector comes
 
     def close(self, reason: str) -> None:
         """End and release this stack, unless its recording has been ended: a pullback has it, or it is recovered."""
@@ -297,9 +298,13 @@ class ChainStack(ABC):
             if not self.sweeping:  # a sweep that closes its own stack goes on with its buffers
                 self.release()
 
-    def _refuse(self, record: object) -> NoReturn:
-        self.check_usable("an operation")
-        raise AssertionError("a stack that has not ended refused a record")
+
+def _refuse(stack: "weakref.ref[ChainStack]", record: object) -> NoReturn:
+    """What takes the place of `push` where a stack has ended."""
+    s = stack()
+    if s is not None:
+        s.check_usable("an operation")
+    raise AssertionError("a stack that has not ended refused a record")
 
 
 # ---- errors that a function catches ----------------------------------------------------------------------------------

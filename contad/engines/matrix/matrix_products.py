@@ -317,7 +317,7 @@ class Continuations(list[Any]):
 
 
 _FIELDS = 12  # of a record
-_pack = struct.Struct(f"{_FIELDS}q").pack_into
+_pack, _pack_dot = struct.Struct(f"{_FIELDS}q").pack_into, struct.Struct("2q").pack_into
 _SMALL = 1 << 12  # multiplications, up to which the kernel multiplies matrices
 _IN_PLACE = 1 << 12  # numbers, from which on the passes over a product of its own cost more than the call of BLAS
 
@@ -347,7 +347,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
     """The product of matrices and vectors: the method of array variables, the reflected one, and that of `@`."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
-    head = -PULLBACK
+    head, of_two, of_constant = -PULLBACK, -(both + DOT + CELLS), -(left + DOT + CELLS)
 
     def product(
         s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
@@ -373,10 +373,29 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             s.check_usable(rule.name)
         buffers = s.buffers
         if axes == y_axes == 1:
+            value = float(x.dot(y))
             if x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
-                slot = buffers.push_shape((buffers.push_constant(y if x_cell else x), p))
-                return s.push_number(left + DOT, x_cell or y_cell, slot, float(x.dot(y)))
-            return s.push_number(both + DOT, x_cell, buffers.push_shape((y_cell, p)), float(x.dot(y)))
+                code, place = of_constant, buffers.push_constant(y if x_cell else x)
+            else:
+                code, place = of_two, y_cell
+            slot = buffers.shapes_top
+            shapes_end = buffers.shapes_top = slot + 2  # as `push_shape`, whose call takes as long
+            if shapes_end > len(buffers.shapes):
+                buffers.grow("shapes", shapes_end)
+            _pack_dot(buffers.shapes, 8 * slot, place, p)
+            k = s.top  # as `push_number`
+            if k >= s.capacity:
+                s.room(1)
+            s.slab[k] = value
+            number = s.var_class()
+            number._value = value
+            number._owner = s
+            number._index = k
+            s.top = k + 1
+            s.push((code, x_cell or y_cell, slot, 0.0))
+            if k >= s.limit:
+                s.flush_if_long()
+            return number
         first = s.top
         end = first + n
         if end > s.capacity:
@@ -390,17 +409,9 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         x_at = y_at = 0
         x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
         if x_cell == 0:
-            known = KNOWN_IMMUTABLE.get(id(x))  # as `keep` asks, whose call takes as long as the rest
-            if known is not None and known[0]() is x:
-                x_at = known[1]
-            else:
-                x, x_at = buffers.keep(x)
-            if x_at > 0 and not x.flags.c_contiguous:  # an immutable array, where it lies
-                x_by_columns, in_order = True, x.flags.f_contiguous
-        if y_cell == 0:
-            y, y_at = buffers.keep(y)
-            if y_at > 0 and not y.flags.c_contiguous:
-                y_by_columns, in_order = True, y.flags.f_contiguous
+            x, x_at, x_by_columns, in_order = keep(buffers, x)
+        elif y_cell == 0:
+            y, y_at, y_by_columns, in_order = keep(buffers, y)
         slot = 0
         of_vector = y_axes == 1 and not x_by_columns
         if in_order and (of_vector or n * p <= _SMALL):
@@ -437,6 +448,22 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         if len(s.stream) >= LONG:
             s.flush()
         return found
+
+    def keep(buffers: Buffers, x: np.ndarray) -> tuple[np.ndarray, int, bool, bool]:
+        """A constant factor as it is kept, its place or address, whether it is turned, and whether it has no gaps."""
+        known = KNOWN_IMMUTABLE.get(id(x))  # as `Buffers.keep` asks, whose call takes as long as the rest
+        if known is not None and known[0]() is x:
+            flags = x.flags
+            in_rows = flags.c_contiguous
+            return x, known[1], not in_rows, in_rows or flags.f_contiguous
+        base: Any = x.base
+        known = KNOWN_IMMUTABLE.get(id(base))
+        if known is not None and known[0]() is base and base.size == x.size and x.flags.f_contiguous:
+            return x, known[1], True, True  # the transpose of one
+        x, at = buffers.keep(x)
+        if at > 0 and not x.flags.c_contiguous:
+            return x, at, True, x.flags.f_contiguous
+        return x, at, False, True
 
     otherwise: Function = vars(Array)["__matmul__"]
 
