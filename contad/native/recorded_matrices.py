@@ -38,13 +38,13 @@ from contad.native.step_fields import A_CELLS, FIRST, KEEPER, KEPT, RESULT, SECO
 from contad.native.triangular_kernels import (
     add_band_cotangents,
     add_cho_factor,
-    add_cho_solve,
     cho_factor_forward,
     cho_factor_tangent,
     cho_solve_forward,
     cho_solve_tangent,
     factor_banded,
     height_of_factors,
+    pull_cho_solve,
     solve_banded_tangent,
     solve_factored_band,
     solve_triangular_forward,
@@ -153,8 +153,11 @@ def factored_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: i
     shape = fields(shape_at)
     n, k = shape[N], shape[K]
     c, b = operand(shape, A, values_at, constants_at, n, n), operand(shape, B, values_at, constants_at, n, k)
+    lower = shape[FIRST] != 0
     c_bar, b_bar = np.zeros((n, n)), np.zeros((n, k))
-    add_cho_solve(result(shape, adjoints_at, n, k), c, b, shape[FIRST] != 0, c_bar, b_bar)
+    half = solve_triangular_forward(c, b, not lower, lower, False)
+    z = result(shape, values_at, n, k)
+    pull_cho_solve(result(shape, adjoints_at, n, k), z, half, c, lower, c_bar, b_bar)
     add_columns(shape, adjoints_at, b_bar)
     if shape[A_CELLS] > 0:
         a_bar = adjoint(shape, A, adjoints_at, n, n)

@@ -250,14 +250,20 @@ def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
     return _triangular_solution(c, half, lower, lower, False)[0]
 
 
+@njit(**NJIT_OPTIONS)
+def pull_cho_solve(z_bar, z, half, c, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
+    """The same, where the solutions of both systems are there."""
+    half_bar = np.zeros(half.shape)
+    add_solve_triangular(z_bar, z, c, lower, lower, False, c_bar, half_bar)
+    add_solve_triangular(half_bar, half, c, not lower, lower, False, c_bar, b_bar)
+
+
 @called_by_name(MATRIX, MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
 def add_cho_solve(z_bar, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
     """Back through the two triangular systems."""
     half = _triangular_solution(c, b, not lower, lower, False)[0]
     z = _triangular_solution(c, half, lower, lower, False)[0]
-    half_bar = np.zeros(b.shape)
-    add_solve_triangular(z_bar, z, c, lower, lower, False, c_bar, half_bar)
-    add_solve_triangular(half_bar, half, c, not lower, lower, False, c_bar, b_bar)
+    pull_cho_solve(z_bar, z, half, c, lower, c_bar, b_bar)
 
 
 @called_by_name(MATRIX, MATRIX, FLAG, MATRIX, MATRIX)

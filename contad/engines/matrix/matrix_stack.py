@@ -98,13 +98,28 @@ class MatrixStack(Recording):
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
         if self.tracer is not None and value.__class__ is np.ndarray:
             value = np.array(value, order="C")  # a program has the elements of inputs in one order
-        if value.__class__ is np.ndarray and value.flags.c_contiguous and value.dtype is FLOAT:
-            first = self.room(value.size)
-            slab = self.slab[first : first + value.size]
+        if value.__class__ is np.ndarray and value.dtype is FLOAT and value.flags.c_contiguous:
+            n, first = value.size, self.top
+            end = first + n
+            if end > self.capacity:
+                self.room(n)
+            slab = self.slab[first:end]
             if value.ndim != 1:
                 slab = slab.reshape(value.shape)
             slab[...] = value
-            return self.push_values(INPUT, 0, 0, slab)
+            if n == 0:
+                return self.push_values(INPUT, 0, 0, slab)
+            z = ArrayVar()  # as `push_values` does, whose calls take as long as small arrays
+            z._owner = self
+            z._value = slab
+            z._index = first
+            z._base = None
+            z._length = n if value.ndim == 1 else 0
+            self.top = end
+            self.push((-(INPUT + CELLS * n), 0, 0, 0.0))
+            if len(self.stream) >= LONG:
+                self.flush()
+            return z
         if value.__class__ is np.ndarray and value.ndim == 2 and value.flags.f_contiguous and value.dtype is FLOAT:
             return self.array_variable(value.T).T
         if isinstance(value, np.ndarray) and value.dtype == object:
