@@ -8,6 +8,7 @@ from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import Continuations, ProductPullback, fast_product
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream.patience import PATIENCE
+from contad.engines.stream.storage import Buffers
 from contad.native.step_fields import ADJOINT
 from contad.rules.array_rule import array_rule_of
 from contad.scipy.linalg import solve_triangular
@@ -138,6 +139,28 @@ def test_nobody_makes_continuations_of_small_products_in_a_gradient(monkeypatch)
     found = contad.value_and_grad(f, (0, 1))(P, Q)
     assert found[0] == expected[0]
     np.testing.assert_array_equal(found[1], expected[1])
+
+
+VIEWS = {
+    "whole": (lambda a: a, True), "turned": (lambda a: a.T, True), "half, turned": (lambda a: a[:1].T, False),
+    "backwards": (lambda a: a[:, ::-1], False), "writable": (lambda a: a.copy(), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("shape", [(3, 4), (1, 4), (4, 1)])
+def test_constants_are_factors_where_they_lie(shape, view, monkeypatch):
+    """An immutable array and its transpose are read at their address."""
+    make, lies = VIEWS[view]
+    a = make(contad.constant(np.random.default_rng(3).normal(size=shape)))
+    kept = []
+    keep = Buffers.keep
+    monkeypatch.setattr(Buffers, "keep", lambda b, a: kept.append(a) or keep(b, a))
+    x = np.random.default_rng(4).normal(size=a.shape[::-1])
+    w, v = np.cos(a @ x), np.cos(x @ a)
+    found = contad.grad(lambda x: np.sum(w * (a @ x)) + np.sum(v * (x @ a)))(x)
+    np.testing.assert_allclose(found, a.T @ w + v @ a.T, rtol=1e-13)
+    assert not (lies and any(b is a for b in kept))
 
 
 def test_a_transpose_for_one_operation_is_not_put_among_the_immutable_arrays():

@@ -710,6 +710,20 @@ def test_a_pullback_may_die_on_another_thread(no_pools):
     close(contad.vjp(sines, POINT, engine="matrix")[1](np.ones(4))[0], np.cos(POINT) * POINT + np.sin(POINT))
 
 
+@pytest.mark.parametrize("engine", engine_names())
+def test_a_gradient_leaves_nothing_to_the_collector(engine):
+    """A cycle would keep the records of each gradient until the collector comes."""
+    gradient = contad.value_and_grad(lambda x: np.sum(np.exp(x) * x), engine=engine)
+    gradient(np.ones(3))
+    gc.collect()
+    gc.disable()
+    try:
+        gradient(np.ones(3))
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 def test_recovered_memory_leaves_no_pooled_buffers(no_pools):
     for engine in ENGINES:
         contad.grad(lambda x: np.sum(x * x), engine=engine)(POINT)

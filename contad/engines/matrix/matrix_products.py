@@ -458,7 +458,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             return x, known[1], not in_rows, in_rows or flags.f_contiguous
         base: Any = x.base
         known = KNOWN_IMMUTABLE.get(id(base))
-        if known is not None and known[0]() is base and base.size == x.size and x.flags.f_contiguous:
+        if known is not None and base.size == x.size and known[0]() is base and x.flags.f_contiguous:
             return x, known[1], True, True  # the transpose of one
         x, at = buffers.keep(x)
         if at > 0 and not x.flags.c_contiguous:
