@@ -21,6 +21,8 @@ ARRAY = CODES
 # the cells. PRODUCT: the number of a kernel of its own. COMPARE: a guard of arrays. STOP and
 # STOPPED: a number, and a GATHER, that pass no derivative on.
 CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, ARRAY + 4, ARRAY + 5, ARRAY + 1
+# Only in plans. CHAIN: x is the place of the chain. JUMP: the next cell is x further and y back.
+CHAIN, JUMP = ARRAY, 3
 
 COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in operators.COMPARISONS.items()}
 ORDER = tuple(COMPARISONS)
@@ -37,7 +39,7 @@ GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
 # operations on scalars: those of the sweep, and those that only the interpreter compiles
 SCALARS = OPERATIONS | number_operations(max(GUARDS) + 1, find_compiled_rules())
 _CODES = {operation: code for code, operation in SCALARS.items()}
-assert max(SCALARS) < CODES
+assert max(SCALARS) < CODES and JUMP < min(OPERATIONS)
 
 # operations of linear algebra: records of arrays whose kernels may leave them to Python
 FIRST_STEP = ARRAY + max(OPERATIONS) + 1

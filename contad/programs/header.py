@@ -4,8 +4,10 @@
 """
 
 COUNT, PREFERRED, RUN_AT, KERNELS_AT, SIZE, LENGTHS_AT, FIRST_TRACE = 0, 1, 2, 3, 4, 5, 8
-TRACE = 12  # integers of each trace, which are
+TRACE = 24  # integers of each trace, which are
 ROWS, CELLS, RESULT, PYTHON, INPUTS, CODE_AT, CONSTANTS_AT, SHAPES_AT, CONSTANTS_SIZE, SHAPES_SIZE, SAVED = range(11)
+SCRATCH, FRONTIERS, COPIED_AT, COPIED, ZEROED_AT, ZEROED, FINISHED_AT, FINISHED = range(11, 19)  # of its plan
+WRITE, ADD, ZERO = range(3)  # how numbers of the gradient are made of the adjoints of inputs
 NO_TRACE, NEEDS_PYTHON, FAILED = -1, -2, -3
 
 RUN = '''
@@ -30,17 +32,19 @@ def run(header_at, inputs, direction, gradient, out, memory):
         code = carray(pointer(trace[{code_at}]), (trace[{rows}], 3), np.uint32)
         constants = carray(pointer(trace[{constants_at}]), (trace[{constants_size}],), np.float64)
         shapes = carray(pointer(trace[{shapes_at}]), (trace[{shapes_size}],), np.int64)
-        whole = cells + trace[{saved}]
-        if len(memory) < whole + cells:
-            memory = np.empty(whole + cells)
+        whole = cells + trace[{saved}] + trace[{scratch}]
+        if len(memory) < 2 * whole:
+            memory = np.empty(2 * whole)
         values = memory[:whole]
         n = len(inputs)
         values[0] = 0.0
-        for i in range(n):
-            values[1 + i] = inputs[i]
-        row, cell = forward(code, constants, shapes, kernels, values, 0, n + 1)
+        spans = carray(pointer(trace[{copied_at}]), (trace[{copied}], 2), np.int64)
+        for k in range(len(spans)):
+            for i in range(spans[k, 0], spans[k, 0] + spans[k, 1]):
+                values[1 + i] = inputs[i]
+        row, cell = forward(code, constants, shapes, kernels, values, inputs, 0, n + 1)
         if row < len(code):
-            out[2] = row
+            out[2] = row if cell >= 0 else cell
             out[3] = number
             if code[row, 0] >= {first_step}:
                 return {failed}
@@ -48,27 +52,38 @@ def run(header_at, inputs, direction, gradient, out, memory):
         header[{preferred}] = number
         result = trace[{result}]
         out[0] = values[result] if result > 0 else constants[-1 - result]
-        if len(gradient) or len(direction):
-            other = memory[whole : whole + cells]
-            other[:] = 0.0
-            if len(direction):
-                for i in range(n):
-                    other[1 + i] = direction[i]
-                row, cell = tangents(code, constants, shapes, kernels, values, other, 0, n + 1)
-                if row < len(code):
-                    out[3] = number
-                    return {failed}
-                out[1] = other[result] if result > 0 else 0.0
-                other[:] = 0.0
-            if len(gradient):
-                if result > 0:
-                    other[result] = 1.0
-                    row, cell = backward(code, constants, shapes, kernels, values, other, len(code) - 1, cells - 1)
-                    if row >= 0:
-                        out[3] = number
-                        return {failed}
-                for i in range(n):
-                    gradient[i] = other[1 + i]
+        other = memory[whole : 2 * whole]
+        if len(direction):
+            other[:cells] = 0.0
+            for i in range(n):
+                other[1 + i] = direction[i]
+            row, cell = tangents(code, constants, shapes, kernels, values, other, inputs, 0, n + 1)
+            if row < len(code):
+                out[3] = number
+                return {failed}
+            out[1] = other[result] if result > 0 else 0.0
+        if len(gradient) and result <= 0:
+            for i in range(n):
+                gradient[i] = 0.0
+        elif len(gradient):
+            spans = carray(pointer(trace[{zeroed_at}]), (trace[{zeroed}], 2), np.int64)
+            for k in range(len(spans)):
+                other[spans[k, 0] : spans[k, 0] + spans[k, 1]] = 0.0
+            values[whole - trace[{frontiers}]:] = 0.0
+            other[result] = 1.0
+            row, cell = backward(code, constants, shapes, kernels, values, other, inputs, gradient, len(code) - 1,
+                                 cells - 1)
+            if row >= 0:
+                out[3] = number
+                return {failed}
+            spans = carray(pointer(trace[{finished_at}]), (trace[{finished}], 3), np.int64)
+            for k in range(len(spans)):
+                how = spans[k, 2]
+                for i in range(spans[k, 0], spans[k, 0] + spans[k, 1]):
+                    if how == {add}:
+                        gradient[i] += other[1 + i]
+                    else:
+                        gradient[i] = other[1 + i] if how == {write} else 0.0
         return number
     return {no_trace}
 

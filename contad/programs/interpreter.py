@@ -25,7 +25,7 @@ from contad.engines.stream.rule_functions import (
 from contad.engines.stream.sweep import dependencies
 from contad.native.compiling import is_cached, load_cached, write_options
 from contad.native.rule_source import with_functions
-from contad.programs import codes, header, plain_rules
+from contad.programs import chain_loops, chains, codes, header, plain_rules
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.programs.plain_rules import find_compiled_rules, value, value_source
 from contad.progress_bars import ProgressBar
@@ -103,10 +103,13 @@ def compared(shape, constants, values):
 '''
 
 _FORWARD = '''
-@njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], int64, int64)",
-      {options})
-def forward(code, constants, shapes, kernels, values, row, cell):
-    """The values of the records from a row on, whose first cell is given."""
+@njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
+      "int64, int64)", {options})
+def forward(code, constants, shapes, kernels, values, inputs, row, cell):
+    """The values of the records from a row on, whose first cell is given.
+
+    Where a guard in a chain does not hold, -1 - its row in the trace stands for the cell.
+    """
     for k in range(row, len(code)):
         r = np.uintp(k)
         c = code[r, 0]
@@ -120,6 +123,10 @@ def forward(code, constants, shapes, kernels, values, row, cell):
             elif c == {compare}:
                 if not compared(shapes[s:], constants, values):
                     return k, cell
+            elif c == {chain}:
+                failed = chain_forward(s, constants, shapes, kernels, values, inputs)
+                if failed >= 0:
+                    return k, -1 - failed
             elif c >= {first_step}:
                 has_failed = attempt_call(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                           constants.ctypes.data, values.ctypes.data)
@@ -131,6 +138,9 @@ def forward(code, constants, shapes, kernels, values, row, cell):
                 call_kernel(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, values.ctypes.data)
             cell += n
+            continue
+        if c == {jump}:
+            cell += np.int64(code[r, 1]) - np.int64(code[r, 2])
             continue
         z = np.uintp(cell)
         cell += 1
@@ -144,8 +154,8 @@ def forward(code, constants, shapes, kernels, values, row, cell):
 
 _BACKWARD = '''
 @njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
-      "int64, int64)", {options})
-def backward(code, constants, shapes, kernels, values, adjoints, row, cell):
+      "float64[::1], float64[::1], int64, int64)", {options})
+def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradient, row, cell):
     """The adjoints, from a row, whose last cell is given, down to the first."""
     for k in range(row, -1, -1):
         r = np.uintp(k)
@@ -153,6 +163,9 @@ def backward(code, constants, shapes, kernels, values, adjoints, row, cell):
         if c >= {array}:
             s = np.int64(code[r, 1])
             n = np.int64(code[r, 2])
+            if c == {chain}:
+                chain_backward(s, constants, shapes, kernels, values, adjoints, inputs, gradient)
+                continue
             cell -= n
             first = cell + 1
             if c != {compare} and c != {stopped} and live(adjoints, first, n):
@@ -172,6 +185,9 @@ def backward(code, constants, shapes, kernels, values, adjoints, row, cell):
         z_cell = np.uintp(cell)
         if c == {call}:
             return k, cell
+        if c == {jump}:
+            cell -= np.int64(code[r, 1]) - np.int64(code[r, 2])
+            continue
         cell -= 1
         d = adjoints[z_cell]
         if d != 0.0:
@@ -181,8 +197,8 @@ def backward(code, constants, shapes, kernels, values, adjoints, row, cell):
 
 _TANGENTS = '''
 @njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
-      "int64, int64)", {options})
-def tangents(code, constants, shapes, kernels, values, dots, row, cell):
+      "float64[::1], int64, int64)", {options})
+def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
     """The tangents of the records from a row on, whose first cell is given; they are zero before."""
     for k in range(row, len(code)):
         r = np.uintp(k)
@@ -200,10 +216,15 @@ def tangents(code, constants, shapes, kernels, values, dots, row, cell):
                                         constants.ctypes.data, dots.ctypes.data)
                         or not all_finite(dots, cell, n)):
                     return k, cell
+            elif c == {chain}:
+                chain_tangents(s, constants, shapes, kernels, values, dots, inputs)
             elif c != {compare} and c != {stopped}:
                 call_kernel(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, dots.ctypes.data)
             cell += n
+            continue
+        if c == {jump}:
+            cell += np.int64(code[r, 1]) - np.int64(code[r, 2])
             continue
         z_cell = np.uintp(cell)
         cell += 1
@@ -214,7 +235,7 @@ def tangents(code, constants, shapes, kernels, values, dots, row, cell):
 
 def interpreter_source() -> str:
     """The source of the interpreter."""
-    numbers = vars(codes) | vars(header)
+    numbers = vars(codes) | vars(header) | vars(chains)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = write_options()
     copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in find_compiled_rules()]
@@ -224,7 +245,7 @@ def interpreter_source() -> str:
     names["counts"] = _counts()
     parts = [_HEAD.format(**names), *copies, "\n\n"]
     parts += [write_function("value_of", "code, x, y", SCALARS, values, names["options"])]
-    parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n", _FORWARD.format(**names)]
+    parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n", chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]
     parts += [_value_branch(code, *operation) for code, operation in common.items()]
     parts += [_value_run(run) for run in runs]
     parts += [_guard_branch(code) for code in GUARDS]
@@ -338,7 +359,7 @@ def _tangent_run(run: Run) -> str:
 @functools.cache
 def _dependencies() -> tuple[str, ...]:
     """What the source depends on."""
-    files = {str(module.__file__) for module in (codes, plain_rules, header)}
+    files = {str(module.__file__) for module in (codes, plain_rules, header, chains, chain_loops)}
     files |= {rule.function.__code__.co_filename for rule in find_compiled_rules()}
     return (__file__, *sorted(files), numbering(), *dependencies())
 

@@ -222,8 +222,8 @@ def _array(code: int, at: int, shapes: np.ndarray, values: np.ndarray, constants
 
 # ---- the loops -------------------------------------------------------------------------------------------------------
 def forward(
-    code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray, row: int,
-    cell: int,
+    code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
+    inputs: np.ndarray, row: int, cell: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The values of the records from a row on, whose first cell is given; the row where it stops, and its cell."""
     v, c = values.data, constants.data
@@ -260,7 +260,7 @@ def forward(
 
 def backward(
     code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
-    adjoints: np.ndarray, row: int, cell: int,
+    adjoints: np.ndarray, inputs: np.ndarray, gradient: np.ndarray, row: int, cell: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The adjoints, from a row, whose last cell is given, down to the first; the row where it stops, and its cell."""
     v, c, a = values.data, constants.data, adjoints.data
@@ -294,7 +294,7 @@ def backward(
 
 def tangents(
     code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
-    dots: np.ndarray, row: int, cell: int,
+    dots: np.ndarray, inputs: np.ndarray, row: int, cell: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The tangents of the records from a row on, whose first cell is given; they are zero before."""
     v, c, t = values.data, constants.data, dots.data

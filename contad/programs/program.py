@@ -11,6 +11,7 @@ from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
 from contad.programs import plain_runs
+from contad.programs.chain_plan import Plan
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
 from contad.programs.header import (
@@ -18,9 +19,14 @@ from contad.programs.header import (
     CODE_AT,
     CONSTANTS_AT,
     CONSTANTS_SIZE,
+    COPIED,
+    COPIED_AT,
     COUNT,
     FAILED,
+    FINISHED,
+    FINISHED_AT,
     FIRST_TRACE,
+    FRONTIERS,
     INPUTS,
     KERNELS_AT,
     LENGTHS_AT,
@@ -30,10 +36,13 @@ from contad.programs.header import (
     ROWS,
     RUN_AT,
     SAVED,
+    SCRATCH,
     SHAPES_AT,
     SHAPES_SIZE,
     SIZE,
     TRACE,
+    ZEROED,
+    ZEROED_AT,
 )
 from contad.programs.inputs import Inputs
 from contad.programs.interpreter import interpreter
@@ -95,6 +104,7 @@ class Program:
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
+        self._plans: list[Plan] = []  # of traces, for compiled code
         self._numbers = 0  # that the largest trace computes with
         self._lock = threading.RLock()
         self._tangents = False
@@ -114,8 +124,9 @@ class Program:
         with self._lock:
             if self._interpreter is None:
                 made = interpreter()
-                for trace in self.traces:
+                for k, trace in enumerate(self.traces):
                     trace.compile(*self._purposes())
+                    self._enter(k, trace)
                 self._header[RUN_AT] = made.run_at.address
                 self._interpreter = made  # last: other threads use it then
 
@@ -142,18 +153,29 @@ class Program:
     def _add(self, trace: Trace) -> None:
         if self._interpreter is not None:
             trace.compile(*self._purposes())
-        at = FIRST_TRACE + TRACE * len(self.traces)
         self.traces.append(trace)
-        self._numbers = max(self._numbers, 2 * trace.cells + trace.saved)
-        fields = {
-            ROWS: len(trace.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
-            INPUTS: trace.inputs, SAVED: trace.saved,
-            CODE_AT: trace.code.ctypes.data, CONSTANTS_AT: trace.constants.ctypes.data,
-            CONSTANTS_SIZE: len(trace.constants), SHAPES_AT: trace.shapes.ctypes.data, SHAPES_SIZE: len(trace.shapes),
+        if self._interpreter is not None:
+            self._enter(len(self.traces) - 1, trace)
+        self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
+
+    def _enter(self, k: int, trace: Trace) -> None:
+        """Have compiled code find a trace: its plan, beside which its records stay for runs in Python."""
+        plan = Plan(trace)
+        self._plans.append(plan)
+        self._numbers = max(self._numbers, 2 * (trace.cells + trace.saved + plan.scratch))
+        arrays = {
+            CODE_AT: plan.code, CONSTANTS_AT: trace.constants, SHAPES_AT: plan.shapes, COPIED_AT: plan.copied,
+            ZEROED_AT: plan.zeroed, FINISHED_AT: plan.finished,
         }  # fmt: skip
+        fields = {
+            ROWS: len(plan.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
+            INPUTS: trace.inputs, SAVED: trace.saved, CONSTANTS_SIZE: len(trace.constants),
+            SHAPES_SIZE: len(plan.shapes), SCRATCH: plan.scratch, FRONTIERS: plan.frontiers,
+            COPIED: len(plan.copied), ZEROED: len(plan.zeroed), FINISHED: len(plan.finished),
+        } | {field: a.ctypes.data for field, a in arrays.items()}  # fmt: skip
+        at = FIRST_TRACE + TRACE * k
         for field, value in fields.items():
             self._header[at + field] = value
-        self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
 
     # ---- running -----------------------------------------------------------------------------------------------------
     def _try(self, run: Run) -> Outcome:
@@ -173,7 +195,7 @@ class Program:
             return Outcome(value, slope, -1, number)
         if number in (NEEDS_PYTHON, FAILED):
             return self._try_in_python(compiled, run)
-        return Outcome(0.0, 0.0, int(out[2]), int(out[3]))
+        return Outcome(0.0, 0.0, self._plans[int(out[3])].row_of(int(out[2])), int(out[3]))
 
     def _try_in_python(self, loops: ModuleType, run: Run) -> Outcome:
         """The same where Python has to do something, or everything, as the loops over records are."""

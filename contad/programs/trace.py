@@ -130,7 +130,7 @@ class Trace:
             """What was evaluated; of a step only now, if its value has been compiled code's."""
             return evaluated[row] if row in evaluated else call.look(values)
 
-        row = self._driven(lambda *at: forward(*arrays, values, *at), evaluate)
+        row = self._driven(lambda *at: forward(*arrays, values, inputs, *at), evaluate)
         if row < len(self.code):
             give_back(memory)
             return np.nan, 0.0, row
@@ -142,7 +142,7 @@ class Trace:
             other[1 : n + 1] = direction
             tangents = loops.tangents
             self._driven(
-                lambda *at: tangents(*arrays, values, other, *at),
+                lambda *at: tangents(*arrays, values, other, inputs, *at),
                 lambda row, call, at: call.push(values, other, at, look(row, call)),
             )
             slope = float(other[result]) if result > 0 else 0.0
@@ -152,7 +152,7 @@ class Trace:
                 other[result] = 1.0
                 row, cell = len(self.code) - 1, self.cells - 1
                 while True:
-                    row, cell = loops.backward(*arrays, values, other, row, cell)
+                    row, cell = loops.backward(*arrays, values, other, inputs, gradient, row, cell)
                     if row < 0:
                         break
                     size, step = int(self.code[row, 2]), self._python_step(row)

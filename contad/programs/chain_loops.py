@@ -1,0 +1,204 @@
+"""The loops of chains, as source of the interpreter: blocks of units, the kernels of all members for each of them.
+
+Scratch memory lies behind the cells, among the values and among the adjoints; what kernels take for constants is there
+as well. `chain` is the place of `contad.programs.chains.Chain` in the shapes.
+"""
+
+SOURCE = '''
+@njit({options})
+def copy_units(source, place, apart, width, step, units, target, z):
+    """Copy units of an operand to scratch memory, one after the other."""
+    if apart == width and step == 1:
+        for i in range(units * width):
+            target[z + i] = source[place + i]
+        return
+    for u in range(units):
+        for i in range(width):
+            target[z + u * width + i] = source[place + u * apart + i * step]
+
+
+@njit({options})
+def copy_fixed(chain, shapes, source, constants, target):
+    """Copy the operands that do not go along to scratch memory."""
+    for k in range(shapes[chain + {fixed}]):
+        e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
+        copy_units(constants if e[1] == {in_constants} else source, e[2], 0, e[3], e[4], 1, target, e[0])
+
+
+@njit({options})
+def load_block(chain, shapes, first, units, values, inputs, constants, only_needed):
+    """Copy the values of a block to scratch memory."""
+    for k in range(shapes[chain + {moving}]):
+        e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+        if only_needed and e[6] == 0:
+            continue
+        source = inputs if e[1] == {in_inputs} else constants if e[1] == {in_constants} else values
+        copy_units(source, e[2] + first * e[3], e[3], e[4], e[5], units, values, e[0])
+
+
+@njit({options})
+def repeat_members(chain, shapes, is_rest, kernels, values):
+    """The values of members that derivatives read."""
+    for k in range(shapes[chain + {members}]):
+        e = shapes[shapes[chain + {members_at}] + {entry} * k:]
+        if e[4] != 0:
+            call_kernel(kernels[0, e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
+                        values.ctypes.data, values.ctypes.data)
+
+
+@njit({options})
+def chain_forward(chain, constants, shapes, kernels, values, inputs):
+    """The values of a chain; the row of a guard that does not hold, or -1."""
+    copy_fixed(chain, shapes, values, constants, values)
+    n, block = shapes[chain + {units}], shapes[chain + {block_units}]
+    for k in range(shapes[chain + {sums}]):
+        e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+        for i in range(e[2]):
+            values[e[1] + i] = -0.0
+    first = 0
+    while first < n:
+        units = min(block, n - first)
+        is_rest = 1 if units < block else 0
+        load_block(chain, shapes, first, units, values, inputs, constants, False)
+        for k in range(shapes[chain + {members}]):
+            e = shapes[shapes[chain + {members_at}] + {entry} * k:]
+            if e[6] == 0:
+                call_kernel(kernels[0, e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
+                            values.ctypes.data, values.ctypes.data)
+            elif not compared(shapes[e[1 + is_rest]:], values, values):
+                return e[3]
+        for k in range(shapes[chain + {outputs}]):
+            e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
+            copy_units(values, e[0], e[2], e[2], 1, units, values, e[1] + first * e[2])
+        for k in range(shapes[chain + {sums}]):
+            e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+            for i in range(e[2]):
+                values[e[1] + i] += values[e[0] + i]
+        first += units
+    return -1
+
+
+@njit({options})
+def add_first(target, start, n, source, z, frontier, low, values):
+    """Add adjoints to n elements from a start, those from the frontier on for the first time, which is moved."""
+    written = low + np.int64(values[frontier])
+    for i in range(written, start):
+        target[i] = 0.0
+    known = min(max(written - start, 0), n)
+    for i in range(known):
+        target[start + i] += source[z + i]
+    for i in range(known, n):
+        target[start + i] = source[z + i]
+    values[frontier] = max(written, start + n) - low
+
+
+@njit({options})
+def store_block(chain, shapes, first, units, values, adjoints, gradient):
+    """Pass the adjoints of a block's operands on."""
+    for k in range(shapes[chain + {moving}]):
+        e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+        if e[7] == 0:
+            continue
+        place, apart, width, step = e[2] + first * e[3], e[3], e[4], e[5]
+        if e[8] >= 0:
+            target = gradient if e[1] == {in_inputs} else adjoints
+            add_first(target, place, units * width, adjoints, e[0], e[8], e[9], values)
+        elif apart == width and step == 1:
+            for i in range(units * width):
+                adjoints[place + i] += adjoints[e[0] + i]
+        else:
+            for u in range(units):
+                for i in range(width):
+                    adjoints[place + u * apart + i * step] += adjoints[e[0] + u * width + i]
+
+
+@njit({options})
+def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, gradient):
+    """The adjoints of a chain."""
+    n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]
+    if kept == 0:
+        copy_fixed(chain, shapes, values, constants, values)
+    for k in range(shapes[chain + {fixed}]):
+        e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
+        for i in range(e[3]):
+            adjoints[e[0] + i] = 0.0
+    is_live = False
+    for k in range(shapes[chain + {sums}]):
+        e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+        for i in range(e[2]):
+            adjoints[e[0] + i] = adjoints[e[1] + i]
+        is_live = is_live or live(adjoints, e[0], e[2])
+    first = 0
+    zero, zeros = shapes[chain + {zero_at}], shapes[chain + {zero_count}]
+    while first < n:
+        units = min(block, n - first)
+        is_rest = 1 if units < block else 0
+        adjoints[zero : zero + zeros] = 0.0
+        is_due = is_live
+        for k in range(shapes[chain + {outputs}]):
+            e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
+            copy_units(adjoints, e[1] + first * e[2], e[2], e[2], 1, units, adjoints, e[0])
+            is_due = is_due or live(adjoints, e[0], units * e[2])
+        if is_due:
+            if kept == 0:
+                load_block(chain, shapes, first, units, values, inputs, constants, True)
+                repeat_members(chain, shapes, is_rest, kernels, values)
+            for k in range(shapes[chain + {members}] - 1, -1, -1):
+                e = shapes[shapes[chain + {members_at}] + {entry} * k:]
+                if e[5] != 0:
+                    call_kernel(kernels[1, e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
+                                values.ctypes.data, adjoints.ctypes.data)
+            store_block(chain, shapes, first, units, values, adjoints, gradient)
+        first += units
+    for k in range(shapes[chain + {fixed}]):
+        e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
+        if e[5] != 0:
+            for i in range(e[3]):
+                adjoints[e[2] + i * e[4]] += adjoints[e[0] + i]
+    for k in range(shapes[chain + {moving}]):  # what no block has written
+        e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+        if e[8] >= 0:
+            target = gradient if e[1] == {in_inputs} else adjoints
+            for i in range(e[9] + np.int64(values[e[8]]), e[10]):
+                target[i] = 0.0
+            values[e[8]] = e[10] - e[9]
+
+
+@njit({options})
+def chain_tangents(chain, constants, shapes, kernels, values, dots, inputs):
+    """The tangents of a chain."""
+    n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]
+    if kept == 0:
+        copy_fixed(chain, shapes, values, constants, values)
+    copy_fixed(chain, shapes, dots, constants, dots)
+    first = 0
+    zero, zeros = shapes[chain + {zero_at}], shapes[chain + {zero_count}]
+    while first < n:
+        units = min(block, n - first)
+        is_rest = 1 if units < block else 0
+        dots[zero : zero + zeros] = 0.0
+        if kept == 0:
+            load_block(chain, shapes, first, units, values, inputs, constants, True)
+            repeat_members(chain, shapes, is_rest, kernels, values)
+        for k in range(shapes[chain + {moving}]):
+            e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+            if e[7] != 0:
+                place = e[2] + (1 if e[1] == {in_inputs} else 0)
+                copy_units(dots, place + first * e[3], e[3], e[4], e[5], units, dots, e[0])
+        for k in range(shapes[chain + {sums}]):
+            e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+            dots[e[0] : e[0] + e[2]] = 0.0
+        for k in range(shapes[chain + {members}]):
+            e = shapes[shapes[chain + {members_at}] + {entry} * k:]
+            if e[6] == 0:
+                call_kernel(kernels[2, e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
+                            values.ctypes.data, dots.ctypes.data)
+        for k in range(shapes[chain + {outputs}]):
+            e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
+            copy_units(dots, e[0], e[2], e[2], 1, units, dots, e[1] + first * e[2])
+        for k in range(shapes[chain + {sums}]):
+            e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
+            for i in range(e[2]):
+                dots[e[1] + i] += dots[e[0] + i]
+        first += units
+'''

@@ -1,0 +1,282 @@
+"""The plan of a trace: its records with chains in place of their members, and which memory has to be filled.
+
+The cells are those of the trace. Members of chains leave theirs unused, unless somebody else reads them; numbers that
+are not touched cost nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Operand, can_be_member
+from contad.programs.codes import (
+    ARRAY,
+    CHAIN,
+    COMPARE,
+    FIRST_STEP,
+    GATHER,
+    GUARDS,
+    JUMP,
+    PRODUCT,
+    SCALARS,
+    STOP,
+    STOPPED,
+)
+from contad.programs.header import ADD, WRITE, ZERO
+
+if TYPE_CHECKING:
+    from contad.programs.trace import Trace
+
+Ranges = list[tuple[int, int]]
+
+
+class Plan:
+    """What compiled code runs of a trace."""
+
+    __slots__ = ("chains", "code", "copied", "finished", "frontiers", "rows", "scratch", "shapes", "zeroed")
+
+    def __init__(self, trace: "Trace") -> None:
+        self.code = trace.code
+        self.shapes = trace.shapes
+        self.rows = np.arange(len(trace.code))  # of the trace
+        self.scratch = 0  # numbers behind the cells and what is saved
+        self.frontiers = 0  # the last of them, which say how far adjoints are written
+        self.chains: list[Chain] = []
+        n = trace.inputs
+        self.copied = _spans([(0, n)])  # of inputs, whose values are cells
+        self.zeroed = _spans([(0, trace.cells)])  # of adjoints
+        self.finished = np.array([[0, n, WRITE]])  # of the gradient: start, number, how
+        if not trace.calls and _has_large_arrays(trace):
+            _Planner(trace).fill(self)
+
+    def row_of(self, row: int) -> int:
+        """The row of the trace, of a guard; of one in a chain -1 - row."""
+        return -1 - row if row < 0 else int(self.rows[row])
+
+
+def _spans(ranges: Ranges) -> np.ndarray:
+    """Ranges as rows of (start, number)."""
+    return np.array([(low, high - low) for low, high in ranges], np.int64).reshape(-1, 2)
+
+
+def _has_large_arrays(trace: "Trace") -> bool:
+    heads = trace.code[:, 0]
+    rows = trace.code[(heads == COMPARE) | (heads >= ARRAY) & (heads < FIRST_STEP), :2].tolist()
+    return any(can_be_member(c) and np.prod(trace.shapes[x + 1 : x + 3]) >= FEWEST // 4 for c, x in rows)
+
+
+def _runs(mask: np.ndarray) -> Ranges:
+    """Where a mask holds, as ranges."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+class _Planner:
+    """Groups records into chains, and finds out what everybody reads."""
+
+    def __init__(self, trace: "Trace") -> None:
+        self.trace = trace
+        self.order: list[int | Chain] = []  # rows, and chains
+        self.reads: dict[int, Ranges] = {}  # of rows that are in no chain
+        self.open: Chain | None = None
+        sizes = np.where(trace.code[:, 0] >= ARRAY, trace.code[:, 2], 1)
+        self.firsts = (np.cumsum(sizes) - sizes + trace.inputs + 1).tolist()
+        for row, (code, x, y) in enumerate(trace.code.tolist()):
+            self.visit(row, code, x, y)
+        self.close()
+
+    def visit(self, row: int, code: int, x: int, y: int) -> None:
+        """Take a record into the open chain, or put it before that, or begin another."""
+        first = self.firsts[row]
+        if code >= ARRAY and can_be_member(code):
+            shape = self.trace.shapes[x : x + (14 if code == COMPARE else 11)].tolist()
+            member = Member(row, code, first, y, shape)
+            if self.open is not None and self.open.add(member):
+                return
+            reads, own = _reach_of(member, y)
+            if member.size >= FEWEST // 4 and own:
+                made = Chain(self.trace.inputs, member)
+                if made.is_good:
+                    self.close()
+                    self.open = made
+                    return
+        else:
+            reads, own = self.reads_of(row, code, x, y), True
+        if self.open is not None and (not own or self.open.depends(reads)):
+            self.close()
+        self.order.append(row)
+        self.reads[row] = reads
+
+    def close(self) -> None:
+        """Put the open chain where it stands now; one with too little to do is what it was."""
+        chain, self.open = self.open, None
+        if chain is None:
+            return
+        if chain.size >= FEWEST:
+            self.order.append(chain)
+            return
+        for member in chain.members:
+            self.order.append(member.row)
+            self.reads[member.row] = _reach_of(member, member.n)[0]
+
+    def reads_of(self, row: int, code: int, x: int, y: int) -> Ranges:
+        """The cells that a record reads which is in no chain."""
+        trace = self.trace
+        if code in (GATHER, STOPPED):
+            cells = trace.shapes[x : x + y]
+            cells = cells[cells > 0]
+            return [(int(cells.min()), int(cells.max()) + 1)] if len(cells) else []
+        if code == PRODUCT:
+            _, a, a_in_cells, m, p, b, b_in_cells, n = trace.shapes[x : x + 8].tolist()
+            return [(a, a + m * p)] * a_in_cells + [(b, b + p * n)] * b_in_cells
+        if code >= FIRST_STEP:
+            return [
+                (cell, cell + int(np.prod(shape, dtype=np.int64)))
+                for _, cell, shape in trace.steps[row].recorded.operands
+            ]
+        if code == STOP:
+            return [(x, x + 1)]
+        active = GUARDS[code][2] if code in GUARDS else SCALARS[code][1] if code in SCALARS else ""
+        return [(cell, cell + 1) for cell, kind in zip((x, y), active, strict=False) if kind == "v"]
+
+    # ---- the plan ----------------------------------------------------------------------------------------------------
+    def fill(self, plan: Plan) -> None:
+        """Write the plan."""
+        chains = [k for k in self.order if isinstance(k, Chain)]
+        if not chains:
+            return
+        trace = self.trace
+        plan.chains = chains
+        for chain in chains:
+            chain.find_needed()
+        self._mark(chains)
+        base = trace.cells + trace.saved
+        shared = used = 0
+        for chain in chains:  # those that are kept have places of their own
+            taken = chain.place(used)
+            if chain.is_kept:
+                used += taken
+        for chain in chains:
+            if not chain.is_kept:
+                shared = max(shared, chain.place(used))
+        self.frontiers: dict[tuple[bool, int], int] = {}
+        self._frontier_at = base + used + shared
+        shapes = trace.shapes.tolist()
+
+        def shape(integers: Iterable[int]) -> int:
+            place = len(shapes)
+            shapes.extend(integers)
+            return place
+
+        code: list[tuple[int, int, int]] = []
+        rows: list[int] = []
+        cell = trace.inputs + 1
+        records = trace.code.tolist()
+        for k in self.order:
+            if isinstance(k, Chain):
+                code.append((CHAIN, k.write(shape, base, self.is_read, self.frontier), 0))
+                rows.append(-1)
+                continue
+            if self.firsts[k] != cell:
+                code.append(_jump(self.firsts[k] - cell))
+                rows.append(-1)
+            code.append(records[k])
+            rows.append(k)
+            cell = self.firsts[k] + (records[k][2] if records[k][0] >= ARRAY else 1)
+        if cell != trace.cells:
+            code.append(_jump(trace.cells - cell))
+            rows.append(-1)
+        plan.code = np.array(code, np.uint32)
+        plan.rows = np.array(rows)
+        plan.shapes = np.array(shapes, np.int64)
+        plan.frontiers = len(self.frontiers)
+        plan.scratch = used + shared + plan.frontiers
+        n = trace.inputs
+        plan.copied = _spans(_runs(self.read[1 : n + 1]))
+        plan.zeroed = _spans(_runs(~self.written & ~self.hidden))
+        how = np.where(self.direct[:n], np.where(self.read[1 : n + 1], ADD, -1), WRITE)
+        how[(how == WRITE) & ~self.read[1 : n + 1]] = ZERO
+        plan.finished = np.array(
+            [(low, high - low, mode) for mode in (WRITE, ADD, ZERO) for low, high in _runs(how == mode)], np.int64
+        ).reshape(-1, 3)
+
+    def _mark(self, chains: Sequence[Chain]) -> None:
+        """Find out which cells are read, which never exist, and where chains write adjoints first."""
+        trace = self.trace
+        self.read = np.zeros(trace.cells, bool)  # by records, and where operands of chains are no simple ranges
+        moved = np.zeros(trace.cells, bool)  # read by chains as they go along
+        self.direct = np.zeros(trace.inputs, bool)  # inputs whose adjoints chains write to the gradient
+        self.hidden = np.zeros(trace.cells, bool)  # cells that nobody reads
+        active = np.zeros(trace.cells, bool)
+        if trace.result > 0:
+            self.read[trace.result] = True
+        for row, ranges in self.reads.items():
+            code, x, y = trace.code[row].tolist()
+            if code in (GATHER, STOPPED):
+                self.read[np.maximum(trace.shapes[x : x + y], 0)] = True
+            for low, high in ranges if code not in (GATHER, STOPPED) else ():
+                self.read[low:high] = True
+        for chain in chains:
+            for o in chain.operands.values():
+                low, high = o.reach(chain.units)
+                if o.source == IN_INPUTS:
+                    if o.is_active:
+                        self.direct[low:high] = True
+                elif o.source == IN_CELLS and o.is_contiguous and low > trace.inputs:
+                    moved[low:high] = True
+                    active[low:high] |= o.is_active
+                elif o.source == IN_CELLS:
+                    self.read[low:high] = True
+        self.read[0] = False
+        self.touched = np.concatenate([[0], np.cumsum(self.read | moved)])
+        self.written = np.zeros(trace.cells, bool)
+        for low, high in _runs(moved):
+            # sums are added up, and results of records, which read their adjoints, may have other readers
+            if active[low:high].all() and not self.read[low:high].any():
+                self.written[low:high] = True
+        for chain in chains:
+            for m in chain.members:
+                if not m.is_guard and not m.is_sum and not self.is_read(m.first, m.first + m.n):
+                    self.hidden[m.first : m.first + m.n] = True
+        self.hidden[1 : trace.inputs + 1] = ~self.read[1 : trace.inputs + 1]
+        self._spans_of = {
+            True: _runs(self.direct), False: _runs(self.written),
+        }  # fmt: skip
+
+    def is_read(self, low: int, high: int) -> bool:
+        """Whether anybody reads cells, besides members of their own chain."""
+        return bool(self.touched[high] > self.touched[low])
+
+    def frontier(self, operand: Operand) -> tuple[int, int, int]:
+        """(its place, first, end) of the range that holds an operand, whose adjoints are written where they are first.
+
+        -1 where they are added to cells that are zero.
+        """
+        is_input = operand.source == IN_INPUTS
+        for low, high in self._spans_of[is_input]:
+            if low <= operand.place < high:
+                number = self.frontiers.setdefault((is_input, low), len(self.frontiers))
+                return self._frontier_at + number, low, high
+        return -1, 0, 0
+
+
+def _reach_of(member: Member, n: int) -> tuple[Ranges, bool]:
+    """The cells that a record by elements reads, and whether those that it writes are its own."""
+
+    def reach(start: int, apart: int, step: int) -> tuple[int, int]:
+        ends = (0, apart * (member.outer - 1)), (0, step * (member.inner - 1))
+        return start + sum(map(min, ends)), start + sum(map(max, ends)) + 1
+
+    if not member.size:
+        return [], True
+    found = [reach(*at) for _, source, *at in member.named_operands() if source == IN_CELLS]
+    if member.is_guard:
+        return found, True
+    written = reach(member.shape[0], *member.shape[3:5])
+    own = written[0] >= member.first and written[1] <= member.first + n
+    return (found, True) if own else ([*found, written], False)
+
+
+def _jump(by: int) -> tuple[int, int, int]:
+    return JUMP, max(by, 0), max(-by, 0)

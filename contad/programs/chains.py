@@ -1,0 +1,372 @@
+"""Chains: consecutive records of arrays that the interpreter runs together, block by block.
+
+Operations by elements, and sums over whole arrays, rows or columns, go along an axis of the same length: n numbers, or
+rows of matrices, the *units* of a chain. For each block of units the interpreter copies what the chain reads to scratch
+memory, runs the kernels of all members there, and writes what somebody else reads. What only members read never gets
+cells: it lives in the first level cache, and going back it is computed anew.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from contad.engines.stream.kernels import partial_in_kernel, sums
+from contad.engines.stream.sweep import OPERATIONS
+from contad.native.rule_source import names_read
+from contad.ops import multiply
+from contad.programs.codes import ARRAY, COMPARE
+from contad.engines.stream.record_head import LINEAR
+from contad.rules.scalar_rule import ScalarRule
+
+IN_CELLS, IN_INPUTS, IN_CONSTANTS = range(3)
+FEWEST = 1024  # numbers that a chain computes; where there are fewer, cells are in the cache as well
+MOST_MEMBERS = 64
+BLOCK = 4096  # numbers of scratch memory for the values of a block
+ALIGNED = 8  # numbers of a cache line
+
+# ---- what the interpreter reads, places in `shapes` and widths of entries --------------------------------------------
+UNITS, BLOCK_UNITS, IS_KEPT, ZERO_AT, ZERO_COUNT = range(5)
+FIXED_AT, FIXED, MOVING_AT, MOVING, OUTPUTS_AT, OUTPUTS, SUMS_AT, SUMS, MEMBERS_AT, MEMBERS = range(5, 15)
+ENTRY = 12  # integers
+
+
+class Layout(NamedTuple):
+    """How an operand lies in memory, and its strides in a block."""
+
+    is_moving: bool
+    apart: int  # elements from unit to unit
+    width: int  # numbers of a unit; of all, where it does not move
+    step: int
+    outer: int
+    inner: int
+
+
+def layout_of(outer: int, inner: int, apart: int, step: int, units: int) -> Layout:
+    """The layout of an operand with these strides, in an operation that `units` cut."""
+    if not apart * (outer > 1) and not step * (inner > 1):
+        return Layout(False, 0, 1, 0, 0, 0)
+    if outer == 1:
+        width = inner // units
+        return Layout(True, step * width, width, step, 0, 1)
+    if not apart:
+        return Layout(False, 0, inner, step, 0, 1)
+    if not step or inner == 1:
+        return Layout(True, apart, 1, 1, 1, 0)
+    return Layout(True, apart, inner, step, inner, 1)
+
+
+class Operand:
+    """What a chain reads from memory: a place there, and one in scratch memory."""
+
+    def __init__(self, source: int, place: int, layout: Layout) -> None:
+        self.source = source
+        self.place = place
+        self.layout = layout
+        self.slot = 0
+        self.is_active = False  # whether it has an adjoint
+        self.is_needed = False  # whether derivatives read its value
+
+    @property
+    def key(self) -> tuple[int, int, Layout]:
+        """What tells it from others: two operations may read the same."""
+        return self.source, self.place, self.layout._replace(outer=0, inner=0)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its units lie one after the other."""
+        layout = self.layout
+        return layout.is_moving and layout.apart == layout.width and (layout.step == 1 or layout.width == 1)
+
+    def reach(self, units: int) -> tuple[int, int]:
+        """The first place and the one after the last."""
+        ends = (0, self.layout.apart * (units - 1)), (0, self.layout.step * (self.layout.width - 1))
+        return self.place + sum(map(min, ends)), self.place + sum(map(max, ends)) + 1
+
+
+class Member:
+    """A record of a chain: its operation, its operands, and its result, which may be a sum over units."""
+
+    def __init__(self, row: int, code: int, first: int, n: int, shape: Sequence[int]) -> None:
+        self.row = row
+        self.code = code
+        self.first = first
+        self.n = n
+        self.outer, self.inner = shape[1:3]
+        self.is_guard = code == COMPARE
+        operation: tuple[ScalarRule | None, str] = OPERATIONS.get(code - ARRAY, (None, "vc"))
+        self.rule, self.active = operation
+        self.shape = shape
+        self.slot = 0
+        self.is_sum = False
+        self.width = 0  # of the result: numbers of a unit, or of the sum
+        self.is_needed = False
+        self.operands: list[tuple[Operand | Member, Layout]] = []
+
+    @property
+    def size(self) -> int:
+        """How many times the operation is done."""
+        return self.outer * self.inner
+
+    def named_operands(self) -> list[tuple[str, int, int, int, int]]:
+        """(name, source, start, stride, stride) of what it reads; the outcomes of a guard are constants."""
+        s = self.shape
+        if self.is_guard:
+            x, y = (IN_CELLS if k else IN_CONSTANTS for k in s[12:14])
+            return [("z", IN_CONSTANTS, s[0], s[3], s[4]), ("x", x, *s[5:8]), ("y", y, *s[8:11])]
+        kinds = tuple(IN_CELLS if kind == "v" else IN_CONSTANTS for kind in self.active)
+        return [("xy"[k], kind, *s[5 + 3 * k : 8 + 3 * k]) for k, kind in enumerate(kinds)]
+
+    def divides(self, units: int) -> bool:
+        """Whether units cut the operation and its result."""
+        if self.outer == 1:
+            if self.inner % units:
+                return False
+        elif self.outer != units:
+            return False
+        return self.is_guard or self._result(units) is not None
+
+    def _result(self, units: int) -> tuple[bool, int, int, int] | None:
+        """(whether the result is a sum over units, its width, its strides in a block); None for other results."""
+        z, outer, inner, apart, step = self.shape[:5]
+        if z != self.first:
+            return None
+        if outer == 1:
+            apart = 0
+        if inner == 1 and outer > 1:
+            step = 1 if apart == 1 else 0
+        is_linear = self.rule in (None, multiply)
+        found = None
+        if outer == 1 and step == 1:
+            found = False, inner // units, 0, 1
+        elif outer == 1 and step == 0 and (inner > 1 or units == 1):
+            found = True, 1, 0, 0
+        elif outer > 1 and (apart, step) == (inner, 1):
+            found = False, inner, inner, 1
+        elif outer > 1 and (apart, step) == (1, 0):
+            found = False, 1, 1, 0
+        elif outer > 1 and (apart, step) == (0, 1) and inner > 1:
+            found = True, inner, 0, 1
+        elif outer > 1 and (apart, step) == (0, 0):
+            found = True, 1, 0, 0
+        if found is None or self.n != (found[1] if found[0] else found[1] * units):
+            return None
+        elementwise = not found[0] and found[1] * units == outer * inner
+        return found if elementwise or is_linear else None
+
+    def place_result(self, units: int) -> None:
+        """Find out how the result lies in a block."""
+        if not self.is_guard:
+            found = self._result(units)
+            assert found is not None
+            self.is_sum, self.width, self.z_outer, self.z_inner = found
+
+    def partials(self) -> Iterable[tuple[int, set[str]]]:
+        """The operands that pass an adjoint on, and the names that their partials read."""
+        if self.is_guard:
+            return
+        for k, kind in enumerate(self.active):
+            found = partial_in_kernel(self.rule, k) if kind == "v" else None
+            if found is not None:
+                yield k, names_read([*found[0], found[1]]) & set("zxy")
+
+    def write_shape(self, units: int, base: int) -> list[int]:
+        """What a kernel reads, for a block of so many units; `base` is where scratch memory begins."""
+        outer, inner = (1, self.inner // self._units * units) if self.outer == 1 else (units, self.inner)
+        places = [(base + what.slot, *self._strides(layout)) for what, layout in self.operands]
+        if self.is_guard:
+            z, x, y = places
+            return [z[0], outer, inner, z[1], z[2], *x, *y, self.shape[11], 1, 1]
+        places += [(0, 0, 1)] * (2 - len(places))
+        found = [base + self.slot, outer, inner, self.z_outer, self.z_inner, *places[0], *places[1]]
+        strides = [(self.z_outer, self.z_inner), *(self._strides(layout) for _, layout in self.operands)]
+        if outer > 1 and all(pair in ((inner, 1), (0, 0)) for pair in strides):  # one long axis
+            found[1:3] = 1, outer * inner
+        return found
+
+    @staticmethod
+    def _strides(layout: Layout) -> tuple[int, int]:
+        return layout.outer, layout.inner
+
+    def set_units(self, units: int) -> None:
+        """Be cut by so many units."""
+        self._units = units
+        self.place_result(units)
+
+
+def can_be_member(code: int) -> bool:
+    """Whether records of an array are of a kind that chains take."""
+    return code == COMPARE or code == ARRAY + LINEAR or code - ARRAY in OPERATIONS
+
+
+class Chain:
+    """Members, what they read and where everything lies in scratch memory."""
+
+    def __init__(self, inputs: int, member: Member) -> None:
+        self.inputs = inputs
+        self.units = member.outer if member.outer > 1 else member.inner
+        self.members: list[Member] = []
+        self.operands: dict[tuple[int, int, Layout], Operand] = {}
+        self.is_good = self.add(member)
+
+    def add(self, member: Member) -> bool:
+        """Take a member, if the units cut it, or other units would cut all."""
+        for units in dict.fromkeys((self.units, member.outer)):
+            if units > 1 and self._take(units, [*self.members, member]):
+                return True
+        return False
+
+    def _take(self, units: int, members: list[Member]) -> bool:
+        if len(members) > MOST_MEMBERS or not all(member.divides(units) for member in members):
+            return False
+        same = units == self.units and len(members) == len(self.members) + 1 and self.members
+        operands = dict(self.operands) if same else {}
+        known = list(self.members) if same else []
+        found: list[list[tuple[Operand | Member, Layout]]] = []
+        for member in members[len(known) :]:
+            own = self._operands(member, units, known, operands)
+            if own is None:
+                if not same:
+                    for k, m in enumerate(self.members):  # as they were
+                        m.set_units(self.units)
+                return False
+            member.set_units(units)
+            found.append(own)
+            known.append(member)
+        for member, own in zip(members[len(members) - len(found) :], found, strict=True):
+            member.operands = own
+        self.units, self.members, self.operands = units, members, operands
+        return True
+
+    def _operands(
+        self, member: Member, units: int, known: Sequence[Member], operands: dict[tuple[int, int, Layout], Operand]
+    ) -> list[tuple[Operand | Member, Layout]] | None:
+        """What a member reads: results of others, or operands in memory, which are added; None where it cannot."""
+        found: list[tuple[Operand | Member, Layout]] = []
+        for _, source, start, apart, step in member.named_operands():
+            layout = layout_of(member.outer, member.inner, apart, step, units)
+            operand = Operand(source, start, layout)
+            if source == IN_CELLS:
+                low, high = operand.reach(units)
+                met = [m for m in known if not m.is_guard and m.first < high and low < m.first + m.n]
+                if met:
+                    made = met[0]
+                    if len(met) > 1 or made.is_sum or made.first != start or not operand.is_contiguous:
+                        return None
+                    if layout.width != made.width:
+                        return None
+                    found.append((made, layout))
+                    continue
+                if high - 1 <= self.inputs and operand.is_contiguous:
+                    operand.source, operand.place = IN_INPUTS, start - 1
+            found.append((operands.setdefault(operand.key, operand), layout))
+        return found
+
+    def depends(self, reads: Iterable[tuple[int, int]]) -> bool:
+        """Whether any of these ranges of cells has results of members."""
+        reads = list(reads)
+        return any(
+            low < m.first + m.n and m.first < high for m in self.members if not m.is_guard for low, high in reads
+        )
+
+    @property
+    def size(self) -> int:
+        """How many operations on numbers it does."""
+        return sum(member.size for member in self.members)
+
+    # ---- before it is written ----------------------------------------------------------------------------------------
+    def find_needed(self) -> None:
+        """Mark what has adjoints, and whose values derivatives read."""
+        for member in reversed(self.members):
+            for k, read in member.partials():
+                what, _ = member.operands[k]
+                if isinstance(what, Operand):
+                    what.is_active = True
+                for name in read:
+                    if name == "z":
+                        member.is_needed = True
+                    else:
+                        member.operands["xy".index(name)][0].is_needed = True
+        for member in reversed(self.members):
+            if member.is_needed:
+                for what, _ in member.operands:
+                    what.is_needed = True
+
+    def place(self, start: int) -> int:
+        """Give everything a place in scratch memory; returns how much it takes."""
+        at = start
+        moving = [o for o in self.operands.values() if o.layout.is_moving]
+        results = [m for m in self.members if not m.is_guard]
+        width = sum(o.layout.width for o in moving) + sum(m.width for m in results if not m.is_sum)
+        block = max(1, BLOCK // max(width, 1))
+        if block >= self.units:
+            block = self.units
+        elif block > ALIGNED:
+            block -= block % ALIGNED
+        self.block = block
+        self.is_kept = block == self.units
+        for operand in self.operands.values():
+            if not operand.layout.is_moving:
+                operand.slot = at
+                at = _align(at + operand.layout.width)
+        for member in results:
+            if member.is_sum:
+                member.slot = at
+                at = _align(at + member.width)
+        for operand in moving:
+            if not operand.is_active:
+                operand.slot = at
+                at = _align(at + operand.layout.width * block)
+        self.zero_at = at
+        for operand in moving:
+            if operand.is_active:
+                operand.slot = at
+                at = _align(at + operand.layout.width * block)
+        for member in results:
+            if not member.is_sum:
+                member.slot = at
+                at = _align(at + member.width * block)
+        self.zero_count = at - self.zero_at
+        return at - start
+
+    # ---- as integers -------------------------------------------------------------------------------------------------
+    def write(
+        self, shape: Callable[[Iterable[int]], int], base: int, is_read: Callable[[int, int], bool],
+        frontier: Callable[[Operand], tuple[int, int, int]],
+    ) -> int:  # fmt: skip
+        """Write the chain to the shapes; returns its place.
+
+        `is_read` says whether anybody else reads cells, `frontier` where adjoints of an operand are written first.
+        """
+        fixed, moving, outputs, totals, members = [], [], [], [], []
+        for o in self.operands.values():
+            layout = o.layout
+            if layout.is_moving:
+                first, low, high = frontier(o) if o.is_active else (-1, 0, 0)
+                moving.append((
+                    base + o.slot, o.source, o.place, layout.apart, layout.width, layout.step, int(o.is_needed),
+                    int(o.is_active), first, low, high,
+                ))  # fmt: skip
+            else:
+                fixed.append((base + o.slot, o.source, o.place, layout.width, layout.step, int(o.is_active)))
+        for m in self.members:
+            full = shape(m.write_shape(self.block, base))
+            rest = self.units % self.block
+            left = shape(m.write_shape(rest, base)) if rest else full
+            has_adjoint = any(True for _ in m.partials())
+            members.append((m.code, full, left, m.row, int(m.is_needed), int(has_adjoint), int(m.is_guard)))
+            if m.is_guard:
+                continue
+            if m.is_sum:
+                totals.append((base + m.slot, m.first, m.width))
+            elif is_read(m.first, m.first + m.n):
+                outputs.append((base + m.slot, m.first, m.width))
+        head = [self.units, self.block, int(self.is_kept), base + self.zero_at, self.zero_count]
+        for entries in (fixed, moving, outputs, totals, members):
+            at = shape(n for entry in entries for n in (*entry, *(0,) * (ENTRY - len(entry))))
+            head += [at, len(entries)]
+        return shape(head)
+
+
+def _align(n: int) -> int:
+    return -(-n // ALIGNED) * ALIGNED
