@@ -26,6 +26,7 @@ from contad.engines.stream.record_head import CODES, LINEAR
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import load_cached, write_options
+from contad.native.elementary.elementary_table import ELEMENTARY, has_fast_registers
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
@@ -40,21 +41,16 @@ _modules: list[ModuleType] = []  # a C function lives as long as its module
 
 # A sum starts from -0.0, to which 0.0 and -0.0 can be added without loss of the sign.
 _START = """\
-for o in range(outer):
-    for i in range(inner):
+is_sum = z_inner == 0 or (z_outer == 0 and outer > 1)
+for o in range((outer if z_outer != 0 else 1) if is_sum else 0):
+    for i in range(inner if z_inner != 0 else 1):
         target[z0 + o * z_outer + i * z_inner] = -0.0"""
 
-# Eight sums side by side, which are vectorised and round less than one.
 _SUM = """\
 total = 0.0
-blocks = inner // 8
-a = b = c = d = e = f = g = h = 0.0
-for block in range(blocks):
-    i = 8 * block
-{lanes}
-for i in range(8 * blocks, inner):
-    total += {element}
-target[z_row] += total + (((a + b) + (c + d)) + ((e + f) + (g + h)))"""
+for i in range(inner):
+    total = add_freely(total, {element})
+target[z_row] += total"""
 
 
 def kernel_source(purpose: int, code: int) -> str:
@@ -62,7 +58,7 @@ def kernel_source(purpose: int, code: int) -> str:
     rule, active = OPERATIONS.get(code, (None, "vc"))
     if purpose == TANGENTS:
         lines = _tangents(rule, active)
-    elif rule is not None and names_read([value_of_rule(rule, FAST)]) & {"math", "np"}:
+    elif rule is not None and names_read([value_of_rule(rule, _fast_values())]) & {"math", "np"}:
         lines = _values(rule, active, "")  # a call for each element, which nothing vectorises
     else:
         lines = by_strides(rule, active, _values)
@@ -70,23 +66,28 @@ def kernel_source(purpose: int, code: int) -> str:
     return kernel_module(("Values", "", "Tangents")[purpose], rule, active, lines, "target", start)
 
 
+def _fast_values() -> dict[str, str]:
+    """What values call in place of functions of `math`: kernels for vector registers, where there are any."""
+    if not has_fast_registers():
+        return FAST
+    return {found.called: f"_elementary_{name}" for name, found in ELEMENTARY.items() if found.far is None}
+
+
 def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     names = "xy"[: len(active)]
     used = {(source_of(name, active), name) for name in names}
     elements = {name: element_text(source_of(name, active), name, strides) for name in names}
     if rule in (None, multiply):
-        product = f"{elements['x']} * {elements['y']}"
+        fixed = [f"{name} = {elements[name]}" for name, step in zip("xy", strides[1:], strict=False) if step == "0"]
+        product = " * ".join(name if f"{name} = {elements[name]}" in fixed else elements[name] for name in "xy")
         if strides in sums(rule):
-            shifted = [[element_text(source_of(n, active), n, strides, f"i + {k}") for n in names] for k in range(8)]
-            lanes = [f"{lane} += {' * '.join(factors)}" for lane, factors in zip("abcdefgh", shifted, strict=True)]
-            return [
-                *slices_text(strides, used),
-                *_SUM.format(lanes="\n".join(indent(lanes)), element=product).split("\n"),
-            ]
-        lines = [f"{element_text('target', 'z', strides)} += {product}"]
-    else:
-        lines = [f"{name} = {element}" for name, element in elements.items()]
-        lines.append(f"{element_text('target', 'z', strides)} = {value_of_rule(rule, FAST)}")
+            return [*slices_text(strides, used), *fixed, *_SUM.format(element=product).split("\n")]
+        z = element_text("target", "z", strides)
+        loops = [["for i in range(inner):", f"    {z} {sign} {product}"] for sign in ("+=", "=")]
+        adds, sets = (indent(loop) for loop in loops)
+        return [*slices_text(strides, {*used, ("target", "z")}), *fixed, "if is_sum:", *adds, "else:", *sets]
+    lines = [f"{name} = {element}" for name, element in elements.items()]
+    lines.append(f"{element_text('target', 'z', strides)} = {value_of_rule(rule, _fast_values())}")
     return [*slices_text(strides, {*used, ("target", "z")}), "for i in range(inner):", *indent(lines)]
 
 

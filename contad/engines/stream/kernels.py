@@ -16,6 +16,7 @@ from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import is_cached, load_cached
+from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
@@ -76,6 +77,8 @@ import math
 
 import numpy as np
 from numba import carray
+from contad.native.elementary.elementary_table import ELEMENTARY
+from contad.native.free_sums import add_freely
 from contad.native.machine_code import cfunc
 {exponential}
 ENDLESS = 1 << 60
@@ -129,6 +132,9 @@ def kernel_module(
     name = f"{rule.name} ({active})" if rule else "a linear operation"
     cases = "\n".join(indent(lines, 2))
     exponential = exponential_source() if "exponential(" in cases else ""
+    exponential += "".join(
+        f'\n_elementary_{called} = ELEMENTARY["{called}"].kernel\n' for called in ELEMENTARY if f"_elementary_{called}(" in cases
+    )
     return _SOURCE.format(what=what, name=name, cases=cases, exponential=exponential, target=target, start=start)
 
 
@@ -197,9 +203,15 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
         loop = ["for i in range(inner):", *indent(inner if "z" in fixed else d + inner)]
         lines += once + d + loop if "z" in fixed else once + loop
         if target == "total":
-            lines[-len(loop) : -len(loop)] = ["total = 0.0"]
+            lines[-len(loop) :] = ["total = 0.0", *map(_add_freely, loop)]
             lines.append(f"{element('adjoints', 'xy'[k])} += total")
     return [*slices_text(strides, sliced), *lines] or ["pass"]
+
+
+def _add_freely(line: str) -> str:
+    """A line that adds to `total`, in an order that is left open: NumPy does not say in which order it sums."""
+    start, plus, term = line.partition("total += ")
+    return f"{start}total = add_freely(total, {term})" if plus else line
 
 
 def source_of(name: str, active: str) -> str:
