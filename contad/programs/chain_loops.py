@@ -6,15 +6,33 @@ as well. `chain` is the place of `contad.programs.chains.Chain` in the shapes.
 
 SOURCE = '''
 @njit({options})
+def copy_numbers(source, place, target, z, n):
+    """Copy n numbers; slices, whose index runs from 0, are what the compiler takes to vector registers."""
+    a, b = source[place : place + n], target[z : z + n]
+    for i in range(n):
+        b[i] = a[i]
+
+
+@njit({options})
+def add_numbers(source, place, target, z, n):
+    """Add n numbers."""
+    a, b = source[place : place + n], target[z : z + n]
+    for i in range(n):
+        b[i] += a[i]
+
+
+@njit({options})
 def copy_units(source, place, apart, width, step, units, target, z):
     """Copy units of an operand to scratch memory, one after the other."""
     if apart == width and step == 1:
-        for i in range(units * width):
-            target[z + i] = source[place + i]
+        copy_numbers(source, place, target, z, units * width)
         return
     for u in range(units):
-        for i in range(width):
-            target[z + u * width + i] = source[place + u * apart + i * step]
+        if step == 1:
+            copy_numbers(source, place + u * apart, target, z + u * width, width)
+        else:
+            for i in range(width):
+                target[z + u * width + i] = source[place + u * apart + i * step]
 
 
 @njit({options})
@@ -85,10 +103,8 @@ def add_first(target, start, n, source, z, frontier, low, values):
     for i in range(written, start):
         target[i] = 0.0
     known = min(max(written - start, 0), n)
-    for i in range(known):
-        target[start + i] += source[z + i]
-    for i in range(known, n):
-        target[start + i] = source[z + i]
+    add_numbers(source, z, target, start, known)
+    copy_numbers(source, z + known, target, start + known, n - known)
     values[frontier] = max(written, start + n) - low
 
 
@@ -104,8 +120,7 @@ def store_block(chain, shapes, first, units, values, adjoints, gradient):
             target = gradient if e[1] == {in_inputs} else adjoints
             add_first(target, place, units * width, adjoints, e[0], e[8], e[9], values)
         elif apart == width and step == 1:
-            for i in range(units * width):
-                adjoints[place + i] += adjoints[e[0] + i]
+            add_numbers(adjoints, e[0], adjoints, place, units * width)
         else:
             for u in range(units):
                 for i in range(width):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.programs.run_memory import take_inputs
 from contad.variables.number import Carrier
 from contad.variables.open_types import Nested, Value
 from contad.variables.trees import Tree, flatten, real_leaf
@@ -63,14 +64,19 @@ class Inputs:
         return False
 
     def flat(self, args: Sequence[Nested]) -> np.ndarray:
-        """The numbers of the arguments, in order; refused where they are not laid out as the example's."""
+        """The numbers of the arguments, in order; refused where they are not laid out as the example's.
+
+        A lone array is read where it lies. Other numbers should be given back when they have been read.
+        """
+        if len(args) == 1 == len(self.specs) and self._is_read_in_place(args[0]):
+            return args[0].reshape(-1)  # type: ignore[union-attr]
         if len(args) != len(self.specs):
             numbers = ", ".join(map(str, self.argnums))
             raise TypeError(
                 f"{self.what}: expected {len(self.specs)} argument(s), those recorded (argnums {numbers}), got "
                 f"{len(args)}; other arguments are frozen as they were"
             )
-        inputs = np.empty(self.size)
+        inputs = take_inputs(self.size)
         at = 0
         for n, x, spec, shapes in zip(self.argnums, args, self.specs, self.shapes, strict=True):
             if spec is None and x.__class__ is float and shapes[0] is None:
@@ -101,8 +107,17 @@ class Inputs:
                 at += size
         return inputs
 
+    def _is_read_in_place(self, x: Nested) -> bool:
+        return (
+            self.specs[0] is None
+            and x.__class__ is np.ndarray
+            and x.dtype is FLOAT
+            and x.shape == self.shapes[0][0]
+            and x.flags.carray
+        )
+
     def unflat(self, numbers: np.ndarray) -> list[Nested]:
-        """Numbers in the structures of the arguments; a lone array of them is given away."""
+        """Numbers in the structures of the arguments; an array that is most of them is given away."""
         found = []
         at = 0
         for spec, shapes in zip(self.specs, self.shapes, strict=True):
@@ -113,7 +128,9 @@ class Inputs:
                     at += 1
                 else:
                     size = math.prod(shape)
-                    part = numbers if size == self.size else numbers[at : at + size].copy()
+                    part = numbers[at : at + size]
+                    if 2 * size < self.size:
+                        part = part.copy()
                     leaves.append(part if len(shape) == 1 else part.reshape(shape))
                     at += size
             found.append(leaves[0] if spec is None else Tree(leaves, spec).unflatten(leaves))

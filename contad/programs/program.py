@@ -47,7 +47,7 @@ from contad.programs.header import (
 from contad.programs.inputs import Inputs
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES
-from contad.programs.run_memory import give_back, take
+from contad.programs.run_memory import give_back, give_back_inputs, take
 from contad.programs.trace import Trace, trace_of
 from contad.programs.tracer import Tracer
 from contad.rules.array_rule import ArrayRule
@@ -257,7 +257,10 @@ class Program:
         """The value of the function at new inputs."""
         if self.inputs.are_carriers(args):  # a gradient or jvp call around: the function itself has the derivatives
             return self._run(*positional(self._run, self.what, self.argnums, self._whole(args), {})[0])
-        return self._outcome(args, self.inputs.flat(args), NONE, NONE).value
+        inputs = self.inputs.flat(args)
+        value = self._outcome(args, inputs, NONE, NONE).value
+        give_back_inputs(inputs)
+        return value
 
     def gradient(self, *args: Nested) -> Nested:
         """The gradient at new inputs, as `contad.grad` gives it."""
@@ -268,6 +271,7 @@ class Program:
         inputs = self.inputs.flat(args)
         gradient = np.empty(len(inputs))
         value = self._outcome(args, inputs, NONE, gradient).value
+        give_back_inputs(inputs)
         found = self.inputs.unflat(gradient)
         return value, found[0] if self.single else tuple(found)
 

@@ -12,6 +12,7 @@ import numpy as np
 import contad.engines.stream.kernels
 from contad.engines.matrix.matrix_steps import find_address
 from contad.engines.stream.kernels import (
+    ELEMENTARY,
     FAST,
     KERNELS,
     by_strides,
@@ -26,7 +27,6 @@ from contad.engines.stream.record_head import CODES, LINEAR
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import load_cached, write_options
-from contad.native.elementary.elementary_table import ELEMENTARY, has_fast_registers
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
@@ -68,9 +68,12 @@ def kernel_source(purpose: int, code: int) -> str:
 
 def _fast_values() -> dict[str, str]:
     """What values call in place of functions of `math`: kernels for vector registers, where there are any."""
-    if not has_fast_registers():
+    from contad.native.elementary import elementary_table  # which is made of Numba functions
+
+    if not elementary_table.has_fast_registers():
         return FAST
-    return {found.called: f"_elementary_{name}" for name, found in ELEMENTARY.items() if found.far is None}
+    table = elementary_table.ELEMENTARY
+    return {found.called: ELEMENTARY + name for name, found in table.items() if found.far is None}
 
 
 def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:

@@ -15,6 +15,7 @@ NONE = np.empty(0)
 
 class _Kept(threading.local):
     numbers = NONE
+    inputs = NONE
 
 
 _kept = _Kept()
@@ -33,3 +34,18 @@ def give_back(numbers: np.ndarray) -> None:
     """Keep what was taken for the next run of this thread."""
     if len(_kept.numbers) < len(numbers) <= MOST:
         _kept.numbers = numbers
+
+
+def take_inputs(n: int) -> np.ndarray:
+    """An array of n numbers for the inputs of a run."""
+    if n < FEW:
+        return np.empty(n)
+    found = _kept.inputs
+    _kept.inputs = NONE
+    return found if len(found) == n else np.empty(n)
+
+
+def give_back_inputs(inputs: np.ndarray) -> None:
+    """Keep inputs that have been read for those of the next run of this thread; not arrays of the user's."""
+    if FEW <= len(inputs) <= MOST and inputs.base is None:
+        _kept.inputs = inputs

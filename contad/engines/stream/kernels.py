@@ -16,7 +16,6 @@ from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import is_cached, load_cached
-from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
@@ -25,6 +24,7 @@ KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not comp
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
 WRITTEN_PLAINLY: dict[int, Callable[..., None]] = {}  # what these do, in NumPy
 FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
+ELEMENTARY = "elementary_"  # what the names of elementary functions for vector registers begin with
 _lock = threading.Lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
@@ -132,9 +132,8 @@ def kernel_module(
     name = f"{rule.name} ({active})" if rule else "a linear operation"
     cases = "\n".join(indent(lines, 2))
     exponential = exponential_source() if "exponential(" in cases else ""
-    exponential += "".join(
-        f'\n_elementary_{called} = ELEMENTARY["{called}"].kernel\n' for called in ELEMENTARY if f"_elementary_{called}(" in cases
-    )
+    for called in sorted(name for name in names_read(lines) if name.startswith(ELEMENTARY)):
+        exponential += f'\n{called} = ELEMENTARY["{called.removeprefix(ELEMENTARY)}"].kernel\n'
     return _SOURCE.format(what=what, name=name, cases=cases, exponential=exponential, target=target, start=start)
 
 
