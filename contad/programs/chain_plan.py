@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Ranges = list[tuple[int, int]]
 
 
-class Plan:
+class ChainPlan:
     """What compiled code runs of a trace."""
 
     __slots__ = ("chains", "code", "copied", "finished", "frontiers", "rows", "scratch", "shapes", "zeroed")
@@ -141,7 +141,7 @@ class _Planner:
         return [(cell, cell + 1) for cell, kind in zip((x, y), active, strict=False) if kind == "v"]
 
     # ---- the plan ----------------------------------------------------------------------------------------------------
-    def fill(self, plan: Plan) -> None:
+    def fill(self, plan: ChainPlan) -> None:
         """Write the plan."""
         chains = [k for k in self.order if isinstance(k, Chain)]
         if not chains:
@@ -270,7 +270,7 @@ def _reach_of(member: Member, n: int) -> tuple[Ranges, bool]:
 
     if not member.size:
         return [], True
-    found = [reach(*at) for _, source, *at in member.named_operands() if source == IN_CELLS]
+    found = [reach(*at) for source, *at in member.strided_operands() if source == IN_CELLS]
     if member.is_guard:
         return found, True
     written = reach(member.shape[0], *member.shape[3:5])

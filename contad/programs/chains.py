@@ -9,14 +9,12 @@ cells: it lives in the first level cache, and going back it is computed anew.
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from contad.engines.stream.kernels import partial_in_kernel, sums
+from contad.engines.stream.kernels import partial_in_kernel
+from contad.engines.stream.record_head import LINEAR
 from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.codes import ARRAY, COMPARE
-from contad.engines.stream.record_head import LINEAR
 from contad.rules.scalar_rule import ScalarRule
 
 IN_CELLS, IN_INPUTS, IN_CONSTANTS = range(3)
@@ -108,14 +106,14 @@ class Member:
         """How many times the operation is done."""
         return self.outer * self.inner
 
-    def named_operands(self) -> list[tuple[str, int, int, int, int]]:
-        """(name, source, start, stride, stride) of what it reads; the outcomes of a guard are constants."""
+    def strided_operands(self) -> list[tuple[int, int, int, int]]:
+        """(source, start, stride, stride) of what it reads; the outcomes of a guard are constants."""
         s = self.shape
         if self.is_guard:
             x, y = (IN_CELLS if k else IN_CONSTANTS for k in s[12:14])
-            return [("z", IN_CONSTANTS, s[0], s[3], s[4]), ("x", x, *s[5:8]), ("y", y, *s[8:11])]
+            return [(IN_CONSTANTS, s[0], s[3], s[4]), (x, s[5], s[6], s[7]), (y, s[8], s[9], s[10])]
         kinds = tuple(IN_CELLS if kind == "v" else IN_CONSTANTS for kind in self.active)
-        return [("xy"[k], kind, *s[5 + 3 * k : 8 + 3 * k]) for k, kind in enumerate(kinds)]
+        return [(kind, s[5 + 3 * k], s[6 + 3 * k], s[7 + 3 * k]) for k, kind in enumerate(kinds)]
 
     def divides(self, units: int) -> bool:
         """Whether units cut the operation and its result."""
@@ -227,7 +225,7 @@ class Chain:
             own = self._operands(member, units, known, operands)
             if own is None:
                 if not same:
-                    for k, m in enumerate(self.members):  # as they were
+                    for m in self.members:  # as they were
                         m.set_units(self.units)
                 return False
             member.set_units(units)
@@ -243,7 +241,7 @@ class Chain:
     ) -> list[tuple[Operand | Member, Layout]] | None:
         """What a member reads: results of others, or operands in memory, which are added; None where it cannot."""
         found: list[tuple[Operand | Member, Layout]] = []
-        for _, source, start, apart, step in member.named_operands():
+        for source, start, apart, step in member.strided_operands():
             layout = layout_of(member.outer, member.inner, apart, step, units)
             operand = Operand(source, start, layout)
             if source == IN_CELLS:

@@ -39,7 +39,7 @@ GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
 # operations on scalars: those of the sweep, and those that only the interpreter compiles
 SCALARS = OPERATIONS | number_operations(max(GUARDS) + 1, find_compiled_rules())
 _CODES = {operation: code for code, operation in SCALARS.items()}
-assert max(SCALARS) < CODES and JUMP < min(OPERATIONS)
+assert max(SCALARS) < CODES and min(OPERATIONS) > JUMP
 
 # operations of linear algebra: records of arrays whose kernels may leave them to Python
 FIRST_STEP = ARRAY + max(OPERATIONS) + 1

@@ -69,7 +69,7 @@ class Inputs:
         A lone array is read where it lies. Other numbers should be given back when they have been read.
         """
         if len(args) == 1 == len(self.specs) and self._is_read_in_place(args[0]):
-            return args[0].reshape(-1)  # type: ignore[union-attr]
+            return args[0].reshape(-1)
         if len(args) != len(self.specs):
             numbers = ", ".join(map(str, self.argnums))
             raise TypeError(

@@ -245,7 +245,8 @@ def interpreter_source() -> str:
     names["counts"] = _counts()
     parts = [_HEAD.format(**names), *copies, "\n\n"]
     parts += [write_function("value_of", "code, x, y", SCALARS, values, names["options"])]
-    parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n", chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]
+    parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n"]
+    parts += [chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]
     parts += [_value_branch(code, *operation) for code, operation in common.items()]
     parts += [_value_run(run) for run in runs]
     parts += [_guard_branch(code) for code in GUARDS]

@@ -1,0 +1,241 @@
+"""Chains of programs: what is grouped, what has no cells, and that blocks change no number."""
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.programs import chain_plan, chains
+from contad.programs.chains import BLOCK, FEWEST
+from contad.programs.codes import CHAIN
+from tests.programs.comparison import compare, of_one_number
+from tests.random_programs.array_statements import generate
+
+RANDOM = 20
+rng = np.random.default_rng(20)
+
+
+def compiled(f, *example, **how):
+    """A program whose runs are compiled code's from the first."""
+    program = contad.record(f, *example, **how)
+    program.compile_tangents()
+    program._compile()
+    return program
+
+
+def plan_of(program):
+    return program._plans[0]
+
+
+def expect_derivatives(f, *points, example=None):
+    """A program at points other than its example, held against the eager engine."""
+    program = compiled(f, *(example or points))
+    many = len(points) > 1
+    value, gradient = contad.value_and_grad(f, argnums=tuple(range(len(points))))(*points)
+    got, found = program.value_and_grad(*points)
+    np.testing.assert_allclose(got, value, rtol=1e-12)
+    assert program(*points) == got
+    directions = tuple(rng.normal(size=np.shape(x)) for x in points)
+    slope = sum(np.vdot(g, d) for g, d in zip(gradient, directions, strict=True))
+    for g, expected in zip(found if many else (found,), gradient, strict=True):
+        np.testing.assert_allclose(g, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(program.jvp(points, directions), (value, slope), rtol=1e-9, atol=1e-9)
+    return program
+
+
+def log_sum_exp(x):
+    highest = np.max(x)
+    return highest + np.log(np.sum(np.exp(x - highest)))
+
+
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def normal(mean, scale, x):
+    z = (x - mean) / scale
+    return -0.5 * np.sum(z * z) - len(x) * np.log(scale)
+
+
+def standardised(x):
+    z = (x - np.sum(x) / len(x)) * 2.0
+    return np.sum(z * z * z) + np.sum(z[3:] * x[:-3])
+
+
+BLOCKS = BLOCK // 2  # units of a chain with two operands
+LENGTHS = [1, 2, BLOCK + 1, 3 * BLOCK + 5]
+LENGTHS += [n + k for n in (FEWEST, BLOCKS, 2 * BLOCKS) for k in (-1, 0, 1)]
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_lengths_around_the_ends_of_blocks(n):
+    x = rng.normal(size=n)
+    expect_derivatives(log_sum_exp, x * 0.9, example=[x])
+    expect_derivatives(lambda x: np.sum(x), x)
+    expect_derivatives(lambda x: np.sum(np.exp(-x) * x - x / 3.0), x)
+    expect_derivatives(normal, 0.3, 1.5, x)
+    if n > 4:
+        expect_derivatives(rosenbrock, x)
+        expect_derivatives(standardised, x)
+
+
+MATRICES = {
+    "rows and a row": lambda a, b: np.sum((a - b) ** 2 * np.exp(b)),
+    "row sums": lambda a, b: np.sum(np.log(np.sum(np.exp(a * b), axis=1))),
+    "column sums": lambda a, b: np.sum(np.sum(np.exp(a) * b, axis=0) ** 2),
+    "a column": lambda a, b: np.sum((a - np.sum(a, axis=1)[:, None]) * a * b[0]),
+    "columns": lambda a, b: np.sum(a[:, 1] * a[:, 0] - np.exp(a[:, 2]) * b[1]),
+    "turned": lambda a, b: np.sum(np.exp(a.T) * b[:, None] + a.T),
+    "reversed": lambda a, b: np.sum(a[::-1] * a - a[:, ::-1] * b),
+    "every other row": lambda a, b: np.sum(a[::2] * a[1::2] + np.exp(a[::2] * b)),
+    "twice": lambda a, b: np.sum(a * a * a) + np.sum(a * b) * np.sum(np.exp(b)),
+    "assigned": lambda a, b: np.sum(np.where(np.arange(3) > 0, a * b, a - b) * a),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("rows", [2, 400, 1364, 1366, 3000])
+def test_rows_and_broadcast_operands(name, rows):
+    expect_derivatives(MATRICES[name], rng.normal(size=(rows, 3)), rng.normal(size=3))
+
+
+@pytest.mark.parametrize("name", ["rows and a row", "row sums", "column sums", "a column", "twice"])
+def test_long_rows(name):
+    f = MATRICES[name]
+    expect_derivatives(lambda a, b: f(a, b), rng.normal(size=(7, 3 * BLOCK)), rng.normal(size=3 * BLOCK))
+
+
+def test_temporaries_have_no_cells():
+    n = 100_000
+    program = compiled(rosenbrock, rng.normal(size=n))
+    plan = plan_of(program)
+    assert [len(chain.members) for chain in plan.chains] == [8] and plan.code[:, 0].tolist()[0] == CHAIN
+    assert plan.copied[:, 1].sum() == 0 and plan.zeroed[:, 1].sum() <= 4  # nearly nothing is cleared
+    assert plan.scratch <= 4 * BLOCK and len(plan.finished) == 0
+
+
+def test_numbers_between_are_moved_before_a_chain():
+    def f(x, s):
+        y = x * s
+        t = np.log(s) * s
+        return np.sum(np.exp(y) * t) + t
+
+    program = expect_derivatives(f, rng.normal(size=5000), 1.5)
+    assert [len(chain.members) for chain in plan_of(program).chains] == [4]
+
+
+def test_what_two_chains_need_has_cells():
+    program = expect_derivatives(standardised, rng.normal(size=10_000))
+    first, *others = plan_of(program).chains
+    assert others and all(chain.units >= 9_997 for chain in [first, *others])
+
+
+def test_operands_of_products_and_of_linear_algebra():
+    a = rng.normal(size=(500, 4))
+
+    def f(a, x):
+        z = np.exp(0.1 * (a @ x)) - 2.0
+        return np.sum(z * z) + np.linalg.slogdet(a.T @ a)[1] + np.sum(np.exp(a)[:50, 1] @ z[:50])
+
+    expect_derivatives(f, a, rng.normal(size=4))
+
+
+def test_special_numbers():
+    def f(x):
+        return np.sum(np.exp(x) / x - x * 0.0)
+
+    x = rng.normal(size=3 * BLOCK)
+    program = compiled(f, x)
+    x[[5, 1000, 3 * BLOCK - 2, 3 * BLOCK - 1]] = 0.0, -0.0, 800.0, np.nan
+    with np.errstate(all="ignore"):
+        value, gradient = contad.value_and_grad(f)(x)
+    got, found = program.value_and_grad(x)
+    np.testing.assert_equal(np.isnan([got, *found]), np.isnan([value, *gradient]))
+    np.testing.assert_allclose(found, gradient, rtol=1e-12)
+
+
+@pytest.mark.parametrize("block", [1, 24, 100])
+def test_random_programs_in_small_blocks(monkeypatch, block):
+    monkeypatch.setattr(chains, "BLOCK", block)
+    monkeypatch.setattr(chain_plan, "FEWEST", 1)
+    found, grouped = Counter(), 0
+    for seed in range(RANDOM):
+        generated, _ = generate(seed)
+        inputs = [np.array(x, order="C") if isinstance(x, np.ndarray) else float(x) for x in generated.inputs]
+        f = generated.function() if generated.result == "s" else of_one_number(generated.function())
+        program = contad.record(f, *inputs)
+        found += compare(program, f, inputs, seed, tries=3)
+        grouped += sum(len(plan.chains) for plan in program._plans)
+    assert found["agreed"] > 2 * RANDOM and grouped > RANDOM
+
+
+def test_where_arrays_lie_changes_nothing():
+    x = rng.normal(size=3 * BLOCK)
+    program = compiled(log_sum_exp, x)
+    expected = program.value_and_grad(x)
+    for shift in range(1, 8):
+        moved = np.empty(len(x) + 8)[shift : shift + len(x)]
+        moved[:] = x
+        value, gradient = program.value_and_grad(moved)
+        assert value == expected[0] and np.array_equal(gradient, expected[1])
+    spread = np.zeros(2 * len(x))[::2]
+    spread[:] = x
+    spread.flags.writeable = False
+    assert program.value_and_grad(spread)[0] == expected[0]
+
+
+def test_a_guard_that_fails_in_a_later_block():
+    x = rng.normal(size=3 * BLOCK)
+    x[17] = 9.0
+    program = compiled(log_sum_exp, x)
+    y = x.copy()
+    y[3 * BLOCK - 2] = 10.0
+    with pytest.raises(contad.errors.GuardError, match=r"comparison of arrays at .*test_chains\.py:\d+ comes out"):
+        program.value_and_grad(y)
+    again = compiled(log_sum_exp, x, retrace=True)
+    again(x)
+    np.testing.assert_allclose(again.gradient(y), contad.grad(log_sum_exp)(y), rtol=1e-12)
+    np.testing.assert_allclose(again.gradient(x), contad.grad(log_sum_exp)(x), rtol=1e-12)
+    assert len(again.traces) == 2
+
+
+def test_programs_with_chains_inside_njit_and_pickled():
+    x = rng.normal(size=3 * BLOCK)
+    program = compiled(rosenbrock, x)
+
+    @njit
+    def call(program, x):
+        return program.value_and_grad(x)
+
+    value, gradient = program.value_and_grad(x)
+    got = call(program, x)
+    assert got[0] == value and np.array_equal(got[1], gradient)
+    copied = pickle.loads(pickle.dumps(program))
+    copied._compile()
+    got = copied.value_and_grad(x)
+    assert got[0] == value and np.array_equal(got[1], gradient)
+
+
+def test_inputs_that_nothing_depends_on():
+    def f(x, y):
+        return np.sum(x[:2000] * 2.0) + np.sum(np.exp(x[3000:]))
+
+    program = expect_derivatives(f, rng.normal(size=5000), rng.normal(size=3000))
+    for _ in range(3):  # in memory that has been used
+        gradient = program.gradient(rng.normal(size=5000), rng.normal(size=3000))
+        assert not gradient[0][2000:3000].any() and not gradient[1].any()
+
+
+def test_inputs_are_not_written_to():
+    x = rng.normal(size=10_000)
+    kept = x.copy()
+    program = compiled(normal, 0.1, 2.0, x)
+    first = program.value_and_grad(0.1, 2.0, x)
+    second = program.value_and_grad(0.2, 2.0, x + 1.0)
+    assert np.array_equal(x, kept) and not np.shares_memory(first[1][2], second[1][2])
+    alone = compiled(rosenbrock, x)
+    gradient = alone.gradient(x)
+    assert np.array_equal(x, kept) and not np.shares_memory(gradient, x)
