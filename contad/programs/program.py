@@ -381,7 +381,7 @@ def record(
 
     Raises:  UnsupportedError and OutputError as said; GuardError; ValueError for inputs of other shapes.
     Cost:    recording takes about as long as a gradient; then 3 ns per operation on numbers, 5 to 6 with the gradient
-             (`python -m benchmarks replay`). Operations by elements on more than some hundred numbers run in blocks that
+             (`python -m benchmarks replay`). Operations by elements on many numbers run in blocks that
              stay in the cache, 0.1 to 0.5 ns per element and operation, exp and log 1 ns, and keep nothing in between;
              other operations take 16 bytes per number computed. A thread keeps up to 256 MiB of it for the next run.
 
