@@ -38,11 +38,11 @@ import numpy as np
 from contad.native.machine_code import njit
 
 from contad.errors import OverlapError
-from contad.native.brief_calls import BriefCalls
+from contad.native.brief_calls import {calls}
 from contad.native.lane_blocks import give_lanes, give_numbers, take_lanes
 {lanes}
 
-@njit(nogil=True, error_model="numpy", cache={cache}, pipeline_class=BriefCalls)
+@njit(nogil=True, error_model="numpy", cache={cache}, pipeline_class={calls})
 def derivative({parameters}):
 {body}
 """
@@ -69,6 +69,7 @@ class Plan(NamedTuple):
     body: list[str]
     along: tuple[Request, tuple[NumbaType, ...]] | None = None  # a second request, of `run_along`, and its types
     value: list[str] | None = None  # the body of a function that gives the value alone, where Python cannot call `run`
+    is_new: bool = False  # whether what is returned is no argument, nor a part of one
 
     @property
     def has_lanes(self) -> bool:
@@ -79,7 +80,8 @@ class Plan(NamedTuple):
         """The module with the function that calls the engine's `run`."""
         parameters = ", ".join(self.parameters)
         lanes = _LANES if self.has_lanes else ""
-        text = _SOURCE.format(cache=cache, parameters=parameters, body=_indent(self.body), lanes=lanes)
+        calls = "BorrowingCalls" if self.is_new else "BriefCalls"
+        text = _SOURCE.format(cache=cache, calls=calls, parameters=parameters, body=_indent(self.body), lanes=lanes)
         return text + ("" if self.value is None else _VALUE.format(parameters=parameters, body=_indent(self.value)))
 
 
@@ -108,7 +110,7 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
     arguments, taken = _take(f, form, given, what)
     request = _request(f, form, taken, form.argnums)._replace(linked=form.gives_value)
     body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
-    return Plan(request, request.types, tuple(x.expression for x in arguments), body)
+    return Plan(request, request.types, tuple(x.expression for x in arguments), body, is_new=not form.has_aux)
 
 
 def _take(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> tuple[list[Argument], list[Argument]]:

@@ -3,6 +3,8 @@
 Giving the lock up and taking it again costs as much as the gradient of some fifty terms, and no other thread gains from
 so short a while. A call keeps it that follows soon upon another one of the same function, which so was brief, and has
 no more numbers in its arguments; the processor's counter of cycles tells. All others give the lock up.
+
+Calls whose results are new borrow the arrays among their arguments, and give Python copies of results of few numbers.
 """
 
 from typing import Any
@@ -18,6 +20,7 @@ from numba.core.lowering import Lower
 from numba.core.pythonapi import PythonAPI
 from numba.core.typed_passes import NativeLowering
 
+from contad.native.array_objects import FEW, emit_copy, is_copied
 from contad.native.words import WORD
 
 SOON = 1 << 14  # cycles
@@ -60,6 +63,8 @@ class _BriefAPI(PythonAPI):
 
     def save_thread(self) -> Any:
         """Give the lock up, or not; the state of the thread, null where it keeps the lock."""
+        if not has_cycles():
+            return super().save_thread()
         builder = self.builder
         words = cgutils.add_global_variable(builder.module, ir.ArrayType(WORD, 2), "contad_brief_calls")
         words.initializer, words.linkage = ir.Constant(words.type.pointee, [0, -1]), "internal"
@@ -84,45 +89,129 @@ class _BriefAPI(PythonAPI):
         return self.builder.call(counter, [])
 
 
+class _BorrowingAPI(_BriefAPI):
+    """The same of a function whose results are new: arrays among its arguments are read where they are.
+
+    Numba counts a reference to each, for which it asks for memory and gives it back; here it is the caller who holds
+    them. A result without memory of its own, which only an argument's can be, becomes a copy.
+    """
+
+    def __init__(self, context: Any, builder: Any) -> None:
+        super().__init__(context, builder)
+        self._borrows = False
+
+    def to_native_value(self, typ: Any, obj: Any) -> Any:
+        """An argument: nobody can take an array out of a tuple meanwhile, as out of a list."""
+        if not self._depth:
+            self._borrows = _holds_arrays_itself(typ)
+        return super().to_native_value(typ, obj)
+
+    def nrt_adapt_ndarray_from_python(self, ary: Any, ptr: Any) -> Any:
+        """Read an array."""
+        if not self._borrows:
+            return super().nrt_adapt_ndarray_from_python(ary, ptr)
+        kind = ir.FunctionType(ir.IntType(32), [self.pyobj, self.voidptr])
+        return self.builder.call(self._get_function(kind, name="numba_adapt_ndarray"), (ary, ptr))
+
+    def nrt_adapt_ndarray_to_python(self, aryty: Any, ary: Any, dtypeptr: Any) -> Any:
+        """An array as an object: a new one, of few numbers with memory of its own."""
+        builder = self.builder
+        array = self.context.make_array(aryty)(self.context, builder, ary)
+        is_own = cgutils.is_not_null(builder, array.meminfo)
+        made = cgutils.alloca_once(builder, self.pyobj)
+        is_small = cgutils.false_bit
+        if is_copied(aryty):
+            is_small = builder.icmp_signed("<=", array.nitems, WORD(FEW))
+        with builder.if_else(is_small) as (few, many):
+            with few:
+                if is_copied(aryty):
+                    builder.store(emit_copy(builder, aryty, array, self.pyobj), made)
+            with many:
+                builder.store(super().nrt_adapt_ndarray_to_python(aryty, ary, dtypeptr), made)
+                is_made = cgutils.is_not_null(builder, builder.load(made))
+                with builder.if_then(builder.and_(is_made, builder.not_(is_own)), likely=False):
+                    borrowed = builder.load(made)
+                    builder.store(self.call_method(borrowed, "copy"), made)
+                    self.decref(borrowed)
+        return builder.load(made)
+
+
+def _holds_arrays_itself(kind: Any) -> bool:
+    if isinstance(kind, types.BaseTuple):
+        return all(map(_holds_arrays_itself, kind))
+    return isinstance(kind, (types.Array, types.Number, types.Boolean, types.NoneType))
+
+
 class _BriefWrapper(PyCallWrapper):
     """The function that Python calls."""
 
+    api: type[_BriefAPI] = _BriefAPI
+
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
         """As Numba's."""
-        super().build_wrapper(_BriefAPI(self.context, builder), builder, closure, args, kws)
+        super().build_wrapper(self.api(self.context, builder), builder, closure, args, kws)
+
+
+class _BorrowingWrapper(_BriefWrapper):
+    """The same, which borrows arrays."""
+
+    api = _BorrowingAPI
 
 
 class _BriefLower(Lower):
     """Numba's way into machine code, with that wrapper."""
+
+    wrapper: type[_BriefWrapper] = _BriefWrapper
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         """Add the wrapper to the library."""
         module = self.context.create_module("wrapper")
         kind = self.context.call_conv.get_function_type(self.fndesc.restype, self.fndesc.argtypes)
         called = ir.Function(module, kind, self.fndesc.llvm_func_name)
-        wrapper = _BriefWrapper(
+        wrapper = self.wrapper(
             self.context, module, called, self.fndesc, self.env, call_helper=self.call_helper, release_gil=release_gil
         )
         wrapper.build()
         self.library.add_ir_module(module)
 
 
+class _BorrowingLower(_BriefLower):
+    """The same for functions that borrow arrays."""
+
+    wrapper = _BorrowingWrapper
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _BriefLowering(NativeLowering):
     _name = "brief_lowering"
+    lower: type[_BriefLower] = _BriefLower
 
     @property
     def lowering_class(self) -> Any:
         """What makes machine code of a function."""
-        return _BriefLower if has_cycles() else Lower
+        return self.lower
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _BorrowingLowering(_BriefLowering):
+    _name = "borrowing_lowering"
+    lower = _BorrowingLower
 
 
 class BriefCalls(CompilerBase):
     """Numba's compiler, as `njit(nogil=True, pipeline_class=BriefCalls)` takes it."""
 
+    lowering: type[_BriefLowering] = _BriefLowering
+
     def define_pipelines(self) -> list[Any]:
         """Numba's passes, with another last one."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(_BriefLowering, text) if p is NativeLowering else (p, text) for p, text in passes.passes]
+        passes.passes = [(self.lowering, text) if p is NativeLowering else (p, text) for p, text in passes.passes]
         passes.finalize()
         return [passes]
+
+
+class BorrowingCalls(BriefCalls):
+    """The same for functions whose results are new: arrays among the arguments are read without taking references."""
+
+    lowering = _BorrowingLowering

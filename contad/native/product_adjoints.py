@@ -15,7 +15,15 @@ from numba.np.arrayobj import make_array
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
-from contad.native.product_kernels import FEW, FEW_IN_PLACE, add_left_matrix, add_right_matrix, is_finite, multiply_into
+from contad.native.product_kernels import (
+    FEW,
+    FEW_IN_PLACE,
+    add_left_matrix,
+    add_right_matrix,
+    add_rows,
+    is_finite,
+    multiply_into,
+)
 from contad.native.products_in_place import add_product_at, has_rows, is_in_place, multiply_at, multiply_vector_at
 from contad.native.words import array_at
 from contad.ops.products import left_cotangent, right_cotangent
@@ -26,9 +34,15 @@ _FEW_FOR_VECTORS = 200  # multiplications that take less time than the call of B
 
 
 @njit(**INTERNAL_OPTIONS)
+def _is_packed(rows, columns, row, step):  # type: ignore[no-untyped-def]
+    """Whether a matrix of these strides in bytes is in C order."""
+    return (step == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1)
+
+
+@njit(**INTERNAL_OPTIONS)
 def _matrix(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
-    """A matrix of these strides in bytes: itself where its rows follow one another, else a copy."""
-    if (step == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1):
+    """A matrix of these strides in bytes: itself where it is in C order, else a copy."""
+    if _is_packed(rows, columns, row, step):
         return array_at(at, (rows, columns))
     made = np.empty((rows, columns))
     for i in range(rows):
@@ -128,6 +142,9 @@ def add_right_at(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_
         return
     if n == 1:
         if _add_times_vector(a_at, a_step, a_row, p, m, z_at, z_row, bar_at, bar_row):
+            return
+        if _is_packed(m, p, a_row, a_step) and _is_packed(m, 1, z_row, z_step) and _is_packed(p, 1, bar_row, bar_step):
+            add_rows(_vector(z_at, m), _vector(a_at, m * p), _vector(bar_at, p))
             return
     elif (
         m * n * p > FEW_IN_PLACE
