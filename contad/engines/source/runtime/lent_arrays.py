@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
 from contad.native.arena import INTERNAL_OPTIONS, MOST_NUMBERS, lend
@@ -80,7 +79,8 @@ def _lower_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 def _emit(context: Any, builder: Any, make: Any, signature: Any, args: Any) -> Any:
     """Call a function with memory on the stack of the function that has the array."""
-    row = builder.ptrtoint(cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), ON_STACK)), WORD)
+    with builder.goto_entry_block():  # Numba's way fills it with zeros
+        row = builder.ptrtoint(builder.alloca(ir.ArrayType(ir.DoubleType(), ON_STACK)), WORD)
     kinds = [types.int64, *map(types.unliteral, signature.args)]
     return context.compile_internal(builder, make, signature.return_type(*kinds), [row, *args])
 
