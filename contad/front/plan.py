@@ -102,7 +102,7 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
     if form.is_packed:
         return _pair_plan(f, form, given, what, lanes)
     if form.kind in HIGHER or form.kind in ROWS:
-        return _higher_plan(f, form, given, what, lanes)
+        return _higher_plan(f, form, given, what, lanes)._replace(is_new=not form.has_aux)
     if form.out:
         return _out_plan(f, form, given, what)
     if form.along:

@@ -239,3 +239,24 @@ def test_what_may_return_an_argument_takes_references():
     assert written(x, out) is out
     assert _count_references(lambda: both(x), x) == 3000  # the argument, its copy, the adjoint
     assert _count_references(lambda: written(x, out), x, out) == 2000
+
+
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize("transform", [contad.grad, contad.hessian, contad.jacobian, contad.jacfwd, contad.jacrev])
+def test_every_derivative_that_is_new_borrows(transform):
+    @numba.njit
+    def of_numbers(x):
+        return x[0] * x[0] * x[1] + x[1]
+
+    @numba.njit
+    def of_arrays(x):
+        return np.array([x[0] * x[1], x[1] * x[1]])
+
+    f = of_numbers if transform in (contad.grad, contad.hessian) else of_arrays
+    expected = {contad.grad: [4.0, 2.0], contad.hessian: [[4.0, 2.0], [2.0, 0.0]]}
+    derivative, x = transform(f), np.array([1.0, 2.0])
+    derivative(x)  # is compared with f
+    found = derivative(x)
+    assert found.tolist() == expected.get(transform, [[2.0, 1.0], [0.0, 4.0]])
+    assert found.flags.owndata and found.flags.writeable
+    _count_references(lambda: derivative(x), x, np.ndarray)
