@@ -1,4 +1,4 @@
-"""Small arrays that a derivative makes for itself lie on the stack: it asks for no memory, and each call has its own."""
+"""Small arrays that a derivative makes for itself lie on the stack: it asks for no memory; each call has its own."""
 
 import numpy as np
 import pytest
