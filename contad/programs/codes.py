@@ -8,7 +8,7 @@ of its cells.
 
 import operator
 
-from contad.engines.matrix.matrix_steps import NAMES
+from contad.engines.matrix.matrix_steps import LINES, NAMES
 from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import number_operations
 from contad.engines.stream.sweep import OPERATIONS
@@ -41,10 +41,11 @@ SCALARS = OPERATIONS | number_operations(max(GUARDS) + 1, find_compiled_rules())
 _CODES = {operation: code for code, operation in SCALARS.items()}
 assert max(SCALARS) < CODES and min(OPERATIONS) > JUMP
 
-# operations of linear algebra: records of arrays whose kernels may leave them to Python
+# operations of linear algebra, records of arrays whose kernels may leave them to Python; and along axes, which do not
 FIRST_STEP = ARRAY + max(OPERATIONS) + 1
 STEPS = {FIRST_STEP + k: name for k, name in enumerate(NAMES)}
 STEP_CODES = {name: code for code, name in STEPS.items()}
+FIRST_LINE = STEP_CODES[LINES[0]]
 assert max(STEPS) < ARRAY + CODES
 
 

@@ -131,7 +131,7 @@ def forward(code, constants, shapes, kernels, values, inputs, row, cell):
                 has_failed = attempt_call(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                           constants.ctypes.data, values.ctypes.data)
                 values[shapes[s]] = 0.0
-                if has_failed or not all_finite(values, cell, n):
+                if has_failed or (c < {first_line} and not all_finite(values, cell, n)):
                     values[shapes[s]] = 1.0
                     return k, cell
             else:
@@ -174,7 +174,7 @@ def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradien
                         if shapes[s + i] > 0:
                             adjoints[shapes[s + i]] += adjoints[first + i]
                 elif c >= {first_step}:
-                    if (values[shapes[s]] != 0.0 or not all_finite(adjoints, first, n)
+                    if (values[shapes[s]] != 0.0 or (c < {first_line} and not all_finite(adjoints, first, n))
                             or attempt_call(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                             constants.ctypes.data, adjoints.ctypes.data)):
                         return k, cell + n
@@ -214,7 +214,7 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
                 if (values[shapes[s]] != 0.0
                         or attempt_call(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                         constants.ctypes.data, dots.ctypes.data)
-                        or not all_finite(dots, cell, n)):
+                        or (c < {first_line} and not all_finite(dots, cell, n))):
                     return k, cell
             elif c == {chain}:
                 chain_tangents(s, constants, shapes, kernels, values, dots, inputs)

@@ -1,4 +1,4 @@
-"""Operations of linear algebra on arrays as they are, by kernels: one computes the value, another the adjoints.
+"""Operations of linear algebra and along axes on arrays as they are, by kernels: of the value, and of the adjoints.
 
 The compiled sweep calls the latter by its address, so that neither goes through NumPy. Where a kernel raises, or its
 numbers are not finite, Python evaluates the rule, in this sweep or at once.
@@ -20,6 +20,7 @@ from contad.engines.matrix.matrix_steps import (
     ADJOINT,
     NAMES,
     PRODUCT,
+    RUNNING,
     VALUE,
     describe_operation,
     find_address,
@@ -164,6 +165,8 @@ class StepKernels:
             plan = self.plan(key, options)
         if plan is None or len(key) < count + len(options):
             return None
+        if turned and self.name in RUNNING and len(plan.result) == 2:
+            plan = plan._replace(by_columns=True)
         shape, n, by_columns, saved, plan_at, numbers = plan
         buffers = s.buffers
         first = s.top

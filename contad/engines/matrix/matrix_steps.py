@@ -1,4 +1,4 @@
-"""Operations of linear algebra with compiled kernels: which rules have them, and what a record says of sizes.
+"""Array rules with compiled kernels, of linear algebra and along axes: which they are, and what a record says of sizes.
 
 A step is done by compiled code; where a matrix turns out to be singular, or a result is not finite, Python does it
 instead, so that errors and limits are NumPy's. Recordings that are swept at once take steps (`compiled_steps`), and
@@ -20,7 +20,9 @@ MATRICES = (
     *("filled_cholesky_factor", "cholesky_solution", "euclidean_norm"),
 )
 SPECTRA = ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum")
-NAMES = MATRICES + SPECTRA
+# what is done to the lines of an array along an axis, whatever the numbers are; behind the others, as codes are in order
+LINES = ("logsumexp", "softmax", "prod", "var", "std", "cumsum", "cumprod")
+NAMES = MATRICES + SPECTRA + LINES
 PRODUCT = "matmul"  # which NumPy multiplies: of it there is the kernel of adjoints
 VALUE, ADJOINT = range(2)  # purposes of kernels
 
@@ -104,6 +106,34 @@ def _of_vector(a: Shape, b: Shape, options: Options) -> MatrixStep | None:
     return MatrixStep(shape, (1, math.prod(a), 0)) if whole else None
 
 
+# ---- along axes ------------------------------------------------------------------------------------------------------
+RUNNING = frozenset(("softmax", "cumsum", "cumprod"))  # whose result has the shape of the operand, and its order in memory
+_FLAT = frozenset(("cumsum", "cumprod"))  # or is flat, where there is no axis
+
+
+def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
+    """Axes that follow one another are those of lines; the options say the rows and columns of the operand, and ddof."""
+    axis, n = options.get("axis"), len(a)
+    axes = range(n) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    ddof = options.get("ddof", 0)
+    if not n or not {*map(type, axes), type(ddof)} <= {int} or options.get("b") is not None:
+        return None
+    reduced = sorted(k % n for k in axes if -n <= k < n)
+    if len(reduced) < len(axes) or reduced != list(range(n))[reduced[0] : reduced[-1] + 1]:  # or one twice
+        return None
+    before, after = math.prod(a[: reduced[0]]), math.prod(a[reduced[-1] + 1 :])
+    lines, size = before * after, math.prod(a)
+    result = a
+    if name in _FLAT and axis is None:
+        result = (size,)
+    elif name not in RUNNING:
+        keeps = options.get("keepdims", False)
+        result = tuple(1 if k in reduced else m for k, m in enumerate(a) if keeps or k not in reduced)
+    rows, columns = a if n == 2 else (1, size)
+    saved = size + lines if name == "logsumexp" else 0
+    return MatrixStep(result, (before, size // lines, after), (rows, columns, ddof), saved)
+
+
 def _columns(b: Shape) -> int:
     return b[1] if len(b) == 2 else 1
 
@@ -117,12 +147,16 @@ _DESCRIBE: dict[str, Callable[[Shape, Shape, Options], MatrixStep | None]] = {
 _SQUARE = {"cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "symmetric_spectrum",
            "real_spectrum", "expm", "filled_cholesky_factor", "cholesky_solution"}  # fmt: skip
 
+_IN_ORDER = {"cholesky_factor", "euclidean_norm", *LINES} - RUNNING  # whose results lie in memory as they are
+
 
 def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> MatrixStep | None:
     """What a record of a rule says, None where Python has to do it: of stacks, of what does not fit, of other rules."""
     if name not in NAMES or not all(map(math.prod, shapes)):
         return None
     a, b = shapes[0], shapes[1] if len(shapes) == 2 else ()
+    if name in LINES:
+        return _of_lines(name, a, options)
     if name == "euclidean_norm":
         return _of_vector(a, b, options)
     if len(a) != 2 or len(b) > 2 or (name in _SQUARE and a[0] != a[1]):
@@ -143,7 +177,7 @@ def describe_step(c: Pullback) -> MatrixStep | None:
     if c.is_tuple or not c.rule.__module__.startswith("contad.ops.") or not all(map(is_real_array, c.values)):
         return None
     part = c.results[0]
-    if part.axes not in (None, (1, 0)) or (part.axes and name in ("cholesky_factor", "euclidean_norm")):
+    if part.axes not in (None, (1, 0)) or (part.axes and name in _IN_ORDER):
         return None
     return describe_operation(name, [np.shape(v) for v in c.values], c.options)
 
@@ -176,6 +210,10 @@ def _kernels_of(name: str) -> tuple[Any, ...]:
         return PRODUCT_KERNELS[name]
     if name in SPECTRA:
         from contad.native.recorded_spectra import KERNELS
+    elif name in LINES:
+        from contad.native.recorded_lines import LINE_KERNELS
+
+        return LINE_KERNELS[name]
     else:
         from contad.native.recorded_matrices import KERNELS
     found: tuple[Any, ...] = KERNELS[name]

@@ -1,0 +1,159 @@
+"""Rules along the axes of an array in recorded programs: compiled, for all shapes and numbers, as the rules have it."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.engines.matrix.compiled_steps import StepKernels
+from contad.engines.matrix.matrix_steps import LINES, RUNNING
+from contad.native import recorded_lines
+from contad.programs.python_steps import ArrayCall
+from contad.rules.array_rule import array_rule_of
+
+RNG = np.random.default_rng(53)
+INF, NAN = np.inf, np.nan
+# lines in a row, short and cut into lanes; side by side, of more lanes than a row has; of three axes; of one element
+SHAPES = [(1,), (5,), (45,), (3, 4), (2, 40), (300, 2), (2, 300), (3, 4, 5), (4, 1), (1, 4)]
+SPECIAL = {
+    "ordinary": lambda x: x,
+    "-inf": lambda x: np.where(x > 0.3, -INF, x),
+    "inf": lambda x: np.where(x > 0.3, INF, x),
+    "nan": lambda x: np.where(x > 0.8, NAN, x),
+    "all -inf": lambda x: np.full(x.shape, -INF),
+    "zeros": lambda x: np.where(x > 0.3, 0.0, np.where(x < -0.8, -0.0, x)),
+    "inf and nan": lambda x: np.where(x > 0.3, INF, np.where(x < -0.8, NAN, x)),
+    "ties": np.round,
+    "equal": lambda x: np.full(x.shape, 0.7),
+    "large": lambda x: 300.0 * x,
+}
+
+
+@pytest.fixture
+def no_python(monkeypatch):
+    """Python may not evaluate a rule in a program."""
+
+    def refuse(call, *args):
+        raise AssertionError(f"Python runs {call.rule.name}")
+
+    for name in ("look", "pull", "push"):
+        monkeypatch.setattr(ArrayCall, name, refuse)
+
+
+def by_rules(f, x):
+    """The value and the gradient by the rules in Python."""
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        patch.setattr(StepKernels, "are_there", lambda kernels: False)
+        return contad.value_and_grad(f)(x)
+
+
+def require_close(found, expected, tolerance=1e-11):
+    expected = np.asarray(expected)
+    scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
+
+
+def axes_of(shape):
+    return [None, *range(-len(shape), len(shape)), *([(0, 1)] if len(shape) > 1 else [])]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", LINES)
+def test_programs_have_the_numbers_of_the_rule(name, shape, no_python):
+    rule = array_rule_of(name)
+    for axis in axes_of(shape):
+        if name in ("cumsum", "cumprod") and isinstance(axis, tuple):
+            continue
+        for keepdims in ({}, {"keepdims": True}) if name not in RUNNING else ({},):
+            size = np.size(rule(np.full(shape, 0.5), axis=axis, **keepdims))
+
+            def f(x, axis=axis, keepdims=keepdims, weights=np.cos(np.arange(size))):
+                return np.sum(np.reshape(rule(x, axis=axis, **keepdims), -1) * weights)
+
+            program = contad.record(f, RNG.normal(size=shape))
+            assert program.python_rules == ()
+            x = RNG.normal(size=shape)
+            along = np.cos(np.arange(x.size) + 1.0).reshape(shape)
+            for special in SPECIAL.values():
+                at = special(x)
+                value, bar = by_rules(f, at)
+                found, gradient = program.value_and_grad(at)
+                require_close(found, value)
+                require_close(gradient, bar)
+                with np.errstate(all="ignore"):
+                    require_close(program.jvp((at,), (along,))[1], contad.jvp(f, (at,), (along,))[1])
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_transposed_arrays_are_taken_as_they_lie(name, no_python):
+    rule, weights = array_rule_of(name), RNG.normal(size=(4, 3))
+    for axis in (0, 1, None):
+        f = lambda x, axis=axis: np.sum(np.sin(rule(x.T, axis=axis)) * (weights if name == "softmax" else 1.3))  # noqa: E731
+        program = contad.record(f, RNG.normal(size=(3, 4)))
+        x = RNG.normal(size=(3, 4))
+        value, bar = by_rules(f, x)
+        require_close(program.value_and_grad(x)[0], value)
+        require_close(program.gradient(x), bar)
+        require_close(contad.grad(f, engine="matrix")(x), bar)
+        require_close(contad.grad(f, engine="closures")(x), bar)
+
+
+def test_what_is_recorded_is_one_record_each(no_python):
+    def likelihood(a, transition, shown):
+        for k in range(5):
+            a = contad.logsumexp(a[:, None] + transition, axis=0) + shown[:, k % 2]
+        return contad.logsumexp(a) + np.prod(a) + np.sum(contad.softmax(a) * np.cumsum(a)) + np.var(a)
+
+    args = RNG.normal(size=3), RNG.normal(size=(3, 3)), RNG.normal(size=(3, 2))
+    program = contad.record(likelihood, *args)
+    (trace,) = program.traces
+    assert program.python_rules == () and not trace.calls
+    names = [step.rule.name for step in trace.steps.values()]
+    assert names == ["logsumexp"] * 6 + ["prod", "softmax", "cumsum", "var"]
+    assert trace.saved == len(names) + 5 * (9 + 3) + 3 + 1  # a word each; of sums their terms, and totals
+    others = [x + 0.1 for x in args]
+    for found, bar in zip(program.gradient(*others), contad.grad(likelihood, (0, 1, 2))(*others), strict=True):
+        require_close(found, bar)
+
+
+def test_inside_njit_numbers_may_be_infinite():
+    program = contad.record(lambda a: np.sum(contad.logsumexp(a, axis=1)) + np.prod(a[0]), RNG.normal(size=(2, 3)))
+
+    @njit
+    def run(a):
+        return program.value_and_grad(a)
+
+    for a in (RNG.normal(size=(2, 3)), np.full((2, 3), -INF), np.array([[INF, INF, 1.0], [NAN, 0.0, 0.0]])):
+        value, gradient = run(a)
+        np.testing.assert_equal((value, gradient), program.value_and_grad(a))
+
+
+def test_terms_far_below_the_largest_are_not_lost(no_python):
+    a = np.array([0.0, -40.0, -45.0])
+    for x in (a, np.concatenate([a, np.full(30, -50.0)])):  # lines side by side, and cut
+        program = contad.record(lambda x: contad.logsumexp(x), x)
+        assert program(x) == pytest.approx(np.log1p(np.sum(np.exp(x[1:]))), rel=1e-15)
+
+
+def test_products_are_not_lost_in_lanes(no_python):
+    x = np.where(np.arange(64) % 2 == 0, 1e-100, 1e100)  # of eight lanes each is 0 or infinite
+    program = contad.record(np.prod, np.ones(64))
+    assert program(x) == pytest.approx(1.0, rel=1e-13)
+    require_close(program.gradient(x), 1.0 / x, 1e-12)
+
+
+def test_weights_and_axes_that_are_apart_are_left_to_python():
+    weighted = contad.record(lambda a: contad.logsumexp(a, b=[0.3, 1.2]), np.ones(2))
+    apart = contad.record(lambda a: np.sum(np.prod(a, axis=(0, 2))), RNG.normal(size=(2, 3, 2)))
+    assert weighted.python_rules == ("logsumexp",) and apart.python_rules == ("prod",)
+
+
+def test_without_wide_registers_the_library_is_called():
+    assert recorded_lines._exp_of_library(0.5) == pytest.approx(np.exp(0.5), rel=1e-15)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_second_derivatives_are_those_of_the_rules(name):
+    rule, x = array_rule_of(name), RNG.normal(size=(2, 3)) + 2.0
+    f = lambda x: np.sum(np.sin(rule(x, axis=1)))  # noqa: E731
+    contad.testing.expect_ad(f, x)
