@@ -20,7 +20,7 @@ MATRICES = (
     *("filled_cholesky_factor", "cholesky_solution", "euclidean_norm"),
 )
 SPECTRA = ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum")
-# what is done to the lines of an array along an axis, whatever the numbers are; behind the others, as codes are in order
+# what is done to the lines of an array along an axis, whatever its numbers are; they come last, as codes are in order
 LINES = ("logsumexp", "softmax", "prod", "var", "std", "cumsum", "cumprod")
 NAMES = MATRICES + SPECTRA + LINES
 PRODUCT = "matmul"  # which NumPy multiplies: of it there is the kernel of adjoints
@@ -107,12 +107,12 @@ def _of_vector(a: Shape, b: Shape, options: Options) -> MatrixStep | None:
 
 
 # ---- along axes ------------------------------------------------------------------------------------------------------
-RUNNING = frozenset(("softmax", "cumsum", "cumprod"))  # whose result has the shape of the operand, and its order in memory
+RUNNING = frozenset(("softmax", "cumsum", "cumprod"))  # whose result has the operand's shape and order in memory
 _FLAT = frozenset(("cumsum", "cumprod"))  # or is flat, where there is no axis
 
 
 def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
-    """Axes that follow one another are those of lines; the options say the rows and columns of the operand, and ddof."""
+    """Axes that follow one another are those of lines; the options are rows and columns of the operand, and ddof."""
     axis, n = options.get("axis"), len(a)
     axes = range(n) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     ddof = options.get("ddof", 0)
