@@ -15,7 +15,7 @@ from numba.core import cgutils
 
 from contad.native.words import WORD, external_words, place
 
-FEW = 256  # numbers that are copied
+FEW = 2048  # numbers that are copied: in the first cache
 _TYPE, _NEW = 2, 93  # places in the table of NumPy's functions for C
 _DOUBLE = 12  # NPY_DOUBLE
 _DATA = 2  # the word of an array object
