@@ -4,9 +4,12 @@ It is made once for each signature and version of a function, on the machine who
 go straight to machine code. Compiled callers never come here.
 """
 
+import contextlib
+import dis
 import functools
+import warnings
 from collections.abc import Sequence
-from types import FunctionType
+from types import CodeType, FunctionType
 
 import numpy as np
 from numba import types
@@ -79,6 +82,9 @@ class FirstCall:
         """
         rounds = any(leaf.dtype.kind == "f" and leaf.dtype != float for leaf in map(np.asarray, _numbers_in(args)))
         taken = converted if rounds else args
+        fast = any(f.targetoptions.get("fastmath") for f in self.dispatchers)
+        if self._is_so_in_python(got, taken, fast):
+            return
         try:
             expected = self._value(taken)
         except (NumbaError, TypeError):  # TypeError where f has signatures, of which none takes them
@@ -87,7 +93,6 @@ class FirstCall:
                 expected = self._value(taken)
             except (NumbaError, TypeError):
                 return
-        fast = any(f.targetoptions.get("fastmath") for f in self.dispatchers)
         distance = _distance(got, expected, fast)
         if distance <= (_FAST if fast else _CLOSE):
             return
@@ -102,8 +107,34 @@ class FirstCall:
                 "engine=, and report it; integers that become floats are the other reason: pass floats"
             )
 
+    def _is_so_in_python(self, got: Nested, args: tuple[Nested, ...], fast: bool) -> bool:
+        """Whether f as Python has this value, for an f that nobody has compiled and that passes once over its lines.
+
+        To compile it takes longer than its derivative, where whole arrays are added up and multiplied. What Python and
+        Numba disagree on is left to Numba.
+        """
+        f = self.f
+        if f.signatures or len(self.dispatchers) > 1 or not _passes_once(f.py_func):
+            return False
+        with contextlib.suppress(Exception), np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _distance(got, f.py_func(*self._spare(args)), fast) <= (_FAST if fast else _CLOSE)
+        return False
+
     def _value(self, args: tuple[Nested, ...]) -> Nested:
-        return self.f(*(map_leaves(_copy, args) if may_write_arrays(self.f) else args))
+        return self.f(*self._spare(args))
+
+    def _spare(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
+        """The arguments, or copies where f may write into them."""
+        return map_leaves(_copy, args) if may_write_arrays(self.f) else args
+
+
+def _passes_once(function: FunctionType) -> bool:
+    """Whether a function runs each of its instructions once at most: no loops, no functions inside it, nor itself."""
+    code = function.__code__
+    if any(isinstance(x, CodeType) for x in code.co_consts) or code.co_name in (*code.co_names, *code.co_freevars):
+        return False
+    return not any("JUMP_BACKWARD" in i.opname or i.opname == "FOR_ITER" for i in dis.get_instructions(code))
 
 
 def _numbers_in(x: Nested) -> list[Real]:

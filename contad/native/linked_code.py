@@ -5,6 +5,7 @@ with it. What Python never calls and has one caller, a generated derivative abov
 nor need what Numba writes in Python itself, as `np.zeros`, when a derivative calls it.
 """
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,10 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
+from numba.core.untyped_passes import IRProcessing
+
+from contad.native.emitted_arrays import EmitNewArrays
+from contad.native.type_inference import join_passes, remember_calls
 
 _CELL = ir.IntType(8).as_pointer()
 
@@ -90,8 +95,22 @@ def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
 @contextmanager
 def defer_code() -> Iterator[None]:
     """Inside, what a function calls is linked into it, and optimised with it only."""
-    with global_compiler_lock, _libraries(cpu_target.target_context.codegen(), _DeferredLibrary):
+    codegen = cpu_target.target_context.codegen()
+    with global_compiler_lock, _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():
         yield
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Python's collector waits: it would walk the trees of a compiler again and again, which all are in use."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -110,7 +129,10 @@ class _LinkedCode(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """One pipeline."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(_LinkedLowering, text) if p is NativeLowering else (p, text) for p, text in passes.passes]
+        passes.passes = [
+            (_LinkedLowering, text) if p is NativeLowering else (p, text) for p, text in join_passes(passes.passes)
+        ]
+        passes.add_pass_after(EmitNewArrays, IRProcessing)
         passes.finalize()
         return [passes]
 

@@ -49,6 +49,17 @@ def pointer(typingctx, address):  # type: ignore[no-untyped-def]
     return types.voidptr(types.int64), codegen
 
 
+def emit_array_at(context: Any, builder: Any, kind: Any, address: Any, lengths: list[Any]) -> Any:
+    """Emit the float64 numbers at an address as an array of this type."""
+    strides = [WORD(_NUMBER)]
+    for length in reversed(lengths[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    data = builder.inttoptr(address, ir.DoubleType().as_pointer())
+    made = make_array(kind)(context, builder)
+    populate_array(made, data, lengths, strides, WORD(_NUMBER), meminfo=None)
+    return made._getvalue()
+
+
 @intrinsic
 def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
     """The float64 numbers at an address as an array: of a length, or of a shape.
@@ -60,13 +71,7 @@ def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         lengths = cgutils.unpack_tuple(builder, args[1], axes) if isinstance(shape, types.BaseTuple) else [args[1]]
-        strides = [WORD(_NUMBER)]
-        for length in reversed(lengths[1:]):
-            strides.insert(0, builder.mul(strides[0], length))
-        data = builder.inttoptr(args[0], ir.DoubleType().as_pointer())
-        made = make_array(kind)(context, builder)
-        populate_array(made, data, lengths, strides, WORD(_NUMBER), meminfo=None)
-        return made._getvalue()
+        return emit_array_at(context, builder, kind, args[0], lengths)
 
     lengths = types.UniTuple(types.int64, axes) if isinstance(shape, types.BaseTuple) else types.int64
     return kind(types.int64, lengths), codegen

@@ -1,6 +1,7 @@
 """What the statements of a loop read and write, and which of them may run ahead of the others."""
 
 import ast
+import functools
 from collections.abc import Callable, Iterable, Iterator
 
 from contad.native.elementary.elementary_table import BY_CALL
@@ -41,6 +42,15 @@ class SplitBody:
                 yield from self.roots.get(node.target.id, ())
             elif isinstance(node, ast.Call) and ast.unparse(node.func) in _ALLOWED:
                 yield WORK
+
+    @functools.cached_property
+    def readers(self) -> dict[str, int]:
+        """The first statements that read names as they were before these."""
+        found: dict[str, int] = {}
+        for k, statement in enumerate(self.statements):
+            for name in read_in(statement):
+                found.setdefault(name, k)
+        return found
 
     @property
     def runs_to_its_end(self) -> bool:

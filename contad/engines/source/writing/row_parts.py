@@ -168,8 +168,7 @@ class _Search:
 
     def _is_own(self, name: str, k: int) -> bool:
         """Whether statement k alone writes a name, and nothing before it reads that of an earlier iteration."""
-        reads = any(name in read_in(earlier) for earlier in self.body.statements[: k + 1])
-        return self.body.writers.get(name) == [k] and not reads
+        return self.body.writers.get(name) == [k] and self.body.readers.get(name, k + 1) > k
 
     # ---- what goes along rows ----------------------------------------------------------------------------------------
     def _take(self, k: int, statement: ast.stmt) -> ast.stmt | str:

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from contad.engines.source.writing.gathered_calls import GatheredCalls
-from contad.engines.source.writing.loop_statements import SplitBody, names_in
+from contad.engines.source.writing.loop_statements import SplitBody, is_function, names_in
 from contad.engines.source.writing.row_parts import Kernel, LoopParts, find_parts, find_sums
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
@@ -291,6 +291,8 @@ class _Splitter:
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
+        if not any(map(is_function, ast.walk(loop))):
+            return None
         body = SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant)
         for gather in (True, False) if self.gather else (False,):
             parts = find_parts(body, self.fresh, gather)
