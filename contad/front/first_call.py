@@ -83,7 +83,8 @@ class FirstCall:
         rounds = any(leaf.dtype.kind == "f" and leaf.dtype != float for leaf in map(np.asarray, _numbers_in(args)))
         taken = converted if rounds else args
         fast = any(f.targetoptions.get("fastmath") for f in self.dispatchers)
-        if self._is_so_in_python(got, taken, fast):
+        kinds = [[leaf.dtype for leaf in map(np.asarray, _numbers_in(x))] for x in (taken, converted)]
+        if kinds[0] == kinds[1] and self._is_so_in_python(got, taken, fast):
             return
         try:
             expected = self._value(taken)

@@ -47,7 +47,7 @@ def type_of_new(shape: Any) -> Any:
 @type_callable(new_empty)
 @type_callable(new_zeros)
 def _type_of_call(context):  # type: ignore[no-untyped-def]
-    return lambda shape: type_of_new(shape)
+    return type_of_new
 
 
 @lower_builtin(new_empty, types.Any)
@@ -60,12 +60,14 @@ def _lower_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return emit_zeros(context, builder, signature.return_type, signature.args[0], args[0])._getvalue()
 
 
+_NEW = {"empty": new_empty, "zeros": new_zeros}
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class EmitNewArrays(FunctionPass):
     """Puts these in the places of NumPy's, where no other type of elements is asked for."""
 
     _name = "emit_new_arrays"
-    _made = {"empty": new_empty, "zeros": new_zeros}
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,8 +83,8 @@ class EmitNewArrays(FunctionPass):
                 named = assignment.value
                 if assignment.target.name in called and isinstance(named, ir.Expr) and named.op == "getattr":
                     module = known[named.value.name]
-                    if named.attr in self._made and getattr(module[0], "value", None) is np:
-                        made = self._made[named.attr]
+                    if named.attr in _NEW and getattr(module[0], "value", None) is np:
+                        made = _NEW[named.attr]
                         assignment.value = ir.Global(made.__name__, made, named.loc)
                         known[assignment.target.name] = [assignment.value]
                         changed = True

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core import typeinfer, types
+from numba import types
+from numba.core import typeinfer
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import TypingError
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonTypeInference, PreLowerStripPhis
 from numba.core.untyped_passes import ReconstructSSA
 
@@ -28,18 +30,24 @@ class _Inferer(typeinfer.TypeInferer):
     def __init__(self, context: Any, func_ir: Any, warnings: Any) -> None:
         super().__init__(context, func_ir, warnings)
         self._resolved: dict[Any, Any] = {} if _Inferer.resolved is None else _Inferer.resolved
+        options = ConfigStack.top_or_none()  # which what Numba writes in Python takes over
+        self._options = options and options.summary()
         self._is_watched = func_ir is _Inferer.watched
 
     def resolve_call(self, fnty: Any, pos_args: Any, kw_args: Any) -> Any:
         """The signature of a call; methods depend on more than types, as lists learn there what they hold."""
         if isinstance(fnty, (types.BoundFunction, types.RecursiveCall)):
             return super().resolve_call(fnty, pos_args, kw_args)
-        call = fnty, tuple(pos_args), tuple(sorted(kw_args.items()))
-        found = self._resolved.get(call)
-        if found is None:
-            found = super().resolve_call(fnty, pos_args, kw_args)
-            if found is not None and found.return_type.is_precise():
-                self._resolved[call] = found
+        call = self._options, fnty, tuple(pos_args), tuple(sorted(kw_args.items()))
+        has_several = isinstance(fnty, types.Function)  # ways to be compiled, of which it has the last that was typed
+        if call in self._resolved:
+            found, way = self._resolved[call]
+            if has_several:
+                fnty._impl_keys[found.args] = way
+            return found
+        found = super().resolve_call(fnty, pos_args, kw_args)
+        if found is not None and found.return_type.is_precise():
+            self._resolved[call] = found, fnty.get_impl_key(found) if has_several else None
         return found
 
     def add_type(self, var: Any, tp: Any, loc: Any, unless_locked: bool = False) -> None:
@@ -83,7 +91,7 @@ def _watch(func_ir: Any) -> Iterator[None]:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class InferTypesOfNames(NopythonTypeInference):
-    """Type inference that stands for Numba's passes from the new names on, which it takes only where they are needed."""
+    """Type inference of names as they stand; where one has several types, after Numba's pass that gives new names."""
 
     _name = "infer_types_of_names"
 

@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 from numba import njit
+from numba.extending import overload
 
 import contad
 from contad.engines.source.ir import known_functions
@@ -110,6 +111,74 @@ def test_a_wrong_value_of_the_generator_raises(monkeypatch):
             with pytest.raises(ValueMismatchError, match=r"product: the engine generated computes the value .* 6\.0"):
                 transform(product)(2.0, 3.0)
     np.testing.assert_allclose(contad.grad(product, engine="tape")(2.0, 3.0), 3.0)
+
+
+def test_a_function_that_passes_once_over_its_lines_is_compared_as_python(calls):
+    """To compile whole arrays takes longer than their derivative."""
+
+    @njit
+    def squares(x, scale):
+        if scale < 0.0:
+            return 0.0
+        return scale * np.sum(x * x)
+
+    value, gradient = contad.value_and_grad(squares)(X, 1.5)
+    assert value == pytest.approx(1.5 * np.sum(X * X))
+    np.testing.assert_allclose(gradient, 3.0 * X)
+    assert calls == ["generated"]
+    assert squares.signatures == []
+    in_a_loop = fresh()
+    contad.grad(in_a_loop)(X, 1.5)
+    assert len(in_a_loop.signatures) == 1
+
+
+def recursive(x):
+    return x if x < 1.0 else again(0.5 * x) * x
+
+
+again = njit(recursive)
+
+
+def test_what_python_might_do_otherwise_is_compared_as_compiled():
+    @njit
+    def wraps(x, n):
+        return x * (n * n * 4)
+
+    n = 2**31  # n n 4 is 0 in 64 bits
+    assert contad.value_and_grad(wraps)(2.0, n) == (0.0, 0.0)
+    assert len(wraps.signatures) == 1
+
+    @njit
+    def calls_another(x):
+        return of_module(x) + 1.0
+
+    @njit
+    def of_a_list(x):
+        return sum([v * v for v in x])
+
+    @njit
+    def raises_in_python(x):
+        return np.sum(x.reshape(3, 1)) + undefined(x)
+
+    for f, x in ((calls_another, 1.5), (of_a_list, X), (again, 3.0), (raises_in_python, X)):
+        contad.grad(f)(x)
+        assert len(f.signatures) >= 1
+
+    @njit
+    def cubed(x):
+        return x * x * x
+
+    with pytest.raises(ValueMismatchError, match="pass floats"):  # 2**63 in 64 bits
+        contad.grad(cubed)(2**21)
+
+
+def undefined(x):
+    raise TypeError("as Python")
+
+
+@overload(undefined)
+def _undefined(x):
+    return lambda x: x[0]
 
 
 def test_a_wrong_value_of_the_tape_raises(monkeypatch):
