@@ -225,7 +225,7 @@ def _type_of_call(context):  # type: ignore[no-untyped-def]
 def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """A vector a is a row, a vector b a column; so is the result."""
     a_is_row = signature.args[1].ndim == 1
-    z, a, b = map(_Matrix, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, a_is_row, False))
+    z, a, b = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, a_is_row, False))
     return _emit(context, builder, put_product_at, [*z.words, *a.words, *b.words, *z.sizes, a.sizes[1]])
 
 
@@ -233,7 +233,7 @@ def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any
 def _lower_left(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """A vector a is a row, a vector b a column; so is the adjoint of the result."""
     a_is_row = signature.args[2].ndim == 1
-    z_bar, b, a_bar = map(_Matrix, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, False, True))
+    z_bar, b, a_bar = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, False, True))
     words = [*z_bar.words, *b.words, *a_bar.words, *z_bar.sizes, b.sizes[0]]
     return _emit(context, builder, add_left_at, words)
 
@@ -242,7 +242,7 @@ def _lower_left(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 def _lower_right(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Likewise."""
     a_is_row = signature.args[1].ndim == 1
-    z_bar, a, b_bar = map(_Matrix, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, True, False))
+    z_bar, a, b_bar = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, True, False))
     words = [*z_bar.words, *a.words, *b_bar.words, *z_bar.sizes, a.sizes[1]]
     return _emit(context, builder, add_right_at, words)
 
@@ -253,7 +253,7 @@ def _emit(context: Any, builder: Any, function: Any, words: Any) -> Any:
     return context.get_dummy_value()
 
 
-class _Matrix:
+class MatrixWords:
     """An operand as emitted code has it: its address, sizes and strides; a number is a matrix of one element."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, x: Any, is_row: bool) -> None:

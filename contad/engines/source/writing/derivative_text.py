@@ -22,6 +22,7 @@ from contad.engines.source.ir.writer import (
     LANES,
     LENT,
     PRODUCTS,
+    PRODUCTS_OF_ROWS,
     RECALLED,
     SEGMENTS,
     SHARED,
@@ -41,6 +42,7 @@ from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.loop_statements import WORK
+from contad.engines.source.writing.products_by_rows import join_products
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
@@ -193,6 +195,7 @@ class DerivativeWriter:
                 definitions += more
             body = skip_blocks(body, self.writer.fresh)
         if self.lanes is None:
+            body = join_products(body, self._list_facts().roots, self._count_axes(), self.writer.fresh)
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
         inside = write_options(options_of(self.program.fastmath))
         for block in blocks:
@@ -253,10 +256,14 @@ class DerivativeWriter:
 
     def _list_vectors(self) -> Vectors:
         """The adjoints of arrays with one axis, and what memory they may be."""
-        values = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
-        values += [v for o in walk(self.program.block) for v in o.results]
-        names = (v.name + BAR for v in values if v.kind.ndim == 1 and v.kind.base == FLOAT.base)
+        names = (name + BAR for name, axes in self._count_axes().items() if axes == 1)
         return Vectors(frozenset(names), self._list_facts().roots)
+
+    def _count_axes(self) -> dict[str, int]:
+        """How many axes floats and arrays of them have."""
+        values = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
+        values += [*self.program.captured_values, *(v for o in walk(self.program.block) for v in o.results)]
+        return {v.name: v.kind.ndim for v in values if v.kind.base == FLOAT.base}
 
     def _seed(self, tree: Any, text: str) -> None:
         """Start the adjoints of what is returned."""
@@ -299,6 +306,7 @@ class DerivativeWriter:
             ("native.linked_code", ("link",)),
             ("native.machine_code", ("njit",)),
             ("native.lanes", LANES),
+            ("native.narrow_products", PRODUCTS_OF_ROWS),
             ("native.product_adjoints", PRODUCTS),
             ("native.recalled_values", RECALLED),
             ("native.single_lanes", SINGLE_LANES),

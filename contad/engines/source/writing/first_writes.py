@@ -77,7 +77,7 @@ class FirstWrites:
         indices = _added_at(loop, name)
         if indices is None or len(indices) != len(lengths) or set(indices) != set(lengths):
             return None
-        if any(not _touches_only(s, name, indices) for s in naming):
+        if any(not touches_only(s, name, indices) for s in naming):
             return None
         if like is None:
             parts = ast.parse(shape, mode="eval").body
@@ -194,7 +194,7 @@ def _added_at(s: ast.stmt, name: str) -> list[str] | None:
     return [ast.unparse(x) for x in indices] if all(isinstance(x, ast.Name) for x in indices) else None
 
 
-def _touches_only(s: ast.AST, name: str, indices: list[str]) -> bool:
+def touches_only(s: ast.AST, name: str, indices: list[str]) -> bool:
     """Whether a statement names an array nowhere but in its element at these indices."""
     text = f"{name}[{', '.join(indices)}]"
     inside = [x.value for x in ast.walk(s) if isinstance(x, ast.Subscript) and ast.unparse(x) == text]
