@@ -228,7 +228,7 @@ def test_more_random_programs(start, monkeypatch):
 def test_a_mistake_is_found(fault, f, monkeypatch):
     """Without one of the tests, numbers are wrong."""
     known = flat(run_by_rows(request(f, B, X, Y), (B, X, Y), 2)[1])
-    where = products_by_rows if fault == "touches_only" else products_by_rows._Search
+    where = products_by_rows if fault == "touches_only" else products_by_rows._ProductSearch
     monkeypatch.setattr(where, fault, lambda *_: fault != "_is_touched")
     again = flat(run_by_rows(request(f, B, X, Y), (B, X, Y), 2)[1])
     assert np.abs(again - known).max() > 1e-6

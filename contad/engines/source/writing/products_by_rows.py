@@ -26,7 +26,7 @@ _READ = {_PUT: slice(1, 3), _ADD: slice(0, 2), "add_left": slice(0, 2)}  # the o
 _LEAVES = (ast.Break, ast.Continue, ast.Return, ast.While, ast.Lambda)
 
 
-class _Product(NamedTuple):
+class _RowProduct(NamedTuple):
     """A product, the loop behind it, and the adjoint of its vector."""
 
     put: ast.stmt
@@ -49,21 +49,21 @@ def join_products(
     assert isinstance(function, ast.FunctionDef)
     found: list[str | None] = [*lines]
     loops: set[ast.For] = set()
-    for product in _Search(function, roots, axes).products():
+    for product in _ProductSearch(function, roots, axes).products():
         if product.loop not in loops:
             loops.add(product.loop)
             _write(product, lines, found, fresh)
     return [part for line in found if line is not None for part in line.split("\n")]
 
 
-class _Search:
+class _ProductSearch:
     """Finds products in the body of a function."""
 
     def __init__(self, function: ast.FunctionDef, roots: dict[str, frozenset[str]], axes: dict[str, int]) -> None:
         self.body, self.roots, self.axes = function.body, roots, axes
         self.lengths = FirstWrites(function)
 
-    def products(self) -> Iterator[_Product]:
+    def products(self) -> Iterator[_RowProduct]:
         """All of them."""
         for k, put in enumerate(self.body):
             z, x, b = _arguments(put, _PUT)
@@ -73,7 +73,7 @@ class _Search:
                 z_bar, again, b_bar = _arguments(add, _ADD)
                 loop = self._find_loop(put, add, z) if again == x and self._is_new(z_bar) else None
                 if loop is not None and self._may_join(put, loop, add):
-                    yield _Product(put, loop, add, self._is_touched(b_bar, [loop, *self._between(loop, add)]))
+                    yield _RowProduct(put, loop, add, self._is_touched(b_bar, [loop, *self._between(loop, add)]))
                     break
 
     def _find_loop(self, put: ast.stmt, add: ast.stmt, z: str) -> ast.For | None:
@@ -162,18 +162,19 @@ def _length(loop: ast.For) -> str | None:
 
 
 # ---- as text ---------------------------------------------------------------------------------------------------------
-def _write(product: _Product, lines: list[str], found: list[str | None], fresh: Callable[[str], str]) -> None:
+def _write(product: _RowProduct, lines: list[str], found: list[str | None], fresh: Callable[[str], str]) -> None:
     """Put the loop of a product, with both calls in it, in its place."""
     loop, length = product.loop, _length(product.loop)
     z, x, b = _arguments(product.put, _PUT)
     z_bar, _, b_bar = _arguments(product.add, _ADD)
     rows, block, first, last = map(fresh, ("rows", "block", "first", "last"))
     head, *body = lines[loop.lineno - 1 : loop.end_lineno]
-    made, later = [], None
+    made: list[str] = []
+    later = None
     if product.is_apart:
-        own, k = fresh(f"{b_bar}_of_rows"), fresh("k")
+        own, each = fresh(f"{b_bar}_of_rows"), fresh("k")
         made.append(f"    {own} = np.zeros({b}.shape)")
-        later = f"    for {k} in range({b}.shape[0]):\n        {b_bar}[{k}] += {own}[{k}]"
+        later = f"    for {each} in range({b}.shape[0]):\n        {b_bar}[{each}] += {own}[{each}]"
         b_bar = own
     made += [
         f"    {rows} = rows_together({x}, {b}, {b_bar})",
