@@ -46,6 +46,7 @@ MOST_CELLS = 2**31 - 1  # a record names its operands by 32 bits
 FIRST_CAPACITY = 4096
 MOST_NUMBERS = 2**58  # in a workspace; so many bytes are no overflow of a word
 FIRST_NUMBERS = 511
+_LINE = 8  # numbers in a line of the cache
 TOO_LARGE = "the derivative needs more memory than there is, or than contad.set_memory_limit allows"
 
 INTERNAL_OPTIONS = {
@@ -269,15 +270,18 @@ def _grow_workspace(header, needed):  # type: ignore[no-untyped-def]
 
 
 def _lend(header, place, needed):  # type: ignore[no-untyped-def]
-    """Make room for so many numbers of the array whose words are at that place of the header; their address, or 0."""
-    if needed > word(header, place):
+    """Make room for so many numbers of the array whose words are at that place of the header; their address, or 0.
+
+    It is where a line of the cache begins: rows of matrices that cross lines take a quarter longer.
+    """
+    if needed + _LINE > word(header, place):
         _give_back(header, place + 1, place, 8)
-        address = _resize(0, 0, 8 * needed) if needed <= MOST_NUMBERS else 0
+        address = _resize(0, 0, 8 * (needed + _LINE)) if needed <= MOST_NUMBERS else 0
         if address == 0:
             return 0
-        set_word(header, place, needed)
+        set_word(header, place, needed + _LINE)
         set_word(header, place + 1, address)
-    return word(header, place + 1)
+    return (word(header, place + 1) + 8 * _LINE - 1) // (8 * _LINE) * (8 * _LINE)
 
 
 # ---- symbols ---------------------------------------------------------------------------------------------------------

@@ -44,9 +44,13 @@ class ExpressionWriter:
 
         Those with matrices do, and those whose loops threads share: the system gives pages to one thread at a time.
         """
-        operations = walk(self.writer.program.block)
-        if any(isinstance(o, (MatrixCall, Product)) or (isinstance(o, For) and o.is_parallel) for o in operations):
+        if any(map(self._is_with_large_arrays, walk(self.writer.program.block))):
             self.lent = {}
+
+    def _is_with_large_arrays(self, o: Operation) -> bool:
+        if isinstance(o, Create):
+            return o.result.kind.ndim == 2 and o.block is self.writer.program.block and not self.is_small(o)
+        return isinstance(o, (MatrixCall, Product)) or (isinstance(o, For) and o.is_parallel)
 
     def make_array(self, o: Operation, fill: str, shape: str, suffix: str = "") -> str:
         """A new array of numbers, or the adjoint of what is made."""
