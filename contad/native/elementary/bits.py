@@ -11,8 +11,9 @@ from contad.native.machine_code import njit
 
 _DOUBLE, _INT = ir.DoubleType(), ir.IntType(64)
 
-# a kernel becomes part of the loop that calls it; a caller's permission to reorder does not reach into it
-kernel = njit(**NJIT_OPTIONS, forceinline=True)
+# A kernel becomes part of the loop that calls it, and is on disk as such; a caller's permission to reorder does not
+# reach into it.
+kernel = njit(**(NJIT_OPTIONS | {"cache": False}), forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def _call_llvm(name: str) -> Any:
