@@ -299,3 +299,16 @@ def test_shapes_are_refused_as_scipy_does():
         with pytest.raises(type(expected.value)) as error:
             contad.grad(lambda a, f=f: np.sum(f(a)))(S)
         assert str(error.value) == str(expected.value)
+
+
+def test_steps_take_arrays_that_are_made_of_blocks(steps, monkeypatch):
+    def f(k, b):
+        beside = np.concatenate((np.zeros(1), -k[1:]))
+        band = np.stack((beside, k + 2.0, np.concatenate((-k[1:], np.zeros(1)))))
+        return np.sum(linalg.solve_banded((1, 1), band, b) * np.cos(linalg.solve_banded((1, 1), band, b)))
+
+    k = np.array([0.5, 1.5, 0.25, 0.75])
+    expected = in_python(f, k, B)
+    monkeypatch.setattr(structured_matrices, "matrices", refuse_to_look)
+    require_same(contad.value_and_grad(f, (0, 1))(k, B), expected)
+    assert steps == ["banded_solution"] * 2
