@@ -270,7 +270,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
         if cell > 0 and (base is None or base._index > 0):
             x = a._value
         else:
-            found = factor_of(a) or _joined(a)
+            found = factor_of(a) or _take_joined(a)
             if found is None:
                 return None
             x, cell, is_turned = found
@@ -288,7 +288,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
             if a_cell > 0 and (base is None or base._index > 0):
                 x = a._value
             else:
-                found = factor_of(a) or _joined(a)
+                found = factor_of(a) or _take_joined(a)
                 if found is None:
                     return None
                 x, a_cell, is_turned = found
@@ -307,7 +307,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
             if b_cell > 0 and (base is None or base._index > 0):
                 y = b._value
             else:
-                found = factor_of(b) or _joined(b)
+                found = factor_of(b) or _take_joined(b)
                 if found is None:
                     return None
                 y, b_cell, is_turned = found
@@ -324,7 +324,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
     return of_one if len(rule.argument_names) == 1 else of_two
 
 
-def _joined(a: ArrayVar) -> ProductFactor | None:
+def _take_joined(a: ArrayVar) -> ProductFactor | None:
     """An array that is made of blocks, which get cells of their own."""
     if a._blocks is None or a._base is not None or a._owner.ended is not None or not a._owner.is_here():
         return None
