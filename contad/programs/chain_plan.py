@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Operand, can_be_member
+from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Operand, align, can_be_member
 from contad.programs.codes import (
     ARRAY,
     CHAIN,
@@ -34,14 +34,14 @@ Ranges = list[tuple[int, int]]
 class ChainPlan:
     """What compiled code runs of a trace."""
 
-    __slots__ = ("chains", "code", "copied", "finished", "frontiers", "rows", "scratch", "shapes", "zeroed")
+    __slots__ = ("chains", "code", "copied", "finished", "frontier_at", "frontiers", "rows", "scratch", "shapes", "zeroed")
 
     def __init__(self, trace: "Trace") -> None:
         self.code = trace.code
         self.shapes = trace.shapes
         self.rows = np.arange(len(trace.code))  # of the trace
         self.scratch = 0  # numbers behind the cells and what is saved
-        self.frontiers = 0  # the last of them, which say how far adjoints are written
+        self.frontiers, self.frontier_at = 0, 0  # numbers that say how far adjoints are written
         self.chains: list[Chain] = []
         n = trace.inputs
         self.copied = _spans([(0, n)])  # of inputs, whose values are cells
@@ -151,7 +151,7 @@ class _Planner:
         for chain in chains:
             chain.find_needed()
         self._mark(chains)
-        base = trace.cells + trace.saved
+        base = align(trace.cells + trace.saved)
         shared = used = 0
         for chain in chains:  # those that are kept have places of their own
             taken = chain.place(used)
@@ -161,7 +161,7 @@ class _Planner:
             if not chain.is_kept:
                 shared = max(shared, chain.place(used))
         self.frontiers: dict[tuple[bool, int], int] = {}
-        self._frontier_at = base + used + shared
+        self._frontier_at = plan.frontier_at = base + used + shared
         shapes = trace.shapes.tolist()
 
         def shape(integers: Iterable[int]) -> int:
@@ -191,7 +191,7 @@ class _Planner:
         plan.rows = np.array(rows)
         plan.shapes = np.array(shapes, np.int64)
         plan.frontiers = len(self.frontiers)
-        plan.scratch = used + shared + plan.frontiers
+        plan.scratch = align(base + used + shared + plan.frontiers) - trace.cells - trace.saved
         n = trace.inputs
         plan.copied = _spans(_runs(self.read[1 : n + 1]))
         plan.zeroed = _spans(_runs(~self.written & ~self.hidden))

@@ -306,24 +306,24 @@ class Chain:
         for operand in self.operands.values():
             if not operand.layout.is_moving:
                 operand.slot = at
-                at = _align(at + operand.layout.width)
+                at = align(at + operand.layout.width)
         for member in results:
             if member.is_sum:
                 member.slot = at
-                at = _align(at + member.width)
+                at = align(at + member.width)
         for operand in moving:
             if not operand.is_active:
                 operand.slot = at
-                at = _align(at + operand.layout.width * block)
+                at = align(at + operand.layout.width * block)
         self.zero_at = at
         for operand in moving:
             if operand.is_active:
                 operand.slot = at
-                at = _align(at + operand.layout.width * block)
+                at = align(at + operand.layout.width * block)
         for member in results:
             if not member.is_sum:
                 member.slot = at
-                at = _align(at + member.width * block)
+                at = align(at + member.width * block)
         self.zero_count = at - self.zero_at
         return at - start
 
@@ -366,5 +366,5 @@ class Chain:
         return shape(head)
 
 
-def _align(n: int) -> int:
+def align(n: int) -> int:
     return -(-n // ALIGNED) * ALIGNED

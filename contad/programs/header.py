@@ -6,7 +6,7 @@
 COUNT, PREFERRED, RUN_AT, KERNELS_AT, SIZE, LENGTHS_AT, FIRST_TRACE = 0, 1, 2, 3, 4, 5, 8
 TRACE = 24  # integers of each trace, which are
 ROWS, CELLS, RESULT, PYTHON, INPUTS, CODE_AT, CONSTANTS_AT, SHAPES_AT, CONSTANTS_SIZE, SHAPES_SIZE, SAVED = range(11)
-SCRATCH, FRONTIERS, COPIED_AT, COPIED, ZEROED_AT, ZEROED, FINISHED_AT, FINISHED = range(11, 19)  # of its plan
+SCRATCH, FRONTIER_AT, FRONTIERS, COPIED_AT, COPIED, ZEROED_AT, ZEROED, FINISHED_AT, FINISHED = range(11, 20)  # of its plan
 WRITE, ADD, ZERO = range(3)  # how numbers of the gradient are made of the adjoints of inputs
 NO_TRACE, NEEDS_PYTHON, FAILED = -1, -2, -3
 
@@ -33,8 +33,9 @@ def run(header_at, inputs, direction, gradient, out, memory):
         constants = carray(pointer(trace[{constants_at}]), (trace[{constants_size}],), np.float64)
         shapes = carray(pointer(trace[{shapes_at}]), (trace[{shapes_size}],), np.int64)
         whole = cells + trace[{saved}] + trace[{scratch}]
-        if len(memory) < 2 * whole:
-            memory = np.empty(2 * whole)
+        if len(memory) < 2 * whole + {aligned}:
+            memory = np.empty(2 * whole + {aligned})
+        memory = memory[-(memory.ctypes.data // 8) % {aligned}:]  # from the start of a cache line on
         values = memory[:whole]
         n = len(inputs)
         values[0] = 0.0
@@ -69,7 +70,7 @@ def run(header_at, inputs, direction, gradient, out, memory):
             spans = carray(pointer(trace[{zeroed_at}]), (trace[{zeroed}], 2), np.int64)
             for k in range(len(spans)):
                 other[spans[k, 0] : spans[k, 0] + spans[k, 1]] = 0.0
-            values[whole - trace[{frontiers}]:] = 0.0
+            values[trace[{frontier_at}] : trace[{frontier_at}] + trace[{frontiers}]] = 0.0
             other[result] = 1.0
             row, cell = backward(code, constants, shapes, kernels, values, other, inputs, gradient, len(code) - 1,
                                  cells - 1)

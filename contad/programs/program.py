@@ -12,6 +12,7 @@ from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
 from contad.programs import plain_runs
 from contad.programs.chain_plan import ChainPlan
+from contad.programs.chains import ALIGNED
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
 from contad.programs.header import (
@@ -27,6 +28,7 @@ from contad.programs.header import (
     FINISHED_AT,
     FIRST_TRACE,
     FRONTIERS,
+    FRONTIER_AT,
     INPUTS,
     KERNELS_AT,
     LENGTHS_AT,
@@ -162,7 +164,7 @@ class Program:
         """Have compiled code find a trace: its plan, beside which its records stay for runs in Python."""
         plan = ChainPlan(trace)
         self._plans.append(plan)
-        self._numbers = max(self._numbers, 2 * (trace.cells + trace.saved + plan.scratch))
+        self._numbers = max(self._numbers, 2 * (trace.cells + trace.saved + plan.scratch) + ALIGNED)
         arrays = {
             CODE_AT: plan.code, CONSTANTS_AT: trace.constants, SHAPES_AT: plan.shapes, COPIED_AT: plan.copied,
             ZEROED_AT: plan.zeroed, FINISHED_AT: plan.finished,
@@ -170,7 +172,7 @@ class Program:
         fields = {
             ROWS: len(plan.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
             INPUTS: trace.inputs, SAVED: trace.saved, CONSTANTS_SIZE: len(trace.constants),
-            SHAPES_SIZE: len(plan.shapes), SCRATCH: plan.scratch, FRONTIERS: plan.frontiers,
+            SHAPES_SIZE: len(plan.shapes), SCRATCH: plan.scratch, FRONTIER_AT: plan.frontier_at, FRONTIERS: plan.frontiers,
             COPIED: len(plan.copied), ZEROED: len(plan.zeroed), FINISHED: len(plan.finished),
         } | {field: a.ctypes.data for field, a in arrays.items()}  # fmt: skip
         at = FIRST_TRACE + TRACE * k
