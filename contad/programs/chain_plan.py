@@ -34,7 +34,9 @@ Ranges = list[tuple[int, int]]
 class ChainPlan:
     """What compiled code runs of a trace."""
 
-    __slots__ = ("chains", "code", "copied", "finished", "frontier_at", "frontiers", "rows", "scratch", "shapes", "zeroed")
+    __slots__ = (
+        *("chains", "code", "copied", "finished", "frontier_at", "frontiers", "rows", "scratch", "shapes", "zeroed"),
+    )
 
     def __init__(self, trace: "Trace") -> None:
         self.code = trace.code

@@ -27,8 +27,8 @@ from contad.programs.header import (
     FINISHED,
     FINISHED_AT,
     FIRST_TRACE,
-    FRONTIERS,
     FRONTIER_AT,
+    FRONTIERS,
     INPUTS,
     KERNELS_AT,
     LENGTHS_AT,
@@ -172,8 +172,9 @@ class Program:
         fields = {
             ROWS: len(plan.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
             INPUTS: trace.inputs, SAVED: trace.saved, CONSTANTS_SIZE: len(trace.constants),
-            SHAPES_SIZE: len(plan.shapes), SCRATCH: plan.scratch, FRONTIER_AT: plan.frontier_at, FRONTIERS: plan.frontiers,
-            COPIED: len(plan.copied), ZEROED: len(plan.zeroed), FINISHED: len(plan.finished),
+            SHAPES_SIZE: len(plan.shapes), SCRATCH: plan.scratch, FRONTIER_AT: plan.frontier_at,
+            FRONTIERS: plan.frontiers, COPIED: len(plan.copied), ZEROED: len(plan.zeroed),
+            FINISHED: len(plan.finished),
         } | {field: a.ctypes.data for field, a in arrays.items()}  # fmt: skip
         at = FIRST_TRACE + TRACE * k
         for field, value in fields.items():

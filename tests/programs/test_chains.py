@@ -8,9 +8,14 @@ import pytest
 from numba import njit
 
 import contad
+from contad.engines.stream import kernels
+from contad.engines.stream.sweep import operation_code
+from contad.native.elementary.elementary_table import has_fast_registers
+from contad.ops import exp, multiply
 from contad.programs import chain_plan, chains
-from contad.programs.chains import BLOCK, FEWEST
+from contad.programs.chains import ALIGNED, BLOCK, FEWEST
 from contad.programs.codes import CHAIN
+from contad.programs.program_kernels import VALUES, kernel_source
 from tests.programs.comparison import compare, of_one_number
 from tests.random_programs.array_statements import generate
 
@@ -115,6 +120,26 @@ def test_temporaries_have_no_cells():
     assert [len(chain.members) for chain in plan.chains] == [8] and plan.code[:, 0].tolist()[0] == CHAIN
     assert plan.copied[:, 1].sum() == 0 and plan.zeroed[:, 1].sum() <= 4  # nearly nothing is cleared
     assert plan.scratch <= 4 * BLOCK and len(plan.finished) == 0
+
+
+def test_kernels_of_values_go_to_vector_registers():
+    def source(rule, active):
+        return kernel_source(VALUES, operation_code(rule, active))
+
+    product = source(multiply, "vv")
+    assert "-0.0" in product and "if is_sum:" in product
+    assert "total = add_freely(total, values_x[i] * values_y[i])" in product
+    if has_fast_registers():
+        assert "elementary_exp(x)" in source(exp, "v") and "prefer_wide_registers()" in source(exp, "v")
+    assert "prefer_wide_registers()" not in product.split("def kernel")[1]
+    assert "total = add_freely(total, d * " in kernels.kernel_source(operation_code(multiply, "vv"))
+
+
+def test_scratch_memory_begins_at_a_line_of_the_cache():
+    for n in range(5000, 5009):
+        plan = plan_of(compiled(normal, 0.1, 2.0, rng.normal(size=n)))
+        slots = [member.slot for chain in plan.chains for member in chain.members]
+        assert slots and all(slot % ALIGNED == 0 for slot in slots) and plan.frontier_at % ALIGNED == 0
 
 
 def test_numbers_between_are_moved_before_a_chain():

@@ -80,6 +80,7 @@ from numba import carray
 from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.free_sums import add_freely
 from contad.native.machine_code import cfunc
+from contad.native.wide_registers import prefer_wide_registers
 {exponential}
 ENDLESS = 1 << 60
 
@@ -132,7 +133,9 @@ def kernel_module(
     name = f"{rule.name} ({active})" if rule else "a linear operation"
     cases = "\n".join(indent(lines, 2))
     exponential = exponential_source() if "exponential(" in cases else ""
-    for called in sorted(name for name in names_read(lines) if name.startswith(ELEMENTARY)):
+    elementary = sorted(name for name in names_read(lines) if name.startswith(ELEMENTARY))
+    start = f"    prefer_wide_registers()\n{start}" if elementary else start
+    for called in elementary:
         exponential += f'\n{called} = ELEMENTARY["{called.removeprefix(ELEMENTARY)}"].kernel\n'
     return _SOURCE.format(what=what, name=name, cases=cases, exponential=exponential, target=target, start=start)
 
