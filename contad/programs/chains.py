@@ -367,4 +367,5 @@ class Chain:
 
 
 def align(n: int) -> int:
+    """n, or the next number that is whole lines of the cache."""
     return -(-n // ALIGNED) * ALIGNED
