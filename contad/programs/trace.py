@@ -1,5 +1,6 @@
 """One recorded way through a function, as arrays that compiled code runs: made from the stream of its recording."""
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ from contad.engines.stream.pullbacks import Continuation, Pullback
 from contad.engines.stream.record_head import (
     GATHER as GATHERED,
     INPUT,
+    LINEAR,
     PULLBACK,
     STRIDED,
     X_NUMBER,
@@ -42,6 +44,8 @@ from contad.programs.tracer import Tracer
 from contad.progress_bars import ProgressBar
 from contad.variables.level import HeldData
 from contad.variables.open_types import Function, Real, Value
+
+LONG_RUN = 16  # cells that follow one another, which a copy is faster for than a gather
 
 
 class Trace:
@@ -234,6 +238,41 @@ class _Translation:
             sources[fixed] = -1 - at - np.arange(int(fixed.sum()))
         return self.shape(sources.tolist())
 
+    def split_gathers(self, code: np.ndarray, firsts: np.ndarray, kept: set[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The records and their first cells, with copies in place of gathers whose sources are long runs of cells.
+
+        Copies are in vector registers, and in chains. The gathers with these first cells are kept.
+        """
+        parts, at = [], 0
+        for k in np.flatnonzero((code[:, 0] == GATHER) & (code[:, 2] >= LONG_RUN)).tolist():
+            first = int(firsts[k])
+            pieces = [] if first in kept else self.pieces(first, *code[k, 1:].tolist())
+            if pieces:
+                parts += [code[at:k], np.array(pieces, np.uint32)]
+                at = k + 1
+        if not parts:
+            return code, firsts
+        found = np.concatenate([*parts, code[at:]])
+        own = np.where(found[:, 0] >= ARRAY, found[:, 2], 1) if len(found) else found[:, 2]
+        ends = np.cumsum(own, dtype=np.int64) + firsts[0]
+        return found, np.concatenate([firsts[:1], ends[:-1]])
+
+    def pieces(self, first: int, x: int, n: int) -> list[tuple[int, int, int]]:
+        """The records of a gather, one for each run; none where runs are short."""
+        sources = np.array(self.shapes[x : x + n], np.int64)
+        follows = (np.diff(sources) == 1) | ((sources[1:] < 0) & (sources[:-1] < 0))
+        starts = np.concatenate([[0], np.flatnonzero(~follows) + 1, [n]])
+        if (len(starts) - 1) * LONG_RUN > n:
+            return []
+        found = []
+        for a, b in itertools.pairwise(starts.tolist()):
+            if sources[a] < 0 or b - a < LONG_RUN:
+                found.append((GATHER, x + a, b - a))
+            else:  # 1 x, the one of `constants`
+                shape = (first + a, 1, b - a, 0, 1, int(sources[a]), 0, 1, 0, 0, 0)
+                found.append((ARRAY + LINEAR, self.shape(shape), b - a))
+        return found
+
     def array(self, head: float, x: float, y: float, first: int) -> tuple[int, int, int]:
         """The record of an array."""
         b = self.buffers
@@ -325,6 +364,7 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
     for k in np.flatnonzero(heads < 0).tolist():
         head, x, y = rows[k].tolist()
         code[k] = t.array(head, x, y, int(firsts[k]))
+    code, firsts = t.split_gathers(code, firsts, tracer.stopped_arrays)
     named = tracer.places.keys() | tracer.stopped_arrays
     if max(recording.top + t.saved, t.size, len(t.shapes)) >= 1 << 32:
         raise UnsupportedError("contad.record: more than 2**32 numbers in one recording; use contad.grad")

@@ -22,7 +22,7 @@ def scalars(x, y):
 def arrays(a, b):
     c = a @ b
     u = contad.zeros(3)
-    for k in range(3):
+    for k in (2, 0, 1):
         u[k] = c[k] * b[0]
     return np.sum(np.linalg.solve(a, u)) + np.sum(np.exp(c) * np.arange(3.0)) + contad.erf(b[1])
 

@@ -296,6 +296,10 @@ class ArrayVar(Array):
                 self._operand = version, moved
                 return moved
         cells = np.ascontiguousarray(self.cells())
+        found = self._owner.at_run(value, cells)
+        if found is not None:
+            self._operand = version, found
+            return found
         found = self._owner.gather(value, cells) if cells.any() else value.copy("K")
         self._operand = version, found
         return found

@@ -13,7 +13,7 @@ from contad.engines.matrix.array_records import LOOPS, Operand, push_continuatio
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.matrix.compiled_steps import COMPILED, WORDS, StepKernels, checked_step, of_one_matrix
 from contad.engines.matrix.matrix_products import factor_of
-from contad.engines.matrix.matrix_steps import NAMES
+from contad.engines.matrix.matrix_steps import LINES, NAMES
 from contad.engines.stream.pullbacks import Part, Pullback
 from contad.engines.stream.record_head import PULLBACK
 from contad.rules.array_rule import ArrayRule, array_rule_of
@@ -30,6 +30,7 @@ def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Val
     function, forward = rule.function, rule.forward_body
     option_names = frozenset(rule.option_names)
     names = rule.argument_names
+    is_free = rule.name not in LINES  # of the others the result lies in memory as the operand does
     read: dict[tuple[int, ...], tuple[bool, ...]] = {}  # by positions of the operands: which values vjps read
 
     def method(*args: Value, **options: Option) -> Value:
@@ -80,7 +81,7 @@ def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Val
             if option.__class__ not in WORDS:
                 return general(*args, **options)
         start = -1.0
-        if kernels is not None and not s.keeps_rules:
+        if kernels is not None and not s.keeps_rules and (is_free or turned or values[0].flags.c_contiguous):
             if kernels.are_there():
                 cells = [0] * len(values)
                 for k, cell, _ in operands:

@@ -233,6 +233,19 @@ class MatrixStack(Recording):
         """The elements of a view of an affine array, of which the first has that cell, in fresh ones, if it may be."""
         return move_view(self, value, cell)
 
+    def at_run(self, value: Value, cells: np.ndarray) -> ArrayVar | None:
+        """The elements of cells that follow one another, where they are; else None."""
+        if value.__class__ is not np.ndarray or value.dtype is not FLOAT or cells.size < 2 or self.is_mixed():
+            return None
+        numbers = cells.reshape(-1)
+        first, n = int(numbers[0]), cells.size
+        if first == 0 or numbers[-1] != first + n - 1 or not (numbers[1:] - numbers[:-1] == 1).all():
+            return None
+        slab = self.slab[first : first + n]
+        if not np.array_equal(slab.view(np.int64), np.ascontiguousarray(value).reshape(-1).view(np.int64)):
+            return None  # of numbers, whose values are in their records
+        return affine(self, slab.reshape(value.shape), first)
+
     def gather(self, value: Value, cells: np.ndarray) -> ArrayVar:
         """The elements of those cells in fresh ones."""
         return self.push_array(GATHER, self.buffers.push_cells(cells), 0, value)
