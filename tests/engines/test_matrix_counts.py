@@ -166,8 +166,8 @@ def test_a_scattered_array_is_gathered_once_until_it_is_written(level, x):
         a[0, 1] = x[0]
     with pushes(level, 1 + 1, 2 * N * N):
         a * 2.0
-    v = a[1:3]
-    with pushes(level, 1 + 2, 3 * 2 * N):
+    v = a[1:3]  # whose cells follow one another
+    with pushes(level, 2, 2 * 2 * N):
         _ = v * 2.0, v + v
     v[0, 0] = 3.0
     with pushes(level, 2 + 2, 2 * 2 * N + 2 * N * N):
