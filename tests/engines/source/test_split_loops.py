@@ -660,3 +660,29 @@ def test_more_random_programs_in_blocks_of_three(start):
 def test_a_number_of_the_iteration_before_that_is_overlooked_is_found(monkeypatch):
     monkeypatch.setattr(row_parts._Search, "_is_own", lambda self, name, k: self.body.writers.get(name) == [k])
     assert disagreement(306)[1]
+
+
+def test_only_loops_with_functions_are_looked_through(monkeypatch):
+    asked = []
+    find = split_loops.find_parts
+
+    def noted(body, *rest):
+        asked.append(body.index)
+        return find(body, *rest)
+
+    monkeypatch.setattr(split_loops, "find_parts", noted)
+
+    @njit
+    def weighted(x, y):
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i] * y[i]
+        for j in range(len(x)):
+            total += math.exp(x[j] * y[j])
+        for k in range(len(x)):
+            total -= x[k] * total
+        return total
+
+    text = text_of(weighted, np.ones(3), np.ones(3))
+    assert "exp_rows(" in text
+    assert set(asked) == {"j"}
