@@ -21,7 +21,8 @@ MATRICES = (
 )
 SPECTRA = ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum")
 # what is done to the lines of an array along an axis, whatever its numbers are; they come last, as codes are in order
-LINES = ("logsumexp", "softmax", "prod", "var", "std", "cumsum", "cumprod")
+LOG_SUMS, REDUCTIONS, ACCUMULATIONS = ("logsumexp", "softmax"), ("prod", "var", "std"), ("cumsum", "cumprod")
+LINES = LOG_SUMS + REDUCTIONS + ACCUMULATIONS
 NAMES = MATRICES + SPECTRA + LINES
 PRODUCT = "matmul"  # which NumPy multiplies: of it there is the kernel of adjoints
 VALUE, ADJOINT = range(2)  # purposes of kernels
@@ -210,10 +211,12 @@ def _kernels_of(name: str) -> tuple[Any, ...]:
         return PRODUCT_KERNELS[name]
     if name in SPECTRA:
         from contad.native.recorded_spectra import KERNELS
-    elif name in LINES:
-        from contad.native.recorded_lines import LINE_KERNELS
-
-        return LINE_KERNELS[name]
+    elif name in LOG_SUMS:
+        from contad.native.recorded_log_sums import KERNELS
+    elif name in REDUCTIONS:
+        from contad.native.recorded_reductions import KERNELS
+    elif name in ACCUMULATIONS:
+        from contad.native.recorded_accumulations import KERNELS
     else:
         from contad.native.recorded_matrices import KERNELS
     found: tuple[Any, ...] = KERNELS[name]
