@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import sys
 
 import numpy as np
@@ -490,8 +491,8 @@ def test_one_array_in_two_places():
     assert "leg fan-out, engine matrix, argument a (number 0) in two places: expected " in failure(planted, V, V + 1.0)
 
 
-def cumulative(a):
-    return np.cumsum(a)
+def convolved(a):
+    return np.convolve(a, np.array([1.0, -0.4]))
 
 
 def test_assignment_for_accumulation_in_pullbacks(monkeypatch):
@@ -503,7 +504,7 @@ def test_assignment_for_accumulation_in_pullbacks(monkeypatch):
             accumulate(adj, cell, shape, c)
 
     monkeypatch.setattr(pullbacks.Pullback, "_accumulate", assigned)
-    assert "leg fan-out, engine matrix, argument a (number 0) of f + f" in failure(cumulative, V)
+    assert "leg fan-out, engine matrix, argument a (number 0) of f + f" in failure(convolved, V)
 
 
 def test_special_value_of_arrays():
@@ -567,7 +568,7 @@ class Assigning(PlantedStack):
     __slots__ = ()
 
     def sweep(self, top, seeds):
-        with compiled(sweep_source().replace("+=", "=")):
+        with compiled(re.sub(r"(adjoints\[.*\]) \+=", r"\1 =", sweep_source())):
             return super().sweep(top, seeds)
 
 
