@@ -1,8 +1,8 @@
 """The reverse sweep over records in plain Python and NumPy: what a first gradient runs instead of waiting.
 
 To compile the sweep and the kernels of arrays takes seconds, once per machine; most tapes of a short session are swept
-in less. It does what the compiled sweep does, to the last bit: the same formulas of the rules, sums in the same order,
-and functions of `math` of one element at a time.
+in less. It does what the compiled sweep does, to the last bit: the same formulas of the rules, and functions of `math`
+of one element at a time. Only the adjoint of a number beside an array is a sum, which kernels take in vector registers.
 """
 
 import ast
@@ -258,7 +258,7 @@ def run_kernel(
             target = _row(adjoints, rows[name], steps[name], inner)
             if np.ndim(target):
                 target += c
-            else:  # a sum, of its terms one after the other, as kernels have it
+            else:  # a sum, of its terms one after the other
                 terms = np.empty(inner + 1)
                 terms[0] = 0.0 if own_loop else target
                 terms[1:] = c
