@@ -113,18 +113,18 @@ def store_block(chain, shapes, first, units, values, adjoints, gradient):
     """Pass the adjoints of a block's operands on."""
     for k in range(shapes[chain + {moving}]):
         e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
-        if e[7] == 0:
+        if e[11] < 0:
             continue
         place, apart, width, step = e[2] + first * e[3], e[3], e[4], e[5]
         if e[8] >= 0:
             target = gradient if e[1] == {in_inputs} else adjoints
-            add_first(target, place, units * width, adjoints, e[0], e[8], e[9], values)
+            add_first(target, place, units * width, adjoints, e[11], e[8], e[9], values)
         elif apart == width and step == 1:
-            add_numbers(adjoints, e[0], adjoints, place, units * width)
+            add_numbers(adjoints, e[11], adjoints, place, units * width)
         else:
             for u in range(units):
                 for i in range(width):
-                    adjoints[place + u * apart + i * step] += adjoints[e[0] + u * width + i]
+                    adjoints[place + u * apart + i * step] += adjoints[e[11] + u * width + i]
 
 
 @njit({options})
@@ -144,16 +144,14 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
             adjoints[e[0] + i] = adjoints[e[1] + i]
         is_live = is_live or live(adjoints, e[0], e[2])
     first = 0
-    zero, zeros = shapes[chain + {zero_at}], shapes[chain + {zero_count}]
     while first < n:
         units = min(block, n - first)
         is_rest = 1 if units < block else 0
-        adjoints[zero : zero + zeros] = 0.0
         is_due = is_live
         for k in range(shapes[chain + {outputs}]):
             e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
-            copy_units(adjoints, e[1] + first * e[2], e[2], e[2], 1, units, adjoints, e[0])
-            is_due = is_due or live(adjoints, e[0], units * e[2])
+            copy_units(adjoints, e[1] + first * e[2], e[2], e[2], 1, units, adjoints, e[3])
+            is_due = is_due or live(adjoints, e[3], units * e[2])
         if is_due:
             if kept == 0:
                 load_block(chain, shapes, first, units, values, inputs, constants, True)
@@ -161,7 +159,10 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
             for k in range(shapes[chain + {members}] - 1, -1, -1):
                 e = shapes[shapes[chain + {members_at}] + {entry} * k:]
                 if e[5] != 0:
-                    call_kernel(kernels[1, e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
+                    for c in range(7, 11, 2):  # what it adds to without being the first to write
+                        for i in range(e[c + 1]):
+                            adjoints[e[c] + i] = 0.0
+                    call_kernel(kernels[e[5], e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
                                 values.ctypes.data, adjoints.ctypes.data)
             store_block(chain, shapes, first, units, values, adjoints, gradient)
         first += units

@@ -24,6 +24,7 @@ from contad.programs.codes import (
     STOPPED,
 )
 from contad.programs.header import ADD, WRITE, ZERO
+from contad.programs.program_kernels import compile_kernels
 
 if TYPE_CHECKING:
     from contad.programs.trace import Trace
@@ -51,6 +52,11 @@ class ChainPlan:
         self.finished = np.array([[0, n, WRITE]])  # of the gradient: start, number, how
         if not trace.calls and _has_large_arrays(trace):
             _Planner(trace).fill(self)
+
+    def compile(self) -> None:
+        """Have the kernels ready that chains call for adjoints."""
+        for code, purpose in {(m.code - ARRAY, m.purpose) for chain in self.chains for m in chain.members if m.purpose}:
+            compile_kernels(code, (purpose,))
 
     def row_of(self, row: int) -> int:
         """The row of the trace, of a guard; of one in a chain -1 - row."""
@@ -156,12 +162,12 @@ class _Planner:
         base = align(trace.cells + trace.saved)
         shared = used = 0
         for chain in chains:  # those that are kept have places of their own
-            taken = chain.place(used)
+            taken = chain.place(used, self.is_read)
             if chain.is_kept:
                 used += taken
         for chain in chains:
             if not chain.is_kept:
-                shared = max(shared, chain.place(used))
+                shared = max(shared, chain.place(used, self.is_read))
         self.frontiers: dict[tuple[bool, int], int] = {}
         self._frontier_at = plan.frontier_at = base + used + shared
         shapes = trace.shapes.tolist()

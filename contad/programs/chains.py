@@ -9,12 +9,12 @@ cells: it lives in the first level cache, and going back it is computed anew.
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from contad.engines.stream.kernels import partial_in_kernel
+from contad.engines.stream.kernels import ADDING, LEAVING, WRITING, partial_in_kernel
 from contad.engines.stream.record_head import LINEAR
 from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
 from contad.ops import multiply
-from contad.programs.codes import ARRAY, COMPARE
+from contad.programs.codes import ARRAY, COMPARE, IN_CHAINS
 from contad.rules.scalar_rule import ScalarRule
 
 IN_CELLS, IN_INPUTS, IN_CONSTANTS = range(3)
@@ -62,6 +62,7 @@ class Operand:
         self.place = place
         self.layout = layout
         self.slot = 0
+        self.adjoint_slot = -1  # in memory of adjoints; -1 where nothing reaches it
         self.is_active = False  # whether it has an adjoint
         self.is_needed = False  # whether derivatives read its value
 
@@ -96,6 +97,9 @@ class Member:
         self.rule, self.active = operation
         self.shape = shape
         self.slot = 0
+        self.adjoint_slot = -1
+        self.how = [LEAVING, LEAVING]  # what its kernel does with the adjoints of x and y
+        self.cleared: list[tuple[int, int]] = []  # slots that are cleared before it adds to them, and lengths
         self.is_sum = False
         self.width = 0  # of the result: numbers of a unit, or of the sum
         self.is_needed = False
@@ -168,8 +172,23 @@ class Member:
             if found is not None:
                 yield k, names_read([*found[0], found[1]]) & set("zxy")
 
+    @property
+    def purpose(self) -> int:
+        """That of its kernel of adjoints; 0 where it needs none."""
+        x, y = self.how
+        return IN_CHAINS + x + 3 * y if x or y else 0
+
+    def passes_on(self, k: int, layout: Layout) -> bool:
+        """Whether the adjoint of operand k, if it has no other, is that of the result."""
+        alone = self.operands[0][0] is not self.operands[-1][0] or len(self.operands) == 1
+        is_one = self.rule is not None and self.rule.body is not None and self.rule.body.literal(k) == 1.0
+        return is_one and alone and not self.is_sum and self._strides(layout) == (self.z_outer, self.z_inner)
+
     def write_shape(self, units: int, base: int) -> list[int]:
-        """What a kernel reads, for a block of so many units; `base` is where scratch memory begins."""
+        """What a kernel reads, for a block of so many units; `base` is where scratch memory begins.
+
+        Three integers more than elsewhere are the places of adjoints.
+        """
         outer, inner = (1, self.inner // self._units * units) if self.outer == 1 else (units, self.inner)
         places = [(base + what.slot, *self._strides(layout)) for what, layout in self.operands]
         if self.is_guard:
@@ -180,7 +199,8 @@ class Member:
         strides = [(self.z_outer, self.z_inner), *(self._strides(layout) for _, layout in self.operands)]
         if outer > 1 and all(pair in ((inner, 1), (0, 0)) for pair in strides):  # one long axis
             found[1:3] = 1, outer * inner
-        return found
+        slots = [self.adjoint_slot, *(what.adjoint_slot for what, _ in self.operands), -1]
+        return [*found, *(base + slot for slot in slots[:3])]
 
     @staticmethod
     def _strides(layout: Layout) -> tuple[int, int]:
@@ -290,7 +310,7 @@ class Chain:
                 for what, _ in member.operands:
                     what.is_needed = True
 
-    def place(self, start: int) -> int:
+    def place(self, start: int, is_read: Callable[[int, int], bool]) -> int:
         """Give everything a place in scratch memory; returns how much it takes."""
         at = start
         moving = [o for o in self.operands.values() if o.layout.is_moving]
@@ -311,6 +331,7 @@ class Chain:
             if member.is_sum:
                 member.slot = at
                 at = align(at + member.width)
+        self._place_adjoints(at, is_read)
         for operand in moving:
             if not operand.is_active:
                 operand.slot = at
@@ -326,6 +347,48 @@ class Chain:
                 at = align(at + member.width * block)
         self.zero_count = at - self.zero_at
         return at - start
+
+    def _place_adjoints(self, at: int, is_read: Callable[[int, int], bool]) -> None:
+        """Give adjoints places from `at` on, and find out which kernels write them first.
+
+        Going back an adjoint begins with what the last reader passes on, and ends with the member whose result it
+        belongs to: after that others have its place. Those of operands in memory stay to the end of the block.
+        """
+        free: dict[int, list[int]] = {}
+
+        def take(width: int) -> int:
+            nonlocal at
+            size = align(width * self.block)
+            if free.get(size):
+                return free[size].pop()
+            at += size
+            return at - size
+
+        for operand in self.operands.values():
+            operand.adjoint_slot = -1 if operand.layout.is_moving else operand.slot
+        for member in self.members:
+            member.how, member.cleared = [LEAVING, LEAVING], []
+            member.adjoint_slot = member.slot if member.is_sum else -1
+            if not member.is_guard and not member.is_sum and is_read(member.first, member.first + member.n):
+                member.adjoint_slot = take(member.width)
+        for member in reversed(self.members):
+            if member.is_guard or member.adjoint_slot < 0:
+                continue
+            is_passed_on = False
+            for k, _ in member.partials():
+                what, layout = member.operands[k]
+                if what.adjoint_slot >= 0:
+                    member.how[k] = ADDING
+                elif not is_passed_on and member.passes_on(k, layout):
+                    what.adjoint_slot = member.adjoint_slot
+                    is_passed_on = True
+                else:
+                    what.adjoint_slot = take(layout.width)
+                    member.how[k] = WRITING if layout.inner == 1 else ADDING
+                    if layout.inner != 1:
+                        member.cleared.append((what.adjoint_slot, layout.width * self.block))
+            if not is_passed_on and not member.is_sum:
+                free.setdefault(align(member.width * self.block), []).append(member.adjoint_slot)
 
     # ---- as integers -------------------------------------------------------------------------------------------------
     def write(
@@ -343,7 +406,7 @@ class Chain:
                 first, low, high = frontier(o) if o.is_active else (-1, 0, 0)
                 moving.append((
                     base + o.slot, o.source, o.place, layout.apart, layout.width, layout.step, int(o.is_needed),
-                    int(o.is_active), first, low, high,
+                    int(o.is_active), first, low, high, base + o.adjoint_slot if o.adjoint_slot >= 0 else -1,
                 ))  # fmt: skip
             else:
                 fixed.append((base + o.slot, o.source, o.place, layout.width, layout.step, int(o.is_active)))
@@ -351,14 +414,14 @@ class Chain:
             full = shape(m.write_shape(self.block, base))
             rest = self.units % self.block
             left = shape(m.write_shape(rest, base)) if rest else full
-            has_adjoint = any(True for _ in m.partials())
-            members.append((m.code, full, left, m.row, int(m.is_needed), int(has_adjoint), int(m.is_guard)))
+            cleared = [n for slot, count in m.cleared for n in (base + slot, count)]
+            members.append((m.code, full, left, m.row, int(m.is_needed), m.purpose, int(m.is_guard), *cleared))
             if m.is_guard:
                 continue
             if m.is_sum:
                 totals.append((base + m.slot, m.first, m.width))
             elif is_read(m.first, m.first + m.n):
-                outputs.append((base + m.slot, m.first, m.width))
+                outputs.append((base + m.slot, m.first, m.width, base + m.adjoint_slot))
         head = [self.units, self.block, int(self.is_kept), base + self.zero_at, self.zero_count]
         for entries in (fixed, moving, outputs, totals, members):
             at = shape(n for entry in entries for n in (*entry, *(0,) * (ENTRY - len(entry))))

@@ -22,7 +22,7 @@ def run(header_at, inputs, direction, gradient, out, memory):
     """
     header = carray(pointer(header_at), (1 << 30,), np.int64)
     count = header[{count}]
-    kernels = carray(pointer(header[{kernels_at}]), (3, {array}), np.uintp)
+    kernels = carray(pointer(header[{kernels_at}]), ({purposes}, {array}), np.uintp)
     for attempt in range(count):
         number = (header[{preferred}] + attempt) % count
         trace = header[{first_trace} + number * {trace}:]

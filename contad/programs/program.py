@@ -163,6 +163,7 @@ class Program:
     def _enter(self, k: int, trace: Trace) -> None:
         """Have compiled code find a trace: its plan, beside which its records stay for runs in Python."""
         plan = ChainPlan(trace)
+        plan.compile()
         self._plans.append(plan)
         self._numbers = max(self._numbers, 2 * (trace.cells + trace.saved + plan.scratch) + ALIGNED)
         arrays = {

@@ -16,6 +16,7 @@ from contad.engines.stream.kernels import (
     FAST,
     KERNELS,
     by_strides,
+    chain_kernel,
     compile_kernel,
     element_text,
     kernel_module,
@@ -30,12 +31,12 @@ from contad.native.compiling import load_cached, write_options
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
-from contad.programs.codes import ARRAY, PRODUCT, STEPS
+from contad.programs.codes import ARRAY, IN_CHAINS, PRODUCT, PURPOSES, STEPS
 from contad.programs.interpreter import value_of_rule
 from contad.rules.scalar_rule import ScalarRule
 
 VALUES, ADJOINTS, TANGENTS = range(3)
-ADDRESSES = np.zeros((3, CODES), np.uintp)  # of kernels, by purpose and operation code; 0 where not compiled yet
+ADDRESSES = np.zeros((PURPOSES, CODES), np.uintp)  # of kernels, by purpose and code; 0 where not compiled yet
 _lock = threading.Lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
@@ -126,6 +127,11 @@ def _address(purpose: int, code: int) -> int:
 
 
 def _kernel(purpose: int, code: int) -> int:
+    if purpose > IN_CHAINS:
+        y, x = divmod(purpose - IN_CHAINS, 3)
+        module = chain_kernel(code, (x, y))
+        _modules.append(module)
+        return int(module.kernel.address)
     if purpose == ADJOINTS:
         compile_kernel(code)
         return int(KERNELS[code])

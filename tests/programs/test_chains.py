@@ -9,18 +9,25 @@ from numba import njit
 
 import contad
 from contad.engines.stream import kernels
+from contad.engines.stream.kernels import ADDING, LEAVING, WRITING
 from contad.engines.stream.sweep import operation_code
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.ops import exp, multiply
-from contad.programs import chain_plan, chains
+from contad.programs import chain_plan, chains, program
 from contad.programs.chains import ALIGNED, BLOCK, FEWEST
-from contad.programs.codes import CHAIN
+from contad.programs.codes import CHAIN, PURPOSES
 from contad.programs.program_kernels import VALUES, kernel_source
 from tests.programs.comparison import compare, of_one_number
 from tests.random_programs.array_statements import generate
 
 RANDOM = 20
 rng = np.random.default_rng(20)
+
+
+@pytest.fixture(autouse=True)
+def memory_of_others(monkeypatch):
+    """Runs get memory that is not zero anywhere: what they read they have written or cleared."""
+    monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
 
 
 def compiled(f, *example, **how):
@@ -120,6 +127,49 @@ def test_temporaries_have_no_cells():
     assert [len(chain.members) for chain in plan.chains] == [8] and plan.code[:, 0].tolist()[0] == CHAIN
     assert plan.copied[:, 1].sum() == 0 and plan.zeroed[:, 1].sum() <= 4  # nearly nothing is cleared
     assert plan.scratch <= 4 * BLOCK and len(plan.finished) == 0
+
+
+def count_adjoints(f, *inputs):
+    """(how many operands kernels leave, add to and write, how many are cleared, slots) in the chains of a program."""
+    plan = plan_of(expect_derivatives(f, *inputs))
+    members = [m for chain in plan.chains for m in chain.members]
+    how = [m.how[k] for m in members for k, _ in m.partials()]
+    places = [o for chain in plan.chains for o in chain.operands.values() if o.layout.is_moving]
+    slots = {what.adjoint_slot for what in [*members, *places]} - {-1}
+    assert all(n < PURPOSES for n in [m.purpose for m in members])
+    return [how.count(k) for k in (LEAVING, ADDING, WRITING)], sum(len(m.cleared) for m in members), len(slots)
+
+
+def test_the_last_reader_writes_adjoints():
+    n = 3 * BLOCK + 5
+    x, y = rng.normal(size=(2, n))
+    # x[:-1] is read twice; the first square of the sum, and x[1:], have the adjoint of what reads them: three slots of
+    # blocks, and that of the sum
+    assert count_adjoints(rosenbrock, x) == ([2, 1, 7], 0, 4)
+    assert count_adjoints(lambda x: np.sum(np.exp(np.exp(x))), x) == ([0, 0, 3], 0, 3)
+    assert count_adjoints(lambda x, y: np.sum((x + y) + (x - y)), x, y) == ([2, 2, 3], 0, 4)
+    assert count_adjoints(lambda x: np.sum(x + x), x) == ([0, 1, 2], 0, 3)  # nothing is both source and target
+    assert count_adjoints(lambda x: np.sum(x * x * x), x) == ([0, 2, 3], 0, 4)
+    # the sums of rows, which a column reads, add up in a slot that is cleared; the row is added to
+    assert count_adjoints(MATRICES["a column"], rng.normal(size=(3000, 3)), rng.normal(size=3))[1] == 1
+
+
+def test_members_that_nobody_needs_have_no_adjoints():
+    def f(x, y):
+        z = np.exp(x * y)  # compared only
+        return np.sum(y * y) if np.all(z > -1.0) else 0.0
+
+    program = expect_derivatives(f, *rng.normal(size=(2, 3 * BLOCK + 5)))
+    chain = plan_of(program).chains[0]
+    assert {m.purpose for m in chain.members if m.active == "v"} == {0}
+
+
+def test_kernels_of_chains_write():
+    code = operation_code(multiply, "vv")
+    source = kernels.chain_kernel_source(code, (WRITING, ADDING))
+    assert "adjoints_x[i] = d * " in source and "adjoints_y[i] += d * " in source and "adjoints_x[i] +=" not in source
+    assert "x_inner == 0" not in source.split("def kernel")[1]  # there elements would be written over
+    assert "adjoints_x" not in kernels.chain_kernel_source(code, (LEAVING, WRITING))
 
 
 def test_kernels_of_values_go_to_vector_registers():

@@ -96,8 +96,20 @@ def kernel(shape_at, values_at, constants_at, {target}_at):
         z_row = z0 + o * z_outer
         x_row = x0 + o * x_outer
         y_row = y0 + o * y_outer
-{cases}
+{rows}{cases}
 '''
+
+# Adjoints lie where values do; in chains of programs, which use the memory of adjoints again, at places of their own.
+_ROWS = "d_z_row, d_x_row, d_y_row = z_row, x_row, y_row"
+_ROWS_APART = """\
+apart = carray(shape_at, (14,))
+d_z_row = apart[11] + o * z_outer
+d_x_row = apart[12] + o * x_outer
+d_y_row = apart[13] + o * y_outer"""
+
+# What a kernel does with the adjoint of an operand: nothing, or add to it, or write it, where it is the first to.
+LEAVING, ADDING, WRITING = range(3)
+_ADDING_ALL = (ADDING, ADDING)
 
 # The inner strides of (z, x, y) that have loops of their own, which the compiler can vectorise. A result of stride 0 is
 # a sum or a dot product, an operand of stride 0 a number.
@@ -117,17 +129,31 @@ def kernel_source(code: int) -> str:
     return kernel_module("The adjoint", rule, active, by_strides(rule, active, _loops), "adjoints")
 
 
-def by_strides(rule: ScalarRule | None, active: str, loops: Callable[..., list[str]]) -> list[str]:
-    """A branch for each of the inner strides that have loops of their own, and one for all others."""
+def chain_kernel_source(code: int, how: tuple[int, int]) -> str:
+    """The same for a chain of a program; `how` says for x and y whether it adds or writes.
+
+    Only where their inner strides are 1 are adjoints written: then each belongs to one element of the result.
+    """
+    rule, active = OPERATIONS.get(code, (None, "vc"))
+    loops = functools.partial(_loops, how=how)
+    written = [k for k in range(len(active)) if how[k] == WRITING]
+    lines = by_strides(rule, active, loops, lambda strides: all(strides[1 + k] == "1" for k in written))
+    return kernel_module("The adjoint in chains", rule, active, lines, "adjoints", rows=_ROWS_APART)
+
+
+def by_strides(
+    rule: ScalarRule | None, active: str, loops: Callable[..., list[str]], occur: Callable[[str], bool] = bool
+) -> list[str]:
+    """A branch for each of the inner strides that have loops of their own and occur, and one for all others."""
     lines: list[str] = []
-    for strides in (*_CASES[active], *sums(rule)):
+    for strides in filter(occur, (*_CASES[active], *sums(rule))):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
         lines += [f"{'elif' if lines else 'if'} {test}:", *indent(loops(rule, active, strides))]
     return [*lines, "else:", *indent(loops(rule, active, ""))]
 
 
 def kernel_module(
-    what: str, rule: ScalarRule | None, active: str, lines: list[str], target: str, start: str = ""
+    what: str, rule: ScalarRule | None, active: str, lines: list[str], target: str, start: str = "", rows: str = _ROWS
 ) -> str:
     """The module with a kernel that writes to `target`: `lines` for each run of the outer axis, after `start`."""
     name = f"{rule.name} ({active})" if rule else "a linear operation"
@@ -137,7 +163,10 @@ def kernel_module(
     start = f"    prefer_wide_registers()\n{start}" if elementary else start
     for called in elementary:
         exponential += f'\n{called} = ELEMENTARY["{called.removeprefix(ELEMENTARY)}"].kernel\n'
-    return _SOURCE.format(what=what, name=name, cases=cases, exponential=exponential, target=target, start=start)
+    rows = "\n".join([*indent(rows.splitlines(), 2), ""]) if target == "adjoints" else ""
+    return _SOURCE.format(
+        what=what, name=name, cases=cases, exponential=exponential, target=target, start=start, rows=rows
+    )
 
 
 def exponential_source() -> str:
@@ -158,20 +187,24 @@ def partial_in_kernel(rule: ScalarRule | None, k: int) -> tuple[list[str], str] 
 def element_text(array: str, name: str, strides: str, i: str = "i") -> str:
     """Element i of an operand; contiguous ones are slices, whose index runs from 0."""
     if strides and strides["zxy".index(name)] == "0":
-        return f"{array}[{name}_row]"
-    return f"{array}_{name}[{i}]" if strides else f"{array}[{name}_row + i * {name}_inner]"
+        return f"{array}[{_row_of(array, name)}]"
+    return f"{array}_{name}[{i}]" if strides else f"{array}[{_row_of(array, name)} + {i} * {name}_inner]"
+
+
+def _row_of(array: str, name: str) -> str:
+    return f"d_{name}_row" if array == "adjoints" else f"{name}_row"
 
 
 def slices_text(strides: str, used: set[tuple[str, str]]) -> list[str]:
     """The slices of contiguous operands: of each the array, and its name."""
     return [
-        f"{array}_{name} = {array}[{name}_row : {name}_row + inner]"
+        f"{array}_{name} = {array}[{_row_of(array, name)} : {_row_of(array, name)} + inner]"
         for array, name in sorted(used)
         if strides and strides["zxy".index(name)] != "0"
     ]
 
 
-def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
+def _loops(rule: ScalarRule | None, active: str, strides: str, how: tuple[int, int] = _ADDING_ALL) -> list[str]:
     """A loop for each active operand, so that it accumulates into one array, or one number.
 
     Contiguous operands are slices: an index that runs from 0 is what Numba takes without testing its sign.
@@ -185,7 +218,7 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     lines: list[str] = []
     sliced: set[tuple[str, str]] = set()
     for k, kind in enumerate(active):
-        found = partial_in_kernel(rule, k) if kind == "v" else None
+        found = partial_in_kernel(rule, k) if kind == "v" and how[k] != LEAVING else None
         if found is None:
             continue
         body, expression = found
@@ -201,6 +234,10 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
             inner = ["if d != 0.0:", *indent([*reads, *body, *write_accumulation(rule, k, target, expression)])]
         else:
             inner = [*reads, *body, *write_accumulation(rule, k, target, expression, " if d != 0.0 else 0.0")]
+        if how[k] == WRITING:
+            inner = [line.replace(f"{target} += ", f"{target} = ") for line in inner]
+            if inner[0] == "if d != 0.0:":
+                inner += ["else:", f"    {target} = 0.0"]
         d = [f"d = {element('adjoints', 'z')}"]
         loop = ["for i in range(inner):", *indent(inner if "z" in fixed else d + inner)]
         lines += once + d + loop if "z" in fixed else once + loop
@@ -240,6 +277,12 @@ def compile_kernel(code: int) -> None:
             module = load_cached(f"kernel_{_name(code)}", lambda: kernel_source(code), _depends(code))
             _modules.append(module)
             KERNELS[code] = module.kernel.address
+
+
+def chain_kernel(code: int, how: tuple[int, int]) -> ModuleType:
+    """The module with the kernel that chains call for an operation, compiled or from the disk cache."""
+    name = f"chain_{_name(code)}_{how[0]}{how[1]}"
+    return load_cached(name, lambda: chain_kernel_source(code, how), _depends(code))
 
 
 def has_compiled_kernel(code: int) -> bool:
