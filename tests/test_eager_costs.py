@@ -16,13 +16,13 @@ from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar
 from contad.engines.stream import record_stream, sweep
 from contad.engines.stream.methods import value_function
 from contad.engines.stream.record_stream import CHUNK
-from contad.errors import OtherThreadError
+from contad.errors import NestingError, OtherThreadError, StaleVariableError
 from contad.ops import einsum as einsum_module
 from contad.rules.scalar_rule import ScalarRule, rule
 from contad.transforms import gradients, linearized
 from contad.variables import activation
 from contad.variables.dual import ForwardLevel
-from contad.variables.stack import ChainStack, opened
+from contad.variables.stack import ChainStack, attempt, opened
 from contad.variables.trees import flatten
 from tests.judges.planted import registered
 
@@ -259,6 +259,35 @@ def test_a_gradient_of_numbers_is_one_compiled_call(monkeypatch):
     assert calls == ["settle_and_sweep"]
 
 
+def test_a_gradient_of_nothing_takes_few_calls(monkeypatch):
+    sweep.direct_sweeps()
+    monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
+    f = contad.value_and_grad(lambda x, y: y[0], (0, 1))
+    x, y = np.ones((3, 2)), np.ones(3)
+    value, (x_bar, y_bar) = f(x, y)
+    assert value == 1.0 and x_bar.tolist() == np.zeros((3, 2)).tolist() and y_bar.tolist() == [1.0, 0.0, 0.0]
+    assert sum(count_calls(lambda: f(x, y)).values()) <= 66
+
+
+def test_sweeps_of_numbers_are_refused_as_others_are(monkeypatch):
+    sweep.direct_sweeps()
+    monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
+    with opened(MatrixStack) as s:
+        x = s.variable(3.0)
+        y = x * x
+        with ThreadPoolExecutor(1) as pool:
+            assert isinstance(pool.submit(s.run_sweep, [(y._index, 1.0)]).exception(), OtherThreadError)
+        z = s.push_callback(lambda adj: s.run_sweep([(y._index, 1.0)]), 9.0)
+        with attempt(), pytest.raises(NestingError, match="is being swept"):
+            s.run_sweep([(z._index, 1.0)])
+        assert not s.sweeping
+        assert s.gradient(y, [x]) == [6.0]
+    with pytest.raises(StaleVariableError, match="its gradient call has ended"):
+        x * x
+    with pytest.raises(StaleVariableError, match="its gradient call has ended"):
+        s.push((0, 0, 0, 0.0))
+
+
 def test_plain_records_are_read_by_compiled_code_and_others_by_python(monkeypatch):
     def f(x):
         s = x
@@ -355,7 +384,8 @@ def test_linearize_passes_over_the_records(monkeypatch, f):
         return f(x)
 
     monkeypatch.setattr(linearized, "vjp", None)
-    monkeypatch.setattr(ChainStack, "run_sweep", None)
+    for cls in (ChainStack, MatrixStack):
+        monkeypatch.setattr(cls, "run_sweep", None)
     value, tangent_map = contad.linearize(counted, POINT)
     for tangent in (ONES, POINT, 0.0 * ONES):
         expected_value, expected = gradients.jvp(f, (POINT,), (tangent,))

@@ -34,6 +34,7 @@ from contad.variables.activation import activate, pull, seeds
 from contad.variables.open_types import Function, Nested
 from contad.variables.stack import opened
 from contad.variables.trees import Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
+from contad.variables.var import Var
 
 
 class _Gradient:
@@ -52,6 +53,8 @@ class _Gradient:
         self.engine = engine
         self.stack_class = engine_class(engine)
         self.value = value
+        # how many arguments a call has whose arguments are all differentiated: there is none to copy or to look for
+        self.whole = len(argnums) if max(argnums) < len(argnums) else -1
         plain = not has_aux and engine in (None, DEFAULT)
         self.passed_on = passed_on(f.f, argnums) if plain else None
 
@@ -80,20 +83,26 @@ class _Gradient:
                 y, cotangents = found
                 gradient = cotangents[0] if self.single else cotangents
                 return (y, gradient) if self.value else gradient
-        args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
+        if kwargs or len(args) != self.whole:
+            args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
         with opened(self.stack_class) as s:
             active, trees = activate(s, self.what, self.argnums, args)
-            y = self.run(*active, **kwargs)
+            y = self.run(*active, **kwargs) if kwargs else self.run(*active)
             aux = None
             if self.has_aux:
                 y, aux = split_aux(y, True, self.what)
-            y = scalar_output(y, self.what, s)
-            gradients = pull(s, trees, seeds(s, y, 1.0))
+            if isinstance(y, Var) and y._owner is s:  # the result of most functions
+                gradients = pull(s, trees, [(y._index, 1.0)])
+                y = y.value
+            else:
+                y = scalar_output(y, self.what, s)
+                gradients = pull(s, trees, seeds(s, y, 1.0))
+                y = lower(y, s)
             gradient = gradients[0] if self.single else tuple(gradients)
             if self.has_aux:
                 aux = lower(aux, s)
-                return ((lower(y, s), aux), gradient) if self.value else (gradient, aux)
-            return (lower(y, s), gradient) if self.value else gradient
+                return ((y, aux), gradient) if self.value else (gradient, aux)
+            return (y, gradient) if self.value else gradient
 
 
 class WrittenGradient(_Gradient):

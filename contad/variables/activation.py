@@ -10,9 +10,9 @@ from contad.variables.number import Number, as_float, stands_for_float
 from contad.variables.open_types import CellIndex, Nested, Value
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
-from contad.variables.var import Var
 
 FLOAT = np.dtype(np.float64)
+_tuple = tuple.__new__  # a NamedTuple's own function takes thrice as long
 Seeds = list[tuple[CellIndex, Value]]  # cells of a leaf, and their adjoints
 
 
@@ -26,11 +26,11 @@ def activate(
         arg = args[n]
         if arg.__class__ is np.ndarray and arg.dtype is FLOAT and s.has_arrays:
             x = active[n] = s.array_variable(arg)
-            trees.append(Tree([x], None))
+            trees.append(_tuple(Tree, ([x], None)))
             continue
         if arg.__class__ is float:  # a lone number, the common case: its variable stands for its tree
             x = active[n] = as_float(s.variable(arg))
-            trees.append(Tree([x], None))
+            trees.append(_tuple(Tree, ([x], None)))
             continue
         tree = flatten(arg)
         if not tree.leaves:
@@ -73,11 +73,11 @@ def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Nested]:
     s.run_sweep(found, s.last_continuation)  # one that hands on the adjoint of a result is newer than it
     cotangents = []
     for tree in trees:
-        if tree.spec is None:
-            x = tree.leaves[0]
-            cotangents.append(s.adjoint_of(x._index) if isinstance(x, Var) else s.cotangent(x))
+        leaves, spec = tree
+        if spec is None:
+            cotangents.append(s.cotangent(leaves[0]))
         else:
-            cotangents.append(tree.unflatten(s.cotangents(tree.leaves)))
+            cotangents.append(tree.unflatten(s.cotangents(leaves)))
     return cotangents
 
 

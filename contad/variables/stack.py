@@ -10,7 +10,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
@@ -293,10 +293,32 @@ class ChainStack(ABC):
 
     def close(self, reason: str) -> None:
         """End and release this stack, unless its recording has been ended: a pullback has it, or it is recovered."""
-        if self.ended is None:
+        if self.ended is not None:
+            return
+        if self.sweeping:  # a sweep that closes its own stack goes on with its buffers
             self.end(reason)
-            if not self.sweeping:  # a sweep that closes its own stack goes on with its buffers
-                self.release()
+            return
+        self.ended = reason
+        self.push = _refusal(reason)  # made once: a recording that is never swept again needs none of its own
+        self.release()
+
+
+class _EndedLevel(NamedTuple):
+    """What refusals tell of a stack that has been released."""
+
+    ended: str
+    level: int = 0
+
+
+@cache
+def _refusal(reason: str) -> Callable[[object], NoReturn]:
+    """What takes the place of `push` where a stack has been released."""
+    return partial(_refuse_released, _EndedLevel(reason))
+
+
+def _refuse_released(level: Any, record: object) -> NoReturn:
+    refuse_unusable(level, "an operation")
+    raise AssertionError("a stack that has not ended refused a record")
 
 
 def _refuse(stack: "weakref.ref[ChainStack]", record: object) -> NoReturn:

@@ -158,6 +158,8 @@ class StepKernels:
         count = len(values)
         if count == 1:
             key: tuple[Any, ...] = (values[0].shape, *options.items()) if options else (values[0].shape,)
+        elif count == 2 and values[0].__class__ is not float and values[1].__class__ is not float:
+            key = (values[0].shape, values[1].shape, *options.items())
         else:
             key = (*[v.shape for v in values if v.__class__ is not float], *options.items())
         plan = self.plans.get(key)

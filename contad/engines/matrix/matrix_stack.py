@@ -317,12 +317,14 @@ class MatrixStack(Recording):
 
     def cotangent(self, x: Value) -> Value:
         """The adjoints of an argument by its first cells, whatever has been assigned to it since."""
-        if isinstance(x, ArrayVar):
+        if x.__class__ is ArrayVar:
+            first = x._index
+            if first > 0 and x._base is None and self.adjoints.__class__ is np.ndarray:
+                shape = x._value.shape
+                if len(shape) == 1:
+                    return self.adjoints[first : first + shape[0]].copy()
+                return self.adjoints[first : first + x._value.size].reshape(shape).copy()
             root = x if x._base is None else x._base
-            if root is x and x._index > 0 and self.adjoints.__class__ is np.ndarray:
-                value = x._value
-                d = self.adjoints[x._index : x._index + value.size].copy()
-                return d if value.ndim == 1 else d.reshape(value.shape)
             if root.first < 0 or not len(self.adjoints):
                 return np.zeros(x.shape)
             found = np.reshape(self.adjoints[root.first : root.first + x.size], root.shape)
@@ -353,10 +355,12 @@ class MatrixStack(Recording):
 
     def release(self) -> None:
         Recording.release(self)
+        self.capacity = -1
         self.slab = _NOTHING  # a stack that has ended may live until the collector comes
         if self.outer_arrays:
             self.outer_arrays.clear()
-        self.factors.clear()
+        if self.factors:
+            self.factors.clear()
 
 
 def stack_of_whole_rules() -> MatrixStack:

@@ -19,7 +19,7 @@ from contad.engines.stream import plain_sweep
 from contad.engines.stream.kernels import KERNELS, has_kernel
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
-from contad.engines.stream.storage import FIRST_CONSTANT, Buffers
+from contad.engines.stream.storage import FIRST_CONSTANT, ROWS, Buffers
 from contad.engines.stream.sweep import OPERATIONS, direct_sweeps, number_reader, operation_code
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
@@ -45,7 +45,7 @@ class Recording(ChainStack):
 
     def __init__(self, level: int | None = None) -> None:
         ChainStack.__init__(self, level)
-        pool = THREAD.pools.setdefault(self.engine, [])
+        pool = THREAD.pools.get(self.engine)
         self.buffers = pool.pop() if pool else Buffers()
         self.stream = self.buffers.stream
         self.push = self.stream.extend
@@ -157,13 +157,14 @@ class Recording(ChainStack):
         n = len(stream) // 4
         if not n:
             return 0
-        if self.rows_packed + n > len(buffers.records):
-            buffers.grow("records", self.rows_packed + n)
-        if self.top > len(buffers.values):
-            buffers.grow("values", self.top)
-        if n > len(buffers.staging):
-            buffers.staging = np.empty((n, 4))
-        if not PATIENCE.seconds_left() and number_reader()(id(stream), 4 * n, buffers.staging):
+        if self.rows_packed + n > ROWS or self.top > ROWS:  # which every buffer has room for
+            if self.rows_packed + n > len(buffers.records):
+                buffers.grow("records", self.rows_packed + n)
+            if self.top > len(buffers.values):
+                buffers.grow("values", self.top)
+            if n > len(buffers.staging):
+                buffers.staging = np.empty((n, 4))
+        if (PATIENCE.is_over or not PATIENCE.seconds_left()) and number_reader()(id(stream), 4 * n, buffers.staging):
             return n
         before = count_remembered()
         try:
@@ -208,12 +209,29 @@ class Recording(ChainStack):
         return bool(self.outer or self.outer_values)
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
+    def run_sweep(self, seeds: Sequence[tuple[CellIndex, Value]], top: int = 0) -> None:
+        if (
+            len(seeds) != 1 or not PATIENCE.is_over or self.tracer is not None or self.watch is not None
+            or self.held or self.sweeping or not self.is_here()
+        ):  # fmt: skip
+            return super().run_sweep(seeds, top)
+        cell, seed = seeds[0]
+        if cell.__class__ is not int or seed.__class__ is not float:
+            return super().run_sweep(seeds, top)
+        top = cell if cell > top else top  # as above, of a plain number, in fewer calls
+        self.sweeping = True
+        self.adjoints = ()
+        try:
+            n = self._stage()
+            self.adjoints = self.sweep(top, seeds) if self.is_mixed() else self._settle_and_sweep(n, cell, seed, top)
+        finally:
+            self.sweeping = False
+        if self.caught is not None:
+            self.require_none_caught()
+        return None
+
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         n = self._stage()
-        if len(seeds) == 1 and self.watch is None and not PATIENCE.seconds_left() and not self.is_mixed():
-            cell, seed = seeds[0]
-            if cell.__class__ is int and seed.__class__ is float:
-                return self._settle_and_sweep(n, cell, seed, top)
         if n or self.packed != self.top:
             self._settle(n)
         if self.is_mixed() or (self.watch is not None and self.watch.on_numbers):
@@ -232,12 +250,19 @@ class Recording(ChainStack):
         """`sweep` of a recording of which n records are staged, from one cell: what most are, in one compiled call."""
         b = self.buffers
         row, end = self.rows_packed, self.top
-        whole = b.room_for_adjoints(end)
+        whole = b.adjoints
+        if end > len(whole):
+            whole = b.room_for_adjoints(end)
         row, k = direct_sweeps().settle_and_sweep(
             b.staging, n, b.records, b.values, whole, b.shapes, b.constants, KERNELS, row, self.packed, end, cell, seed,
             top,
         )  # fmt: skip
-        self._set_packed(n, row >= 0)
+        if row < 0:
+            self._set_packed(n, False)
+        b.stream.clear()
+        self.rows_packed += n
+        self.packed = end
+        self.limit = end + CHUNK - 1
         adjoints = whole[:end]
         return self._go_on(adjoints, row, k, top) if row else adjoints
 

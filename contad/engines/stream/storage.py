@@ -67,8 +67,8 @@ class Buffers:
     """
 
     __slots__ = (
-        "adjoints", "constants", "constants_top", "copies", "held", "number", "records", "shapes", "shapes_top",
-        "staging", "stream", "usual", "values",
+        "adjoints", "constants", "constants_top", "copies", "held", "length", "number", "records", "shapes",
+        "shapes_top", "staging", "stream", "usual", "values",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -77,12 +77,18 @@ class Buffers:
         self.records = np.zeros((ROWS, 3))
         self.values = reserve()
         self.adjoints = reserve()
+        self.length = 0  # of the longest of constants, shapes and records
         self.held = 0  # numbers: what a recording has used of a buffer, and still has memory
         self.usual = 0  # the same of recordings of late, falling by an eighth with each smaller one
         self.number = np.empty(())  # an operand of the operation that is being evaluated
         self._start_constants()
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
+        self._measure()
         self.clear()
+
+    def _measure(self) -> None:
+        """Note the length of those that each recording starts anew, so that it need not be asked for."""
+        self.length = max(len(self.constants), len(self.shapes), len(self.records))
 
     def _start_constants(self) -> None:
         self.constants = np.ones(ROWS)  # what kernels read as constant arrays: a one, the number of a record, copies
@@ -91,11 +97,11 @@ class Buffers:
 
     def clear(self, top: int = 0) -> None:
         """Make ready for the next recording, after one of `top` cells."""
-        used = max(top, len(self.constants), len(self.shapes), len(self.records))
-        if used > LARGE or self.held > LARGE:
-            self._give_back(used)
+        if top > LARGE or self.length > LARGE or self.held > LARGE:
+            self._give_back(max(top, self.length))
         self.stream.clear()
-        self.copies.clear()
+        if self.copies:
+            self.copies.clear()
         self.constants_top = FIRST_CONSTANT
         self.shapes_top = len(FORMS)
 
@@ -115,6 +121,7 @@ class Buffers:
         if len(self.records) > self.held:
             self.records = np.zeros((ROWS, 3))
             self.staging = np.empty((ROWS, 4))
+        self._measure()
 
     def grow(self, name: str, n: int) -> None:
         """Make the buffer of that name hold n entries, doubling it."""
@@ -123,6 +130,7 @@ class Buffers:
             new = np.empty((max(n, 2 * len(old)), *old.shape[1:]), old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
+            self._measure()
 
     def zero_adjoints(self, n: int) -> np.ndarray:
         """The adjoints of n cells, zero."""
