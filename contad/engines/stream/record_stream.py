@@ -214,10 +214,12 @@ class Recording(ChainStack):
             len(seeds) != 1 or not PATIENCE.is_over or self.tracer is not None or self.watch is not None
             or self.held or self.sweeping or not self.is_here()
         ):  # fmt: skip
-            return super().run_sweep(seeds, top)
+            super().run_sweep(seeds, top)
+            return
         cell, seed = seeds[0]
         if cell.__class__ is not int or seed.__class__ is not float:
-            return super().run_sweep(seeds, top)
+            super().run_sweep(seeds, top)
+            return
         top = cell if cell > top else top  # as above, of a plain number, in fewer calls
         self.sweeping = True
         self.adjoints = ()
@@ -228,7 +230,6 @@ class Recording(ChainStack):
             self.sweeping = False
         if self.caught is not None:
             self.require_none_caught()
-        return None
 
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         n = self._stage()
