@@ -32,7 +32,7 @@ _CALL = types.none(*[types.int64] * 10)
 
 
 @intrinsic
-def _numbers_at(typingctx, address):  # type: ignore[no-untyped-def]
+def numbers_at(typingctx, address):  # type: ignore[no-untyped-def]
     """The numbers at an address."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -121,13 +121,13 @@ def _add_rows(z_bar, a, row, m, p, b_bar):  # type: ignore[no-untyped-def]
 def multiply_rows_at(z, a, a_row, a_step, b, b_step, m, p, first, last):  # type: ignore[no-untyped-def]
     """z = a b, for rows from the first one to the one before the last."""
     z, a = z + first * _NUMBER, a + first * a_row
-    _multiply_rows(_numbers_at(z), _numbers_at(a), a_row // _NUMBER, last - first, p, _numbers_at(b))
+    _multiply_rows(numbers_at(z), numbers_at(a), a_row // _NUMBER, last - first, p, numbers_at(b))
 
 
 def add_rows_at(z_bar, a, a_row, a_step, bar, bar_step, m, p, first, last):  # type: ignore[no-untyped-def]
     """b_bar += a^T z_bar, for these rows."""
     z_bar, a = z_bar + first * _NUMBER, a + first * a_row
-    _add_rows(_numbers_at(z_bar), _numbers_at(a), a_row // _NUMBER, last - first, p, _numbers_at(bar))
+    _add_rows(numbers_at(z_bar), numbers_at(a), a_row // _NUMBER, last - first, p, numbers_at(bar))
 
 
 def find_rows(name: str) -> int:

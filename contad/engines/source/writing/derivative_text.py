@@ -20,6 +20,7 @@ from contad.engines.source.ir.writer import (
     KEPT,
     LANE_PRODUCTS,
     LANES,
+    LATE_ROWS,
     LENT,
     PRODUCTS,
     PRODUCTS_OF_ROWS,
@@ -38,6 +39,7 @@ from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
+from contad.engines.source.writing.deferred_rows import Matrices, defer_rows
 from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
@@ -197,6 +199,7 @@ class DerivativeWriter:
         if self.lanes is None:
             body = join_products(body, self._list_facts().roots, self._count_axes(), self.writer.fresh)
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
+            body = defer_rows(body, self._list_matrices(), self.writer.fresh)
         inside = write_options(options_of(self.program.fastmath))
         for block in blocks:
             functions += ["", "", *([f"@link({inside})"] if decorator else []), *block]
@@ -259,6 +262,11 @@ class DerivativeWriter:
         names = (name + BAR for name, axes in self._count_axes().items() if axes == 1)
         return Vectors(frozenset(names), self._list_facts().roots)
 
+    def _list_matrices(self) -> Matrices:
+        """The matrices and the adjoints of matrices, and what memory arrays may be."""
+        names = [name for name, axes in self._count_axes().items() if axes == 2]
+        return Matrices(frozenset((*names, *(name + BAR for name in names))), self._list_facts().roots)
+
     def _count_axes(self) -> dict[str, int]:
         """How many axes floats and arrays of them have."""
         values = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
@@ -303,6 +311,7 @@ class DerivativeWriter:
             ("native.elementary.elementary_table", ("elementary", "elementary_rows")),
             ("native.gram_matrices", GRAM_PRODUCTS),
             ("native.lane_products", LANE_PRODUCTS),
+            ("native.late_rows", LATE_ROWS),
             ("native.linked_code", ("link",)),
             ("native.machine_code", ("njit",)),
             ("native.lanes", LANES),
