@@ -1,6 +1,6 @@
 """Adjoints of earlier rows, to which a loop adds a multiple of its own row, wait for three rows more.
 
-    for i in range(n - 1, -1, -1):           weights = lent_zeros(1, (4, n))
+    for i in range(n - 1, -1, -1):           weights = np.zeros((4, n))
         for j in range(i, -1, -1):           for i in range(n - 1, -1, -1):
             d = z_bar[i, j] / z[j, j]            first = first_of_four(i, z_bar, weights, z)
             z_bar[i, j] = 0.0                    for j in range(i, -1, -1):
@@ -15,9 +15,9 @@
                                                  if i == first:
                                                      add_late_rows(z_bar, weights, z, first)
 
-A matrix that the second cache holds is read and written by every row of such a nest, and that is what it waits for. A
-row before the four of row i is not asked for until they are done: in the loop over i, elements of z_bar are added to, or
-they are of row i. (Products are `chain(d, z[i, k])`.) Nothing else changes its order.
+Every row of such a nest reads and writes a matrix that only the second cache holds, which is what it waits for. Rows
+before the four of row i are not asked for until these are done: in the loop over i, elements of z_bar are added to, or
+they are of row i. Nothing else changes its order. (A product may be `chain(d, z[i, k])`.)
 """
 
 import ast
@@ -30,11 +30,14 @@ from contad.engines.source.writing.array_accesses import indices_of
 from contad.engines.source.writing.live_names import LiveNames, names_assigned, names_read
 from contad.engines.source.writing.loop_statements import RAISED, is_pure
 from contad.engines.source.writing.row_parts import is_straight
+from contad.native.arena import LOANS
 
 _TOGETHER = 4
 _SHORTEST = 80  # rows, from which on that is less work
 _LENT = re.compile(r"\blent_(?:zeros|empty)\((\d+), ")
-_CALLED = {RAISED, "grow", "integer", "put_integer"}  # besides what is pure: no array but the workspace is at stake
+_CALLED = {RAISED, "grow", "integer"}  # besides what is pure: no array but the workspace is at stake
+_SUMS = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.UnaryOp, ast.USub)
+_WEIGHTS = (ast.Name, ast.Constant, *_SUMS, ast.expr_context)  # what raises nothing where there is no element
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.If, ast.For, ast.Raise, ast.Pass)
 
 
@@ -42,11 +45,12 @@ class Matrices(NamedTuple):
     """What the text does not tell of names."""
 
     matrices: frozenset[str]  # arrays of float64 with two axes
+    adjoints: frozenset[str]  # the adjoints of such arrays, which are sums in any order
     roots: Mapping[str, frozenset[str]]  # of arrays: the memory that they may be
 
 
 class _LateRow(NamedTuple):
-    """A nest of loops over i, j and k, and the statement in it that waits: z_bar[j, k] += chain(weight, z[i, k])."""
+    """A nest of loops over i, j and k, without the statement that waits: z_bar[j, k] += weight * z[i, k]."""
 
     outer: ast.For
     inner: ast.For
@@ -140,20 +144,19 @@ def _split(outer: ast.For, middle: ast.For, inner: ast.For, late: ast.stmt) -> _
         elif not isinstance(s, ast.AugAssign) or not isinstance(s.target, ast.Subscript):
             return None
     value = _Inlined(made).visit(copy.deepcopy(late.value))
-    if not isinstance(value, ast.Call) or ast.unparse(value.func) != "chain" or value.keywords:
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        weight, element = value.left, value.right
+    elif isinstance(value, ast.Call) and ast.unparse(value.func) == "chain":
+        weight, element = value.args
+    else:
         return None
-    weight, element = value.args
     target, source = _element(late.target, j, k), _element(element, i, k)
-    if not target or not source or any(isinstance(x, (ast.Subscript, ast.Call)) for x in ast.walk(weight)):
+    if not target or not source or not all(isinstance(x, _WEIGHTS) for x in ast.walk(weight)):
         return None
     if names_read(weight) & names_assigned([inner]):
         return None
-    negative = ast.UnaryOp(ast.USub(), weight)
-    signed = weight if isinstance(late.op, ast.Add) else negative
-    if isinstance(signed, ast.UnaryOp) and isinstance(signed.operand, ast.UnaryOp):
-        signed = signed.operand.operand if isinstance(signed.operand.op, ast.USub) else signed
-    kept = _without(inner.body, late)
-    return _LateRow(outer, inner, i, j, target, source, ast.unparse(signed), kept)
+    signed = weight if isinstance(late.op, ast.Add) else ast.UnaryOp(ast.USub(), weight)
+    return _LateRow(outer, inner, i, j, target, source, ast.unparse(signed), _without(inner.body, late))
 
 
 class _Inlined(ast.NodeTransformer):
@@ -189,12 +192,14 @@ def _without(body: list[ast.stmt], late: ast.stmt) -> list[ast.stmt]:
 def _may_wait(late: _LateRow, statement: ast.AugAssign | ast.stmt, facts: Matrices) -> bool:
     """Whether nothing in the loop over rows reads or replaces what waits, or writes what that reads."""
     target, source = facts.roots.get(late.target), facts.roots.get(late.source)
-    if target is None or source is None or target & source or not {late.target, late.source} <= facts.matrices:
+    if target is None or source is None or target & source or late.target not in facts.adjoints:
+        return False
+    if late.source not in facts.matrices:
         return False
     if names_assigned([late.outer]) & {late.target, late.source}:
         return False
     assert isinstance(statement, ast.AugAssign)
-    added = {s.target for s in _walk(late.outer.body) if _adds(s)}
+    added = [s.target for s in _walk(late.outer.body) if isinstance(s, ast.AugAssign) and _adds(s)]
     whole = {x.value for x in _walk(late.outer.body) if isinstance(x, ast.Subscript)}
     for node in _walk(late.outer.body):
         if isinstance(node, ast.Name) and node not in whole and facts.roots.get(node.id, frozenset()) & target:
@@ -211,9 +216,9 @@ def _may_wait(late: _LateRow, statement: ast.AugAssign | ast.stmt, facts: Matric
     return True
 
 
-def _adds(s: ast.AST) -> bool:
+def _adds(s: ast.AugAssign) -> bool:
     """Whether a statement adds to an element: the order of sums is free."""
-    return isinstance(s, ast.AugAssign) and isinstance(s.op, (ast.Add, ast.Sub)) and isinstance(s.target, ast.Subscript)
+    return isinstance(s.op, (ast.Add, ast.Sub)) and isinstance(s.target, ast.Subscript)
 
 
 def _is_of_row(node: ast.Subscript, late: _LateRow) -> bool:
@@ -227,14 +232,14 @@ def _write(late: _LateRow, lines: list[str], fresh: Callable[[str], str]) -> Non
     """Write a nest so, in these lines."""
     outer, inner = late.outer, late.inner
     assert isinstance(outer.iter, ast.Call) and isinstance(inner.target, ast.Name)
-    start, stop = map(ast.unparse, outer.iter.args[:2])
-    weights, first, rows = map(fresh, ("weights", "first", "rows"))
-    lent = [int(x) for line in lines for x in _LENT.findall(line)]
-    shape = f"({_TOGETHER}, {rows} if {rows} >= {_SHORTEST} else 0)"
-    made = f"lent_zeros({max(lent) + 1}, {shape})" if lent else f"np.zeros({shape})"
+    stop, rows = ast.unparse(outer.iter.args[1]), _count_rows(outer.iter.args[0])
+    weights, first, waits = map(fresh, ("weights", "first", "waits"))
+    lent = max((int(x) for line in lines for x in _LENT.findall(line)), default=LOANS)
+    shape = f"({_TOGETHER}, {rows} if {waits} else 0)"
+    made = f"lent_zeros({lent + 1}, {shape})" if lent + 1 < LOANS else f"np.zeros({shape})"
     around, within, deep = (" " * x for x in (outer.col_offset, outer.body[0].col_offset, inner.col_offset))
     given = f"{late.target}, {weights}, {late.source}"
-    end = first if stop == "-1" else f"max({first}, {stop} + 1)"
+    end = first if stop == "-1" else f"max({first}, ({stop}) + 1)"
     assert inner.end_lineno is not None and outer.end_lineno is not None
     lines.insert(outer.end_lineno, f"{within}if {late.row} == {end}:")
     lines.insert(outer.end_lineno + 1, f"{within}    add_late_rows({given}, {first})")
@@ -248,6 +253,13 @@ def _write(late: _LateRow, lines: list[str], fresh: Callable[[str], str]) -> Non
         f"{deep}else:",
         *whole,
     ]
-    lines.insert(outer.lineno, f"{within}{first} = first_of_four({late.row}, {given})")
+    lines.insert(outer.lineno, f"{within}{first} = first_of_four({late.row}, {given}) if {waits} else 0")
     lines.insert(outer.lineno - 1, f"{around}{weights} = {made}")
-    lines.insert(outer.lineno - 1, f"{around}{rows} = max({start} + 1, 0)")
+    lines.insert(outer.lineno - 1, f"{around}{waits} = {rows} >= {_SHORTEST}")
+
+
+def _count_rows(start: ast.expr) -> str:
+    """One more than the row with which a loop starts."""
+    if isinstance(start, ast.BinOp) and isinstance(start.op, ast.Sub) and ast.unparse(start.right) == "1":
+        return ast.unparse(start.left)
+    return f"({ast.unparse(start)}) + 1"

@@ -263,9 +263,10 @@ class DerivativeWriter:
         return Vectors(frozenset(names), self._list_facts().roots)
 
     def _list_matrices(self) -> Matrices:
-        """The matrices and the adjoints of matrices, and what memory arrays may be."""
-        names = [name for name, axes in self._count_axes().items() if axes == 2]
-        return Matrices(frozenset((*names, *(name + BAR for name in names))), self._list_facts().roots)
+        """The matrices, their adjoints, and what memory arrays may be."""
+        names = {name for name, axes in self._count_axes().items() if axes == 2}
+        adjoints = {name + BAR for name in names} - self._count_axes().keys()
+        return Matrices(frozenset(names), frozenset(adjoints), self._list_facts().roots)
 
     def _count_axes(self) -> dict[str, int]:
         """How many axes floats and arrays of them have."""
