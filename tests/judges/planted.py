@@ -11,6 +11,7 @@ from contad.engines import engine, records
 from contad.engines.stream import record_stream
 from contad.engines.stream.sweep import DirectSweeps
 from contad.rules import scalar_rule
+from contad.variables.stack import ChainStack
 
 
 @contextlib.contextmanager
@@ -73,7 +74,8 @@ def compiled(source):
 
 
 class PlantedStack(records.RecordStack):
-    """The engine `records`, for a sweep that is wrong."""
+    """The engine `records`, for a sweep that is wrong: every sweep is by `sweep`."""
 
     __slots__ = ()
     engine = "planted"
+    run_sweep = ChainStack.run_sweep

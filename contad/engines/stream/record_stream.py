@@ -45,7 +45,7 @@ class Recording(ChainStack):
 
     def __init__(self, level: int | None = None) -> None:
         ChainStack.__init__(self, level)
-        pool = THREAD.pools.get(self.engine)
+        pool = THREAD.pools.setdefault(self.engine, [])
         self.buffers = pool.pop() if pool else Buffers()
         self.stream = self.buffers.stream
         self.push = self.stream.extend
