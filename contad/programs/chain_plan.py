@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Operand, align, can_be_member
+from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Operand, align, can_be_member, reach_of
 from contad.programs.codes import (
     ARRAY,
     CHAIN,
@@ -22,6 +22,7 @@ from contad.programs.codes import (
     SCALARS,
     STOP,
     STOPPED,
+    first_cells,
 )
 from contad.programs.header import ADD, WRITE, ZERO
 from contad.programs.program_kernels import compile_kernels
@@ -88,8 +89,7 @@ class _Planner:
         self.order: list[int | Chain] = []  # rows, and chains
         self.reads: dict[int, Ranges] = {}  # of rows that are in no chain
         self.open: Chain | None = None
-        sizes = np.where(trace.code[:, 0] >= ARRAY, trace.code[:, 2], 1)
-        self.firsts = (np.cumsum(sizes) - sizes + trace.inputs + 1).tolist()
+        self.firsts = first_cells(trace.code, trace.inputs).tolist()
         for row, (code, x, y) in enumerate(trace.code.tolist()):
             self.visit(row, code, x, y)
         self.close()
@@ -248,9 +248,7 @@ class _Planner:
                 if not m.is_guard and not m.is_sum and not self.is_read(m.first, m.first + m.n):
                     self.hidden[m.first : m.first + m.n] = True
         self.hidden[1 : trace.inputs + 1] = ~self.read[1 : trace.inputs + 1]
-        self._spans_of = {
-            True: _runs(self.direct), False: _runs(self.written),
-        }  # fmt: skip
+        self._spans_of = {True: _runs(self.direct), False: _runs(self.written)}
 
     def is_read(self, low: int, high: int) -> bool:
         """Whether anybody reads cells, besides members of their own chain."""
@@ -271,13 +269,12 @@ class _Planner:
 
 def _reach_of(member: Member, n: int) -> tuple[Ranges, bool]:
     """The cells that a record by elements reads, and whether those that it writes are its own."""
-
-    def reach(start: int, apart: int, step: int) -> tuple[int, int]:
-        ends = (0, apart * (member.outer - 1)), (0, step * (member.inner - 1))
-        return start + sum(map(min, ends)), start + sum(map(max, ends)) + 1
-
     if not member.size:
         return [], True
+
+    def reach(start: int, apart: int, step: int) -> tuple[int, int]:
+        return reach_of(start, member.outer, member.inner, apart, step)
+
     found = [reach(*at) for source, *at in member.strided_operands() if source == IN_CELLS]
     if member.is_guard:
         return found, True

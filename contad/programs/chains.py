@@ -54,6 +54,12 @@ def layout_of(outer: int, inner: int, apart: int, step: int, units: int) -> Layo
     return Layout(True, apart, inner, step, inner, 1)
 
 
+def reach_of(start: int, outer: int, inner: int, apart: int, step: int) -> tuple[int, int]:
+    """The first place and the one after the last of an operand on two axes."""
+    ends = (0, apart * (outer - 1)), (0, step * (inner - 1))
+    return start + sum(map(min, ends)), start + sum(map(max, ends)) + 1
+
+
 class Operand:
     """What a chain reads from memory: a place there, and one in scratch memory."""
 
@@ -79,8 +85,7 @@ class Operand:
 
     def reach(self, units: int) -> tuple[int, int]:
         """The first place and the one after the last."""
-        ends = (0, self.layout.apart * (units - 1)), (0, self.layout.step * (self.layout.width - 1))
-        return self.place + sum(map(min, ends)), self.place + sum(map(max, ends)) + 1
+        return reach_of(self.place, units, self.layout.width, self.layout.apart, self.layout.step)
 
 
 class Member:

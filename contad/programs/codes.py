@@ -8,6 +8,8 @@ of its cells.
 
 import operator
 
+import numpy as np
+
 from contad.engines.matrix.matrix_steps import LINES, NAMES
 from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import number_operations
@@ -51,6 +53,12 @@ STEPS = {FIRST_STEP + k: name for k, name in enumerate(NAMES)}
 STEP_CODES = {name: code for code, name in STEPS.items()}
 FIRST_LINE = STEP_CODES[LINES[0]]
 assert max(STEPS) < ARRAY + CODES
+
+
+def first_cells(code: np.ndarray, inputs: int) -> np.ndarray:
+    """The first cell of each record of a program."""
+    sizes = np.where((code[:, 0] >= ARRAY) | (code[:, 0] == CALL), code[:, 2], 1).astype(np.int64)
+    return np.cumsum(sizes) - sizes + inputs + 1
 
 
 def code_of(rule: ScalarRule, active: str) -> int | None:

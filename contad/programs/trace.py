@@ -36,6 +36,7 @@ from contad.programs.codes import (
     SCALARS,
     STEP_CODES,
     STOPPED,
+    first_cells,
 )
 from contad.programs.program_kernels import ADDRESSES, compile_kernels
 from contad.programs.python_steps import ArrayCall, ScalarCall
@@ -238,8 +239,8 @@ class _Translation:
             sources[fixed] = -1 - at - np.arange(int(fixed.sum()))
         return self.shape(sources.tolist())
 
-    def split_gathers(self, code: np.ndarray, firsts: np.ndarray, kept: set[int]) -> tuple[np.ndarray, np.ndarray]:
-        """The records and their first cells, with copies in place of gathers whose sources are long runs of cells.
+    def split_gathers(self, code: np.ndarray, firsts: np.ndarray, kept: set[int]) -> np.ndarray:
+        """The records, with copies in place of gathers whose sources are long runs of cells.
 
         Copies are in vector registers, and in chains. The gathers with these first cells are kept.
         """
@@ -250,12 +251,7 @@ class _Translation:
             if pieces:
                 parts += [code[at:k], np.array(pieces, np.uint32)]
                 at = k + 1
-        if not parts:
-            return code, firsts
-        found = np.concatenate([*parts, code[at:]])
-        own = np.where(found[:, 0] >= ARRAY, found[:, 2], 1) if len(found) else found[:, 2]
-        ends = np.cumsum(own, dtype=np.int64) + firsts[0]
-        return found, np.concatenate([firsts[:1], ends[:-1]])
+        return np.concatenate([*parts, code[at:]])
 
     def pieces(self, first: int, x: int, n: int) -> list[tuple[int, int, int]]:
         """The records of a gather, one for each run; none where runs are short."""
@@ -364,7 +360,8 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
     for k in np.flatnonzero(heads < 0).tolist():
         head, x, y = rows[k].tolist()
         code[k] = t.array(head, x, y, int(firsts[k]))
-    code, firsts = t.split_gathers(code, firsts, tracer.stopped_arrays)
+    code = t.split_gathers(code, firsts, tracer.stopped_arrays)
+    firsts = first_cells(code, inputs)
     named = tracer.places.keys() | tracer.stopped_arrays
     if max(recording.top + t.saved, t.size, len(t.shapes)) >= 1 << 32:
         raise UnsupportedError("contad.record: more than 2**32 numbers in one recording; use contad.grad")

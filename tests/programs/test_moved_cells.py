@@ -84,6 +84,20 @@ def test_guards_behind_copies_know_their_places():
         strict(np.where(np.arange(N) % 2 == 0, 1.0, -1.0))
 
 
+def test_guards_behind_copies_and_calls_of_python_know_their_places():
+    def f(x):
+        u = x.copy()
+        u[1:-1] = 2.0 * x[1:-1]
+        z = np.convolve(u[:-1] * u[1:], np.array([1.0, 0.5]))  # several cells of a rule that Python runs
+        return np.sum(z * z) if z[0] > 0.0 else np.sum(z)
+
+    program = contad.record(f, np.ones(N))
+    assert program.python_rules
+    require_gradients(f, program, np.linspace(0.5, 1.5, N))
+    with pytest.raises(contad.GuardError, match="test_moved_cells.py"):
+        program(np.where(np.arange(N) % 2 == 0, 1.0, -1.0))
+
+
 def test_numbers_that_were_assigned_have_their_values():
     def f(x):
         u = contad.zeros(4)

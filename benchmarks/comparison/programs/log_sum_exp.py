@@ -97,6 +97,6 @@ PROGRAM = Program(
     idioms=IDIOMS,
     remarks="Medium and large: by hand the exp of the C library is called for each element; the generated loops "
     "compute it in vector registers, as jax does, and keep it in memory for the reverse sweep, which at the large size "
-    "takes as long as to compute it again. On arrays contad uses "
+    "takes as long as to compute it again. On arrays `matrix` uses "
     "NumPy's exp, but passes over them once for each operation.",
 )
