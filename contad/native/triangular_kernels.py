@@ -16,6 +16,7 @@ from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, in_rows, subtract, turn, write_row
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
+from contad.native.tridiagonal_kernels import factor_in_order, solve_in_order, solve_transposed_in_order
 
 _BLOCK = 64  # rows of a triangle that BLAS multiplies together
 _FEW = 6  # rows and columns from which on it is faster
@@ -284,7 +285,10 @@ def height_of_factors(lower, upper):  # type: ignore[no-untyped-def]
 
 @called_by_name(COUNT, COUNT, MATRIX, MATRIX)
 def factor_banded(lower, upper, ab, made):  # type: ignore[no-untyped-def]
-    """Write the factors of the band, and the exchanges of rows as 32 bits each in the last row; LAPACK's report."""
+    """Write the factors of the band, and the exchanges of rows as 32 bits each in the last row; LAPACK's report.
+
+    Of three diagonals without exchanges the first one is 0, which LAPACK counts from 1.
+    """
     n, last = ab.shape[1], made.shape[0] - 1
     if n < 2:
         if n == 1:
@@ -292,6 +296,9 @@ def factor_banded(lower, upper, ab, made):  # type: ignore[no-untyped-def]
         return 0
     exchanges = made[last].view(np.int32)
     if lower == 1 and upper == 1:
+        if factor_in_order(ab, made[0], made[1], made[2]):
+            exchanges[0] = 0
+            return 0
         write_row(made, 0, ab[2, : n - 1])
         write_row(made, 1, ab[1])
         write_row(made, 2, ab[0, 1:])
@@ -318,7 +325,13 @@ def solve_factored_band(lower, upper, factors, c, transposed):  # type: ignore[n
         return
     columns = c if k == 1 else turn(c)  # of one column the transpose has the same memory
     flag, exchanges = _YES if transposed else _NO, factors[last].view(np.int32)
-    if lower == 1 and upper == 1:
+    if lower == 1 and upper == 1 and exchanges[0] == 0:
+        for z in columns.reshape((k, n)):
+            if transposed:
+                solve_transposed_in_order(factors[0], factors[1], factors[2], z)
+            else:
+                solve_in_order(factors[0], factors[1], factors[2], z)
+    elif lower == 1 and upper == 1:
         gttrs((flag, n, k, factors[0], factors[1], factors[2], factors[3], exchanges, columns, n))
     else:
         gbtrs((flag, n, lower, upper, k, factors, 2 * lower + upper + 1, exchanges, columns, n))
