@@ -5,7 +5,7 @@ as well. `chain` is the place of `contad.programs.chains.Chain` in the shapes.
 """
 
 SOURCE = '''
-@njit({options})
+@njit({borrowing})
 def copy_numbers(source, place, target, z, n):
     """Copy n numbers; slices, whose index runs from 0, are what the compiler takes to vector registers."""
     a, b = source[place : place + n], target[z : z + n]
@@ -13,7 +13,7 @@ def copy_numbers(source, place, target, z, n):
         b[i] = a[i]
 
 
-@njit({options})
+@njit({borrowing})
 def add_numbers(source, place, target, z, n):
     """Add n numbers."""
     a, b = source[place : place + n], target[z : z + n]
@@ -21,7 +21,7 @@ def add_numbers(source, place, target, z, n):
         b[i] += a[i]
 
 
-@njit({options})
+@njit({borrowing})
 def copy_units(source, place, apart, width, step, units, target, z):
     """Copy units of an operand to scratch memory, one after the other."""
     if apart == width and step == 1:
@@ -35,7 +35,7 @@ def copy_units(source, place, apart, width, step, units, target, z):
                 target[z + u * width + i] = source[place + u * apart + i * step]
 
 
-@njit({options})
+@njit({borrowing})
 def copy_fixed(chain, shapes, source, constants, target):
     """Copy the operands that do not go along to scratch memory."""
     for k in range(shapes[chain + {fixed}]):
@@ -43,7 +43,7 @@ def copy_fixed(chain, shapes, source, constants, target):
         copy_units(constants if e[1] == {in_constants} else source, e[2], 0, e[3], e[4], 1, target, e[0])
 
 
-@njit({options})
+@njit({borrowing})
 def load_block(chain, shapes, first, units, values, inputs, constants, only_needed):
     """Copy the values of a block to scratch memory."""
     for k in range(shapes[chain + {moving}]):
@@ -54,7 +54,7 @@ def load_block(chain, shapes, first, units, values, inputs, constants, only_need
         copy_units(source, e[2] + first * e[3], e[3], e[4], e[5], units, values, e[0])
 
 
-@njit({options})
+@njit({borrowing})
 def repeat_members(chain, shapes, is_rest, kernels, values):
     """The values of members that derivatives read."""
     for k in range(shapes[chain + {members}]):
@@ -64,7 +64,7 @@ def repeat_members(chain, shapes, is_rest, kernels, values):
                         values.ctypes.data, values.ctypes.data)
 
 
-@njit({options})
+@njit({borrowing})
 def chain_forward(chain, constants, shapes, kernels, values, inputs):
     """The values of a chain; the row of a guard that does not hold, or -1."""
     copy_fixed(chain, shapes, values, constants, values)
@@ -96,7 +96,7 @@ def chain_forward(chain, constants, shapes, kernels, values, inputs):
     return -1
 
 
-@njit({options})
+@njit({borrowing})
 def add_first(target, start, n, source, z, frontier, low, values):
     """Add adjoints to n elements from a start, those from the frontier on for the first time, which is moved."""
     written = low + np.int64(values[frontier])
@@ -108,7 +108,7 @@ def add_first(target, start, n, source, z, frontier, low, values):
     values[frontier] = max(written, start + n) - low
 
 
-@njit({options})
+@njit({borrowing})
 def store_block(chain, shapes, first, units, values, adjoints, gradient):
     """Pass the adjoints of a block's operands on."""
     for k in range(shapes[chain + {moving}]):
@@ -127,7 +127,7 @@ def store_block(chain, shapes, first, units, values, adjoints, gradient):
                     adjoints[place + u * apart + i * step] += adjoints[e[11] + u * width + i]
 
 
-@njit({options})
+@njit({borrowing})
 def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, gradient):
     """The adjoints of a chain."""
     n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]
@@ -180,7 +180,7 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
             values[e[8]] = e[10] - e[9]
 
 
-@njit({options})
+@njit({borrowing})
 def chain_tangents(chain, constants, shapes, kernels, values, dots, inputs):
     """The tangents of a chain."""
     n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]

@@ -23,7 +23,7 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.sweep import dependencies
-from contad.native.compiling import is_cached, load_cached, write_options
+from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
 from contad.native.rule_source import with_functions
 from contad.programs import chain_loops, chains, codes, header, plain_rules
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
@@ -47,7 +47,7 @@ from contad.native.named_code import attempt_call
 from contad.native.words import call_kernel, pointer
 
 
-@njit({options})
+@njit({borrowing})
 def live(d, first, n):
     """Whether any of n cells is not zero."""
     for i in range(first, first + n):
@@ -56,7 +56,7 @@ def live(d, first, n):
     return False
 
 
-@njit({options})
+@njit({borrowing})
 def all_finite(a, first, n):
     """Whether n numbers are finite."""
     for i in range(first, first + n):
@@ -65,7 +65,7 @@ def all_finite(a, first, n):
     return True
 
 
-@njit({options})
+@njit({borrowing})
 def compared(shape, constants, values):
     """Whether two arrays compare as they did when they were recorded.
 
@@ -104,7 +104,7 @@ def compared(shape, constants, values):
 
 _FORWARD = '''
 @njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
-      "int64, int64)", {options})
+      "int64, int64)", {borrowing})
 def forward(code, constants, shapes, kernels, values, inputs, row, cell):
     """The values of the records from a row on, whose first cell is given.
 
@@ -154,7 +154,7 @@ def forward(code, constants, shapes, kernels, values, inputs, row, cell):
 
 _BACKWARD = '''
 @njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
-      "float64[::1], float64[::1], int64, int64)", {options})
+      "float64[::1], float64[::1], int64, int64)", {borrowing})
 def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradient, row, cell):
     """The adjoints, from a row, whose last cell is given, down to the first."""
     for k in range(row, -1, -1):
@@ -197,7 +197,7 @@ def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradien
 
 _TANGENTS = '''
 @njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
-      "float64[::1], int64, int64)", {options})
+      "float64[::1], int64, int64)", {borrowing})
 def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
     """The tangents of the records from a row on, whose first cell is given; they are zero before."""
     for k in range(row, len(code)):
@@ -238,6 +238,8 @@ def interpreter_source() -> str:
     numbers = vars(codes) | vars(header) | vars(chains)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = write_options()
+    # Slices would count references, of memory that its caller holds, by locked instructions: a third of a run's time.
+    names["borrowing"] = write_options(NJIT_OPTIONS | {"_nrt": False})
     copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in find_compiled_rules()]
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
     common = {code: operation for code, operation in SCALARS.items() if operation[0].name in COMMON}
