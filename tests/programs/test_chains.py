@@ -1,5 +1,6 @@
 """Chains of programs: what is grouped, what has no cells, and that blocks change no number."""
 
+import ast
 import pickle
 from collections import Counter
 
@@ -16,6 +17,7 @@ from contad.ops import exp, multiply
 from contad.programs import chain_plan, chains, program
 from contad.programs.chains import ALIGNED, BLOCK, FEWEST
 from contad.programs.codes import CHAIN, PURPOSES
+from contad.programs.interpreter import interpreter_source
 from contad.programs.program_kernels import VALUES, kernel_source
 from tests.programs.comparison import compare, of_one_number
 from tests.random_programs.array_statements import generate
@@ -314,3 +316,14 @@ def test_inputs_are_not_written_to():
     alone = compiled(rosenbrock, x)
     gradient = alone.gradient(x)
     assert np.array_equal(x, kept) and not np.shares_memory(gradient, x)
+
+
+def test_loops_count_no_references():
+    """The memory of a run is its caller's; to count who reads it would take locked instructions for every block."""
+    counting = []
+    for function in ast.parse(interpreter_source()).body:
+        if isinstance(function, ast.FunctionDef) and any(isinstance(node, ast.Slice) for node in ast.walk(function)):
+            options = {word.arg: word.value for call in function.decorator_list for word in call.keywords}
+            if "_nrt" not in options or options["_nrt"].value:
+                counting.append(function.name)
+    assert counting == ["run"]  # which gets memory where its caller has none
