@@ -50,8 +50,11 @@ def load_block(chain, shapes, first, units, values, inputs, constants, only_need
         e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
         if only_needed and e[6] == 0:
             continue
-        source = inputs if e[1] == {in_inputs} else constants if e[1] == {in_constants} else values
-        copy_units(source, e[2] + first * e[3], e[3], e[4], e[5], units, values, e[0])
+        low, high = max(first, e[12]), min(first + units, e[13])
+        if low < high:
+            source = inputs if e[1] == {in_inputs} else constants if e[1] == {in_constants} else values
+            copy_units(source, e[2] + (low - e[12]) * e[3], e[3], e[4], e[5], high - low, values,
+                       e[0] + (low - first) * e[4])
 
 
 @njit({borrowing})
@@ -113,18 +116,20 @@ def store_block(chain, shapes, first, units, values, adjoints, gradient):
     """Pass the adjoints of a block's operands on."""
     for k in range(shapes[chain + {moving}]):
         e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
-        if e[11] < 0:
+        low, high = max(first, e[12]), min(first + units, e[13])
+        if e[11] < 0 or low >= high:
             continue
-        place, apart, width, step = e[2] + first * e[3], e[3], e[4], e[5]
+        place, apart, width, step = e[2] + (low - e[12]) * e[3], e[3], e[4], e[5]
+        slot = e[11] + (low - first) * width
         if e[8] >= 0:
             target = gradient if e[1] == {in_inputs} else adjoints
-            add_first(target, place, units * width, adjoints, e[11], e[8], e[9], values)
+            add_first(target, place, (high - low) * width, adjoints, slot, e[8], e[9], values)
         elif apart == width and step == 1:
-            add_numbers(adjoints, e[11], adjoints, place, units * width)
+            add_numbers(adjoints, slot, adjoints, place, (high - low) * width)
         else:
-            for u in range(units):
+            for u in range(high - low):
                 for i in range(width):
-                    adjoints[place + u * apart + i * step] += adjoints[e[11] + u * width + i]
+                    adjoints[place + u * apart + i * step] += adjoints[slot + u * width + i]
 
 
 @njit({borrowing})
@@ -198,9 +203,10 @@ def chain_tangents(chain, constants, shapes, kernels, values, dots, inputs):
             repeat_members(chain, shapes, is_rest, kernels, values)
         for k in range(shapes[chain + {moving}]):
             e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
-            if e[7] != 0:
-                place = e[2] + (1 if e[1] == {in_inputs} else 0)
-                copy_units(dots, place + first * e[3], e[3], e[4], e[5], units, dots, e[0])
+            low, high = max(first, e[12]), min(first + units, e[13])
+            if e[7] != 0 and low < high:
+                place = e[2] + (1 if e[1] == {in_inputs} else 0) + (low - e[12]) * e[3]
+                copy_units(dots, place, e[3], e[4], e[5], high - low, dots, e[0] + (low - first) * e[4])
         for k in range(shapes[chain + {sums}]):
             e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
             dots[e[0] : e[0] + e[2]] = 0.0

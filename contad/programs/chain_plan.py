@@ -4,12 +4,12 @@ The cells are those of the trace. Members of chains leave theirs unused, unless 
 are not touched cost nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Operand, align, can_be_member, reach_of
+from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Part, align, can_be_member, reach_of
 from contad.programs.codes import (
     ARRAY,
     CHAIN,
@@ -24,6 +24,7 @@ from contad.programs.codes import (
     STOPPED,
     first_cells,
 )
+from contad.programs.copied_cells import CopiedCells, sources_of
 from contad.programs.header import ADD, WRITE, ZERO
 from contad.programs.program_kernels import compile_kernels
 
@@ -52,7 +53,7 @@ class ChainPlan:
         self.zeroed = _spans([(0, trace.cells)])  # of adjoints
         self.finished = np.array([[0, n, WRITE]])  # of the gradient: start, number, how
         if not trace.calls and _has_large_arrays(trace):
-            _Planner(trace).fill(self)
+            _group(trace).fill(self)
 
     def compile(self) -> None:
         """Have the kernels ready that chains call for adjoints."""
@@ -81,11 +82,24 @@ def _runs(mask: np.ndarray) -> Ranges:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
+def _group(trace: "Trace") -> "_Planner":
+    """The records in chains; copies that only chains read are left out."""
+    kept: set[int] = set()
+    while True:
+        found = _Planner(trace, kept)
+        needed = found.find_needed_copies()
+        if not needed:
+            return found
+        kept |= needed
+
+
 class _Planner:
     """Groups records into chains, and finds out what everybody reads."""
 
-    def __init__(self, trace: "Trace") -> None:
+    def __init__(self, trace: "Trace", kept: set[int]) -> None:
         self.trace = trace
+        self.copies = CopiedCells()
+        self.kept = kept  # copies that others than chains read
         self.order: list[int | Chain] = []  # rows, and chains
         self.reads: dict[int, Ranges] = {}  # of rows that are in no chain
         self.open: Chain | None = None
@@ -97,6 +111,11 @@ class _Planner:
     def visit(self, row: int, code: int, x: int, y: int) -> None:
         """Take a record into the open chain, or put it before that, or begin another."""
         first = self.firsts[row]
+        if row not in self.kept:
+            sources = sources_of(code, x, y, self.trace.shapes, self.trace.constants)
+            if sources:
+                self.copies.add(row, first, [run for cells in sources for run in self.copies.find(*cells)])
+                return
         if code >= ARRAY and can_be_member(code):
             shape = self.trace.shapes[x : x + (14 if code == COMPARE else 11)].tolist()
             member = Member(row, code, first, y, shape)
@@ -104,7 +123,7 @@ class _Planner:
                 return
             reads, own = _reach_of(member, y)
             if member.size >= FEWEST // 4 and own:
-                made = Chain(self.trace.inputs, member)
+                made = Chain(self.trace.inputs, member, self.copies)
                 if made.is_good:
                     self.close()
                     self.open = made
@@ -133,7 +152,7 @@ class _Planner:
         trace = self.trace
         if code in (GATHER, STOPPED):
             cells = trace.shapes[x : x + y]
-            cells = cells[cells > 0]
+            cells = self.copies.trace_back(cells[cells > 0])
             return [(int(cells.min()), int(cells.max()) + 1)] if len(cells) else []
         if code == PRODUCT:
             _, a, a_in_cells, m, p, b, b_in_cells, n = trace.shapes[x : x + 8].tolist()
@@ -147,6 +166,15 @@ class _Planner:
             return [(x, x + 1)]
         active = GUARDS[code][2] if code in GUARDS else SCALARS[code][1] if code in SCALARS else ""
         return [(cell, cell + 1) for cell, kind in zip((x, y), active, strict=False) if kind == "v"]
+
+    def find_needed_copies(self) -> set[int]:
+        """The records that copy what others than chains read, or chains but not where it comes from."""
+        ranges = [r for reads in self.reads.values() for r in reads]
+        parts = [p for k in self.order if isinstance(k, Chain) for o in k.operands.values() for p in o.parts]
+        ranges += [part.reach for part in parts if part.source == IN_CELLS]
+        if self.trace.result > 0:
+            ranges.append((self.trace.result, self.trace.result + 1))
+        return {row for low, high in ranges for row in self.copies.rows_of(low, high)}
 
     # ---- the plan ----------------------------------------------------------------------------------------------------
     def fill(self, plan: ChainPlan) -> None:
@@ -189,7 +217,7 @@ class _Planner:
             if self.firsts[k] != cell:
                 code.append(_jump(self.firsts[k] - cell))
                 rows.append(-1)
-            code.append(records[k])
+            code.append(self._record(k, *records[k], shape))
             rows.append(k)
             cell = self.firsts[k] + (records[k][2] if records[k][0] >= ARRAY else 1)
         if cell != trace.cells:
@@ -209,6 +237,16 @@ class _Planner:
             [(low, high - low, mode) for mode in (WRITE, ADD, ZERO) for low, high in _runs(how == mode)], np.int64
         ).reshape(-1, 3)
 
+    def _record(self, row: int, code: int, x: int, y: int, shape: Callable[[Iterable[int]], int]) -> tuple[int, ...]:
+        """A record that is in no chain; gathers take cells from where others have been copied from."""
+        if code in (GATHER, STOPPED):
+            cells = self.trace.shapes[x : x + y]
+            x = shape(self._traced_back(cells).tolist())
+        return code, x, y
+
+    def _traced_back(self, cells: np.ndarray) -> np.ndarray:
+        return np.where(cells > 0, self.copies.trace_back(cells), cells)
+
     def _mark(self, chains: Sequence[Chain]) -> None:
         """Find out which cells are read, which never exist, and where chains write adjoints first."""
         trace = self.trace
@@ -222,19 +260,19 @@ class _Planner:
         for row, ranges in self.reads.items():
             code, x, y = trace.code[row].tolist()
             if code in (GATHER, STOPPED):
-                self.read[np.maximum(trace.shapes[x : x + y], 0)] = True
+                self.read[np.maximum(self._traced_back(trace.shapes[x : x + y]), 0)] = True
             for low, high in ranges if code not in (GATHER, STOPPED) else ():
                 self.read[low:high] = True
         for chain in chains:
-            for o in chain.operands.values():
-                low, high = o.reach(chain.units)
-                if o.source == IN_INPUTS:
+            for o, part in ((o, part) for o in chain.operands.values() for part in o.parts):
+                low, high = part.reach
+                if part.source == IN_INPUTS:
                     if o.is_active:
                         self.direct[low:high] = True
-                elif o.source == IN_CELLS and o.is_contiguous and low > trace.inputs:
+                elif part.source == IN_CELLS and o.layout.is_moving and part.is_contiguous and low > trace.inputs:
                     moved[low:high] = True
                     active[low:high] |= o.is_active
-                elif o.source == IN_CELLS:
+                elif part.source == IN_CELLS:
                     self.read[low:high] = True
         self.read[0] = False
         self.touched = np.concatenate([[0], np.cumsum(self.read | moved)])
@@ -254,14 +292,14 @@ class _Planner:
         """Whether anybody reads cells, besides members of their own chain."""
         return bool(self.touched[high] > self.touched[low])
 
-    def frontier(self, operand: Operand) -> tuple[int, int, int]:
-        """(its place, first, end) of the range that holds an operand, whose adjoints are written where they are first.
+    def frontier(self, part: Part) -> tuple[int, int, int]:
+        """(its place, first, end) of the range that holds a part, whose adjoints are written where they are first.
 
         -1 where they are added to cells that are zero.
         """
-        is_input = operand.source == IN_INPUTS
+        is_input = part.source == IN_INPUTS
         for low, high in self._spans_of[is_input]:
-            if low <= operand.place < high:
+            if low <= part.place < high:
                 number = self.frontiers.setdefault((is_input, low), len(self.frontiers))
                 return self._frontier_at + number, low, high
         return -1, 0, 0

@@ -15,6 +15,7 @@ from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.codes import ARRAY, COMPARE, IN_CHAINS
+from contad.programs.copied_cells import LONG, Cells, CopiedCells
 from contad.rules.scalar_rule import ScalarRule
 
 IN_CELLS, IN_INPUTS, IN_CONSTANTS = range(3)
@@ -26,7 +27,7 @@ ALIGNED = 8  # numbers of a cache line
 # ---- what the interpreter reads, places in `shapes` and widths of entries --------------------------------------------
 UNITS, BLOCK_UNITS, IS_KEPT, ZERO_AT, ZERO_COUNT = range(5)
 FIXED_AT, FIXED, MOVING_AT, MOVING, OUTPUTS_AT, OUTPUTS, SUMS_AT, SUMS, MEMBERS_AT, MEMBERS = range(5, 15)
-ENTRY = 12  # integers
+ENTRY = 14  # integers
 
 
 class Layout(NamedTuple):
@@ -60,12 +61,33 @@ def reach_of(start: int, outer: int, inner: int, apart: int, step: int) -> tuple
     return start + sum(map(min, ends)), start + sum(map(max, ends)) + 1
 
 
-class Operand:
-    """What a chain reads from memory: a place there, and one in scratch memory."""
+class Part(NamedTuple):
+    """Units of an operand that lie together: the first, the one after the last, and where they are."""
 
-    def __init__(self, source: int, place: int, layout: Layout) -> None:
-        self.source = source
-        self.place = place
+    low: int
+    high: int
+    source: int
+    place: int
+    apart: int  # as in `Layout`
+    step: int
+    width: int
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its units lie one after the other."""
+        return self.apart == self.width and (self.step == 1 or self.width == 1)
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The first place and the one after the last."""
+        return reach_of(self.place, self.high - self.low, self.width, self.apart, self.step)
+
+
+class Operand:
+    """What a chain reads from memory: places there, and one in scratch memory."""
+
+    def __init__(self, parts: tuple[Part, ...], layout: Layout) -> None:
+        self.parts = parts
         self.layout = layout
         self.slot = 0
         self.adjoint_slot = -1  # in memory of adjoints; -1 where nothing reaches it
@@ -73,19 +95,12 @@ class Operand:
         self.is_needed = False  # whether derivatives read its value
 
     @property
-    def key(self) -> tuple[int, int, Layout]:
+    def key(self) -> "Key":
         """What tells it from others: two operations may read the same."""
-        return self.source, self.place, self.layout._replace(outer=0, inner=0)
+        return self.parts, self.layout.is_moving
 
-    @property
-    def is_contiguous(self) -> bool:
-        """Whether its units lie one after the other."""
-        layout = self.layout
-        return layout.is_moving and layout.apart == layout.width and (layout.step == 1 or layout.width == 1)
 
-    def reach(self, units: int) -> tuple[int, int]:
-        """The first place and the one after the last."""
-        return reach_of(self.place, units, self.layout.width, self.layout.apart, self.layout.step)
+Key = tuple[tuple[Part, ...], bool]
 
 
 class Member:
@@ -225,11 +240,12 @@ def can_be_member(code: int) -> bool:
 class Chain:
     """Members, what they read and where everything lies in scratch memory."""
 
-    def __init__(self, inputs: int, member: Member) -> None:
+    def __init__(self, inputs: int, member: Member, copies: CopiedCells) -> None:
         self.inputs = inputs
+        self.copies = copies
         self.units = member.outer if member.outer > 1 else member.inner
         self.members: list[Member] = []
-        self.operands: dict[tuple[int, int, Layout], Operand] = {}
+        self.operands: dict[Key, Operand] = {}
         self.is_good = self.add(member)
 
     def add(self, member: Member) -> bool:
@@ -262,28 +278,49 @@ class Chain:
         return True
 
     def _operands(
-        self, member: Member, units: int, known: Sequence[Member], operands: dict[tuple[int, int, Layout], Operand]
+        self, member: Member, units: int, known: Sequence[Member], operands: dict[Key, Operand]
     ) -> list[tuple[Operand | Member, Layout]] | None:
         """What a member reads: results of others, or operands in memory, which are added; None where it cannot."""
         found: list[tuple[Operand | Member, Layout]] = []
         for source, start, apart, step in member.strided_operands():
             layout = layout_of(member.outer, member.inner, apart, step, units)
-            operand = Operand(source, start, layout)
-            if source == IN_CELLS:
-                low, high = operand.reach(units)
-                met = [m for m in known if not m.is_guard and m.first < high and low < m.first + m.n]
-                if met:
-                    made = met[0]
-                    if len(met) > 1 or made.is_sum or made.first != start or not operand.is_contiguous:
-                        return None
-                    if layout.width != made.width:
-                        return None
-                    found.append((made, layout))
-                    continue
-                if high - 1 <= self.inputs and operand.is_contiguous:
-                    operand.source, operand.place = IN_INPUTS, start - 1
+            parts = self._locate(source, start, layout, units)
+            met = [m for m in known if not m.is_guard and any(_meets(m, part) for part in parts)]
+            if met:
+                made = met[0]
+                if len(met) > 1 or len(parts) > 1 or made.is_sum or made.first != parts[0].place:
+                    return None
+                if not (layout.is_moving and parts[0].is_contiguous and layout.width == made.width):
+                    return None
+                found.append((made, layout))
+                continue
+            operand = Operand(tuple(self._in_inputs(part) for part in parts if layout.is_moving) or parts, layout)
             found.append((operands.setdefault(operand.key, operand), layout))
         return found
+
+    def _locate(self, source: int, start: int, layout: Layout, units: int) -> tuple[Part, ...]:
+        """Where an operand lies, copies where they come from."""
+        width, apart, step = layout.width, layout.apart, layout.step
+        whole = Part(0, units if layout.is_moving else 1, source, start, apart, step, width)
+        if source != IN_CELLS:
+            return (whole,)
+        low, high = whole.reach
+        if not self.copies.rows_of(low, high):
+            return (whole,)
+        if layout.is_moving and (width == 1 or apart == step * width):
+            runs = self.copies.find(start, apart if width == 1 else step, units * width)
+            fits = len(runs) == 1 or len(runs) * LONG <= units
+            return tuple(_parts_of(runs, width)) if fits and not any(run.count % width for run in runs) else (whole,)
+        (run, *others) = self.copies.find(low, 1, high - low)
+        if others:
+            return (whole,)
+        place, by = run.first + run.step * (start - low), run.step if run.count > 1 else 1
+        return (whole._replace(place=place, apart=apart * by, step=step * by),)
+
+    def _in_inputs(self, part: Part) -> Part:
+        """The same part, read from the inputs themselves where it can be."""
+        is_input = part.source == IN_CELLS and part.is_contiguous and part.reach[1] - 1 <= self.inputs
+        return part._replace(source=IN_INPUTS, place=part.place - 1) if is_input else part
 
     def depends(self, reads: Iterable[tuple[int, int]]) -> bool:
         """Whether any of these ranges of cells has results of members."""
@@ -398,23 +435,26 @@ class Chain:
     # ---- as integers -------------------------------------------------------------------------------------------------
     def write(
         self, shape: Callable[[Iterable[int]], int], base: int, is_read: Callable[[int, int], bool],
-        frontier: Callable[[Operand], tuple[int, int, int]],
+        frontier: Callable[[Part], tuple[int, int, int]],
     ) -> int:  # fmt: skip
         """Write the chain to the shapes; returns its place.
 
-        `is_read` says whether anybody else reads cells, `frontier` where adjoints of an operand are written first.
+        `is_read` says whether anybody else reads cells, `frontier` where adjoints of a part are written first.
         """
         fixed, moving, outputs, totals, members = [], [], [], [], []
         for o in self.operands.values():
             layout = o.layout
             if layout.is_moving:
-                first, low, high = frontier(o) if o.is_active else (-1, 0, 0)
-                moving.append((
-                    base + o.slot, o.source, o.place, layout.apart, layout.width, layout.step, int(o.is_needed),
-                    int(o.is_active), first, low, high, base + o.adjoint_slot if o.adjoint_slot >= 0 else -1,
-                ))  # fmt: skip
+                for part in o.parts:
+                    first, low, high = frontier(part) if o.is_active else (-1, 0, 0)
+                    moving.append((
+                        base + o.slot, part.source, part.place, part.apart, part.width, part.step, int(o.is_needed),
+                        int(o.is_active), first, low, high, base + o.adjoint_slot if o.adjoint_slot >= 0 else -1,
+                        part.low, part.high,
+                    ))  # fmt: skip
             else:
-                fixed.append((base + o.slot, o.source, o.place, layout.width, layout.step, int(o.is_active)))
+                (part,) = o.parts
+                fixed.append((base + o.slot, part.source, part.place, part.width, part.step, int(o.is_active)))
         for m in self.members:
             full = shape(m.write_shape(self.block, base))
             rest = self.units % self.block
@@ -432,6 +472,21 @@ class Chain:
             at = shape(n for entry in entries for n in (*entry, *(0,) * (ENTRY - len(entry))))
             head += [at, len(entries)]
         return shape(head)
+
+
+def _meets(member: Member, part: Part) -> bool:
+    """Whether a part of an operand has results of a member."""
+    low, high = part.reach
+    return part.source == IN_CELLS and member.first < high and low < member.first + member.n
+
+
+def _parts_of(runs: Sequence[Cells], width: int) -> Iterable[Part]:
+    """Runs of cells as parts of an operand."""
+    low = 0
+    for first, step, count in runs:
+        high = low + count // width
+        yield Part(low, high, IN_CELLS, first, step * width, step, width)
+        low = high
 
 
 def align(n: int) -> int:

@@ -1,0 +1,121 @@
+"""Cells that are copies of others, which chains read where the others lie: slices of arrays that were written to.
+
+An array that was written to has its elements in several places, and an operation on a slice of it reads fresh cells, to
+which a record copies them. Where every reader is a chain nobody has to: it finds the few runs that the slice consists of.
+"""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+
+from contad.engines.stream.record_head import LINEAR
+from contad.programs.codes import ARRAY, GATHER
+
+LONG = 16  # elements that runs have on average, or a copy is faster
+
+
+class Cells(NamedTuple):
+    """Cells as far apart as each other."""
+
+    first: int
+    step: int
+    count: int
+
+
+class CopiedCells:
+    """The records that copy cells, from first to last, and the runs that the copies consist of."""
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+        self._sources: list[Cells] = []
+        self._rows: list[int] = []
+
+    def add(self, row: int, first: int, sources: list[Cells]) -> None:
+        """Take a record that copies these cells to those from `first` on."""
+        for source in sources:
+            self._firsts.append(first)
+            first += source.count
+            self._ends.append(first)
+            self._sources.append(source)
+            self._rows.append(row)
+
+    def find(self, first: int, step: int, count: int) -> list[Cells]:
+        """Where the values of cells have been copied from, as runs; cells that are no copies are where they are."""
+        found: list[Cells] = []
+        at = 0
+        while at < count:
+            run = self._run(first + step * at, step, count - at)
+            at += run.count
+            joined = _join(found[-1], run) if found else None
+            found[-1:] = [joined] if joined else [*found[-1:], run]
+        return found
+
+    def _run(self, cell: int, step: int, count: int) -> Cells:
+        """The first of the runs of cells."""
+        k = bisect_right(self._firsts, cell) - 1
+        if k >= 0 and cell < self._ends[k]:
+            low, high, source = self._firsts[k], self._ends[k], self._sources[k]
+            place, by = source.first + source.step * (cell - low), source.step * step
+        else:
+            low = self._ends[k] if k >= 0 else 0
+            high = self._firsts[k + 1] if k + 1 < len(self._firsts) else cell + abs(step) * count + 1
+            place, by = cell, step
+        left = (high - 1 - cell) // step + 1 if step > 0 else (cell - low) // -step + 1 if step < 0 else count
+        return Cells(place, by, min(left, count))
+
+    def rows_of(self, low: int, high: int) -> list[int]:
+        """The records that copy to any of these cells."""
+        k = bisect_right(self._ends, low)
+        return self._rows[k : max(k, bisect_right(self._firsts, high - 1))]
+
+    def trace_back(self, cells: np.ndarray) -> np.ndarray:
+        """Each cell, or that which it has been copied from."""
+        if not len(cells):
+            return cells
+        low, high = bisect_right(self._ends, int(cells.min())), bisect_right(self._firsts, int(cells.max()))
+        if low >= high:
+            return cells
+        k = np.maximum(np.searchsorted(self._firsts[low:high], cells, "right") - 1, 0)
+        first, end, source = (np.array(a[low:high])[k] for a in (self._firsts, self._ends, self._sources))
+        copied = (first <= cells) & (cells < end)
+        return np.where(copied, source[:, 0] + source[:, 1] * (cells - first), cells)
+
+
+def _join(run: Cells, further: Cells) -> Cells | None:
+    """Both as one run, where they are."""
+    step = run.step if run.count > 1 else further.step if further.count > 1 else 1
+    goes_on = further.first == run.first + step * run.count and (further.count == 1 or further.step == step)
+    return Cells(run.first, step, run.count + further.count) if goes_on else None
+
+
+def sources_of(code: int, x: int, n: int, shapes: np.ndarray, constants: np.ndarray) -> list[Cells]:
+    """The cells that a record does nothing but copy; none of other records, and where the runs are short."""
+    if code == GATHER:
+        return _runs_of(shapes[x : x + n])
+    if code != ARRAY + LINEAR:
+        return []
+    first, outer, inner, _, step, source, _, by, y, *_ = shapes[x : x + 9].tolist()
+    is_copy = outer == 1 and inner == n and step == 1 and not shapes[x + 10] and constants[y] == 1.0
+    return [Cells(source, by, n)] if is_copy and (by or n == 1) else []
+
+
+def _runs_of(cells: np.ndarray) -> list[Cells]:
+    """Cells of a gather as runs; none where there are constants among them, or the runs are short."""
+    if not len(cells) or cells.min() <= 0:
+        return []
+    steps = np.diff(cells)
+    edges = np.flatnonzero(np.diff(steps, prepend=0, append=0)) if len(steps) else np.zeros(0, np.int64)
+    if len(edges) * LONG > len(cells) + 3 * LONG:
+        return []
+    at, found = 0, []
+    for k in edges.tolist():  # up to here cells are equally far apart
+        if k - at > 1 or k > at and steps[at] == 1:
+            found.append(Cells(int(cells[at]), int(steps[at]), k - at + 1))
+            at = k + 1
+        else:
+            found += [Cells(cell, 1, 1) for cell in cells[at:k].tolist()]
+            at = max(at, k)
+    found += [Cells(cell, 1, 1) for cell in cells[at:].tolist()]
+    return found if len(found) == 1 or len(found) * LONG <= len(cells) else []
