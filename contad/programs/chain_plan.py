@@ -217,7 +217,7 @@ class _Planner:
             if self.firsts[k] != cell:
                 code.append(_jump(self.firsts[k] - cell))
                 rows.append(-1)
-            code.append(self._record(k, *records[k], shape))
+            code.append(self._record(records[k], shape))
             rows.append(k)
             cell = self.firsts[k] + (records[k][2] if records[k][0] >= ARRAY else 1)
         if cell != trace.cells:
@@ -237,8 +237,9 @@ class _Planner:
             [(low, high - low, mode) for mode in (WRITE, ADD, ZERO) for low, high in _runs(how == mode)], np.int64
         ).reshape(-1, 3)
 
-    def _record(self, row: int, code: int, x: int, y: int, shape: Callable[[Iterable[int]], int]) -> tuple[int, ...]:
+    def _record(self, record: tuple[int, int, int], shape: Callable[[Iterable[int]], int]) -> tuple[int, int, int]:
         """A record that is in no chain; gathers take cells from where others have been copied from."""
+        code, x, y = record
         if code in (GATHER, STOPPED):
             cells = self.trace.shapes[x : x + y]
             x = shape(self._traced_back(cells).tolist())
@@ -264,7 +265,7 @@ class _Planner:
             for low, high in ranges if code not in (GATHER, STOPPED) else ():
                 self.read[low:high] = True
         for chain in chains:
-            for o, part in ((o, part) for o in chain.operands.values() for part in o.parts):
+            for o, part in ((operand, part) for operand in chain.operands.values() for part in operand.parts):
                 low, high = part.reach
                 if part.source == IN_INPUTS:
                     if o.is_active:

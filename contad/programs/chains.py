@@ -310,11 +310,11 @@ class Chain:
         if layout.is_moving and (width == 1 or apart == step * width):
             runs = self.copies.find(start, apart if width == 1 else step, units * width)
             fits = len(runs) == 1 or len(runs) * LONG <= units
-            return tuple(_parts_of(runs, width)) if fits and not any(run.count % width for run in runs) else (whole,)
+            return tuple(_parts_of(runs, width)) if fits and not any(run.number % width for run in runs) else (whole,)
         (run, *others) = self.copies.find(low, 1, high - low)
         if others:
             return (whole,)
-        place, by = run.first + run.step * (start - low), run.step if run.count > 1 else 1
+        place, by = run.first + run.step * (start - low), run.step if run.number > 1 else 1
         return (whole._replace(place=place, apart=apart * by, step=step * by),)
 
     def _in_inputs(self, part: Part) -> Part:

@@ -1,7 +1,7 @@
 """Cells that are copies of others, which chains read where the others lie: slices of arrays that were written to.
 
-An array that was written to has its elements in several places, and an operation on a slice of it reads fresh cells, to
-which a record copies them. Where every reader is a chain nobody has to: it finds the few runs that the slice consists of.
+An array that was written to has its elements in several places, and an operation on a slice of it reads fresh cells,
+to which a record copies them. Where every reader is a chain, nobody has to: it finds the runs that slices consist of.
 """
 
 from bisect import bisect_right
@@ -20,7 +20,7 @@ class Cells(NamedTuple):
 
     first: int
     step: int
-    count: int
+    number: int
 
 
 class CopiedCells:
@@ -36,7 +36,7 @@ class CopiedCells:
         """Take a record that copies these cells to those from `first` on."""
         for source in sources:
             self._firsts.append(first)
-            first += source.count
+            first += source.number
             self._ends.append(first)
             self._sources.append(source)
             self._rows.append(row)
@@ -47,7 +47,7 @@ class CopiedCells:
         at = 0
         while at < count:
             run = self._run(first + step * at, step, count - at)
-            at += run.count
+            at += run.number
             joined = _join(found[-1], run) if found else None
             found[-1:] = [joined] if joined else [*found[-1:], run]
         return found
@@ -85,9 +85,9 @@ class CopiedCells:
 
 def _join(run: Cells, further: Cells) -> Cells | None:
     """Both as one run, where they are."""
-    step = run.step if run.count > 1 else further.step if further.count > 1 else 1
-    goes_on = further.first == run.first + step * run.count and (further.count == 1 or further.step == step)
-    return Cells(run.first, step, run.count + further.count) if goes_on else None
+    step = run.step if run.number > 1 else further.step if further.number > 1 else 1
+    goes_on = further.first == run.first + step * run.number and (further.number == 1 or further.step == step)
+    return Cells(run.first, step, run.number + further.number) if goes_on else None
 
 
 def sources_of(code: int, x: int, n: int, shapes: np.ndarray, constants: np.ndarray) -> list[Cells]:
@@ -96,7 +96,7 @@ def sources_of(code: int, x: int, n: int, shapes: np.ndarray, constants: np.ndar
         return _runs_of(shapes[x : x + n])
     if code != ARRAY + LINEAR:
         return []
-    first, outer, inner, _, step, source, _, by, y, *_ = shapes[x : x + 9].tolist()
+    _, outer, inner, _, step, source, _, by, y = shapes[x : x + 9].tolist()
     is_copy = outer == 1 and inner == n and step == 1 and not shapes[x + 10] and constants[y] == 1.0
     return [Cells(source, by, n)] if is_copy and (by or n == 1) else []
 
@@ -111,7 +111,7 @@ def _runs_of(cells: np.ndarray) -> list[Cells]:
         return []
     at, found = 0, []
     for k in edges.tolist():  # up to here cells are equally far apart
-        if k - at > 1 or k > at and steps[at] == 1:
+        if k - at > 1 or (k > at and steps[at] == 1):
             found.append(Cells(int(cells[at]), int(steps[at]), k - at + 1))
             at = k + 1
         else:
