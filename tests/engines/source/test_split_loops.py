@@ -281,6 +281,69 @@ def test_a_sum_that_is_read_in_between_stays_where_it_is():
 
 
 @njit
+def volatility(h, mu, phi, y):
+    """Neighbours, of which the first has none, and a number to whose adjoint an iteration adds twice."""
+    total = 0.0
+    for t in range(len(h)):
+        total -= h[t] + y[t] * y[t] * math.exp(-h[t])
+        if t > 0:
+            step = h[t] - mu - phi * (h[t - 1] - mu)
+            total -= step * step
+    return total
+
+
+def test_neighbours_go_to_vector_registers_beside_what_an_iteration_adds_to_an_adjoint_at_once():
+    for n in (1, 2, 256, 257, 258, 513, 600):
+        args = numbers(n), 0.3, 0.9, numbers(n)[::-1].copy()
+        require_close(*(as_python(request(volatility, *args, numerics=x))(*args) for x in ("simd", "libm")))
+    text = text_of(volatility, *args)
+    loop = text.partition("exp_rows(")[2].partition("for at in range")[2].partition("for at in range")[0]
+    assert re.findall(r"h\w*\[t - 1\]", loop) == []
+    assert re.findall(r"h\w*\[first_less_1 \+ at\]", loop) == ["h[first_less_1 + at]", "h_bar[first_less_1 + at]"]
+    assert re.findall(r"^ +(\w+_bar) -= mu_bar_terms\[at\]$", text, re.MULTILINE) == ["mu_bar"]
+    assert len(re.findall(r" mu_bar_terms\[at\] (?:|[-+])= ", loop)) == 2
+    run = build(request(volatility, *args))
+    anew = njit(error_model="numpy")(run.py_func)
+    with optimised():
+        anew.compile(run.signatures[0])
+    code = "".join(anew.inspect_llvm().values())
+    assert re.search(r"shufflevector <(\d+) x double> %vector_recur\w*, <\1 x double>", code.replace(".", "_"))
+
+
+@njit
+def between(x, a):
+    """An iteration adds to the adjoint of a, and takes from it."""
+    total = 0.0
+    for k in range(len(x)):
+        total += math.exp(-x[k]) * (x[k] - a) * (x[k] + a) * (2.0 + x[k] * x[k])
+    return total
+
+
+def test_terms_of_an_adjoint_have_their_signs():
+    args = numbers(600), 0.4
+    terms = re.findall(r"^ +a_bar_terms\[at\] ([-+]?)=", text_of(between, *args), re.MULTILINE)
+    assert sorted(terms) == ["", "-"]
+    require_close(*(as_python(request(between, *args, numerics=x))(*args) for x in ("simd", "libm")))
+
+
+@njit
+def summed_twice(x, a):
+    """A number of the function itself, whose terms keep their order."""
+    total = 0.0
+    for k in range(len(x)):
+        total += math.exp(-x[k]) * (1.0 + a * x[k]) * (1.0 - a * x[k])
+        total += a * x[k] * x[k] * x[k]
+    return total
+
+
+def test_terms_of_a_value_keep_their_order():
+    args = numbers(600), 0.4
+    text = text_of(summed_twice, *args)
+    assert len(re.findall(r"^ +total \+= total_terms\w*\[at\]", text, re.MULTILINE)) == 2
+    require_close(*(as_python(request(summed_twice, *args, numerics=x))(*args) for x in ("simd", "libm")))
+
+
+@njit
 def heavy_tailed(x, y, sigma):
     total = 0.0
     for k in range(len(x)):

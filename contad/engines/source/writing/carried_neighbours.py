@@ -12,7 +12,7 @@
 An element that is written in one iteration and read in the next one makes the processor wait, and keeps loops out of
 vector registers. Sums are added up in the order that they had. So it is in loops that touch the array by such additions
 alone, unconditionally, one after the other; two neighbours only where the array is known to hold zeros before the loop,
-as else nothing is gained.
+as else nothing is gained, but for what an iteration that is written apart has added to the first one.
 """
 
 import ast
@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from contad.engines.source.writing.array_accesses import indices_of, offset_of
-from contad.engines.source.writing.first_writes import LEAVES, ZEROS, FirstWrites, names_it
+from contad.engines.source.writing.first_writes import LEAVES, ZEROS, FirstWrites, names_it, touches_only
 from contad.engines.source.writing.live_names import names_assigned, names_read
 
 MADE = re.compile(r"    (\w+) = (?:(?:np\.|lent_)(?:zeros|empty)|fill_with_zeros)\(")
@@ -83,13 +83,15 @@ def carry_neighbours(lines: list[str], facts: Vectors, fresh: Callable[[str], st
             zeros = _zeros_before(lines, function, loop)
             if zeros is None and loop.ahead - loop.behind < 2:
                 continue
-            is_whole = zeros is not None and _is_whole(loop, lines[zeros], arrays)
+            is_whole = zeros is not None and _is_whole(loop, zeros, lines[zeros.line], arrays)
             if is_whole:
                 assert zeros is not None
-                edits.instead[zeros] = lines[zeros].replace("zeros(", "empty(", 1)
+                edits.instead[zeros.line] = lines[zeros.line].replace("zeros(", "empty(", 1)
+                if zeros.add:
+                    edits.instead[zeros.add - 1] = lines[zeros.add - 1].replace(" += ", " = ", 1)
             names = [fresh(f"{name}_{_part(k, loop)}") for k in range(loop.ahead - loop.behind + 1)]
             numbers += names
-            _write(loop, lines, names, edits, zeros is not None, is_whole)
+            _write(loop, lines, names, edits, zeros, is_whole)
     return CarriedText(edits.apply(lines), numbers)
 
 
@@ -192,19 +194,46 @@ def _reads_elements(value: ast.expr, name: str) -> bool:
     return all(x in inside for x in ast.walk(value) if isinstance(x, ast.Name) and x.id == name)
 
 
-def _zeros_before(lines: list[str], function: ast.FunctionDef, loop: _StencilLoop) -> int | None:
-    """The line that makes the array of zeros, where the loop is the first that touches it."""
+class _Zeros(NamedTuple):
+    """Where an array is made of zeros, which it has from the newest element of a loop's first iteration on."""
+
+    line: int
+    alone: ast.If | None  # an iteration before the loop, which has touched the element before that one
+    add: int  # the line where it does so first, by an addition; 0 where it does not
+
+
+def _zeros_before(lines: list[str], function: ast.FunctionDef, loop: _StencilLoop) -> _Zeros | None:
+    """The zeros of an array, where the loop is the first that touches it but for an iteration that is apart."""
     made = next(k for k, line in enumerate(lines) if (found := MADE.match(line)) and found[1] == loop.name)
     if not (ZEROS.match(lines[made]) or FILLED.match(lines[made])):
         return None
-    first = next((s for s in function.body if s.lineno > made + 1 and names_it(s, loop.name)), None)
-    return made if first is loop.node else None
+    naming = [s for s in function.body if s.lineno > made + 1 and names_it(s, loop.name)]
+    if naming[0] is loop.node:
+        return _Zeros(made, None, 0)
+    alone = naming[0]
+    if not isinstance(alone, ast.If) or alone.orelse or naming[1] is not loop.node or not alone.body:
+        return None
+    index, k = alone.body[0], loop.first + loop.behind
+    if ast.unparse(index) != f"{ast.unparse(loop.node.target)} = {k}" or loop.ahead - loop.behind != 1:
+        return None
+    target = ast.unparse(loop.node.target)
+    touching = [s for s in alone.body if names_it(s, loop.name)]
+    if target in names_assigned(alone.body[1:]) or not all(touches_only(s, loop.name, [target]) for s in touching):
+        return None
+    if not touching:
+        return None
+    add = touching[0]
+    if not isinstance(add, ast.AugAssign) or not isinstance(add.op, ast.Add) or names_it(add.value, loop.name):
+        return _Zeros(made, alone, 0)
+    return _Zeros(made, alone, add.lineno if _array_of(add) == loop.name else 0)
 
 
-def _is_whole(loop: _StencilLoop, zeros: str, arrays: FirstWrites) -> bool:
-    """Whether the loop, if it runs, writes all elements of the array."""
-    found = ZEROS.match(zeros)
+def _is_whole(loop: _StencilLoop, zeros: _Zeros, line: str, arrays: FirstWrites) -> bool:
+    """Whether the loop, if it runs, writes all elements of the array; else what stands before it does."""
+    found = ZEROS.match(line)
     if found is None or loop.first + loop.behind != 0 or not loop.end.isidentifier():
+        return False
+    if zeros.alone is not None and not (zeros.add and ast.unparse(zeros.alone.test) == f"0 < {loop.end}"):
         return False
     if found[3] is not None:
         length = f"{found[3]}.shape[0]"
@@ -216,24 +245,27 @@ def _is_whole(loop: _StencilLoop, zeros: str, arrays: FirstWrites) -> bool:
     made = [s for s in arrays.assigned.get(loop.end, ()) if s in arrays.body]
     if len(made) != 1 or len(arrays.assigned[loop.end]) != 1 or loop.end in arrays.given:
         return False
-    value = ast.unparse(made[0].value)  # type: ignore[attr-defined]
-    if not value.endswith(f" - {loop.ahead}"):
-        return False
-    base = value.removesuffix(f" - {loop.ahead}")
+    base = loop.end
+    if loop.ahead:
+        value = ast.unparse(made[0].value)  # type: ignore[attr-defined]
+        base = value.removesuffix(f" - {loop.ahead}")
+        if base == value:
+            return False
     known = arrays.same_as(length, loop.node.lineno)
     return base in known and all(arrays.stays(x) for x in (base, length))
 
 
 def _write(
-    loop: _StencilLoop, lines: list[str], names: list[str], edits: _Edits, is_zero: bool, is_whole: bool
+    loop: _StencilLoop, lines: list[str], names: list[str], edits: _Edits, zeros: _Zeros | None, is_whole: bool
 ) -> None:
     """Write a loop so; the array holds zeros before it, or what it holds is read."""
     assert loop.node.end_lineno is not None
     head, last = loop.node.lineno - 1, loop.node.end_lineno - 1
     outer, inner = _indentation(lines[head]), _indentation(lines[loop.node.body[0].lineno - 1])
     runs = f"{loop.first} < {loop.end}"
+    is_zero, is_alone = zeros is not None, zeros is not None and zeros.alone is not None
     for k, name in enumerate(names[:-1]):
-        begun = "0.0" if is_zero else f"{loop.name}[{loop.first + loop.behind + k}] if {runs} else 0.0"
+        begun = "0.0" if is_zero and not is_alone else f"{loop.name}[{loop.first + loop.behind + k}] if {runs} else 0.0"
         edits.before.setdefault(head, []).append(f"{outer}{name} = {begun}")
     newest = next(s for s, offset in loop.added if offset == loop.ahead)
     for s, offset in loop.added:
@@ -254,7 +286,7 @@ def _write(
     ended = [f"{outer}if {runs}:"]
     for k, name in enumerate(names[:-1]):
         ended.append(f"{outer}    {loop.name}[{_shift(loop.end, loop.behind + k)}] = {name}")
-    ended += [f"{outer}else:", f"{outer}    {loop.name}[:] = 0.0"] if is_whole else []
+    ended += [f"{outer}else:", f"{outer}    {loop.name}[:] = 0.0"] if is_whole and not is_alone else []
     edits.ended[last] = [*ended, *edits.ended.get(last, ())]  # a loop around it ends at the same line
 
 

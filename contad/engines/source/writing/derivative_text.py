@@ -40,6 +40,7 @@ from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
 from contad.engines.source.writing.deferred_rows import Matrices, defer_rows
+from contad.engines.source.writing.end_iterations import write_ends
 from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
@@ -178,6 +179,7 @@ class DerivativeWriter:
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
         body = write_once(body)
         if self.lanes is None:
+            body = write_ends(body)
             carried = carry_neighbours(body, self._list_vectors(), self.writer.fresh)
             body = carried.lines
             self.adjoints.formulas.numbers |= set(carried.numbers)
@@ -255,6 +257,7 @@ class DerivativeWriter:
             | self.adjoints.formulas.numbers,
             roots | bars | {WORK: frozenset((WORK,))},
             {v.name for v in read_only if v.is_array},
+            frozenset(v.name + BAR for v in numbers) - {v.name for v in values},
         )
 
     def _list_vectors(self) -> Vectors:

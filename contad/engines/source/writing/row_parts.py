@@ -3,7 +3,7 @@
 import ast
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from contad.engines.source.writing.gathered_calls import GatheredCalls, gather_calls
@@ -333,28 +333,38 @@ class _Along(ast.NodeTransformer):
 
 
 def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, ast.AugAssign]:
-    """The statements that add to numbers carried from iteration to iteration, if the others carry nothing and branch
-    nowhere, so that they go in vector registers where the sums have a loop of their own; none where these are few.
+    """The statements that add to numbers carried from iteration to iteration, if the others branch nowhere, and carry
+    nothing but what the iteration before has made, so that they go in vector registers where the sums have a loop of
+    their own; none where these are few.
     """
     statements = {k: item for k, item in enumerate(items) if isinstance(item, ast.stmt)}
     if not all(map(is_straight, statements.values())):
         return {}
-    written = [name for item in statements.values() for name in names_written(item)]
-    once = {name for name in written if written.count(name) == 1}
-    adding = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign)}
-    found = {k: item for k, item in adding.items() if _is_sum(item, floats & once)}
+    adding = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign) and _is_sum(item, floats)}
+    others = {name for k, item in statements.items() if k not in adding for name in names_written(item)}
+    found = {k: item for k, item in adding.items() if not names_written(item) & others}
     read = {x.id for item in found.values() for x in names_in(item.value)}
     read |= {name for k, item in statements.items() if k not in found for name in read_in(item)}
     sums = {k: item for k, item in found.items() if not names_written(item) & read}
     totals = {name for item in sums.values() for name in names_written(item)}
+    written = {name for item in statements.values() for name in names_written(item)} - totals
+    handed_on = _find_handed_on(statements.values())
     made: set[str] = set()
     for item in items:
-        others = {item} if isinstance(item, str) else names_written(item)
-        if isinstance(item, ast.stmt) and (read_in(item) - made - totals) & set(written):
+        if isinstance(item, ast.stmt) and (read_in(item) - made - handed_on) & written:
             return {}
-        made |= others
+        made |= {item} if isinstance(item, str) else names_written(item)
     work = sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in ast.walk(item))
     return sums if work >= _MANY else {}
+
+
+def _find_handed_on(statements: Iterable[ast.stmt]) -> set[str]:
+    """Names that statements give, last of all, the value of another one, which they have made."""
+    last = {name: s for s in statements for name in names_written(s)}
+    return {
+        name for name, s in last.items()
+        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) and s.value.id in last.keys() - {name}
+    }  # fmt: skip
 
 
 def _is_sum(item: ast.AugAssign, floats: set[str]) -> bool:

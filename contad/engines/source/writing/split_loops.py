@@ -43,6 +43,7 @@ class Facts(NamedTuple):
     floats: set[str]  # numbers of float64
     roots: dict[str, frozenset[str]]  # of arrays: the memory that they may be
     constant: set[str]  # roots that are never written
+    adjoints: frozenset[str] = frozenset()  # numbers of float64 whose terms have no order
 
 
 class Split(NamedTuple):
@@ -325,6 +326,7 @@ class _Splitter:
             self.rows += gathered.rows
             self._start_counting(gathered, depth + 1)
         head = f"for {at} in range({count}):"
+        begun = len(self.written)
         self._line(head, depth + 1)
         self._line(f"{index} = {place}", depth + 2)
         for name, row in entering.items():
@@ -345,23 +347,57 @@ class _Splitter:
         for name, source in [*entering.items(), *((name, names[name]) for name in parts.read)]:
             self._line(f"{name} = {source}[{at}]", depth + 2)
         sums = find_sums(parts.after, self.facts.floats)
-        if len(self.rows) + len(sums) > MOST_ROWS:
+        groups = self._group(sums)
+        if len(self.rows) + len(set(groups.values())) > MOST_ROWS:
             sums = {}
-        terms = {k: self.fresh(f"{ast.unparse(item.target)}_terms") for k, item in sums.items()}
+        terms = {k: self.fresh(f"{ast.unparse(sums[k].target)}_terms") for k in dict.fromkeys(groups.values()) if sums}
         self.rows += terms.values()
         for k, item in enumerate(parts.after):
             if isinstance(item, str):
                 self._line(f"{item} = {names[item]}[{at}]", depth + 2)
-            elif k in terms:
-                self._line(f"{terms[k]}[{at}] = {ast.unparse(sums[k].value)}", depth + 2)
+            elif k in sums:
+                group = groups[k]
+                same = type(sums[k].op) is type(sums[group].op)
+                sign = "" if k == group else "+" if same else "-"
+                self._line(f"{terms[group]}[{at}] {sign}= {ast.unparse(sums[k].value)}", depth + 2)
             else:
                 self.write(item, depth + 2)
+        if start.isdigit() and not down:
+            self._find_earlier(index, first, at, int(start), begun)
         if terms:
             self._line(head, depth + 1)
         for k, row in terms.items():
             item = copy.copy(sums[k])
             item.value, item.lineno = ast.parse(f"{row}[{at}]", mode="eval").body, -abs(item.lineno)
             self._line(self._original(item), depth + 2)
+
+    def _find_earlier(self, index: str, first: str, at: str, start: int, begun: int) -> None:
+        """Write indices of neighbours before, in the lines from one on, so that none is tested for being negative."""
+        pattern = re.compile(rf"(?:(?<=\[)|(?<=, )){index} - (\d+)(?=[\],])")
+        found: dict[int, str] = {}
+
+        def shift(match: re.Match[str]) -> str:
+            back = int(match[1])
+            if back > start:
+                return match[0]
+            if back not in found:
+                found[back] = self.fresh(f"{first}_less_{back}")
+            return f"{found[back]} + {at}"
+
+        lines = [pattern.sub(shift, line) for line in self.written[begun:]]
+        depth = len(self.written[begun]) - len(self.written[begun].lstrip())
+        made = [f"{' ' * depth}{name} = place({first} - {back})" for back, name in found.items()]
+        self.written[begun:] = [*made, *lines]
+        self.kinds[begun:begun] = [self.kind] * len(made)
+
+    def _group(self, sums: dict[int, ast.AugAssign]) -> dict[int, int]:
+        """The first of those statements that share a row: what an iteration adds to an adjoint is added up before."""
+        first: dict[str, int] = {}
+        found = {}
+        for k, item in sums.items():
+            name = ast.unparse(item.target)
+            found[k] = first.setdefault(name, k) if name in self.facts.adjoints else k
+        return found
 
     def _start_counting(self, gathered: GatheredCalls, depth: int) -> None:
         for counter in gathered.counters:
