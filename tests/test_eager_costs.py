@@ -13,10 +13,11 @@ import pytest
 import contad
 from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar
-from contad.engines.stream import record_stream, sweep
+from contad.engines.stream import record_stream, storage, sweep
 from contad.engines.stream.methods import value_function
 from contad.engines.stream.record_stream import CHUNK
 from contad.errors import NestingError, OtherThreadError, StaleVariableError
+from contad.native import number_lists
 from contad.ops import einsum as einsum_module
 from contad.rules.scalar_rule import ScalarRule, rule
 from contad.transforms import gradients, linearized
@@ -256,7 +257,7 @@ def test_a_gradient_of_numbers_is_one_compiled_call(monkeypatch):
     monkeypatch.setattr(record_stream, "direct_sweeps", lambda: counted)
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
     assert f(0.3, 0.5) == expected
-    assert calls == ["settle_and_sweep"]
+    assert calls == ["read_and_sweep"]
 
 
 def test_a_gradient_of_nothing_takes_few_calls(monkeypatch):
@@ -299,11 +300,68 @@ def test_plain_records_are_read_by_compiled_code_and_others_by_python(monkeypatc
     expected = f_bar(0.3), second(0.3)
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
     assert "pack_into" not in count_calls(lambda: f_bar(0.3))
-    read = []
-    reader = sweep.number_reader()
-    monkeypatch.setattr(record_stream, "number_reader", lambda: lambda *args: read.append(reader(*args)) or read[-1])
-    assert (f_bar(0.3), second(0.3)) == expected
-    assert read[0] and not all(read)  # the outer level has plain numbers, the inner one its variables
+    rows, direct = [], sweep.direct_sweeps()
+
+    def read_and_sweep(*args):
+        found = direct.read_and_sweep(*args)
+        rows.append(found[0])
+        return found
+
+    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: direct._replace(read_and_sweep=read_and_sweep))
+    assert f_bar(0.3) == expected[0] and rows == [0]
+    assert second(0.3) == expected[1] and rows == [0, -2, 0]  # the inner level has the variables of the outer one
+
+
+def test_long_recordings_and_large_ones_do_not_keep_the_lock(monkeypatch):
+    direct, calls = sweep.direct_sweeps(), []
+    counted = direct._replace(read_and_sweep=lambda *args: calls.append(1) or direct.read_and_sweep(*args))
+    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: counted)
+    monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
+
+    def power(x, n):
+        s = x
+        for _ in range(n):
+            s = s * x
+        return s
+
+    assert contad.grad(power)(1.0, storage.ROWS) == storage.ROWS + 1.0 and not calls
+    assert contad.grad(np.sum)(np.ones(storage.BRIEF)).sum() == storage.BRIEF and not calls
+    assert contad.grad(power)(1.0, 100) == 101.0 and calls == [1]
+    assert contad.grad(np.sum)(np.ones(storage.BRIEF // 2)).sum() == storage.BRIEF // 2 and calls == [1, 1]
+
+
+def test_a_python_with_other_objects_sweeps_as_well(monkeypatch):
+    monkeypatch.setattr(number_lists, "has_known_layout", lambda: False)
+    direct = sweep.direct_sweeps.__wrapped__()
+    assert direct.read_and_sweep(*range(18)) == (-2, 0)
+    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: direct)
+    monkeypatch.setattr(record_stream, "number_reader", sweep.number_reader.__wrapped__)
+    monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
+    assert contad.grad(lambda x: np.sin(x) * x)(0.3) == np.sin(0.3) + 0.3 * np.cos(0.3)
+
+
+@pytest.mark.parametrize("way", ["brief", "long"])
+def test_an_interrupted_sweep_leaves_nothing_to_read(monkeypatch, way):
+    """Whatever the compiled call raises, the next sweep is as if there had been none."""
+    direct, before = sweep.direct_sweeps(), storage.BRIEF
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
+    with opened(MatrixStack) as s:
+        x = s.variable(3.0)
+        y = x * x
+        if way == "long":
+            s.array_variable(np.ones(before))
+        assert s.gradient(y, [x]) == [6.0]
+        with monkeypatch.context() as patch:
+            planted = direct._replace(**dict.fromkeys(("read_and_sweep", "sweep"), interrupted))
+            patch.setattr(record_stream, "direct_sweeps", lambda: planted)
+            with pytest.raises(KeyboardInterrupt):
+                s.gradient(y, [x])
+        assert not s.sweeping and len(s.adjoints) == 0
+        assert s.gradient(y * x, [x]) == [27.0]
 
 
 def test_a_seed_and_newer_cells():

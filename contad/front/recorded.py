@@ -20,8 +20,8 @@ class Recorded:
     ) -> None:  # fmt: skip
         self.name, self.what = name_of(f), what
         with opened(make_stack) as s:
-            active, self.trees = activate(s, what, range(len(primals)), primals)
-            y, aux = split_aux(f(*active), has_aux, what)
+            given, self.active = activate(s, what, range(len(primals)), primals)
+            y, aux = split_aux(f(*given), has_aux, what)
             self.result = flatten(y)
             self.leaves = output_leaves(self.result, what, s)
             self.value = self.result.unflatten([lower(leaf, s) for leaf in self.leaves])
@@ -31,13 +31,13 @@ class Recorded:
 
     def pullback(self) -> Callable[[Nested], tuple[Nested, ...]]:
         """The map from a cotangent of the result to those of the primals; the recording lives as long as it does."""
-        s, what, result, leaves, trees = self.stack, self.what, self.result, self.leaves, self.trees
+        s, what, result, leaves, active = self.stack, self.what, self.result, self.leaves, self.active
 
         def pullback(cotangent: Nested) -> tuple[Nested, ...]:
             found = []
             for leaf, z_bar in with_cotangents(what, result, leaves, cotangent):
                 found += seeds(s, leaf, z_bar)
-            return tuple(pull(s, trees, found))
+            return tuple(pull(s, active, found))
 
         made = OfThisProcess(pullback, f"pullback of {self.name}", SEND)
         weakref.finalize(made, s.release)  # the buffers serve again

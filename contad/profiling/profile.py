@@ -153,15 +153,15 @@ def _run(
             watch = StreamWatch(s, clock) if isinstance(s, Recording) else ClosureWatch(s, clock)
         begin = perf_counter()
         with contextlib.nullcontext() if clock is None else clock:
-            active, trees = activate(s, what, gradient.argnums, args)
-            y = gradient.run(*active, **kwargs)
+            given, active = activate(s, what, gradient.argnums, args)
+            y = gradient.run(*given, **kwargs)
         y, aux = split_aux(y, gradient.has_aux, what)
         y = scalar_output(y, what, s)
         forward = perf_counter() - begin
         if watch is not None:
             watch.prepare_sweep()
         begin = perf_counter()
-        cotangents = pull(s, trees, seeds(s, y, 1.0))
+        cotangents = pull(s, active, seeds(s, y, 1.0))
         reverse = perf_counter() - begin
         if watch is not None and costs is not None:
             costs.append(watch.cost_of_segment())

@@ -32,7 +32,7 @@ from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux
 from contad.variables.activation import activate, pull, seeds
 from contad.variables.open_types import Function, Nested
-from contad.variables.stack import opened
+from contad.variables.stack import enter, leave
 from contad.variables.trees import Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
 from contad.variables.var import Var
 
@@ -85,24 +85,31 @@ class _Gradient:
                 return (y, gradient) if self.value else gradient
         if kwargs or len(args) != self.whole:
             args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
-        with opened(self.stack_class) as s:
-            active, trees = activate(s, self.what, self.argnums, args)
-            y = self.run(*active, **kwargs) if kwargs else self.run(*active)
+        s = self.stack_class()
+        try:  # as `with opened(...)`, which takes as long as fifty records
+            enter(s)
+            given, active = activate(s, self.what, self.argnums, args)
+            y = self.run(*given, **kwargs) if kwargs else self.run(*given)
             aux = None
             if self.has_aux:
                 y, aux = split_aux(y, True, self.what)
             if isinstance(y, Var) and y._owner is s:  # the result of most functions
-                gradients = pull(s, trees, [(y._index, 1.0)])
+                gradients = pull(s, active, [(y._index, 1.0)])
                 y = y.value
             else:
                 y = scalar_output(y, self.what, s)
-                gradients = pull(s, trees, seeds(s, y, 1.0))
+                gradients = pull(s, active, seeds(s, y, 1.0))
                 y = lower(y, s)
-            gradient = gradients[0] if self.single else tuple(gradients)
             if self.has_aux:
                 aux = lower(aux, s)
-                return ((y, aux), gradient) if self.value else (gradient, aux)
-            return (y, gradient) if self.value else gradient
+            leave(s)
+        except BaseException as error:
+            leave(s, error)
+            raise
+        gradient = gradients[0] if self.single else tuple(gradients)
+        if self.has_aux:
+            return ((y, aux), gradient) if self.value else (gradient, aux)
+        return (y, gradient) if self.value else gradient
 
 
 class WrittenGradient(_Gradient):

@@ -24,7 +24,7 @@ from contad.rules.compilable import WrittenOut
 from contad.transforms.gradients import grad, jvp
 from contad.transforms.jacobians import BLOCK, activate_rows, is_array, real_trees, size_of, split_last
 from contad.variables import check
-from contad.variables.activation import activate, seeds
+from contad.variables.activation import activate, seeds, trees_of
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.dual import plain_float
@@ -94,9 +94,9 @@ class Curvature:
     def _record(self) -> None:
         with opened(stack_of_operations) as s:
             args, kwargs = positional(self.gradient.run, self.what, self.argnums, self.args, self.kwargs)
-            active, trees = activate(s, self.what, self.argnums, args)
-            cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
-            y = scalar_output(self.gradient.run(*active, **kwargs), self.what, s)
+            given, active = activate(s, self.what, self.argnums, args)
+            cells = [s.cells_of(x) for tree in trees_of(active) for x in tree.leaves]  # type: ignore[attr-defined]
+            y = scalar_output(self.gradient.run(*given, **kwargs), self.what, s)
             self.recorded = SecondOrder(s, seeds(s, y, 1.0), np.concatenate(cells))
             s.end("its Hessian call has ended")  # the recording stays for further directions
 

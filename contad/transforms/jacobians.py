@@ -127,13 +127,13 @@ def _by_rows(
 ) -> Nested:  # fmt: skip
     """By reverse mode; None where the result has more than `most` numbers."""
     with opened(engine_class(engine)) as s:
-        active, trees = activate(s, what, numbers, args)
-        y, aux = split_aux(f(*active, **kwargs), has_aux, what)
+        given, active = activate(s, what, numbers, args)
+        y, aux = split_aux(f(*given, **kwargs), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what, s)
         if most is not None and sum(map(size_of, leaves)) > most:
             return None
-        blocks = [block(s, trees, leaf) for leaf in leaves]
+        blocks = [block(s, active, leaf) for leaf in leaves]
         found = result.unflatten([b[0] if single else tuple(b) for b in blocks])
         return (found, lower(aux, s)) if has_aux else found
 

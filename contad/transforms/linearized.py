@@ -19,6 +19,7 @@ from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import direction
 from contad.transforms.jacobians import is_array, real_trees
 from contad.variables import check
+from contad.variables.activation import trees_of
 from contad.variables.array import Array, is_plain
 from contad.variables.open_types import Function, Nested, Options, Value
 from contad.variables.stack import THREAD
@@ -97,7 +98,7 @@ def _on_records(recorded: Recorded) -> Callable[[np.ndarray], Nested]:
     Raises Unsuited, here or when it is called, where the pullback has to be differentiated.
     """
     s: Any = recorded.stack
-    cells = [s.cells_of(x) for tree in recorded.trees for x in tree.leaves]
+    cells = [s.cells_of(x) for tree in trees_of(recorded.active) for x in tree.leaves]
     if not sum(map(len, cells)):
         raise Unsuited
     outputs = [cells_of_result(s, leaf) for leaf in recorded.leaves]

@@ -17,7 +17,7 @@ from contad.functions.user_call import level_of_user, positional, positions
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
 from contad.transforms.jacobians import real_trees
 from contad.transforms.linearized import cells_of_result
-from contad.variables.activation import activate
+from contad.variables.activation import activate, trees_of
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.open_types import Function, Nested, Options
@@ -154,9 +154,9 @@ class RecordedDerivative:
         require_plain(what, argnums, args)
         self.what, self.of = what, of
         with opened(stack_of_operations) as s:
-            active, trees = activate(s, what, argnums, args)
-            cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
-            y = function.runnable()(*active, **kwargs)
+            given, active = activate(s, what, argnums, args)
+            cells = [s.cells_of(x) for tree in trees_of(active) for x in tree.leaves]  # type: ignore[attr-defined]
+            y = function.runnable()(*given, **kwargs)
             leaves = [scalar_output(y, what, s)] if of == HESSIAN else output_leaves(flatten(y), what, s)
             self.outputs = _join([cells_of_result(s, leaf) for leaf in leaves])  # type: ignore[arg-type]
             self.inputs = _join(cells)

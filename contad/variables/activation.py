@@ -6,47 +6,53 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.array import Array
-from contad.variables.number import Number, as_float, stands_for_float
+from contad.variables.number import Number, stands_for_float
 from contad.variables.open_types import CellIndex, Nested, Value
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
 
 FLOAT = np.dtype(np.float64)
-_tuple = tuple.__new__  # a NamedTuple's own function takes thrice as long
 Seeds = list[tuple[CellIndex, Value]]  # cells of a leaf, and their adjoints
+Active = Value | Tree  # of an argument: the variable of a lone leaf, else the tree of its variables
 
 
 def activate(
     s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[Nested]
-) -> tuple[list[Nested], list[Tree]]:
-    """The arguments with variables in place of the numbers and arrays at argnums, and the trees of those variables."""
-    active = list(args)
-    trees = []
+) -> tuple[list[Nested], list[Active]]:
+    """The arguments with variables in place of the numbers and arrays at argnums, and those variables."""
+    given = list(args)
+    made: list[Active] = []
     for n in argnums:
         arg = args[n]
         if arg.__class__ is np.ndarray and arg.dtype is FLOAT and s.has_arrays:
-            x = active[n] = s.array_variable(arg)
-            trees.append(_tuple(Tree, ([x], None)))
-            continue
-        if arg.__class__ is float:  # a lone number, the common case: its variable stands for its tree
-            x = active[n] = as_float(s.variable(arg))
-            trees.append(_tuple(Tree, ([x], None)))
-            continue
-        tree = flatten(arg)
-        if not tree.leaves:
-            raise UnsupportedError(
-                f"{what}, argument {n}: expected numbers or arrays to differentiate, got {args[n]!r}"
-            )
-        if {*map(type, tree.leaves)} == {float}:
-            leaves: list[Value] = s.float_variables(tree.leaves)
-            trees.append(Tree(leaves, tree.spec))
-            active[n] = tree.unflatten(leaves)
-            continue
-        leaves = [make_active(s, leaf, f"{what}, argument {n}") for leaf in tree.leaves]
-        trees.append(Tree(leaves, tree.spec))
-        # f may write into its arguments; the derivative is with respect to what it was given
-        active[n] = tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
-    return active, trees
+            x = given[n] = s.array_variable(arg)
+            made.append(x)
+        elif arg.__class__ is float:
+            x = given[n] = s.float_variable(arg)
+            made.append(x)
+        else:
+            given[n], tree = _activate_tree(s, f"{what}, argument {n}", arg)
+            made.append(tree)
+    return given, made
+
+
+def _activate_tree(s: ChainStack, what: str, arg: Nested) -> tuple[Nested, Tree]:
+    """An argument with variables in place of its leaves, and their tree."""
+    tree = flatten(arg)
+    if not tree.leaves:
+        raise UnsupportedError(f"{what}: expected numbers or arrays to differentiate, got {arg!r}")
+    if {*map(type, tree.leaves)} == {float}:
+        leaves: list[Value] = s.float_variables(tree.leaves)
+        return tree.unflatten(leaves), Tree(leaves, tree.spec)
+    leaves = [make_active(s, leaf, what) for leaf in tree.leaves]
+    # f may write into its arguments; the derivative is with respect to what it was given
+    given = tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
+    return given, Tree(leaves, tree.spec)
+
+
+def trees_of(made: Sequence[Active]) -> list[Tree]:
+    """The trees of the variables that `activate` has made."""
+    return [x if x.__class__ is Tree else Tree([x], None) for x in made]
 
 
 def make_active(s: ChainStack, given: Value, what: str) -> Value:
@@ -54,7 +60,7 @@ def make_active(s: ChainStack, given: Value, what: str) -> Value:
     leaf = real_leaf(given, what)
     if isinstance(leaf, (np.ndarray, Array)):
         return s.array_variable(leaf)
-    return as_float(s.variable(leaf)) if stands_for_float(given) else s.variable(leaf)
+    return s.float_variable(leaf) if stands_for_float(given) else s.variable(leaf)
 
 
 def seeds(s: ChainStack, y: Value, z_bar: Value) -> Seeds:
@@ -68,21 +74,15 @@ def seeds(s: ChainStack, y: Value, z_bar: Value) -> Seeds:
     return []
 
 
-def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Nested]:
-    """One sweep, and the adjoints of the variables in the structures of the trees."""
+def pull(s: ChainStack, made: Sequence[Active], found: Seeds) -> list[Nested]:
+    """One sweep, and the adjoints of the variables that `activate` has made, in the structures of their arguments."""
     s.run_sweep(found, s.last_continuation)  # one that hands on the adjoint of a result is newer than it
-    cotangents = []
-    for tree in trees:
-        leaves, spec = tree
-        if spec is None:
-            cotangents.append(s.cotangent(leaves[0]))
-        else:
-            cotangents.append(tree.unflatten(s.cotangents(leaves)))
-    return cotangents
+    return [x.unflatten(s.cotangents(x.leaves)) if x.__class__ is Tree else s.cotangent(x) for x in made]
 
 
-def block(s: ChainStack, trees: Sequence[Tree], leaf: Value) -> list[Value]:
-    """The derivatives of one leaf of the result with respect to every tree: one sweep for each number in it."""
+def block(s: ChainStack, made: Sequence[Active], leaf: Value) -> list[Value]:
+    """The derivatives of one leaf of the result with respect to every argument: one sweep for each number in it."""
+    trees = trees_of(made)
     shape = np.shape(leaf) if isinstance(leaf, (np.ndarray, Array)) else ()
     rows = []
     for k in np.ndindex(shape):

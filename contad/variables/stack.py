@@ -158,6 +158,10 @@ class ChainStack(ABC):
         """What is kept beside the records: constants, and what describes their elements."""
         return 0
 
+    def float_variable(self, value: float) -> Var:
+        """An independent variable that stands for a Python float."""
+        return as_float(self.variable(value))
+
     def float_variables(self, values: Sequence[float]) -> list[Var]:
         """Independent variables that stand for Python floats."""
         return [as_float(self.variable(x)) for x in values]
@@ -455,6 +459,36 @@ def stack() -> ChainStack:
     return THREAD.open[-1]
 
 
+def enter(s: ChainStack) -> None:
+    """Make a new stack the innermost level of this thread; whatever happens from here on, `leave` it."""
+    levels = THREAD.open
+    if not levels:
+        stack()  # the base stack stays below
+    if THREAD.watch is not None:
+        THREAD.watch.look_at(s)
+    levels.append(s)
+
+
+def leave(s: ChainStack, error: BaseException | None = None, reason: str = "its gradient call has ended") -> None:
+    """End and release a level, of which nothing is left where it has been left before.
+
+    Raises what its function has met and caught, or what belongs in the place of the error that the function has raised.
+    """
+    levels = THREAD.open
+    if levels and levels[-1] is s:
+        levels.pop()
+    elif s in levels:  # a suspended generator may hold a level above this one, or close its own from anywhere
+        levels.remove(s)
+    s.close(reason)
+    caught = None
+    if s.caught is not None:
+        if error is None:
+            s.require_none_caught()
+        caught, s.caught = s.caught[0], None  # which refers to frames, and they to the level
+    if error is not None and (behind := error_behind(error, caught)) is not None:
+        raise behind from (None if behind is error.__cause__ else error)
+
+
 class opened:
     """A new innermost level on this thread, ended and released on the way out, exception or not."""
 
@@ -465,32 +499,18 @@ class opened:
         self._reason = reason
 
     def __enter__(self) -> ChainStack:
-        levels = THREAD.open
-        if not levels:
-            stack()  # the base stack stays below
         s = self._stack = self._make()
-        if THREAD.watch is not None:
-            THREAD.watch.look_at(s)
-        # one step: an interrupt between the two would leave the level open
-        return levels.append(s) or s  # type: ignore[func-returns-value]
+        try:
+            enter(s)
+        except BaseException:  # an interrupt
+            leave(s, None, self._reason)
+            raise
+        return s
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        s = self._stack
-        levels = THREAD.open
-        if levels and levels[-1] is s:
-            levels.pop()
-        elif s in levels:  # a suspended generator may hold a level above this one, or close its own from anywhere
-            levels.remove(s)
-        s.close(self._reason)
-        caught = None
-        if s.caught is not None:
-            if error is None:
-                s.require_none_caught()
-            caught, s.caught = s.caught[0], None  # which refers to frames, and they to the level
-        if error is not None and (behind := error_behind(error, caught)) is not None:
-            raise behind from (None if behind is error.__cause__ else error)
+        leave(self._stack, error, self._reason)
 
 
 @contextmanager

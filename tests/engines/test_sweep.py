@@ -21,7 +21,10 @@ def test_the_source_is_deterministic_and_names_no_foreign_symbol():
     source = sweep_source()
     assert source == sweep_source()
     imports = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
-    own = ("machine_code import njit", "named_code import attempt_call", "words import call_kernel")
+    own = (
+        "brief_calls import BorrowingCalls", "machine_code import njit", "named_code import attempt_call",
+        "number_lists import read_numbers", "words import call_kernel",
+    )  # fmt: skip
     assert imports == ["import math", "import numpy as np", *(f"from contad.native.{name}" for name in own)]
 
 

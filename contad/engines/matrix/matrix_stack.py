@@ -331,7 +331,7 @@ class MatrixStack(Recording):
             if x._view is not None:
                 found = x._view(found)  # the argument was not in C order
             return np.array(found, order="C") if isinstance(found, np.ndarray) else found
-        return super().cotangent(x)
+        return self.adjoint_of(x._index) if isinstance(x, Var) else super().cotangent(x)
 
     def cells_of(self, x: Value) -> np.ndarray:
         """The cells of an argument, a variable or an array of them, in C order, as `cotangent` reads them."""

@@ -34,6 +34,7 @@ CELL_BYTES = 16  # value and adjoint
 _NONE = Buffers.__new__(Buffers)  # of a recording that has been released
 CHUNK = 4096  # records that are Python numbers before they are packed; longer runs pay for keeping them alive
 LONG = 4 * CHUNK  # numbers in the stream
+_FLOAT, _INT = id(float), id(int)
 
 
 class Recording(ChainStack):
@@ -62,6 +63,9 @@ class Recording(ChainStack):
     def variable(self, value: Value) -> Var:
         return self._push(INPUT, 0, 0, value)
 
+    def float_variable(self, value: float) -> Var:
+        return self._push(INPUT, 0, 0, value, self.var_class.float_class)
+
     def float_variables(self, values: Sequence[float]) -> list[Var]:
         first, n = self.top, len(values)
         made: list[Any] = [cls() for cls in [self.var_class.float_class] * n]
@@ -77,6 +81,12 @@ class Recording(ChainStack):
             self.flush_if_long()
         return made
 
+    def adjoint_of(self, index: int) -> Real:
+        adjoints = self.adjoints
+        if adjoints.__class__ is not np.ndarray:
+            return super().adjoint_of(index)
+        return adjoints.item(index) if index < len(adjoints) else 0.0
+
     def cotangents(self, xs: Sequence[Value]) -> list[Value]:
         adjoints = self.adjoints
         if adjoints.__class__ is not np.ndarray:
@@ -89,8 +99,8 @@ class Recording(ChainStack):
         d, n = adjoints.data, len(adjoints)  # a memoryview, whose elements are floats
         return [(d[x._index] if x._index < n else 0.0) if isinstance(x, Var) else self.cotangent(x) for x in xs]
 
-    def _push(self, code: int, x: Real, y: Real, value: Real) -> Var:
-        c = self.var_class()
+    def _push(self, code: int, x: Real, y: Real, value: Real, var_class: Any = None) -> Var:
+        c = (var_class or self.var_class)()
         c._value = value
         c._owner = self
         c._index = k = self.top
@@ -210,26 +220,46 @@ class Recording(ChainStack):
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def run_sweep(self, seeds: Sequence[tuple[CellIndex, Value]], top: int = 0) -> None:
+        if len(seeds) == 1 and PATIENCE.is_over:
+            cell, seed = seeds[0]
+            if cell.__class__ is int and seed.__class__ is float and self._sweep_briefly(cell, seed, top):
+                return
+        super().run_sweep(seeds, top)
+
+    def _sweep_briefly(self, cell: CellIndex, seed: float, top: int) -> bool:
+        """`run_sweep` of a short recording of plain numbers, in one compiled call; whether it was one."""
+        b = self.buffers
+        row, end = self.rows_packed, self.top
+        n = len(b.stream) >> 2
         if (
-            len(seeds) != 1 or not PATIENCE.is_over or self.tracer is not None or self.watch is not None
-            or self.held or self.sweeping or not self.is_here()
+            end > b.brief or row + n > ROWS or self.sweeping or self.tracer is not None or self.watch is not None
+            or self.held or not self.is_here() or self.is_mixed()
         ):  # fmt: skip
-            super().run_sweep(seeds, top)
-            return
-        cell, seed = seeds[0]
-        if cell.__class__ is not int or seed.__class__ is not float:
-            super().run_sweep(seeds, top)
-            return
-        top = cell if cell > top else top  # as above, of a plain number, in fewer calls
+            return False
+        top = cell if cell > top else top
+        whole = b.adjoints
         self.sweeping = True
-        self.adjoints = ()
+        self.adjoints = ()  # as `ChainStack.run_sweep`
         try:
-            n = self._stage()
-            self.adjoints = self.sweep(top, seeds) if self.is_mixed() else self._settle_and_sweep(n, cell, seed, top)
+            row, k = direct_sweeps().read_and_sweep(
+                _FLOAT, _INT, id(b.stream), n, b.staging, b.records, b.values, whole, b.shapes, b.constants, KERNELS,
+                row, self.packed, end, cell, seed, top,
+            )  # fmt: skip
+            if row == -2:
+                return False
+            if row == -1:
+                self._set_packed(n, False)
+            b.stream.clear()
+            self.rows_packed += n
+            self.packed = end
+            self.limit = end + CHUNK - 1
+            adjoints = whole[:end]
+            self.adjoints = self._go_on(adjoints, row, k, top) if row else adjoints
         finally:
             self.sweeping = False
         if self.caught is not None:
             self.require_none_caught()
+        return True
 
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         n = self._stage()
@@ -246,26 +276,6 @@ class Recording(ChainStack):
             else:
                 return self._sweep_numbers(top, seeds)
         return self._go_on(adjoints, *self._sweep_rows(adjoints, self.rows_packed - 1, self.top - 1, top), top)
-
-    def _settle_and_sweep(self, n: int, cell: CellIndex, seed: float, top: int) -> AdjointVector:
-        """`sweep` of a recording of which n records are staged, from one cell: what most are, in one compiled call."""
-        b = self.buffers
-        row, end = self.rows_packed, self.top
-        whole = b.adjoints
-        if end > len(whole):
-            whole = b.room_for_adjoints(end)
-        row, k = direct_sweeps().settle_and_sweep(
-            b.staging, n, b.records, b.values, whole, b.shapes, b.constants, KERNELS, row, self.packed, end, cell, seed,
-            top,
-        )  # fmt: skip
-        if row < 0:
-            self._set_packed(n, False)
-        b.stream.clear()
-        self.rows_packed += n
-        self.packed = end
-        self.limit = end + CHUNK - 1
-        adjoints = whole[:end]
-        return self._go_on(adjoints, row, k, top) if row else adjoints
 
     def _sweep_rows(self, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int]:
         """From `row`, whose last cell is k, down to row 0, or to one that needs Python: that row, and its last cell."""

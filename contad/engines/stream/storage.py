@@ -28,6 +28,7 @@ RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of ad
 # Without it a system that counts what it has promised refuses to fork the process. Python's module has it since 3.13;
 # its number is here where another one tells that Linux numbers its flags in the common way.
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if getattr(mmap, "MAP_DENYWRITE", 0) == 0x800 else 0)
+BRIEF = 1 << 14  # cells of a recording that is swept without giving Python's lock to other threads
 LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
 
 
@@ -67,7 +68,7 @@ class Buffers:
     """
 
     __slots__ = (
-        "adjoints", "constants", "constants_top", "copies", "held", "length", "number", "records", "shapes",
+        "adjoints", "brief", "constants", "constants_top", "copies", "held", "length", "number", "records", "shapes",
         "shapes_top", "staging", "stream", "usual", "values",
     )  # fmt: skip
 
@@ -77,6 +78,7 @@ class Buffers:
         self.records = np.zeros((ROWS, 3))
         self.values = reserve()
         self.adjoints = reserve()
+        self.brief = 0  # cells for which there is room, and which are few
         self.length = 0  # of the longest of constants, shapes and records
         self.held = 0  # numbers: what a recording has used of a buffer, and still has memory
         self.usual = 0  # the same of recordings of late, falling by an eighth with each smaller one
@@ -87,8 +89,9 @@ class Buffers:
         self.clear()
 
     def _measure(self) -> None:
-        """Note the length of those that each recording starts anew, so that it need not be asked for."""
+        """Note lengths, so that nobody asks: of what each recording starts anew, and of what has all cells."""
         self.length = max(len(self.constants), len(self.shapes), len(self.records))
+        self.brief = min(len(self.values), len(self.adjoints), BRIEF)
 
     def _start_constants(self) -> None:
         self.constants = np.ones(ROWS)  # what kernels read as constant arrays: a one, the number of a record, copies
@@ -142,6 +145,7 @@ class Buffers:
         """The adjoints of n cells or more, as they are."""
         if n > len(self.adjoints):
             self.adjoints = np.empty(len(self.values))
+            self._measure()
         return self.adjoints
 
     # ---- beside the records: shapes and cells ------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from contad.engines.stream.rule_functions import (
     write_accumulation,
     write_partials,
 )
-from contad.native.compiling import is_cached, load_cached, write_options
+from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
 from contad.native.rule_source import GENERATORS
 from contad.native.step_fields import ADJOINT
 from contad.rules.scalar_rule import ScalarRule, rules
@@ -48,8 +48,10 @@ import math
 
 import numpy as np
 
+from contad.native.brief_calls import BorrowingCalls
 from contad.native.machine_code import njit
 from contad.native.named_code import attempt_call
+from contad.native.number_lists import read_numbers
 from contad.native.words import call_kernel
 
 
@@ -71,14 +73,20 @@ def settle(staging, records, values, n, row, cell):
 
 '''
 
-_BOTH = '''
+_ALL = '''
 
-@njit("UniTuple(int64, 2)(float64[:, ::1], int64, float64[:, ::1], float64[::1], float64[::1], int64[::1], "
-      "float64[::1], uintp[::1], int64, int64, int64, int64, float64, int64)", {options})
-def settle_and_sweep(
-    staging, n, records, values, adjoints, shapes, constants, kernels, row, cell, end, seeded, seed, top
+@njit("UniTuple(int64, 2)(int64, int64, int64, int64, float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], "
+      "int64[::1], float64[::1], uintp[::1], int64, int64, int64, int64, float64, int64)", {options_with_lock})
+def read_and_sweep(
+    floats, integers, numbers, n, staging, records, values, adjoints, shapes, constants, kernels, row, cell, end,
+    seeded, seed, top
 ):
-    """`settle`, then `sweep` with one adjoint that is not zero; (-1, 0) if the next cell is not `end`."""
+    """Read the n records that a list holds, `settle` them, then `sweep` with one adjoint that is not zero.
+
+    (-2, 0) if a number is not plain, (-1, 0) if the next cell is not `end`. Python's lock is held meanwhile.
+    """
+    if not read_numbers(floats, integers, numbers, 4 * n, staging):
+        return -2, 0
     if settle(staging, records, values, n, row, cell) != end:
         return -1, 0
     adjoints[:end] = 0.0
@@ -177,6 +185,7 @@ def sweep_source() -> str:
     known = vars(record_head)
     names = {name.lower(): known[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
     names |= {name.lower(): known[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
+    names["options_with_lock"] = write_options(NJIT_OPTIONS | {"nogil": False}) + ", pipeline_class=BorrowingCalls"
     names |= {"options": options, "codes": CODES, "cells": CELLS, "adjoint": ADJOINT}
     lines = [line for code, o in OPERATIONS.items() if _has_branch(o[0]) for line in _branch(code, *o)]
     for run in find_runs(OPERATIONS):
@@ -184,7 +193,7 @@ def sweep_source() -> str:
     loop = "".join(f"{line}\n" for line in indent(lines, 3))
     end = "        k -= 1\n        row -= 1\n    return 0, 0\n"
     before = _HEAD.format(**names) + write_partials(OPERATIONS, options) + _SWEEP.format(**names)
-    return before + loop + end + _BOTH.format(**names)
+    return before + loop + end + _ALL.format(**names)
 
 
 def _has_branch(rule: ScalarRule) -> bool:
@@ -233,7 +242,8 @@ def dependencies() -> tuple[str, ...]:
     # the codes too: a sweep that numbers the operations differently would be silently wrong
     numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
     native = Path(__file__).parents[2] / "native"
-    names = ("words.py", "named_code.py", "step_fields.py", "product_kernels.py")  # what generated code imports
+    # what generated code imports
+    names = ("words.py", "named_code.py", "number_lists.py", "brief_calls.py", "step_fields.py", "product_kernels.py")
     imported = [str(native / name) for name in names]
     own = (__file__, rule_functions.__file__, record_head.__file__)
     return (*own, *GENERATORS, *imported, *sorted(sources), numbering)
@@ -273,14 +283,17 @@ class DirectSweeps(NamedTuple):
 
     settle: Callable[..., int]
     sweep: Callable[..., tuple[int, int]]
-    settle_and_sweep: Callable[..., tuple[int, int]]
+    read_and_sweep: Callable[..., tuple[int, int]]
 
 
 @functools.cache
 def direct_sweeps() -> DirectSweeps:
     """The functions of `compile_sweeps`, called directly."""
+    from contad.native.number_lists import has_known_layout  # it knows Numba
+
     module = compile_sweeps()
-    return DirectSweeps(*[called_directly(getattr(module, name)) for name in DirectSweeps._fields])
+    found = DirectSweeps(*[called_directly(getattr(module, name)) for name in DirectSweeps._fields])
+    return found if has_known_layout() else found._replace(read_and_sweep=lambda *_: (-2, 0))
 
 
 @functools.cache
