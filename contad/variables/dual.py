@@ -137,13 +137,13 @@ def plain_float(x: Value) -> Real:
 class ForwardLevel:
     """A level of forward mode; it owns the duals of one `jvp` call, with one tangent each or with `several`."""
 
-    __slots__ = ("level", "ended", "caught", "several", "is_here")
+    __slots__ = ("level", "ended", "caught", "several", "is_here", "lock")
     has_arrays = True
     tracer = None
 
     def __init__(self, several: int | None = None) -> None:
         self.level = next_level()
-        self.is_here = HERE.is_here
+        self.lock, self.is_here = HERE.held
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.several = several

@@ -36,6 +36,7 @@ class Level(Protocol):
 
     level: int
     is_here: Callable[[], bool]  # whether it is called on the level's thread
+    lock: Any  # that this thread holds, whose `_is_owned` is the same: Python calls methods faster than what is kept
     ended: str | None  # why numbers of this level are stale
     # the first error that its numbers have raised since it was opened, where, and which of the process it was
     caught: tuple[VariableError, str, int] | None
@@ -89,12 +90,12 @@ next_level = itertools.count(1).__next__
 
 
 class _Here(local):
-    """Per thread: whether it is called on this one, as the lock that it holds knows without making a number."""
+    """Per thread: a lock that it alone holds, and whether it does, which tells this thread without making a number."""
 
     def __init__(self) -> None:
-        held: Any = RLock()
-        held.acquire()
-        self.is_here: Callable[[], bool] = held._is_owned
+        lock: Any = RLock()
+        lock.acquire()
+        self.held: tuple[Any, Callable[[], bool]] = lock, lock._is_owned
 
 
 HERE = _Here()

@@ -8,11 +8,11 @@ import sys
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from types import TracebackType
-from typing import Any, NamedTuple, NoReturn
+from types import MappingProxyType, TracebackType
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,18 @@ from contad.variables.open_types import (
 from contad.variables.trees import assemble, map_lists
 from contad.variables.var import Var
 
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
+
+NOTHING: Mapping[Any, Any] = MappingProxyType({})  # what a stack has instead of empty dicts, which most never fill
+
+
+def with_item(known: Mapping[_Key, _Item], key: _Key, item: _Item) -> dict[_Key, _Item]:
+    """A dict that a stack has made, with one more item; a new one in the place of `NOTHING`."""
+    found = known if isinstance(known, dict) else {}
+    found[key] = item
+    return found
+
 
 class Row(NamedTuple):
     """One record of a chain stack, as `show_stack` prints it."""
@@ -72,7 +84,7 @@ class ChainStack(ABC):
 
     __slots__ = (
         *("level", "ended", "caught", "tracer", "watch", "top", "push", "adjoints", "running", "sweeping"),
-        *("last_continuation", "copies", "held", "is_here", "__weakref__"),
+        *("last_continuation", "copies", "held", "is_here", "lock", "__weakref__"),
     )
     has_arrays = False
     opens_calls: bool = False  # whether a Numba function that is called is recorded by its operations
@@ -169,7 +181,7 @@ class ChainStack(ABC):
     # ---- what every engine shares ------------------------------------------------------------------------------------
     def __init__(self, level: int | None = None) -> None:
         self.level = next_level() if level is None else level
-        self.is_here = HERE.is_here
+        self.lock, self.is_here = HERE.held
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.tracer: Any = None
@@ -180,8 +192,8 @@ class ChainStack(ABC):
         self.last_continuation = 0  # the cell of the newest one of the user's without a variable of its own
         self.top = 1
         # by the id of a constant array: itself, and the copy that continuations keep
-        self.copies: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
-        self.held: dict[Rule, HeldData] = {}  # what users' rules capture, by the rule
+        self.copies: Mapping[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = NOTHING
+        self.held: Mapping[Rule, HeldData] = NOTHING  # what users' rules capture, by the rule
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise UnsupportedError("pickle: a stack belongs to a thread of this process; pickle values, contad.value_of(v)")
@@ -206,7 +218,7 @@ class ChainStack(ABC):
             return known[1]
         copy = a.copy("K")
         copy.flags.writeable = False
-        self.copies[id(a)] = weakref.ref(a), copy
+        self.copies = with_item(self.copies, id(a), (weakref.ref(a), copy))
         return copy
 
     def hold(self, rule: Rule) -> HeldData | None:
@@ -217,7 +229,7 @@ class ChainStack(ABC):
             return known
         found = rule.read_captured(self.keep)
         if found is not None:
-            self.held[rule] = found
+            self.held = with_item(self.held, rule, found)
         return found
 
     def require_held(self) -> None:

@@ -706,7 +706,7 @@ def test_a_pullback_may_die_on_another_thread(no_pools):
     worker = threading.Thread(target=held.clear)
     worker.start()
     worker.join()
-    assert no_pools["matrix"] == []
+    assert len(no_pools["matrix"]) == 1  # the thread that recorded has its buffers again
     close(contad.vjp(sines, POINT, engine="matrix")[1](np.ones(4))[0], np.cos(POINT) * POINT + np.sin(POINT))
 
 

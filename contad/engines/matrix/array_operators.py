@@ -62,8 +62,7 @@ def {name}(a):
     i = a._index
     if {a_direct}:
         s = a._owner
-        is_here = s.is_here
-        if not is_here(): s.check_usable({operation!r})
+        if not s.lock._is_owned(): s.check_usable({operation!r})
         x = a._value
 {record_v}
     found = operate_on_view({code}, ufunc, a)
@@ -77,8 +76,7 @@ def {name}(a, b):
     i = a._index
     if {a_direct}:
         s = a._owner
-        is_here = s.is_here
-        if not is_here(): s.check_usable({operation!r})
+        if not s.lock._is_owned(): s.check_usable({operation!r})
         kind = type(b)
         if kind is ArrayVar:
             j = b._index
@@ -105,8 +103,7 @@ def r{name}(b, a):
     j = b._index
     if {b_direct}:
         s = b._owner
-        is_here = s.is_here
-        if not is_here(): s.check_usable({operation!r})
+        if not s.lock._is_owned(): s.check_usable({operation!r})
         kind = type(a)
         if kind is float or kind is int or kind is float64:
             x = a if kind is float else float(a); y = b._value

@@ -23,6 +23,7 @@ from contad.variables.containers import like_tuple
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Options, Rule, Value
+from contad.variables.stack import with_item
 
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
@@ -418,7 +419,7 @@ def _result(stack: "MatrixStack", v: Value, cell: int, n: int, axes: tuple[int, 
         return result.transpose(back), Part(cell, n, turned.shape, np.transpose(kept, back), back)
     number = v[()] if isinstance(v, (np.ndarray, Array)) else v
     if isinstance(number, Number):
-        stack.outer_values[cell] = number
+        stack.outer_values = with_item(stack.outer_values, cell, number)
         stack.slab[cell] = peek(number)
     else:
         stack.slab[cell] = number = float(number)

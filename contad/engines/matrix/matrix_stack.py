@@ -91,7 +91,7 @@ class MatrixStack(Recording):
         self.capacity = len(self.slab)
         self.factors: dict[tuple[Any, ...], np.ndarray] = {}  # that steps share, by what they are of
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
-        self.outer_arrays: list[tuple[int, ArrayValue]] = []  # by first cell: values that are arrays of outer levels
+        self.outer_arrays: Any = ()  # by first cell, then a list: values that are arrays of outer levels
 
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Value) -> ArrayValue:
@@ -198,6 +198,7 @@ class MatrixStack(Recording):
     def outer_array(self, first: int, value: Value) -> ArrayValue:
         """A copy of an array of an outer level as the value of cells; it makes the stack mixed."""
         copy = value.copy()
+        self.outer_arrays = self.outer_arrays or []
         self.outer_arrays.append((first, copy))
         return copy
 
@@ -357,8 +358,7 @@ class MatrixStack(Recording):
         Recording.release(self)
         self.capacity = -1
         self.slab = _NOTHING  # a stack that has ended may live until the collector comes
-        if self.outer_arrays:
-            self.outer_arrays.clear()
+        self.outer_arrays = ()
         if self.factors:
             self.factors.clear()
 

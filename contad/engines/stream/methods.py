@@ -29,8 +29,7 @@ _CORE = "function({0}) if {1} else evaluate({0})"
 _UNARY = """\
 def {name}(a):
     s = a._owner
-    is_here = s.is_here
-    if not is_here(): s.check_usable({operation!r})
+    if not s.lock._is_owned(): s.check_usable({operation!r})
 {body_v}
     return c
 """
@@ -41,8 +40,7 @@ def {name}(a, b):
     if kind is Var or kind is Other:
         s = a._owner
         if b._owner is s:
-            is_here = s.is_here
-            if not is_here(): s.check_usable({operation!r})
+            if not s.lock._is_owned(): s.check_usable({operation!r})
 {body_vv}
             return c
 {cases_vc}
@@ -58,8 +56,7 @@ def r{name}(b, a):
 _NUMBER = """\
     {word} {kinds}:
         s = {v}._owner
-        is_here = s.is_here
-        if not is_here(): s.check_usable({operation!r})
+        if not s.lock._is_owned(): s.check_usable({operation!r})
         {number} = {converted}
 {body}
         return c"""

@@ -10,7 +10,7 @@ chained by `join`, which passes its adjoint on to the record before it.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,16 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.array import is_plain
 from contad.variables.number import Number, peek, scale
 from contad.variables.open_types import AdjointVector, CellIndex, Real, Value
-from contad.variables.stack import THREAD, ChainStack, Footprint, Row, count_remembered, forget_since
+from contad.variables.stack import (
+    NOTHING,
+    THREAD,
+    ChainStack,
+    Footprint,
+    Row,
+    count_remembered,
+    forget_since,
+    with_item,
+)
 from contad.variables.var import Var
 
 RECORD_BYTES = 24  # operation and operands
@@ -40,21 +49,21 @@ _FLOAT, _INT = id(float), id(int)
 class Recording(ChainStack):
     """A stream of records, the values beside it, and the numbers of outer levels where there are any."""
 
-    __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "rows_packed", "stream")
+    __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "pool", "rows_packed", "stream")
     var_class: type[Var]
     keeps_rules: bool = False  # whether operations without a code are recorded with their rules
 
     def __init__(self, level: int | None = None) -> None:
         ChainStack.__init__(self, level)
-        pool = THREAD.pools.setdefault(self.engine, [])
+        pool = self.pool = THREAD.pools.setdefault(self.engine, [])  # where the buffers go again
         self.buffers = pool.pop() if pool else Buffers()
         self.stream = self.buffers.stream
         self.push = self.stream.extend
         self.callbacks: list[Any] = []
         # Numbers of outer levels, whose primals the float arrays hold: constants and partials by (row, field), and
         # values by cell. A stack with any is mixed: it is swept on numbers.
-        self.outer: dict[tuple[int, int], Number] = {}
-        self.outer_values: dict[int, Number] = {}
+        self.outer: Mapping[tuple[int, int], Number] = NOTHING
+        self.outer_values: Mapping[int, Number] = NOTHING
         self.packed = 1  # the first cell that is still in the stream, and the row of its record
         self.rows_packed = 1
         self.limit = CHUNK  # the cell of a number at which to look how long the stream is
@@ -207,9 +216,9 @@ class Recording(ChainStack):
             head, x, y, value = stream[start : start + 4]
             for field, operand in ((1, x), (2, y)):
                 if isinstance(operand, Number):
-                    self.outer[row, field] = operand
+                    self.outer = with_item(self.outer, (row, field), operand)
             if isinstance(value, Number):
-                self.outer_values[cell] = value
+                self.outer_values = with_item(self.outer_values, cell, value)
             cell += decode(head)[2]
             row += 1
         return [peek(x) for x in stream]
@@ -429,8 +438,6 @@ class Recording(ChainStack):
         self.adjoints = ()
         if self.callbacks:
             self.callbacks.clear()
-        if self.outer or self.outer_values:
-            self.outer.clear()
-            self.outer_values.clear()
-        THREAD.pools.setdefault(self.engine, []).append(self.buffers)
+        self.outer = self.outer_values = NOTHING
+        self.pool.append(self.buffers)
         self.buffers = _NONE
