@@ -1,26 +1,24 @@
 """The plan of a trace: its records with chains in place of their members, and which memory has to be filled.
 
-The cells are those of the trace. Members of chains leave theirs unused, unless somebody else reads them; numbers that
-are not touched cost nothing.
+Members of chains have cells only where somebody else reads them, copies that chains read through have none.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contad.programs.cell_places import CellPlaces, Ranges, Shape, active_of, can_move
 from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Part, align, can_be_member, reach_of
 from contad.programs.codes import (
     ARRAY,
+    CALL,
     CHAIN,
     COMPARE,
     FIRST_STEP,
     GATHER,
-    GUARDS,
     JUMP,
     PRODUCT,
-    SCALARS,
-    STOP,
     STOPPED,
     first_cells,
 )
@@ -31,20 +29,23 @@ from contad.programs.program_kernels import compile_kernels
 if TYPE_CHECKING:
     from contad.programs.trace import Trace
 
-Ranges = list[tuple[int, int]]
+Spans = list[tuple[int, int]]
 
 
 class ChainPlan:
     """What compiled code runs of a trace."""
 
     __slots__ = (
-        *("chains", "code", "copied", "finished", "frontier_at", "frontiers", "rows", "scratch", "shapes", "zeroed"),
+        *("cells", "chains", "code", "copied", "finished", "frontier_at", "frontiers", "result", "rows"),
+        *("scratch", "shapes", "zeroed"),
     )
 
     def __init__(self, trace: "Trace") -> None:
         self.code = trace.code
         self.shapes = trace.shapes
         self.rows = np.arange(len(trace.code))  # of the trace
+        self.cells = trace.cells
+        self.result = trace.result  # a cell, or -1 - the place of a constant
         self.scratch = 0  # numbers behind the cells and what is saved
         self.frontiers, self.frontier_at = 0, 0  # numbers that say how far adjoints are written
         self.chains: list[Chain] = []
@@ -65,7 +66,7 @@ class ChainPlan:
         return -1 - row if row < 0 else int(self.rows[row])
 
 
-def _spans(ranges: Ranges) -> np.ndarray:
+def _spans(ranges: Spans) -> np.ndarray:
     """Ranges as rows of (start, number)."""
     return np.array([(low, high - low) for low, high in ranges], np.int64).reshape(-1, 2)
 
@@ -76,7 +77,7 @@ def _has_large_arrays(trace: "Trace") -> bool:
     return any(can_be_member(c) and np.prod(trace.shapes[x + 1 : x + 3]) >= FEWEST // 4 for c, x in rows)
 
 
-def _runs(mask: np.ndarray) -> Ranges:
+def _runs(mask: np.ndarray) -> Spans:
     """Where a mask holds, as ranges."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
@@ -99,9 +100,10 @@ class _Planner:
     def __init__(self, trace: "Trace", kept: set[int]) -> None:
         self.trace = trace
         self.copies = CopiedCells()
+        self.gathered: dict[int, np.ndarray] = {}  # by row
         self.kept = kept  # copies that others than chains read
         self.order: list[int | Chain] = []  # rows, and chains
-        self.reads: dict[int, Ranges] = {}  # of rows that are in no chain
+        self.reads: dict[int, Spans] = {}  # of rows that are in no chain
         self.open: Chain | None = None
         self.firsts = first_cells(trace.code, trace.inputs).tolist()
         for row, (code, x, y) in enumerate(trace.code.tolist()):
@@ -147,7 +149,7 @@ class _Planner:
             self.order.append(member.row)
             self.reads[member.row] = _reach_of(member, member.n)[0]
 
-    def reads_of(self, row: int, code: int, x: int, y: int) -> Ranges:
+    def reads_of(self, row: int, code: int, x: int, y: int) -> Spans:
         """The cells that a record reads which is in no chain."""
         trace = self.trace
         if code in (GATHER, STOPPED):
@@ -162,10 +164,7 @@ class _Planner:
                 (cell, cell + int(np.prod(shape, dtype=np.int64)))
                 for _, cell, shape in trace.steps[row].recorded.operands
             ]
-        if code == STOP:
-            return [(x, x + 1)]
-        active = GUARDS[code][2] if code in GUARDS else SCALARS[code][1] if code in SCALARS else ""
-        return [(cell, cell + 1) for cell, kind in zip((x, y), active, strict=False) if kind == "v"]
+        return [(cell, cell + 1) for cell, kind in zip((x, y), active_of(code), strict=False) if kind == "v"]
 
     def find_needed_copies(self) -> set[int]:
         """The records that copy what others than chains read, or chains but not where it comes from."""
@@ -186,8 +185,10 @@ class _Planner:
         plan.chains = chains
         for chain in chains:
             chain.find_needed()
+        self._place_cells(chains)
         self._mark(chains)
-        base = align(trace.cells + trace.saved)
+        plan.cells, plan.result = self.cells, self.result
+        base = align(self.cells + trace.saved)
         shared = used = 0
         for chain in chains:  # those that are kept have places of their own
             taken = chain.place(used, self.is_read)
@@ -217,17 +218,17 @@ class _Planner:
             if self.firsts[k] != cell:
                 code.append(_jump(self.firsts[k] - cell))
                 rows.append(-1)
-            code.append(self._record(records[k], shape))
+            code.append(self._record(k, records[k], shape))
             rows.append(k)
-            cell = self.firsts[k] + (records[k][2] if records[k][0] >= ARRAY else 1)
-        if cell != trace.cells:
-            code.append(_jump(trace.cells - cell))
+            cell = self.firsts[k] + _length(*records[k])
+        if cell != self.cells:
+            code.append(_jump(self.cells - cell))
             rows.append(-1)
         plan.code = np.array(code, np.uint32)
         plan.rows = np.array(rows)
         plan.shapes = np.array(shapes, np.int64)
         plan.frontiers = len(self.frontiers)
-        plan.scratch = align(base + used + shared + plan.frontiers) - trace.cells - trace.saved
+        plan.scratch = align(base + used + shared + plan.frontiers) - self.cells - trace.saved
         n = trace.inputs
         plan.copied = _spans(_runs(self.read[1 : n + 1]))
         plan.zeroed = _spans(_runs(~self.written & ~self.hidden))
@@ -237,33 +238,57 @@ class _Planner:
             [(low, high - low, mode) for mode in (WRITE, ADD, ZERO) for low, high in _runs(how == mode)], np.int64
         ).reshape(-1, 3)
 
-    def _record(self, record: tuple[int, int, int], shape: Callable[[Iterable[int]], int]) -> tuple[int, int, int]:
-        """A record that is in no chain; gathers take cells from where others have been copied from."""
-        code, x, y = record
-        if code in (GATHER, STOPPED):
-            cells = self.trace.shapes[x : x + y]
-            x = shape(self._traced_back(cells).tolist())
-        return code, x, y
+    def _record(self, row: int, record: tuple[int, int, int], shape: Shape) -> tuple[int, int, int]:
+        """A record that is in no chain, with cells where they are now."""
+        if row in self.gathered:
+            return record[0], shape(self.gathered[row].tolist()), record[2]
+        return self.places.move(record, self.trace.shapes, shape) if self.is_moved else record
 
-    def _traced_back(self, cells: np.ndarray) -> np.ndarray:
-        return np.where(cells > 0, self.copies.trace_back(cells), cells)
+    def _place_cells(self, chains: Sequence[Chain]) -> None:
+        """Leave no memory for results of members that nobody else reads, nor for copies that are left out."""
+        trace = self.trace
+        records = {row: trace.code[row].tolist() for row in self.reads}
+        for row, (code, x, n) in records.items():
+            if code in (GATHER, STOPPED):  # from where the cells come from
+                cells = trace.shapes[x : x + n]
+                self.gathered[row] = np.where(cells > 0, self.copies.trace_back(cells), cells)
+                self.reads[row] = _spans_of(self.gathered[row])
+        operands = [o for chain in chains for o in chain.operands.values()]
+        read = [span for spans in self.reads.values() for span in spans]
+        read += [part.reach for o in operands for part in o.parts if part.source == IN_CELLS]
+        known = Ranges([*read, (trace.result, trace.result + 1)])
+        members = [m for chain in chains for m in chain.members if not m.is_guard]
+        seen = {m.row for m in members if m.is_sum or known.meet(m.first, m.first + m.n)}
+        used = [(m.first, m.first + m.n) for m in members if m.row in seen]
+        used += [(self.firsts[row], self.firsts[row] + _length(*record)) for row, record in records.items()]
+        self.is_moved = can_move([code for code, _, _ in records.values()])
+        used = [(0, trace.inputs + 1), *used] if self.is_moved else [(0, trace.cells)]
+        self.places = places = CellPlaces(used, trace.cells)
+        self.cells, self.result = places.count, places.place(trace.result) if trace.result > 0 else trace.result
+        for m in members:
+            m.first = places.place(m.first) if m.row in seen else self.cells
+        for o in operands:
+            o.parts = tuple(
+                part._replace(place=places.place(part.place)) if part.source == IN_CELLS else part for part in o.parts
+            )
+        self.gathered = {row: places.places(cells) for row, cells in self.gathered.items()}
+        self.reads = {
+            row: [(places.place(low), places.place(high - 1) + 1) for low, high in spans if low < high]
+            for row, spans in self.reads.items()
+        }
+        self.firsts = [places.place(first) for first in self.firsts]
 
     def _mark(self, chains: Sequence[Chain]) -> None:
         """Find out which cells are read, which never exist, and where chains write adjoints first."""
         trace = self.trace
-        self.read = np.zeros(trace.cells, bool)  # by records, and where operands of chains are no simple ranges
-        moved = np.zeros(trace.cells, bool)  # read by chains as they go along
+        self.read = np.zeros(self.cells, bool)  # by records, and where operands of chains are no simple ranges
+        moved = np.zeros(self.cells, bool)  # read by chains as they go along
         self.direct = np.zeros(trace.inputs, bool)  # inputs whose adjoints chains write to the gradient
-        self.hidden = np.zeros(trace.cells, bool)  # cells that nobody reads
-        active = np.zeros(trace.cells, bool)
-        if trace.result > 0:
-            self.read[trace.result] = True
-        for row, ranges in self.reads.items():
-            code, x, y = trace.code[row].tolist()
-            if code in (GATHER, STOPPED):
-                self.read[np.maximum(self._traced_back(trace.shapes[x : x + y]), 0)] = True
-            for low, high in ranges if code not in (GATHER, STOPPED) else ():
-                self.read[low:high] = True
+        active = np.zeros(self.cells, bool)
+        if self.result > 0:
+            self.read[self.result] = True
+        for low, high in (span for spans in self.reads.values() for span in spans):
+            self.read[low:high] = True
         for chain in chains:
             for o, part in ((operand, part) for operand in chain.operands.values() for part in operand.parts):
                 low, high = part.reach
@@ -277,21 +302,18 @@ class _Planner:
                     self.read[low:high] = True
         self.read[0] = False
         self.touched = np.concatenate([[0], np.cumsum(self.read | moved)])
-        self.written = np.zeros(trace.cells, bool)
+        self.written = np.zeros(self.cells, bool)
         for low, high in _runs(moved):
             # sums are added up, and results of records, which read their adjoints, may have other readers
             if active[low:high].all() and not self.read[low:high].any():
                 self.written[low:high] = True
-        for chain in chains:
-            for m in chain.members:
-                if not m.is_guard and not m.is_sum and not self.is_read(m.first, m.first + m.n):
-                    self.hidden[m.first : m.first + m.n] = True
+        self.hidden = np.zeros(self.cells, bool)  # of inputs, those that nobody reads in cells
         self.hidden[1 : trace.inputs + 1] = ~self.read[1 : trace.inputs + 1]
         self._spans_of = {True: _runs(self.direct), False: _runs(self.written)}
 
     def is_read(self, low: int, high: int) -> bool:
         """Whether anybody reads cells, besides members of their own chain."""
-        return bool(self.touched[high] > self.touched[low])
+        return low < self.cells and bool(self.touched[high] > self.touched[low])
 
     def frontier(self, part: Part) -> tuple[int, int, int]:
         """(its place, first, end) of the range that holds a part, whose adjoints are written where they are first.
@@ -306,7 +328,7 @@ class _Planner:
         return -1, 0, 0
 
 
-def _reach_of(member: Member, n: int) -> tuple[Ranges, bool]:
+def _reach_of(member: Member, n: int) -> tuple[Spans, bool]:
     """The cells that a record by elements reads, and whether those that it writes are its own."""
     if not member.size:
         return [], True
@@ -320,6 +342,19 @@ def _reach_of(member: Member, n: int) -> tuple[Ranges, bool]:
     written = reach(member.shape[0], *member.shape[3:5])
     own = written[0] >= member.first and written[1] <= member.first + n
     return (found, True) if own else ([*found, written], False)
+
+
+def _length(code: int, _: int, y: int) -> int:
+    """The number of cells of a record."""
+    return y if code >= ARRAY or code == CALL else 1
+
+
+def _spans_of(cells: np.ndarray) -> Spans:
+    """Cells, in any order and with constants among them, as ranges."""
+    cells = np.unique(cells[cells > 0])
+    ends = np.flatnonzero(np.diff(cells, append=-1) != 1)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    return [(int(cells[a]), int(cells[b]) + 1) for a, b in zip(starts, ends, strict=True)] if len(cells) else []
 
 
 def _jump(by: int) -> tuple[int, int, int]:

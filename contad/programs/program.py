@@ -165,13 +165,13 @@ class Program:
         plan = ChainPlan(trace)
         plan.compile()
         self._plans.append(plan)
-        self._numbers = max(self._numbers, 2 * (trace.cells + trace.saved + plan.scratch) + ALIGNED)
+        self._numbers = max(self._numbers, 2 * (plan.cells + trace.saved + plan.scratch) + ALIGNED)
         arrays = {
             CODE_AT: plan.code, CONSTANTS_AT: trace.constants, SHAPES_AT: plan.shapes, COPIED_AT: plan.copied,
             ZEROED_AT: plan.zeroed, FINISHED_AT: plan.finished,
         }  # fmt: skip
         fields = {
-            ROWS: len(plan.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
+            ROWS: len(plan.code), CELLS: plan.cells, RESULT: plan.result, PYTHON: int(bool(trace.calls)),
             INPUTS: trace.inputs, SAVED: trace.saved, CONSTANTS_SIZE: len(trace.constants),
             SHAPES_SIZE: len(plan.shapes), SCRATCH: plan.scratch, FRONTIER_AT: plan.frontier_at,
             FRONTIERS: plan.frontiers, COPIED: len(plan.copied), ZEROED: len(plan.zeroed),

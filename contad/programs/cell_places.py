@@ -1,0 +1,110 @@
+"""Where cells lie in a run: members of chains that nobody else reads, and copies that are left out, take no memory.
+
+Cells keep their order, and those of one record stay together, so that strides are what they were.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.sweep import OPERATIONS
+from contad.native.step_fields import A_CELLS, B_CELLS, KEEPER, KEPT, RESULT, SAVED, STATUS, A, B
+from contad.programs.codes import (
+    ARRAY,
+    COMPARE,
+    CONSTANT,
+    FIRST_STEP,
+    GATHER,
+    GUARDS,
+    PRODUCT,
+    SCALARS,
+    STEPS,
+    STOP,
+    STOPPED,
+)
+
+Range = tuple[int, int]
+Shape = Callable[[Iterable[int]], int]
+KNOWN = {CONSTANT, STOP, GATHER, STOPPED, COMPARE, PRODUCT, ARRAY + LINEAR, *STEPS, *GUARDS, *SCALARS}
+KNOWN |= {ARRAY + code for code in OPERATIONS}
+
+
+class Ranges:
+    """Ranges of integers, which are asked whether they hold any of others."""
+
+    def __init__(self, ranges: Iterable[Range]) -> None:
+        self.joined: list[Range] = []
+        for low, high in sorted(ranges):
+            if self.joined and low <= self.joined[-1][1]:
+                self.joined[-1] = self.joined[-1][0], max(high, self.joined[-1][1])
+            elif low < high:
+                self.joined.append((low, high))
+        self._ends = [high for _, high in self.joined]
+
+    def meet(self, low: int, high: int) -> bool:
+        """Whether any integer from `low` to before `high` is in a range."""
+        k = bisect_right(self._ends, low)
+        return k < len(self.joined) and self.joined[k][0] < high
+
+
+class CellPlaces:
+    """The places of cells that are used, ranges in which all of a record are."""
+
+    def __init__(self, used: Iterable[Range], cells: int) -> None:
+        self._cells = cells  # of the trace, behind which there is what steps save
+        joined = Ranges(used).joined
+        self._firsts = [low for low, _ in joined]
+        self._sizes = [high - low for low, high in joined]
+        self._places = (np.cumsum(self._sizes) - self._sizes).tolist()
+        self.count = sum(self._sizes)
+
+    def place(self, cell: int) -> int:
+        """The place of a cell."""
+        if cell >= self._cells:
+            return cell - self._cells + self.count
+        k = bisect_right(self._firsts, cell) - 1
+        return int(self._places[k]) + min(cell - self._firsts[k], self._sizes[k])
+
+    def places(self, cells: np.ndarray) -> np.ndarray:
+        """The places of cells that are used, and what is below 0 as it is."""
+        k = np.maximum(np.searchsorted(self._firsts, cells, "right") - 1, 0)
+        return np.where(cells > 0, np.array(self._places)[k] + cells - np.array(self._firsts)[k], cells)
+
+    def move(self, record: tuple[int, int, int], shapes: np.ndarray, shape: Shape) -> tuple[int, int, int]:
+        """A record with the places of cells in place of cells."""
+        code, x, y = record
+        if code >= ARRAY:
+            fields, length = _fields(code, shapes, x)
+            moved = shapes[x : x + length].tolist()
+            for field in fields:
+                moved[field] = self.place(moved[field])
+            return code, shape(moved), y
+        active = active_of(code)
+        return code, self.place(x) if active[:1] == "v" else x, self.place(y) if active[1:] == "v" else y
+
+
+def active_of(code: int) -> str:
+    """Which fields of a record of a number are cells."""
+    if code == STOP:
+        return "v"
+    return GUARDS[code][2] if code in GUARDS else SCALARS[code][1] if code in SCALARS else ""
+
+
+def can_move(codes: Iterable[int]) -> bool:
+    """Whether it is known which fields of records with these codes are cells."""
+    return set(codes) <= KNOWN
+
+
+def _fields(code: int, shapes: np.ndarray, x: int) -> tuple[list[int], int]:
+    """Where the shape of a record of an array has cells, and its length."""
+    if code == COMPARE:
+        return [field for field, kind in ((5, 12), (8, 13)) if shapes[x + kind]], 14
+    if code == PRODUCT:
+        return [0, *(field for field, kind in ((1, 2), (5, 6)) if shapes[x + kind])], 10
+    if code >= FIRST_STEP:
+        operands = [field for field, kind in ((A, A_CELLS), (B, B_CELLS)) if shapes[x + kind] > 0]
+        return [STATUS, SAVED, RESULT, KEEPER, KEPT, *operands], KEPT + 1
+    active = OPERATIONS[code - ARRAY][1] if code - ARRAY in OPERATIONS else "vc"
+    return [0, *(5 + 3 * k for k, kind in enumerate(active) if kind == "v")], 11

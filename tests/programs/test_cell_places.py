@@ -1,0 +1,107 @@
+"""Where cells lie: what nobody reads takes no memory, and every kind of record finds its cells."""
+
+import numpy as np
+import pytest
+
+import contad
+from contad.programs import chain_plan, program
+from contad.programs.cell_places import CellPlaces, Ranges, can_move
+from contad.programs.codes import CHAIN, PRODUCT
+from tests.programs.comparison import compare
+
+RNG = np.random.default_rng(61)
+
+
+@pytest.fixture(autouse=True)
+def memory_of_others(monkeypatch):
+    """Runs get memory that is not zero anywhere: what they read they have written or cleared."""
+    monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
+    monkeypatch.setattr(chain_plan, "FEWEST", 100)
+
+
+def plan_of(f, *inputs):
+    """The plan of a program that agrees with f, compiled from its first run on."""
+    made = contad.record(f, *inputs)
+    made.compile_tangents()
+    made._compile()
+    assert compare(made, f, inputs)["agreed"] == 4
+    (plan,) = made._plans
+    assert CHAIN in plan.code[:, 0] and plan.cells < made.traces[0].cells
+    return plan
+
+
+def test_ranges_meet():
+    ranges = Ranges([(8, 10), (1, 3), (3, 4), (6, 6), (9, 12), (-5, -4)])
+    assert ranges.joined == [(-5, -4), (1, 4), (8, 12)]
+    held = {n for low, high in ranges.joined for n in range(low, high)}
+    for low in range(-7, 15):
+        for high in range(low + 1, 15):
+            assert ranges.meet(low, high) == bool(held & set(range(low, high)))
+
+
+def test_places_follow_one_another():
+    places = CellPlaces([(0, 3), (5, 7), (20, 30)], 40)
+    cells = np.array([*range(3), 5, 6, *range(20, 30)])
+    assert places.count == 15 and [places.place(cell) for cell in cells.tolist()] == list(range(15))
+    np.testing.assert_array_equal(places.places(cells), np.arange(15))
+    np.testing.assert_array_equal(places.places(np.array([-3, 21])), [-3, 6])
+    assert places.place(40) == 15 and places.place(43) == 18  # what steps save lies behind the cells
+
+
+def test_only_what_others_read_has_cells():
+    n, steps = 2000, 5
+
+    def f(u, k):
+        u = u.copy()
+        for _ in range(steps):
+            u[1:-1] += k * (u[:-2] - np.sin(u[1:-1]) + u[2:])
+        return np.sum(u * u)
+
+    assert plan_of(f, RNG.normal(size=n), 0.1).cells <= 1 + (n + 1) + steps * 2 * (n - 2) + 1
+
+
+def numbers(x, y):
+    z = np.exp(x) * y
+    t = np.sum(z * x) / len(x) / np.log(2.0 + y[0] ** 2)
+    s = np.sin(t) * 2.0 - t if t > -1e6 else t
+    return np.sum(np.cos(z) * s) / len(x) + s * x[3] + np.sum(contad.stop_gradient(z[5:50]) * x[5:50]) * t
+
+
+def shuffled(x, y):
+    z = x * y + 1.0
+    order = np.random.default_rng(0).permutation(len(x))
+    w = z[order] * x
+    u = w.copy()
+    u[order[:200]] = z[:200] * y[0]
+    return np.sum(u * w) + np.sum(np.exp(-z) * u[::-1])
+
+
+def matrices(x, y):
+    z = np.exp(0.1 * x) * y
+    a = z[:9].reshape(3, 3) + 5.0 * np.eye(3)
+    w = z * np.sum(np.linalg.solve(a, z[20:23]))
+    b = np.linalg.solve(a.T, w[:3]) + np.linalg.solve(a, x[:3])
+    c = z[:600].reshape(30, 20) @ w[:20]
+    d = x[:20] @ (w[:400].reshape(20, 20) @ z[-20:])
+    logs = np.log(np.sum(np.exp(w[:300].reshape(30, 10)), axis=1))
+    logs = np.sum(logs) + np.linalg.slogdet(a)[1]
+    return np.sum(w * z) + np.sum(b) + np.sum(c * c) * d + logs + np.sum(np.cumsum(w)[9:])
+
+
+def compared(x, y):
+    z = np.sin(x) * y + 1.0
+    w = np.where(np.arange(len(x)) % 3 > 0, z + 2.0, x)
+    few = np.all(z[:9] > w[3:12] - 1e6) and np.all(z[:9] * x[:9] > -1e6)  # which no chain takes
+    return np.sum(w * z) if few and np.all(w > -1e9) and np.all(z * 2.0 < 1e9 + w) else z[0]
+
+
+@pytest.mark.parametrize("f", [numbers, shuffled, matrices, compared])
+@pytest.mark.parametrize("n", [700, 5001])
+def test_records_find_their_cells(f, n):
+    plan = plan_of(f, 1.0 + 0.1 * RNG.normal(size=n), 1.0 + 0.1 * RNG.normal(size=n))
+    if f is matrices:
+        assert PRODUCT in plan.code[:, 0]
+
+
+def test_unknown_records_stay_where_they_are():
+    assert can_move([CHAIN + 1, PRODUCT]) and not can_move([PRODUCT, 1 << 20])
