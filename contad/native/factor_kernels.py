@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.factors_by_fours import MOST_ROWS, factor_by_fours, reverse_by_fours
 from contad.native.lapack import potrf, trtrs
 from contad.native.matrix_loops import (
+    add_back,
     add_into,
     add_mirrored,
     add_scaled,
@@ -42,7 +44,7 @@ from contad.native.spectral_kernels import reduced_svd
 
 _LIMIT = 1e8  # the condition from which an inverse has lost half of the digits
 _UPPER, _NO, _UNIT = ord("U"), ord("N"), ord("U")
-_BLOCK = 40  # rows of Cholesky's factor that are reversed together
+_BLOCK = 64  # rows of a large Cholesky's factor that are reversed together
 _SMALL = 24  # from which on LAPACK's blocks are faster than loops
 
 
@@ -250,6 +252,8 @@ def _write_cholesky(a: Any, z: Any) -> Any:
     """As Numba's function computes it, in z itself."""
 
     def implementation(a: Any, z: Any) -> None:
+        if factor_by_fours(a, z):
+            return
         made = take_adjoint(z, z.shape[0], z.shape[1])
         for i in range(len(made)):
             row = made[i]
@@ -312,6 +316,13 @@ def reverse_rows(z, bar):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
+def reverse_triangle(z, bar):  # type: ignore[no-untyped-def]
+    """The same, by registers where that is faster."""
+    if not reverse_by_fours(z, bar):
+        reverse_rows(z, bar)
+
+
+@in_machine_code
 def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved
 
@@ -319,8 +330,8 @@ def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
     (Murray 2016, arXiv:1602.07527): twice the work of the factor.
     """
     end = z.shape[0]
-    if end <= _BLOCK:
-        reverse_rows(z, bar)
+    if end <= MOST_ROWS:
+        reverse_triangle(z, bar)
         end = 0
     while end > 0:
         start = max(0, end - _BLOCK)
@@ -331,13 +342,15 @@ def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
             add_product(-1.0, columns.T, z[end:, start:end], inner)
             add_product(-1.0, columns, z[start:end, :start], bar[end:, :start])
             add_product(-1.0, columns.T, z[end:, :start], bar[start:end, :start])
-        reverse_rows(corner, inner)
+        reverse_triangle(corner, inner)
         add_product(-1.0, add_mirrored(inner), z[start:end, :start], bar[start:end, :start])
         write_into(bar[start:end, start:end], inner)
         end = start
+    made = take_adjoint(a_bar, z.shape[0], z.shape[0])
     for i in range(z.shape[0]):
         for j in range(i + 1):
-            a_bar[i, j] += bar[i, j]
+            made[i, j] += bar[i, j]
+    add_back(a_bar, made)
 
 
 @in_machine_code

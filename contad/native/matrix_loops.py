@@ -126,6 +126,12 @@ def write_row(z, i, a):  # type: ignore[no-untyped-def]
 @in_machine_code
 def clear(z):  # type: ignore[no-untyped-def]
     """z = 0"""
+    if is_in_rows(z):
+        rows = in_rows(z)
+        for i in range(z.shape[0]):
+            for j in range(z.shape[1]):
+                rows[i, j] = 0.0
+        return
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
             z[i, j] = 0.0

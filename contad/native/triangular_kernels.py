@@ -11,16 +11,27 @@ import numpy as np
 from contad.native.called_by_name import COUNT, FLAG, MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import add_cholesky, cholesky_tangent
+from contad.native.factors_by_fours import FEWEST_ROWS, MOST_ROWS
 from contad.native.lapack import gbtrf, gbtrs, gttrf, gttrs, potrf, trsm, trtrs
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, in_rows, subtract, turn, write_row
+from contad.native.matrix_loops import (
+    add_into,
+    copy_lower,
+    copy_upper,
+    dot,
+    in_rows,
+    subtract,
+    turn,
+    write_into,
+    write_row,
+)
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
+from contad.native.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.native.tridiagonal_kernels import factor_in_order, solve_in_order, solve_transposed_in_order
 
 _BLOCK = 64  # rows of a triangle that BLAS multiplies together
 _FEW = 6  # rows and columns from which on it is faster
-_SHORT = 40  # rows up to which loops solve for one column in less time than a call of LAPACK
 _NO, _YES = ord("N"), ord("T")
 _RIGHT = ord("R")
 _UPPER, _LOWER = ord("U"), ord("L")
@@ -73,6 +84,8 @@ def subtract_triangle(c, z, is_turned, lower, unit_diagonal, a_bar):  # type: ig
     apart = 1 if unit_diagonal else 0
     if k == 1 and is_finite(c) and is_finite(z):  # so that nothing has to be masked
         column = y.reshape(n)
+        if subtract_by_fours(x.reshape(n), column, lower, unit_diagonal, a_bar):
+            return
         for i in range(n):
             left, right = (0, i + 1 - apart) if lower else (i + apart, n)
             d, row = x[i, 0], a_bar[i]
@@ -134,11 +147,14 @@ def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignor
     z = b.copy()
     if b.size == 0:
         return z, 0
-    if k == 1 and n <= _SHORT:
+    if k == 1 and n <= MOST_ROWS:
         for i in range(n):
             if a[i, i] == 0.0 and not unit_diagonal:
                 return z, i + 1
-        _solve_few(a, z.reshape(n), transposed, lower, unit_diagonal)
+        if not solve_by_fours(a, z.reshape(n), transposed, lower, unit_diagonal):
+            if n >= FEWEST_ROWS:
+                write_into(z, b)
+            _solve_few(a, z.reshape(n), transposed, lower, unit_diagonal)
         return z, 0
     # rows are columns to LAPACK: a is transposed, and the solution of many columns stands on the left
     triangle, diagonal = _UPPER if lower else _LOWER, _UNIT if unit_diagonal else _NO

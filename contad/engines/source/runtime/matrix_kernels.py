@@ -11,7 +11,7 @@ import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.kernels_by_lanes import forward_solver, reverse_solver
-from contad.engines.source.runtime.workspace import grow, numbers
+from contad.engines.source.runtime.workspace import grow, kept_matrix
 from contad.native.factor_kernels import (
     add_cholesky,
     add_cofactors,
@@ -57,7 +57,7 @@ def make_room(rows, columns, work, top):  # type: ignore[no-untyped-def]
     """A matrix to be filled that is kept; it is good until more is kept."""
     first, top = top, top + rows * columns
     work = grow(work, top)
-    return numbers(work, top)[first:top].reshape((rows, columns)), work, top
+    return kept_matrix(work, first, rows, columns), work, top
 
 
 @in_machine_code
@@ -72,7 +72,7 @@ def keep(x, work, top):  # type: ignore[no-untyped-def]
 def take(rows, columns, work, top):  # type: ignore[no-untyped-def]
     """The matrix that was kept last."""
     first = top - rows * columns
-    return numbers(work, top)[first:].reshape((rows, columns)), first
+    return kept_matrix(work, first, rows, columns), first
 
 
 @in_machine_code

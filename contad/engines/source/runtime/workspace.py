@@ -17,7 +17,7 @@ from numba.extending import lower_builtin, type_callable
 
 from contad.native.arena import MOST_NUMBERS, WORKSPACE, arena_of_thread, reserve
 from contad.native.overloads import add_overload
-from contad.native.words import WORD, place
+from contad.native.words import WORD, emit_array_at, place
 
 NUMBERS = types.CPointer(types.float64)
 
@@ -89,15 +89,16 @@ def _numbers_of_workspace(work: Any, n: Any) -> Any:
     return implementation
 
 
-@add_overload(kept_matrix)
-def _kept_matrix_of_workspace(work: Any, first: Any, rows: Any, columns: Any) -> Any:
-    if work != NUMBERS:
-        return None
+@type_callable(kept_matrix)
+def _type_of_kept_matrix(context):  # type: ignore[no-untyped-def]
+    return lambda work, first, rows, columns: types.Array(types.float64, 2, "C") if work == NUMBERS else None
 
-    def implementation(work: Any, first: Any, rows: Any, columns: Any) -> Any:
-        return carray(work, first + rows * columns)[first:].reshape((rows, columns))
 
-    return implementation
+@lower_builtin(kept_matrix, NUMBERS, types.Integer, types.Integer, types.Integer)
+def _lower_kept_matrix(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    first, *shape = (context.cast(builder, x, t, types.int64) for x, t in zip(args[1:], sig.args[1:], strict=True))
+    address = builder.ptrtoint(builder.gep(args[0], [first]), WORD)
+    return emit_array_at(context, builder, sig.return_type, address, shape)
 
 
 @lower_builtin(workspace)
