@@ -39,6 +39,7 @@ from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
+from contad.engines.source.writing.cleared_rows import clear_rows
 from contad.engines.source.writing.deferred_rows import Matrices, defer_rows
 from contad.engines.source.writing.end_iterations import write_ends
 from contad.engines.source.writing.first_writes import write_once
@@ -177,7 +178,7 @@ class DerivativeWriter:
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
-        body = write_once(body)
+        body = clear_rows(write_once(body), self.writer.fresh)
         if self.lanes is None:
             body = write_ends(body)
             carried = carry_neighbours(body, self._list_vectors(), self.writer.fresh)

@@ -65,7 +65,7 @@ class FirstWrites:
         lengths: dict[str, str] = {}  # by the index of a loop
         loop: ast.stmt = first
         while isinstance(loop, ast.For):
-            length = _length(loop)
+            length = find_length(loop)
             index = ast.unparse(loop.target)
             naming = [s for s in loop.body if names_it(s, name)]
             if length is None or not naming or index in names_assigned(loop.body) or index in lengths:
@@ -169,7 +169,7 @@ def _all_names(s: ast.AST) -> frozenset[str]:
     return found
 
 
-def _length(loop: ast.For) -> str | None:
+def find_length(loop: ast.For) -> str | None:
     """The number n of a loop over 0, ..., n - 1 in either order; None of another one."""
     over = loop.iter
     if isinstance(over, ast.Call) and ast.unparse(over.func) == "prange":  # with the number of the loop
