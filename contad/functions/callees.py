@@ -144,34 +144,45 @@ class LiveCopy:
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         if not SETTINGS.rewrite:
             return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
-        CALL.depth += 1
+        call = CALL.here
+        call.depth += 1
         try:
-            return self._call(args, kwargs)
+            stand_ins, run = self.current
+            for names, name, value in stand_ins.bound:
+                if names.get(name) is not value:
+                    stand_ins, run = self._use(stand_ins.again(anew=True))
+                    break
+            if stand_ins.permanent:
+                call.objects.update(stand_ins.permanent)
+            if kwargs or not _ORDINARY.issuperset(map(type, args)):
+                return self._replace(stand_ins, run, args, kwargs)
+            # the functions of other objects are found as it runs
+            if stand_ins.family.assignable or not (stand_ins.family.may_assign or stand_ins.views):
+                return run(*args)
+            return self._try(stand_ins, run, (args, kwargs), (args, kwargs))
         finally:
-            CALL.depth -= 1
-            if CALL.depth == 0 and (CALL.objects or CALL.checked):
-                CALL.forget()
+            call.depth -= 1
+            if call.depth == 0 and (call.objects or call.checked):
+                call.forget()
 
-    def _call(self, args: tuple[Nested, ...], kwargs: Options) -> Nested:
-        stand_ins, run = self.current
-        for names, name, value in stand_ins.bound:
-            if names.get(name) is not value:
-                stand_ins, run = self._use(stand_ins.again(anew=True))
-                break
-        own = args, kwargs
-        if stand_ins.permanent:
-            CALL.objects.update(stand_ins.permanent)
-        if kwargs or not _ORDINARY.issuperset(map(type, args)):
-            others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
-            if not all(map(stand_ins.knows, others)):
-                stand_ins, run = self._use(self._with_classes(stand_ins, others))
-            replace = stand_ins.of_argument
-            own = tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
+    def _replace(self, stand_ins: "_StandIns", run: Function, args: tuple[Nested, ...], kwargs: Options) -> Nested:
+        """The result with stand-ins for the functions and objects among the arguments."""
+        others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
+        if not all(map(stand_ins.knows, others)):
+            stand_ins, run = self._use(self._with_classes(stand_ins, others))
+        replace = stand_ins.of_argument
+        own = tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
+        return self._try(stand_ins, run, own, (args, kwargs))
+
+    def _try(
+        self, stand_ins: "_StandIns", run: Function, own: tuple[Any, Options], given: tuple[Any, Options]
+    ) -> Nested:
+        """The result at its own arguments, in a second run at those that were given where arrays had no room."""
         family = stand_ins.family
-        may_assign = family.may_assign or stand_ins.views  # the functions of other objects are found as it runs
+        may_assign = family.may_assign or stand_ins.views
         if family.assignable or not may_assign or not makes_arrays_of_variables():
             return run(*own[0], **own[1])
-        given = map_leaves(_copy_of_array, (args, kwargs))  # f may write to its arguments
+        given = map_leaves(_copy_of_array, given)  # f may write to its arguments
         before = count_remembered()
         try:
             result = run(*own[0], **own[1])
@@ -182,7 +193,7 @@ class LiveCopy:
             if not _has_lost(before):
                 return result
         forget_since(before)
-        CALL.forget()
+        CALL.here.forget()
         self._use(stand_ins.again(assignable=True))
         return self(*given[0], **given[1])
 
@@ -265,14 +276,15 @@ class _StandIns:
             _ORDINARY.add(kind)
             return x
         key = id(x) if self.family.assignable else ~id(x)
-        known = CALL.objects.get(key)
+        call = CALL.here
+        known = call.objects.get(key)
         if known is not None:
             if isinstance(known[1], StandInContainer):
                 bring_up_to_date(known[1], self.of_argument)
             return known[1]
         new = self._of_argument(x, kind)
-        if new is not x and kind not in _VALUES and CALL.depth:
-            CALL.objects[key] = x, new
+        if new is not x and kind not in _VALUES and call.depth:
+            call.objects[key] = x, new
         return new
 
     def _of_argument(self, x: Any, kind: type) -> Any:
@@ -356,7 +368,7 @@ class _StandIns:
             return value
         if isinstance(new, LiveCopy):
             return new.__wrapped__  # type: ignore[attr-defined]
-        made = (*self.made.values(), *CALL.objects.values())
+        made = (*self.made.values(), *CALL.here.objects.values())
         return next((value for value, known in made if known is new), new)
 
     def of_permanent(self, x: Any) -> Any:
@@ -389,8 +401,9 @@ class _StandIns:
         if cls in self.owners or cls in self.classes or cls in self.family.owners:
             return self
         known = self.others.get(cls)
-        if known is not None and id(known) not in CALL.checked:
-            CALL.checked.add(id(known))
+        checked = CALL.here.checked
+        if known is not None and id(known) not in checked:
+            checked.add(id(known))
             if not known.is_current():
                 known = None
         if known is None:
@@ -398,7 +411,7 @@ class _StandIns:
                 self.others.clear()
             known = self.others[cls] = _StandIns(None, frozenset((cls,)), self.at_variables, self.family.assignable)
             known.others = self.others  # one for each class
-            CALL.checked.add(id(known))
+            checked.add(id(known))
         return known
 
     def is_current(self) -> bool:

@@ -16,15 +16,16 @@ from contad.functions.stand_in_containers import StandInContainer
 _MISSING = object()
 
 
-class _StandingIn(threading.local):
+class _StandingIn:
     """What stands for objects while a call lasts, by their identity: one for each; and what made sure of its names.
 
     Where arrays have no room for variables others stand for them, with the negated identity.
     """
 
-    depth = 0
+    __slots__ = ("checked", "depth", "objects")
 
     def __init__(self) -> None:
+        self.depth = 0  # calls inside calls
         self.objects: dict[int, tuple[Any, Any]] = {}
         self.checked: set[int] = set()
 
@@ -34,7 +35,14 @@ class _StandingIn(threading.local):
         self.checked.clear()
 
 
-CALL = _StandingIn()
+class _OfThread(threading.local):
+    """The same of each thread, asked for once by a call: attributes of such an object take as long as a call."""
+
+    def __init__(self) -> None:
+        self.here = _StandingIn()
+
+
+CALL = _OfThread()
 
 
 class _Reached:

@@ -36,7 +36,7 @@ _NUMBER = 8  # bytes
 
 
 # ---- calls from Python -----------------------------------------------------------------------------------------------
-OF_ATTEMPT = types.boolean(
+OF_ATTEMPT = types.float64(
     *(types.int64, types.int64, types.int64[::1], types.int64, types.float64[::1], types.float64[::1], types.int64),
     *(types.int64,) * 8,
 )
@@ -45,9 +45,9 @@ OF_ATTEMPT = types.boolean(
 def attempt_value(  # type: ignore[no-untyped-def]
     address, plan_at, shapes, slot, values, constants, first, n, saved, a, a_cells, b, b_cells, turned, is_checked
 ):
-    """Write a shape, and call the kernel of its value; whether that has not raised, and has written what is finite.
+    """Write a shape, and call the kernel of its value: the first number of what that has written.
 
-    The sizes and the rest are at `plan_at`. Of `turned` 1 is that of the result, 2 and 4 are those of the operands,
+    It is nan where the kernel has raised, or has written what is not finite. The sizes and the rest are at `plan_at`. Of `turned` 1 is that of the result, 2 and 4 are those of the operands,
     which are to be finite too if that `is_checked`.
     """
     shape = shapes[slot : slot + FIELDS + 1]
@@ -60,12 +60,12 @@ def attempt_value(  # type: ignore[no-untyped-def]
     values_at, constants_at = values.ctypes.data, constants.ctypes.data
     if is_checked != 0:
         if not is_finite(array_at(place_of(shape, A, values_at, constants_at), shape[M] * shape[N])):
-            return False
+            return np.nan
         if not is_finite(array_at(place_of(shape, B, values_at, constants_at), shape[N] * shape[K])):
-            return False
+            return np.nan
     if attempt_call(np.uintp(address), shape.ctypes.data, values_at, constants_at, values_at):
-        return False
-    return is_finite(array_at(values_at + _NUMBER * first, n))
+        return np.nan
+    return values[first] if is_finite(array_at(values_at + _NUMBER * first, n)) else np.nan
 
 
 # ---- operands and results --------------------------------------------------------------------------------------------

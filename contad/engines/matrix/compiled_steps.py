@@ -32,7 +32,7 @@ from contad.engines.stream.record_head import CELLS, PULLBACK
 from contad.engines.stream.record_stream import LONG
 from contad.engines.stream.sweep import called_directly
 from contad.native.step_fields import AT_ADDRESS, FIELDS
-from contad.rules.array_rule import ArrayRule
+from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
 from contad.variables.open_types import Function, Option, Options, Value
 
@@ -49,7 +49,6 @@ WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that 
 _TURNED = (1, 0)
 _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
 _KNOWN = 1  # in the place of the step that keeps the factors: not this one
-_new: Any = object.__new__
 _lock = threading.Lock()
 
 
@@ -100,7 +99,7 @@ class StepKernels:
         self.name = name
         self.purposes = (ADJOINT,) if name == PRODUCT else (VALUE, ADJOINT)
         self.value = self.adjoint = 0  # addresses
-        self.attempt: Callable[..., bool] | None = None
+        self.attempt: Callable[..., float] | None = None
         self.spent = 0.0
         self.left: float | None = None  # not known before the disk has been looked at
         self.plans: dict[tuple[Any, ...], StepPlan | None] = {}
@@ -143,41 +142,42 @@ class StepKernels:
             # those of a record whose step finds the factors, and of one that finds them kept
             numbers = np.array([(*step.sizes, *step.options, known, 0, self.adjoint) for known in (0, _KNOWN)])
             at = numbers.__array_interface__["data"][0]
-            found = StepPlan(step.result, math.prod(step.result), by_columns, step.saved, at, numbers)
+            found = StepPlan(step.result, len(step.result), math.prod(step.result), by_columns, step.saved, at, numbers)
         self.plans[key] = found
         return found
 
     def record(
-        self, s: "MatrixStack", rule: ArrayRule, cells: Sequence[int], values: list[Value], turned: Sequence[int],
-        options: Options, is_checked: bool = False,
+        self, s: "MatrixStack", cells: Sequence[int], values: list[Value], turned: Sequence[int], options: Options,
+        is_checked: bool = False,
     ) -> Value:  # fmt: skip
         """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0.
 
         Where that `is_checked`, Python has to do it if an operand is not finite.
         """
-        count = len(values)
-        if count == 1:
-            key: tuple[Any, ...] = (values[0].shape, *options.items()) if options else (values[0].shape,)
-        elif count == 2 and values[0].__class__ is not float and values[1].__class__ is not float:
-            key = (values[0].shape, values[1].shape, *options.items())
+        a_at, a_kind, b_at, b_kind = cells[0], 1, 0, 0
+        a = values[0]
+        key: tuple[Any, ...]
+        if len(values) == 1:
+            key = (a.shape, *options.items()) if options else (a.shape,)
+        elif len(values) == 2 and a.__class__ is not float and values[1].__class__ is not float:
+            key = (a.shape, values[1].shape, *options.items())
         else:
             key = (*[v.shape for v in values if v.__class__ is not float], *options.items())
         plan = self.plans.get(key)
         if plan is None and key not in self.plans:
             plan = self.plan(key, options)
-        if plan is None or len(key) < count + len(options):
+        if plan is None or len(key) < len(values) + len(options):
             return None
         if turned and self.name in RUNNING and len(plan.result) == 2:
             plan = plan._replace(by_columns=True)
-        shape, n, by_columns, saved, plan_at, numbers = plan
+        shape, axes, n, by_columns, saved, plan_at, numbers = plan
         buffers = s.buffers
         first = s.top
         end = first + n
         if end > s.capacity:
             s.room(n)
-        a_at, a_kind, b_at, b_kind = cells[0], 1, 0, 0
         flags = int(by_columns)
-        if count == 2:
+        if len(values) == 2:
             b_at = cells[1]
             b_kind = 1
             if a_at == 0 or b_at == 0:  # a constant, which is kept
@@ -212,38 +212,49 @@ class StepKernels:
         shapes_end = buffers.shapes_top = slot + FIELDS + 1
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
-        if not self.attempt(  # type: ignore[misc]
+        number = self.attempt(  # type: ignore[misc]
             self.value, plan_at, buffers.shapes, slot, buffers.values, buffers.constants, first, n, saved_at, a_at,
             a_kind, b_at, b_kind, flags, is_checked,
-        ):  # fmt: skip
+        )  # fmt: skip
+        if number != number:
             return None
         if shared is not None and memory is not None:
             s.factors[shared] = memory
-        z = s.slab[first:end]
-        c = _new(StepPullback)
-        c.rule, c.cells, c.values, c.options, c.turned = rule, cells, values, options, turned
-        c.first, c.memory, c.plan = first, memory, plan
         callbacks = s.callbacks
-        callbacks.append(c)
-        if not shape:
-            c.z = number = float(z[0])
-            return s.push_number(PULLBACK, len(callbacks) - 1, slot, number)
-        if by_columns:
-            z = z.reshape(shape[::-1])
-            c.z = z.T
-            return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)._view_at(np.transpose, c.z, -1)
-        c.z = z = z if len(shape) == 1 else z.reshape(shape)
-        found = ArrayVar()  # as `push_values` does, whose calls take as long as small matrices
+        callbacks.append((self, plan, cells, values, turned, options, first, memory))
+        found: Any
+        if axes == 0:  # as `push_number` and `push_values` do, whose calls take as long as small matrices
+            found = s.var_class()
+            found._value = number
+        else:
+            z = s.slab[first:end]
+            if by_columns:
+                z = z.reshape(shape[::-1])
+                return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)._view_at(np.transpose, z.T, -1)
+            found = ArrayVar()
+            found._value = z if axes == 1 else z.reshape(shape)
+            found._base = None
+            found._length = n if axes == 1 else 0
         found._owner = s
-        found._value = z
         found._index = first
-        found._base = None
-        found._length = n if len(shape) == 1 else 0
         s.top = end
         s.push((-PULLBACK - CELLS * n, len(callbacks) - 1, slot, 0.0))
         if len(s.stream) >= LONG:
             s.flush()
         return found
+
+    def continuation(
+        self, slab: np.ndarray, plan: "StepPlan", cells: Sequence[int], values: Sequence[Value], turned: Sequence[int],
+        options: Options, first: int, memory: np.ndarray | None,
+    ) -> "StepPullback":  # fmt: skip
+        """The continuation of a record, for what its kernel leaves to Python."""
+        c = StepPullback.__new__(StepPullback)  # whose operands and results are found when they are asked for
+        c.rule, c.values, c.options = array_rule_of(self.name), values, options
+        c.cells, c.turned, c.plan, c.first, c.memory = cells, turned, plan, first, memory
+        shape = plan.result
+        z = slab[first : first + plan.size]
+        c.z = float(z[0]) if not shape else z.reshape(shape[::-1]).T if plan.by_columns else z.reshape(shape)
+        return c
 
 
 def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, names: Collection[str] = ()) -> Function:
@@ -255,7 +266,7 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, na
         if cell > 0 and (base is None or base._index > 0) and not rest and kernels.are_there() and not s.keeps_rules:
             is_plain = not options or (known.issuperset(options) and WORDS.issuperset(map(type, options.values())))
             if is_plain and s.ended is None and s.is_here():
-                found = kernels.record(s, rule, (cell,), [a._value], (), options)
+                found = kernels.record(s, (cell,), [a._value], (), options)
                 if found is not None:
                     return found
         return otherwise(a, *rest, **options)
@@ -280,7 +291,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
                 turned = _FIRST
         if not kernels.are_there() or s.ended is not None or s.keeps_rules or not s.is_here():
             return None
-        return kernels.record(s, rule, (cell,), [x], turned, options, True)
+        return kernels.record(s, (cell,), [x], turned, options, True)
 
     def of_two(a: Value, b: Value, **options: Option) -> Value:
         s = None
@@ -321,7 +332,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
             return None
         if s is None or not kernels.are_there() or s.ended is not None or s.keeps_rules or not s.is_here():
             return None
-        return kernels.record(s, rule, (a_cell, b_cell), [x, y], turned, options, True)
+        return kernels.record(s, (a_cell, b_cell), [x, y], turned, options, True)
 
     return of_one if len(rule.argument_names) == 1 else of_two
 
@@ -338,6 +349,7 @@ class StepPlan(NamedTuple):
     """What the record of a step says beside the places: its shape, and the numbers behind them."""
 
     result: tuple[int, ...]
+    axes: int  # of the result
     size: int
     by_columns: bool
     saved: int

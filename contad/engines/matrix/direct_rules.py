@@ -86,7 +86,7 @@ def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Val
                 cells = [0] * len(values)
                 for k, cell, _ in operands:
                     cells[k] = cell
-                found = kernels.record(s, rule, cells, values, turned, options)
+                found = kernels.record(s, cells, values, turned, options)
                 if found is not None:
                     return found
             else:

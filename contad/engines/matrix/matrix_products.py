@@ -8,7 +8,7 @@ from Python. The other products are pullbacks, which NumPy multiplies.
 import ctypes
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -278,10 +278,11 @@ class ProductPullback(NamedTuple):
 
 
 class Continuations(list[Any]):
-    """The continuations of a recording. Of a product that the kernel pulls back there is none before it is asked for.
+    """The continuations of a recording. Of what kernels pull back there is none before it is asked for.
 
-    In its place stands that of its shape, with the factor that is a constant: most are made, swept and forgotten, and a
-    continuation with its arrays would take as long to make and to forget as the product.
+    In its place stands, for a product, that of its shape, with the factor that is a constant, and for a step the kernels
+    with what they make one of: most are made, swept and forgotten, and a continuation with its arrays would take as long
+    to make and to forget as the product.
     """
 
     __slots__ = ("buffers",)
@@ -292,7 +293,13 @@ class Continuations(list[Any]):
         kept = list.__getitem__(self, k)
         if kept.__class__ is int:
             return self._product(kept, None)
-        return self._product(*kept) if kept.__class__ is tuple else kept
+        if kept.__class__ is not tuple:
+            return kept
+        first, *rest = kept
+        return self._product(*kept) if first.__class__ is int else first.continuation(self.buffers.values, *rest)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
 
     def _product(self, slot: int, constant: np.ndarray | None) -> "ProductPullback":
         shape = self.buffers.shapes[slot : slot + _FIELDS].tolist()
