@@ -33,13 +33,15 @@ _REDUCTIONS = {
 }  # fmt: skip
 _ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 
+_MATMUL, _NDARRAY = np.matmul, np.ndarray  # names take half the time of attributes
+
 Implement = Callable[[ScalarRule], tuple[Function, Function | None]]
 
 
 def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option) -> Value:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
-        if ufunc is np.matmul and first.__class__ is np.ndarray and x is others[0]:  # as it is written most often
+        if ufunc is _MATMUL and first.__class__ is _NDARRAY and x is others[0]:  # as it is written most often
             implementation = _product.reflected.get(x.__class__)
             if implementation is not None:
                 return implementation(x, first)

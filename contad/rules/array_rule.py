@@ -53,8 +53,8 @@ class ArrayRule(Capturing, WithParts):
         # class of the first (second) argument -> an engine's fast implementation, called as (x, ...) (as (y, x))
         self.methods: dict[type, Function] = {}
         self.reflected: dict[type, Function] = {}
-        # class of an argument -> what `attempt` calls, with the arguments
-        self.attempts: dict[type, Function] = {}
+        # the result where an engine's compiled code gives it, and finds all arguments finite; else None
+        self.attempt: Function = _leave
         self._checked: set[Function] = set()
         self._needs: dict[str, frozenset[str]] = {}
         self._parts: dict[Any, Parts] = {}
@@ -227,14 +227,6 @@ class ArrayRule(Capturing, WithParts):
             return self.general(args, options)
         return self.function(*args, **options)
 
-    def attempt(self, *args: Value, **options: Option) -> Value:
-        """The result where an engine's compiled code gives it, and finds all arguments finite; else None."""
-        for x in args:
-            attempt = self.attempts.get(x.__class__)
-            if attempt is not None:
-                return attempt(*args, **options)
-        return None
-
     def functions(self) -> tuple[Function | None, ...]:
         """The value, and the bodies."""
         return self.function, self.forward_body, self.common_body, self.jvp_body, *self.vjps.values()
@@ -288,6 +280,10 @@ class ArrayRule(Capturing, WithParts):
         if owner is None:
             return self.function(*args, **options)
         return self.apply_on(owner, owner.apply_array, args, options)
+
+
+def _leave(*args: Value, **options: Option) -> None:
+    """What a rule attempts that no engine has taken up."""
 
 
 def parts_of(

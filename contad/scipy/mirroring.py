@@ -52,7 +52,21 @@ def _call_scipy(module: Callable[[], ModuleType], implementation: Function) -> A
                 return getattr(module(), name)(*args, **options)
         return implementation(*args, **options)
 
-    return Compilable(call)
+    return Mirror(call, implementation)
+
+
+class Mirror(Compilable[..., Any]):
+    """A function of the name of one of SciPy's, and what it does where an argument is an array of variables."""
+
+    def __init__(self, function: Function, implementation: Function) -> None:
+        Compilable.__init__(self, function)
+        self.implementation = implementation
+
+    def __call__(self, *args: Value, **options: Option) -> Any:
+        for x in args:
+            if isinstance(x, Array):
+                return self.implementation(*args, **options)
+        return self.function(*args, **options)
 
 
 def as_one(x: Nested) -> ArrayValue:
@@ -109,7 +123,7 @@ def over_stacks(**axes: int | str) -> Any:
                 return implementation(*args, **options)
             stack = np.broadcast_shapes(*stacks)
             if 0 in stack:
-                name = f"contad.scipy.linalg.{implementation.__name__}"
+                name = f"contad.scipy.linalg.{implementation.__name__.removeprefix('_')}"
                 raise UnsupportedError(f"{name}: on variables a stack must not be empty, got stacks of shape {stack}")
             rows = {
                 name: np.reshape(np.broadcast_to(x, (*stack, *cores[name])), (-1, *cores[name]))

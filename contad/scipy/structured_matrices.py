@@ -26,7 +26,6 @@ def _vector(name: str, x: ArrayValue) -> ArrayValue:
 
 # ---- banded matrices -------------------------------------------------------------------------------------------------
 @mirror
-@over_stacks(ab=2, b=VECTORS)
 def solve_banded(
     l_and_u: Option, ab: ArrayValue, b: ArrayValue, overwrite_ab: bool = False, overwrite_b: bool = False,
     check_finite: bool = True,
@@ -45,12 +44,15 @@ def solve_banded(
     >>> solve_banded((0, 1), np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([4.0, 8.0]))
     array([1., 2.])
     """
-    lower, upper = map(int, l_and_u)
-    z = banded_solution.attempt(ab, b, lower=lower, upper=upper)
-    if z is None:
-        ab, b = matrices("solve_banded", check_finite, ab, b)
-        z = banded_solution(ab, b, lower=lower, upper=upper)
-    return z
+    lower, upper = l_and_u
+    z = banded_solution.attempt(ab, b, lower=int(lower), upper=int(upper))
+    return _solve_banded(int(lower), int(upper), ab, b, check_finite) if z is None else z
+
+
+@over_stacks(ab=2, b=VECTORS)
+def _solve_banded(lower: int, upper: int, ab: ArrayValue, b: ArrayValue, check_finite: bool) -> ArrayValue:
+    ab, b = matrices("solve_banded", check_finite, ab, b)
+    return banded_solution(ab, b, lower=lower, upper=upper)
 
 
 @mirror

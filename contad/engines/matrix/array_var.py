@@ -32,7 +32,7 @@ class ArrayVar(Array):
     __slots__ = ("_base", "_index", "_length")
     kind = "array variable"
     # the first cell of a contiguous affine array with plain values, which operations take as it is while its root is
-    # affine; else -1
+    # affine; -1 - the first cell of the matrix that a transpose `x.T` is of, while that holds; else -1
     _index: int
     _base: Any
     _length: int  # the number of elements where there is one axis, and operations may rely on it; else 0
@@ -251,11 +251,12 @@ class ArrayVar(Array):
     @property
     def T(self) -> ArrayValue:
         """The transpose, a view."""
-        base, s = self._base, self._owner
-        if self._index > 0 and (base is None or base._index > 0) and s.ended is None and s.is_here():
+        base, s, index = self._base, self._owner, self._index
+        if index > 0 and (base is None or base._index > 0) and s.ended is None and s.is_here():
             z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
             value = self._value
-            z._owner, z._value, z._index, z._length = s, value.T, -1, 0
+            z._owner, z._value, z._length = s, value.T, 0
+            z._index = -1 - index if value.ndim == 2 and not s.keeps_rules else -1
             z._base = base = self if base is None else base
             z._parent, z._view, z._seen, z._root_seen = self, np.transpose, value, base._value
             return z

@@ -48,6 +48,7 @@ _SHARED = frozenset(("banded_solution",))  # whose saved factors serve all recor
 WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 _TURNED = (1, 0)
 _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
+_LENGTH = FIELDS + 1  # of the shape of a step: what kernels read, and the address of the one of adjoints
 _KNOWN = 1  # in the place of the step that keeps the factors: not this one
 _lock = threading.Lock()
 
@@ -75,7 +76,7 @@ class StepPullback(Continuation):
     def results(self) -> list[Part]:  # type: ignore[override]
         """The result as continuations keep it."""
         shape, n = self.plan.result, self.plan.size
-        if self.plan.by_columns:
+        if self.plan.flags:
             return [Part(self.first, n, shape[::-1], self.z, _TURNED)]
         return [Part(self.first, n, shape, self.z)]
 
@@ -139,10 +140,13 @@ class StepKernels:
         found = None
         if step is not None:
             by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
+            n, axes = math.prod(step.result), len(step.result)
             # those of a record whose step finds the factors, and of one that finds them kept
             numbers = np.array([(*step.sizes, *step.options, known, 0, self.adjoint) for known in (0, _KNOWN)])
             at = numbers.__array_interface__["data"][0]
-            found = StepPlan(step.result, len(step.result), math.prod(step.result), by_columns, step.saved, at, numbers)
+            found = StepPlan(
+                step.result, n, n if axes == 1 else 0, -PULLBACK - CELLS * n, int(by_columns), step.saved, at, numbers
+            )
         self.plans[key] = found
         return found
 
@@ -154,30 +158,35 @@ class StepKernels:
 
         Where that `is_checked`, Python has to do it if an operand is not finite.
         """
-        a_at, a_kind, b_at, b_kind = cells[0], 1, 0, 0
+        count = len(values)
         a = values[0]
         key: tuple[Any, ...]
-        if len(values) == 1:
+        if count == 1:
             key = (a.shape, *options.items()) if options else (a.shape,)
-        elif len(values) == 2 and a.__class__ is not float and values[1].__class__ is not float:
+        elif float in map(type, values):
+            return None
+        elif count == 2:
             key = (a.shape, values[1].shape, *options.items())
         else:
-            key = (*[v.shape for v in values if v.__class__ is not float], *options.items())
+            key = (*[v.shape for v in values], *options.items())
         plan = self.plans.get(key)
-        if plan is None and key not in self.plans:
+        if plan is None:
+            if key in self.plans:
+                return None
             plan = self.plan(key, options)
-        if plan is None or len(key) < len(values) + len(options):
-            return None
+            if plan is None:
+                return None
         if turned and self.name in RUNNING and len(plan.result) == 2:
-            plan = plan._replace(by_columns=True)
-        shape, axes, n, by_columns, saved, plan_at, numbers = plan
+            plan = plan._replace(flags=1)
+        shape, n, length, head, flags, saved, plan_at, numbers = plan
         buffers = s.buffers
         first = s.top
         end = first + n
         if end > s.capacity:
             s.room(n)
-        flags = int(by_columns)
-        if len(values) == 2:
+        a_at = cells[0]
+        a_kind, b_at, b_kind = 1, 0, 0
+        if count == 2:
             b_at = cells[1]
             b_kind = 1
             if a_at == 0 or b_at == 0:  # a constant, which is kept
@@ -198,7 +207,8 @@ class StepKernels:
                     a_at, a_kind = place, kind
         for k in turned:
             flags |= 2 << k
-        memory, saved_at, shared = None, 0, None
+        memory = shared = None
+        saved_at = 0
         if saved:
             if self.name in _SHARED:
                 shared = self.name, a_at, a_kind, flags & 2, key[0], *options.items()
@@ -209,7 +219,7 @@ class StepKernels:
                 memory = np.empty(saved)
             saved_at = -(memory.__array_interface__["data"][0] // 8)
         slot = buffers.shapes_top
-        shapes_end = buffers.shapes_top = slot + FIELDS + 1
+        shapes_end = buffers.shapes_top = slot + _LENGTH
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
         number = self.attempt(  # type: ignore[misc]
@@ -221,24 +231,25 @@ class StepKernels:
         if shared is not None and memory is not None:
             s.factors[shared] = memory
         callbacks = s.callbacks
+        k = len(callbacks)
         callbacks.append((self, plan, cells, values, turned, options, first, memory))
         found: Any
-        if axes == 0:  # as `push_number` and `push_values` do, whose calls take as long as small matrices
+        if shape:  # as `push_number` and `push_values` do, whose calls take as long as small matrices
+            z = s.slab[first:end]
+            if flags & 1:
+                z = z.reshape(shape[::-1])
+                return s.push_values(PULLBACK, k, slot, z)._view_at(np.transpose, z.T, -1)
+            found = ArrayVar()
+            found._value = z if length else z.reshape(shape)
+            found._base = None
+            found._length = length
+        else:
             found = s.var_class()
             found._value = number
-        else:
-            z = s.slab[first:end]
-            if by_columns:
-                z = z.reshape(shape[::-1])
-                return s.push_values(PULLBACK, len(callbacks) - 1, slot, z)._view_at(np.transpose, z.T, -1)
-            found = ArrayVar()
-            found._value = z if axes == 1 else z.reshape(shape)
-            found._base = None
-            found._length = n if axes == 1 else 0
         found._owner = s
         found._index = first
         s.top = end
-        s.push((-PULLBACK - CELLS * n, len(callbacks) - 1, slot, 0.0))
+        s.push((head, k, slot, 0.0))
         if len(s.stream) >= LONG:
             s.flush()
         return found
@@ -253,7 +264,7 @@ class StepKernels:
         c.cells, c.turned, c.plan, c.first, c.memory = cells, turned, plan, first, memory
         shape = plan.result
         z = slab[first : first + plan.size]
-        c.z = float(z[0]) if not shape else z.reshape(shape[::-1]).T if plan.by_columns else z.reshape(shape)
+        c.z = float(z[0]) if not shape else z.reshape(shape[::-1]).T if plan.flags else z.reshape(shape)
         return c
 
 
@@ -263,9 +274,9 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, na
 
     def method(a: ArrayVar, *rest: Value, **options: Option) -> Value:
         base, cell, s = a._base, a._index, a._owner
-        if cell > 0 and (base is None or base._index > 0) and not rest and kernels.are_there() and not s.keeps_rules:
+        if cell > 0 and (base is None or base._index > 0) and not rest and not s.keeps_rules:
             is_plain = not options or (known.issuperset(options) and WORDS.issuperset(map(type, options.values())))
-            if is_plain and s.ended is None and s.is_here():
+            if is_plain and kernels.are_there() and s.ended is None and s.is_here():
                 found = kernels.record(s, (cell,), [a._value], (), options)
                 if found is not None:
                     return found
@@ -277,7 +288,9 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, na
 def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
     """The rule, where its kernel finds every operand and the result finite; else None, and nothing is recorded."""
 
-    def of_one(a: ArrayVar, **options: Option) -> Value:
+    def of_one(a: Value, **options: Option) -> Value:
+        if a.__class__ is not ArrayVar:
+            return None
         base, cell, s = a._base, a._index, a._owner
         turned: Sequence[int] = ()
         if cell > 0 and (base is None or base._index > 0):
@@ -349,9 +362,10 @@ class StepPlan(NamedTuple):
     """What the record of a step says beside the places: its shape, and the numbers behind them."""
 
     result: tuple[int, ...]
-    axes: int  # of the result
     size: int
-    by_columns: bool
+    length: int  # of a result with one axis; else 0
+    head: int  # of the record
+    flags: int  # 1 where the result lies in memory by columns
     saved: int
     at: int  # the address of the numbers
     numbers: np.ndarray

@@ -146,7 +146,7 @@ def install_rule(rule: Rule) -> None:
     of_one = kernels if count == 1 else None
     rule.methods[ArrayVar] = method if of_one is None else of_one_matrix(of_one, rule, method, rule.option_names)
     if kernels is not None:
-        rule.attempts[ArrayVar] = checked_step(kernels, rule)
+        rule.attempt = checked_step(kernels, rule)
     if count == 2:
         rule.reflected[ArrayVar] = lambda y, x, **options: method(x, y, **options)
     if rule.parameters[:count] != rule.argument_names:

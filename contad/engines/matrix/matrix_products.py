@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
 
-# What the kernel reads of a record: z, rows, columns, then for the matrix and for the vector where a constant is kept
-# and the first cell of a variable; one of the two is 0. Of a product of two matrices, m x p and p x n, it reads -z, m,
-# n and the same of both factors, then p, and whether each of them lies in memory as its transpose does; the numbers of
-# axes behind these are for `Continuations`.
+# What the kernel reads of a record, where the factors are m x p and p x n: the first cell of the result, m, n, then of
+# both factors where a constant is kept and the first cell of a variable, of which one is 0, p, whether each of them
+# lies in memory as its transpose does, and ten times the axes of the first factor and those of the second one.
 _KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
@@ -65,80 +64,82 @@ def numbers(cell, at, n, values, constants):
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
        error_model="numpy", boundscheck=False)
 def kernel(shape_at, values_at, constants_at, adjoints_at):
-    z, rows, columns, a_at, a_cell, b_at, b_cell = carray(shape_at, (7,))
+    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_flag, b_flag, axes = carray(shape_at, (11,))
     values = carray(values_at, (ENDLESS,))
     constants = carray(constants_at, (ENDLESS,))
     adjoints = carray(adjoints_at, (ENDLESS,))
-    if z < 0:
-        fields = carray(shape_at, (10,))
-        p, a_turned, b_turned = fields[7], fields[8] != 0, fields[9] != 0
-        a_size, b_size = rows * p, p * columns
-        a_row, a_step = (1, rows) if a_turned else (p, 1)
-        b_row, b_step = (1, p) if b_turned else (columns, 1)
+    a_turned, b_turned = a_flag != 0, b_flag != 0
+    a_size, b_size = rows * p, p * columns
+    z_bar = adjoints[z : z + rows * columns]
+    if axes == 21 and not a_turned:
+        if b_cell > 0:
+            add_rows(z_bar, numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + p])
         if a_cell > 0:
-            b, a_bar = numbers(b_cell, b_at, b_size, values, constants), adjoints[a_cell : a_cell + a_size]
+            add_outer(z_bar, numbers(b_cell, b_at, p, values, constants), adjoints[a_cell : a_cell + a_size])
+        return
+    a_row, a_step = (1, rows) if a_turned else (p, 1)
+    b_row, b_step = (1, p) if b_turned else (columns, 1)
+    if a_cell > 0:
+        b, a_bar = numbers(b_cell, b_at, b_size, values, constants), adjoints[a_cell : a_cell + a_size]
+        if a_turned:  # along the numbers as they lie
+            for k in range(p):
+                line = a_bar[k * rows : k * rows + rows]
+                for j in range(columns):
+                    c = b[k * b_row + j * b_step]
+                    for i in range(rows):
+                        d = z_bar[i * columns + j]
+                        line[i] += d * c if d != 0.0 else 0.0
+        else:
             for i in range(rows):
                 for j in range(columns):
-                    d = adjoints[i * columns + j - z]
+                    d = z_bar[i * columns + j]
                     if d != 0.0:
                         for k in range(p):
                             a_bar[i * a_row + k * a_step] += d * b[k * b_row + j * b_step]
-        if b_cell > 0:
-            a, b_bar = numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + b_size]
-            for i in range(rows):
-                for j in range(columns):
-                    d = adjoints[i * columns + j - z]
-                    if d != 0.0:
-                        for k in range(p):
-                            b_bar[k * b_row + j * b_step] += d * a[i * a_row + k * a_step]
-        return
-    z_bar = adjoints[z : z + rows]
-    n = rows * columns
     if b_cell > 0:
-        add_rows(z_bar, numbers(a_cell, a_at, n, values, constants), adjoints[b_cell : b_cell + columns])
-    if a_cell > 0:
-        add_outer(z_bar, numbers(b_cell, b_at, columns, values, constants), adjoints[a_cell : a_cell + n])
+        a, b_bar = numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + b_size]
+        for i in range(rows):
+            for j in range(columns):
+                d = z_bar[i * columns + j]
+                if d != 0.0:
+                    for k in range(p):
+                        b_bar[k * b_row + j * b_step] += d * a[i * a_row + k * a_step]
 '''
 
 
 def _add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray) -> None:
     """What the kernel does, its sums in the same order."""
-    z, rows, columns, a_at, a_cell, b_at, b_cell = shape[:7].tolist()
+    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned, axes = shape[:11].tolist()
 
     def numbers(cell: int, at: int, n: int) -> np.ndarray:
         if cell > 0:
             return values[cell : cell + n]
         return constants[-at : n - at] if at < 0 else np.ctypeslib.as_array((ctypes.c_double * n).from_address(at))
 
-    if z < 0:
-        p, a_turned, b_turned = shape[7:10].tolist()
-        z_bar = adjoints[-z : rows * columns - z].reshape(rows, columns)
+    def matrix(x: np.ndarray, m: int, n: int, is_turned: int) -> np.ndarray:
+        return x.reshape(n, m).T if is_turned else x.reshape(m, n)
 
-        def matrix(x: np.ndarray, m: int, n: int, is_turned: int) -> np.ndarray:
-            return x.reshape(n, m).T if is_turned else x.reshape(m, n)
-
-        with np.errstate(all="ignore"):
-            if a_cell > 0:
-                b = matrix(numbers(b_cell, b_at, p * columns), p, columns, b_turned)
-                a_bar = matrix(adjoints[a_cell : a_cell + rows * p], rows, p, a_turned)
-                for j in range(columns):
-                    d = z_bar[:, j, None]
-                    a_bar += np.where(d != 0.0, d * b[:, j], 0.0)
-            if b_cell > 0:
-                a = matrix(numbers(a_cell, a_at, rows * p), rows, p, a_turned)
-                b_bar = matrix(adjoints[b_cell : b_cell + p * columns], p, columns, b_turned)
-                for i in range(rows):
-                    d = z_bar[i]
-                    b_bar += np.where(d != 0.0, a[i, :, None] * d, 0.0)
-        return
-    z_bar = adjoints[z : z + rows]
+    z_bar = adjoints[z : z + rows * columns].reshape(rows, columns)
     with np.errstate(all="ignore"):
-        if b_cell > 0:
-            a = numbers(a_cell, a_at, rows * columns).reshape(rows, columns)
-            _add_rows(z_bar, a, adjoints[b_cell : b_cell + columns])
+        if axes == 21 and not a_turned:
+            if b_cell > 0:
+                _add_rows(z_bar[:, 0], numbers(a_cell, a_at, rows * p).reshape(rows, p), adjoints[b_cell : b_cell + p])
+            if a_cell > 0:
+                found = z_bar * numbers(b_cell, b_at, p)
+                adjoints[a_cell : a_cell + rows * p] += np.where(z_bar != 0.0, found, 0.0).reshape(-1)
+            return
         if a_cell > 0:
-            found = np.multiply.outer(z_bar, numbers(b_cell, b_at, columns))
-            adjoints[a_cell : a_cell + rows * columns] += np.where(z_bar[:, None] != 0.0, found, 0.0).reshape(-1)
+            b = matrix(numbers(b_cell, b_at, p * columns), p, columns, b_turned)
+            a_bar = matrix(adjoints[a_cell : a_cell + rows * p], rows, p, a_turned)
+            for j in range(columns):
+                d = z_bar[:, j, None]
+                a_bar += np.where(d != 0.0, d * b[:, j], 0.0)
+        if b_cell > 0:
+            a = matrix(numbers(a_cell, a_at, rows * p), rows, p, a_turned)
+            b_bar = matrix(adjoints[b_cell : b_cell + p * columns], p, columns, b_turned)
+            for i in range(rows):
+                d = z_bar[i]
+                b_bar += np.where(d != 0.0, a[i, :, None] * d, 0.0)
 
 
 _ROWS = 512  # of four each, so that what is made of them stays in a cache
@@ -176,6 +177,31 @@ class ProductFactor(NamedTuple):
     value: np.ndarray
     cell: int
     turned: bool = False
+
+
+class ProductSizes(NamedTuple):
+    """Of the product of a matrix of rows x p with one of p x columns, or of vectors, what a record says of sizes."""
+
+    rows: int
+    p: int
+    columns: int
+    size: int
+    length: int  # of a result with one axis; else 0
+    shape: tuple[int, ...]
+    axes: int  # ten times those of the first factor, and those of the second one
+    is_small: bool  # whether the kernel multiplies
+    head: int  # of the record
+
+
+def find_sizes(x: tuple[int, ...], y: tuple[int, ...]) -> ProductSizes | None:
+    """Those of factors of these shapes; None unless both are vectors or matrices that fit and are not empty."""
+    if len(x) not in (1, 2) or len(y) not in (1, 2) or x[-1] != y[0] or 0 in x + y:
+        return None
+    rows, columns = math.prod(x[:-1]), math.prod(y[1:])
+    shape = x[:-1] + y[1:]
+    n = rows * columns
+    length, axes = n if len(shape) == 1 else 0, 10 * len(x) + len(y)
+    return ProductSizes(rows, y[0], columns, n, length, shape, axes, n * y[0] <= _SMALL, -PULLBACK - CELLS * n)
 
 
 _new: Any = tuple.__new__  # makes a factor in a third of the time that its class takes
@@ -303,10 +329,9 @@ class Continuations(list[Any]):
 
     def _product(self, slot: int, constant: np.ndarray | None) -> "ProductPullback":
         shape = self.buffers.shapes[slot : slot + _FIELDS].tolist()
-        first, rows, columns, _, x_cell, _, y_cell, p, x_turned, y_turned, x_axes, y_axes = shape
-        if first > 0:  # of a vector
-            columns = 1
-        values, first = self.buffers.values, abs(first)
+        first, rows, columns, _, x_cell, _, y_cell, p, x_turned, y_turned, axes = shape
+        x_axes, y_axes = divmod(axes, 10)
+        values = self.buffers.values
 
         def factor(cell: int, rows: int, columns: int, is_turned: bool, axes: int) -> np.ndarray:
             if cell == 0:
@@ -323,7 +348,7 @@ class Continuations(list[Any]):
         )  # fmt: skip
 
 
-_FIELDS = 12  # of a record
+_FIELDS = 11  # of a record
 _pack, _pack_dot = struct.Struct(f"{_FIELDS}q").pack_into, struct.Struct("2q").pack_into
 _SMALL = 1 << 12  # multiplications, up to which the kernel multiplies matrices
 _IN_PLACE = 1 << 12  # numbers, from which on the passes over a product of its own cost more than the call of BLAS
@@ -354,119 +379,153 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
     """The product of matrices and vectors: the method of array variables, the reflected one, and that of `@`."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
-    head, of_two, of_constant = -PULLBACK, -(both + DOT + CELLS), -(left + DOT + CELLS)
+    of_two, of_constant = -(both + DOT + CELLS), -(left + DOT + CELLS)
+    known_sizes: dict[tuple[tuple[int, ...], tuple[int, ...]], ProductSizes | None] = {}
 
     def product(
         s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
     ) -> Value:
         """x @ y, of which at least one is a variable of s; None unless both are vectors or matrices that fit."""
-        axes, y_axes = x.ndim, y.ndim
-        if axes == 2:
-            rows, p = x.shape
-        elif axes == 1:
-            rows, p = 1, x.size
-        else:
-            return None
-        if y_axes == 2:
-            inner, columns = y.shape
-        elif y_axes == 1:
-            inner, columns = y.size, 1
-        else:
-            return None
-        n = rows * columns
-        if p != inner or n * p == 0:
-            return None
-        if s.ended is not None or not s.is_here():
+        shapes = x.shape, y.shape
+        sizes = known_sizes.get(shapes)
+        if sizes is None:
+            if len(known_sizes) > 1000:
+                known_sizes.clear()
+            sizes = known_sizes[shapes] = find_sizes(*shapes)
+            if sizes is None:
+                return None
+        rows, p, columns, n, length, shape, axes, is_small, head = sizes
+        if not s.is_here():
             s.check_usable(rule.name)
-        buffers = s.buffers
-        if axes == y_axes == 1:
-            value = float(x.dot(y))
-            if x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
-                code, place = of_constant, buffers.push_constant(y if x_cell else x)
-            else:
-                code, place = of_two, y_cell
-            slot = buffers.shapes_top
-            shapes_end = buffers.shapes_top = slot + 2  # as `push_shape`, whose call takes as long
-            if shapes_end > len(buffers.shapes):
-                buffers.grow("shapes", shapes_end)
-            _pack_dot(buffers.shapes, 8 * slot, place, p)
-            k = s.top  # as `push_number`
-            if k >= s.capacity:
-                s.room(1)
-            s.slab[k] = value
-            number = s.var_class()
-            number._value = value
-            number._owner = s
-            number._index = k
-            s.top = k + 1
-            s.push((code, x_cell or y_cell, slot, 0.0))
-            if k >= s.limit:
-                s.flush_if_long()
-            return number
         first = s.top
         end = first + n
         if end > s.capacity:
             s.room(n)
+        if axes == 11:
+            return dot(s, x, x_cell, y, y_cell, p)
+        buffers = s.buffers
         z = s.slab[first:end]
-        if axes == y_axes:
-            z = z.reshape(rows, columns)
-        start = thread_time() if n * p > _SMALL and steps.attempt is None else 0.0
+        if not length:
+            z = z.reshape(shape)
+        if not is_small:
+            return large_product(s, x, x_cell, x_turned, y, y_cell, y_turned, z, sizes)
         x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than small products
-        # the cotangent of one factor needs the other
+        slot = buffers.shapes_top
+        shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
+        if shapes_end > len(buffers.shapes):
+            buffers.grow("shapes", shapes_end)
         x_at = y_at = 0
-        x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
-        if x_cell == 0:
-            x, x_at, x_by_columns, in_order = keep(buffers, x)
-        elif y_cell == 0:
-            y, y_at, y_by_columns, in_order = keep(buffers, y)
-        slot = 0
-        of_vector = y_axes == 1 and not x_by_columns
-        if in_order and (of_vector or n * p <= _SMALL):
-            slot = buffers.shapes_top
-            shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
-            if shapes_end > len(buffers.shapes):
-                buffers.grow("shapes", shapes_end)
-            _pack(
-                buffers.shapes, 8 * slot, first if of_vector else -first, rows, p if of_vector else columns, x_at,
-                x_cell, y_at, y_cell, p, x_by_columns, y_by_columns, axes, y_axes,
-            )  # fmt: skip
-            kept: Any = slot if x_cell and y_cell else (slot, y if x_cell else x)
-        else:
+        kept: Any = slot
+        if x_cell == 0:  # the cotangent of one factor needs the other
+            known = buffers.factors.get(id(x))
+            x, x_at, x_turned, in_order = keep(buffers, x) if known is None else known
+            kept = slot, x
             if not in_order:
-                pass
-            elif steps.are_there():
-                slot = buffers.push_shape((
-                    0, 0, first, *_place(x_cell, x_at), *_place(y_cell, y_at), 0, x_by_columns, y_by_columns, rows,
-                    columns, p, 0, 0, 0, 0, 0, steps.adjoint,
-                ))  # fmt: skip
-            elif start:
-                steps.count(start)
-            kept = _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
+                return push(s, x, 0, False, y, y_cell, y_turned, z)
+        elif y_cell == 0:
+            known = buffers.factors.get(id(y))
+            y, y_at, y_turned, in_order = keep(buffers, y) if known is None else known
+            kept = slot, y
+            if not in_order:
+                return push(s, x, x_cell, x_turned, y, 0, False, z)
+        _pack(
+            buffers.shapes, 8 * slot, first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned, axes
+        )
         callbacks = s.callbacks
+        k = len(callbacks)
         callbacks.append(kept)
-        found = ArrayVar()
+        found = ArrayVar()  # as `push` does, whose call takes as long
         found._owner = s
         found._value = z
         found._index = first
         found._base = None
-        found._length = n if z.ndim == 1 else 0
+        found._length = length
         s.top = end
-        s.push((head - CELLS * n, len(callbacks) - 1, slot, 0.0))
+        s.push((head, k, slot, 0.0))
         if len(s.stream) >= LONG:
             s.flush()
         return found
 
+    def dot(s: "MatrixStack", x: np.ndarray, x_cell: int, y: np.ndarray, y_cell: int, p: int) -> Value:
+        """The product of two vectors, a number, for which there is room."""
+        value = float(x.dot(y))
+        buffers = s.buffers
+        if x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
+            code, place = of_constant, buffers.push_constant(y if x_cell else x)
+        else:
+            code, place = of_two, y_cell
+        slot = buffers.shapes_top
+        shapes_end = buffers.shapes_top = slot + 2  # as `push_shape`, whose call takes as long
+        if shapes_end > len(buffers.shapes):
+            buffers.grow("shapes", shapes_end)
+        _pack_dot(buffers.shapes, 8 * slot, place, p)
+        k = s.top  # as `push_number`
+        s.slab[k] = value
+        number = s.var_class()
+        number._value = value
+        number._owner = s
+        number._index = k
+        s.top = k + 1
+        s.push((code, x_cell or y_cell, slot, 0.0))
+        if k >= s.limit:
+            s.flush_if_long()
+        return number
+
+    def large_product(
+        s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool,
+        z: np.ndarray, sizes: ProductSizes,
+    ) -> Value:  # fmt: skip
+        """The product in z, recorded as a step, by the kernel where that has a vector, or as a pullback."""
+        start = thread_time() if steps.attempt is None else 0.0
+        x.dot(y, z)
+        x_at = y_at = 0
+        x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
+        buffers = s.buffers
+        if x_cell == 0:
+            x, x_at, x_by_columns, in_order = keep(buffers, x)
+        elif y_cell == 0:
+            y, y_at, y_by_columns, in_order = keep(buffers, y)
+        first, slot = s.top, 0
+        kept = None
+        rows, p, columns = sizes[:3]
+        if in_order and sizes.axes == 21 and not x_by_columns:
+            slot = buffers.push_shape((
+                first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_by_columns, y_by_columns, sizes.axes
+            ))  # fmt: skip
+            kept = slot if x_cell and y_cell else (slot, y if x_cell else x)
+        elif in_order and steps.are_there():
+            slot = buffers.push_shape((
+                0, 0, first, *_place(x_cell, x_at), *_place(y_cell, y_at), 0, x_by_columns, y_by_columns, rows,
+                columns, p, 0, 0, 0, 0, 0, steps.adjoint,
+            ))  # fmt: skip
+        elif in_order and start:
+            steps.count(start)
+        return push(s, x, x_cell, x_turned, y, y_cell, y_turned, z, slot, kept)
+
+    def push(
+        s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool,
+        z: np.ndarray, slot: int = 0, kept: Any = None,
+    ) -> Value:  # fmt: skip
+        if kept is None:
+            kept = _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, s.top, z))
+        s.callbacks.append(kept)
+        return s.push_values(PULLBACK, len(s.callbacks) - 1, slot, z)
+
     def keep(buffers: Buffers, x: np.ndarray) -> tuple[np.ndarray, int, bool, bool]:
         """A constant factor as it is kept, its place or address, whether it is turned, and whether it has no gaps."""
+        base: Any = x.base
+        known = buffers.factors.get(id(base))
+        if known is not None and not known[2] and base.size == x.size and x.flags.f_contiguous:
+            return x, known[1], True, True  # the transpose of one, a view that lives for one operation, most often
         known = KNOWN_IMMUTABLE.get(id(x))  # as `Buffers.keep` asks, whose call takes as long as the rest
         if known is not None and known[0]() is x:
             flags = x.flags
             in_rows = flags.c_contiguous
-            return x, known[1], not in_rows, in_rows or flags.f_contiguous
-        base: Any = x.base
+            found = buffers.factors[id(x)] = x, known[1], not in_rows, in_rows or flags.f_contiguous
+            return found
         known = KNOWN_IMMUTABLE.get(id(base))
         if known is not None and base.size == x.size and known[0]() is base and x.flags.f_contiguous:
-            return x, known[1], True, True  # the transpose of one
+            return x, known[1], True, True
         x, at = buffers.keep(x)
         if at > 0 and not x.flags.c_contiguous:
             return x, at, True, x.flags.f_contiguous
@@ -476,24 +535,28 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
 
     def operate(a: ArrayVar, b: Value, otherwise: Function = otherwise) -> Value:
         """a @ b; `otherwise` where that takes the general way."""
-        base, x_cell, x_turned, z = a._base, a._index, False, None
+        s, base, x_cell = a._owner, a._base, a._index
+        z = None
         if x_cell > 0 and (base is None or base._index > 0):
-            x = a._value
+            x, x_turned = a._value, False
+        elif x_cell < -1 and base._index > 0:
+            x, x_cell, x_turned = a._value, -1 - x_cell, True
         else:
             found = factor_of(a)
             if found is None:
                 return otherwise(a, b)
             x, x_cell, x_turned = found
-        if b.__class__ is ArrayVar:
-            if b._owner is a._owner:
-                base, y_cell = b._base, b._index
-                if y_cell > 0 and (base is None or base._index > 0):
-                    z = product(a._owner, x, x_cell, x_turned, b._value, y_cell, False)
-                else:
-                    found = factor_of(b)
-                    z = None if found is None else product(a._owner, x, x_cell, x_turned, *found)
+        if b.__class__ is ArrayVar and b._owner is s:
+            base, y_cell = b._base, b._index
+            if y_cell > 0 and (base is None or base._index > 0):
+                z = product(s, x, x_cell, x_turned, b._value, y_cell, False)
+            elif y_cell < -1 and base._index > 0:
+                z = product(s, x, x_cell, x_turned, b._value, -1 - y_cell, True)
+            else:
+                found = factor_of(b)
+                z = None if found is None else product(s, x, x_cell, x_turned, *found)
         elif b.__class__ is np.ndarray and b.dtype is FLOAT:
-            z = product(a._owner, x, x_cell, x_turned, b, 0, False)
+            z = product(s, x, x_cell, x_turned, b, 0, False)
         return otherwise(a, b) if z is None else z
 
     def method(a: ArrayVar, *args: Value, **options: Option) -> Value:

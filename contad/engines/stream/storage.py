@@ -19,7 +19,7 @@ from contad.variables.layout import immutable_address, is_immutable
 from contad.variables.open_types import Real
 
 ROWS = 4096
-# of a dot, what is strided, a step
+# of a dot, what is strided or a product, a step
 _PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 11, 19)}
 _ZEROS = np.zeros(2 * ROWS)
 FIRST_CONSTANT = 2  # place of those that are copied, after a one and the number of a record
@@ -68,8 +68,8 @@ class Buffers:
     """
 
     __slots__ = (
-        "adjoints", "brief", "constants", "constants_top", "copies", "held", "length", "number", "records", "shapes",
-        "shapes_top", "staging", "stream", "usual", "values",
+        "adjoints", "brief", "constants", "constants_top", "copies", "factors", "held", "length", "number", "records",
+        "shapes", "shapes_top", "staging", "stream", "usual", "values",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -85,6 +85,9 @@ class Buffers:
         self.number = np.empty(())  # an operand of the operation that is being evaluated
         self._start_constants()
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
+        # by the id of an immutable array, which is kept by this: itself, its address, whether it lies as its transpose
+        # does in C order, and whether it has no gaps
+        self.factors: dict[int, tuple[np.ndarray, int, bool, bool]] = {}
         self._measure()
         self.clear()
 
@@ -105,6 +108,8 @@ class Buffers:
         self.stream.clear()
         if self.copies:
             self.copies.clear()
+        if self.factors:
+            self.factors.clear()
         self.constants_top = FIRST_CONSTANT
         self.shapes_top = len(FORMS)
 
