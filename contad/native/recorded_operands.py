@@ -47,8 +47,9 @@ def attempt_value(  # type: ignore[no-untyped-def]
 ):
     """Write a shape, and call the kernel of its value: the first number of what that has written.
 
-    It is nan where the kernel has raised, or has written what is not finite. The sizes and the rest are at `plan_at`. Of `turned` 1 is that of the result, 2 and 4 are those of the operands,
-    which are to be finite too if that `is_checked`.
+    It is nan where the kernel has raised, or has written what is not finite. The sizes and the rest are at `plan_at`.
+    Of `turned` 1 is that of the result, 2 and 4 are those of the operands, which are to be finite too if that
+    `is_checked`.
     """
     shape = shapes[slot : slot + FIELDS + 1]
     plan = carray(pointer(plan_at), (FIELDS + 1 - M,), np.int64)

@@ -1,5 +1,7 @@
 """Products of matrices and vectors on the matrix engine: every activity and layout, against the formulas by hand."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -96,27 +98,34 @@ def test_matrix_times_vector_is_swept_without_python(monkeypatch):
 
 
 P, Q = A[:3], A[3:6]
-FACTORS = {
-    "two variables": lambda p, q: p @ q, "a turned one": lambda p, q: p @ q.T,
-    "two turned ones": lambda p, q: p.T @ q.T,
-    "a vector": lambda p, q: p @ q[0], "a turned matrix and a vector": lambda p, q: p.T @ q[0],
-    "a vector and a matrix": lambda p, q: p[0] @ q, "a row": lambda p, q: p @ q[:1].T,
-    "a constant": lambda p, q: p @ Q, "a kept one": lambda p, q: p @ KEPT,
-    "a kept one, turned": lambda p, q: KEPT.T @ q,
-    "a constant vector": lambda p, q: p @ B, "a vector before a constant": lambda p, q: q[1] @ Q,
+FACTORS = {  # of variables p and q, a constant c, one that is kept, and a vector
+    "two variables": lambda p, q, c, kept, b: p @ q, "a turned one": lambda p, q, c, kept, b: p @ q.T,
+    "two turned ones": lambda p, q, c, kept, b: p.T @ q.T,
+    "a vector": lambda p, q, c, kept, b: p @ q[0], "a turned matrix and a vector": lambda p, q, c, kept, b: p.T @ q[0],
+    "a vector and a matrix": lambda p, q, c, kept, b: p[0] @ q, "a row": lambda p, q, c, kept, b: p @ q[:1].T,
+    "a constant": lambda p, q, c, kept, b: p @ c, "a kept one": lambda p, q, c, kept, b: p @ kept,
+    "a kept one, turned": lambda p, q, c, kept, b: kept.T @ q,
+    "a constant vector": lambda p, q, c, kept, b: p @ b,
+    "a vector before a constant": lambda p, q, c, kept, b: q[1] @ c,
+    "one turned before a constant": lambda p, q, c, kept, b: p.T @ c,
+    "a constant before one turned": lambda p, q, c, kept, b: c @ q.T,
 }  # fmt: skip
 KEPT = contad.constant(Q)
 
 
+@pytest.mark.parametrize("n", [3, 70], ids=["small", "large"])
 @pytest.mark.parametrize("case", FACTORS)
-def test_a_continuation_that_was_not_made_is_that_of_its_record(case):
+def test_a_continuation_that_was_not_made_is_that_of_its_record(case, n):
+    draw = np.random.default_rng(13).normal
+    plain_p, plain_q, c, b = draw(size=(n, n)), draw(size=(n, n)), draw(size=(n, n)), draw(size=n)
+    others = c, contad.constant(draw(size=(n, n))), b
     with contad.nested() as s:
-        p, q = contad.var(P), contad.var(Q)
-        z = FACTORS[case](p, q)
+        p, q = contad.var(plain_p), contad.var(plain_q)
+        z = FACTORS[case](p, q, *others)
         assert list.__getitem__(s.callbacks, -1).__class__ in (int, tuple)
         c = s.callbacks[-1]
-        expected = FACTORS[case](P, Q)
-        np.testing.assert_array_equal(c.x @ c.y, expected)
+        expected = FACTORS[case](plain_p, plain_q, *others)
+        np.testing.assert_allclose(c.x @ c.y, expected, rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(c.z, z.value)
         assert c.z.shape == expected.shape
         assert c.first == z.index
@@ -128,6 +137,21 @@ def test_a_continuation_that_was_not_made_is_that_of_its_record(case):
             else:
                 assert not turned
                 assert not factor.flags.writeable
+
+
+@pytest.mark.parametrize("n", [3, 70], ids=["small", "large"])
+def test_a_product_is_recorded_in_few_calls(n):
+    with contad.nested():
+        x = contad.var(np.random.default_rng(13).normal(size=(n, n)))
+        x @ x.T  # gets the kernel
+        calls = []
+        sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+        try:
+            x @ x.T
+        finally:
+            sys.setprofile(None)
+    large = ["multiply_large", "are_there", "_place", "_place", "push_shape"] if n == 70 else []
+    assert calls == ["T", "operate", "product", *large]
 
 
 def test_nobody_makes_continuations_of_small_products_in_a_gradient(monkeypatch):

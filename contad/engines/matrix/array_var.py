@@ -6,6 +6,7 @@ alias alike; cell 0 is the sink of constants. Elements, views and moved copies h
 """
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,30 +149,39 @@ class ArrayVar(Array):
 
     def __getitem__(self, key: Key) -> Value:
         # without making the array of cells: elements, rows and slices of contiguous affine arrays
-        index = self._index
-        s = self._owner
-        if index > 0 and (self._base is None or self._base._index > 0) and s.ended is None and s.is_here():
-            shape = self._value.shape
+        index, base, s = self._index, self._base, self._owner
+        if index > 0 and (base is None or base._index > 0) and s.ended is None and s.is_here():
+            a = self._value
+            shape = a.shape
             kind = key.__class__
-            if kind is int and shape:
-                value = self._value[key]
-                if key < 0:
-                    key += shape[0]
-                if len(shape) == 1:
-                    z = s.var_class()
-                    z._value = float(value)
-                    z._owner = s
-                    z._index = index + key
-                    return z
-                if value.size:
-                    return self._view_at(lambda x: x[key], value, index + key * value.size)
-            elif kind is slice and shape:
+            if kind is slice and shape:
                 start, stop, step = key.indices(shape[0])
                 if step == 1 and start < stop:
                     part = slice(start, stop)
-                    value = self._value[part]
-                    start *= value.size // value.shape[0]
-                    return self._view_at(lambda x: x[part], value, index + start)
+                    value = a[part]
+                    z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
+                    if len(shape) == 1:
+                        z._index = index + start
+                        z._length = stop - start
+                    else:
+                        z._index = index + start * (value.size // (stop - start))
+                        z._length = 0
+                    z._owner, z._value = s, value
+                    z._base = base = self if base is None else base
+                    z._parent, z._view, z._seen, z._root_seen = self, itemgetter(part), a, base._value
+                    return z
+            elif kind is int and shape:
+                value = a[key]
+                if key < 0:
+                    key += shape[0]
+                if len(shape) == 1:
+                    number = s.var_class()
+                    number._value = float(value)
+                    number._owner = s
+                    number._index = index + key
+                    return number
+                if value.size:
+                    return self._view_at(itemgetter(key), value, index + key * value.size)
             elif kind is tuple and len(key) == len(shape):
                 offset = 0
                 for k, n in zip(key, shape, strict=True):
@@ -179,13 +189,13 @@ class ArrayVar(Array):
                         break
                     offset = offset * n + (k if k >= 0 else k + n)
                 else:
-                    return self._owner.element(self._value[key], index + offset)
+                    return s.element(a[key], index + offset)
             elif kind is tuple:  # with new axes of length 1
                 for part in key:
                     if part is not None and (part.__class__ is not slice or part != _WHOLE):
                         break
                 else:
-                    return self._view_at(lambda x: x[key], self._value[key], index)
+                    return self._view_at(itemgetter(key), a[key], index)
         return Array.__getitem__(self, key)
 
     def __iter__(self) -> Iterator[Value]:

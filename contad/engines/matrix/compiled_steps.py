@@ -296,7 +296,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
         if cell > 0 and (base is None or base._index > 0):
             x = a._value
         else:
-            found = factor_of(a) or _take_joined(a)
+            found = _take_joined(a) if a._blocks is not None else factor_of(a)
             if found is None:
                 return None
             x, cell, is_turned = found
@@ -314,7 +314,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
             if a_cell > 0 and (base is None or base._index > 0):
                 x = a._value
             else:
-                found = factor_of(a) or _take_joined(a)
+                found = _take_joined(a) if a._blocks is not None else factor_of(a)
                 if found is None:
                     return None
                 x, a_cell, is_turned = found
@@ -333,7 +333,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
             if b_cell > 0 and (base is None or base._index > 0):
                 y = b._value
             else:
-                found = factor_of(b) or _take_joined(b)
+                found = _take_joined(b) if b._blocks is not None else factor_of(b)
                 if found is None:
                     return None
                 y, b_cell, is_turned = found
@@ -352,9 +352,9 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
 
 def _take_joined(a: ArrayVar) -> ProductFactor | None:
     """An array that is made of blocks, which get cells of their own."""
-    if a._blocks is None or a._base is not None or a._owner.ended is not None or not a._owner.is_here():
-        return None
-    a.operand()
+    s = a._owner
+    if a._base is None and a._cells is None and a._index < 0 and s.ended is None and s.is_here():
+        a._blocks.take(a)  # type: ignore[union-attr]
     return factor_of(a)
 
 

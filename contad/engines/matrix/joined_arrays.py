@@ -59,20 +59,20 @@ class Blocks:
         first = s.room(value.size)
         slab = s.slab[first : first + value.size].reshape(value.shape)
         slab[...] = value
-        push_shape = s.buffers.push_shape
-        for k, (at, step, cell, cell_step, outer, inner) in enumerate(self.blocks):
-            slot = push_shape((first + at, outer, inner, step, 1, cell, cell_step, 1, 0, 0, 0))  # z = 1 * x
-            if k == 0:
-                s.push_values(LINEAR + STRIDED, slot, 0, slab)
-            else:
-                s.push((-(LINEAR + STRIDED), slot, 0, 0.0))
+        slots = [
+            s.buffers.push_shape((first + at, outer, inner, step, 1, cell, cell_step, 1, 0, 0, 0))  # z = 1 * x
+            for at, step, cell, cell_step, outer, inner in self.blocks
+        ]
+        s.push_values(LINEAR + STRIDED, slots[0], 0, slab)
+        for slot in slots[1:]:
+            s.push((-(LINEAR + STRIDED), slot, 0, 0.0))
         x._positions = None
         x._value = slab
         x._index = first
 
 
 def _make(s: "MatrixStack", value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
-    return blocks_of(s, value, Blocks([b for b in blocks if b.outer and b.inner]))
+    return blocks_of(s, value, Blocks([b for b in blocks if b[4] and b[5]]))  # some of outer runs, of inner elements
 
 
 def _is_ready(x: Any, s: "MatrixStack") -> bool:
@@ -91,17 +91,15 @@ def _stack_of(x: Any) -> "MatrixStack | None":
 def _concatenate(general: Function) -> Function:
     @functools.wraps(general)
     def concatenate(arrays: Sequence[Value], axis: Option = 0, **options: Option) -> ArrayValue:
-        z = None if options or arrays.__class__ not in (list, tuple) else _join(arrays, axis)
+        z = None
+        if not options and axis.__class__ is int and (arrays.__class__ is tuple or arrays.__class__ is list):
+            z = _append(arrays) if axis == 0 else _join(arrays, axis)
         return general(arrays, axis=axis, **options) if z is None else z
 
     return concatenate
 
 
-def _join(arrays: Sequence[Value], axis: Option) -> ArrayVar | None:
-    if axis.__class__ is not int:
-        return None
-    if axis == 0:
-        return _append(arrays)
+def _join(arrays: Sequence[Value], axis: int) -> ArrayVar | None:
     s = next((found for x in arrays if (found := _stack_of(x)) is not None), None)
     if s is None:
         return None
@@ -169,30 +167,38 @@ def _stack(general: Function) -> Function:
 
 def _pile(arrays: Sequence[Value]) -> ArrayVar | None:
     """Arrays of one shape one after the other; those that are made of blocks give theirs."""
-    s = next((found for x in arrays if (found := _stack_of(x)) is not None), None)
-    if s is None:
-        return None
+    s: Any = None
     values: list[np.ndarray] = []
     blocks: list[JoinedBlock] = []
-    at = 0
+    at = n = 0
+    shape: tuple[int, ...] = ()
     for x in arrays:
-        if _is_ready(x, s):
-            n = x._value.size
-            blocks.append(_new(JoinedBlock, (at, n, x._index, n, 1, n)))
-        elif x.__class__ is ArrayVar:
-            if x._owner is not s or x._base is not None or x._blocks is None or x._cells is not None or x._index > 0:
+        if x.__class__ is ArrayVar:
+            if s is None:
+                s = _stack_of(x)
+            base, v = x._base, x._value
+            if s is None or x._owner is not s:
                 return None
-            blocks += [_new(JoinedBlock, (at + b[0], *b[1:])) for b in x._blocks.blocks]
-        elif x.__class__ is not np.ndarray or x.dtype is not FLOAT:
+            if x._index > 0 and (base is None or base._index > 0):
+                blocks.append(_new(JoinedBlock, (at, v.size, x._index, v.size, 1, v.size)))
+            elif x._index > 0 or base is not None or x._blocks is None or x._cells is not None:
+                return None
+            else:
+                blocks += [_new(JoinedBlock, (at + b[0], *b[1:])) for b in x._blocks.blocks]
+        elif x.__class__ is np.ndarray and x.dtype is FLOAT:
+            v = x
+        else:
             return None
-        v = x._value if x.__class__ is ArrayVar else x
+        if not values:
+            shape, n = v.shape, v.size
+        if not n or not shape or v.shape != shape:
+            return None
         values.append(v)
-        if not v.size or not v.shape or v.shape != values[0].shape:
-            return None
-        at += v.size
-    value = np.empty((len(values), *values[0].shape))
-    for row, v in zip(value, values, strict=True):
-        row[...] = v
+        at += n
+    if s is None:
+        return None
+    value = np.empty((len(values), *shape))
+    np.concatenate(values, out=value.reshape(-1, *shape[1:]))
     return _make(s, value, blocks)
 
 
@@ -226,4 +232,6 @@ def install_joined() -> None:
     """Let np.concatenate, np.stack and np.roll make blocks, where they can."""
     for function, made in ((np.concatenate, _concatenate), (np.stack, _stack), (np.roll, _roll)):
         entry: Any = entry_of(function)
-        register(entry._replace(implementation=made(entry.implementation)))
+        implementation = made(entry.implementation)
+        methods = {} if function is np.roll else {tuple: implementation, list: implementation}
+        register(entry._replace(implementation=implementation, methods=entry.methods | methods))

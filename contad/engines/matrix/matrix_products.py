@@ -21,7 +21,7 @@ from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
 from contad.engines.stream.record_stream import LONG
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import operation_code
-from contad.native.step_fields import AT_ADDRESS
+from contad.native.step_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
 from contad.ops import multiply
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
@@ -306,9 +306,9 @@ class ProductPullback(NamedTuple):
 class Continuations(list[Any]):
     """The continuations of a recording. Of what kernels pull back there is none before it is asked for.
 
-    In its place stands, for a product, that of its shape, with the factor that is a constant, and for a step the kernels
-    with what they make one of: most are made, swept and forgotten, and a continuation with its arrays would take as long
-    to make and to forget as the product.
+    In its place stands, for a product, that of its shape, with the factor that is a constant, and for another step the
+    kernels with what they make one of: most are made, swept and forgotten, and a continuation with its arrays would
+    take as long to make and to forget as the product.
     """
 
     __slots__ = ("buffers",)
@@ -328,8 +328,12 @@ class Continuations(list[Any]):
         return (self[k] for k in range(len(self)))
 
     def _product(self, slot: int, constant: np.ndarray | None) -> "ProductPullback":
-        shape = self.buffers.shapes[slot : slot + _FIELDS].tolist()
-        first, rows, columns, _, x_cell, _, y_cell, p, x_turned, y_turned, axes = shape
+        shape = self.buffers.shapes[slot : slot + ADJOINT].tolist()
+        first, rows, columns, _, x_cell, _, y_cell, p, x_turned, y_turned, axes = shape[:_FIELDS]
+        if first == 0:  # of a step
+            first, axes, rows, columns, p = (shape[k] for k in (RESULT, FIRST, M, N, K))
+            x_cell, y_cell = (shape[k] if shape[k + 1] > 0 else 0 for k in (A, B))
+            x_turned, y_turned = shape[A_TURNED], shape[B_TURNED]
         x_axes, y_axes = divmod(axes, 10)
         values = self.buffers.values
 
@@ -407,34 +411,37 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         z = s.slab[first:end]
         if not length:
             z = z.reshape(shape)
-        if not is_small:
-            return large_product(s, x, x_cell, x_turned, y, y_cell, y_turned, z, sizes)
-        x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than small products
-        slot = buffers.shapes_top
-        shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
-        if shapes_end > len(buffers.shapes):
-            buffers.grow("shapes", shapes_end)
-        x_at = y_at = 0
-        kept: Any = slot
-        if x_cell == 0:  # the cotangent of one factor needs the other
-            known = buffers.factors.get(id(x))
-            x, x_at, x_turned, in_order = keep(buffers, x) if known is None else known
-            kept = slot, x
-            if not in_order:
-                return push(s, x, 0, False, y, y_cell, y_turned, z)
-        elif y_cell == 0:
-            known = buffers.factors.get(id(y))
-            y, y_at, y_turned, in_order = keep(buffers, y) if known is None else known
-            kept = slot, y
-            if not in_order:
-                return push(s, x, x_cell, x_turned, y, 0, False, z)
-        _pack(
-            buffers.shapes, 8 * slot, first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned, axes
-        )
+        if is_small:
+            x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than small products
+            x_at = y_at = 0
+            constant, in_order = None, True
+            if x_cell == 0:  # the cotangent of one factor needs the other
+                known = buffers.factors.get(id(x))
+                x, x_at, x_turned, in_order = keep(buffers, x) if known is None else known
+                constant = x
+            elif y_cell == 0:
+                known = buffers.factors.get(id(y))
+                y, y_at, y_turned, in_order = keep(buffers, y) if known is None else known
+                constant = y
+            if in_order:
+                slot = buffers.shapes_top
+                shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
+                if shapes_end > len(buffers.shapes):
+                    buffers.grow("shapes", shapes_end)
+                _pack(
+                    buffers.shapes, 8 * slot, first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned,
+                    axes,
+                )  # fmt: skip
+                kept: Any = slot if constant is None else (slot, constant)
+            else:
+                x_turned, y_turned = bool(x_cell and x_turned), bool(y_cell and y_turned)
+                slot, kept = 0, _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
+        else:
+            slot, kept = multiply_large(buffers, x, x_cell, x_turned, y, y_cell, y_turned, z, first, sizes)
         callbacks = s.callbacks
         k = len(callbacks)
         callbacks.append(kept)
-        found = ArrayVar()  # as `push` does, whose call takes as long
+        found = ArrayVar()  # as `push_values` does, whose calls take as long
         found._owner = s
         found._value = z
         found._index = first
@@ -445,6 +452,36 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         if len(s.stream) >= LONG:
             s.flush()
         return found
+
+    def multiply_large(
+        buffers: Buffers, x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool,
+        z: np.ndarray, first: int, sizes: ProductSizes,
+    ) -> tuple[int, Any]:  # fmt: skip
+        """Compute the product of large factors; the place of its shape, or 0, and what stands for its continuation."""
+        start = thread_time() if steps.attempt is None else 0.0
+        x.dot(y, z)
+        x_at = y_at = 0
+        x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
+        if x_cell == 0:
+            x, x_at, x_by_columns, in_order = keep(buffers, x)
+        elif y_cell == 0:
+            y, y_at, y_by_columns, in_order = keep(buffers, y)
+        rows, p, columns, *_, axes, _, _ = sizes
+        slot = 0
+        if in_order and axes == 21 and not x_by_columns:
+            slot = buffers.push_shape((
+                first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_by_columns, y_by_columns, axes
+            ))  # fmt: skip
+        elif in_order and steps.are_there():
+            slot = buffers.push_shape((
+                0, 0, first, *_place(x_cell, x_at), *_place(y_cell, y_at), 0, x_by_columns, y_by_columns, rows,
+                columns, p, axes, 0, 0, 0, 0, steps.adjoint,
+            ))  # fmt: skip
+        elif in_order and start:
+            steps.count(start)
+        if not slot:
+            return 0, _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
+        return slot, slot if x_cell and y_cell else (slot, y if x_cell else x)
 
     def dot(s: "MatrixStack", x: np.ndarray, x_cell: int, y: np.ndarray, y_cell: int, p: int) -> Value:
         """The product of two vectors, a number, for which there is room."""
@@ -471,52 +508,12 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             s.flush_if_long()
         return number
 
-    def large_product(
-        s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool,
-        z: np.ndarray, sizes: ProductSizes,
-    ) -> Value:  # fmt: skip
-        """The product in z, recorded as a step, by the kernel where that has a vector, or as a pullback."""
-        start = thread_time() if steps.attempt is None else 0.0
-        x.dot(y, z)
-        x_at = y_at = 0
-        x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
-        buffers = s.buffers
-        if x_cell == 0:
-            x, x_at, x_by_columns, in_order = keep(buffers, x)
-        elif y_cell == 0:
-            y, y_at, y_by_columns, in_order = keep(buffers, y)
-        first, slot = s.top, 0
-        kept = None
-        rows, p, columns = sizes[:3]
-        if in_order and sizes.axes == 21 and not x_by_columns:
-            slot = buffers.push_shape((
-                first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_by_columns, y_by_columns, sizes.axes
-            ))  # fmt: skip
-            kept = slot if x_cell and y_cell else (slot, y if x_cell else x)
-        elif in_order and steps.are_there():
-            slot = buffers.push_shape((
-                0, 0, first, *_place(x_cell, x_at), *_place(y_cell, y_at), 0, x_by_columns, y_by_columns, rows,
-                columns, p, 0, 0, 0, 0, 0, steps.adjoint,
-            ))  # fmt: skip
-        elif in_order and start:
-            steps.count(start)
-        return push(s, x, x_cell, x_turned, y, y_cell, y_turned, z, slot, kept)
-
-    def push(
-        s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool,
-        z: np.ndarray, slot: int = 0, kept: Any = None,
-    ) -> Value:  # fmt: skip
-        if kept is None:
-            kept = _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, s.top, z))
-        s.callbacks.append(kept)
-        return s.push_values(PULLBACK, len(s.callbacks) - 1, slot, z)
-
     def keep(buffers: Buffers, x: np.ndarray) -> tuple[np.ndarray, int, bool, bool]:
         """A constant factor as it is kept, its place or address, whether it is turned, and whether it has no gaps."""
         base: Any = x.base
-        known = buffers.factors.get(id(base))
-        if known is not None and not known[2] and base.size == x.size and x.flags.f_contiguous:
-            return x, known[1], True, True  # the transpose of one, a view that lives for one operation, most often
+        factor = buffers.factors.get(id(base))
+        if factor is not None and not factor[2] and base.size == x.size and x.flags.f_contiguous:
+            return x, factor[1], True, True  # the transpose of one, a view that lives for one operation, most often
         known = KNOWN_IMMUTABLE.get(id(x))  # as `Buffers.keep` asks, whose call takes as long as the rest
         if known is not None and known[0]() is x:
             flags = x.flags
