@@ -38,22 +38,24 @@ _NUMBER = 8  # bytes
 # ---- calls from Python -----------------------------------------------------------------------------------------------
 OF_ATTEMPT = types.float64(
     *(types.int64, types.int64, types.int64[::1], types.int64, types.float64[::1], types.float64[::1], types.int64),
-    *(types.int64,) * 8,
+    *(types.int64, types.float64[::1]),
+    *(types.int64,) * 6,
 )
 
 
 def attempt_value(  # type: ignore[no-untyped-def]
-    address, plan_at, shapes, slot, values, constants, first, n, saved, a, a_cells, b, b_cells, turned, is_checked
+    address, plan_at, shapes, slot, values, constants, first, n, memory, a, a_cells, b, b_cells, turned, is_checked
 ):
     """Write a shape, and call the kernel of its value: the first number of what that has written.
 
-    It is nan where the kernel has raised, or has written what is not finite. The sizes and the rest are at `plan_at`.
+    It is nan where the kernel has raised, or has written what is not finite. The sizes and the rest are at `plan_at`,
+    and the value saves what the adjoint needs in `memory`.
     Of `turned` 1 is that of the result, 2 and 4 are those of the operands, which are to be finite too if that
     `is_checked`.
     """
     shape = shapes[slot : slot + FIELDS + 1]
     plan = carray(pointer(plan_at), (FIELDS + 1 - M,), np.int64)
-    shape[STATUS], shape[SAVED], shape[RESULT] = 0, saved, first
+    shape[STATUS], shape[SAVED], shape[RESULT] = 0, -(np.int64(memory.ctypes.data) // _NUMBER), first
     shape[A], shape[A_CELLS], shape[B], shape[B_CELLS] = a, a_cells, b, b_cells
     shape[TURNED], shape[A_TURNED], shape[B_TURNED] = turned & 1, turned >> 1 & 1, turned >> 2 & 1
     for k in range(len(plan)):

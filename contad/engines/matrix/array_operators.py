@@ -203,21 +203,27 @@ _REDUCED = frozenset(("axis", "keepdims"))
 def fast_sum(rule: ArrayRule, general: General) -> Function:
     """The sum of all elements of an array, or along axes."""
     along_axes = fast_reduction(rule, general)
+    add_up = np.add.reduce
 
     def method(a: ArrayVar, *args: Option, **options: Option) -> Value:
         if args or options:
             return along_axes(a, *args, **options)
-        factor = factor_of(a)
-        if factor is None:
-            return general(a)
-        s = a._owner
+        base, cell, s, x = a._base, a._index, a._owner, a._value
+        if cell <= 0 or not (base is None or base._index > 0):
+            factor = factor_of(a)
+            if factor is None:
+                return general(a)
+            x, cell, turned = factor
+            if turned:  # the sum of the numbers as they lie in memory
+                x = x.T
         if not s.is_here():
             s.check_usable(rule.name)
-        x, cell, turned = factor
-        if turned:  # the sum of the numbers as they lie in memory
-            x = x.T
-        n = x.size
-        value = float(np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, None))
+        n = a._length
+        if n or x.ndim == 1:
+            value = float(add_up(x))
+            n = n or x.size
+        else:
+            value, n = float(add_up(x, None)), x.size
         return s.push_number(LINEAR + SUM, cell, n, value)
 
     return method

@@ -152,15 +152,15 @@ class ArrayVar(Array):
         index, base, s = self._index, self._base, self._owner
         if index > 0 and (base is None or base._index > 0) and s.ended is None and s.is_here():
             a = self._value
-            shape = a.shape
             kind = key.__class__
-            if kind is slice and shape:
-                start, stop, step = key.indices(shape[0])
+            n = self._length
+            if kind is slice and (n or a.shape):
+                start, stop, step = key.indices(n or a.shape[0])
                 if step == 1 and start < stop:
                     part = slice(start, stop)
                     value = a[part]
                     z = ArrayVar()  # as `_view_at` makes it, whose call takes as long
-                    if len(shape) == 1:
+                    if n or a.ndim == 1:
                         z._index = index + start
                         z._length = stop - start
                     else:
@@ -170,7 +170,9 @@ class ArrayVar(Array):
                     z._base = base = self if base is None else base
                     z._parent, z._view, z._seen, z._root_seen = self, itemgetter(part), a, base._value
                     return z
-            elif kind is int and shape:
+                return Array.__getitem__(self, key)
+            shape = a.shape
+            if kind is int and shape:
                 value = a[key]
                 if key < 0:
                     key += shape[0]

@@ -50,6 +50,7 @@ _TURNED = (1, 0)
 _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
 _LENGTH = FIELDS + 1  # of the shape of a step: what kernels read, and the address of the one of adjoints
 _KNOWN = 1  # in the place of the step that keeps the factors: not this one
+_NOTHING = np.empty(0)  # saved by most
 _lock = threading.Lock()
 
 
@@ -61,7 +62,7 @@ class StepPullback(Continuation):
     cells: Sequence[int]  # the first ones of the operands, 0 of a constant
     turned: Sequence[int]  # positions of matrices whose cells are those of the transpose, in C order
     first: int  # cell of the result
-    memory: np.ndarray | None  # what the value has saved for the kernel
+    memory: np.ndarray  # what the value has saved for the kernel
     plan: "StepPlan"
     options: Options
     z: Value
@@ -87,7 +88,7 @@ class StepPullback(Continuation):
         pullback(adj)
 
     def saved_bytes(self) -> int:
-        return 0 if self.memory is None else int(self.memory.nbytes)
+        return int(self.memory.nbytes)
 
 
 class StepKernels:
@@ -207,28 +208,26 @@ class StepKernels:
                     a_at, a_kind = place, kind
         for k in turned:
             flags |= 2 << k
-        memory = shared = None
-        saved_at = 0
+        memory, shared = _NOTHING, None
         if saved:
             if self.name in _SHARED:
                 shared = self.name, a_at, a_kind, flags & 2, key[0], *options.items()
-                memory = s.factors.get(shared)
-                if memory is not None:
+                memory = s.factors.get(shared, _NOTHING)
+                if memory is not _NOTHING:
                     plan_at += numbers.strides[0]
-            if memory is None:
+            if memory is _NOTHING:
                 memory = np.empty(saved)
-            saved_at = -(memory.__array_interface__["data"][0] // 8)
         slot = buffers.shapes_top
         shapes_end = buffers.shapes_top = slot + _LENGTH
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
         number = self.attempt(  # type: ignore[misc]
-            self.value, plan_at, buffers.shapes, slot, buffers.values, buffers.constants, first, n, saved_at, a_at,
+            self.value, plan_at, buffers.shapes, slot, buffers.values, buffers.constants, first, n, memory, a_at,
             a_kind, b_at, b_kind, flags, is_checked,
         )  # fmt: skip
         if number != number:
             return None
-        if shared is not None and memory is not None:
+        if shared is not None:
             s.factors[shared] = memory
         callbacks = s.callbacks
         k = len(callbacks)
@@ -256,7 +255,7 @@ class StepKernels:
 
     def continuation(
         self, slab: np.ndarray, plan: "StepPlan", cells: Sequence[int], values: Sequence[Value], turned: Sequence[int],
-        options: Options, first: int, memory: np.ndarray | None,
+        options: Options, first: int, memory: np.ndarray,
     ) -> "StepPullback":  # fmt: skip
         """The continuation of a record, for what its kernel leaves to Python."""
         c = StepPullback.__new__(StepPullback)  # whose operands and results are found when they are asked for

@@ -6,6 +6,7 @@ for them one by one; an operation takes the blocks as they are, by a record for 
 
 import functools
 import math
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +33,7 @@ class JoinedBlock(NamedTuple):
     inner: int
 
 
+_pack = struct.Struct("11q").pack_into
 _new: Any = tuple.__new__  # makes a block in a third of the time that its class takes
 
 
@@ -59,13 +61,18 @@ class Blocks:
         first = s.room(value.size)
         slab = s.slab[first : first + value.size].reshape(value.shape)
         slab[...] = value
-        slots = [
-            s.buffers.push_shape((first + at, outer, inner, step, 1, cell, cell_step, 1, 0, 0, 0))  # z = 1 * x
-            for at, step, cell, cell_step, outer, inner in self.blocks
-        ]
-        s.push_values(LINEAR + STRIDED, slots[0], 0, slab)
-        for slot in slots[1:]:
-            s.push((-(LINEAR + STRIDED), slot, 0, 0.0))
+        buffers = s.buffers
+        slot = buffers.shapes_top
+        end = buffers.shapes_top = slot + 11 * len(self.blocks)  # as `push_shape`, whose call takes as long
+        if end > len(buffers.shapes):
+            buffers.grow("shapes", end)
+        for k, (at, step, cell, cell_step, outer, inner) in enumerate(self.blocks):
+            _pack(buffers.shapes, 8 * slot, first + at, outer, inner, step, 1, cell, cell_step, 1, 0, 0, 0)  # z = 1 * x
+            if k == 0:
+                s.push_values(LINEAR + STRIDED, slot, 0, slab)
+            else:
+                s.push((-(LINEAR + STRIDED), slot, 0, 0.0))
+            slot += 11
         x._positions = None
         x._value = slab
         x._index = first
@@ -93,7 +100,7 @@ def _concatenate(general: Function) -> Function:
     def concatenate(arrays: Sequence[Value], axis: Option = 0, **options: Option) -> ArrayValue:
         z = None
         if not options and axis.__class__ is int and (arrays.__class__ is tuple or arrays.__class__ is list):
-            z = _append(arrays) if axis == 0 else _join(arrays, axis)
+            z = _append(arrays, False) if axis == 0 else _join(arrays, axis)
         return general(arrays, axis=axis, **options) if z is None else z
 
     return concatenate
@@ -126,8 +133,8 @@ def _join(arrays: Sequence[Value], axis: int) -> ArrayVar | None:
     return _make(s, value, blocks)
 
 
-def _append(arrays: Sequence[Value]) -> ArrayVar | None:
-    """Arrays one after the other along their first axis."""
+def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
+    """Arrays one after the other along their first axis, or as the rows of one; those made of blocks give theirs."""
     s: Any = None
     values: list[np.ndarray] = []
     blocks: list[JoinedBlock] = []
@@ -135,71 +142,45 @@ def _append(arrays: Sequence[Value]) -> ArrayVar | None:
     for x in arrays:
         if x.__class__ is ArrayVar:
             if s is None:
-                s = _stack_of(x)
-            base = x._base
-            if s is None or x._owner is not s or x._index <= 0 or not (base is None or base._index > 0):
+                s = x._owner
+                if s.ended is not None or s.keeps_rules or not s.is_here():
+                    return None
+            elif x._owner is not s:
                 return None
-            v = x._value
+            base, index, v = x._base, x._index, x._value
             n = v.size
-            if n:
-                blocks.append(_new(JoinedBlock, (at, n, x._index, n, 1, n)))
+            if index > 0 and (base is None or base._index > 0):
+                if n:
+                    blocks.append(_new(JoinedBlock, (at, n, index, n, 1, n)))
+            elif index < 0 and base is None and x._blocks is not None and x._cells is None:
+                blocks += [_new(JoinedBlock, (at + b[0], *b[1:])) for b in x._blocks.blocks]
+            else:
+                return None
         elif x.__class__ is np.ndarray and x.dtype is FLOAT:
             v, n = x, x.size
         else:
             return None
         values.append(v)
         at += n
-    if s is None:
+    if not blocks:
+        return None
+    shape = values[0].shape
+    if are_rows and (not shape or [v.shape for v in values] != [shape] * len(values)):
         return None
     value = np.concatenate(values)
-    return blocks_of(s, value, Blocks(blocks)) if at and value.flags.c_contiguous else None
+    if not value.flags.c_contiguous:
+        return None
+    return blocks_of(s, value.reshape(len(values), *shape) if are_rows else value, Blocks(blocks))
 
 
 def _stack(general: Function) -> Function:
     @functools.wraps(general)
     def stack(arrays: Sequence[Value], axis: Option = 0, **options: Option) -> ArrayValue:
         is_plain = not options and axis.__class__ is int and axis == 0 and arrays.__class__ in (list, tuple)
-        z = _pile(arrays) if is_plain else None
+        z = _append(arrays, True) if is_plain else None
         return general(arrays, axis=axis, **options) if z is None else z
 
     return stack
-
-
-def _pile(arrays: Sequence[Value]) -> ArrayVar | None:
-    """Arrays of one shape one after the other; those that are made of blocks give theirs."""
-    s: Any = None
-    values: list[np.ndarray] = []
-    blocks: list[JoinedBlock] = []
-    at = n = 0
-    shape: tuple[int, ...] = ()
-    for x in arrays:
-        if x.__class__ is ArrayVar:
-            if s is None:
-                s = _stack_of(x)
-            base, v = x._base, x._value
-            if s is None or x._owner is not s:
-                return None
-            if x._index > 0 and (base is None or base._index > 0):
-                blocks.append(_new(JoinedBlock, (at, v.size, x._index, v.size, 1, v.size)))
-            elif x._index > 0 or base is not None or x._blocks is None or x._cells is not None:
-                return None
-            else:
-                blocks += [_new(JoinedBlock, (at + b[0], *b[1:])) for b in x._blocks.blocks]
-        elif x.__class__ is np.ndarray and x.dtype is FLOAT:
-            v = x
-        else:
-            return None
-        if not values:
-            shape, n = v.shape, v.size
-        if not n or not shape or v.shape != shape:
-            return None
-        values.append(v)
-        at += n
-    if s is None:
-        return None
-    value = np.empty((len(values), *shape))
-    np.concatenate(values, out=value.reshape(-1, *shape[1:]))
-    return _make(s, value, blocks)
 
 
 def _roll(general: Function) -> Function:

@@ -412,7 +412,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         if not length:
             z = z.reshape(shape)
         if is_small:
-            x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than small products
+            x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than the rest
             x_at = y_at = 0
             constant, in_order = None, True
             if x_cell == 0:  # the cotangent of one factor needs the other
