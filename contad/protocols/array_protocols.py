@@ -41,10 +41,12 @@ Implement = Callable[[ScalarRule], tuple[Function, Function | None]]
 def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: Value, **options: Option) -> Value:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
-        if ufunc is _MATMUL and first.__class__ is _NDARRAY and x is others[0]:  # as it is written most often
-            implementation = _product.reflected.get(x.__class__)
-            if implementation is not None:
-                return implementation(x, first)
+        if first.__class__ is _NDARRAY and x is others[0]:  # as an array before one of variables calls it most often
+            rule = _product if ufunc is _MATMUL else _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
+            if rule is not None:
+                implementation = rule.reflected.get(x.__class__)
+                if implementation is not None:
+                    return implementation(x, first)
         rule = _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
         if rule is not None:
             implementation = rule.methods.get(first.__class__)

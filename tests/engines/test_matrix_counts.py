@@ -280,6 +280,35 @@ def test_an_immutable_constant_is_not_copied(level):
     assert level.buffers.constants_top == before
 
 
+@pytest.mark.parametrize("n", [3, storage.ROWS, storage.ROWS + 1])
+def test_constants_that_no_partial_reads_are_not_copied(level, n):
+    """But long ones, of which kernels may read what is not there; and those of a product."""
+    a, c = contad.var(np.ones(n)), np.linspace(0.1, 1.0, n)
+    before = level.buffers.constants_top
+    for operate in (lambda: a + c, lambda: c + a, lambda: a - c, lambda: c - a):
+        operate()
+    copied = n if n > storage.ROWS else 0
+    assert level.buffers.constants_top - before == copied
+    a * c.copy()
+    assert level.buffers.constants_top - before == copied + n
+
+
+def differences(x):
+    c = np.linspace(0.1, 1.0, 3)
+    return np.sum((c - x) * (x - c) * (c + x))
+
+
+def test_derivatives_of_differences_with_constants():
+    x, c, v = np.array([0.3, -0.7, 1.1]), np.linspace(0.1, 1.0, 3), np.array([0.2, 0.5, -0.4])
+    slope = -2.0 * (x - c) * (c + x) - (x - c) ** 2
+    np.testing.assert_allclose(contad.grad(differences)(x), slope, rtol=1e-13)
+    curvature = -2.0 * (c + x) - 4.0 * (x - c)
+    along = contad.grad(lambda x: np.sum(contad.grad(differences)(x) * v))(x)  # of an outer level
+    np.testing.assert_allclose(along, curvature * v, rtol=1e-13)
+    np.testing.assert_allclose(contad.hvp(differences)(x, v), curvature * v, rtol=1e-13)
+    np.testing.assert_allclose(contad.record(differences, x).value_and_grad(x)[1], slope, rtol=1e-13)
+
+
 # ---- growth ----------------------------------------------------------------------------------------------------------
 def program(x):
     """Scalars and arrays, writes, constants, products, callbacks, in many records."""

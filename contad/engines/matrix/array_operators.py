@@ -14,9 +14,12 @@ from contad.engines.matrix.array_records import fast_elementwise, operate_on_vie
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import factor_of, fast_product
+from contad.engines.stream.kernels import partial_in_kernel
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
 from contad.engines.stream.record_stream import LONG
+from contad.engines.stream.storage import ROWS
 from contad.engines.stream.sweep import operation_code
+from contad.native.rule_source import names_read
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule
@@ -89,7 +92,7 @@ def {name}(a, b):
         elif kind is ndarray and b.dtype is FLOAT and s.ended is None:
             x = a._value; y = b
             if x.shape == y.shape and y.flags.c_contiguous and y.ndim:
-                j = s.buffers.push_constant(y)
+                j = {place_of_y}
 {record_vc}
         elif kind is s.var_class or kind is s.float_class:
             y = b._value
@@ -111,7 +114,7 @@ def r{name}(b, a):
         elif kind is ndarray and a.dtype is FLOAT and s.ended is None:
             x = a; y = b._value
             if x.shape == y.shape and x.flags.c_contiguous and x.ndim:
-                i = s.buffers.push_constant(x)
+                i = {place_of_x}
 {record_cv}
         elif kind is s.var_class or kind is s.float_class:
             x = a._value
@@ -121,6 +124,10 @@ def r{name}(b, a):
     d = settle(b)
     return general(a, b) if d is b else r{name}(d, a)
 """
+
+# A constant whose numbers no partial reads, as those of a difference, has no place; kernels may read what is at 0.
+_KEPT = "s.buffers.push_constant({x})"
+_UNREAD = f"0 if {{x}}.size <= {ROWS} and not s.keeps_rules else {_KEPT}"
 
 FEW = 256  # elements, for which the part of the head that tells their number is at hand
 _CELLS_OF = [float(CELLS * n) for n in range(FEW)]
@@ -164,6 +171,10 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
     fields["code"] = str(operation_code(rule, "v") if rule.arity == 1 else None)
     fields["a_direct"], fields["b_direct"] = _DIRECT.format(i="i", a="a"), _DIRECT.format(i="j", a="b")
+    for x, k in (("x", 1), ("y", 0)) if rule.arity == 2 else ():
+        lines, partial = partial_in_kernel(rule, k) or ([], "")
+        is_read = x in names_read([*lines, partial]) or "z" in names_read([*lines, partial])
+        fields[f"place_of_{x}"] = (_KEPT if is_read else _UNREAD).format(x=x)
     # NumPy wants the output of these by name
     out = "out=" if ufunc in (np.maximum, np.minimum) else ""
     for name, (active, form, sized, parents, indent) in (
@@ -175,7 +186,7 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
         # an array without axes takes NumPy less time than a number, from which it makes one
         values = ", ".join("s.number" if x == number else x for x in "xy"[: rule.arity])
         operands = ", ".join("ab"[: rule.arity])
-        lines = _RECORD.format(
+        record = _RECORD.format(
             x=sized, out=out, fields=parents, head=-(code + form), cells=CELLS,
             count=_COUNT_OF_TWO if name == "vv" else _COUNT.format(
                 a="b" if sized == "y" else "a", x=sized, operands=operands
@@ -183,7 +194,7 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
             few=FEW, long=LONG,
             set_number=f"s.number[()] = {number}; " if number else "", values=values,
         )  # fmt: skip
-        fields[f"record_{name}"] = "\n".join("    " * indent + line for line in lines.splitlines())
+        fields[f"record_{name}"] = "\n".join("    " * indent + line for line in record.splitlines())
     source = (_UNARY if rule.arity == 1 else _BINARY).format(**fields)
     filename = f"<contad array_operators: {rule.name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # readable in tracebacks

@@ -81,21 +81,12 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
     b_row, b_step = (1, p) if b_turned else (columns, 1)
     if a_cell > 0:
         b, a_bar = numbers(b_cell, b_at, b_size, values, constants), adjoints[a_cell : a_cell + a_size]
-        if a_turned:  # along the numbers as they lie
-            for k in range(p):
-                line = a_bar[k * rows : k * rows + rows]
-                for j in range(columns):
-                    c = b[k * b_row + j * b_step]
-                    for i in range(rows):
-                        d = z_bar[i * columns + j]
-                        line[i] += d * c if d != 0.0 else 0.0
-        else:
-            for i in range(rows):
-                for j in range(columns):
-                    d = z_bar[i * columns + j]
-                    if d != 0.0:
-                        for k in range(p):
-                            a_bar[i * a_row + k * a_step] += d * b[k * b_row + j * b_step]
+        for i in range(rows):
+            for j in range(columns):
+                d = z_bar[i * columns + j]
+                if d != 0.0:
+                    for k in range(p):
+                        a_bar[i * a_row + k * a_step] += d * b[k * b_row + j * b_step]
     if b_cell > 0:
         a, b_bar = numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + b_size]
         for i in range(rows):
@@ -462,26 +453,31 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         x.dot(y, z)
         x_at = y_at = 0
         x_by_columns, y_by_columns, in_order = x_turned, y_turned, True
+        constant = None
         if x_cell == 0:
             x, x_at, x_by_columns, in_order = keep(buffers, x)
+            constant = x
         elif y_cell == 0:
             y, y_at, y_by_columns, in_order = keep(buffers, y)
-        rows, p, columns, *_, axes, _, _ = sizes
+            constant = y
+        rows, p, columns, _, _, _, axes, _, _ = sizes
         slot = 0
         if in_order and axes == 21 and not x_by_columns:
             slot = buffers.push_shape((
                 first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_by_columns, y_by_columns, axes
             ))  # fmt: skip
         elif in_order and steps.are_there():
+            x_place, x_kind = (x_cell, 1) if x_cell else _place(x_at)
+            y_place, y_kind = (y_cell, 1) if y_cell else _place(y_at)
             slot = buffers.push_shape((
-                0, 0, first, *_place(x_cell, x_at), *_place(y_cell, y_at), 0, x_by_columns, y_by_columns, rows,
-                columns, p, axes, 0, 0, 0, 0, steps.adjoint,
+                0, 0, first, x_place, x_kind, y_place, y_kind, 0, x_by_columns, y_by_columns, rows, columns, p, axes,
+                0, 0, 0, 0, steps.adjoint,
             ))  # fmt: skip
         elif in_order and start:
             steps.count(start)
         if not slot:
             return 0, _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
-        return slot, slot if x_cell and y_cell else (slot, y if x_cell else x)
+        return slot, slot if constant is None else (slot, constant)
 
     def dot(s: "MatrixStack", x: np.ndarray, x_cell: int, y: np.ndarray, y_cell: int, p: int) -> Value:
         """The product of two vectors, a number, for which there is room."""
@@ -574,9 +570,9 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
     return method, reflect, operate
 
 
-def _place(cell: int, at: int) -> tuple[int, int]:
-    """The place of a factor, and where that is, as the record of a step says it."""
-    return (cell, 1) if cell else (at // 8, AT_ADDRESS) if at > 0 else (-at, 0)
+def _place(at: int) -> tuple[int, int]:
+    """The place of a constant, and where that is, as the record of a step says it."""
+    return (at // 8, AT_ADDRESS) if at > 0 else (-at, 0)
 
 
 def factor_of(a: ArrayVar) -> ProductFactor | None:
