@@ -29,11 +29,11 @@ def numba_function(f: object) -> NumbaFunction:
     return f if is_dispatcher(f) else None
 
 
-def _unshare(args: tuple[Nested, ...], argnums: Sequence[int]) -> tuple[Nested, ...]:
+def unshare(args: tuple[Nested, ...], argnums: Sequence[int]) -> tuple[Nested, ...]:
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
     own = None
     for n, x in enumerate(args):
-        if n not in argnums and isinstance(x, np.ndarray) and not immutable_address(x):
+        if isinstance(x, np.ndarray) and n not in argnums and not immutable_address(x):
             own = own or list(args)
             own[n] = x.copy("K")
     return args if own is None else tuple(own)
@@ -56,7 +56,7 @@ def positional(
 ) -> tuple[tuple[Nested, ...], Options]:
     """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
     if max(argnums) < len(args):
-        return _unshare(args, argnums), kwargs
+        return unshare(args, argnums), kwargs
     try:
         bound = inspect.signature(f).bind(*args, **kwargs)
     except TypeError as error:
@@ -64,7 +64,7 @@ def positional(
     bound.apply_defaults()
     if max(argnums) >= len(bound.args):
         raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
-    return _unshare(bound.args, argnums), bound.kwargs
+    return unshare(bound.args, argnums), bound.kwargs
 
 
 def require_number(x: Nested, what: str) -> None:

@@ -29,7 +29,7 @@ from contad.front.recorded import Recorded
 from contad.front.repeated import gradient_of_gradient, is_first_gradient, is_repeatable, product_along
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed, reference, remade
-from contad.functions.user_call import positional, positions, require_number, split_aux
+from contad.functions.user_call import positional, positions, require_number, split_aux, unshare
 from contad.variables.activation import activate, pull, seeds
 from contad.variables.open_types import Function, Nested
 from contad.variables.stack import enter, leave
@@ -54,7 +54,8 @@ class _Gradient:
         self.stack_class = engine_class(engine)
         self.value = value
         # how many arguments a call has whose arguments are all differentiated: there is none to copy or to look for
-        self.whole = len(argnums) if max(argnums) < len(argnums) else -1
+        self.last = max(argnums)
+        self.whole = len(argnums) if self.last < len(argnums) else -1
         plain = not has_aux and engine in (None, DEFAULT)
         self.passed_on = passed_on(f.f, argnums) if plain else None
 
@@ -83,8 +84,11 @@ class _Gradient:
                 y, cotangents = found
                 gradient = cotangents[0] if self.single else cotangents
                 return (y, gradient) if self.value else gradient
-        if kwargs or len(args) != self.whole:
-            args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
+        if len(args) != self.whole or kwargs:
+            if len(args) > self.last:
+                args = unshare(args, self.argnums)
+            else:
+                args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
         s = self.stack_class()
         try:  # as `with opened(...)`, which takes as long as fifty records
             enter(s)
@@ -95,7 +99,7 @@ class _Gradient:
                 y, aux = split_aux(y, True, self.what)
             if isinstance(y, Var) and y._owner is s:  # the result of most functions
                 gradients = pull(s, active, [(y._index, 1.0)])
-                y = y.value
+                y = y._value
             else:
                 y = scalar_output(y, self.what, s)
                 gradients = pull(s, active, seeds(s, y, 1.0))
