@@ -142,15 +142,17 @@ class LiveCopy:
         self._use(stand_ins)
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
+        stand_ins, run, as_it_is = self.current
+        if as_it_is and not kwargs and _ORDINARY.issuperset(map(type, args)):
+            return run(*args)
         if not SETTINGS.rewrite:
             return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
         call = CALL.here
         call.depth += 1
         try:
-            stand_ins, run = self.current
             for names, name, value in stand_ins.bound:
                 if names.get(name) is not value:
-                    stand_ins, run = self._use(stand_ins.again(anew=True))
+                    stand_ins, run, _ = self._use(stand_ins.again(anew=True))
                     break
             if stand_ins.permanent:
                 call.objects.update(stand_ins.permanent)
@@ -169,7 +171,7 @@ class LiveCopy:
         """The result with stand-ins for the functions and objects among the arguments."""
         others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
         if not all(map(stand_ins.knows, others)):
-            stand_ins, run = self._use(self._with_classes(stand_ins, others))
+            stand_ins, run, _ = self._use(self._with_classes(stand_ins, others))
         replace = stand_ins.of_argument
         own = tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
         return self._try(stand_ins, run, own, (args, kwargs))
@@ -205,11 +207,15 @@ class LiveCopy:
             return _stand_ins_of(stand_ins.f, classes, stand_ins.at_variables, stand_ins.family.assignable)
         return stand_ins.again(classes)
 
-    def _use(self, stand_ins: "_StandIns") -> tuple["_StandIns", Function]:
+    def _use(self, stand_ins: "_StandIns") -> tuple["_StandIns", Function, bool]:
         run = stand_ins.of(stand_ins.f)
         if self.owner is not None:
             run = MethodType(run, stand_ins.of_permanent(self.owner))
-        self.current = stand_ins, run  # one object, because threads share this one
+        # whether it is the function itself, and nothing may stand for anything but arguments
+        as_it_is = run is self.__wrapped__ and not (  # type: ignore[attr-defined]
+            stand_ins.bound or stand_ins.permanent or stand_ins.views or stand_ins.stands_for_any
+        )
+        self.current = stand_ins, run, as_it_is  # one object, because threads share this one
         return self.current
 
 
