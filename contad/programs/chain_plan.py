@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contad.programs.cell_places import CellPlaces, Ranges, Shape, active_of, can_move
-from contad.programs.chains import FEWEST, IN_CELLS, IN_INPUTS, Chain, Member, Part, align, can_be_member, reach_of
+from contad.programs.chains import (
+    FEWEST,
+    IN_CELLS,
+    IN_INPUTS,
+    Chain,
+    Member,
+    Part,
+    align,
+    can_be_member,
+    meets,
+    reach_of,
+)
 from contad.programs.codes import (
     ARRAY,
     CALL,
@@ -127,6 +138,7 @@ class _Planner:
             if member.size >= FEWEST // 4 and own:
                 made = Chain(self.trace.inputs, member, self.copies)
                 if made.is_good:
+                    made = self._move_members(member, made)
                     self.close()
                     self.open = made
                     return
@@ -136,6 +148,31 @@ class _Planner:
             self.close()
         self.order.append(row)
         self.reads[row] = reads
+
+    def _move_members(self, member: Member, made: Chain) -> Chain:
+        """The chain that a member begins, with members of the open one where these then need no cells.
+
+        The next step of a simulation may begin in the loop of the last one, which it only then cannot join: what it has
+        begun with is computed from results that have cells in any case.
+        """
+        if self.open is None:
+            return made
+        members = self.open.members
+        moved = _find_movable(members, [part for o in made.operands.values() for part in o.parts])
+        rest = [m for m in members if m not in moved]
+        if not moved or sum(m.size for m in rest) < FEWEST:
+            return made
+        found = self._chain_of([*moved, member])
+        if found is None:
+            self.open = self._chain_of(members)  # as they were
+            return Chain(self.trace.inputs, member, self.copies)
+        self.open = self._chain_of(rest)
+        return found
+
+    def _chain_of(self, members: Sequence[Member]) -> Chain | None:
+        """A chain of all these members; None where they do not fit together."""
+        made = Chain(self.trace.inputs, members[0], self.copies)
+        return made if made.is_good and all(made.add(m) for m in members[1:]) else None
 
     def close(self) -> None:
         """Put the open chain where it stands now; one with too little to do is what it was."""
@@ -326,6 +363,21 @@ class _Planner:
                 number = self.frontiers.setdefault((is_input, low), len(self.frontiers))
                 return self._frontier_at + number, low, high
         return -1, 0, 0
+
+
+def _find_movable(members: Sequence[Member], reads: Sequence[Part]) -> list[Member]:
+    """The last members that a chain may leave to one which reads these parts of its results, and has others anyway."""
+    stored = [m for m in members if not m.is_guard and any(meets(m, part) and not m.is_read_by(part) for part in reads)]
+    movable: list[Member] = []
+    for m in members if stored else ():
+        read = [what for what, _ in m.operands if isinstance(what, Member)]
+        if not m.is_guard and not m.is_sum and m not in stored and all(k in stored or k in movable for k in read):
+            movable.append(m)
+    staying = [m for m in members if m not in movable]
+    for m in reversed(movable):
+        if any(what is m for k in staying for what, _ in k.operands):
+            staying.append(m)
+    return [m for m in movable if m not in staying]
 
 
 def _reach_of(member: Member, n: int) -> tuple[Spans, bool]:

@@ -183,6 +183,10 @@ class Member:
             assert found is not None
             self.is_sum, self.width, self.z_outer, self.z_inner = found
 
+    def is_read_by(self, part: Part) -> bool:
+        """Whether a part of an operand is its result, from first to last."""
+        return part.is_contiguous and (part.place, (part.high - part.low) * part.width) == (self.first, self.n)
+
     def partials(self) -> Iterable[tuple[int, set[str]]]:
         """The operands that pass an adjoint on, and the names that their partials read."""
         if self.is_guard:
@@ -285,7 +289,7 @@ class Chain:
         for source, start, apart, step in member.strided_operands():
             layout = layout_of(member.outer, member.inner, apart, step, units)
             parts = self._locate(source, start, layout, units)
-            met = [m for m in known if not m.is_guard and any(_meets(m, part) for part in parts)]
+            met = [m for m in known if not m.is_guard and any(meets(m, part) for part in parts)]
             if met:
                 made = met[0]
                 if len(met) > 1 or len(parts) > 1 or made.is_sum or made.first != parts[0].place:
@@ -474,7 +478,7 @@ class Chain:
         return shape(head)
 
 
-def _meets(member: Member, part: Part) -> bool:
+def meets(member: Member, part: Part) -> bool:
     """Whether a part of an operand has results of a member."""
     low, high = part.reach
     return part.source == IN_CELLS and member.first < high and low < member.first + member.n
