@@ -10,4 +10,8 @@ factors the first two; and the address of the kernel of adjoints, in a recording
 STATUS, SAVED, RESULT, A, A_CELLS, B, B_CELLS, TURNED, A_TURNED, B_TURNED = range(10)
 M, N, K, FIRST, SECOND, THIRD, KEEPER, KEPT, ADJOINT = range(10, 19)
 FIELDS = 18  # that kernels read
+# Behind these, of a sum of exponentials of x + sign y: of x the place, whether it is in cells, and its steps from one
+# of the times, lines and elements to the next; the same of y; and the sign.
+X, X_CELLS, X_STEPS, Y, Y_CELLS, Y_STEPS, SIGN = 18, 19, 20, 23, 24, 25, 28
+PAIRED = 29  # fields
 AT_ADDRESS = -1

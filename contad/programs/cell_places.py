@@ -8,9 +8,26 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from contad.engines.matrix.matrix_steps import PAIRED_SUM
 from contad.engines.stream.record_head import LINEAR
 from contad.engines.stream.sweep import OPERATIONS
-from contad.native.step_fields import A_CELLS, B_CELLS, KEEPER, KEPT, RESULT, SAVED, STATUS, A, B
+from contad.native.step_fields import (
+    A_CELLS,
+    B_CELLS,
+    FIELDS,
+    KEEPER,
+    KEPT,
+    PAIRED,
+    RESULT,
+    SAVED,
+    STATUS,
+    X_CELLS,
+    Y_CELLS,
+    A,
+    B,
+    X,
+    Y,
+)
 from contad.programs.codes import (
     ARRAY,
     COMPARE,
@@ -19,15 +36,18 @@ from contad.programs.codes import (
     GATHER,
     GUARDS,
     PRODUCT,
+    REPEATED,
     SCALARS,
+    STEP_CODES,
     STEPS,
     STOP,
     STOPPED,
 )
+from contad.programs.more_axes import AXES, CODE_OF, length_of
 
 Range = tuple[int, int]
 Shape = Callable[[Iterable[int]], int]
-KNOWN = {CONSTANT, STOP, GATHER, STOPPED, COMPARE, PRODUCT, ARRAY + LINEAR, *STEPS, *GUARDS, *SCALARS}
+KNOWN = {CONSTANT, STOP, GATHER, STOPPED, COMPARE, PRODUCT, REPEATED, ARRAY + LINEAR, *STEPS, *GUARDS, *SCALARS}
 KNOWN |= {ARRAY + code for code in OPERATIONS}
 
 
@@ -104,7 +124,12 @@ def _fields(code: int, shapes: np.ndarray, x: int) -> tuple[list[int], int]:
     if code == PRODUCT:
         return [0, *(field for field, kind in ((1, 2), (5, 6)) if shapes[x + kind])], 10
     if code >= FIRST_STEP:
-        operands = [field for field, kind in ((A, A_CELLS), (B, B_CELLS)) if shapes[x + kind] > 0]
-        return [STATUS, SAVED, RESULT, KEEPER, KEPT, *operands], KEPT + 1
+        is_pair = code == STEP_CODES[PAIRED_SUM]
+        places = ((X, X_CELLS), (Y, Y_CELLS)) if is_pair else ((A, A_CELLS), (B, B_CELLS))
+        operands = [field for field, kind in places if shapes[x + kind] > 0]
+        return [STATUS, SAVED, RESULT, KEEPER, KEPT, *operands], PAIRED if is_pair else FIELDS
+    length = 11
+    if code == REPEATED:
+        code, length = ARRAY + int(shapes[x + CODE_OF]), length_of(int(shapes[x + AXES]))
     active = OPERATIONS[code - ARRAY][1] if code - ARRAY in OPERATIONS else "vc"
-    return [0, *(5 + 3 * k for k, kind in enumerate(active) if kind == "v")], 11
+    return [0, *(5 + 3 * k for k, kind in enumerate(active) if kind == "v")], length

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contad.engines.matrix.matrix_steps import PAIRED_SUM
+from contad.engines.stream.sweep import OPERATIONS
 from contad.programs.cell_places import CellPlaces, Ranges, Shape, active_of, can_move
 from contad.programs.chains import (
     FEWEST,
@@ -30,12 +32,16 @@ from contad.programs.codes import (
     GATHER,
     JUMP,
     PRODUCT,
+    REPEATED,
+    STEP_CODES,
     STOPPED,
     first_cells,
 )
 from contad.programs.copied_cells import CopiedCells, sources_of
 from contad.programs.header import ADD, WRITE, ZERO
-from contad.programs.program_kernels import compile_kernels
+from contad.programs.more_axes import AXES, CODE_OF, length_of, reach
+from contad.programs.paired_log_sums import PairedSum, find_pairs, has_log_sums
+from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_kernels
 
 if TYPE_CHECKING:
     from contad.programs.trace import Trace
@@ -48,7 +54,7 @@ class ChainPlan:
 
     __slots__ = (
         *("cells", "chains", "code", "copied", "finished", "frontier_at", "frontiers", "result", "rows"),
-        *("scratch", "shapes", "zeroed"),
+        *("has_pairs", "scratch", "shapes", "zeroed"),
     )
 
     def __init__(self, trace: "Trace") -> None:
@@ -60,17 +66,20 @@ class ChainPlan:
         self.scratch = 0  # numbers behind the cells and what is saved
         self.frontiers, self.frontier_at = 0, 0  # numbers that say how far adjoints are written
         self.chains: list[Chain] = []
+        self.has_pairs = False  # records that are two of the trace
         n = trace.inputs
         self.copied = _spans([(0, n)])  # of inputs, whose values are cells
         self.zeroed = _spans([(0, trace.cells)])  # of adjoints
         self.finished = np.array([[0, n, WRITE]])  # of the gradient: start, number, how
-        if not trace.calls and _has_large_arrays(trace):
+        if not trace.calls and (_has_large_arrays(trace) or has_log_sums(trace)):
             _group(trace).fill(self)
 
     def compile(self) -> None:
         """Have the kernels ready that chains call for adjoints."""
         for code, purpose in {(m.code - ARRAY, m.purpose) for chain in self.chains for m in chain.members if m.purpose}:
             compile_kernels(code, (purpose,))
+        if self.has_pairs:
+            compile_kernels(STEP_CODES[PAIRED_SUM] - ARRAY, (VALUES, ADJOINTS, TANGENTS))
 
     def row_of(self, row: int) -> int:
         """The row of the trace, of a guard; of one in a chain -1 - row."""
@@ -97,8 +106,10 @@ def _runs(mask: np.ndarray) -> Spans:
 def _group(trace: "Trace") -> "_Planner":
     """The records in chains; copies that only chains read are left out."""
     kept: set[int] = set()
+    firsts = first_cells(trace.code, trace.inputs).tolist()
+    pairs = find_pairs(trace, firsts, lambda row: _all_reads(trace, row, firsts[row]))
     while True:
-        found = _Planner(trace, kept)
+        found = _Planner(trace, kept, pairs)
         needed = found.find_needed_copies()
         if not needed:
             return found
@@ -108,7 +119,7 @@ def _group(trace: "Trace") -> "_Planner":
 class _Planner:
     """Groups records into chains, and finds out what everybody reads."""
 
-    def __init__(self, trace: "Trace", kept: set[int]) -> None:
+    def __init__(self, trace: "Trace", kept: set[int], pairs: dict[int, PairedSum]) -> None:
         self.trace = trace
         self.copies = CopiedCells()
         self.gathered: dict[int, np.ndarray] = {}  # by row
@@ -117,6 +128,8 @@ class _Planner:
         self.reads: dict[int, Spans] = {}  # of rows that are in no chain
         self.open: Chain | None = None
         self.firsts = first_cells(trace.code, trace.inputs).tolist()
+        self.pairs = pairs
+        self.unrecorded = {pair.row for pair in pairs.values()}
         for row, (code, x, y) in enumerate(trace.code.tolist()):
             self.visit(row, code, x, y)
         self.close()
@@ -124,6 +137,8 @@ class _Planner:
     def visit(self, row: int, code: int, x: int, y: int) -> None:
         """Take a record into the open chain, or put it before that, or begin another."""
         first = self.firsts[row]
+        if row in self.unrecorded:
+            return
         if row not in self.kept:
             sources = sources_of(code, x, y, self.trace.shapes, self.trace.constants)
             if sources:
@@ -143,7 +158,7 @@ class _Planner:
                     self.open = made
                     return
         else:
-            reads, own = self.reads_of(row, code, x, y), True
+            reads, own = self.pairs[row].reads if row in self.pairs else _reads_of(self.trace, row, self.copies), True
         if self.open is not None and (not own or self.open.depends(reads)):
             self.close()
         self.order.append(row)
@@ -186,23 +201,6 @@ class _Planner:
             self.order.append(member.row)
             self.reads[member.row] = _reach_of(member, member.n)[0]
 
-    def reads_of(self, row: int, code: int, x: int, y: int) -> Spans:
-        """The cells that a record reads which is in no chain."""
-        trace = self.trace
-        if code in (GATHER, STOPPED):
-            cells = trace.shapes[x : x + y]
-            cells = self.copies.trace_back(cells[cells > 0])
-            return [(int(cells.min()), int(cells.max()) + 1)] if len(cells) else []
-        if code == PRODUCT:
-            _, a, a_in_cells, m, p, b, b_in_cells, n = trace.shapes[x : x + 8].tolist()
-            return [(a, a + m * p)] * a_in_cells + [(b, b + p * n)] * b_in_cells
-        if code >= FIRST_STEP:
-            return [
-                (cell, cell + int(np.prod(shape, dtype=np.int64)))
-                for _, cell, shape in trace.steps[row].recorded.operands
-            ]
-        return [(cell, cell + 1) for cell, kind in zip((x, y), active_of(code), strict=False) if kind == "v"]
-
     def find_needed_copies(self) -> set[int]:
         """The records that copy what others than chains read, or chains but not where it comes from."""
         ranges = [r for reads in self.reads.values() for r in reads]
@@ -216,10 +214,10 @@ class _Planner:
     def fill(self, plan: ChainPlan) -> None:
         """Write the plan."""
         chains = [k for k in self.order if isinstance(k, Chain)]
-        if not chains:
+        if not chains and not self.pairs:
             return
         trace = self.trace
-        plan.chains = chains
+        plan.chains, plan.has_pairs = chains, bool(self.pairs)
         for chain in chains:
             chain.find_needed()
         self._place_cells(chains)
@@ -279,6 +277,9 @@ class _Planner:
         """A record that is in no chain, with cells where they are now."""
         if row in self.gathered:
             return record[0], shape(self.gathered[row].tolist()), record[2]
+        if row in self.pairs:
+            pair = STEP_CODES[PAIRED_SUM], 0, record[2]
+            return self.places.move(pair, np.array(self.pairs[row].shape), shape)
         return self.places.move(record, self.trace.shapes, shape) if self.is_moved else record
 
     def _place_cells(self, chains: Sequence[Chain]) -> None:
@@ -378,6 +379,37 @@ def _find_movable(members: Sequence[Member], reads: Sequence[Part]) -> list[Memb
         if any(what is m for k in staying for what, _ in k.operands):
             staying.append(m)
     return [m for m in movable if m not in staying]
+
+
+def _reads_of(trace: "Trace", row: int, copies: CopiedCells) -> Spans:
+    """The cells that a record reads which is in no chain."""
+    code, x, y = trace.code[row].tolist()
+    if code in (GATHER, STOPPED):
+        cells = trace.shapes[x : x + y]
+        cells = copies.trace_back(cells[cells > 0])
+        return [(int(cells.min()), int(cells.max()) + 1)] if len(cells) else []
+    if code == PRODUCT:
+        _, a, a_in_cells, m, p, b, b_in_cells, n = trace.shapes[x : x + 8].tolist()
+        return [(a, a + m * p)] * a_in_cells + [(b, b + p * n)] * b_in_cells
+    if code == REPEATED:
+        shape = trace.shapes[x : x + length_of(int(trace.shapes[x + AXES]))].tolist()
+        active = OPERATIONS[shape[CODE_OF]][1] if shape[CODE_OF] in OPERATIONS else "v"
+        return [reach(shape, place) for place, kind in zip((5, 8), active, strict=False) if kind == "v"]
+    if code >= FIRST_STEP:
+        return [
+            (cell, cell + int(np.prod(shape, dtype=np.int64)))
+            for _, cell, shape in trace.steps[row].recorded.operands
+        ]
+    return [(cell, cell + 1) for cell, kind in zip((x, y), active_of(code), strict=False) if kind == "v"]
+
+
+def _all_reads(trace: "Trace", row: int, first: int) -> Spans:
+    """The cells that any record reads."""
+    code, x, y = trace.code[row].tolist()
+    if code >= ARRAY and can_be_member(code):
+        shape = trace.shapes[x : x + (14 if code == COMPARE else 11)].tolist()
+        return _reach_of(Member(row, code, first, y, shape), y)[0]
+    return _reads_of(trace, row, CopiedCells())
 
 
 def _reach_of(member: Member, n: int) -> tuple[Spans, bool]:

@@ -41,8 +41,11 @@ class Layout(NamedTuple):
     inner: int
 
 
-def layout_of(outer: int, inner: int, apart: int, step: int, units: int) -> Layout:
-    """The layout of an operand with these strides, in an operation that `units` cut."""
+def layout_of(outer: int, inner: int, apart: int, step: int, units: int) -> Layout | None:
+    """The layout of an operand with these strides, in an operation that `units` cut; None where a unit has two.
+
+    A unit has several rows where there are more rows than units.
+    """
     if not apart * (outer > 1) and not step * (inner > 1):
         return Layout(False, 0, 1, 0, 0, 0)
     if outer == 1:
@@ -50,9 +53,12 @@ def layout_of(outer: int, inner: int, apart: int, step: int, units: int) -> Layo
         return Layout(True, step * width, width, step, 0, 1)
     if not apart:
         return Layout(False, 0, inner, step, 0, 1)
+    rows = outer // units
     if not step or inner == 1:
-        return Layout(True, apart, 1, 1, 1, 0)
-    return Layout(True, apart, inner, step, inner, 1)
+        return Layout(True, rows * apart, rows, apart if rows > 1 else 1, 1, 0)
+    if rows > 1 and apart != inner * step:
+        return None
+    return Layout(True, rows * apart, rows * inner, step, inner, 1)
 
 
 def reach_of(start: int, outer: int, inner: int, apart: int, step: int) -> tuple[int, int]:
@@ -144,7 +150,7 @@ class Member:
         if self.outer == 1:
             if self.inner % units:
                 return False
-        elif self.outer != units:
+        elif self.outer % units:
             return False
         return self.is_guard or self._result(units) is not None
 
@@ -158,15 +164,16 @@ class Member:
         if inner == 1 and outer > 1:
             step = 1 if apart == 1 else 0
         is_linear = self.rule in (None, multiply)
+        rows = outer // units  # of each unit
         found = None
         if outer == 1 and step == 1:
             found = False, inner // units, 0, 1
         elif outer == 1 and step == 0 and (inner > 1 or units == 1):
             found = True, 1, 0, 0
         elif outer > 1 and (apart, step) == (inner, 1):
-            found = False, inner, inner, 1
+            found = False, rows * inner, inner, 1
         elif outer > 1 and (apart, step) == (1, 0):
-            found = False, 1, 1, 0
+            found = False, rows, 1, 0
         elif outer > 1 and (apart, step) == (0, 1) and inner > 1:
             found = True, inner, 0, 1
         elif outer > 1 and (apart, step) == (0, 0):
@@ -213,7 +220,11 @@ class Member:
 
         Three integers more than elsewhere are the places of adjoints.
         """
-        outer, inner = (1, self.inner // self._units * units) if self.outer == 1 else (units, self.inner)
+        outer, inner = self.outer, self.inner
+        if outer == 1:
+            inner = inner // self._units * units
+        else:
+            outer = outer // self._units * units
         places = [(base + what.slot, *self._strides(layout)) for what, layout in self.operands]
         if self.is_guard:
             z, x, y = places
@@ -288,6 +299,8 @@ class Chain:
         found: list[tuple[Operand | Member, Layout]] = []
         for source, start, apart, step in member.strided_operands():
             layout = layout_of(member.outer, member.inner, apart, step, units)
+            if layout is None:
+                return None
             parts = self._locate(source, start, layout, units)
             met = [m for m in known if not m.is_guard and any(meets(m, part) for part in parts)]
             if met:

@@ -10,7 +10,7 @@ import operator
 
 import numpy as np
 
-from contad.engines.matrix.matrix_steps import LINES, NAMES
+from contad.engines.matrix.matrix_steps import LINES, NAMES, PAIRED_SUM
 from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import number_operations
 from contad.engines.stream.sweep import OPERATIONS
@@ -23,6 +23,7 @@ ARRAY = CODES
 # the cells. PRODUCT: the number of a kernel of its own. COMPARE: a guard of arrays. STOP and
 # STOPPED: a number, and a GATHER, that pass no derivative on.
 CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, ARRAY + 4, ARRAY + 5, ARRAY + 1
+# REPEATED, after the operations by elements: one on more than two axes, see `contad.programs.more_axes`.
 # Only in plans. CHAIN: x is the place of the chain. JUMP: the next cell is x further and y back.
 CHAIN, JUMP = ARRAY, 3
 
@@ -48,8 +49,10 @@ _CODES = {operation: code for code, operation in SCALARS.items()}
 assert max(SCALARS) < CODES and min(OPERATIONS) > JUMP
 
 # operations of linear algebra, records of arrays whose kernels may leave them to Python; and along axes, which do not
-FIRST_STEP = ARRAY + max(OPERATIONS) + 1
+REPEATED = ARRAY + max(OPERATIONS) + 1
+FIRST_STEP = REPEATED + 1
 STEPS = {FIRST_STEP + k: name for k, name in enumerate(NAMES)}
+STEPS[FIRST_STEP + len(NAMES)] = PAIRED_SUM  # only in plans
 STEP_CODES = {name: code for code, name in STEPS.items()}
 FIRST_LINE = STEP_CODES[LINES[0]]
 assert max(STEPS) < ARRAY + CODES

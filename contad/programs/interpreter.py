@@ -25,7 +25,7 @@ from contad.engines.stream.rule_functions import (
 from contad.engines.stream.sweep import dependencies
 from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
 from contad.native.rule_source import with_functions
-from contad.programs import chain_loops, chains, codes, header, plain_rules
+from contad.programs import chain_loops, chains, codes, header, more_axes, plain_rules
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.programs.plain_rules import find_compiled_rules, value, value_source
 from contad.progress_bars import ProgressBar
@@ -41,8 +41,9 @@ import math
 
 import numpy as np
 from numba import carray
+from contad.native.elementary.bits import from_bits
+from contad.native.elementary.rows import new_row
 from contad.native.machine_code import cfunc, njit
-
 from contad.native.named_code import attempt_call
 from contad.native.words import call_kernel, pointer
 
@@ -134,6 +135,8 @@ def forward(code, constants, shapes, kernels, values, inputs, row, cell):
                 if has_failed or (c < {first_line} and not all_finite(values, cell, n)):
                     values[shapes[s]] = 1.0
                     return k, cell
+            elif c == {repeated}:
+                repeat_kernel(0, kernels, shapes[s:], values, constants, values)
             else:
                 call_kernel(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, values.ctypes.data)
@@ -178,6 +181,8 @@ def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradien
                             or attempt_call(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                             constants.ctypes.data, adjoints.ctypes.data)):
                         return k, cell + n
+                elif c == {repeated}:
+                    repeat_kernel(1, kernels, shapes[s:], values, constants, adjoints)
                 else:
                     call_kernel(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                                 constants.ctypes.data, adjoints.ctypes.data)
@@ -218,6 +223,8 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
                     return k, cell
             elif c == {chain}:
                 chain_tangents(s, constants, shapes, kernels, values, dots, inputs)
+            elif c == {repeated}:
+                repeat_kernel(2, kernels, shapes[s:], values, constants, dots)
             elif c != {compare} and c != {stopped}:
                 call_kernel(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, dots.ctypes.data)
@@ -235,7 +242,7 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
 
 def interpreter_source() -> str:
     """The source of the interpreter."""
-    numbers = vars(codes) | vars(header) | vars(chains)
+    numbers = vars(codes) | vars(header) | vars(chains) | vars(more_axes)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = write_options()
     # Slices would count references, of memory that its caller holds, by locked instructions: a third of a run's time.
@@ -248,7 +255,7 @@ def interpreter_source() -> str:
     parts = [_HEAD.format(**names), *copies, "\n\n"]
     parts += [write_function("value_of", "code, x, y", SCALARS, values, names["options"])]
     parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n"]
-    parts += [chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]
+    parts += [more_axes.SOURCE.format(**names), chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]
     parts += [_value_branch(code, *operation) for code, operation in common.items()]
     parts += [_value_run(run) for run in runs]
     parts += [_guard_branch(code) for code in GUARDS]
@@ -362,7 +369,7 @@ def _tangent_run(run: Run) -> str:
 @functools.cache
 def _dependencies() -> tuple[str, ...]:
     """What the source depends on."""
-    files = {str(module.__file__) for module in (codes, plain_rules, header, chains, chain_loops)}
+    files = {str(module.__file__) for module in (codes, plain_rules, header, chains, chain_loops, more_axes)}
     files |= {rule.function.__code__.co_filename for rule in find_compiled_rules()}
     return (__file__, *sorted(files), numbering(), *dependencies())
 

@@ -29,11 +29,13 @@ from contad.programs.codes import (
     GUARDS,
     ORDER,
     PRODUCT,
+    REPEATED,
     SCALARS,
     STOP,
     STOPPED,
 )
 from contad.programs.interpreter import has_compiled_interpreter, interpreter
+from contad.programs.more_axes import AXES, CODE_OF, length_of, unroll
 from contad.rules.body import ARITHMETIC_ERRORS
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import scale
@@ -214,10 +216,18 @@ def _matrix(cells: np.ndarray, start: int, rows: int, columns: int, is_turned: i
     return block.reshape(columns, rows).T if is_turned else block.reshape(rows, columns)
 
 
-def _array(code: int, at: int, shapes: np.ndarray, values: np.ndarray, constants: np.ndarray) -> Any:
+def _arrays(code: int, at: int, shapes: np.ndarray, values: np.ndarray, constants: np.ndarray) -> list[Any]:
     if code == PRODUCT:
-        return _Product(shapes[at : at + 10].tolist(), values, constants)
-    return _Loop(code - ARRAY, shapes[at : at + 11].tolist(), values, constants)
+        return [_Product(shapes[at : at + 10].tolist(), values, constants)]
+    return [_Loop(kernel, shape, values, constants) for kernel, shape in _calls(code, at, shapes)]
+
+
+def _calls(code: int, at: int, shapes: np.ndarray) -> list[tuple[int, list[int]]]:
+    """The kernels of a record, with the shapes that they are called with."""
+    if code != REPEATED:
+        return [(code - ARRAY, shapes[at : at + 11].tolist())]
+    shape = shapes[at : at + length_of(int(shapes[at + AXES]))].tolist()
+    return [(shape[CODE_OF], one) for one in unroll(shape)]
 
 
 # ---- the loops -------------------------------------------------------------------------------------------------------
@@ -239,7 +249,8 @@ def forward(
                     found[fixed] = constants[-1 - sources[fixed]]
                     values[cell : cell + y] = found
                 elif op != COMPARE:
-                    _array(op, x, shapes, values, constants).run(values)
+                    for part in _arrays(op, x, shapes, values, constants):
+                        part.run(values)
                 cell += y
                 continue
             if op in SCALARS:
@@ -275,9 +286,10 @@ def backward(
                         sources = shapes[x : x + y]
                         np.add.at(adjoints, sources[sources > 0], adjoints[first : cell + 1][sources > 0])
                     elif op == PRODUCT:
-                        _array(op, x, shapes, values, constants).pull(adjoints)
+                        _Product(shapes[x : x + 10].tolist(), values, constants).pull(adjoints)
                     else:
-                        run_kernel(op - ARRAY, shapes[x : x + 11].tolist(), values, constants, adjoints)
+                        for kernel, shape in _calls(op, x, shapes):
+                            run_kernel(kernel, shape, values, constants, adjoints)
                 cell -= y
                 continue
             if op == CALL:
@@ -307,7 +319,8 @@ def tangents(
                     sources = shapes[x : x + y]
                     dots[cell : cell + y] = np.where(sources > 0, dots[np.maximum(sources, 0)], 0.0)
                 elif op not in (COMPARE, STOPPED):
-                    _array(op, x, shapes, values, constants).push(values, dots)
+                    for part in _arrays(op, x, shapes, values, constants):
+                        part.push(values, dots)
                 cell += y
                 continue
             if op == CALL:

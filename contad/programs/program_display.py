@@ -16,11 +16,13 @@ from contad.programs.codes import (
     GATHER,
     GUARDS,
     PRODUCT,
+    REPEATED,
     SCALARS,
     STEPS,
     STOP,
     STOPPED,
 )
+from contad.programs.more_axes import CODE_OF
 
 if TYPE_CHECKING:
     from contad.programs.program import Program
@@ -81,6 +83,8 @@ def _name_of(code: int, x: int, trace: "Trace") -> str:
         return f"{trace.calls[x].rule.name} (Python)"
     if code in GUARDS:
         return "guard"
+    if code == REPEATED:
+        code = ARRAY + int(trace.shapes[x + CODE_OF])
     if code in _OWN:
         return _OWN[code]
     if code in STEPS:

@@ -23,7 +23,7 @@ from contad.engines.stream.record_head import (
 )
 from contad.engines.stream.sweep import operation_code
 from contad.errors import UnsupportedError
-from contad.ops import power, square
+from contad.ops import power, reductions, square
 from contad.programs.codes import (
     ARRAY,
     CALL,
@@ -33,11 +33,13 @@ from contad.programs.codes import (
     GATHER,
     GUARDS,
     PRODUCT,
+    REPEATED,
     SCALARS,
     STEP_CODES,
     STOPPED,
     first_cells,
 )
+from contad.programs.more_axes import CODE_OF, Broadcast, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_kernels
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
@@ -74,8 +76,9 @@ class Trace:
         self.places = places  # file and line of guards, by row
         self.held = held  # what users' rules capture
         arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
-        own = (GATHER - ARRAY, COMPARE - ARRAY, STOPPED - ARRAY)
-        self.kernels = tuple(int(k) for k in np.unique(arrays) if k not in own)
+        own = (GATHER - ARRAY, COMPARE - ARRAY, STOPPED - ARRAY, REPEATED - ARRAY)
+        repeated = shapes[code[code[:, 0] == REPEATED, 1].astype(np.int64) + CODE_OF]
+        self.kernels = tuple(int(k) for k in np.unique(np.concatenate([arrays, repeated])) if k not in own)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -300,8 +303,20 @@ class _Translation:
             step = describe_step(c)
             if step is not None:
                 return STEP_CODES[c.rule.name], self.step(c, step, first), n
+        broadcast = broadcast_of(c)
+        shape = None if broadcast is None else self.broadcast(c, broadcast, first)
+        if shape is not None:
+            return REPEATED, self.shape(shape), n
         self.calls.append(ArrayCall(c))
         return CALL, len(self.calls) - 1, n
+
+    def broadcast(self, c: Continuation, found: Broadcast, first: int) -> list[int] | None:
+        """The shape of an operation on any axes."""
+        cells = {k: cell for k, cell, _ in c.operands}
+        places = [self.factor(cells.get(k, 0), v)[0] for k, v in enumerate(c.values)]
+        if c.rule is reductions.mean:
+            places.append(self.constant(np.array(c.results[0].size / c.values[0].size)))
+        return found.write(first, *places, *[0] * (2 - len(places)))  # 1 x, the one of `constants`
 
     def step(self, c: Pullback, step: MatrixStep, first: int) -> int:
         """The shape of a step of linear algebra."""

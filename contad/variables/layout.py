@@ -29,6 +29,12 @@ def layout_of(arrays: list[np.ndarray]) -> tuple[int, ...] | None:
     return None if axes == tuple(range(out.ndim)) or out.flags.c_contiguous else axes
 
 
+def is_permuted(a: np.ndarray) -> bool:
+    """Whether an array is contiguous with its axes in another order."""
+    order = sorted(range(a.ndim), key=lambda k: -a.strides[k])
+    return a.transpose(order).flags.c_contiguous
+
+
 def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     """The permutation that undoes one."""
     return tuple(int(k) for k in np.argsort(axes))

@@ -84,6 +84,28 @@ LENGTHS = [1, 2, BLOCK + 1, 3 * BLOCK + 5]
 LENGTHS += [n + k for n in (FEWEST, BLOCKS, 2 * BLOCKS) for k in (-1, 0, 1)]
 
 
+ROWS_OF_UNITS = {
+    "sums of rows": lambda x, b, c: np.sum(np.exp(-0.5 * np.sum((x - b) ** 2, axis=2)) * c),
+    "a number for each row": lambda x, b, c: np.sum(x / (np.sum(x * x, axis=2)[:, :, None] + 1.0) * b),
+    "all numbers": lambda x, b, c: np.sum(np.sum((x - b) ** 2) * np.sum(x * b, axis=2)),
+    "a guard": lambda x, b, c: np.sum(np.where(x > -9.0, x * b, x)) + np.sum(np.sum(x * x, axis=2) * c),
+}
+
+
+@pytest.mark.parametrize("name", ROWS_OF_UNITS)
+@pytest.mark.parametrize("units", [3, 150, 301])
+def test_units_have_several_rows(units, name):
+    x, b, c = rng.normal(size=(units, 4, 5)), rng.normal(size=(4, 5)), rng.normal(size=4)
+    program = expect_derivatives(ROWS_OF_UNITS[name], x, b, c)
+    codes = plan_of(program).code[:, 0].tolist()
+    if units > 100 and name == "sums of rows":
+        assert codes.count(CHAIN) == 1
+        (chain,) = plan_of(program).chains
+        assert chain.units == units and len(chain.members) > 5  # all that there is
+    if units > 100 and name == "a number for each row":
+        assert all(chain.units == units for chain in plan_of(program).chains)
+
+
 @pytest.mark.parametrize("n", LENGTHS)
 def test_lengths_around_the_ends_of_blocks(n):
     x = rng.normal(size=n)

@@ -9,6 +9,7 @@ import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own
 from contad.engines.matrix.matrix_products import factor_of
+from contad.engines.matrix.matrix_steps import ACCUMULATIONS, LINES, RUNNING
 from contad.engines.stream.kernels import two_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
 from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of
@@ -339,10 +340,12 @@ def operate_on_view(code: int, ufunc: np.ufunc, a: ArrayVar) -> Value:
 # ---- array rules -----------------------------------------------------------------------------------------------------
 def push_pullback(stack: "MatrixStack", rule: Rule, args: Sequence[Value], options: Options) -> Value:
     """Record an array rule."""
-    if LOOPS.get(rule.name) is _sum and options.get("axis") is None and args[0].__class__ is ArrayVar:
-        axes = layout_of([peek(args[0])])
-        if axes is not None:  # the sum of the numbers as they lie in memory
-            args = (np.transpose(args[0], axes),)
+    if rule.name in _ALONG_AXES and args[0].__class__ is ArrayVar:
+        turned = _as_it_lies(rule, args[0], options)
+        if turned is not None:
+            a, options, axes = turned
+            z = rule(a, *args[1:], **options)
+            return z if axes is None else z.transpose(axes)
     operands, values = operands_of(stack, rule, args)
     if not operands:
         z = rule(*values, **options)
@@ -373,6 +376,33 @@ def push_pullback(stack: "MatrixStack", rule: Rule, args: Sequence[Value], optio
     if not in_c_order and not isinstance(z, tuple) and np.ndim(z) > (2 if rule.name == "matmul" else 1):
         axes = layout_of([rule(*map(peek, args), **options)])  # the operands above are in C order
     return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z, axes)
+
+
+def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Options, tuple[int, ...] | None] | None:
+    """An array with its axes in the order of memory, the options for that, and the axes of the result put back.
+
+    None where the order is the same, or not all there is to how the array lies.
+    """
+    value = peek(a)
+    order = layout_of([value]) if is_plain(value) else None
+    if order is None or not np.transpose(value, order).flags.c_contiguous:
+        return None
+    n, axis = value.ndim, options.get("axis")
+    named = range(n) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if not all(k.__class__ is int and -n <= k < n for k in named) or (axis is None and rule.name in _FLATTENING):
+        return None
+    reduced = {k % n for k in named}
+    places = sorted(order.index(k) for k in reduced)
+    if rule.name in LINES and places != list(range(places[0], places[-1] + 1)):
+        return None  # kernels take axes that follow one another
+    if axis is not None:
+        found = tuple(order.index(k) for k in reduced)
+        options = dict(options) | {"axis": found if isinstance(axis, tuple) else found[0]}
+    if len(reduced) < len(named) or rule.name in RUNNING or options.get("keepdims"):
+        back = inverse(order)
+    else:
+        back = inverse(tuple(k for k in order if k not in reduced))
+    return np.transpose(a, order), options, back if len(back) > 1 else None
 
 
 def push_continuation(
@@ -516,3 +546,5 @@ def _push_result(stack: "MatrixStack", code: int, axes: tuple[int, ...], fields:
 
 
 LOOPS: dict[str, Function] = {"sum": _sum, "mean": _sum, "matmul": _dot}
+_ALONG_AXES = frozenset(("sum", "mean", *LINES))
+_FLATTENING = frozenset(ACCUMULATIONS)  # without an axis, in C order

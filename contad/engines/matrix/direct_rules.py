@@ -18,7 +18,7 @@ from contad.engines.stream.pullbacks import Part, Pullback
 from contad.engines.stream.record_head import PULLBACK
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
-from contad.variables.layout import layout_of
+from contad.variables.layout import is_permuted, layout_of
 from contad.variables.open_types import Function, Option, Rule, Value
 
 _TURNED = (1, 0)  # the axes of a transposed matrix
@@ -59,8 +59,8 @@ def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Val
                             turned.append(k)
                     else:  # its cells in C order; the value stays a view of what nobody writes to, where it is one
                         moved = base is None or base._index <= 0
-                        if moved and not v.flags.c_contiguous:  # a result may lie in memory as its argument does
-                            return general(*args, **options)
+                        if not v.flags.c_contiguous and (moved or (not is_free and is_permuted(v))):
+                            return general(*args, **options)  # a result may lie in memory as its argument does
                         y = x.operand()
                         if y.__class__ is not ArrayVar or y._index <= 0:
                             return general(*args, **options)

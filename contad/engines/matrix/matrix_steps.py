@@ -24,6 +24,7 @@ SPECTRA = ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular
 LOG_SUMS, REDUCTIONS, ACCUMULATIONS = ("logsumexp", "softmax"), ("prod", "var", "std"), ("cumsum", "cumprod")
 LINES = LOG_SUMS + REDUCTIONS + ACCUMULATIONS
 NAMES = MATRICES + SPECTRA + LINES
+PAIRED_SUM = "logsumexp_of_pair"  # of programs: logsumexp of x + y, or of x - y
 PRODUCT = "matmul"  # which NumPy multiplies: of it there is the kernel of adjoints
 VALUE, ADJOINT = range(2)  # purposes of kernels
 
@@ -211,7 +212,7 @@ def _kernels_of(name: str) -> tuple[Any, ...]:
         return PRODUCT_KERNELS[name]
     if name in SPECTRA:
         from contad.native.recorded_spectra import KERNELS
-    elif name in LOG_SUMS:
+    elif name in (*LOG_SUMS, PAIRED_SUM):
         from contad.native.recorded_log_sums import KERNELS
     elif name in REDUCTIONS:
         from contad.native.recorded_reductions import KERNELS

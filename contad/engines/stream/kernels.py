@@ -7,7 +7,7 @@ are all cases of it; so are sums (the result has stride 0) and dot products (a m
 import functools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -303,16 +303,24 @@ def two_axes(shape: Strides, *strides: Strides) -> tuple[int, ...] | None:
 
     None where more than two axes remain. `strides` are in elements, one tuple per operand.
     """
-    axes = [(n, s) for n, *s in zip(shape, *strides, strict=True) if n != 1]
+    joined = join_axes(shape, *strides)
+    return None if len(joined) > 2 else pair_axes(joined, len(strides))
+
+
+def join_axes(shape: Strides, *strides: Strides) -> list[tuple[int, list[int]]]:
+    """The axes of a broadcast operation joined to as few as there can be: the length and the strides of each."""
     joined: list[tuple[int, list[int]]] = []
-    for n, steps in axes:
+    for n, *steps in zip(shape, *strides, strict=True):
+        if n == 1:
+            continue
         if joined and all(a == n * b for a, b in zip(joined[-1][1], steps, strict=True)):
             joined[-1] = (joined[-1][0] * n, steps)
         else:
             joined.append((n, steps))
-    if len(joined) > 2:
-        return None
-    none = [0] * len(strides)
-    joined = [(1, none)] * (2 - len(joined)) + joined
-    (outer, outer_steps), (inner, inner_steps) = joined
+    return joined
+
+
+def pair_axes(joined: Sequence[tuple[int, list[int]]], operands: int) -> tuple[int, ...]:
+    """At most two axes as kernels have them: outer, inner, and per operand its two strides."""
+    (outer, outer_steps), (inner, inner_steps) = [*[(1, [0] * operands)] * (2 - len(joined)), *joined]
     return (outer, inner, *(s for pair in zip(outer_steps, inner_steps, strict=True) for s in pair))
