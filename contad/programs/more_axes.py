@@ -43,7 +43,7 @@ def repeat_kernel(purpose, kernels, shape, values, constants, target):
 '''
 
 
-class Broadcast(NamedTuple):
+class AxisLoops(NamedTuple):
     """An operation on any axes: its code, the lengths of the axes, and the strides of z, x and y."""
 
     code: int
@@ -71,7 +71,7 @@ class Broadcast(NamedTuple):
         return found + [n for k in sorted(others) for n in (joined[k][0], *joined[k][1])]
 
 
-def broadcast_of(c: Continuation) -> Broadcast | None:
+def broadcast_of(c: Continuation) -> AxisLoops | None:
     """What a continuation does that is run by Python in a recording; None where no kernels do it."""
     if c.is_tuple or not math.prod(c.results[0].shape) or not all(map(math.prod, map(_shape_of, c.values))):
         return None
@@ -80,17 +80,17 @@ def broadcast_of(c: Continuation) -> Broadcast | None:
     return _sum(c) if isinstance(c, Pullback) and c.rule in (reductions.sum, reductions.mean) else None
 
 
-def _by_elements(c: ElementwisePullback) -> Broadcast | None:
+def _by_elements(c: ElementwisePullback) -> AxisLoops | None:
     (z,) = c.results
     active = {k for k, _, _ in c.operands}
     code = operation_code(c.rule, "".join("v" if k in active else "c" for k in range(len(c.values))))
     if code is None or z.axes is not None:
         return None
     strides = [_strides(_shape_of(v), z.shape) for v in c.values]
-    return Broadcast(code, z.shape, _strides(z.shape, z.shape), *strides, *[(0,) * len(z.shape)] * (2 - len(strides)))
+    return AxisLoops(code, z.shape, _strides(z.shape, z.shape), *strides, *[(0,) * len(z.shape)] * (2 - len(strides)))
 
 
-def _sum(c: Pullback) -> Broadcast | None:
+def _sum(c: Pullback) -> AxisLoops | None:
     """A sum or a mean, whose result may lie in memory in another order of axes."""
     (_, _, shape), (z,) = c.operands[0], c.results
     n = len(shape)
@@ -106,7 +106,7 @@ def _sum(c: Pullback) -> Broadcast | None:
     for k in range(n):
         step = next(steps) if keeps or k not in reduced else 0
         strides.append(0 if k in reduced else step)
-    return Broadcast(LINEAR, shape, tuple(strides), _strides(shape, shape), (0,) * n)
+    return AxisLoops(LINEAR, shape, tuple(strides), _strides(shape, shape), (0,) * n)
 
 
 def _shape_of(v: object) -> Shape:
@@ -128,11 +128,11 @@ def unroll(shape: Sequence[int]) -> list[list[int]]:
     found = [list(shape[:CODE_OF])]
     for k in range(shape[AXES]):
         n, *steps = shape[FIRST_AXIS + AXIS * k : FIRST_AXIS + AXIS * (k + 1)]
-        found = [_moved(one, [at * step for step in steps]) for one in found for at in range(n)]
+        found = [_move(one, [at * step for step in steps]) for one in found for at in range(n)]
     return found
 
 
-def _moved(shape: Sequence[int], by: Sequence[int]) -> list[int]:
+def _move(shape: Sequence[int], by: Sequence[int]) -> list[int]:
     return [n + dict(zip((0, 5, 8), by, strict=True)).get(k, 0) for k, n in enumerate(shape)]
 
 

@@ -39,7 +39,7 @@ from contad.programs.codes import (
     STOPPED,
     first_cells,
 )
-from contad.programs.more_axes import CODE_OF, Broadcast, broadcast_of
+from contad.programs.more_axes import CODE_OF, AxisLoops, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_kernels
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
@@ -310,7 +310,7 @@ class _Translation:
         self.calls.append(ArrayCall(c))
         return CALL, len(self.calls) - 1, n
 
-    def broadcast(self, c: Continuation, found: Broadcast, first: int) -> list[int] | None:
+    def broadcast(self, c: Continuation, found: AxisLoops, first: int) -> list[int] | None:
         """The shape of an operation on any axes."""
         cells = {k: cell for k, cell, _ in c.operands}
         places = [self.factor(cells.get(k, 0), v)[0] for k, v in enumerate(c.values)]

@@ -11,7 +11,7 @@ from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.programs import plain_runs, program
 from contad.programs.codes import REPEATED
-from contad.programs.more_axes import Broadcast, unroll
+from contad.programs.more_axes import AxisLoops, unroll
 from contad.programs.program_display import count_operations
 
 RNG = np.random.default_rng(29)
@@ -126,7 +126,7 @@ def order_of(a):
 
 def test_axes_are_joined_and_sums_stay_whole_in_a_kernel():
     def kernels(shape, z, x, y):
-        made = Broadcast(operation_code(multiply, "vv"), shape, z, x, y).write(100, 200, 300)
+        made = AxisLoops(operation_code(multiply, "vv"), shape, z, x, y).write(100, 200, 300)
         return None if made is None else (made[1:3], len(unroll(made)))
 
     assert kernels((2, 3, 4), (12, 4, 1), (12, 4, 1), (12, 4, 1)) == ([1, 24], 1)
@@ -134,7 +134,7 @@ def test_axes_are_joined_and_sums_stay_whole_in_a_kernel():
     assert kernels((5, 3, 4), (4, 0, 1), (12, 4, 1), (0, 0, 0)) == ([3, 4], 5)  # the axis of a sum, and the last
     assert kernels((5, 3, 4), (0, 1, 0), (12, 4, 1), (0, 0, 0)) == ([5, 4], 3)
     assert kernels((2, 3, 2, 3, 2), (0, 3, 0, 1, 0), (36, 12, 6, 2, 1), (0, 0, 0, 0, 0)) is None
-    shape = Broadcast(operation_code(multiply, "vv"), (2, 3, 4, 5), (60, 20, 5, 1), (0, 20, 0, 1), (30, 0, 5, 0))
+    shape = AxisLoops(operation_code(multiply, "vv"), (2, 3, 4, 5), (60, 20, 5, 1), (0, 20, 0, 1), (30, 0, 5, 0))
     places = {(one[0], one[5], one[8]) for one in unroll(shape.write(0, 1000, 2000))}
     assert places == {(60 * i + 20 * j, 1000 + 20 * j, 2000 + 30 * i) for i in range(2) for j in range(3)}
 
