@@ -384,7 +384,8 @@ def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Optio
     None where the order is the same, or not all there is to how the array lies.
     """
     value = peek(a)
-    order = layout_of([value]) if is_plain(value) else None
+    of_axes = all(name in _OF_AXES or option is None for name, option in options.items())  # not weights of elements
+    order = layout_of([value]) if of_axes and is_plain(value) else None
     if order is None or not np.transpose(value, order).flags.c_contiguous:
         return None
     n, axis = value.ndim, options.get("axis")
@@ -546,5 +547,6 @@ def _push_result(stack: "MatrixStack", code: int, axes: tuple[int, ...], fields:
 
 
 LOOPS: dict[str, Function] = {"sum": _sum, "mean": _sum, "matmul": _dot}
+_OF_AXES = frozenset(("axis", "keepdims", "ddof"))
 _ALONG_AXES = frozenset(("sum", "mean", *LINES))
 _FLATTENING = frozenset(ACCUMULATIONS)  # without an axis, in C order
