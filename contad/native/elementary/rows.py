@@ -9,6 +9,8 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
+from contad.native.overloads import add_overload, in_machine_code
+
 ROWS = 256  # numbers in a row, a multiple of 8: some rows of one loop stay in the first cache
 
 
@@ -20,6 +22,31 @@ def new_row() -> Any:
 def place(k: int) -> int:
     """k, an index that is not negative: compiled, none that is made of it is tested for counting from the end."""
     return k
+
+
+@in_machine_code
+def ends_of(x: Any) -> Any:
+    """The addresses between which the memory of an array lies."""
+    low = x.ctypes.data
+    high = low + x.itemsize
+    for k in range(x.ndim):
+        if x.shape[k] == 0:
+            return low, low
+        reach = (x.shape[k] - 1) * x.strides[k]
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return low, high
+
+
+def are_apart(x: Any, y: Any) -> bool:
+    """Whether the memory of one array ends before that of another one begins."""
+    low, high = ends_of(x)
+    lowest, highest = ends_of(y)
+    return bool(high <= lowest or highest <= low)
+
+
+@add_overload(are_apart)
+def _are_apart(x: Any, y: Any) -> Any:
+    return are_apart
 
 
 @type_callable(place)

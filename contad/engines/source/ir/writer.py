@@ -47,6 +47,7 @@ _RESERVED = {
     "njit",
     "note",
     "run",
+    "are_apart",
     "new_row",
     "place",
     "elementary",

@@ -312,7 +312,7 @@ class DerivativeWriter:
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
             ("errors", (LIMIT, "RuleError", "SingularPointError")),
-            ("native.elementary.rows", ("new_row", "place")),
+            ("native.elementary.rows", ("are_apart", "new_row", "place")),
             ("native.elementary.elementary_table", ("elementary", "elementary_rows")),
             ("native.gram_matrices", GRAM_PRODUCTS),
             ("native.lane_products", LANE_PRODUCTS),

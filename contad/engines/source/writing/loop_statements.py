@@ -27,6 +27,10 @@ class SplitBody:
             for name in names_written(statement):
                 self.writers.setdefault(name, []).append(k)
         self.stores = {root for statement in loop.body for root in self._list_stored(statement)}
+        nodes = [x for s in loop.body for x in ast.walk(s)]
+        written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
+        written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
+        self.stored = {name for x in written if (name := _base(x)) in roots}  # the arrays by which that is done
         self.raises = any(isinstance(x, ast.Raise) for x in ast.walk(loop))
         counted = {x.target.id for x in ast.walk(loop) if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
         assignments = [x for x in ast.walk(loop) if isinstance(x, (ast.Assign, ast.AugAssign))]
@@ -67,7 +71,7 @@ class SplitBody:
                     return False
         return self.index not in self.writers
 
-    def _is_still(self, array: str) -> bool:
+    def is_still(self, array: str) -> bool:
         """Whether nothing in the loop writes where an array lies."""
         roots = self.roots.get(array)
         return roots is not None and (roots <= self.constant or ("" not in self.stores and not roots & self.stores))
@@ -88,12 +92,12 @@ class SplitBody:
         if not all(map(self.is_movable, ast.iter_child_nodes(node))):
             return False
         if isinstance(node, ast.Name):
-            return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self._is_still(node.id)
+            return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self.is_still(node.id)
         if isinstance(node, ast.Subscript):
             names = {x.id for x in names_in(node.slice)}
             if self.raises and any(name in self.writers and name not in self.counters for name in names):
                 return False  # an index that a test may have to come before
-            return self._is_still(_base(node))
+            return self.is_still(_base(node))
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             return is_pure(called) and called not in BY_CALL
@@ -186,9 +190,9 @@ def names_in(node: ast.AST) -> Iterator[ast.Name]:
     return (x for x in ast.walk(node) if isinstance(x, ast.Name))
 
 
-def _base(node: ast.Subscript) -> str:
-    """The name of the array that an element is of."""
-    value = node.value
+def _base(node: ast.expr) -> str:
+    """The name of the array that an element is of, or that stands alone."""
+    value = node.value if isinstance(node, ast.Subscript) else node
     while isinstance(value, (ast.Subscript, ast.Attribute)):
         value = value.value
     return value.id if isinstance(value, ast.Name) else ""

@@ -16,18 +16,21 @@ First comes what arguments are made of, then the functions, then everything else
 were. A loop is split where its first part reads nothing that the rest of it writes, and where every iteration is sure
 to run to its end. Where everything else is sums and long arithmetic, the sums get a loop of their own, so that the rest
 is in vector registers as well. A function that some loop has in registers is the same one everywhere in the derivative,
-so that what is computed again is what it was.
+so that what is computed again is what it was. Where a loop has one in it whose iterations are few, rows are those of
+several iterations of the outer one (`nested_rows`).
 """
 
 import ast
 import copy
 import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from contad.engines.source.writing.gathered_calls import GatheredCalls
+from contad.engines.source.writing.live_names import LiveNames, Names
 from contad.engines.source.writing.loop_statements import SplitBody, is_function, names_in
+from contad.engines.source.writing.nested_rows import NestParts, find_integers, find_nest
 from contad.engines.source.writing.row_parts import Kernel, LoopParts, find_parts, find_sums
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
@@ -73,8 +76,11 @@ def split_loops(
     if any(len(call.args) != 1 for call in calls):  # a logarithm of some base
         return Split(lines, [])
 
+    integers, live = find_integers(function), LiveNames(function.body).after
+
     def write(name: Callable[[str], str], gather: bool, way: LongLoops | None = None) -> _Splitter:
         splitter = _Splitter(lines, facts, name, nests or way is not None, gather, way)
+        splitter.integers, splitter.live = integers, live
         splitter.write_test(function.lineno)
         splitter.write_block(function.body, 1)
         return splitter
@@ -176,7 +182,9 @@ class _Splitter:
         self.staying: set[str] = set()  # in loops, not along rows
         self.elsewhere: set[str] = set()  # on lines to which no test has led
         self.around: list[str] = []  # the counters of the loops that what is written now is in
-        self.stays_whole = False
+        self.stays_whole = self.in_nest = False
+        self.integers: set[str] = set()
+        self.live: Mapping[ast.stmt, Names] = {}  # behind loops
 
     def is_consistent(self) -> bool:
         """Whether a function that is along rows stays in no loop, and one by a test nowhere but behind that."""
@@ -256,11 +264,13 @@ class _Splitter:
         varies, numbers = self._varies(loop), _is_number(start) and _is_number(stop)
         if numbers and self.around and self.way is not None:
             return False
-        parts = self._find_parts(loop)
+        parts = self._find_nest(loop, down) or self._find_parts(loop)
         if parts is None:
             return False
         length = _difference(start, stop) if down else _difference(stop, start)
-        is_tested = self.way is not None and bool(self.around) and not varies and not numbers
+        if isinstance(parts, NestParts):
+            length = f"{_factor(length)} * {_factor(parts.length)}"
+        is_tested = self.way is not None and bool(self.around) and not varies and not numbers and not self.in_nest
         functions = parts.functions
         self.split.append(_Blocked(functions, (length,) if is_tested else (), varies))
         if self.way is not None and self.way.functions & functions and not self.kind:
@@ -285,10 +295,91 @@ class _Splitter:
         self._write_loop(loop, depth)
         self.stays_whole = False
 
-    def _write_split(self, loop: ast.For, bounds: tuple[str, str, bool], parts: LoopParts, depth: int) -> None:
+    def _write_split(
+        self, loop: ast.For, bounds: tuple[str, str, bool], parts: LoopParts | NestParts, depth: int
+    ) -> None:
+        if isinstance(parts, NestParts):
+            self._write_nest(loop, bounds, parts, depth)
+            return
         self.around.append(ast.unparse(loop.target))
         self._write_parts(loop, bounds, parts, depth)
         self.around.pop()
+
+    def _find_nest(self, loop: ast.For, down: bool) -> NestParts | None:
+        """The parts of a loop with one in it whose functions may go along rows of several iterations."""
+        if down or self.in_nest:
+            return None
+
+        def make(x: ast.For, kind: type[SplitBody]) -> SplitBody:
+            return kind(x, self.facts.floats, self.facts.roots, self.facts.constant)
+
+        if loop not in self.live:
+            return None
+        nest = find_nest(loop, make, self.integers, self.live[loop], _count_names())
+        if nest is None or len(self.rows) + nest.size > MOST_ROWS:
+            return None
+        return find_nest(loop, make, self.integers, self.live[loop], self.fresh)
+
+    def _write_nest(self, loop: ast.For, bounds: tuple[str, str, bool], nest: NestParts, depth: int) -> None:
+        """A loop in blocks of iterations whose inner ones fill rows together; of those that are long, each alone."""
+        tests = [f"{nest.length} <= {ROWS // 2}", *(f"are_apart({x}, {y})" for x, y in nest.apart)]
+        self._line(f"if {' and '.join(tests)}:", depth)
+        self.around.append(ast.unparse(loop.target))
+        self._write_rows_of_nest(loop, bounds, nest, depth + 1)
+        self.around.pop()
+        self._line("else:", depth)
+        kind, nests = self.kind, self.nests
+        self.in_nest, self.nests, self.kind = True, True, kind or "long"
+        self._write_loop(loop, depth + 1)
+        self.in_nest, self.nests, self.kind = False, nests, kind
+
+    def _write_rows_of_nest(self, loop: ast.For, bounds: tuple[str, str, bool], nest: NestParts, depth: int) -> None:
+        start, stop, _ = bounds
+        inner, parts = nest.inner, nest.parts
+        index, counter = ast.unparse(loop.target), ast.unparse(inner.target)
+        names = {name: self.fresh(f"{name}_rows") for name in parts.rows}
+        leaving = {name: self.fresh(f"{name}_rows") for name in (*nest.floats, *nest.integers)}
+        self.rows += [*names.values(), *leaving.values()]
+        wide, first, count, at, row = map(self.fresh, ("wide", "first", "count", "at", "row"))
+        notes = [self._original(x).partition("  # ")[2] for x in (loop, inner)]
+        outer_note, inner_note = (f"  # {note}" if note else "" for note in notes)
+        head, inner_head = f"for {at} in range({count}):", f"for {counter} in range({nest.length}):{inner_note}"
+        place = f"{row} = place({at} * {_factor(nest.length)})"
+        self._line(f"{wide} = {ROWS} // max({nest.length}, 1)", depth)
+        block = self.fresh("block") if start.isdigit() else first
+        self._line(f"for {block} in range({start}, {stop}, {wide}):{outer_note}", depth)
+        if block != first:
+            self._line(f"{first} = place({block})", depth + 1)
+        self._line(f"{count} = min({wide}, {_difference(stop, first)})", depth + 1)
+        self._line(head, depth + 1)
+        self._line(f"{index} = {first} + {at}", depth + 2)
+        self.write_block(nest.ahead, depth + 2)
+        for name, taken in leaving.items():
+            self._line(f"{taken}[{at}] = {name}", depth + 2)
+        self._line(place, depth + 2)
+        self._line(inner_head, depth + 2)
+        self.write_block(parts.before, depth + 3)
+        for name in parts.given:
+            self._line(f"{names[name]}[{row} + {counter}] = {name}", depth + 3)
+        self._write_functions(parts, names, at, f"{count} * {_factor(nest.length)}", depth + 1)
+        self._line(head, depth + 1)
+        self._line(f"{index} = {first} + {at}", depth + 2)
+        for name, taken in leaving.items():
+            number = f"int({taken}[{at}])" if name in nest.integers else f"{taken}[{at}]"
+            self._line(f"{name} = {number}", depth + 2)
+        self._line(place, depth + 2)
+        for s in nest.rest:
+            if s is not inner:
+                self.write(s, depth + 2)
+                continue
+            self._line(inner_head, depth + 2)
+            for name in parts.read:
+                self._line(f"{name} = {names[name]}[{row} + {counter}]", depth + 3)
+            for item in parts.after:
+                if isinstance(item, str):
+                    self._line(f"{item} = {names[item]}[{row} + {counter}]", depth + 3)
+                else:
+                    self.write(item, depth + 3)
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
@@ -427,6 +518,11 @@ class _InRows(ast.NodeTransformer):
         if node.id not in self.names:
             return node
         return ast.parse(f"{self.names[node.id]}[{self.row}]", mode="eval").body
+
+
+def _factor(text: str) -> str:
+    """A length as a factor of a product."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def _difference(x: str, y: str) -> str:

@@ -1,0 +1,186 @@
+"""Loops in loops whose functions go along rows of several iterations of the outer one, as inner loops may be short.
+
+    for s in range(n):                     for block in range(0, n, wide):
+        total = 0.0                            for at in range(count):
+        for r in range(m):                         for r in range(m):
+            t = math.exp(a[r] + b[s, r])               exp_of_rows[at * m + r] = a[r] + b[s, r]
+            total += t             ->          exp_rows(exp_of_rows, t_rows, count * m)
+        x[s] = total                           for at in range(count):
+                                                   total = 0.0
+                                                   for r in range(m):
+                                                       total += t_rows[at * m + r]
+                                                   x[s] = total
+
+First comes what arguments are made of, for some iterations; then the functions; then everything else, in its order. So
+it is where the first part writes numbers alone, and reads nothing that the rest writes. Of arrays that may be one, or
+not, the loop asks when it begins.
+"""
+
+import ast
+from collections.abc import Callable
+from typing import NamedTuple
+
+from contad.engines.source.writing.live_names import Names
+from contad.engines.source.writing.loop_statements import (
+    SplitBody,
+    is_function,
+    names_in,
+    names_written,
+    read_first,
+    read_in,
+)
+from contad.engines.source.writing.row_parts import LoopParts, Plain, find_parts
+
+MakeBody = Callable[[ast.For, type[SplitBody]], SplitBody]
+
+
+class NestParts(NamedTuple):
+    """A loop with one in it that has functions."""
+
+    inner: ast.For
+    length: str  # of the inner one
+    ahead: list[ast.stmt]  # of the outer one, what arguments are made of
+    floats: list[str]  # names of it that the rest reads
+    integers: list[str]  # likewise
+    rest: list[ast.stmt]  # of the outer one, the inner one among them
+    parts: LoopParts  # of the inner one
+    apart: list[tuple[str, str]]  # arrays that must not share memory
+
+    @property
+    def functions(self) -> set[str]:
+        """The functions that are along rows."""
+        return self.parts.functions
+
+    @property
+    def size(self) -> int:
+        """How many rows it takes."""
+        return self.parts.size + len(self.floats) + len(self.integers)
+
+
+class OuterBody(SplitBody):
+    """The statements of an outer loop, which notes what arrays it takes for different ones."""
+
+    apart: dict[tuple[str, str], None]
+
+    def is_still(self, array: str) -> bool:
+        """Whether nothing in the loop writes where an array lies, if those that may be one are not."""
+        if super().is_still(array):
+            return True
+        if array not in self.roots or array in self.writers or "" in self.stores:
+            return False
+        met = sorted(x for x in self.stored if self.roots[x] & self.roots[array])
+        if array in met or any(x in self.writers for x in met):
+            return False
+        self.apart.update(dict.fromkeys((array, x) for x in met))
+        return True
+
+
+def find_nest(
+    loop: ast.For, make: MakeBody, integers: set[str], live: Names, fresh: Callable[[str], str]
+) -> NestParts | None:
+    """The parts of a nest; None where the loop is none, or its first part may not run ahead.
+
+    `make` gives the body of a loop, `integers` are names of whole numbers, `live` those that are read behind the loop.
+    """
+    inner = _find_inner(loop)
+    if inner is None:
+        return None
+    outer = make(loop, OuterBody)
+    assert isinstance(outer, OuterBody)
+    outer.apart = {}
+    length = ast.unparse(inner.iter.args[0])  # type: ignore[attr-defined]
+    if not outer.runs_to_its_end or {x.id for x in names_in(inner.iter)} & {*outer.writers, outer.index}:
+        return None
+    parts = find_parts(make(inner, SplitBody), fresh, False)
+    if parts is None or parts.entering or not all(map(outer.is_movable, parts.before)):
+        return None
+    between = {x.id for step in parts.steps if isinstance(step, Plain) for x in names_in(step.expression)}
+    if between - set(parts.rows) & {*outer.writers, outer.index}:
+        return None
+    counter = {inner.target.id}  # type: ignore[attr-defined]
+    needed = (read_first(parts.before) | set(parts.given) - _made_by(parts.before)) - counter
+    moved = outer.closure(needed & outer.writers.keys())
+    if moved is None or not _are_own(parts, inner, outer, live):
+        return None
+    made = _made_by([outer.statements[k] for k in moved])
+    leaving: set[str] = set()
+    for k, s in enumerate(outer.statements):
+        if k in moved:
+            continue
+        items = [item for item in parts.after if isinstance(item, ast.stmt)] if s is inner else [s]
+        read = {x for item in items for x in read_in(item)}
+        if any(k < max(outer.writers[name]) for name in read & made):
+            return None
+        leaving |= read & made
+    ahead = [outer.statements[k] for k in sorted(moved)]
+    if not leaving <= outer.floats | integers or read_first([*ahead, *map(_reading, leaving)]) & leaving:
+        return None
+    return NestParts(
+        inner, length, ahead, sorted(leaving & outer.floats),
+        sorted(leaving - outer.floats), [s for k, s in enumerate(outer.statements) if k not in moved], parts,
+        list(outer.apart),
+    )  # fmt: skip
+
+
+def _reading(name: str) -> ast.stmt:
+    return ast.Expr(ast.Name(name, ast.Load()))
+
+
+def _find_inner(loop: ast.For) -> ast.For | None:
+    """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
+    others = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign))]
+    found = [s for s in others if any(map(is_function, ast.walk(s)))]
+    if len(found) != 1 or not isinstance(found[0], ast.For):
+        return None
+    inner = found[0]
+    over = inner.iter
+    if not (isinstance(over, ast.Call) and ast.unparse(over.func) == "range" and len(over.args) == 1):
+        return None
+    return inner if isinstance(inner.target, ast.Name) and not inner.orelse and not loop.orelse else None
+
+
+def _are_own(parts: LoopParts, inner: ast.For, outer: SplitBody, live: Names) -> bool:
+    """Whether what the first part of the inner loop makes is read there alone, or made again in the second one."""
+    again = _made_by([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
+    again |= {x for x in parts.after if isinstance(x, str)}
+    lost = _made_by(parts.before) - again
+    return not lost & live and not any(lost & read_in(s) for s in outer.statements if s is not inner)
+
+
+def _made_by(statements: list[ast.stmt]) -> set[str]:
+    return {name for s in statements for name in names_written(s)}
+
+
+def find_integers(function: ast.FunctionDef) -> set[str]:
+    """Names of text that are whole numbers, whatever is assigned to them."""
+    values: dict[str, list[ast.expr | None]] = {}
+    for s in ast.walk(function):
+        if isinstance(s, ast.For) and isinstance(s.target, ast.Name):
+            is_range = isinstance(s.iter, ast.Call) and ast.unparse(s.iter.func) == "range"
+            values.setdefault(s.target.id, []).append(ast.Constant(0) if is_range else None)
+        elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
+            values.setdefault(s.targets[0].id, []).append(s.value)
+        elif isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
+            for name in names_written(s):
+                values.setdefault(name, []).append(None)
+    found = values.keys() - {x.arg for x in function.args.args}
+    while lost := {name for name in found if not all(_is_integer(value, found) for value in values[name])}:
+        found = found - lost
+    return set(found)
+
+
+def _is_integer(value: ast.expr | None, known: set[str]) -> bool:
+    """Whether an expression is a whole number, if these names are."""
+    if isinstance(value, ast.Constant):
+        return type(value.value) is int
+    if isinstance(value, ast.Name):
+        return value.id in known
+    if isinstance(value, ast.UnaryOp):
+        return isinstance(value.op, ast.USub) and _is_integer(value.operand, known)
+    if isinstance(value, ast.BinOp):
+        plain = isinstance(value.op, (ast.Add, ast.Sub, ast.Mult))
+        return plain and _is_integer(value.left, known) and _is_integer(value.right, known)
+    if isinstance(value, ast.Call):
+        called = ast.unparse(value.func)
+        return called == "integer" or (called == "select" and all(_is_integer(x, known) for x in value.args[1:]))
+    return False
