@@ -51,6 +51,7 @@ _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
 _LENGTH = FIELDS + 1  # of the shape of a step: what kernels read, and the address of the one of adjoints
 _KNOWN = 1  # in the place of the step that keeps the factors: not this one
 _NOTHING = np.empty(0)  # saved by most
+_new: Any = tuple.__new__
 _lock = threading.Lock()
 
 
@@ -152,12 +153,13 @@ class StepKernels:
         return found
 
     def record(
-        self, s: "MatrixStack", cells: Sequence[int], values: list[Value], turned: Sequence[int], options: Options,
+        self, s: "MatrixStack", cells: Sequence[int], values: Any, turned: Sequence[int], options: Options,
         is_checked: bool = False,
     ) -> Value:  # fmt: skip
         """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0.
 
-        Where that `is_checked`, Python has to do it if an operand is not finite.
+        The values of two operands are a list, in which a constant is replaced by the one that is kept. Where that
+        `is_checked`, Python has to do it if an operand is not finite.
         """
         count = len(values)
         a = values[0]
@@ -276,7 +278,7 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, na
         if cell > 0 and (base is None or base._index > 0) and not rest and not s.keeps_rules:
             is_plain = not options or (known.issuperset(options) and WORDS.issuperset(map(type, options.values())))
             if is_plain and kernels.are_there() and s.ended is None and s.is_here():
-                found = kernels.record(s, (cell,), [a._value], (), options)
+                found = kernels.record(s, (cell,), (a._value,), (), options)
                 if found is not None:
                     return found
         return otherwise(a, *rest, **options)
@@ -303,7 +305,7 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
                 turned = _FIRST
         if not kernels.are_there() or s.ended is not None or s.keeps_rules or not s.is_here():
             return None
-        return kernels.record(s, (cell,), [x], turned, options, True)
+        return kernels.record(s, (cell,), (x,), turned, options, True)
 
     def of_two(a: Value, b: Value, **options: Option) -> Value:
         s = None
@@ -354,6 +356,7 @@ def _take_joined(a: ArrayVar) -> ProductFactor | None:
     s = a._owner
     if a._base is None and a._cells is None and a._index < 0 and s.ended is None and s.is_here():
         a._blocks.take(a)  # type: ignore[union-attr]
+        return _new(ProductFactor, (a._value, a._index, False))
     return factor_of(a)
 
 

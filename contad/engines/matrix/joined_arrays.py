@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, blocks_of, is_direct
-from contad.engines.stream.record_head import LINEAR, STRIDED
+from contad.engines.stream.record_head import CELLS, LINEAR, STRIDED
+from contad.engines.stream.record_stream import LONG
 from contad.rules.numpy_functions import entry_of, register
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
@@ -37,18 +38,15 @@ _pack = struct.Struct("11q").pack_into
 _new: Any = tuple.__new__  # makes a block in a third of the time that its class takes
 
 
-class Blocks:
+class Blocks(list[JoinedBlock]):
     """What an array in C order is made of; the rest of it is constant."""
 
-    __slots__ = ("blocks",)
-
-    def __init__(self, blocks: list[JoinedBlock]) -> None:
-        self.blocks = blocks
+    __slots__ = ()
 
     def cells(self, shape: tuple[int, ...]) -> np.ndarray:
         """The cells of the elements, 0 for constants."""
         found = np.zeros(math.prod(shape), np.int64)
-        for b in self.blocks:
+        for b in self:
             part = found[b.at : b.at + (b.outer - 1) * b.step + b.inner]
             runs = np.lib.stride_tricks.as_strided(part, (b.outer, b.inner), (8 * b.step, 8))
             np.add.outer(b.cell + b.cell_step * np.arange(b.outer), np.arange(b.inner), out=runs)
@@ -58,28 +56,32 @@ class Blocks:
         """Give the array cells of its own, with a record for each block; from then on it is like any result."""
         s: Any = x._owner
         value = x._value
-        first = s.room(value.size)
-        slab = s.slab[first : first + value.size].reshape(value.shape)
+        n, first, buffers = value.size, s.top, s.buffers
+        if first + n > s.capacity:
+            s.room(n)
+        slab = s.slab[first : first + n].reshape(value.shape)
         slab[...] = value
-        buffers = s.buffers
         slot = buffers.shapes_top
-        end = buffers.shapes_top = slot + 11 * len(self.blocks)  # as `push_shape`, whose call takes as long
+        end = buffers.shapes_top = slot + 11 * len(self)  # as `push_shape`, whose call takes as long
         if end > len(buffers.shapes):
             buffers.grow("shapes", end)
-        for k, (at, step, cell, cell_step, outer, inner) in enumerate(self.blocks):
-            _pack(buffers.shapes, 8 * slot, first + at, outer, inner, step, 1, cell, cell_step, 1, 0, 0, 0)  # z = 1 * x
-            if k == 0:
-                s.push_values(LINEAR + STRIDED, slot, 0, slab)
-            else:
-                s.push((-(LINEAR + STRIDED), slot, 0, 0.0))
+        shapes, push = buffers.shapes, s.push
+        head = -(LINEAR + STRIDED + CELLS * n)  # of the first record, to which the cells belong
+        s.top = first + n
+        for at, step, cell, cell_step, outer, inner in self:
+            _pack(shapes, 8 * slot, first + at, outer, inner, step, 1, cell, cell_step, 1, 0, 0, 0)  # z = 1 * x
+            push((head, slot, 0, 0.0))
+            head = -(LINEAR + STRIDED)
             slot += 11
+        if len(s.stream) >= LONG:
+            s.flush()
         x._positions = None
         x._value = slab
         x._index = first
 
 
 def _make(s: "MatrixStack", value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
-    return blocks_of(s, value, Blocks([b for b in blocks if b[4] and b[5]]))  # some of outer runs, of inner elements
+    return blocks_of(s, value, Blocks([b for b in blocks if b.outer and b.inner]))
 
 
 def _is_ready(x: Any, s: "MatrixStack") -> bool:
@@ -137,7 +139,7 @@ def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
     """Arrays one after the other along their first axis, or as the rows of one; those made of blocks give theirs."""
     s: Any = None
     values: list[np.ndarray] = []
-    blocks: list[JoinedBlock] = []
+    blocks = Blocks()
     at = 0
     for x in arrays:
         if x.__class__ is ArrayVar:
@@ -153,7 +155,7 @@ def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
                 if n:
                     blocks.append(_new(JoinedBlock, (at, n, index, n, 1, n)))
             elif index < 0 and base is None and x._blocks is not None and x._cells is None:
-                blocks += [_new(JoinedBlock, (at + b[0], *b[1:])) for b in x._blocks.blocks]
+                blocks += [_new(JoinedBlock, (at + b[0], *b[1:])) for b in x._blocks]
             else:
                 return None
         elif x.__class__ is np.ndarray and x.dtype is FLOAT:
@@ -170,7 +172,7 @@ def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
     value = np.concatenate(values)
     if not value.flags.c_contiguous:
         return None
-    return blocks_of(s, value.reshape(len(values), *shape) if are_rows else value, Blocks(blocks))
+    return blocks_of(s, value.reshape(len(values), *shape) if are_rows else value, blocks)
 
 
 def _stack(general: Function) -> Function:
