@@ -1,5 +1,7 @@
 """Operations of linear algebra by kernels in recordings that are swept at once, against the rules in Python."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,30 @@ def test_a_recording_of_steps_is_swept_without_python(steps):
     y = RNG.normal(size=(3, 4))
     require_same(contad.value_and_grad(likelihood, (0, 1))(S, y), in_python(likelihood, S, y))
     assert steps == ["cholesky_factor", "solve_triangular", "expm"]
+
+
+@pytest.mark.parametrize(
+    ("operate", "calls"),
+    [
+        (lambda s, b: linalg.cho_factor(s, True), ["__call__", "cho_factor", "of_one"]),
+        (lambda s, b: linalg.cho_solve((s, True), b), ["__call__", "cho_solve", "of_two"]),
+        (lambda s, b: np.linalg.inv(s), ["array_function", "method"]),
+        (lambda s, b: np.linalg.det(s), ["array_function", "method"]),
+    ],
+    ids=["cho_factor", "cho_solve", "inv", "det"],
+)
+def test_a_step_is_recorded_in_few_calls(operate, calls):
+    with contad.nested():
+        s, b = contad.var(S), contad.var(B)
+        operate(s, b)  # gets the kernels
+        found = []
+        sys.setprofile(lambda frame, event, _: found.append(frame.f_code) if event == "call" else None)
+        try:
+            operate(s, b)
+        finally:
+            sys.setprofile(None)
+    names = [code.co_name for code in found if code.co_name != "_unary_dispatcher"]  # which is NumPy's
+    assert names == ["<lambda>", *calls, "are_there", "record"]
 
 
 def test_higher_orders_are_those_of_the_rules():
