@@ -14,6 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 
 from contad.native.arena import INTERNAL_OPTIONS
@@ -23,6 +24,8 @@ from contad.native.named_code import compiled_address, emit_address, emit_call, 
 from contad.native.product_adjoints import MatrixWords, add_right, put_product
 
 _NUMBER = 8  # bytes
+_LINE = 8  # numbers of a line of the cache
+_CACHED = 1 << 16  # numbers of a matrix that is in the cache from one pass to the next
 _LANES = 4  # of a processor's registers, which LLVM makes of smaller ones where it has to
 _MOST_COLUMNS = 128
 _TOGETHER, _LEAST_ROWS = 1024, 16  # numbers of the matrix that stay in the first cache, and rows
@@ -39,6 +42,21 @@ def numbers_at(typingctx, address):  # type: ignore[no-untyped-def]
         return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
 
     return NUMBERS(types.int64), codegen
+
+
+@intrinsic
+def _fetch(typingctx, numbers, place):  # type: ignore[no-untyped-def]
+    """Ask for a line of memory that is read soon; there need not be any."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        at = builder.bitcast(builder.gep(args[0], [args[1]]), ir.IntType(8).as_pointer())
+        integer = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [at.type, integer, integer, integer])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(fetch, [at, integer(0), integer(3), integer(1)])
+        return context.get_dummy_value()
+
+    return types.void(NUMBERS, types.int64), codegen
 
 
 # ---- compiled once ---------------------------------------------------------------------------------------------------
@@ -84,8 +102,11 @@ def _multiply_rows(z, a, row, m, p, b):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _add_rows(z_bar, a, row, m, p, b_bar):  # type: ignore[no-untyped-def]
-    """b_bar += a^T z_bar, eight rows at a time unless one of their z_bar is 0: such a row adds nothing."""
+def _add_rows(z_bar, a, row, m, p, b_bar, fetched):  # type: ignore[no-untyped-def]
+    """b_bar += a^T z_bar, eight rows at a time unless one of their z_bar is 0: such a row adds nothing.
+
+    Of each eight rows behind these, which the product takes next, as many numbers are fetched into the cache.
+    """
     whole = p // _LANES * _LANES
     i = 0
     while i < m:
@@ -97,6 +118,8 @@ def _add_rows(z_bar, a, row, m, p, b_bar):  # type: ignore[no-untyped-def]
             if d_0 * d_1 * d_2 * d_3 != 0.0 and d_4 * d_5 * d_6 * d_7 != 0.0:
                 a_1, a_2, a_3, a_4 = a_0 + row, a_0 + 2 * row, a_0 + 3 * row, a_0 + 4 * row
                 a_5, a_6, a_7 = a_0 + 5 * row, a_0 + 6 * row, a_0 + 7 * row
+                for k in range(m * row, m * row + fetched, _LINE):
+                    _fetch(a, a_0 + k)
                 for k in range(0, whole, _LANES):
                     s = lanes_at(b_bar, k, 4) + (
                         (lanes_at(a, a_0 + k, 4) * d_0 + lanes_at(a, a_1 + k, 4) * d_1)
@@ -117,6 +140,12 @@ def _add_rows(z_bar, a, row, m, p, b_bar):  # type: ignore[no-untyped-def]
         i += 1
 
 
+@njit(**_OPTIONS)
+def count_fetched(row, m, p):  # type: ignore[no-untyped-def]
+    """How many numbers eight rows take in memory where it is worth it to ask for them before they are read."""
+    return 8 * row if m * p > _CACHED and p <= row <= 2 * p else 0
+
+
 # the address of z, address and strides of a, address of b, the sizes of a, and the rows
 def multiply_rows_at(z, a, a_row, a_step, b, b_step, m, p, first, last):  # type: ignore[no-untyped-def]
     """z = a b, for rows from the first one to the one before the last."""
@@ -126,8 +155,8 @@ def multiply_rows_at(z, a, a_row, a_step, b, b_step, m, p, first, last):  # type
 
 def add_rows_at(z_bar, a, a_row, a_step, bar, bar_step, m, p, first, last):  # type: ignore[no-untyped-def]
     """b_bar += a^T z_bar, for these rows."""
-    z_bar, a = z_bar + first * _NUMBER, a + first * a_row
-    _add_rows(numbers_at(z_bar), numbers_at(a), a_row // _NUMBER, last - first, p, numbers_at(bar))
+    z_bar, a, row = z_bar + first * _NUMBER, a + first * a_row, a_row // _NUMBER
+    _add_rows(numbers_at(z_bar), numbers_at(a), row, last - first, p, numbers_at(bar), count_fetched(row, m, p))
 
 
 def find_rows(name: str) -> int:

@@ -9,7 +9,7 @@ from contad.native.narrow_products import add_right_of_rows, put_product_of_rows
 from contad.native.product_adjoints import add_right
 
 DRAW = np.random.default_rng(17)
-SIZES = [(0, 3), (1, 3), (77, 4), (301, 1), (1003, 7), (1000, 20), (300, 127), (300, 130), (5, 0)]
+SIZES = [(0, 3), (1, 3), (77, 4), (301, 1), (1003, 7), (1000, 20), (300, 127), (300, 130), (5, 0), (9001, 11)]
 
 
 @njit
@@ -51,6 +51,16 @@ def test_rows_of_a_wider_matrix_are_apart():
     a, b, z_bar = DRAW.standard_normal((90, 30))[::-2, 3:12], DRAW.standard_normal(9), DRAW.standard_normal(45)
     assert count(a[:, :4], b, b) < 500
     check(a, b, z_bar, 13)
+
+
+def test_rows_are_fetched_where_no_cache_holds_the_matrix():
+    """But not what lies between rows of a part of a matrix, nor from the last row to the first."""
+    ask = njit(lambda row, m, p: narrow_products.count_fetched(row, m, p))
+    assert [ask(20, m, 20) for m in (500, 3276, 3277, 50_000)] == [0, 0, 160, 160]
+    assert [ask(row, 50_000, 20) for row in (-20, 0, 39, 40, 41, 1000)] == [0, 0, 312, 320, 0, 0]
+    a, b, z_bar = DRAW.standard_normal((9000, 30)), DRAW.standard_normal(20), DRAW.standard_normal(9000)
+    for part in (a[:, :20], a[::-1, 3:23], a[:, :7]):
+        check(part, b[: part.shape[1]], z_bar, 48)
 
 
 def test_few_rows_fit_into_the_first_cache_and_others_go_all_at_once():
