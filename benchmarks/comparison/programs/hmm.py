@@ -123,7 +123,7 @@ def xad(*args: Any) -> Run:
 
 
 REMARKS = (
-    "At 32 states the exponentials are most of the time. From 12 states on the generated code computes those of a step "
+    "At 32 states the exponentials are most of the time. From 4 states on the generated code computes those of a step "
     "side by side, as XLA does; with fewer they are the C library's, as by hand, which is sooner. `record` calls a "
     "kernel for the logsumexp of a step, which keeps its terms; `matrix` calls it from Python."
 )
