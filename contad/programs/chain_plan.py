@@ -3,6 +3,8 @@
 Members of chains have cells only where somebody else reads them, copies that chains read through have none.
 """
 
+import itertools
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -341,13 +343,28 @@ class _Planner:
         self.read[0] = False
         self.touched = np.concatenate([[0], np.cumsum(self.read | moved)])
         self.written = np.zeros(self.cells, bool)
-        for low, high in _runs(moved):
+        spans: Spans = []
+        for low, high in itertools.pairwise(self._cuts(chains)):
+            own = moved[low:high]
             # sums are added up, and results of records, which read their adjoints, may have other readers
-            if active[low:high].all() and not self.read[low:high].any():
+            if own.any() and active[low:high][own].all() and not self.read[low:high].any():
                 self.written[low:high] = True
+                spans.append((low, high))
         self.hidden = np.zeros(self.cells, bool)  # of inputs, those that nobody reads in cells
         self.hidden[1 : trace.inputs + 1] = ~self.read[1 : trace.inputs + 1]
-        self._spans_of = {True: _runs(self.direct), False: _runs(self.written)}
+        self._spans_of = {True: _runs(self.direct), False: spans}
+        self._starts_of = {k: [low for low, _ in spans] for k, spans in self._spans_of.items()}
+
+    def _cuts(self, chains: Sequence[Chain]) -> list[int]:
+        """Where cells of one record end and those of the next begin, but where a chain reads both in a row."""
+        made = [m.first for chain in chains for m in chain.members if not m.is_guard]
+        cuts = np.zeros(self.cells + 1, bool)
+        cuts[[self.trace.inputs + 1, self.cells, *made, *(self.firsts[row] for row in self.reads)]] = True
+        for part in (part for chain in chains for o in chain.operands.values() for part in o.parts):
+            low, high = part.reach
+            if part.source == IN_CELLS:
+                cuts[low + 1 : high] = False
+        return np.flatnonzero(cuts).tolist()  # type: ignore[no-any-return]
 
     def is_read(self, low: int, high: int) -> bool:
         """Whether anybody reads cells, besides members of their own chain."""
@@ -359,10 +376,11 @@ class _Planner:
         -1 where they are added to cells that are zero.
         """
         is_input = part.source == IN_INPUTS
-        for low, high in self._spans_of[is_input]:
-            if low <= part.place < high:
-                number = self.frontiers.setdefault((is_input, low), len(self.frontiers))
-                return self._frontier_at + number, low, high
+        k = bisect_right(self._starts_of[is_input], part.place) - 1
+        low, high = self._spans_of[is_input][k] if k >= 0 else (0, 0)
+        if low <= part.place < high:
+            number = self.frontiers.setdefault((is_input, low), len(self.frontiers))
+            return self._frontier_at + number, low, high
         return -1, 0, 0
 
 
