@@ -119,7 +119,7 @@ def store_block(chain, shapes, first, units, values, adjoints, gradient):
         low, high = max(first, e[12]), min(first + units, e[13])
         if e[11] < 0 or low >= high:
             continue
-        place, apart, width, step = e[2] + (low - e[12]) * e[3], e[3], e[4], e[5]
+        place, apart, width, step = e[14] + (low - e[12]) * e[3], e[3], e[4], e[5]
         slot = e[11] + (low - first) * width
         if e[8] >= 0:
             target = gradient if e[1] == {in_inputs} else adjoints
@@ -155,7 +155,7 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
         is_due = is_live
         for k in range(shapes[chain + {outputs}]):
             e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
-            copy_units(adjoints, e[1] + first * e[2], e[2], e[2], 1, units, adjoints, e[3])
+            copy_units(adjoints, e[4] + first * e[2], e[2], e[2], 1, units, adjoints, e[3])
             is_due = is_due or live(adjoints, e[3], units * e[2])
         if is_due:
             if kept == 0:

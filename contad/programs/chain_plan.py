@@ -235,7 +235,8 @@ class _Planner:
             if not chain.is_kept:
                 shared = max(shared, chain.place(used, self.is_read))
         self.frontiers: dict[tuple[bool, int], int] = {}
-        self._frontier_at = plan.frontier_at = base + used + shared
+        self._lend_adjoints(chains, base + used + shared)
+        self._frontier_at = plan.frontier_at = base + used + shared + self.lent
         shapes = trace.shapes.tolist()
 
         def shape(integers: Iterable[int]) -> int:
@@ -249,7 +250,7 @@ class _Planner:
         records = trace.code.tolist()
         for k in self.order:
             if isinstance(k, Chain):
-                code.append((CHAIN, k.write(shape, base, self.is_read, self.frontier), 0))
+                code.append((CHAIN, k.write(shape, base, self.is_read, self.frontier, self.adjoint_place), 0))
                 rows.append(-1)
                 continue
             if self.firsts[k] != cell:
@@ -265,7 +266,7 @@ class _Planner:
         plan.rows = np.array(rows)
         plan.shapes = np.array(shapes, np.int64)
         plan.frontiers = len(self.frontiers)
-        plan.scratch = align(base + used + shared + plan.frontiers) - self.cells - trace.saved
+        plan.scratch = align(plan.frontier_at + plan.frontiers) - self.cells - trace.saved
         n = trace.inputs
         plan.copied = _spans(_runs(self.read[1 : n + 1]))
         plan.zeroed = _spans(_runs(~self.written & ~self.hidden))
@@ -364,7 +365,52 @@ class _Planner:
             low, high = part.reach
             if part.source == IN_CELLS:
                 cuts[low + 1 : high] = False
-        return np.flatnonzero(cuts).tolist()  # type: ignore[no-any-return]
+        return np.flatnonzero(cuts).tolist()
+
+    def _lend_adjoints(self, chains: Sequence[Chain], start: int) -> None:
+        """Give adjoints that chains alone write and read memory from `start` on, which others get after them.
+
+        Going back they begin with the last chain that reads the numbers, and end with the one that computes them.
+        """
+        spans, starts = self._spans_of[False], self._starts_of[False]
+
+        def span_of(cell: int) -> int:
+            k = bisect_right(starts, cell) - 1
+            return k if k >= 0 and spans[k][0] <= cell < spans[k][1] else -1
+
+        ends: dict[int, int] = {}  # the first chain that computes some of the numbers
+        fixed = {span_of(self.firsts[row]) for row in self.reads}
+        for k, chain in enumerate(chains):
+            for m in chain.members:
+                span = -1 if m.is_guard else span_of(m.first)
+                ends.setdefault(span, k)
+                fixed |= {span} if m.is_sum else set()
+        self._moved_by: dict[int, int] = {}  # by the start of a span
+        free: dict[int, list[int]] = {}
+        self.lent = 0
+        ending: dict[int, list[int]] = {}
+        for span, k in ends.items():
+            ending.setdefault(k, []).append(span)
+        for k in range(len(chains) - 1, -1, -1):
+            for part in (part for o in chains[k].operands.values() for part in o.parts if part.source == IN_CELLS):
+                span = span_of(part.place)
+                if span in fixed or span not in ends or spans[span][0] in self._moved_by:
+                    continue
+                low, high = spans[span]
+                size = align(high - low)
+                if not free.get(size):
+                    free.setdefault(size, []).append(start + self.lent)
+                    self.lent += size
+                self._moved_by[low] = free[size].pop() - low
+            for low, high in (spans[span] for span in ending.get(k, ()) if span >= 0):
+                if low in self._moved_by:
+                    free[align(high - low)].append(low + self._moved_by[low])
+
+    def adjoint_place(self, cell: int) -> int:
+        """Where the adjoint of a cell is."""
+        k = bisect_right(self._starts_of[False], cell) - 1
+        low, high = self._spans_of[False][k] if k >= 0 else (0, 0)
+        return cell + self._moved_by.get(low, 0) if low <= cell < high else cell
 
     def is_read(self, low: int, high: int) -> bool:
         """Whether anybody reads cells, besides members of their own chain."""
@@ -373,14 +419,15 @@ class _Planner:
     def frontier(self, part: Part) -> tuple[int, int, int]:
         """(its place, first, end) of the range that holds a part, whose adjoints are written where they are first.
 
-        -1 where they are added to cells that are zero.
+        -1 where they are added to cells that are zero. The range is that of the adjoints.
         """
         is_input = part.source == IN_INPUTS
         k = bisect_right(self._starts_of[is_input], part.place) - 1
         low, high = self._spans_of[is_input][k] if k >= 0 else (0, 0)
         if low <= part.place < high:
             number = self.frontiers.setdefault((is_input, low), len(self.frontiers))
-            return self._frontier_at + number, low, high
+            by = 0 if is_input else self._moved_by.get(low, 0)
+            return self._frontier_at + number, low + by, high + by
         return -1, 0, 0
 
 

@@ -27,7 +27,7 @@ ALIGNED = 8  # numbers of a cache line
 # ---- what the interpreter reads, places in `shapes` and widths of entries --------------------------------------------
 UNITS, BLOCK_UNITS, IS_KEPT, ZERO_AT, ZERO_COUNT = range(5)
 FIXED_AT, FIXED, MOVING_AT, MOVING, OUTPUTS_AT, OUTPUTS, SUMS_AT, SUMS, MEMBERS_AT, MEMBERS = range(5, 15)
-ENTRY = 14  # integers
+ENTRY = 15  # integers
 
 
 class Layout(NamedTuple):
@@ -452,11 +452,12 @@ class Chain:
     # ---- as integers -------------------------------------------------------------------------------------------------
     def write(
         self, shape: Callable[[Iterable[int]], int], base: int, is_read: Callable[[int, int], bool],
-        frontier: Callable[[Part], tuple[int, int, int]],
+        frontier: Callable[[Part], tuple[int, int, int]], adjoint_place: Callable[[int], int],
     ) -> int:  # fmt: skip
         """Write the chain to the shapes; returns its place.
 
-        `is_read` says whether anybody else reads cells, `frontier` where adjoints of a part are written first.
+        `is_read` says whether anybody else reads cells, `frontier` where adjoints of a part are written first, and
+        `adjoint_place` where that of a cell is.
         """
         fixed, moving, outputs, totals, members = [], [], [], [], []
         for o in self.operands.values():
@@ -467,7 +468,7 @@ class Chain:
                     moving.append((
                         base + o.slot, part.source, part.place, part.apart, part.width, part.step, int(o.is_needed),
                         int(o.is_active), first, low, high, base + o.adjoint_slot if o.adjoint_slot >= 0 else -1,
-                        part.low, part.high,
+                        part.low, part.high, adjoint_place(part.place) if part.source == IN_CELLS else part.place,
                     ))  # fmt: skip
             else:
                 (part,) = o.parts
@@ -483,7 +484,7 @@ class Chain:
             if m.is_sum:
                 totals.append((base + m.slot, m.first, m.width))
             elif is_read(m.first, m.first + m.n):
-                outputs.append((base + m.slot, m.first, m.width, base + m.adjoint_slot))
+                outputs.append((base + m.slot, m.first, m.width, base + m.adjoint_slot, adjoint_place(m.first)))
         head = [self.units, self.block, int(self.is_kept), base + self.zero_at, self.zero_count]
         for entries in (fixed, moving, outputs, totals, members):
             at = shape(n for entry in entries for n in (*entry, *(0,) * (ENTRY - len(entry))))

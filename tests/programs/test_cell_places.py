@@ -124,3 +124,18 @@ def test_what_the_next_loop_begins_with_is_left_to_it(is_summed):
     plan = plan_of(f, RNG.normal(size=n), 0.1)
     # the sum stays where it is, and so does what it reads
     assert (plan.cells - n) // (n - 2) == steps + is_summed * (steps - 1)
+
+
+def test_adjoints_of_earlier_steps_get_the_memory_of_later_ones():
+    def program_of(steps):
+        def f(u, k):
+            u = u.copy()
+            for _ in range(steps):
+                u[1:-1] += k * np.sin(u[:-2] - 2.0 * u[1:-1] + u[2:])
+            return np.sum(u * u)
+
+        return plan_of(f, RNG.normal(size=2000), 0.1)
+
+    few, many = program_of(3), program_of(9)
+    assert many.frontiers == few.frontiers + 6 and many.scratch <= few.scratch + 16
+    assert many.zeroed[:, 1].sum() == few.zeroed[:, 1].sum() <= 4
