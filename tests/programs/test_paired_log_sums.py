@@ -181,3 +181,15 @@ def test_lines_beside_each_other_keep_their_terms_in_order():
             x = RNG.normal(size=(lines, n))
             f = lambda x: np.sum(np.sin(lse(x * 1.0, axis=1)))  # noqa: E731
             require_same(f, compiled(f, x), x + 0.1)
+
+
+def test_operands_may_lie_behind_sums_that_take_no_memory():
+    def f(a, m):
+        first = lse(a[:, None] + m, axis=0)
+        z = np.exp(m) * first
+        return np.sum(np.sin(lse(z - first, axis=1)) * a) + np.sum(lse(first - z * m, axis=0))
+
+    a, m = RNG.normal(size=4), RNG.normal(size=(4, 5))
+    made = compiled(f, a, m)
+    assert count(made) == (3, 0) and made._plans[0].cells < made.traces[0].cells
+    require_same(f, made, a + 0.3, m * 0.8)
