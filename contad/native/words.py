@@ -50,11 +50,11 @@ def pointer(typingctx, address):  # type: ignore[no-untyped-def]
 
 
 def emit_array_at(context: Any, builder: Any, kind: Any, address: Any, lengths: list[Any]) -> Any:
-    """Emit the float64 numbers at an address as an array of this type."""
+    """Emit the numbers at an address, of 8 bytes each, as an array of this type."""
     strides = [WORD(_NUMBER)]
     for length in reversed(lengths[1:]):
         strides.insert(0, builder.mul(strides[0], length))
-    data = builder.inttoptr(address, ir.DoubleType().as_pointer())
+    data = builder.inttoptr(address, context.get_value_type(kind.dtype).as_pointer())
     made = make_array(kind)(context, builder)
     populate_array(made, data, lengths, strides, WORD(_NUMBER), meminfo=None)
     return made._getvalue()
@@ -75,6 +75,17 @@ def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
 
     lengths = types.UniTuple(types.int64, axes) if isinstance(shape, types.BaseTuple) else types.int64
     return kind(types.int64, lengths), codegen
+
+
+@intrinsic
+def integers_at(typingctx, address, length):  # type: ignore[no-untyped-def]
+    """The int64 integers at an address as an array."""
+    kind = types.Array(types.int64, 1, "C")
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return emit_array_at(context, builder, kind, args[0], [args[1]])
+
+    return kind(types.int64, types.int64), codegen
 
 
 @intrinsic

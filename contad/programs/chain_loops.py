@@ -1,7 +1,9 @@
 """The loops of chains, as source of the interpreter: blocks of units, the kernels of all members for each of them.
 
-Scratch memory lies behind the cells, among the values and among the adjoints; what kernels take for constants is there
-as well. `chain` is the place of `contad.programs.chains.Chain` in the shapes.
+Scratch memory lies behind the cells, among the values and among the adjoints. Kernels get one address for values,
+constants and adjoints, the lowest of all memory that a run reads: so they read inputs, cells and constants where these
+lie. Their shapes are those of a run, which go on from block to block. `chain` is the place of
+`contad.programs.chains.Chain` in the shapes.
 """
 
 SOURCE = '''
@@ -37,18 +39,19 @@ def copy_units(source, place, apart, width, step, units, target, z):
 
 @njit({borrowing})
 def copy_fixed(chain, shapes, source, constants, target):
-    """Copy the operands that do not go along to scratch memory."""
+    """Copy the operands that do not go along, and that kernels cannot read where they lie, to scratch memory."""
     for k in range(shapes[chain + {fixed}]):
         e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
-        copy_units(constants if e[1] == {in_constants} else source, e[2], 0, e[3], e[4], 1, target, e[0])
+        if e[0] >= 0:
+            copy_units(constants if e[1] == {in_constants} else source, e[2], 0, e[3], e[4], 1, target, e[0])
 
 
 @njit({borrowing})
 def load_block(chain, shapes, first, units, values, inputs, constants, only_needed):
-    """Copy the values of a block to scratch memory."""
+    """Copy the values of a block that kernels cannot read where they lie to scratch memory."""
     for k in range(shapes[chain + {moving}]):
         e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
-        if only_needed and e[6] == 0:
+        if e[0] < 0 or only_needed and e[6] == 0:
             continue
         low, high = max(first, e[12]), min(first + units, e[13])
         if low < high:
@@ -58,19 +61,66 @@ def load_block(chain, shapes, first, units, values, inputs, constants, only_need
 
 
 @njit({borrowing})
-def repeat_members(chain, shapes, is_rest, kernels, values):
-    """The values of members that derivatives read."""
+def lowest(a, b):
+    """The lower of two addresses, as an integer."""
+    return min(np.int64(a), np.int64(b))
+
+
+@njit({borrowing})
+def bind(chain, shapes, bound, low, values_at, inputs_at, constants_at, adjoints_at, gradient_at):
+    """The shapes of members for this run, whose places are numbers from the address `low` on; of the first block."""
+    bound[{in_cells}], bound[4 + {in_cells}] = (values_at - low) // 8, (adjoints_at - low) // 8
+    bound[{in_inputs}], bound[4 + {in_inputs}] = (inputs_at - low) // 8, (gradient_at - low) // 8
+    bound[{in_constants}], bound[4 + {in_constants}] = (constants_at - low) // 8, 0
+    bound[{nowhere}], bound[4 + {nowhere}] = 0, 0
+    for k in range(shapes[chain + {members}]):
+        s = shapes[shapes[shapes[chain + {members_at}] + {entry} * k + 1]:]
+        b = bound[{bases} + {shape} * k:]
+        for i in range({shape}):
+            b[i] = s[i]
+        b[0] += bound[s[{shape}]]
+        b[5] += bound[s[{shape} + 1]]
+        b[8] += bound[s[{shape} + 2]]
+        b[11] += bound[4 + s[{shape} + 3]]
+        b[12] += bound[4 + s[{shape} + 4]]
+        b[13] += bound[4 + s[{shape} + 5]]
+
+
+@njit({borrowing})
+def cut(chain, shapes, bound):
+    """Make the shapes those of the last block, which has fewer units."""
+    for k in range(shapes[chain + {members}]):
+        s = shapes[shapes[shapes[chain + {members_at}] + {entry} * k + 1]:]
+        bound[{bases} + {shape} * k + 1] = s[{shape} + 6]
+        bound[{bases} + {shape} * k + 2] = s[{shape} + 7]
+
+
+@njit({borrowing})
+def advance(chain, shapes, bound, units):
+    """Make the shapes those of the next block, after so many units."""
+    for k in range(shapes[chain + {steps}]):
+        e = shapes[shapes[chain + {steps_at}] + 2 * k:]
+        bound[e[0]] += e[1] * units
+
+
+@njit({borrowing})
+def repeat_members(chain, shapes, bound, kernels, low):
+    """The values of members that derivatives read and that have no cells."""
     for k in range(shapes[chain + {members}]):
         e = shapes[shapes[chain + {members_at}] + {entry} * k:]
-        if e[4] != 0:
-            call_kernel(kernels[0, e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
-                        values.ctypes.data, values.ctypes.data)
+        if e[3] != 0:
+            call_kernel(kernels[0, e[0] - {array}], bound[{bases} + {shape} * k:].ctypes.data, low, low, low)
 
 
 @njit({borrowing})
 def chain_forward(chain, constants, shapes, kernels, values, inputs):
     """The values of a chain; the row of a guard that does not hold, or -1."""
     copy_fixed(chain, shapes, values, constants, values)
+    low = lowest(lowest(values.ctypes.data, inputs.ctypes.data), constants.ctypes.data)
+    bound = integers_at(values[shapes[chain + {bound_at}]:].ctypes.data, 1 << 20)
+    bind(chain, shapes, bound, low, np.int64(values.ctypes.data), np.int64(inputs.ctypes.data),
+         np.int64(constants.ctypes.data), low, low)
+    whole = array_at(low, 1 << 59)
     n, block = shapes[chain + {units}], shapes[chain + {block_units}]
     for k in range(shapes[chain + {sums}]):
         e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
@@ -79,22 +129,21 @@ def chain_forward(chain, constants, shapes, kernels, values, inputs):
     first = 0
     while first < n:
         units = min(block, n - first)
-        is_rest = 1 if units < block else 0
+        if units < block:
+            cut(chain, shapes, bound)
         load_block(chain, shapes, first, units, values, inputs, constants, False)
         for k in range(shapes[chain + {members}]):
             e = shapes[shapes[chain + {members_at}] + {entry} * k:]
-            if e[6] == 0:
-                call_kernel(kernels[0, e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
-                            values.ctypes.data, values.ctypes.data)
-            elif not compared(shapes[e[1 + is_rest]:], values, values):
-                return e[3]
-        for k in range(shapes[chain + {outputs}]):
-            e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
-            copy_units(values, e[0], e[2], e[2], 1, units, values, e[1] + first * e[2])
+            own = bound[{bases} + {shape} * k:]
+            if e[5] == 0:
+                call_kernel(kernels[0, e[0] - {array}], own.ctypes.data, low, low, low)
+            elif not compared(own, whole, whole):
+                return e[2]
         for k in range(shapes[chain + {sums}]):
             e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
             for i in range(e[2]):
                 values[e[1] + i] += values[e[0] + i]
+        advance(chain, shapes, bound, units)
         first += units
     return -1
 
@@ -112,70 +161,88 @@ def add_first(target, start, n, source, z, frontier, low, values):
 
 
 @njit({borrowing})
+def open_block(chain, shapes, first, units, values, adjoints, gradient):
+    """Clear what lies before a block whose adjoints kernels write where they belong."""
+    for k in range(shapes[chain + {moving}]):
+        e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
+        if e[14] != 0:
+            target = gradient if e[1] == {in_inputs} else adjoints
+            start = e[16] + first * e[3]
+            for i in range(e[9] + np.int64(values[e[8]]), start):
+                target[i] = 0.0
+            values[e[8]] = start + units * e[4] - e[9]
+
+
+@njit({borrowing})
 def store_block(chain, shapes, first, units, values, adjoints, gradient):
     """Pass the adjoints of a block's operands on."""
     for k in range(shapes[chain + {moving}]):
         e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
         low, high = max(first, e[12]), min(first + units, e[13])
-        if e[11] < 0 or low >= high:
+        if e[11] < 0 or e[14] != 0 or low >= high:
             continue
-        place, apart, width, step = e[14] + (low - e[12]) * e[3], e[3], e[4], e[5]
-        slot = e[11] + (low - first) * width
+        place, apart, width, step = e[16] + (low - e[12]) * e[3], e[3], e[4], e[5]
+        own = e[11] + first * e[15] + (low - first) * width
         if e[8] >= 0:
             target = gradient if e[1] == {in_inputs} else adjoints
-            add_first(target, place, (high - low) * width, adjoints, slot, e[8], e[9], values)
+            add_first(target, place, (high - low) * width, adjoints, own, e[8], e[9], values)
         elif apart == width and step == 1:
-            add_numbers(adjoints, slot, adjoints, place, (high - low) * width)
+            add_numbers(adjoints, own, adjoints, place, (high - low) * width)
         else:
             for u in range(high - low):
                 for i in range(width):
-                    adjoints[place + u * apart + i * step] += adjoints[slot + u * width + i]
+                    adjoints[place + u * apart + i * step] += adjoints[own + u * width + i]
 
 
 @njit({borrowing})
 def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, gradient):
     """The adjoints of a chain."""
     n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]
+    low = lowest(lowest(lowest(values.ctypes.data, inputs.ctypes.data), constants.ctypes.data),
+                 lowest(adjoints.ctypes.data, gradient.ctypes.data))
+    bound = integers_at(values[shapes[chain + {bound_at}]:].ctypes.data, 1 << 20)
+    bind(chain, shapes, bound, low, np.int64(values.ctypes.data), np.int64(inputs.ctypes.data),
+         np.int64(constants.ctypes.data), np.int64(adjoints.ctypes.data), np.int64(gradient.ctypes.data))
     if kept == 0:
         copy_fixed(chain, shapes, values, constants, values)
     for k in range(shapes[chain + {fixed}]):
         e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
-        for i in range(e[3]):
-            adjoints[e[0] + i] = 0.0
+        if e[6] >= 0:
+            for i in range(e[3]):
+                adjoints[e[6] + i] = 0.0
     is_live = False
     for k in range(shapes[chain + {sums}]):
         e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
-        for i in range(e[2]):
-            adjoints[e[0] + i] = adjoints[e[1] + i]
-        is_live = is_live or live(adjoints, e[0], e[2])
+        is_live = is_live or live(adjoints, e[1], e[2])
     first = 0
     while first < n:
         units = min(block, n - first)
-        is_rest = 1 if units < block else 0
+        if units < block:
+            cut(chain, shapes, bound)
         is_due = is_live
         for k in range(shapes[chain + {outputs}]):
             e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
-            copy_units(adjoints, e[4] + first * e[2], e[2], e[2], 1, units, adjoints, e[3])
-            is_due = is_due or live(adjoints, e[3], units * e[2])
+            is_due = is_due or live(adjoints, e[0] + first * e[1], units * e[1])
         if is_due:
+            open_block(chain, shapes, first, units, values, adjoints, gradient)
             if kept == 0:
                 load_block(chain, shapes, first, units, values, inputs, constants, True)
-                repeat_members(chain, shapes, is_rest, kernels, values)
+                repeat_members(chain, shapes, bound, kernels, low)
             for k in range(shapes[chain + {members}] - 1, -1, -1):
                 e = shapes[shapes[chain + {members_at}] + {entry} * k:]
-                if e[5] != 0:
-                    for c in range(7, 11, 2):  # what it adds to without being the first to write
+                if e[4] != 0:
+                    for c in range(10, 14, 2):  # what it adds to without being the first to write
                         for i in range(e[c + 1]):
                             adjoints[e[c] + i] = 0.0
-                    call_kernel(kernels[e[5], e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
-                                values.ctypes.data, adjoints.ctypes.data)
+                    call_kernel(kernels[e[4], e[0] - {array}], bound[{bases} + {shape} * k:].ctypes.data, low, low, low)
             store_block(chain, shapes, first, units, values, adjoints, gradient)
+        advance(chain, shapes, bound, units)
         first += units
     for k in range(shapes[chain + {fixed}]):
         e = shapes[shapes[chain + {fixed_at}] + {entry} * k:]
-        if e[5] != 0:
+        if e[6] >= 0:
             for i in range(e[3]):
-                adjoints[e[2] + i * e[4]] += adjoints[e[0] + i]
+                adjoints[e[2] + i * e[4]] += adjoints[e[6] + i]
     for k in range(shapes[chain + {moving}]):  # what no block has written
         e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
         if e[8] >= 0:
@@ -187,40 +254,46 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
 
 @njit({borrowing})
 def chain_tangents(chain, constants, shapes, kernels, values, dots, inputs):
-    """The tangents of a chain."""
+    """The tangents of a chain; those of inputs lie in their cells, and so do their values here."""
     n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]
+    low = lowest(lowest(values.ctypes.data, constants.ctypes.data), dots.ctypes.data)
+    at = np.int64(values.ctypes.data)
+    bound = integers_at(values[shapes[chain + {bound_at}]:].ctypes.data, 1 << 20)
+    bind(chain, shapes, bound, low, at, at + 8, np.int64(constants.ctypes.data), low, low)
+    dots_at = low + np.int64(dots.ctypes.data) - at
     if kept == 0:
         copy_fixed(chain, shapes, values, constants, values)
     copy_fixed(chain, shapes, dots, constants, dots)
     first = 0
-    zero, zeros = shapes[chain + {zero_at}], shapes[chain + {zero_count}]
     while first < n:
         units = min(block, n - first)
-        is_rest = 1 if units < block else 0
-        dots[zero : zero + zeros] = 0.0
-        if kept == 0:
-            load_block(chain, shapes, first, units, values, inputs, constants, True)
-            repeat_members(chain, shapes, is_rest, kernels, values)
+        if units < block:
+            cut(chain, shapes, bound)
         for k in range(shapes[chain + {moving}]):
             e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
-            low, high = max(first, e[12]), min(first + units, e[13])
-            if e[7] != 0 and low < high:
-                place = e[2] + (1 if e[1] == {in_inputs} else 0) + (low - e[12]) * e[3]
-                copy_units(dots, place, e[3], e[4], e[5], high - low, dots, e[0] + (low - first) * e[4])
-        for k in range(shapes[chain + {sums}]):
-            e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
-            dots[e[0] : e[0] + e[2]] = 0.0
+            start, end = max(first, e[12]), min(first + units, e[13])
+            if start >= end:
+                continue
+            place = e[2] + (start - e[12]) * e[3]
+            if e[1] == {in_inputs}:
+                if e[0] < 0:
+                    copy_numbers(inputs, place, values, 1 + place, (end - start) * e[4])
+                place += 1
+            if e[0] >= 0 and e[7] != 0:
+                copy_units(dots, place, e[3], e[4], e[5], end - start, dots, e[0] + (start - first) * e[4])
+        if kept == 0:
+            load_block(chain, shapes, first, units, values, inputs, constants, True)
+            repeat_members(chain, shapes, bound, kernels, low)
         for k in range(shapes[chain + {members}]):
             e = shapes[shapes[chain + {members_at}] + {entry} * k:]
-            if e[6] == 0:
-                call_kernel(kernels[2, e[0] - {array}], shapes[e[1 + is_rest]:].ctypes.data, values.ctypes.data,
-                            values.ctypes.data, dots.ctypes.data)
-        for k in range(shapes[chain + {outputs}]):
-            e = shapes[shapes[chain + {outputs_at}] + {entry} * k:]
-            copy_units(dots, e[0], e[2], e[2], 1, units, dots, e[1] + first * e[2])
+            if e[5] == 0:
+                for i in range(e[8] if e[9] != 0 else units * e[8]):
+                    dots[e[6] + first * e[7] + i] = 0.0
+                call_kernel(kernels[2, e[0] - {array}], bound[{bases} + {shape} * k:].ctypes.data, low, low, dots_at)
         for k in range(shapes[chain + {sums}]):
             e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
             for i in range(e[2]):
                 dots[e[1] + i] += dots[e[0] + i]
+        advance(chain, shapes, bound, units)
         first += units
 '''

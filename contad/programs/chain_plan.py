@@ -13,18 +13,17 @@ import numpy as np
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
 from contad.engines.stream.sweep import OPERATIONS
 from contad.programs.cell_places import CellPlaces, Ranges, Shape, active_of, can_move
-from contad.programs.chains import (
-    FEWEST,
+from contad.programs.chain_members import (
     IN_CELLS,
     IN_INPUTS,
-    Chain,
+    SHAPE,
     Member,
     Part,
     align,
     can_be_member,
-    meets,
     reach_of,
 )
+from contad.programs.chains import BASES, FEWEST, Chain, meets
 from contad.programs.codes import (
     ARRAY,
     CALL,
@@ -76,10 +75,12 @@ class ChainPlan:
         if not trace.calls and (_has_large_arrays(trace) or has_log_sums(trace)):
             _group(trace).fill(self)
 
-    def compile(self) -> None:
-        """Have the kernels ready that chains call for adjoints."""
-        for code, purpose in {(m.code - ARRAY, m.purpose) for chain in self.chains for m in chain.members if m.purpose}:
-            compile_kernels(code, (purpose,))
+    def compile(self, *purposes: int) -> None:
+        """Have the kernels ready that chains call, for their own adjoints and for these purposes."""
+        for chain in self.chains:
+            for m in chain.members:
+                if not m.is_guard:
+                    compile_kernels(m.code - ARRAY, (*purposes, m.purpose) if m.purpose else purposes)
         if self.has_pairs:
             compile_kernels(STEP_CODES[PAIRED_SUM] - ARRAY, (VALUES, ADJOINTS, TANGENTS))
 
@@ -103,6 +104,17 @@ def _runs(mask: np.ndarray) -> Spans:
     """Where a mask holds, as ranges."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _join(ranges: Iterable[tuple[int, int]]) -> Spans:
+    """Ranges that overlap as one."""
+    found: Spans = []
+    for low, high in sorted(ranges):
+        if found and low < found[-1][1]:
+            found[-1] = found[-1][0], max(high, found[-1][1])
+        else:
+            found.append((low, high))
+    return found
 
 
 def _group(trace: "Trace") -> "_Planner":
@@ -221,9 +233,10 @@ class _Planner:
         trace = self.trace
         plan.chains, plan.has_pairs = chains, bool(self.pairs)
         for chain in chains:
-            chain.find_needed()
+            chain.find_active()
         self._place_cells(chains)
         self._mark(chains)
+        self._choose_direct(chains)
         plan.cells, plan.result = self.cells, self.result
         base = align(self.cells + trace.saved)
         shared = used = 0
@@ -234,9 +247,11 @@ class _Planner:
         for chain in chains:
             if not chain.is_kept:
                 shared = max(shared, chain.place(used, self.is_read))
-        self.frontiers: dict[tuple[bool, int], int] = {}
+        self.frontiers: dict[tuple[int, int], int] = {}
         self._lend_adjoints(chains, base + used + shared)
         self._frontier_at = plan.frontier_at = base + used + shared + self.lent
+        bound = align(self._frontier_at + sum(map(len, self._spans_of.values())))
+        most = max((len(chain.members) for chain in chains), default=0)
         shapes = trace.shapes.tolist()
 
         def shape(integers: Iterable[int]) -> int:
@@ -250,7 +265,7 @@ class _Planner:
         records = trace.code.tolist()
         for k in self.order:
             if isinstance(k, Chain):
-                code.append((CHAIN, k.write(shape, base, self.is_read, self.frontier, self.adjoint_place), 0))
+                code.append((CHAIN, k.write(shape, base, bound, self.is_read, self.frontier, self.adjoint_place), 0))
                 rows.append(-1)
                 continue
             if self.firsts[k] != cell:
@@ -266,7 +281,7 @@ class _Planner:
         plan.rows = np.array(rows)
         plan.shapes = np.array(shapes, np.int64)
         plan.frontiers = len(self.frontiers)
-        plan.scratch = align(plan.frontier_at + plan.frontiers) - self.cells - trace.saved
+        plan.scratch = bound + BASES + SHAPE * most - self.cells - trace.saved
         n = trace.inputs
         plan.copied = _spans(_runs(self.read[1 : n + 1]))
         plan.zeroed = _spans(_runs(~self.written & ~self.hidden))
@@ -299,7 +314,9 @@ class _Planner:
         read += [part.reach for o in operands for part in o.parts if part.source == IN_CELLS]
         known = Ranges([*read, (trace.result, trace.result + 1)])
         members = [m for chain in chains for m in chain.members if not m.is_guard]
-        seen = {m.row for m in members if m.is_sum or known.meet(m.first, m.first + m.n)}
+        for chain in chains:
+            chain.find_needed(known.meet)
+        seen = {m.row for m in members if m.is_sum or m.is_stored}
         used = [(m.first, m.first + m.n) for m in members if m.row in seen]
         used += [(self.firsts[row], self.firsts[row] + _length(*record)) for row, record in records.items()]
         self.is_moved = can_move([code for code, _, _ in records.values()])
@@ -353,8 +370,33 @@ class _Planner:
                 spans.append((low, high))
         self.hidden = np.zeros(self.cells, bool)  # of inputs, those that nobody reads in cells
         self.hidden[1 : trace.inputs + 1] = ~self.read[1 : trace.inputs + 1]
-        self._spans_of = {True: _runs(self.direct), False: spans}
+        for m in (m for chain in chains for m in chain.members if m.is_stored):
+            if not self.is_read(m.first, m.first + m.n):
+                self.hidden[m.first : m.first + m.n] = True
+        operands = [o for chain in chains for o in chain.operands.values() if o.is_active and o.layout.is_moving]
+        of_inputs = _join(part.reach for o in operands for part in o.parts if part.source == IN_INPUTS)
+        self._spans_of = {IN_INPUTS: of_inputs, IN_CELLS: spans}
         self._starts_of = {k: [low for low, _ in spans] for k, spans in self._spans_of.items()}
+
+    def _choose_direct(self, chains: Sequence[Chain]) -> None:
+        """Find the operands whose adjoints kernels can write where they belong.
+
+        Of all chains that write to a range the last one does so first, and there the operand that lies farthest on:
+        what it writes no block has written before.
+        """
+        for source, spans in self._spans_of.items():
+            for low, high in spans:
+                for chain in reversed(chains):
+                    found = [
+                        (part.place, part.width, o)
+                        for o in chain.operands.values()
+                        for part in o.parts
+                        if o.is_active and part.source == source and low <= part.place < high
+                    ]
+                    if found:
+                        _, width, last = max(found, key=lambda place_and_width: place_and_width[0])
+                        last.is_direct = all(w == width and o.is_contiguous for _, w, o in found)
+                        break
 
     def _cuts(self, chains: Sequence[Chain]) -> list[int]:
         """Where cells of one record end and those of the next begin, but where a chain reads both in a row."""
@@ -372,7 +414,7 @@ class _Planner:
 
         Going back they begin with the last chain that reads the numbers, and end with the one that computes them.
         """
-        spans, starts = self._spans_of[False], self._starts_of[False]
+        spans, starts = self._spans_of[IN_CELLS], self._starts_of[IN_CELLS]
 
         def span_of(cell: int) -> int:
             k = bisect_right(starts, cell) - 1
@@ -408,8 +450,8 @@ class _Planner:
 
     def adjoint_place(self, cell: int) -> int:
         """Where the adjoint of a cell is."""
-        k = bisect_right(self._starts_of[False], cell) - 1
-        low, high = self._spans_of[False][k] if k >= 0 else (0, 0)
+        k = bisect_right(self._starts_of[IN_CELLS], cell) - 1
+        low, high = self._spans_of[IN_CELLS][k] if k >= 0 else (0, 0)
         return cell + self._moved_by.get(low, 0) if low <= cell < high else cell
 
     def is_read(self, low: int, high: int) -> bool:
@@ -421,12 +463,12 @@ class _Planner:
 
         -1 where they are added to cells that are zero. The range is that of the adjoints.
         """
-        is_input = part.source == IN_INPUTS
-        k = bisect_right(self._starts_of[is_input], part.place) - 1
-        low, high = self._spans_of[is_input][k] if k >= 0 else (0, 0)
-        if low <= part.place < high:
-            number = self.frontiers.setdefault((is_input, low), len(self.frontiers))
-            by = 0 if is_input else self._moved_by.get(low, 0)
+        starts = self._starts_of.get(part.source, [])
+        k = bisect_right(starts, part.place) - 1
+        low, high = self._spans_of[part.source][k] if k >= 0 else (0, 0)
+        if low <= part.place < high and part.is_contiguous:
+            number = self.frontiers.setdefault((part.source, low), len(self.frontiers))
+            by = self._moved_by.get(low, 0) if part.source == IN_CELLS else 0
             return self._frontier_at + number, low + by, high + by
         return -1, 0, 0
 

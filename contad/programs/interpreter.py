@@ -25,7 +25,7 @@ from contad.engines.stream.rule_functions import (
 from contad.engines.stream.sweep import dependencies
 from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
 from contad.native.rule_source import with_functions
-from contad.programs import chain_loops, chains, codes, header, more_axes, plain_rules
+from contad.programs import chain_loops, chain_members, chains, codes, header, more_axes, plain_rules
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.programs.plain_rules import find_compiled_rules, value, value_source
 from contad.progress_bars import ProgressBar
@@ -45,7 +45,7 @@ from contad.native.elementary.bits import from_bits
 from contad.native.elementary.rows import new_row
 from contad.native.machine_code import cfunc, njit
 from contad.native.named_code import attempt_call
-from contad.native.words import call_kernel, pointer
+from contad.native.words import array_at, call_kernel, integers_at, pointer
 
 
 @njit({borrowing})
@@ -242,7 +242,7 @@ def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
 
 def interpreter_source() -> str:
     """The source of the interpreter."""
-    numbers = vars(codes) | vars(header) | vars(chains) | vars(more_axes)
+    numbers = vars(codes) | vars(header) | vars(chain_members) | vars(chains) | vars(more_axes)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = write_options()
     # Slices would count references, of memory that its caller holds, by locked instructions: a third of a run's time.
@@ -369,7 +369,8 @@ def _tangent_run(run: Run) -> str:
 @functools.cache
 def _dependencies() -> tuple[str, ...]:
     """What the source depends on."""
-    files = {str(module.__file__) for module in (codes, plain_rules, header, chains, chain_loops, more_axes)}
+    modules = codes, plain_rules, header, chain_members, chains, chain_loops, more_axes
+    files = {str(module.__file__) for module in modules}
     files |= {rule.function.__code__.co_filename for rule in find_compiled_rules()}
     return (__file__, *sorted(files), numbering(), *dependencies())
 

@@ -11,8 +11,8 @@ from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
 from contad.programs import plain_runs
+from contad.programs.chain_members import ALIGNED
 from contad.programs.chain_plan import ChainPlan
-from contad.programs.chains import ALIGNED
 from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
 from contad.programs.header import (
@@ -162,8 +162,9 @@ class Program:
 
     def _enter(self, k: int, trace: Trace) -> None:
         """Have compiled code find a trace: its plan, beside which its records stay for runs in Python."""
+        trace.constants = np.require(trace.constants, requirements="A")  # whose address chains take for a place
         plan = ChainPlan(trace)
-        plan.compile()
+        plan.compile(VALUES, *([TANGENTS] if self._tangents else []))
         self._plans.append(plan)
         self._numbers = max(self._numbers, 2 * (plan.cells + trace.saved + plan.scratch) + ALIGNED)
         arrays = {
@@ -293,8 +294,9 @@ class Program:
         """Have what `jvp` needs compiled, now and for every trace that is added."""
         with self._lock:
             if self._interpreter is not None:
-                for trace in self.traces:
+                for trace, plan in zip(self.traces, self._plans, strict=True):
                     trace.compile(TANGENTS)
+                    plan.compile(TANGENTS)
             self._tangents = True  # last: other threads call what is compiled
 
     # ---- inspection, copies ------------------------------------------------------------------------------------------
@@ -386,7 +388,8 @@ def record(
     Raises:  UnsupportedError and OutputError as said; GuardError; ValueError for inputs of other shapes.
     Cost:    recording takes about as long as a gradient; then 3 ns per operation on numbers, 5 to 6 with the gradient
              (`python -m benchmarks replay`). Operations by elements on many numbers run in blocks that
-             stay in the cache, 0.1 to 0.5 ns per element and operation, exp and log 1 ns, and keep nothing in between;
+             stay in the cache, 0.1 to 0.5 ns per element and operation, exp and log 1 ns, and keep nothing in between
+             but exponentials and their like;
              other operations take 16 bytes per number computed. A thread keeps up to 256 MiB of it for the next run.
 
     >>> program = record(lambda x, y: np.exp(-x) * y + x * y, 0.5, 2.0)

@@ -3,6 +3,7 @@
 import ast
 import pickle
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from contad.engines.stream.sweep import operation_code
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.ops import exp, multiply
 from contad.programs import chain_plan, chains, program
-from contad.programs.chains import ALIGNED, BLOCK, FEWEST
+from contad.programs.chain_members import ALIGNED, IN_CELLS, IN_CONSTANTS, IN_INPUTS, IN_SCRATCH
+from contad.programs.chains import BLOCK, FEWEST
 from contad.programs.codes import CHAIN, PURPOSES
 from contad.programs.interpreter import interpreter_source
 from contad.programs.program_kernels import VALUES, kernel_source
@@ -159,7 +161,7 @@ def count_adjoints(f, *inputs):
     members = [m for chain in plan.chains for m in chain.members]
     how = [m.how[k] for m in members for k, _ in m.partials()]
     places = [o for chain in plan.chains for o in chain.operands.values() if o.layout.is_moving]
-    slots = {what.adjoint_slot for what in [*members, *places]} - {-1}
+    slots = {what.adjoint for what in [*members, *places]} - {None}
     assert all(n < PURPOSES for n in [m.purpose for m in members])
     return [how.count(k) for k in (LEAVING, ADDING, WRITING)], sum(len(m.cleared) for m in members), len(slots)
 
@@ -167,15 +169,126 @@ def count_adjoints(f, *inputs):
 def test_the_last_reader_writes_adjoints():
     n = 3 * BLOCK + 5
     x, y = rng.normal(size=(2, n))
-    # x[:-1] is read twice; the first square of the sum, and x[1:], have the adjoint of what reads them: three slots of
-    # blocks, and that of the sum
-    assert count_adjoints(rosenbrock, x) == ([2, 1, 7], 0, 4)
-    assert count_adjoints(lambda x: np.sum(np.exp(np.exp(x))), x) == ([0, 0, 3], 0, 3)
+    # x[:-1] is read twice; both terms of the sum, and x[1:], have the adjoint of what reads them. Places are three
+    # slots of blocks, the sum, and the gradient
+    assert count_adjoints(rosenbrock, x) == ([3, 1, 6], 0, 5)
+    assert count_adjoints(lambda x: np.sum(np.exp(np.exp(x))), x) == ([0, 0, 3], 0, 4)
     assert count_adjoints(lambda x, y: np.sum((x + y) + (x - y)), x, y) == ([2, 2, 3], 0, 4)
     assert count_adjoints(lambda x: np.sum(x + x), x) == ([0, 1, 2], 0, 3)  # nothing is both source and target
-    assert count_adjoints(lambda x: np.sum(x * x * x), x) == ([0, 2, 3], 0, 4)
+    assert count_adjoints(lambda x: np.sum(x * x * x), x) == ([0, 1, 3], 0, 4)
     # the sums of rows, which a column reads, add up in a slot that is cleared; the row is added to
     assert count_adjoints(MATRICES["a column"], rng.normal(size=(3000, 3)), rng.normal(size=3))[1] == 1
+
+
+def operands_of(f, *inputs):
+    program = expect_derivatives(f, *inputs)
+    return [o for chain in plan_of(program).chains for o in chain.operands.values()]
+
+
+def test_operands_are_read_where_they_lie():
+    x, y = rng.normal(size=(2, 3 * BLOCK + 5))
+    for f in (rosenbrock, log_sum_exp, lambda x: np.sum(np.exp(-x) * x - y * x / 3.0)):
+        assert all(o.value.memory in (IN_INPUTS, IN_CELLS, IN_CONSTANTS) for o in operands_of(f, x))
+    a, b = rng.normal(size=(3000, 3)), rng.normal(size=3)
+    assert all(o.value.memory != IN_SCRATCH for o in operands_of(MATRICES["rows and a row"], a, b))
+    found = operands_of(lambda x: np.sum(np.exp(x[::2]) * x[0]), x)
+    assert [o.value.memory == IN_SCRATCH for o in found if o.layout.is_moving] == [True]
+
+
+def test_slots_of_values_serve_again():
+    x = rng.normal(size=3 * BLOCK + 5)
+    (chain,) = plan_of(expect_derivatives(rosenbrock, x)).chains
+    assert len(chain.slots.widths) == 6 and len(chain.members) == 8  # three are read by derivatives
+
+    def f(x):
+        for _ in range(20):
+            x = x * 0.5 + 1.0
+        return np.sum(x)
+
+    (chain,) = plan_of(expect_derivatives(f, x)).chains
+    assert len(chain.members) == 41 and len(chain.slots.widths) == 3
+    assert len(chain.adjoint_slots.widths) <= 2
+
+
+def test_what_takes_long_is_computed_once():
+    x = rng.normal(size=3 * BLOCK + 5)
+    chain = plan_of(expect_derivatives(log_sum_exp, x)).chains[-1]
+    assert [m.rule.name for m in chain.members if m.is_stored] == ["exp"]
+    assert not any(m.is_needed for m in chain.members)  # nor what it was computed from
+    (chain,) = plan_of(expect_derivatives(lambda x: np.sum(np.exp(x * 2.0) * x * 3.0), x)).chains
+    assert not any(m.is_needed for m in chain.members if m.rule is exp)
+    (chain,) = plan_of(expect_derivatives(lambda x: np.sum((np.log(x * x + 1.0) + 1.0) ** 2), x)).chains
+    assert [m.rule.name for m in chain.members if m.is_stored] == ["log"]  # which the square needs again
+    (chain,) = plan_of(expect_derivatives(lambda x: np.sum(np.log(x * x + 1.0)), x)).chains
+    assert not any(m.is_stored for m in chain.members)  # whose derivative reads what it is the logarithm of
+
+
+def test_products_with_oneself_are_squares():
+    x = rng.normal(size=3 * BLOCK)
+    (chain,) = plan_of(expect_derivatives(lambda x: np.sum((x - 1.0) * (x - 1.0) + x * x), x)).chains
+    assert [m.rule.name for m in chain.members if m.rule].count("square") == 1  # the differences are two records
+    a = rng.normal(size=(2000, 3))
+    expect_derivatives(lambda a: np.sum(np.sum(a * a, axis=0) * np.sum(a * a, axis=1)[:3]), a)
+    for special in (np.inf, -0.0, np.nan, 1e200, 1e-200):
+        y = x.copy()
+        y[BLOCK + 3] = special
+        program = compiled(lambda x: np.sum(x * x), x)
+        value, gradient = program.value_and_grad(y)
+        np.testing.assert_array_equal(gradient, 2.0 * y)
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(value, np.sum(y * y), rtol=1e-12)
+
+
+def test_adjoints_are_written_where_they_belong():
+    x, y = rng.normal(size=(2, 3 * BLOCK + 5))
+
+    def direct(f, *inputs):
+        return [o.is_direct for o in operands_of(f, *inputs) if o.is_active]
+
+    assert direct(lambda x: np.sum(np.exp(x)), x) == [True]
+    assert direct(lambda x, y: np.sum(x * y + x), x, y) == [True, True]
+    assert direct(lambda x, y: np.sum(x + y), x, y) == [True, True]  # what both get is copied for one
+    assert direct(rosenbrock, x) == [False, True]  # x[1:], which goes ahead of x[:-1]
+    assert direct(lambda x: np.sum(x[1:] + x[:-1]), x) == [True, False]
+    assert direct(lambda x: np.sum(x[2:] + x[1:-1] + x[:-2]), x) == [True, False, False]
+    assert direct(lambda x: np.sum(x[:-2] + x[1:-1] + x[2:]), x) == [False, False, True]
+    assert direct(lambda x: np.sum(np.exp(x[5:9000])) + np.sum(x[:10] * 2.0), x)[0]
+    # the last chain to read it is the first that writes
+    found = direct(lambda x: np.sum(np.exp(x / np.sum(x * x))), x)
+    assert found.count(True) == 1
+    expect_derivatives(lambda x, y: np.sum((x + y) * (x - y)) + np.sum(x + (y + x)), x, y)
+
+
+def test_blocks_without_adjoints_are_cleared(monkeypatch):
+    """The gradient, which is memory that was never written to, gets zeros where nothing is passed on."""
+    numpy = SimpleNamespace(**{**vars(np), "empty": lambda n: np.full(n, np.nan)})
+    x, y = rng.normal(size=(2, 8 * BLOCK))
+    places = [3, 4 * BLOCK + 1, 6 * BLOCK, 8 * BLOCK - 2]
+    for at in ([places[0]], [places[1]], [places[3]], places, places[1:3]):
+
+        def f(x, y, at=at):
+            z = np.exp(x[1:]) * x[:-1] + y[:-1]
+            return sum(z[k] * z[k] for k in at)
+
+        program = compiled(f, x, y)
+        expected = contad.grad(f, argnums=(0, 1))(x, y)
+        with monkeypatch.context() as patched:
+            patched.setattr("contad.programs.program.np", numpy)
+            found = program.gradient(x, y)
+        for g, e in zip(found, expected, strict=True):
+            np.testing.assert_allclose(g, e, rtol=1e-12)
+
+
+def test_constants_need_not_be_aligned():
+    x = rng.normal(size=3 * BLOCK)
+    y = rng.normal(size=3 * BLOCK)
+    program = contad.record(lambda x: np.sum(x * y), x)
+    (trace,) = program.traces
+    shifted = np.frombuffer(b"1234" + trace.constants.tobytes(), np.uint8)[4:].view(np.float64)
+    assert not shifted.flags.aligned
+    trace.constants = shifted
+    program._compile()
+    np.testing.assert_array_equal(program.gradient(x), y)
 
 
 def test_members_that_nobody_needs_have_no_adjoints():
@@ -185,7 +298,7 @@ def test_members_that_nobody_needs_have_no_adjoints():
 
     program = expect_derivatives(f, *rng.normal(size=(2, 3 * BLOCK + 5)))
     chain = plan_of(program).chains[0]
-    assert {m.purpose for m in chain.members if m.active == "v"} == {0}
+    assert [m.purpose for m in chain.members if m.rule is exp] == [0]
 
 
 def test_kernels_of_chains_write():
@@ -212,8 +325,8 @@ def test_kernels_of_values_go_to_vector_registers():
 def test_scratch_memory_begins_at_a_line_of_the_cache():
     for n in range(5000, 5009):
         plan = plan_of(compiled(normal, 0.1, 2.0, rng.normal(size=n)))
-        slots = [member.slot for chain in plan.chains for member in chain.members]
-        assert slots and all(slot % ALIGNED == 0 for slot in slots) and plan.frontier_at % ALIGNED == 0
+        slots = [at for chain in plan.chains for s in (chain.slots, chain.adjoint_slots) for at in s.places]
+        assert slots and all(at % ALIGNED == 0 for at in slots) and plan.frontier_at % ALIGNED == 0
 
 
 def test_numbers_between_are_moved_before_a_chain():

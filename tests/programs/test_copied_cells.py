@@ -8,7 +8,8 @@ from contad.engines.stream.record_head import LINEAR
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.programs import chain_plan, chains, copied_cells, program
-from contad.programs.chains import BLOCK, Chain, Member
+from contad.programs.chain_members import Member
+from contad.programs.chains import BLOCK, Chain
 from contad.programs.codes import ARRAY, CHAIN, GATHER
 from contad.programs.copied_cells import Cells, CopiedCells
 from tests.programs.comparison import compare
