@@ -70,6 +70,7 @@ from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 from contad.variables.stack import THREAD, count_remembered, forget_since
 from contad.variables.trees import holds_number, map_leaves
 
+Arguments = tuple[Any, Options]
 AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 
 _COPIES: WeakSet[FunctionType] = WeakSet()
@@ -172,17 +173,13 @@ class LiveCopy:
         others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
         if not all(map(stand_ins.knows, others)):
             stand_ins, run, _ = self._use(self._with_classes(stand_ins, others))
-        replace = stand_ins.of_argument
-        own = tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
+        own = tuple(map(stand_ins.of_argument, args)), {name: stand_ins.of_argument(x) for name, x in kwargs.items()}
         return self._try(stand_ins, run, own, (args, kwargs))
 
-    def _try(
-        self, stand_ins: "_StandIns", run: Function, own: tuple[Any, Options], given: tuple[Any, Options]
-    ) -> Nested:
+    def _try(self, stand_ins: "_StandIns", run: Function, own: Arguments, given: Arguments) -> Nested:
         """The result at its own arguments, in a second run at those that were given where arrays had no room."""
         family = stand_ins.family
-        may_assign = family.may_assign or stand_ins.views
-        if family.assignable or not may_assign or not makes_arrays_of_variables():
+        if family.assignable or not (family.may_assign or stand_ins.views) or not makes_arrays_of_variables():
             return run(*own[0], **own[1])
         given = map_leaves(_copy_of_array, given)  # f may write to its arguments
         before = count_remembered()
@@ -212,9 +209,8 @@ class LiveCopy:
         if self.owner is not None:
             run = MethodType(run, stand_ins.of_permanent(self.owner))
         # whether it is the function itself, and nothing may stand for anything but arguments
-        as_it_is = run is self.__wrapped__ and not (  # type: ignore[attr-defined]
-            stand_ins.bound or stand_ins.permanent or stand_ins.views or stand_ins.stands_for_any
-        )
+        stands = stand_ins.bound or stand_ins.permanent or stand_ins.views or stand_ins.stands_for_any
+        as_it_is = run is self.__wrapped__ and not stands  # type: ignore[attr-defined]
         self.current = stand_ins, run, as_it_is  # one object, because threads share this one
         return self.current
 

@@ -105,7 +105,7 @@ def reach_of(start: int, outer: int, inner: int, apart: int, step: int) -> tuple
     return start + sum(map(min, ends)), start + sum(map(max, ends)) + 1
 
 
-class Part(NamedTuple):
+class OperandPart(NamedTuple):
     """Units of an operand that lie together: the first, the one after the last, and where they are."""
 
     low: int
@@ -130,7 +130,7 @@ class Part(NamedTuple):
 class Operand:
     """What a chain reads from memory: places there, and one in scratch memory."""
 
-    def __init__(self, parts: tuple[Part, ...], layout: Layout) -> None:
+    def __init__(self, parts: tuple[OperandPart, ...], layout: Layout) -> None:
         self.parts = parts
         self.layout = layout
         self.value = BlockPlace(NOWHERE, 0)  # for kernels
@@ -164,7 +164,7 @@ class Operand:
         return BlockPlace(part.source, part.place, part.apart if self.layout.is_moving else 0)
 
 
-Key = tuple[tuple[Part, ...], bool]
+Key = tuple[tuple[OperandPart, ...], bool]
 
 
 class Member:
@@ -251,7 +251,7 @@ class Member:
             assert found is not None
             self.is_sum, self.width, self.z_outer, self.z_inner = found
 
-    def is_read_by(self, part: Part) -> bool:
+    def is_read_by(self, part: OperandPart) -> bool:
         """Whether a part of an operand is its result, from first to last."""
         return part.is_contiguous and (part.place, (part.high - part.low) * part.width) == (self.first, self.n)
 

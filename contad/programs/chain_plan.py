@@ -18,7 +18,7 @@ from contad.programs.chain_members import (
     IN_INPUTS,
     SHAPE,
     Member,
-    Part,
+    OperandPart,
     align,
     can_be_member,
     reach_of,
@@ -458,7 +458,7 @@ class _Planner:
         """Whether anybody reads cells, besides members of their own chain."""
         return low < self.cells and bool(self.touched[high] > self.touched[low])
 
-    def frontier(self, part: Part) -> tuple[int, int, int]:
+    def frontier(self, part: OperandPart) -> tuple[int, int, int]:
         """(its place, first, end) of the range that holds a part, whose adjoints are written where they are first.
 
         -1 where they are added to cells that are zero. The range is that of the adjoints.
@@ -473,7 +473,7 @@ class _Planner:
         return -1, 0, 0
 
 
-def _find_movable(members: Sequence[Member], reads: Sequence[Part]) -> list[Member]:
+def _find_movable(members: Sequence[Member], reads: Sequence[OperandPart]) -> list[Member]:
     """The last members that a chain may leave to one which reads these parts of its results, and has others anyway."""
     stored = [m for m in members if not m.is_guard and any(meets(m, part) and not m.is_read_by(part) for part in reads)]
     movable: list[Member] = []

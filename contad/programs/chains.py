@@ -23,11 +23,11 @@ from contad.programs.chain_members import (
     Layout,
     Member,
     Operand,
-    Part,
+    OperandPart,
     Slots,
     layout_of,
 )
-from contad.programs.copied_cells import LONG, Cells, CopiedCells
+from contad.programs.copied_cells import LONG, CellRun, CopiedCells
 
 FEWEST = 1024  # numbers that a chain computes; where there are fewer, cells are in the cache as well
 MOST_MEMBERS = 64
@@ -106,10 +106,10 @@ class Chain:
             found.append((operands.setdefault(operand.key, operand), layout))
         return found
 
-    def _locate(self, source: int, start: int, layout: Layout, units: int) -> tuple[Part, ...]:
+    def _locate(self, source: int, start: int, layout: Layout, units: int) -> tuple[OperandPart, ...]:
         """Where an operand lies, copies where they come from."""
         width, apart, step = layout.width, layout.apart, layout.step
-        whole = Part(0, units if layout.is_moving else 1, source, start, apart, step, width)
+        whole = OperandPart(0, units if layout.is_moving else 1, source, start, apart, step, width)
         if source != IN_CELLS:
             return (whole,)
         low, high = whole.reach
@@ -125,7 +125,7 @@ class Chain:
         place, by = run.first + run.step * (start - low), run.step if run.number > 1 else 1
         return (whole._replace(place=place, apart=apart * by, step=step * by),)
 
-    def _in_inputs(self, part: Part) -> Part:
+    def _in_inputs(self, part: OperandPart) -> OperandPart:
         """The same part, read from the inputs themselves where it can be."""
         is_input = part.source == IN_CELLS and part.is_contiguous and part.reach[1] - 1 <= self.inputs
         return part._replace(source=IN_INPUTS, place=part.place - 1) if is_input else part
@@ -215,7 +215,7 @@ class Chain:
     # ---- as integers -------------------------------------------------------------------------------------------------
     def write(
         self, shape: Callable[[Iterable[int]], int], base: int, bound: int, is_read: Callable[[int, int], bool],
-        frontier: Callable[[Part], tuple[int, int, int]], adjoint_place: Callable[[int], int],
+        frontier: Callable[[OperandPart], tuple[int, int, int]], adjoint_place: Callable[[int], int],
     ) -> int:  # fmt: skip
         """Write the chain to the shapes; returns its place.
 
@@ -274,16 +274,16 @@ class Chain:
         return shape([*head, shape(n for step in steps for n in step), len(steps)])
 
 
-def meets(member: Member, part: Part) -> bool:
+def meets(member: Member, part: OperandPart) -> bool:
     """Whether a part of an operand has results of a member."""
     low, high = part.reach
     return part.source == IN_CELLS and member.first < high and low < member.first + member.n
 
 
-def _parts_of(runs: Sequence[Cells], width: int) -> Iterable[Part]:
+def _parts_of(runs: Sequence[CellRun], width: int) -> Iterable[OperandPart]:
     """Runs of cells as parts of an operand."""
     low = 0
     for first, step, count in runs:
         high = low + count // width
-        yield Part(low, high, IN_CELLS, first, step * width, step, width)
+        yield OperandPart(low, high, IN_CELLS, first, step * width, step, width)
         low = high

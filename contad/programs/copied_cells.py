@@ -15,7 +15,7 @@ from contad.programs.codes import ARRAY, GATHER
 LONG = 16  # elements that runs have on average, or a copy is faster
 
 
-class Cells(NamedTuple):
+class CellRun(NamedTuple):
     """Cells as far apart as each other."""
 
     first: int
@@ -29,10 +29,10 @@ class CopiedCells:
     def __init__(self) -> None:
         self._firsts: list[int] = []
         self._ends: list[int] = []
-        self._sources: list[Cells] = []
+        self._sources: list[CellRun] = []
         self._rows: list[int] = []
 
-    def add(self, row: int, first: int, sources: list[Cells]) -> None:
+    def add(self, row: int, first: int, sources: list[CellRun]) -> None:
         """Take a record that copies these cells to those from `first` on."""
         for source in sources:
             self._firsts.append(first)
@@ -41,9 +41,9 @@ class CopiedCells:
             self._sources.append(source)
             self._rows.append(row)
 
-    def find(self, first: int, step: int, count: int) -> list[Cells]:
+    def find(self, first: int, step: int, count: int) -> list[CellRun]:
         """Where the values of cells have been copied from, as runs; cells that are no copies are where they are."""
-        found: list[Cells] = []
+        found: list[CellRun] = []
         at = 0
         while at < count:
             run = self._run(first + step * at, step, count - at)
@@ -52,7 +52,7 @@ class CopiedCells:
             found[-1:] = [joined] if joined else [*found[-1:], run]
         return found
 
-    def _run(self, cell: int, step: int, count: int) -> Cells:
+    def _run(self, cell: int, step: int, count: int) -> CellRun:
         """The first of the runs of cells."""
         k = bisect_right(self._firsts, cell) - 1
         if k >= 0 and cell < self._ends[k]:
@@ -63,7 +63,7 @@ class CopiedCells:
             high = self._firsts[k + 1] if k + 1 < len(self._firsts) else cell + abs(step) * count + 1
             place, by = cell, step
         left = (high - 1 - cell) // step + 1 if step > 0 else (cell - low) // -step + 1 if step < 0 else count
-        return Cells(place, by, min(left, count))
+        return CellRun(place, by, min(left, count))
 
     def rows_of(self, low: int, high: int) -> list[int]:
         """The records that copy to any of these cells."""
@@ -83,14 +83,14 @@ class CopiedCells:
         return np.where(copied, source[:, 0] + source[:, 1] * (cells - first), cells)
 
 
-def _join(run: Cells, further: Cells) -> Cells | None:
+def _join(run: CellRun, further: CellRun) -> CellRun | None:
     """Both as one run, where they are."""
     step = run.step if run.number > 1 else further.step if further.number > 1 else 1
     goes_on = further.first == run.first + step * run.number and (further.number == 1 or further.step == step)
-    return Cells(run.first, step, run.number + further.number) if goes_on else None
+    return CellRun(run.first, step, run.number + further.number) if goes_on else None
 
 
-def sources_of(code: int, x: int, n: int, shapes: np.ndarray, constants: np.ndarray) -> list[Cells]:
+def sources_of(code: int, x: int, n: int, shapes: np.ndarray, constants: np.ndarray) -> list[CellRun]:
     """The cells that a record does nothing but copy; none of other records, and where the runs are short."""
     if code == GATHER:
         return _runs_of(shapes[x : x + n])
@@ -98,10 +98,10 @@ def sources_of(code: int, x: int, n: int, shapes: np.ndarray, constants: np.ndar
         return []
     _, outer, inner, _, step, source, _, by, y = shapes[x : x + 9].tolist()
     is_copy = outer == 1 and inner == n and step == 1 and not shapes[x + 10] and constants[y] == 1.0
-    return [Cells(source, by, n)] if is_copy and (by or n == 1) else []
+    return [CellRun(source, by, n)] if is_copy and (by or n == 1) else []
 
 
-def _runs_of(cells: np.ndarray) -> list[Cells]:
+def _runs_of(cells: np.ndarray) -> list[CellRun]:
     """Cells of a gather as runs; none where there are constants among them, or the runs are short."""
     if not len(cells) or cells.min() <= 0:
         return []
@@ -112,10 +112,10 @@ def _runs_of(cells: np.ndarray) -> list[Cells]:
     at, found = 0, []
     for k in edges.tolist():  # up to here cells are equally far apart
         if k - at > 1 or (k > at and steps[at] == 1):
-            found.append(Cells(int(cells[at]), int(steps[at]), k - at + 1))
+            found.append(CellRun(int(cells[at]), int(steps[at]), k - at + 1))
             at = k + 1
         else:
-            found += [Cells(cell, 1, 1) for cell in cells[at:k].tolist()]
+            found += [CellRun(cell, 1, 1) for cell in cells[at:k].tolist()]
             at = max(at, k)
-    found += [Cells(cell, 1, 1) for cell in cells[at:].tolist()]
+    found += [CellRun(cell, 1, 1) for cell in cells[at:].tolist()]
     return found if len(found) == 1 or len(found) * LONG <= len(cells) else []

@@ -11,7 +11,7 @@ from contad.programs import chain_plan, chains, copied_cells, program
 from contad.programs.chain_members import Member
 from contad.programs.chains import BLOCK, Chain
 from contad.programs.codes import ARRAY, CHAIN, GATHER
-from contad.programs.copied_cells import Cells, CopiedCells
+from contad.programs.copied_cells import CellRun, CopiedCells
 from tests.programs.comparison import compare
 
 RNG = np.random.default_rng(60)
@@ -88,13 +88,13 @@ def test_runs_are_long_or_one():
     assert count([7]) == 1 and count([3, 5, 7]) == 1 and count([1, *range(30, 90)]) == 2
     assert count([1, 7]) == 0 and count([0, 1, 2]) == 0 and count([-4, 1, 2]) == 0
     assert count(np.random.default_rng(0).permutation(500) + 1) == 0
-    assert CopiedCells().find(5, -2, 3) == [Cells(5, -2, 3)]
+    assert CopiedCells().find(5, -2, 3) == [CellRun(5, -2, 3)]
 
 
 def test_rows_and_matrices_of_copies():
     copies = CopiedCells()
-    copies.add(0, 100, [Cells(50, -2, 20)])
-    copies.add(1, 1000, [Cells(400, 1, 900)])
+    copies.add(0, 100, [CellRun(50, -2, 20)])
+    copies.add(1, 1000, [CellRun(400, 1, 900)])
     shape = 2000, 30, 20, 20, 1, 1001, 30, 1, 119, 0, -1  # a matrix of 30 columns without the last ten, and a row
     made = Chain(0, Member(2, ARRAY + operation_code(multiply, "vv"), 2000, 600, shape), copies)
     (matrix,), (row,) = [operand.parts for operand in made.operands.values()]

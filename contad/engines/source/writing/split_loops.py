@@ -334,6 +334,7 @@ class _Splitter:
         self.in_nest, self.nests, self.kind = False, nests, kind
 
     def _write_rows_of_nest(self, loop: ast.For, bounds: tuple[str, str, bool], nest: NestParts, depth: int) -> None:
+        """The blocks: what runs ahead, with what is kept in rows; functions along those; the rest."""
         start, stop, _ = bounds
         inner, parts = nest.inner, nest.parts
         index, counter = ast.unparse(loop.target), ast.unparse(inner.target)
