@@ -145,9 +145,7 @@ def xad(*args: Any) -> Run:
 
 
 REMARKS = (
-    "At 100 steps casadi is first: its C code works in memory that it keeps, while a call of a gradient from Python "
-    "takes 1 us and allocates its results. The generated loops compute exponentials in vector registers, as XLA does; "
-    "by hand they are the C library's."
+    "The generated loops compute exponentials in vector registers, as XLA does; by hand they are the C library's."
 )
 
 PROGRAM = Program(
