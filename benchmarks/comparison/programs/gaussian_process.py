@@ -237,8 +237,9 @@ WITH_FACTOR = IN_LOOPS._replace(
     | shaped.on_eager(of_arrays, ARGNUMS),
     in_numpy=in_numpy.gaussian_process,
     remarks="By hand the inverse from the factor gives the gradient: there is no derivative of the factor. At 20 "
-    "points casadi is first: its C is straight-line code for this size; of `matrix` Python is nearly all. At larger ones `matrix` and `record` pass over (points, points, 2) "
-    "arrays, and hold the adjoint of each matrix between two calls, as the gradient by hand in NumPy does.",
+    "points casadi is first: its C is straight-line code for this size; of `matrix` Python is nearly all. At larger "
+    "ones `matrix` and `record` pass over (points, points, 2) arrays, and hold the adjoint of each matrix between two "
+    "calls, as the gradient by hand in NumPy does.",
 )
 
 PROGRAMS = [IN_LOOPS, WITH_FACTOR]

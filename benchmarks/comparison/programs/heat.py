@@ -107,8 +107,8 @@ REMARKS = (
     "By hand no state is kept: the adjoint of a step does not depend on it, and the derivative by k is one number, "
     "whose tangent goes forward beside. Every tool for reverse mode keeps the states for it, or computes them again: "
     "with checkpoints contad keeps few of them, in the caches. `matrix` copies a slice of an array that was written to "
-    "whenever an operation reads it, unless one operation has made it; `record` reads it where it lies, but keeps every "
-    "state."
+    "whenever an operation reads it, unless one operation has made it; `record` reads it where it lies, but keeps "
+    "every state."
 )
 
 PROGRAM = Program(
