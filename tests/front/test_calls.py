@@ -57,7 +57,7 @@ def no_eager(monkeypatch):
         raise AssertionError("the eager engine was asked")
 
     monkeypatch.setattr(Derivative, "_run_eager", refuse)
-    monkeypatch.setattr(gradients, "opened", refuse)
+    monkeypatch.setattr(gradients, "enter", refuse)
 
 
 @pytest.fixture

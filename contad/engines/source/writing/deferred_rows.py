@@ -204,7 +204,7 @@ def _may_wait(late: _LateRow, statement: ast.AugAssign | ast.stmt, facts: Matric
     for node in _walk(late.outer.body):
         if isinstance(node, ast.Name) and node not in whole and facts.roots.get(node.id, frozenset()) & target:
             return False  # all of an array
-        if not isinstance(node, ast.Subscript) or node is statement.target:
+        if not isinstance(node, ast.Subscript) or node is statement.target or _is_length(node):
             continue
         roots = facts.roots.get(node.value.id) if isinstance(node.value, ast.Name) else None
         if roots is None:
@@ -214,6 +214,11 @@ def _may_wait(late: _LateRow, statement: ast.AugAssign | ast.stmt, facts: Matric
         if roots & target and node not in added and not _is_of_row(node, late):
             return False
     return True
+
+
+def _is_length(node: ast.Subscript) -> bool:
+    """Whether a node is a length of an array, and none of its elements."""
+    return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
 
 
 def _adds(s: ast.AugAssign) -> bool:
