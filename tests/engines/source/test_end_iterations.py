@@ -34,6 +34,7 @@ WRITTEN = {
     "in a loop": f"{HEAD}for k in range(3):\n" + textwrap.indent(f"{UP}{BODY.format(test='i > 0', far='- 1')}", "    "),
 }  # fmt: skip
 LEFT = {
+    "others do nothing": f"{HEAD}{UP}    t = i == 0\n    if t:\n        s += x[i] * x[i]",
     "another number": f"{HEAD}{UP}{BODY.format(test='i > 2', far='- 1')}",
     "the second one": f"{HEAD}{UP}{BODY.format(test='i == 1', far='- 1')}",
     "up to the second one": f"{HEAD}{UP}{BODY.format(test='i <= 1', far='- 1')}",

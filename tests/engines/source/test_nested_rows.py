@@ -172,9 +172,39 @@ def number_of_the_rest(x, w):
     return total
 
 
+@njit
+def number_made_behind(x, w):
+    """What arguments are made of is that of the iteration before: it may run ahead, but not before they are made."""
+    total, state = 0.0, 0.1
+    for i in range(len(x)):
+        s = 0.0
+        for k in range(len(w)):
+            s += math.exp(w[k] * x[i] - state)
+        state = 0.5 * state + x[i]
+        total += s
+    return total
+
+
+@njit
+def large_whole_numbers(x, w):
+    """Whole numbers that no float holds, by some iterations."""
+    total, state = 0.0, 12345
+    for i in range(len(x)):
+        state = state * 1000003 + 1
+        s = 0.0
+        for k in range(len(w)):
+            s += math.exp(w[k] * x[i] + 0.1 * (state & 15))
+        total += s * ((state >> 1) & 7)
+    return total
+
+
 OTHERS = {
-    f.py_func.__name__: f for f in (own_result, own_number, left_early, growing, two_inside, number_of_the_rest)
-}
+    f.py_func.__name__: f
+    for f in (
+        own_result, own_number, left_early, growing, two_inside, number_of_the_rest, number_made_behind,
+        large_whole_numbers,
+    )
+}  # fmt: skip
 
 
 def arguments(f, n, m):
@@ -341,9 +371,18 @@ def run(n, x):
         h = j
     w = integer(work, 3)
     z = 1 / 2
+    state = 1
+    for i in range(9):
+        state = 3 * state
+        last = i - 1
+    l = 2 ** 60
+    o = 1152921504606846976
 """
-    (function,) = ast.parse(text).body
-    assert find_integers(function) == {"a", "b", "u", "e", "i", "w"}
+    known = {"a", "b", "u", "i", "last", "p", "q"}
+    for stored, more in (("", set()), ("a", {"w"}), ("state", set()), ("x[0]", set())):
+        put = f"    put_integer(work, 3, {stored})\n" if stored else ""
+        (function,) = ast.parse(text + put).body
+        assert find_integers(function) == known | more
 
 
 def test_the_value_of_a_mixture():

@@ -61,7 +61,9 @@ def _find(lines: list[str]) -> list[str] | None:
     assert isinstance(function, ast.FunctionDef)
     for node in ast.walk(function):
         ends = find_ends(node) if isinstance(node, ast.For) else None
-        if ends is not None and (tests := _find_tests(ends, function)):
+        if ends is None or not (tests := _find_tests(ends, function)):
+            continue
+        if _body(ends.node, tests, False, function, lines):  # else the others do nothing
             return _write(ends, tests, function, lines)
     return None
 

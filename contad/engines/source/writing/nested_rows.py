@@ -31,6 +31,9 @@ from contad.engines.source.writing.loop_statements import (
 )
 from contad.engines.source.writing.row_parts import LoopParts, Plain, find_parts
 
+MOST = 1000  # what an iteration may add to a whole number, which is below 2^53 then in as many as a life has
+STORED = "put_integer()"  # in place of a name, for those in the workspace
+
 MakeBody = Callable[[ast.For, type[SplitBody]], SplitBody]
 
 
@@ -99,7 +102,10 @@ def find_nest(
         return None
     counter = {inner.target.id}  # type: ignore[attr-defined]
     needed = (read_first(parts.before) | set(parts.given) - _made_by(parts.before)) - counter
-    moved = outer.closure(needed & outer.writers.keys())
+    needed &= outer.writers.keys()
+    if any(max(outer.writers[name]) > outer.statements.index(inner) for name in needed):  # of the iteration before
+        return None
+    moved = outer.closure(needed)
     if moved is None or not _are_own(parts, inner, outer, live):
         return None
     made = _made_by([outer.statements[k] for k in moved])
@@ -109,8 +115,9 @@ def find_nest(
             continue
         items = [item for item in parts.after if isinstance(item, ast.stmt)] if s is inner else [s]
         read = {x for item in items for x in read_in(item)}
-        if any(k < max(outer.writers[name]) for name in read & made):
-            return None
+        for name in read & made:  # what they leave, and nobody else
+            if k < max(outer.writers[name]) or not moved.issuperset(outer.writers[name]):
+                return None
         leaving |= read & made
     ahead = [outer.statements[k] for k in sorted(moved)]
     if not leaving <= outer.floats | integers or read_first([*ahead, *map(_reading, leaving)]) & leaving:
@@ -152,7 +159,7 @@ def _made_by(statements: list[ast.stmt]) -> set[str]:
 
 
 def find_integers(function: ast.FunctionDef) -> set[str]:
-    """Names of text that are whole numbers, whatever is assigned to them."""
+    """Names of text that are whole numbers, whatever is assigned to them, and small enough to be a float exactly."""
     values: dict[str, list[ast.expr | None]] = {}
     for s in ast.walk(function):
         if isinstance(s, ast.For) and isinstance(s.target, ast.Name):
@@ -160,27 +167,33 @@ def find_integers(function: ast.FunctionDef) -> set[str]:
             values.setdefault(s.target.id, []).append(ast.Constant(0) if is_range else None)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
             values.setdefault(s.targets[0].id, []).append(s.value)
+        elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple) and isinstance(s.value, ast.Tuple):
+            for target, value in zip(s.targets[0].elts, s.value.elts, strict=True):
+                values.setdefault(ast.unparse(target), []).append(value)
         elif isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
             for name in names_written(s):
                 values.setdefault(name, []).append(None)
+        elif isinstance(s, ast.Call) and ast.unparse(s.func) == "put_integer":
+            values.setdefault(STORED, []).append(s.args[-1])
     found = values.keys() - {x.arg for x in function.args.args}
     while lost := {name for name in found if not all(_is_integer(value, found) for value in values[name])}:
         found = found - lost
-    return set(found)
+    return set(found) - {STORED}
 
 
 def _is_integer(value: ast.expr | None, known: set[str]) -> bool:
-    """Whether an expression is a whole number, if these names are."""
+    """Whether an expression is such a number, if these names are: at most a constant farther than they."""
     if isinstance(value, ast.Constant):
-        return type(value.value) is int
+        return type(value.value) is int and value.value <= MOST
     if isinstance(value, ast.Name):
         return value.id in known
     if isinstance(value, ast.UnaryOp):
         return isinstance(value.op, ast.USub) and _is_integer(value.operand, known)
-    if isinstance(value, ast.BinOp):
-        plain = isinstance(value.op, (ast.Add, ast.Sub, ast.Mult))
-        return plain and _is_integer(value.left, known) and _is_integer(value.right, known)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
+        return isinstance(value.right, ast.Constant) and all(_is_integer(x, known) for x in (value.left, value.right))
     if isinstance(value, ast.Call):
         called = ast.unparse(value.func)
-        return called == "integer" or (called == "select" and all(_is_integer(x, known) for x in value.args[1:]))
+        if called == "integer":
+            return STORED in known
+        return called == "select" and all(_is_integer(x, known) for x in value.args[1:])
     return False
