@@ -37,6 +37,7 @@ CARRIED |= {
     "one apart that takes away": f"{WHOLE}{APART.replace('+=', '-=')}for i in range(1, n):\n{BEHIND}",
     "one apart, as far as the last but one": f"{WHOLE}{APART}for i in range(1, k):\n{BEHIND}",
     "one apart by another test": f"{WHOLE}{APART.replace('0 < n', '2 < n')}for i in range(1, n):\n{BEHIND}",
+    "one apart, done again": f"{WHOLE}{APART.replace('0 < n', '0 < k')}for i in range(k):\n{PAIR}",
     "one apart, of a shape": f"n = x.shape[0]\na = np.zeros((n,))\n{APART}for i in range(1, n):\n{BEHIND}",
 }
 WHOLLY_WRITTEN = (

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import itertools
 import math
 import re
 
@@ -14,6 +15,7 @@ import contad
 from contad.engines.source.build import build, derivative_of
 from contad.engines.source.writing import nested_rows, split_loops
 from contad.engines.source.writing.nested_rows import find_integers
+from contad.engines.source.writing.split_loops import Facts
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.elementary.rows import are_apart
 from contad.native.request import Request
@@ -297,6 +299,108 @@ def test_a_store_that_is_overlooked_is_found(monkeypatch):
     planted(monkeypatch, "is_still", lambda self, array: True)
     with pytest.raises(AssertionError):
         compare(own_result, arguments(own_result, 6, 3))
+
+
+BODIES = {
+    "an array of inner indices that the rest writes": """
+        for k in range(m):
+            s += math.exp(a[k] * x[i])
+        a[0] = 0.1 * s""",
+    "an array that another inner loop writes": """
+        for k in range(m):
+            s += math.exp(a[k] * x[i])
+        for k_2 in range(m):
+            a[k_2] = 0.5 * a[k_2] + 0.1""",
+    "what the first part leaves behind": """
+        for k in range(m):
+            d = x[i] / w[k]
+            s += math.exp(d)
+        s += d""",
+    "a number between functions that the outer loop makes": """
+        c = x[i] * s
+        for k in range(m):
+            t = math.exp(x[i] * w[k])
+            s += math.exp(-t * c)""",
+    "the outer index between functions": """
+        for k in range(m):
+            t = math.exp(x[i] * w[k])
+            s += math.exp(-t * i)""",
+    "a number of the iteration before": """
+        for k in range(m):
+            s += math.exp(c * w[k])
+        c = x[i]""",
+    "a number that is written over again": """
+        b = 0.5
+        if x[i] > 0.0:
+            c = 0.1
+            b = x[i]
+        else:
+            c = 0.3
+            b = 0.2
+        for k in range(m):
+            s += math.exp(c * w[k])
+        s += b""",
+    "a number that is sometimes made": """
+        b = 0.5
+        if x[i] > 0.0:
+            c = 0.1
+            b = x[i]
+        for k in range(m):
+            s += math.exp(c * w[k])
+        s += b""",
+    "a number that is read before it is made": """
+        s += c
+        c = x[i]
+        for k in range(m):
+            s += math.exp(c * w[k])""",
+    "a length that changes": """
+        for k in range(p):
+            s += math.exp(x[i] * w[k])
+        p = 1 - p""",
+    "an index between others": """
+        for k in range(i):
+            s += math.exp(x[i] * a[k])""",
+}
+
+
+def text_of_nest(body, is_split):
+    """A function that has this nest, and whether it is one that goes along rows."""
+    lines = ["def run(x, w, a):", "    n, m = x.shape[0], w.shape[0]", "    s, c, b, p = 0.3, 0.2, 0.4, 1"]
+    lines += ["    for i in range(n):", *BODIES[body].splitlines()[1:], "    return s"]
+    if not is_split:
+        return "\n".join(lines), False
+    facts = Facts(set("scbdt"), {name: frozenset((name,)) for name in "xwa"}, set())
+    names = (f"new_{k}" for k in itertools.count())
+    made = split_loops.split_loops(lines, facts, lambda _: next(names), nests=True)
+    return "\n".join([*made.lines, *made.definitions]), any(" // max(" in line for line in made.lines)
+
+
+def rows_of(name):
+    def run(x, z, n):
+        z[:n] = [getattr(math, name)(t) for t in x[:n]]
+
+    return run
+
+
+def outcome_of_nest(body, is_split):
+    text, is_nest = text_of_nest(body, is_split)
+    names = {
+        "math": math, "np": np, "place": int, "new_row": lambda: np.zeros(8), "elementary_rows": rows_of,
+        "elementary": lambda name: getattr(math, name),
+    }  # fmt: skip
+    exec(text, names)
+    rng = np.random.default_rng(0)
+    a = rng.uniform(0.2, 0.9, 9)
+    return names["run"](rng.uniform(-0.9, 0.9, 9), rng.uniform(0.2, 0.9, 2), a), *a, is_nest
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_nests_of_text_that_may_not_run_ahead(body, monkeypatch):
+    monkeypatch.setattr(split_loops, "ROWS", 8)
+    *expected, _ = outcome_of_nest(body, False)
+    *got, is_nest = outcome_of_nest(body, True)
+    assert got == expected
+    assert not is_nest
 
 
 @njit

@@ -233,7 +233,8 @@ def _is_whole(loop: _StencilLoop, zeros: _Zeros, line: str, arrays: FirstWrites)
     found = ZEROS.match(line)
     if found is None or loop.first + loop.behind != 0 or not loop.end.isidentifier():
         return False
-    if zeros.alone is not None and not (zeros.add and ast.unparse(zeros.alone.test) == f"0 < {loop.end}"):
+    is_next = loop.behind == -1  # to the iteration that is apart
+    if zeros.alone is not None and not (is_next and zeros.add and ast.unparse(zeros.alone.test) == f"0 < {loop.end}"):
         return False
     if found[3] is not None:
         length = f"{found[3]}.shape[0]"
