@@ -192,10 +192,11 @@ class _Planner:
         if not moved or sum(m.size for m in rest) < FEWEST:
             return made
         found = self._chain_of([*moved, member])
-        if found is None:
+        left = found and self._chain_of(rest)  # None too where the units were those of a member that is moved
+        if not found or not left:
             self.open = self._chain_of(members)  # as they were
             return Chain(self.trace.inputs, member, self.copies)
-        self.open = self._chain_of(rest)
+        self.open = left
         return found
 
     def _chain_of(self, members: Sequence[Member]) -> Chain | None:

@@ -462,3 +462,23 @@ def test_loops_count_no_references():
             if "_nrt" not in options or options["_nrt"].value:
                 counting.append(function.name)
     assert counting == ["run"]  # which gets memory where its caller has none
+
+
+def test_a_chain_that_would_fall_apart_without_its_last_members_keeps_them():
+    def f(y):
+        a = y * y
+        b = a / (2.0 + a * a)
+        c = (a + y) * a
+        d = c * 2.0
+        e = np.tanh(c)
+        u = d.copy()
+        u[1:3:2] = np.sin(u[0:2:2]) * d[1:3:2]
+        m = np.mean(d, axis=0, keepdims=True) * d  # noqa: F841
+        w = np.maximum(e, e)
+        v = b.copy()
+        v[2:0:-1] *= b[1::-1]  # of two rows, after what is of three
+        v[1:3:2] += w[1:3:2] + v[1:3:2]  # of one row: the two above alone have no units
+        return np.sum(c * v)
+
+    y = rng.normal(size=(3, 1200))
+    expect_derivatives(f, y * 1.01, example=[y])
