@@ -296,19 +296,16 @@ def _assignments(rule: ArrayRule) -> list[tuple[str, Callable[[], Any]]]:
 @contextlib.contextmanager
 def _pullback(rule: ArrayRule, is_wrong: Callable[[Any], bool]) -> Iterator[None]:
     """The pullbacks of a rule assign to adjoints of a kind."""
-    call, accumulate = pullbacks.Pullback.__call__, pullbacks.accumulate
+    accumulate = pullbacks.Pullback._accumulate  # every way by which a cotangent is added goes through it
 
-    def assign(adj: Any, cell: int, shape: tuple[int, ...], c: Any) -> None:
-        n = int(np.prod(shape))
-        if is_wrong(adj.cells):
+    def assign(self: Any, adj: Any, name: str, operand: tuple[int, int, tuple[int, ...]], c: Any) -> None:
+        _, cell, shape = operand
+        if self.rule is rule and is_wrong(adj.cells):
+            n = int(np.prod(shape))
             adj.cells[slice(cell, cell + n) if shape else cell] = 0.0 if not shape else np.zeros(n)
-        accumulate(adj, cell, shape, c)
+        accumulate(self, adj, name, operand, c)
 
-    def called(self: Any, adj: Any) -> None:
-        with attributes(pullbacks, accumulate=assign if self.rule is rule else accumulate):
-            call(self, adj)
-
-    with attributes(pullbacks.Pullback, __call__=called):
+    with attributes(pullbacks.Pullback, _accumulate=assign):
         yield
 
 
