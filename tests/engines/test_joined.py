@@ -135,3 +135,19 @@ def test_a_view_that_is_older_than_the_memory_of_its_base_has_the_cells_of_its_e
     x = np.array([[1.0, 2.0], [3.0, 5.0]])
     expected = contad.grad(lambda x: np.sum(x @ x) + np.sum((2.0 * x @ x) ** 2))(x)
     np.testing.assert_allclose(contad.grad(f)(x), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("engine", engine_names())
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda x: np.concatenate([x, 1j * ROWS[0]]),
+        lambda x: np.stack([x, 1j * ROWS[0]], axis=1),
+        lambda x: np.append(x, 2j),
+        lambda x: np.where(x > 0.0, x, 1j * ROWS[0]),
+    ],
+    ids=["concatenate", "stack", "append", "where"],
+)
+def test_complex_constants_are_refused_and_not_cut(join, engine):
+    with pytest.raises(contad.UnsupportedError, match="real"):
+        contad.grad(lambda x: np.sum(join(x) ** 2), engine=engine)(X[0])

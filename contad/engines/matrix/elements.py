@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contad.engines.matrix.array_var import ArrayVar, is_own, scalar_parts, scatter
-from contad.variables.arguments import array as float_array, operand
+from contad.errors import UnsupportedError
+from contad.variables.arguments import array as float_array, fail, kind_of, operand
 from contad.variables.array import Array, numbers_in, require_no_inner
 from contad.variables.layout import same_layout
 from contad.variables.number import Number
@@ -84,6 +85,8 @@ def move_elements(
 
 
 def _wrap(stack: "MatrixStack", known: set[int], values: ArrayValue, cells: CellIndex) -> Value:
+    if isinstance(values, (np.ndarray, np.generic)) and values.dtype.kind not in "fiubO":
+        fail("an array of variables", "its elements", "be real numbers", kind_of(values), UnsupportedError)
     if not isinstance(values, (np.ndarray, Array)):
         return stack.element(values, int(cells))
     if isinstance(values, np.ndarray) and not _is_new(values, known):
