@@ -179,6 +179,16 @@ def of_contad(x):
     return total
 
 
+@njit
+def of_values(x, w):
+    """Functions and elements of values of functions that the loop gives no names."""
+    total = 0.0
+    for k in range(len(x)):
+        total += math.exp(0.3 * math.tanh(0.5 * k)) * w + x[k]
+        total += math.sin(x[int(3.0 * math.exp(-0.1 * k))] * w)
+    return total
+
+
 def numbers(n, seed=0):
     return np.random.default_rng(seed).normal(size=n)
 
@@ -197,6 +207,7 @@ ROWS = {
     "on_arrays": (on_arrays, (numbers(270), numbers(270, 1))),
     "layered": (layered, (numbers(9), numbers(260, 1))),
     "of_contad": (of_contad, (numbers(300),)),
+    "of_values": (of_values, (numbers(300), 0.8)),
 }
 
 

@@ -229,8 +229,7 @@ class _Search:
         text = ast.unparse(node)
         if text in self.same:
             return self.same[text]
-        is_early = all(max(self.body.writers.get(name, [-1])) < k for name in names)
-        if is_early and self.body.is_movable(node) and self.body.closure(names) is not None:
+        if self._is_early(node, names, k):
             return self._load(node, hint)
         made = self._along(copy.deepcopy(node), k)
         if made is None:
@@ -265,11 +264,13 @@ class _Search:
 
     def load(self, node: ast.Subscript, k: int) -> str | None:
         """The name of an element that is read ahead."""
-        names = {x.id for x in names_in(node)}
-        is_early = all(max(self.body.writers.get(name, [-1])) < k for name in names)
-        if not is_early or not self.body.is_movable(node) or self.body.closure(names) is None:
-            return None
-        return self._load(node, "element")
+        is_early = self._is_early(node, {x.id for x in names_in(node)}, k)
+        return self._load(node, "element") if is_early else None
+
+    def _is_early(self, node: ast.expr, names: set[str], k: int) -> bool:
+        """Whether an expression with these names in it may run ahead of the functions, if statement k reads it."""
+        is_made = all(max(self.body.writers[x]) < k if x in self.body.writers else x not in self.steps for x in names)
+        return is_made and self.body.is_movable(node) and self.body.closure(names) is not None
 
     def _load(self, node: ast.expr, hint: str) -> str:
         """The name of an expression that is computed ahead."""
