@@ -47,15 +47,26 @@ def _root_of(n: Any) -> Any:
 
 @add_overload(keep_part, jit_options=INTERNAL_OPTIONS)
 def _keep_part(work: Any, place: Any, part: Any) -> Any:
-    """By one copy of floats; lanes, integers and truth values one by one."""
+    """Floats, by rows: Numba's assignment of arrays brings with it what writes a message of shapes."""
     if work != NUMBERS or not isinstance(part, types.Array):
         return None
-    if part.dtype == types.float64:
+    if part.dtype == types.float64 and part.ndim == 1:
 
         def keep(work: Any, place: Any, part: Any) -> None:
-            numbers(work, place + part.size)[place:].reshape(part.shape)[...] = part
+            found = numbers(work, place + part.size)[place:]
+            for k in range(part.size):
+                found[k] = part[k]
 
         return keep
+
+    if part.dtype == types.float64:
+
+        def keep_rows(work: Any, place: Any, part: Any) -> None:
+            for k in range(len(part)):
+                keep_part(work, place, part[k])
+                place += part[k].size
+
+        return keep_rows
 
     if isinstance(part.dtype, LanesType):
         count = part.dtype.count
@@ -80,12 +91,23 @@ def _put_part_back(work: Any, place: Any, part: Any) -> Any:
     """Likewise."""
     if work != NUMBERS or not isinstance(part, types.Array):
         return None
-    if part.dtype == types.float64:
+    if part.dtype == types.float64 and part.ndim == 1:
 
         def put_back(work: Any, place: Any, part: Any) -> None:
-            part[...] = numbers(work, place + part.size)[place:].reshape(part.shape)
+            found = numbers(work, place + part.size)[place:]
+            for k in range(part.size):
+                part[k] = found[k]
 
         return put_back
+
+    if part.dtype == types.float64:
+
+        def put_rows_back(work: Any, place: Any, part: Any) -> None:
+            for k in range(len(part)):
+                put_part_back(work, place, part[k])
+                place += part[k].size
+
+        return put_rows_back
 
     if isinstance(part.dtype, LanesType):
         count = part.dtype.count
