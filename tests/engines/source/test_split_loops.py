@@ -465,6 +465,61 @@ def test_lengths_may_be_arguments():
         require_close(as_python(asked)(x, 1, n), as_python(libm)(x, 1, n))
 
 
+@njit
+def triangles_and_terms(q, x):
+    """A function of each row beside loops over its entries, and one of as many terms as a call says."""
+    k, n = q.shape[0], q.shape[1]
+    scales = np.zeros(k)
+    for c in range(k):
+        for i in range(n):
+            s = math.exp(0.1 * q[c, i])
+            for j in range(i, n):
+                scales[c] += s * q[c, j]
+    total = 0.0
+    for i in range(len(x)):
+        before = 0.01 * total
+        for c in range(k):
+            total += math.exp(x[i] * scales[c] - before)
+    return total
+
+
+@pytest.mark.parametrize("rows", [1, 11, 12, 30])
+def test_functions_beside_loops_as_long_as_theirs_are_no_rows(rows):
+    """Their loop stands in the text once, and has the same function as the loops of the call whose length is tested."""
+    q, x = 0.2 * numbers(7 * rows).reshape(rows, 7), numbers(5)
+    text = text_of(triangles_and_terms, q, x, numerics="auto")
+    assert len(re.findall(r"for j in range\(", text)) == 1 + 1  # forwards and backwards
+    assert re.search(r"= \(exp\((.*)\) if long else math\.exp\(\1\)\)", text)
+    counts = {"exp": 0, "math.exp": 0, "exp_rows": 0}
+
+    def noted(name):
+        def function(*given):
+            counts[name] += 1
+            if name != "exp_rows":
+                return math.exp(*given)
+            given[1][: given[2]] = np.exp(given[0][: given[2]])
+            return None
+
+        return function
+
+    names = {}
+    exec(re.sub(r"(?m)^exp(_rows)? = .*$", "", text).replace("math.exp(", "exp_of_library("), names)
+    names.update(exp=noted("exp"), exp_rows=noted("exp_rows"), exp_of_library=noted("math.exp"))
+    got = names["run"](q, x)
+    called = {name for name, count in counts.items() if count}
+    assert called == ({"exp", "exp_rows"} if rows >= 12 else {"math.exp"})
+    require_close(got, as_python(request(triangles_and_terms, q, x, numerics="libm"))(q, x))
+    assert "exp_rows(" in text_of(triangles_and_terms, q, x).partition("scales[c]")[0]  # where it is asked for
+
+
+def test_either_function_of_another_one():
+    """Each call of a line, those in others, too."""
+    pattern = re.compile(r"(?<![\w.])math\.exp\(")
+    made = split_loops._choose("y = math.exp(2 * (x + math.exp(z))) + cmath.exp(1)  # line 3", pattern, "own", "long")
+    inner = "2 * (x + (own(z) if long else math.exp(z)))"
+    assert made == f"y = (own({inner}) if long else math.exp({inner})) + cmath.exp(1)  # line 3"
+
+
 @pytest.mark.parametrize("name", ["layered", "in_two_loops"])
 def test_by_default_a_call_tests_whether_loops_in_others_are_long(name):
     """Once, for all loops that share a function, which is one and the same: the C library's where they are short."""

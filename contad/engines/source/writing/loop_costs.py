@@ -5,6 +5,7 @@ import re
 
 from contad.engines.source.ir.writer import CALLED
 from contad.engines.source.writing.live_names import names_read
+from contad.engines.source.writing.loop_statements import is_function
 
 UNKNOWN_TRIPS = 8.0  # of a loop whose length differs from iteration to iteration
 CALL_COST, DIVISION_COST = 20.0, 4.0  # in additions
@@ -13,6 +14,19 @@ CALL_COST, DIVISION_COST = 20.0, 4.0  # in additions
 def cost_of(body: list[ast.stmt], inside: frozenset[str]) -> str:
     """The additions that statements are worth, if these names are not known before them."""
     return _write_cost(_cost(body, inside))
+
+
+def is_outgrown(s: ast.stmt) -> bool:
+    """Whether a loop over 0, ..., n - 1 has functions beside loops in it that are about as long, and have none."""
+    over = s.iter if isinstance(s, ast.For) else None
+    if not isinstance(s, ast.For) or not isinstance(over, ast.Call) or ast.unparse(over.func) != "range":
+        return False
+    if len(over.args) != 1 or not any(map(is_function, ast.walk(s))):
+        return False
+    inner = [x for x in ast.walk(s) if isinstance(x, ast.For) and x is not s]
+    if any(is_function(x) for loop in inner for x in ast.walk(loop)):
+        return False
+    return any(names_read(over.args[0]) & names_read(loop.iter) for loop in inner)
 
 
 def difference(x: str, y: str) -> str:

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 from contad.engines.source.writing.gathered_calls import GatheredCalls
 from contad.engines.source.writing.live_names import LiveNames, Names
+from contad.engines.source.writing.loop_costs import is_outgrown
 from contad.engines.source.writing.loop_statements import SplitBody, is_function, names_in
 from contad.engines.source.writing.nested_rows import NestParts, find_integers, find_nest
 from contad.engines.source.writing.row_parts import Kernel, LoopParts, find_parts, find_sums
@@ -65,8 +66,9 @@ def split_loops(
     does. Other lengths, of states or components, are often a handful. So where these are known before all loops, the
     function tests them, and has either all of its loops in blocks that share functions, or none and the C library's
     functions: a function is the same one in a whole call. A function that would stay in another loop, too, is none
-    that is split by: the C library computes it sooner. Where the lines are not `alone`, but share their work with
-    other functions, nothing is left to a test.
+    that is split by: the C library computes it sooner. (Functions beside loops that are as long as theirs are few: such
+    loops stay whole, and are written once so.) Where the lines are not `alone`, but share their work with other
+    functions, nothing is left to a test.
     """
     if not any(f"{called}(" in line for line in lines for called in BY_CALL):
         return Split(lines, [])
@@ -79,7 +81,7 @@ def split_loops(
     integers, live = find_integers(function), LiveNames(function.body).after
 
     def write(name: Callable[[str], str], gather: bool, way: LongLoops | None = None) -> _Splitter:
-        splitter = _Splitter(lines, facts, name, nests or way is not None, gather, way)
+        splitter = _Splitter(lines, facts, name, nests, gather, way)
         splitter.integers, splitter.live = integers, live
         splitter.write_test(function.lineno)
         splitter.write_block(function.body, 1)
@@ -142,15 +144,29 @@ def _finish(splitter: "_Splitter") -> Split:
     names = {name: given for name, given in splitter.functions.items() if name in splitter.used}
     for name, (given, _) in names.items():
         pattern = re.compile(rf"(?<![\w.]){re.escape(ELEMENTARY[name].called)}\(")
-        body = [
-            line if kind == "short" else pattern.sub(f"{given}(", line)
-            for line, kind in zip(body, kinds, strict=True)
-        ]
+        by_test = splitter.way.name if splitter.way is not None and name in splitter.way.functions else ""
+        for k, (line, kind) in enumerate(zip(body, kinds, strict=True)):
+            if kind == "rare" and by_test and pattern.search(line):
+                body[k] = _choose(line, pattern, given, by_test)
+            elif kind != "short":
+                body[k] = pattern.sub(f"{given}(", line)
     text = "\n".join(body)
     alone = {name: given for name, (given, _) in names.items() if re.search(rf"\b{given}\(", text)}
     definitions = [f'{given} = elementary("{name}")' for name, given in alone.items()]
     definitions += [f'{given} = elementary_rows("{name}")' for name, (_, given) in names.items()]
     return Split(body, ["", *definitions])
+
+
+def _choose(line: str, pattern: re.Pattern[str], given: str, test: str) -> str:
+    """A line with either function in each call, by a test."""
+    for call in reversed(list(pattern.finditer(line))):  # those in others first
+        end, depth = call.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(line[end], 0)
+            end += 1
+        arguments = line[call.end() : end]
+        line = f"{line[: call.start()]}({given}({arguments} if {test} else {call[0]}{arguments}){line[end:]}"
+    return line
 
 
 class _Blocked(NamedTuple):
@@ -169,10 +185,10 @@ class _Splitter:
         way: LongLoops | None,
     ) -> None:  # fmt: skip
         """Of a function: its `lines`, and which of its loops may be split."""
-        self.lines, self.facts, self.fresh, self.nests, self.gather = lines, facts, fresh, nests, gather
-        self.way = way
+        self.lines, self.facts, self.fresh, self.gather = lines, facts, fresh, gather
+        self.way, self.nests, self.splits_all = way, nests or way is not None, nests
         self.written: list[str] = []
-        self.kinds: list[str] = []  # of the lines: "long" and "short" where a test has led to them
+        self.kinds: list[str] = []  # of the lines: "long" and "short" where a test has led to them, "rare" in no rows
         self.kind = ""
         self.split: list[_Blocked] = []
         self.rows: list[str] = []
@@ -256,8 +272,13 @@ class _Splitter:
             self.elsewhere |= called
 
     def _split(self, loop: ast.For, depth: int) -> bool:
-        """Write a loop in blocks; whether it can be."""
+        """Write a loop in blocks; whether it can be, or is better left as it is."""
         bounds = None if self.stays_whole else _bounds(loop)
+        if bounds is not None and self.around and not self.in_nest and not self.splits_all and is_outgrown(loop):
+            kind, self.kind = self.kind, self.kind or "rare"
+            self._write_whole(loop, depth)
+            self.kind = kind
+            return True
         if bounds is None or not (self.nests or not self.around or self._varies(loop)):
             return False
         start, stop, down = bounds
@@ -307,7 +328,7 @@ class _Splitter:
 
     def _find_nest(self, loop: ast.For, down: bool) -> NestParts | None:
         """The parts of a loop with one in it whose functions may go along rows of several iterations."""
-        if down or self.in_nest:
+        if down or self.in_nest or (not self.splits_all and any(map(is_outgrown, loop.body))):
             return None
 
         def make(x: ast.For, kind: type[SplitBody]) -> SplitBody:
