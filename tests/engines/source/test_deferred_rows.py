@@ -9,7 +9,7 @@ from numba import njit
 
 from contad.engines.source import source
 from contad.engines.source.build import derivative_of
-from contad.engines.source.writing import deferred_rows, derivative_text
+from contad.engines.source.writing import deferred_rows, derivative_text, first_writes
 from tests.engines.source.agreement import agree, as_python, flat, request
 from tests.engines.source.nests_of_loops import disagreement, factor
 
@@ -249,7 +249,7 @@ def test_more_random_triangles(start, waiting):
 
 @pytest.mark.parametrize(("loans", "made"), [(12, "lent_zeros(2, "), (3, "lent_zeros(2, "), (2, "np.zeros(")])
 def test_weights_are_in_memory_of_the_thread_where_it_has_some(loans, made, monkeypatch):
-    monkeypatch.setattr(deferred_rows, "LOANS", loans)
+    monkeypatch.setattr(first_writes, "LOANS", loans)
     assert f"    weights = {made}(4, a_length if waits else 0))" in outcome(in_place, (A, X))[2]
 
 

@@ -7,8 +7,9 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.source import source
-from tests.engines.source.agreement import agree, request
+from contad.engines.source import list_loops, source
+from contad.engines.source.planning import fuse
+from tests.engines.source.agreement import agree, as_python, flat, request
 
 X = np.array([0.3, -1.2, 0.7, 1.9, -0.4])
 
@@ -71,6 +72,94 @@ def test_adjoints_of_sums_are_known_before_the_loop(function):
     assert text.count(" in range(len") + text.count(" in range(x_length") == 1
     agree(function, X, 0.7, 1.3, argnums=(0, 1, 2))
     agree(function, X, 0.7, 1.3, argnums=(1,))
+
+
+@njit
+def likelihood_and_prior(x, mu, sigma):
+    """Two sums, and what is written between them for the second one alone."""
+    fit = 0.0
+    for i in range(len(x)):
+        fit += math.sin(x[i] * mu)
+    width = sigma + 1.0
+    scaled = np.empty(3)
+    for k in range(3):
+        scaled[k] = width * k
+    norm = 0.0
+    for k in range(len(x)):
+        norm += math.cos(x[k] * width) * scaled[k % 3]
+    return fit - 0.5 * norm
+
+
+@njit
+def of_what_is_written(x, mu, sigma):
+    """The second loop reads what is written behind the first one, which reads the same array."""
+    z = x * mu
+    first = 0.0
+    for i in range(len(x)):
+        first += math.exp(z[i])
+    z[0] = sigma
+    second = 0.0
+    for i in range(len(x)):
+        second += math.exp(z[i] * sigma)
+    return first + second
+
+
+@njit
+def one_after_another(x, mu, sigma):
+    """The second sum is of terms with the first one in them."""
+    first = 0.0
+    for i in range(len(x)):
+        first += x[i] * mu
+    second = 0.0
+    for i in range(len(x)):
+        second += math.sin(x[i] * first)
+    return second * sigma
+
+
+def loops_at_once(function):
+    return sum(loop.is_fused for loop in list_loops(request(function, X, 0.7, 1.3, argnums=(0, 1, 2))))
+
+
+@pytest.mark.parametrize(
+    ("function", "count"), [(likelihood_and_prior, 2), (of_what_is_written, 1), (one_after_another, 1)]
+)
+def test_several_loops_of_a_block(function, count):
+    """As many as depend on none of each other; the others wait."""
+    assert loops_at_once(function) == count
+    agree(function, X, 0.7, 1.3, argnums=(0, 1, 2))
+    agree(function, X, 0.7, 1.3, argnums=(0, 1, 2), compiled=True)
+
+
+@pytest.mark.parametrize("function", [of_what_is_written, one_after_another])
+def test_a_loop_that_depends_on_another_one_is_noticed(function, monkeypatch):
+    known = flat(as_python(request(function, X, 0.7, 1.3, argnums=(0, 1, 2)))(X, 0.7, 1.3)[1])
+    monkeypatch.setattr(fuse, "_depends", lambda *_: False)
+    try:
+        found = flat(as_python(request(function, X, 0.7, 1.3, argnums=(0, 1, 2)))(X, 0.7, 1.3)[1])
+    except UnboundLocalError:  # a sum that is read before it is made
+        return
+    assert np.abs(found - known).max() > 1e-6
+
+
+@njit
+def raises_in_between(x, mu, sigma):
+    first = 0.0
+    for i in range(len(x)):
+        first += x[i] * mu
+    if sigma < 0.0:
+        raise ValueError("sigma")
+    second = 0.0
+    for i in range(len(x)):
+        second += math.sqrt(1.0 / (x[i] - x[0] + sigma))
+    return first + second
+
+
+def test_errors_between_loops_are_those_of_the_function():
+    gradient = contad.grad(raises_in_between, (1, 2))
+    for sigma, error in ((-1.0, ValueError), (0.0, ZeroDivisionError)):
+        with pytest.raises(error):
+            gradient(X, 0.7, sigma)
+    agree(raises_in_between, X, 0.7, 2.3, argnums=(0, 1, 2))
 
 
 @njit

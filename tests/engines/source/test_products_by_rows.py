@@ -1,6 +1,7 @@
 """Products whose rows wait for the loop behind them: the same derivative, and one pass over a narrow matrix."""
 
 import linecache
+import math
 import random
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.source import source
+from contad.engines.source import build, source
 from contad.engines.source.build import derivative_of
 from contad.engines.source.writing import derivative_text, products_by_rows
 from tests.engines.source.agreement import agree, as_python, flat, request
@@ -62,8 +63,33 @@ def of_the_vector(b, x, y):
     return total
 
 
+@njit
+def with_a_prior(b, x, y):
+    """The adjoint of the vector begins behind the loop."""
+    z = x @ b
+    return np.sum(z * z * y) - 0.5 * np.sum(b * b)
+
+
+@njit
+def bernoulli(b, x, y):
+    z = x @ b
+    return np.sum(y * z - np.log1p(np.exp(z))) - 0.5 * np.sum(b * b)
+
+
+@njit
+def probit(b, x, y):
+    """Functions in branches, which are gathered where they go along rows."""
+    z, total = x @ b, 0.0
+    for i in range(len(x)):
+        total += math.log1p(math.exp(-z[i])) if y[i] > 0.0 else math.log1p(math.exp(z[i])) * y[i]
+    return total
+
+
 # how many products are by rows, of how many
-JOINED = {squares: (1, 1), in_loops: (1, 1), of_the_vector: (1, 1), twice: (1, 2), of_two: (1, 2)}
+JOINED = {
+    squares: (1, 1), in_loops: (1, 1), of_the_vector: (1, 1), twice: (1, 2), of_two: (1, 2), with_a_prior: (1, 1),
+    bernoulli: (1, 1), probit: (1, 1),
+}  # fmt: skip
 
 
 @njit
@@ -145,6 +171,26 @@ def test_rows_go_together(f):
         np.testing.assert_allclose(flat(again), flat(gradient), rtol=1e-11)
 
 
+@pytest.mark.parametrize("f", [bernoulli, probit], ids=lambda f: f.py_func.__name__)
+def test_rows_of_loops_that_are_split(f):
+    """Functions go along the rows of the matrix that are taken together; beyond 256 of these, in several blocks."""
+    asked = request(f, B, X, Y)._replace(numerics="auto")
+    text = source(asked)
+    assert "exp_rows(" in text and " put_product_of_rows(" in text and " put_product(" not in text
+    assert "min(256, last" in text
+    known, (expected,) = as_python(request(f, B, X, Y))(B, X, Y)
+    x, y = np.concatenate([X, X]), np.concatenate([Y, Y])
+    for rows, many, few in ((7, X, Y), (N, X, Y), (300, x, y), (len(x), x, y)):
+        value, gradient = run_by_rows(asked, (B, many, few), rows)
+        times = len(many) / N
+        prior = f is bernoulli
+        np.testing.assert_allclose(value, times * known + prior * (times - 1.0) * 0.5 * B @ B, rtol=1e-12)
+        np.testing.assert_allclose(flat(gradient), times * expected + prior * (times - 1.0) * B, rtol=1e-10)
+    value, (gradient,) = build(asked)(B, X, Y)
+    np.testing.assert_allclose(value, known, rtol=1e-12)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("f", LEFT, ids=lambda f: f.py_func.__name__)
 def test_what_may_not_wait_stays(f):
     assert calls_in(f, B, X, Y)[:2] == [0, 0]
@@ -223,7 +269,7 @@ def test_more_random_programs(start, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("fault", "f"), [("touches_only", of_others), ("_only_reads", written), ("_is_touched", in_loops)]
+    ("fault", "f"), [("touches_only", of_others), ("_only_reads", written), ("_is_touched", with_a_prior)]
 )
 def test_a_mistake_is_found(fault, f, monkeypatch):
     """Without one of the tests, numbers are wrong."""

@@ -39,7 +39,7 @@ def fuse(
     choices: dict[Loop, RunningChoice],
     functions: Any = None,
 ) -> frozenset[Loop]:
-    """The loops to be reversed at once, at most one in a block; moves what does not depend on it before it."""
+    """The loops to be reversed at once; moves those of a block together, and what depends on none of them before."""
     fuser = _Fuser(program, activity, sums, StorePlan(program, activity, choices=choices, functions=functions))
     fuser.block(program.block)
     return frozenset(fuser.fused)
@@ -54,25 +54,31 @@ class _Fuser:
         self.fused: set[Loop] = set()
 
     def block(self, block: Block) -> None:
-        """Find the loop of a block that is reversed at once, and those in it."""
+        """Find the loops of a block that are reversed at once, none of which depends on another, and those in them."""
         candidates = [o for o in block.operations if isinstance(o, For) and o.exit is None and self.activity.changes(o)]
+        found: set[For] = set()
         for loop in sorted(candidates, key=lambda o: (-_depth(o), -candidates.index(o))):
-            before = block.operations
-            position = before.index(loop)
-            independent, dependent = _split(loop, before[position + 1 :])
-            block.operations = [*before[:position], *independent, loop, *dependent]
-            if self.is_fusible(loop, dependent):
-                self.fused.add(loop)
-                self.block(loop.body)
-                return
-            block.operations = before
+            if parts := _divide(block.operations, found | {loop}):
+                independent, loops, dependent = parts
+                before, block.operations = block.operations, [*independent, *loops, *dependent]
+                if self.are_fusible(loops, dependent):
+                    found.add(loop)
+                else:
+                    block.operations = before
+        self.fused |= found
+        for loop in found:
+            self.block(loop.body)
 
-    def is_fusible(self, loop: For, after: list[Operation]) -> bool:
-        """Whether the reverse of a loop needs nothing that comes `after` it, and no adjoint outlives an iteration."""
+    def are_fusible(self, loops: list[For], after: list[Operation]) -> bool:
+        """Whether the reverse of loops needs nothing that comes `after` them, and no adjoint outlives an iteration."""
         if not all(isinstance(o, (Apply, Load, Length, Check)) for o in after):
             return False
-        if reads_late(self.plan, loop, after) and not leads_back(self.plan, loop, after):
+        if reads_late(self.plan, loops, after) and not leads_back(self.plan, loops, after):
             return False
+        return all(map(self._is_alone, loops))
+
+    def _is_alone(self, loop: For) -> bool:
+        """Whether adjoints of what an iteration makes are those of this iteration."""
         if any(c.inner in self.activity and c.inner not in self.sums for c in loop.carried):
             return False
         for o in walk(loop.body):
@@ -84,15 +90,15 @@ class _Fuser:
         return True
 
 
-def reads_late(plan: StorePlan, loop: For, after: list[Operation]) -> bool:
-    """Whether the reverse of what comes after a loop reads anything that is computed in the loop, or after it."""
-    late = _late_values(loop, after)
+def reads_late(plan: StorePlan, loops: list[For], after: list[Operation]) -> bool:
+    """Whether the reverse of what comes after loops reads anything that is computed in the loops, or after them."""
+    late = _late_values(loops, after)
     return any(late & set(plan.reverse_reads(o)) for o in after)
 
 
-def leads_back(plan: StorePlan, loop: For, after: list[Operation]) -> bool:
-    """Whether at least the partials that lead to the results of a loop read nothing of that."""
-    late, way = _late_values(loop, after), way_back(plan, loop, after)
+def leads_back(plan: StorePlan, loops: list[For], after: list[Operation]) -> bool:
+    """Whether at least the partials that lead to the results of loops read nothing of that."""
+    late, way = _late_values(loops, after), way_back(plan, loops, after)
     for o in after:
         if isinstance(o, Apply) and o.result in way:
             if o in plan.pairs or late & set(apply_reads(o, plan.activity, way)):
@@ -100,39 +106,50 @@ def leads_back(plan: StorePlan, loop: For, after: list[Operation]) -> bool:
     return True
 
 
-def way_back(plan: StorePlan, loop: For, after: list[Operation]) -> set[Value]:
-    """The active results of a loop, and the active numbers after it that depend on them."""
-    found = {value for value in loop.results if value in plan.activity}
+def way_back(plan: StorePlan, loops: list[For], after: list[Operation]) -> set[Value]:
+    """The active results of loops, and the active numbers after them that depend on these."""
+    found = {value for loop in loops for value in loop.results if value in plan.activity}
     for o in after:
         if isinstance(o, Apply) and o.result in plan.activity and found & set(o.inputs):
             found.add(o.result)
     return found
 
 
-def _late_values(loop: For, after: list[Operation]) -> set[Value]:
-    return {*loop.results, *(value for o in after for value in o.results)}
+def _late_values(loops: list[For], after: list[Operation]) -> set[Value]:
+    return {value for o in (*loops, *after) for value in o.results}
 
 
 def _depth(o: Operation) -> int:
     return 1 + max((_depth(inner) for block in o.blocks for inner in block.operations), default=0)
 
 
-def _split(loop: Loop, after: list[Operation]) -> tuple[list[Operation], list[Operation]]:
-    """What comes after a loop, without and with dependence on it."""
-    results = set(loop.results)
-    written, read = find_written_roots(loop), _read_roots(loop)
-    independent, dependent = [], []
-    for o in after:
-        reads = {value for inner in (o, *(i for b in o.blocks for i in walk(b))) for value in inner.reads()}
-        writes = find_written_roots(o)
-        if raises(o) or reads & results or writes & (written | read) or _read_roots(o) & written:
+def _divide(
+    operations: list[Operation], loops: set[For]
+) -> tuple[list[Operation], list[For], list[Operation]] | None:
+    """The operations without dependence on these loops, the loops, and those with it; None where one is a loop."""
+    independent, found, dependent = list[Operation](), list[For](), list[Operation]()
+    results, written, read = set[Value](), set[Value](), set[Value]()
+    for o in operations:
+        is_late = bool(found) and (raises(o) or _depends(o, results, written, read))
+        if o in loops and is_late:
+            return None
+        if isinstance(o, For) and o in loops:
+            found.append(o)
+        elif is_late:
             dependent.append(o)
-            results |= set(o.results)
-            written |= writes
-            read |= _read_roots(o)
         else:
             independent.append(o)
-    return independent, dependent
+            continue
+        results |= set(o.results)
+        written |= find_written_roots(o)
+        read |= _read_roots(o)
+    return independent, found, dependent
+
+
+def _depends(o: Operation, results: set[Value], written: set[Value], read: set[Value]) -> bool:
+    """Whether an operation reads results, or touches arrays that were written, or writes ones that were read."""
+    reads = {value for inner in (o, *(i for b in o.blocks for i in walk(b))) for value in inner.reads()}
+    return bool(reads & results or find_written_roots(o) & (written | read) or _read_roots(o) & written)
 
 
 def _read_roots(operation: Operation) -> set[Value]:

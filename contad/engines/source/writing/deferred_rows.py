@@ -27,14 +27,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from contad.engines.source.writing.array_accesses import indices_of
+from contad.engines.source.writing.first_writes import write_zeros
 from contad.engines.source.writing.live_names import LiveNames, names_assigned, names_read
 from contad.engines.source.writing.loop_statements import RAISED, is_pure
 from contad.engines.source.writing.row_parts import is_straight
-from contad.native.arena import LOANS
 
 _TOGETHER = 4
 _SHORTEST = 80  # rows, from which on that is less work
-_LENT = re.compile(r"\blent_(?:zeros|empty)\((\d+), ")
 _CALLED = {RAISED, "grow", "integer"}  # besides what is pure: no array but the workspace is at stake
 _SUMS = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.UnaryOp, ast.USub)
 _WEIGHTS = (ast.Name, ast.Constant, *_SUMS, ast.expr_context)  # what raises nothing where there is no element
@@ -239,9 +238,7 @@ def _write(late: _LateRow, lines: list[str], fresh: Callable[[str], str]) -> Non
     assert isinstance(outer.iter, ast.Call) and isinstance(inner.target, ast.Name)
     stop, rows = ast.unparse(outer.iter.args[1]), _count_rows(outer.iter.args[0])
     weights, first, waits = map(fresh, ("weights", "first", "waits"))
-    lent = max((int(x) for line in lines for x in _LENT.findall(line)), default=LOANS)
-    shape = f"({_TOGETHER}, {rows} if {waits} else 0)"
-    made = f"lent_zeros({lent + 1}, {shape})" if lent + 1 < LOANS else f"np.zeros({shape})"
+    made = write_zeros(f"({_TOGETHER}, {rows} if {waits} else 0)", lines)
     around, within, deep = (" " * x for x in (outer.col_offset, outer.body[0].col_offset, inner.col_offset))
     given = f"{late.target}, {weights}, {late.source}"
     end = first if stop == "-1" else f"max({first}, ({stop}) + 1)"

@@ -46,7 +46,7 @@ from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.loop_statements import WORK
-from contad.engines.source.writing.products_by_rows import join_products
+from contad.engines.source.writing.products_by_rows import find_products, join_products
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
@@ -192,6 +192,7 @@ class DerivativeWriter:
         body = shared.lines if self.adjoints.expressions.hands_on else make_once(shared.lines)
         body, blocks = move_out(body, names), [move_out(block, names) for block in shared.functions]
         definitions: list[str] = []
+        products = find_products(body, self._list_facts().roots, self._count_axes()) if self.lanes is None else []
         if self.numerics != "libm":
             nests = self.numerics == "simd"
             body, definitions = split_loops(body, self._list_facts(), self.writer.fresh, nests, alone=not blocks)
@@ -200,7 +201,7 @@ class DerivativeWriter:
                 definitions += more
             body = skip_blocks(body, self.writer.fresh)
         if self.lanes is None:
-            body = join_products(body, self._list_facts().roots, self._count_axes(), self.writer.fresh)
+            body = join_products(body, products, self.writer.fresh)
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
             body = defer_rows(body, self._list_matrices(), self.writer.fresh)
         inside = write_options(options_of(self.program.fastmath))

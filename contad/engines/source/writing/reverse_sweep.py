@@ -244,24 +244,24 @@ class ReverseSweep:
     def sweep(self, block: Block, seed: Callable[[], None]) -> None:
         """A block forwards and backwards; `seed` starts the adjoints of what it hands on."""
         operations = block.operations
-        loop = next((o for o in operations if o in self.plan.fused), None)
-        if not isinstance(loop, For):
+        loops = [o for o in operations if isinstance(o, For) and o in self.plan.fused]
+        if not loops:
             self.forward_sweep.forward(operations)
             seed()
             self.reverse(operations)
             return
-        position = operations.index(loop)
-        before, after = operations[:position], operations[position + 1 :]
+        position = operations.index(loops[0])
+        before, after = operations[:position], operations[position + len(loops) :]
         self.forward_sweep.forward(before)
         seed()
-        if not reads_late(self.plan, loop, after):
+        if not reads_late(self.plan, loops, after):
             self.reverse(after)
-            self._at_once(loop)
+            self._at_once(loops)
             self.forward_sweep.forward(after)
-        else:  # what the loop's own adjoints need comes before it
-            way = way_back(self.plan, loop, after)
+        else:  # what the loops' own adjoints need comes before them
+            way = way_back(self.plan, loops, after)
             self._reverse_some([o for o in after if isinstance(o, Apply) and o.result in way], lambda x: x not in way)
-            self._at_once(loop)
+            self._at_once(loops)
             self.forward_sweep.forward(after)
             self._reverse_some(after, way.__contains__)
         self.reverse(before)
@@ -271,7 +271,11 @@ class ReverseSweep:
         self.reverse(operations)
         self.adjoints.left_out = before
 
-    def _at_once(self, o: For) -> None:
+    def _at_once(self, loops: list[For]) -> None:
+        for o in loops:
+            self._reverse_at_once(o)
+
+    def _reverse_at_once(self, o: For) -> None:
         self.forward_sweep.assign_together([(c.inner, c.initial) for c in o.carried])
         self._begin_loop(o)
         with self.storing.room(o), self.writer.indent(self.forward_sweep.head(o), o.line):
