@@ -120,17 +120,13 @@ def find_nest(
                 return None
         leaving |= read & made
     ahead = [outer.statements[k] for k in sorted(moved)]
-    if not leaving <= outer.floats | integers or read_first([*ahead, *map(_reading, leaving)]) & leaving:
+    if not leaving <= outer.floats | integers:
         return None
     return NestParts(
         inner, length, ahead, sorted(leaving & outer.floats),
         sorted(leaving - outer.floats), [s for k, s in enumerate(outer.statements) if k not in moved], parts,
         list(outer.apart),
     )  # fmt: skip
-
-
-def _reading(name: str) -> ast.stmt:
-    return ast.Expr(ast.Name(name, ast.Load()))
 
 
 def _find_inner(loop: ast.For) -> ast.For | None:
