@@ -157,30 +157,32 @@ class LiveCopy:
                     break
             if stand_ins.permanent:
                 call.objects.update(stand_ins.permanent)
+            own = given = args, kwargs
             if kwargs or not _ORDINARY.issuperset(map(type, args)):
-                return self._replace(stand_ins, run, args, kwargs)
+                stand_ins, run, own = self._replace(stand_ins, run, given)
             # the functions of other objects are found as it runs
-            if stand_ins.family.assignable or not (stand_ins.family.may_assign or stand_ins.views):
-                return run(*args)
-            return self._try(stand_ins, run, (args, kwargs), (args, kwargs))
+            family = stand_ins.family
+            if family.assignable or not (family.may_assign or stand_ins.views) or not makes_arrays_of_variables():
+                return run(*own[0], **own[1])
+            return self._try(stand_ins, run, own, given)
         finally:
             call.depth -= 1
             if call.depth == 0 and (call.objects or call.checked):
                 call.forget()
 
-    def _replace(self, stand_ins: "_StandIns", run: Function, args: tuple[Nested, ...], kwargs: Options) -> Nested:
-        """The result with stand-ins for the functions and objects among the arguments."""
+    def _replace(
+        self, stand_ins: "_StandIns", run: Function, given: Arguments
+    ) -> tuple["_StandIns", Function, Arguments]:
+        """What runs, at its own arguments: with stand-ins for the functions and objects among them."""
+        args, kwargs = given
         others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
         if not all(map(stand_ins.knows, others)):
             stand_ins, run, _ = self._use(self._with_classes(stand_ins, others))
         own = tuple(map(stand_ins.of_argument, args)), {name: stand_ins.of_argument(x) for name, x in kwargs.items()}
-        return self._try(stand_ins, run, own, (args, kwargs))
+        return stand_ins, run, own
 
     def _try(self, stand_ins: "_StandIns", run: Function, own: Arguments, given: Arguments) -> Nested:
         """The result at its own arguments, in a second run at those that were given where arrays had no room."""
-        family = stand_ins.family
-        if family.assignable or not (family.may_assign or stand_ins.views) or not makes_arrays_of_variables():
-            return run(*own[0], **own[1])
         given = map_leaves(_copy_of_array, given)  # f may write to its arguments
         before = count_remembered()
         try:

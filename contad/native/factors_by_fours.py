@@ -240,6 +240,14 @@ def _pad(a, n, unit):  # type: ignore[no-untyped-def]
     return made
 
 
+@njit(**_OPTIONS)
+def _begin(a, b):  # type: ignore[no-untyped-def]
+    """The number of rows in fours, 0 where matrices are left alone; and whether both are in rows, with none to pad."""
+    m = len(a)
+    n = (m + 3) // 4 * 4 if FEWEST_ROWS <= m <= MOST_ROWS else 0
+    return n, n == m and is_in_rows(a) and is_in_rows(b)
+
+
 def factor_by_fours(a: Any, z: Any) -> bool:
     """Write the factor into z, with zeros above; whether it is done. In plain Python it is not."""
     return False
@@ -253,18 +261,17 @@ def reverse_by_fours(z: Any, bar: Any) -> bool:
 @add_overload(factor_by_fours, jit_options=_OPTIONS)
 def _factor_by_fours(a: Any, z: Any) -> Any:
     def implementation(a: Any, z: Any) -> bool:
-        m = len(a)
-        if not FEWEST_ROWS <= m <= MOST_ROWS:
+        n, is_whole = _begin(a, z)
+        if n == 0:
             return False
-        n = (m + 3) // 4 * 4
         room = np.empty((n, n))
-        if n == m and is_in_rows(a) and is_in_rows(z):
+        if is_whole:
             return _factor(in_rows(a), in_rows(z), room)
         made = np.empty((n, n))
         if not _factor(_pad(a, n, 1.0), made, room):
             return False
-        for i in range(m):
-            for j in range(m):
+        for i in range(len(z)):
+            for j in range(len(z)):
                 z[i, j] = made[i, j]
         return True
 
@@ -274,18 +281,17 @@ def _factor_by_fours(a: Any, z: Any) -> Any:
 @add_overload(reverse_by_fours, jit_options=_OPTIONS)
 def _reverse_by_fours(z: Any, bar: Any) -> Any:
     def implementation(z: Any, bar: Any) -> bool:
-        m = len(z)
-        if not FEWEST_ROWS <= m <= MOST_ROWS:
+        n, is_whole = _begin(z, bar)
+        if n == 0:
             return False
-        n = (m + 3) // 4 * 4
         made = np.empty((n, n))
-        if n == m and is_in_rows(z) and is_in_rows(bar):
+        if is_whole:
             is_finite = _reverse(in_rows(z), in_rows(bar), made)
         else:
             is_finite = _reverse(_pad(z, n, 1.0), _pad(bar, n, 0.0), made)
         if not is_finite:
             return False
-        for i in range(m):
+        for i in range(len(z)):
             for j in range(i):
                 bar[i, j] = made[i, j]
             bar[i, i] = 0.5 * made[i, i]

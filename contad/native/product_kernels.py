@@ -52,6 +52,19 @@ def add_outer(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
                 row[j] += d * b[j]
 
 
+@njit(**INTERNAL_OPTIONS)
+def add_few(z_bar, lengths, x, x_steps, bar, bar_steps):  # type: ignore[no-untyped-def]
+    """bar += z_bar times the other factor, number by number, for rows i, columns j and terms k, with steps for each."""
+    rows, columns, terms = lengths
+    for i in range(rows):
+        for j in range(columns):
+            d = z_bar[i * columns + j]
+            if d != 0.0:
+                at, x_at = i * bar_steps[0] + j * bar_steps[1], i * x_steps[0] + j * x_steps[1]
+                for k in range(terms):
+                    bar[at + k * bar_steps[2]] += d * x[x_at + k * x_steps[2]]
+
+
 # ---- matrices --------------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def multiply_into(a, b, z):  # type: ignore[no-untyped-def]

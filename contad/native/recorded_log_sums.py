@@ -337,32 +337,28 @@ def pair_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no
     add_up(terms, totals, z, shape[N], times, lines, is_cut, x, shape[X], x_steps, y, shape[Y], y_steps, sign)
 
 
-def pair_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
-    """x_bar += w z_bar,     y_bar += sign w z_bar"""
+@njit(**INTERNAL_OPTIONS)
+def read_pair(shape_at, values_at, sides_at):  # type: ignore[no-untyped-def]
+    """What adjoints and tangents are made of; and memory, place, steps and sign of each operand."""
     shape = pair_fields(shape_at)
     terms, totals = saved_terms(shape, values_at)
     times, lines, _, _ = lines_of(shape)
-    x_steps, y_steps, z_bar = pair_steps(shape, X), pair_steps(shape, Y), one_each(shape, adjoints_at)
-    is_cut, bars = are_cut(shape), array_at(adjoints_at, ENDLESS)
-    x_sign, y_sign = float(shape[X_CELLS]), float(shape[SIGN] * shape[Y_CELLS])
-    pass_on(
-        terms, totals, z_bar, shape[N], times, lines, is_cut,
-        bars, shape[X], x_steps, x_sign, bars, shape[Y], y_steps, y_sign,
-    )  # fmt: skip
+    whole = terms, totals, one_each(shape, sides_at), shape[N], times, lines, are_cut(shape)
+    sides = array_at(sides_at, ENDLESS)
+    x = sides, shape[X], pair_steps(shape, X), float(shape[X_CELLS])
+    return whole, x, (sides, shape[Y], pair_steps(shape, Y), float(shape[SIGN] * shape[Y_CELLS]))
+
+
+def pair_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
+    """x_bar += w z_bar,     y_bar += sign w z_bar"""
+    whole, x, y = read_pair(shape_at, values_at, adjoints_at)
+    pass_on(*whole, *x, *y)
 
 
 def pair_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
     """sum(w (x_dot + sign y_dot))"""
-    shape = pair_fields(shape_at)
-    terms, totals = saved_terms(shape, values_at)
-    times, lines, _, _ = lines_of(shape)
-    x_steps, y_steps, z_dot = pair_steps(shape, X), pair_steps(shape, Y), one_each(shape, dots_at)
-    is_cut, dots = are_cut(shape), array_at(dots_at, ENDLESS)
-    x_sign, y_sign = float(shape[X_CELLS]), float(shape[SIGN] * shape[Y_CELLS])
-    push_on(
-        terms, totals, z_dot, shape[N], times, lines, is_cut,
-        dots, shape[X], x_steps, x_sign, dots, shape[Y], y_steps, y_sign,
-    )  # fmt: skip
+    whole, x, y = read_pair(shape_at, values_at, dots_at)
+    push_on(*whole, *x, *y)
 
 
 # ---- shares ----------------------------------------------------------------------------------------------------------

@@ -52,12 +52,12 @@ KNOWN |= {ARRAY + code for code in OPERATIONS}
 
 
 class Ranges:
-    """Ranges of integers, which are asked whether they hold any of others."""
+    """Ranges of integers, which are asked whether they hold any of others; of those that touch one is made, or not."""
 
-    def __init__(self, ranges: Iterable[Range]) -> None:
+    def __init__(self, ranges: Iterable[Range], join_touching: bool = True) -> None:
         self.joined: list[Range] = []
         for low, high in sorted(ranges):
-            if self.joined and low <= self.joined[-1][1]:
+            if self.joined and low < self.joined[-1][1] + join_touching:
                 self.joined[-1] = self.joined[-1][0], max(high, self.joined[-1][1])
             elif low < high:
                 self.joined.append((low, high))

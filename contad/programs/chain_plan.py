@@ -106,17 +106,6 @@ def _runs(mask: np.ndarray) -> Spans:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def _join(ranges: Iterable[tuple[int, int]]) -> Spans:
-    """Ranges that overlap as one."""
-    found: Spans = []
-    for low, high in sorted(ranges):
-        if found and low < found[-1][1]:
-            found[-1] = found[-1][0], max(high, found[-1][1])
-        else:
-            found.append((low, high))
-    return found
-
-
 def _group(trace: "Trace") -> "_Planner":
     """The records in chains; copies that only chains read are left out."""
     kept: set[int] = set()
@@ -375,7 +364,8 @@ class _Planner:
             if not self.is_read(m.first, m.first + m.n):
                 self.hidden[m.first : m.first + m.n] = True
         operands = [o for chain in chains for o in chain.operands.values() if o.is_active and o.layout.is_moving]
-        of_inputs = _join(part.reach for o in operands for part in o.parts if part.source == IN_INPUTS)
+        reaches = (part.reach for o in operands for part in o.parts if part.source == IN_INPUTS)
+        of_inputs = Ranges(reaches, join_touching=False).joined  # each has a chain that writes to it first
         self._spans_of = {IN_INPUTS: of_inputs, IN_CELLS: spans}
         self._starts_of = {k: [low for low, _ in spans] for k, spans in self._spans_of.items()}
 

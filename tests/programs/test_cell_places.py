@@ -39,6 +39,11 @@ def test_ranges_meet():
             assert ranges.meet(low, high) == bool(held & set(range(low, high)))
 
 
+def test_ranges_that_touch_may_stay_apart():
+    ranges = Ranges([(8, 10), (1, 3), (3, 4), (6, 6), (9, 12), (2, 3)], join_touching=False)
+    assert ranges.joined == [(1, 3), (3, 4), (8, 12)]
+
+
 def test_places_follow_one_another():
     places = CellPlaces([(0, 3), (5, 7), (20, 30)], 40)
     cells = np.array([*range(3), 5, 6, *range(20, 30)])

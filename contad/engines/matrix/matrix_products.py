@@ -45,7 +45,7 @@ _KERNEL = '''\
 import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc, njit
-from contad.native.product_kernels import add_outer, add_rows
+from contad.native.product_kernels import add_few, add_outer, add_rows
 from contad.native.words import pointer
 
 ENDLESS = 1 << 60
@@ -77,24 +77,14 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
         if a_cell > 0:
             add_outer(z_bar, numbers(b_cell, b_at, p, values, constants), adjoints[a_cell : a_cell + a_size])
         return
-    a_row, a_step = (1, rows) if a_turned else (p, 1)
-    b_row, b_step = (1, p) if b_turned else (columns, 1)
+    a_steps = (1, 0, rows) if a_turned else (p, 0, 1)
+    b_steps = (0, p, 1) if b_turned else (0, 1, columns)
     if a_cell > 0:
         b, a_bar = numbers(b_cell, b_at, b_size, values, constants), adjoints[a_cell : a_cell + a_size]
-        for i in range(rows):
-            for j in range(columns):
-                d = z_bar[i * columns + j]
-                if d != 0.0:
-                    for k in range(p):
-                        a_bar[i * a_row + k * a_step] += d * b[k * b_row + j * b_step]
+        add_few(z_bar, (rows, columns, p), b, b_steps, a_bar, a_steps)
     if b_cell > 0:
         a, b_bar = numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + b_size]
-        for i in range(rows):
-            for j in range(columns):
-                d = z_bar[i * columns + j]
-                if d != 0.0:
-                    for k in range(p):
-                        b_bar[k * b_row + j * b_step] += d * a[i * a_row + k * a_step]
+        add_few(z_bar, (rows, columns, p), a, a_steps, b_bar, b_steps)
 '''
 
 

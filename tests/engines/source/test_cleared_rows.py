@@ -8,6 +8,7 @@ import pytest
 
 import contad
 from contad.engines.source.writing.cleared_rows import clear_rows
+from tests.engines.source.lines_of_functions import lines_of
 
 CLEARED = {
     "forwards": """
@@ -149,11 +150,6 @@ LEFT = {
 }
 
 
-def _function(text):
-    body = [line[4:] for line in text.splitlines() if line.strip()]
-    return ["def run(x, y, t, n, m, k):", *body, "    return x_bar"]
-
-
 def _names():
     count = itertools.count(1)
     return lambda name: f"{name}_{next(count)}"
@@ -161,7 +157,7 @@ def _names():
 
 @pytest.mark.parametrize("case", CLEARED)
 def test_a_loop_over_all_rows_clears_them(case):
-    before = _function(CLEARED[case])
+    before = lines_of(CLEARED[case])
     after = clear_rows(before, _names())
     assert "zeros" not in "".join(after)
     (at,) = (k for k, line in enumerate(after) if "column" in line and line.strip().startswith("for"))
@@ -174,7 +170,7 @@ def test_a_loop_over_all_rows_clears_them(case):
 
 @pytest.mark.parametrize("case", LEFT)
 def test_other_zeros_are_made(case):
-    before = _function(LEFT[case])
+    before = lines_of(LEFT[case])
     assert clear_rows(before, _names()) == before
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import contad
 from contad.engines.source.writing.first_writes import write_once
+from tests.engines.source.lines_of_functions import lines_of
 
 WRITTEN = {
     "forwards": """
@@ -198,15 +199,9 @@ NEEDED = {
 }
 
 
-def _function(text):
-    """The lines of a function with these in it."""
-    body = [line[4:] for line in text.splitlines() if line.strip()]
-    return ["def run(x, y, t, n, m, k):", *body, "    return x_bar"]
-
-
 @pytest.mark.parametrize("case", WRITTEN)
 def test_zeros_that_are_written_over_are_not_made(case):
-    before = _function(WRITTEN[case])
+    before = lines_of(WRITTEN[case])
     after = write_once(before)
     assert sum(x != y for x, y in zip(before, after, strict=True)) == 2
     assert "zeros" not in "".join(after) and "".join(after).count("empty(") == "".join(before).count("empty(") + 1
@@ -214,7 +209,7 @@ def test_zeros_that_are_written_over_are_not_made(case):
 
 @pytest.mark.parametrize("case", NEEDED)
 def test_zeros_that_something_reads_are_made(case):
-    before = _function(NEEDED[case])
+    before = lines_of(NEEDED[case])
     assert write_once(before) == before
 
 
