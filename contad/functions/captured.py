@@ -174,7 +174,7 @@ class Captured:
 class _Entry:
     """What a name stood for, as the leaves of a container or as one leaf, and how it is read now."""
 
-    __slots__ = ("before", "grows", "is_plain", "leaves", "name", "read", "spec")
+    __slots__ = ("before", "grows", "is_plain", "leaves", "lone", "name", "read", "spec")
 
     def __init__(self, name: str, read: Read, x: Any, keep: Callable[[np.ndarray], np.ndarray]) -> None:
         self.name = name
@@ -185,6 +185,7 @@ class _Entry:
         for k, a in enumerate(() if self.is_plain else self.before):
             if isinstance(a, np.ndarray) and not is_immutable(a):
                 self.before[k] = keep(a)
+        self.lone = x if self.spec.num_nodes == 1 and not _holds_numbers(x) else _OWN  # an object with no contents
         self.grows = False  # whether the function itself changes what the container has
 
     def place(self, x: Any, k: int) -> tuple[str, Read]:
@@ -198,7 +199,12 @@ class _Entry:
 
     def changed_place(self) -> str | None:
         """The name of what has changed, if anything has."""
-        leaves, spec = _flatten(self.read())
+        x = self.read()
+        if x is self.lone:  # most often: then only its class can be another one, or the code of a function
+            before = self.before[0]
+            if before is x or before is type(x) or (x.__class__ is FunctionType and before is x.__code__):
+                return None
+        leaves, spec = _flatten(x)
         if spec == self.spec:
             if self._is_equal(leaves):
                 return None
@@ -235,7 +241,7 @@ class _Entry:
 
 
 class _Row(NamedTuple):
-    """The structure of a list or a tuple of plain values, which optree takes fifty times as long to look at."""
+    """The structure of a list or a tuple of leaves, which optree takes fifty times as long to look at."""
 
     kind: type
     length: int
@@ -246,6 +252,7 @@ class _Row(NamedTuple):
 
 
 _LEAVES = frozenset((float, int, bool, str, np.ndarray, ModuleType, FunctionType, type))
+_ITEMS = _VALUES | _LEAVES
 
 
 @functools.cache
@@ -259,7 +266,7 @@ def _structure_of_leaf() -> Any:
 
 def _flatten(x: Any) -> tuple[list[Any], Any]:
     """The leaves of a container, and its structure."""
-    if x.__class__ in (list, tuple) and _VALUES.issuperset(map(type, x)):
+    if x.__class__ in (list, tuple) and _ITEMS.issuperset(map(type, x)):
         return [*x], _Row(x.__class__, len(x))
     if x.__class__ in _LEAVES:  # as most names stand for
         return [x], _structure_of_leaf()
@@ -292,13 +299,18 @@ def _essence(x: Any) -> Any:
 
 def _as_array(x: object) -> np.ndarray | None:
     """The numbers of an object that is no ndarray and behaves as one: a buffer, a series of pandas; else None."""
-    if isinstance(x, np.ndarray) or not (hasattr(type(x), "__array__") or isinstance(x, _BUFFERS)):
+    if isinstance(x, np.ndarray) or not _holds_numbers(x):
         return None
     try:
         a = np.asarray(x)
     except Exception:  # whatever a class of somebody's raises
         return None
     return None if a.dtype == object else a
+
+
+def _holds_numbers(x: object) -> bool:
+    """Whether an object may behave as an array, whose numbers are compared."""
+    return isinstance(x, (np.ndarray, *_BUFFERS)) or hasattr(type(x), "__array__")
 
 
 def _open(x: Any) -> list[Any] | dict[Any, Any] | None:

@@ -10,6 +10,7 @@ from contad.native.product_adjoints import add_left, add_right
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product_at
 from contad.native.recorded_operands import fields, place_of
+from contad.native.small_products import SMALL, pull_small
 from contad.native.step_fields import A_CELLS, A_TURNED, B_CELLS, B_TURNED, RESULT, A, B, K, M, N
 from contad.native.words import pointer
 
@@ -45,6 +46,9 @@ def pull_product(z_bar_at, a_at, a_bar_at, a_turned, b_at, b_bar_at, b_turned, m
 
     A turned factor lies in memory as its transpose does, and its adjoint too.
     """
+    if m * p * n <= SMALL:
+        pull_small(z_bar_at, a_at, a_bar_at, a_turned, b_at, b_bar_at, b_turned, m, p, n)
+        return
     z_bar = _matrix(z_bar_at, m, n)
     is_gram = a_at == b_at and a_bar_at != 0 and a_bar_at == b_bar_at and a_turned != b_turned and m == n
     if is_gram and is_finite(_matrix(a_at, m, p)) and is_finite(z_bar):

@@ -16,6 +16,7 @@ from contad.native.products_in_place import add_product_at
 from contad.native.matrix_loops import clear, turn, write_rows
 from contad.native.product_kernels import add_product, add_turned, multiply_into
 from contad.native.recorded_products import pull_product
+from contad.native.small_products import SMALL, put_small
 
 ENDLESS = 1 << 60
 NUMBER = 8
@@ -47,6 +48,12 @@ _VALUE = '''\
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)
 def value(shape_at, values_at, constants_at, values_again):
     z, x, x_cells, m, p, y, y_cells, n, x_turned, y_turned = carray(shape_at, (10,))
+    if m * p * n <= SMALL:
+        x_row, x_step = (1, m) if x_turned else (p, 1)
+        y_row, y_step = (1, p) if y_turned else (n, 1)
+        put_small(values_at, z, values_at if x_cells else constants_at, x, x_row, x_step,
+                  values_at if y_cells else constants_at, y, y_row, y_step, m, p, n)
+        return
     values = carray(values_at, (ENDLESS,))
     constants = carray(constants_at, (ENDLESS,))
     if x_turned or y_turned:
