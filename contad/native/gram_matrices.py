@@ -13,6 +13,7 @@ from contad.native.matrix_loops import add, in_order, in_rows, turn
 from contad.native.overloads import add_overload
 from contad.native.product_adjoints import add_right
 from contad.native.products_in_place import has_rows, is_in_place
+from contad.native.words import hold
 
 _NO, _YES, _LOWER = ord("N"), ord("T"), ord("L")
 _NUMBER = 8  # bytes
@@ -55,7 +56,9 @@ def _gram(x: Any) -> Any:
         if is_in_place(rows, columns, row, step):
             return _gram_of_place(x.ctypes.data, rows, columns, row, step)
         copy = in_order(x)
-        return _gram_of_place(copy.ctypes.data, rows, columns, _NUMBER * columns, _NUMBER)
+        found = _gram_of_place(copy.ctypes.data, rows, columns, _NUMBER * columns, _NUMBER)
+        hold(copy)
+        return found
 
     return implementation
 

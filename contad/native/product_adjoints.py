@@ -25,7 +25,7 @@ from contad.native.product_kernels import (
     multiply_into,
 )
 from contad.native.products_in_place import add_product_at, has_rows, is_in_place, multiply_at, multiply_vector_at
-from contad.native.words import array_at
+from contad.native.words import array_at, hold
 from contad.ops.products import left_cotangent, right_cotangent
 
 _SIGNATURE = types.none(*[types.int64] * 12)
@@ -185,6 +185,7 @@ def _put_times_vector(a, a_row, a_step, m, n, x, x_step, z_at):  # type: ignore[
         else:
             copy = _matrix(x, n, 1, x_step, _NUMBER)
             multiply_vector_at(a, a_row, a_step, m, n, np.int64(copy.ctypes.data), _NUMBER, z)
+            hold(copy)
         return
     for i in range(m):
         total = 0.0

@@ -12,7 +12,7 @@ from contad.native.products_in_place import add_product_at
 from contad.native.recorded_operands import fields, place_of
 from contad.native.small_products import SMALL, pull_small
 from contad.native.step_fields import A_CELLS, A_TURNED, B_CELLS, B_TURNED, RESULT, A, B, K, M, N
-from contad.native.words import pointer
+from contad.native.words import hold, pointer
 
 _NUMBER = 8  # bytes
 
@@ -60,6 +60,7 @@ def pull_product(z_bar_at, a_at, a_bar_at, a_turned, b_at, b_bar_at, b_turned, m
         else:
             row = _NUMBER * p
             add_product_at(1.0, at, _NUMBER * m, step, a_at, row, step, bar_at, row, step, m, m, p)
+        hold(both)
         return
     if a_bar_at != 0:
         if b_turned:

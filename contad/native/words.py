@@ -78,6 +78,16 @@ def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def hold(typingctx, array):  # type: ignore[no-untyped-def]
+    """Nothing, but an array whose address is in use is in memory up to here: Numba frees it after its last use."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return context.get_dummy_value()
+
+    return types.void(array), codegen
+
+
+@intrinsic
 def integers_at(typingctx, address, length):  # type: ignore[no-untyped-def]
     """The int64 integers at an address as an array."""
     kind = types.Array(types.int64, 1, "C")
