@@ -1,4 +1,4 @@
-"""Products of small matrices in recordings, as loops over numbers in memory: a call of BLAS takes as long as many of them."""
+"""Products of small matrices in recordings, as loops: a call of BLAS takes as long as many multiplications."""
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit

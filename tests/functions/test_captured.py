@@ -13,10 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from scipy.linalg.lapack import dpotrf
 
 import contad
 from contad.engines import engine_names
 from contad.errors import ChangedDataError
+from contad.functions import captured
+from contad.functions.captured import Captured
 from tests.judges.samples import sampled
 
 POINT = np.array([0.3, 0.7])
@@ -427,6 +430,49 @@ def test_captured_data_of_other_kinds(change):
 
     with pytest.raises(ChangedDataError, match="held.*which is captured, has changed"):
         contad.grad(f)(POINT)
+
+
+def _function():
+    return 2.0
+
+
+def _other_function():
+    return 3.0
+
+
+def _another_code(f):
+    f.__code__ = _other_function.__code__
+
+
+def _another_class(x):
+    x.__class__ = Called
+
+
+@pytest.mark.parametrize(
+    ("held", "become_another"), [(_function, _another_code), (Other(), _another_class)], ids=["code", "class"]
+)
+def test_the_same_object_may_have_become_another(held, become_another):
+    if held is _function:
+        held = types.FunctionType(held.__code__, globals())
+    f = Captured("f", [lambda: held], np.copy)
+    f.require_unchanged()
+    become_another(held)
+    with pytest.raises(ChangedDataError, match="held"):
+        f.require_unchanged()
+
+
+def test_what_is_the_same_object_is_not_looked_into(monkeypatch):
+    looked = []
+    a, rate, function, of_c, kind = np.ones(2), 2.0, _function, dpotrf, Other
+
+    def f():
+        return a, rate, function, of_c, kind, ROWS
+
+    data = Captured("f", [f], np.copy)
+    flatten = captured._flatten
+    monkeypatch.setattr(captured, "_flatten", lambda x: (looked.append(x), flatten(x))[1])
+    data.require_unchanged()
+    assert [id(x) for x in looked] == [id(a), id(ROWS)]  # arrays only, whose numbers are compared
 
 
 def test_what_is_the_same_again_is_no_change():

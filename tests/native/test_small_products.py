@@ -1,4 +1,4 @@
-"""Products of recordings by loops where they are small, by BLAS where they are not: the same numbers, masks and sums."""
+"""Products of recordings, by loops where they are small and by BLAS otherwise: the same numbers, masks and sums."""
 
 import itertools
 
