@@ -5,6 +5,7 @@ Arguments are copied, captured data cannot be; they are compared with what they 
 
 import array
 import collections.abc
+import copy
 import dis
 import functools
 import inspect
@@ -20,6 +21,7 @@ import numpy as np
 from contad.errors import ChangedDataError
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.reached import is_installed
+from contad.functions.same_objects import SameObjects
 from contad.rules.capturing import Capturing
 from contad.rules.function_names import codes_of
 from contad.variables.array import is_plain
@@ -50,15 +52,21 @@ class Captured:
     They are found behind names (closures and globals), defaults, arguments of functools.partial, and attributes that
     the functions name, of objects, classes and modules of the user's; in containers and object arrays of any depth.
     What a function assigns or changes itself is no part of it: a counter, a workspace. `keep` copies an array.
+
+    Where none of it can change while it stays the same object, as with constants, functions and routines of libraries,
+    identities tell that all is as it was, and `again` gives the same for another level without another walk.
     """
 
-    __slots__ = ("attributes", "entries", "keep", "name", "objects", "seen")
+    __slots__ = ("attributes", "entries", "identities", "is_shared", "keep", "name", "objects", "seen")
+    identities: SameObjects | None  # None where they do not tell
 
     def __init__(
         self, name: str, functions: Sequence[Function | None], keep: Callable[[np.ndarray], np.ndarray]
     ) -> None:
         self.name = name
         self.entries: list[_Entry] = []
+        self.identities = SameObjects()
+        self.is_shared = False  # whether other levels have these entries
         self.keep = keep
         self.attributes: dict[str, None] = {}  # that the functions name, of whatever, in the order of their finding
         self.objects: list[tuple[str, Read, object]] = []  # whose attributes they may be
@@ -73,6 +81,15 @@ class Captured:
             for k, one in enumerate(self.objects[: looked[0]]):
                 for attribute in names[before[1] if k < before[0] else 0 : looked[1]]:
                     self._note_attribute(*one, attribute)
+        del self.keep  # a method of a level, which would live as long
+
+    def again(self) -> "Captured | None":
+        """The same for another level, where identities tell that a walk would find the same now; else None."""
+        if self.identities is None or not self.identities.hold():
+            return None
+        found = Captured.__new__(Captured)
+        found.name, found.entries, found.identities, found.is_shared = self.name, self.entries, self.identities, True
+        return found
 
     def has_data(self) -> bool:
         """Whether there is anything that can change but functions and classes."""
@@ -80,11 +97,17 @@ class Captured:
 
     def forget_changed(self) -> None:
         """After an evaluation: what has changed by it is the function's own."""
+        if self.identities is not None and self.identities.hold():
+            return
+        if self.is_shared:
+            self.entries, self.is_shared = [*map(copy.copy, self.entries)], False
         for entry in self.entries:
             entry.forget_changed()
 
     def require_unchanged(self) -> None:
         """Raise ChangedDataError where one of them is not what it was."""
+        if self.identities is not None and self.identities.hold():
+            return
         for entry in self.entries:
             place = entry.changed_place()
             if place is not None:
@@ -100,15 +123,22 @@ class Captured:
         self.seen[id(x)] = x
         return True
 
-    def _note(self, name: str, read: Read, is_read_only: bool = True) -> None:
-        """What a name stands for; a number that the functions assign to the name themselves is theirs."""
+    def _note(self, name: str, read: Read, is_read_only: bool = True, rule: Capturing | None = None) -> None:
+        """What a name stands for, or the functions of a rule; what the functions assign to the name is theirs."""
         x = read()
+        if self.identities is not None:
+            if rule is None:
+                self.identities.add(read, x)
+            else:
+                self.identities.add_each(rule.functions)
         if not is_read_only and (x.__class__ in _VALUES or isinstance(x, np.generic)):
             return
         if x is _NONE or (isinstance(x, (ModuleType, FunctionType, type)) and _is_of_library(x)):
             return
         entry = _Entry(name, read, x, self.keep)
         self.entries.append(entry)
+        if rule is None and not entry.is_told_by_identity(x):
+            self.identities = None
         for k, leaf in enumerate(() if entry.is_plain else entry.leaves):
             if leaf.__class__ not in _VALUES:
                 self._follow(*entry.place(x, k), leaf)
@@ -118,21 +148,27 @@ class Captured:
         if isinstance(x, FunctionType):
             self._note_function(read, x)
         elif isinstance(x, MethodType):
+            self.identities = None
             self._follow(name, functools.partial(_attribute, read, "__func__"), x.__func__)
             self._follow("self", functools.partial(_attribute, read, "__self__"), x.__self__)
         elif isinstance(getattr(x, "__wrapped__", None), FunctionType):  # of a checkpoint, or another transform
+            if self.identities is not None:
+                self.identities.add(functools.partial(getattr, x, "__wrapped__", None), x.__wrapped__)
             self._note_function(functools.partial(_attribute, read, "__wrapped__"), x.__wrapped__)
-        elif not isinstance(x, Carrier):
-            if not self._is_new(x):
-                return
+        elif isinstance(x, Carrier):
+            self.identities = None
+        elif self._is_new(x):
             if _open(x) is not None:
-                self._note(name, lambda: _open(read()))
+                self._note(name, lambda: _open(read()), True, x if isinstance(x, Capturing) else None)
+            elif self.identities is not None:
+                self.identities.add_each(getattr(x, "__dict__", {}).values)
             if not _is_of_library(x if isinstance(x, (type, ModuleType)) else type(x)):
                 self._note_object(name, read, x)
 
     def _note_object(self, name: str, read: Read, x: Any) -> None:
         """An object, a class or a module of the user's, whose attributes functions may name."""
         self.objects.append((name, read, x))
+        self.identities = None
         for owner in type(x).__mro__:
             for special in _SPECIAL & vars(owner).keys():
                 method = vars(owner)[special]
@@ -144,6 +180,10 @@ class Captured:
         if _is_of_library(f) or not self._is_new(f):
             return
         code = f.__code__
+        if self.identities is not None:
+            for part in ("__code__", "__defaults__", "__kwdefaults__"):
+                self.identities.add(functools.partial(getattr, f, part), getattr(f, part))
+            self.identities.add_each((f.__kwdefaults__ or {}).values)
         captured, of_module, attributes = _names(code)
         self.attributes |= dict.fromkeys(attributes)
         for k, free in enumerate(code.co_freevars):
@@ -187,6 +227,15 @@ class _Entry:
                 self.before[k] = keep(a)
         self.lone = x if self.spec.num_nodes == 1 and not _holds_numbers(x) else _OWN  # an object with no contents
         self.grows = False  # whether the function itself changes what the container has
+
+    def is_told_by_identity(self, x: Any) -> bool:
+        """Whether what is compared is the same as long as x is the same object."""
+        if self.is_plain:
+            return x.__class__ is tuple or x.__class__ in _VALUES
+        if self.leaves[0] is not x:  # a container, or an empty one
+            return False
+        before = self.before[0]
+        return before is x or before is type(x) or isinstance(x, (FunctionType, *_BOUND)) or is_dispatcher(x)
 
     def place(self, x: Any, k: int) -> tuple[str, Read]:
         """What the leaf k of x is called, and how it is read now."""

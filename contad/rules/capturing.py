@@ -32,6 +32,7 @@ class Capturing(ABC):
     methods: dict[type, Function]
     reflected: dict[type, Function]
     _without_data: tuple[Function | None, ...] = ()  # functions that have been found to capture none
+    _found: tuple[tuple[Function | None, ...], HeldData] | None = None  # functions, and the data of the last walk
 
     @abstractmethod
     def functions(self) -> tuple[Function | None, ...]:
@@ -45,10 +46,22 @@ class Capturing(ABC):
         """The data with their present contents; None where there are none, as in rules of contad's own."""
         if self.has_no_data():
             return None
-        found = _data_of(self.name, self.functions(), keep)
+        functions = self.functions()
+        known = self._found
+        if known is not None and known[0] == functions:
+            again = known[1].again()
+            if again is not None:
+                return again
+        self._found = None
+        found = _data_of(self.name, functions, keep)
         if found is None:
-            self._without_data = self.functions()
-        return found
+            self._without_data = functions
+            return None
+        again = found.again()
+        if again is None:
+            return found
+        self._found = functions, found
+        return again
 
     def apply_on(self, owner: Level, apply: Function, *args: Any) -> Value:
         """apply(self, *args), a method of the level that owns the operation, which holds the data of the rule."""

@@ -27,6 +27,9 @@ class HeldData(Protocol):
     def forget_changed(self) -> None:
         """Leave out of the comparison what the rule itself has changed."""
 
+    def again(self) -> "HeldData | None":
+        """The same for another level, where nothing can be different from a new look; else None."""
+
 
 class Level(Protocol):
     """What owns numbers: a level of differentiation on one thread. The higher number owns a mixed operation.

@@ -8,6 +8,7 @@ import pytest
 import contad
 from contad.engines import engine_names
 from contad.errors import ChangedDataError, UnsupportedError
+from contad.functions.captured import Captured
 from tests.judges.planted import registered
 
 X = np.array([0.3, 0.7])
@@ -151,3 +152,202 @@ def test_what_a_rule_changes_itself_is_its_own():
         for name in engine_names():
             found = contad.grad(lambda x: np.sum(remembered(x[0]) * remembered(x[1])), engine=name)(X)
             np.testing.assert_allclose(found, 2.0 * X * X[::-1] ** 2)
+
+
+# ---- data that identities tell are the same ------------------------------------------------------------------------
+def plain(c=2.0, *, d=1.0):
+    return c * d
+
+
+def other(c=3.0, *, d=2.0):
+    return c + d
+
+
+GLOBAL, WEIGHT, ROUTINE, HELPER = 2.0, contad.constant([2.0]), np.abs, plain
+
+
+def assign(name, x):
+    globals()[name] = x
+
+
+def doubled():
+    return 2.0
+
+
+def tripled():
+    return 3.0
+
+
+def make_cell():
+    number = 2.0
+
+    def give():
+        return number
+
+    def put(x):
+        nonlocal number
+        number = x
+
+    return give, put
+
+
+def make_rule():
+    @contad.array_rule
+    def inner_factor(a):
+        return 2.0 * a
+
+    return inner_factor
+
+
+def replace_function(rule):
+    def inner_factor(a):
+        return 3.0 * a
+
+    rule.function = inner_factor
+
+
+cell, put = make_cell()
+
+# the factor, what changes it, and how it is put back
+CHANGES = {
+    "a global number": (lambda: GLOBAL, lambda: assign("GLOBAL", 3.0), lambda: assign("GLOBAL", 2.0)),
+    "a global text": (lambda: len(str(GLOBAL)), lambda: assign("GLOBAL", 3.125), lambda: assign("GLOBAL", 2.0)),
+    "an immutable array": (
+        lambda: WEIGHT[0], lambda: assign("WEIGHT", contad.constant([3.0])),
+        lambda: assign("WEIGHT", contad.constant([2.0])),
+    ),
+    "a global function": (lambda: HELPER(), lambda: assign("HELPER", other), lambda: assign("HELPER", plain)),
+    "a function's code": (
+        lambda: doubled() + GLOBAL - 2.0, lambda: setattr(doubled, "__code__", tripled.__code__),
+        lambda: setattr(doubled, "__code__", (lambda: 2.0).__code__),
+    ),
+    "a default": (
+        lambda: plain(), lambda: setattr(plain, "__defaults__", (3.0,)), lambda: setattr(plain, "__defaults__", (2.0,)),
+    ),
+    "a default by name": (
+        lambda: plain(), lambda: setattr(plain, "__kwdefaults__", {"d": 3.0}),
+        lambda: setattr(plain, "__kwdefaults__", {"d": 1.0}),
+    ),
+    "a default by name in place": (
+        lambda: plain(), lambda: plain.__kwdefaults__.update(d=3.0), lambda: plain.__kwdefaults__.update(d=1.0),
+    ),
+    "a captured name": (lambda: cell(), lambda: put(3.0), lambda: put(2.0)),
+    "a routine of a library": (
+        lambda: 2.0 + ROUTINE(-0.5), lambda: assign("ROUTINE", np.sin), lambda: assign("ROUTINE", np.abs),
+    ),
+}  # fmt: skip
+
+
+def scaled_by(factor):
+    @contad.array_rule(linear=("a",))
+    def scaled_by_data(a):
+        return a * factor()
+
+    @scaled_by_data.vjp("a")
+    def scaled_by_data_vjp(z, z_bar, a):
+        return scaled_by_data(z_bar)
+
+    return scaled_by_data
+
+
+@pytest.fixture
+def walks(monkeypatch):
+    """The names of the rules whose functions are looked through."""
+    found = []
+    make = Captured.__init__
+
+    def note(self, name, *more):
+        found.append(name)
+        make(self, name, *more)
+
+    monkeypatch.setattr(Captured, "__init__", note)
+    return found
+
+
+@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("engine", engine_names())
+def test_functions_are_looked_through_again_only_where_something_is_another_object(what, engine, walks):
+    factor, change, restore = CHANGES[what]
+    with registered():
+        rule = scaled_by(factor)
+        gradient = contad.grad(lambda x: np.sum(rule(x)), engine=engine)
+        try:
+            for _ in range(3):
+                np.testing.assert_array_equal(gradient(X), factor() * ONES)
+            assert walks == ["scaled_by_data"]
+            change()
+            changed = factor()
+            assert changed != 2.0
+            for _ in range(3):
+                np.testing.assert_array_equal(gradient(X), changed * ONES)
+            assert len(walks) == 2
+            restore()
+
+            def within(x):
+                z = np.sum(rule(x))
+                change()
+                return z
+
+            with pytest.raises(ChangedDataError, match="which is captured, has changed"):
+                contad.grad(within, engine=engine)(X)
+        finally:
+            restore()
+        np.testing.assert_array_equal(gradient(X), factor() * ONES)
+
+
+def test_a_rule_that_another_one_calls_is_looked_at_by_its_functions(walks):
+    with registered():
+        inner = make_rule()
+        rule = scaled_by(lambda: float(inner(1.0)) + GLOBAL - 2.0)
+        gradient = contad.grad(lambda x: np.sum(rule(x)))
+        for _ in range(2):
+            np.testing.assert_array_equal(gradient(X), 2.0 * ONES)
+        assert len(walks) == 1
+        replace_function(inner)
+        for _ in range(2):
+            np.testing.assert_array_equal(gradient(X), 3.0 * ONES)
+        assert len(walks) == 2
+
+
+def test_arrays_that_may_be_written_to_are_looked_at_in_every_gradient(walks, change):
+    with registered():
+        rule = tabled()
+        gradient = contad.grad(lambda x: np.sum(rule(x)))
+        for k in range(2):
+            change(float(k))
+            np.testing.assert_array_equal(gradient(X), np.cos(X) * table)
+    assert len(walks) == 2
+
+
+def test_what_a_rule_changes_is_its_own_on_that_level_only(walks):
+    """GLOBAL is the rule's own where it has changed it, and nobody else's affair."""
+    with registered():
+
+        @contad.array_rule(linear=("a",))
+        def counted(a):
+            if a[0] > 1.0:
+                assign("GLOBAL", 5.0)
+            return a * GLOBAL
+
+        @counted.vjp("a")
+        def counted_vjp(z, z_bar, a):
+            return z_bar * GLOBAL
+
+        two = GLOBAL
+        try:
+            for _ in range(2):
+                assign("GLOBAL", two)
+                np.testing.assert_array_equal(contad.grad(lambda x: np.sum(counted(x)))(X + 1.0), 5.0 * ONES)
+            assert len(walks) == 1
+
+            def within(x):
+                z = np.sum(counted(x))  # which changes nothing this time
+                assign("GLOBAL", 3.0)
+                return z
+
+            assign("GLOBAL", two)
+            with pytest.raises(ChangedDataError, match="GLOBAL, which is captured, has changed"):
+                contad.grad(within)(X)
+            assert len(walks) == 1
+        finally:
+            assign("GLOBAL", two)
