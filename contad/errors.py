@@ -200,6 +200,7 @@ _REFUSALS = re.compile(
     r"|(unorderable types for comparison)$)"
 )
 _NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")  # of NumPy's own code
+_NO_NDARRAY = re.compile(r"argument \d+ must be numpy\.ndarray, not Array\w+$")  # of code in C that looks at types
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _METHOD = re.compile(r"__\w+__")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
@@ -338,7 +339,7 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
     """
     if isinstance(error, ContadError):
         return None
-    refusal = _refusal_of_ufunc(error) or _refusal_of_objects(error)
+    refusal = _refusal_of_ufunc(error) or _refusal_of_objects(error) or _refusal_of_c_code(error)
     if refusal is not None:
         return refusal
     if isinstance(error, (SystemError, ValueError, AttributeError)):
@@ -417,6 +418,17 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
     return UnsupportedError(
         f"{function}: NumPy does not take object arrays of variables here ({error}); {_instead_of(function)}",
         place=place,
+    )
+
+
+def _refusal_of_c_code(error: BaseException) -> ContadError | None:
+    """The error for code in C, such as the factors of scipy.sparse.linalg.splu, that takes ndarrays by their type."""
+    if not isinstance(error, TypeError) or _NO_NDARRAY.match(str(error)) is None:
+        return None
+    return LostDerivativeError(
+        f"code in C computes with plain arrays, and got an array variable ({error}); use the factors of "
+        f"contad.scipy.sparse.linalg.splu for those of SciPy's; else {_BY_A_RULE}",
+        place=_place_in_trace(error),
     )
 
 

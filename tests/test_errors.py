@@ -15,6 +15,7 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.sparse
+import scipy.sparse.linalg
 import scipy.special
 import scipy.stats
 
@@ -25,6 +26,7 @@ X = np.array([0.5, 0.3, 0.7])
 A = np.arange(9.0).reshape(3, 3) + np.eye(3)
 DATA = np.zeros(3)
 SERIES = pd.Series(X)
+FACTORS = scipy.sparse.linalg.splu(scipy.sparse.csc_array(A))
 
 
 def assigns(x):
@@ -98,6 +100,7 @@ REFUSED = {  # (function, the expression that is told, what else the message say
     "eigenvalues": (lambda x: np.linalg.eigvals(np.array([[0.0, 1.0], [-1.0, 0.0]]) * x[0]),
                     "np.linalg.eigvals(np.array([[0.0, 1.0], [-1.0, 0.0]]) * x[0])", "complex"),
     "a sparse product": (lambda x: scipy.sparse.eye(3) * x, "scipy.sparse.eye(3) * x", ""),
+    "sparse factors": (lambda x: FACTORS.solve(x), "FACTORS.solve(x)", "use .* contad.scipy.sparse.linalg.splu"),
     "a method": (lambda x: x.astype(np.float32), "x.astype(np.float32)", "astype: "),
     "pickle": (lambda x: pickle.dumps(x[0]), "pickle.dumps(x[0])", "pickle: "),
     "the standard library": (lambda x: statistics.stdev([x[0], 1.0]), "statistics.stdev([x[0], 1.0])", ""),

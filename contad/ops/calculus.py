@@ -239,11 +239,31 @@ def interp_cotangent(z_bar, x, shape, xp, left, right):
     return np.reshape(found, shape)
 
 
+def _in_one_period(x, xp, fp, period):
+    """The arguments of np.interp in one period, with a point more on both sides; the period is a constant."""
+    if isinstance(lower_constants(period), Carrier):
+        raise UnsupportedError("np.interp: period must be a constant; contad.value_of gives its value")
+    if period == 0:
+        raise ValueError("np.interp: period must be a non-zero value")
+    period = abs(period)
+    x, xp, fp = map(as_array, (x, xp, fp))
+    if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp):
+        raise ValueError(f"np.interp: xp and fp must be of one length, got shapes {np.shape(xp)} and {np.shape(fp)}")
+    x, xp = x % period, xp % period
+    order = observe(np.argsort, xp)
+    xp, fp = xp[order], fp[order]
+    ends = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+    return x, ends, np.concatenate([fp[-1:], fp, fp[:1]])
+
+
 @implements(np.interp)
 def interp_of_points(x, xp, fp, left=None, right=None, period=None):
     """np.interp: the rule, or operations on the pieces where the points or the ends are variables."""
-    if period is not None or not any(isinstance(v, Array | Number) for v in (lower_constants(xp), left, right)):
-        return interp(x, fp, xp=xp, left=left, right=right, **({} if period is None else {"period": period}))
+    if period is not None:
+        x, xp, fp = _in_one_period(x, xp, fp, period)
+        left = right = None
+    if not any(isinstance(v, Array | Number) for v in (lower_constants(xp), left, right)):
+        return interp(x, fp, xp=xp, left=left, right=right)
     x, xp, fp = map(as_array, (x, xp, fp))
     if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp) or not np.size(xp):
         raise ValueError(

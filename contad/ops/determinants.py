@@ -35,6 +35,7 @@ def det(a):
     >>> det(np.array([[2.0, 1.0], [1.0, 4.0]]))
     7.000000000000001
     """
+    check_square("det", a)
     return np.linalg.det(a)
 
 

@@ -41,6 +41,13 @@ def check_square(name, a):
         raise np.linalg.LinAlgError(f"{name}: Last 2 dimensions of the array must be square, got shape {shape}")
 
 
+def check_lengths(name, a, b):
+    """Raise ValueError unless b, a vector or matrices of columns, has as many rows as the matrix a."""
+    shape = np.shape(b)
+    if shape and shape[-2:][0] != np.shape(a)[-1]:
+        raise ValueError(f"{name}: a has shape {np.shape(a)}, b {shape}: their lengths differ")
+
+
 # ---- systems ---------------------------------------------------------------------------------------------------------
 @array_rule(
     numpy=np.linalg.solve,
@@ -64,6 +71,7 @@ def solve(a, b, *, transposed=False):
     factor = known_factor(a)
     if factor is not None and np.ndim(b) <= 2 and np.size(b) and np.shape(b)[0] == np.shape(a)[0]:
         return factor.solve(b, transposed)
+    check_lengths("solve", a, b)
     return np.linalg.solve(turn(a, transposed), b)
 
 
@@ -149,6 +157,7 @@ def inv(a):
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
     """
+    check_square("inv", a)
     return np.linalg.inv(a)
 
 

@@ -38,7 +38,7 @@ def solve_sylvester(a, b, q):
     if a.shape != (len(a), len(a)) or b.shape != (len(b), len(b)) or q.shape != (len(a), len(b)):
         shapes = f"{a.shape}, {b.shape} and {q.shape}"
         raise ValueError(f"solve_sylvester: a and b must be square and q of their sizes, got shapes {shapes}")
-    if not (all_finite(a) and all_finite(b)):
+    if not (q.size and all_finite(a) and all_finite(b)):
         return np.full(q.shape, np.nan)
     r, u = linalg().schur(a)
     s, v = linalg().schur(b.T)

@@ -7,7 +7,15 @@ import numpy as np
 
 from contad.ops.cotangents import fold, scale
 from contad.ops.factors import CholeskyFactor, factorise, known_factor
-from contad.ops.linear_systems import as_columns, by_matrix, check_square, column_shape, mask, transposed_of
+from contad.ops.linear_systems import (
+    as_columns,
+    by_matrix,
+    check_lengths,
+    check_square,
+    column_shape,
+    mask,
+    transposed_of,
+)
 from contad.ops.products import masked_product, matmul
 from contad.ops.triangular_factors import onto_triangle, symmetrise
 from contad.rules.array_rule import array_rule
@@ -52,8 +60,7 @@ def solve_spd(a, b):
     """
     check_square("mdivide_left_spd", a)
     columns = as_columns(b, np.ndim(b))
-    if np.shape(a)[-1] != np.shape(columns)[-2]:
-        raise ValueError(f"mdivide_left_spd: a has shape {np.shape(a)}, b {np.shape(b)}: their lengths differ")
+    check_lengths("mdivide_left_spd", a, b)
     stack = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
     if not columns.size:
         return np.zeros(np.shape(b) if np.ndim(b) == 1 else (*stack, *columns.shape[-2:]))

@@ -7,6 +7,7 @@ the others. What NumPy's functions give are views of it.
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.ops._scipy import linalg
 from contad.ops.cotangents import plain
 from contad.ops.linear_systems import check_square, in_c_order, inv, transposed_of
 from contad.ops.products import as_array, matmul
@@ -63,6 +64,17 @@ def live_columns(v_bar):
     return np.any(v_bar != 0.0, axis=-2)
 
 
+def leading_signs(v):
+    """The signs of the elements of largest magnitude in the columns of v.
+
+    >>> leading_signs(np.array([[0.6, -0.8], [0.8, 0.6]]))
+    array([ 1., -1.])
+    """
+    if v.size == 0:
+        return np.ones(v.shape[1])
+    return np.where(v[np.argmax(np.abs(v), axis=0), np.arange(v.shape[1])] < 0.0, -1.0, 1.0)
+
+
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
 @array_rule(points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
 def symmetric_spectrum(a, *, upper=False):
@@ -115,6 +127,43 @@ def symmetric_tangent(z, a_dot, upper):
     c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
     v_dot = matmul(v, reciprocal_gaps(w) * c)
     return np.concatenate([row(diagonal_of(c)), v_dot], axis=-2)
+
+
+@array_rule(points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
+def robust_spectrum(a, *, upper=False, own_signs=False):
+    """What symmetric_spectrum gives, by the algorithm of scipy.linalg.eigh.
+
+    The largest element of each vector is positive, unless `own_signs` leaves LAPACK's signs, which may jump where a
+    changes a little.
+
+        z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
+        a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
+
+    Shapes:  a (..., n, n) -> z (..., n + 1, n).
+    Domain:  as symmetric_spectrum; a finite.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse; saves nothing.
+    Ref:     Giles (2008), section 2.3.3; Dhillon & Parlett (2004), on the algorithm.
+
+    >>> robust_spectrum(np.array([[3.0, 0.0], [0.0, 2.0]]))[0]
+    array([2., 3.])
+    """
+    check_square("eigh", a)
+    z = np.empty((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]))
+    for k in np.ndindex(a.shape[:-2]):
+        z[k][0], v = linalg().eigh(a[k], lower=not upper, check_finite=False)
+        z[k][1:] = v if own_signs else v * leading_signs(v)
+    return z
+
+
+@robust_spectrum.vjp("a")
+def robust_spectrum_vjp_a(z, z_bar, a, *, upper=False, own_signs=False):
+    return symmetric_cotangent(z, z_bar, upper)
+
+
+@robust_spectrum.jvp
+def robust_spectrum_jvp(z, a_dot, a, *, upper=False, own_signs=False):
+    return symmetric_tangent(z, a_dot, upper)
 
 
 def around(v, c):

@@ -9,6 +9,7 @@ from contad.ops.factors import triangular_product, triangular_solution
 from contad.ops.linear_systems import (
     are_matrices,
     as_columns,
+    check_lengths,
     check_square,
     column_shape,
     in_c_order,
@@ -133,8 +134,7 @@ def solve_triangular(a, b, *, transposed=False, lower=False, unit_diagonal=False
     """
     check_square("solve_triangular", a)
     columns = as_columns(b, b.ndim)
-    if a.shape[-1] != columns.shape[-2]:
-        raise ValueError(f"solve_triangular: a has shape {np.shape(a)}, b {np.shape(b)}: their lengths differ")
+    check_lengths("solve_triangular", a, b)
     flags = (bool(transposed), bool(lower), bool(unit_diagonal))
     if a.ndim == 2 and columns.ndim == 2:
         z = _solve_one(a, columns, flags)
@@ -245,6 +245,7 @@ def cholesky_factor(a):
     array([[2., 0.],
            [1., 3.]])
     """
+    check_square("cholesky", a)
     return np.linalg.cholesky(a)
 
 

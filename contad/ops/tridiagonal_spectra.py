@@ -5,7 +5,7 @@ import numpy as np
 from contad.ops._scipy import linalg
 from contad.ops.linear_systems import transposed_of
 from contad.ops.products import matmul
-from contad.ops.spectra import diagonal_of, live_columns, reciprocal_gaps, row
+from contad.ops.spectra import diagonal_of, leading_signs, live_columns, reciprocal_gaps, row
 from contad.rules.array_rule import array_rule
 
 
@@ -31,17 +31,6 @@ def tridiagonal_spectrum(d, e, *, own_signs=False):
     """
     w, v = linalg().eigh_tridiagonal(d, e, check_finite=False)
     return np.concatenate([w[None], v if own_signs else v * leading_signs(v)])
-
-
-def leading_signs(v):
-    """The signs of the elements of largest magnitude in the columns of v.
-
-    >>> leading_signs(np.array([[0.6, -0.8], [0.8, 0.6]]))
-    array([ 1., -1.])
-    """
-    if v.size == 0:
-        return np.ones(v.shape[1])
-    return np.where(v[np.argmax(np.abs(v), axis=0), np.arange(v.shape[1])] < 0.0, -1.0, 1.0)
 
 
 @tridiagonal_spectrum.vjp("d")

@@ -32,7 +32,8 @@ def eigh(
 
     Of type 2 they are those of a b v = w v, of type 3 those of b a v = w v. With b = l l^T and eigenvectors y of
     l^-1 a l^-T (of l^T a l for types 2 and 3) v = l^-T y (l y for type 3). Vectors of equal eigenvalues have the
-    derivative nan. subset_by_index keeps those from a first to a last position; on variables all are found.
+    derivative nan. subset_by_index keeps those from a first to a last position; on variables all are found, and a
+    vector may have the other sign than SciPy gives it.
 
     Shapes:  a, b (..., n, n) -> w (..., n), v (..., n, n).
     Domain:  every symmetric a, every positive definite b.
@@ -49,10 +50,12 @@ def eigh(
         raise ValueError("contad.scipy.linalg.eigh: \"type\" keyword only accepts 1, 2, and 3.")
     refuse_options("eigh", subset_by_value=subset_by_value)
     (a,) = matrices("eigh", check_finite, a)
-    kept = _positions(subset_by_index, np.shape(a)[-1])
+    kept, triangle = _positions(subset_by_index, np.shape(a)[-1]), "L" if lower else "U"
     if b is None:
-        w, v = spectra.eigh(a, "L" if lower else "U")
-        return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
+        if eigvals_only:
+            return spectra.eigvalsh(a, triangle)[..., kept]
+        z = spectra.robust_spectrum(a, upper=not lower, own_signs=True)
+        return in_c_order(z[..., 0, kept]), in_c_order(z[..., 1:, kept])
     (b,) = matrices("eigh", check_finite, b)
     w, v = _solve_generalised(a, b, lower, type)
     return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
@@ -63,11 +66,12 @@ def _solve_generalised(a: ArrayValue, b: ArrayValue, lower: bool, type: int) -> 
     """All eigenvalues and eigenvectors of a v = w b v, of a b v = w v or of b a v = w v."""
     c = cholesky_factor(b if lower else in_c_order(transposed_of(b)))
     solved, whole = triangular_factors.solve_triangular, symmetrise(a, not lower)
+    triangle = "L" if lower else "U"  # vectors have LAPACK's signs
     if type == 1:
         half = solved(c, whole, lower=True)
-        w, y = spectra.eigh(solved(c, transposed_of(half), lower=True))
+        w, y = spectra.eigh(solved(c, transposed_of(half), lower=True), triangle)
     else:
-        w, y = spectra.eigh(matmul(transposed_of(c), matmul(whole, c)))
+        w, y = spectra.eigh(matmul(transposed_of(c), matmul(whole, c)), triangle)
     return w, matmul(c, y) if type == 3 else solved(c, y, transposed=True, lower=True)
 
 
@@ -203,7 +207,7 @@ def eigh_tridiagonal(
         d_bar_k = sum_i w_bar_i v_ki^2,     e_bar_k = sum_i 2 w_bar_i v_ki v_(k+1)i, where vectors have no cotangent
 
     select "i" keeps those at positions min to max of select_range, "v" those in (min, max]; which they are is constant.
-    On variables all vectors are found.
+    On variables all vectors are found, and one that is selected may have the other sign than SciPy gives it.
 
     Shapes:  d (n,), e (n - 1,) -> w (k,), v (n, k).
     Domain:  every finite d and e; vectors of equal eigenvalues have the derivative nan.

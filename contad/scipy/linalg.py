@@ -241,8 +241,9 @@ def cho_factor(
 
 @mirror
 def cho_solve(
-    c_and_lower: tuple[ArrayValue, bool], b: ArrayValue, overwrite_b: bool = False, check_finite: bool = True
-) -> ArrayValue:
+    c_and_lower: tuple[ArrayValue, bool | np.ndarray], b: ArrayValue, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> ArrayValue:  # fmt: skip
     """The solution of a z = b from the Cholesky factor of a.
 
         c h = b, c^T z = h,     u = c^-1 z_bar,     b_bar = c^-T u,     c_bar = -(z u^T + b_bar h^T) in the triangle,
@@ -258,11 +259,20 @@ def cho_solve(
     array([1., 2.])
     """
     c, lower = c_and_lower
+    if isinstance(lower, np.ndarray):
+        lower = _flag_of_stack(lower)
     z = cholesky_solution.attempt(c, b, lower=bool(lower))
     if z is None:
         c, b = matrices("cho_solve", check_finite, c, b)
         z = cholesky_solution(c, b, lower=bool(lower))
     return z
+
+
+def _flag_of_stack(lower: np.ndarray) -> bool:
+    """The flag of all factors of a stack, of which SciPy's cho_factor gives one for each."""
+    if lower.any() and not lower.all():
+        raise UnsupportedError("contad.scipy.linalg.cho_solve: on variables factors of a stack must have one `lower`")
+    return bool(lower.any())
 
 
 @mirror

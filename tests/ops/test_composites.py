@@ -259,3 +259,24 @@ def test_interpolation_between_variable_points():
     np.testing.assert_allclose(program(x * 1.01, xp), np.sum(np.interp(x * 1.01, xp, fp) ** 2), rtol=1e-15)
     with pytest.raises(contad.errors.GuardError):
         program(x * 3.0, xp)
+
+
+@pytest.mark.parametrize("period", [3.5, -3.5])
+def test_interpolation_in_periods(period):
+    x, xp = np.array([0.3, 1.7, -2.0, 15.0, 3.4]), np.array([-1.0, 0.5, 2.0, 3.0])
+    fp = np.array([0.4, -1.3, 0.9, 2.1])
+
+    def f(x, xp, fp):
+        return np.sum(np.interp(x, xp, fp, left=1.0, period=period) ** 2)
+
+    expect_ad(f, x, xp, fp)
+    for k in range(3):
+        assert contad.value_and_grad(f, k)(x, xp, fp)[0] == pytest.approx(f(x, xp, fp), rel=1e-14)
+    program = contad.record(f, x, xp, fp)
+    assert program(1.01 * x, xp, 2.0 * fp) == pytest.approx(f(1.01 * x, xp, 2.0 * fp), rel=1e-14)
+    with pytest.raises(ValueError, match="period must be a non-zero value"):
+        contad.grad(lambda x: np.sum(np.interp(x, xp, fp, period=0.0)))(x)
+    with pytest.raises(ValueError, match=r"of one length, got shapes \(4,\) and \(3,\)"):
+        contad.grad(lambda x: np.sum(np.interp(x, xp, fp[1:], period=period)))(x)
+    with pytest.raises(contad.errors.UnsupportedError, match="period must be a constant"):
+        contad.grad(lambda x: np.sum(np.interp(x, xp, fp, period=x[0])))(x)

@@ -397,6 +397,39 @@ def test_orthonormal_ranges_of_matrices_without_full_rank():
     np.testing.assert_allclose(found[0] @ [0.6, -0.4], 0.6 * expected[0][:, 0], rtol=1e-10)
 
 
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("n", [1, 3, 5, 8])
+def test_eigenvectors_have_the_signs_of_scipy(n, lower):
+    rng, weights = np.random.default_rng(n), a(n, n, seed=3)
+    for stack in ((), (2, 3)):
+        x = rng.normal(size=(*stack, n, n))
+        value, _ = contad.value_and_grad(lambda x: np.sum(mirror.eigh(x, lower=lower)[1] * weights))(x)
+        expected = [scipy.linalg.eigh(one, lower=lower)[1] for one in x.reshape(-1, n, n)]
+        assert value == pytest.approx(sum(np.sum(v * weights) for v in expected), rel=1e-12)
+    x, y = rng.normal(size=(n, n)), x[0, 0] @ x[0, 0].T + np.eye(n)
+    for kind in (1, 2, 3):
+        f = contad.value_and_grad(lambda x, kind=kind: np.sum(mirror.eigh(x, y, lower=lower, type=kind)[1] * weights))
+        assert f(x)[0] == pytest.approx(np.sum(scipy.linalg.eigh(x, y, lower=lower, type=kind)[1] * weights), rel=1e-9)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_factors_of_a_stack_that_scipy_made_serve_variables(lower):
+    stack, b = np.array([S, 2.0 * S]), np.array([B, -B])
+    factors = mirror.cho_factor(stack, lower=lower)[0], np.array([lower, lower])  # as SciPy's since 1.16
+    found = contad.grad(lambda b: np.sum(mirror.cho_solve(factors, b) ** 2))(b)
+    expected = contad.grad(lambda b: np.sum(np.linalg.solve(stack, b) ** 2))(b)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(UnsupportedError, match="must have one `lower`"):
+        contad.grad(lambda b: np.sum(mirror.cho_solve((factors[0], np.array([True, False])), b)))(b)
+
+
+@pytest.mark.parametrize("name", ["expm", "logm", "sqrtm"])
+def test_functions_of_a_matrix_without_rows(name):
+    x = np.zeros((0, 0))
+    assert contad.grad(lambda x: np.sum(getattr(mirror, name)(x)))(x).shape == (0, 0)
+    assert contad.hvp(lambda x: np.sum(getattr(mirror, name)(x)))(x, x).shape == (0, 0)
+
+
 def test_a_factor_serves_many_solutions(monkeypatch):
     monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are SciPy's calls
     counted = []

@@ -43,6 +43,7 @@ COMPILED = {
     "symmetric_spectrum": [
         ("np.linalg.eigh(a + a.T)[0]", A), ("np.linalg.eigh(a + a.T)[1] ** 2", A), ("np.linalg.eigvalsh(a + a.T)", A),
     ],
+    "robust_spectrum": [("contad.scipy.linalg.eigh(a + a.T)[1] ** 2", A)],
     "real_spectrum": [
         ("np.linalg.eig(a + a.T)[0]", A), ("np.linalg.eig(a + a.T)[1] ** 2", A), ("np.linalg.eigvals(a + a.T)", A),
     ],
