@@ -10,11 +10,13 @@ from contad.ops.products import as_array, matmul
 from contad.ops.spectra import singular_spectrum
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.array import is_plain
 from contad.variables.number import observe
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 
 _LOSES_HALF = 1e8  # the condition from which on an inverse has lost half of the digits
+_LOSES_A_QUARTER = 1e4  # beyond which the derivatives of an inverse lose them: each one squares the condition
 _FOUR = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [-0.8, 0.3, 2.6, -0.4], [0.6, -1.3, 0.7, 1.4]]
 _DEFICIENT = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [2.8, 1.2, -0.7, 1.1], [0.6, -1.3, 0.7, 1.4]]
 
@@ -74,7 +76,7 @@ def cofactors_beside_infinite(z, a):
 
 
 def well_conditioned_inverse(a):
-    """The inverse of a; None where it would lose half of the digits, by the condition in the 1-norm."""
+    """The inverse of a; None where it, or its derivatives, would lose many digits, by the condition in the 1-norm."""
     is_one = are_matrices(a)
     try:
         inverse = np.linalg.inv(a) if is_one else inv(a)
@@ -84,7 +86,7 @@ def well_conditioned_inverse(a):
         condition = _norm_of_columns(a) * _norm_of_columns(inverse)
         return inverse if condition < _LOSES_HALF else None
     condition = _column_norm(plain(a)) * _column_norm(plain(inverse))
-    return inverse if (condition < _LOSES_HALF).all() else None
+    return inverse if (condition < (_LOSES_HALF if is_plain(a) else _LOSES_A_QUARTER)).all() else None
 
 
 def _norm_of_columns(a):

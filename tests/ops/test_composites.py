@@ -247,6 +247,22 @@ def test_dead_rows_never_make_a_nan():
     np.testing.assert_array_equal(f(np.array([[np.nan, 2.0], [3.0, 3.0]])), [[0.0, 0.0], [0.5, 0.5]])
 
 
+# ---- products with small factors -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("f", [np.prod, lambda x: np.cumprod(x)[-1], lambda x: np.sum(np.prod(x.reshape(1, -1), 1))])
+@pytest.mark.parametrize("factors", [[2.0, 3.0, 1e-17, 0.7], [2.0, 1e-30, 1e-12, 0.7], [1e-9, 3.0, 1e-9, 0.7]])
+def test_higher_derivatives_of_products_keep_their_digits_beside_small_factors(f, factors):
+    x, dots = np.array(factors), np.array([0.3, -0.8, 0.5, 1.1])
+    along = np.array([1.0])
+    for factor, dot in zip(x, dots, strict=True):  # the product at x + t dots, a polynomial in t
+        along = np.convolve(along, [factor, dot])
+    hessian = [[0.0 if i == j else np.prod(np.delete(x, [i, j])) for j in range(4)] for i in range(4)]
+    for found in (contad.hessian(f)(x), contad.jacfwd(contad.jacfwd(f))(x), contad.jacrev(contad.grad(f))(x)):
+        np.testing.assert_allclose(found, hessian, rtol=1e-14)
+    third = contad.jvp(lambda x: contad.hvp(f)(x, dots) @ dots, (x,), (dots,))[1]
+    assert third == pytest.approx(6.0 * along[3], rel=1e-13)
+    assert contad.hvp(contad.record(f, x))(x, dots) == pytest.approx(hessian @ dots, rel=1e-14)
+
+
 # ---- interpolation between points that are variables -----------------------------------------------------------------
 def test_interpolation_between_variable_points():
     x, xp = np.array([0.3, 1.7, -2.0, 5.0, 2.2]), np.array([-1.0, 0.5, 2.0, 3.0])

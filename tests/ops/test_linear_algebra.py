@@ -480,6 +480,22 @@ def test_the_gradient_of_a_determinant_inverts_once(monkeypatch):
     assert counted == [(3, 3)]
 
 
+@pytest.mark.parametrize("n", [3, 4, 6])
+@pytest.mark.parametrize("smallest", [1e-4, 1e-6, 3e-8])
+def test_higher_derivatives_of_determinants_keep_their_digits(n, smallest):
+    rng = np.random.default_rng(n)
+    (u, v), d = np.linalg.qr(rng.normal(size=(2, n, n)))[0], rng.normal(size=(n, n))
+    x = (u * [*np.linspace(1.0, 2.0, n - 1), smallest]) @ v
+    with mp.workdps(60):
+        h = mp.mpf(10) ** -15
+        at = {k: mp.det(mp.matrix(x.tolist()) + k * h * mp.matrix(d.tolist())) for k in range(-2, 3)}
+        second = float((at[1] - 2 * at[0] + at[-1]) / h**2)
+        third = float((at[2] - 2 * at[1] + 2 * at[-1] - at[-2]) / 2 / h**3)
+    assert np.sum(contad.hvp(np.linalg.det)(x, d) * d) == pytest.approx(second, rel=1e-12)
+    found = contad.jvp(lambda x: np.sum(contad.hvp(np.linalg.det)(x, d) * d), (x,), (d,))[1]
+    assert found == pytest.approx(third, rel=1e-11)
+
+
 def test_another_matrix_has_a_factor_of_its_own(counted):
     def f(x):
         y = np.linalg.solve(x, np.ones(3))
