@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.source.writing.cleared_rows import clear_rows
+from contad.engines.source.writing.cleared_rows import clear_rows, save_zeros
+from contad.engines.source.writing.first_writes import FirstWrites
 from tests.engines.source.lines_of_functions import lines_of
 
 CLEARED = {
@@ -39,6 +40,136 @@ CLEARED = {
             for i in range(x.shape[0]):
                 for j in range(m):
                     x_bar[i, j] += t
+    """,
+}
+BEGUN = {
+    "the first columns": ("y_length", """
+        x_bar = np.zeros(x.shape)
+        y_length = y.shape[0]
+        for i in range(x.shape[0]):
+            t = 0.5 * t
+            for j in range(y_length):
+                x_bar[i, j] += t
+            x_bar[i, 0] += t
+    """),
+    "column by column, backwards": ("y_length", """
+        y_length = len(y)
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0] - 1, -1, -1):
+            for j in range(y_length - 1, -1, -1):
+                x_bar[i, j] += t
+    """),
+    "part by part": ("y_length * k", """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for c in range(y_length):
+                first = c * k
+                last = (c + 1) * k
+                t += 1.0
+                for j in range(first, last):
+                    x_bar[i, j] += t
+    """),
+}  # fmt: skip
+ALL = {
+    "of a length that may be negative": """
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for j in range(m):
+                x_bar[i, j] += t
+    """,
+    "of a length that changes": """
+        y_length = y.shape[0]
+        y_length = z.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for j in range(y_length):
+                x_bar[i, j] += t
+    """,
+    "not the first columns": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for j in range(1, y_length):
+                x_bar[i, j] += t
+    """,
+    "parts that overlap": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for c in range(y_length):
+                first = c * k
+                last = (c + 2) * k
+                for j in range(first, last):
+                    x_bar[i, j] += t
+    """,
+    "parts of lengths that change": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for c in range(y_length):
+                first = c * w
+                last = (c + 1) * w
+                for j in range(first, last):
+                    x_bar[i, j] += t
+                w = w + 1
+    """,
+    "parts that begin elsewhere": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for c in range(y_length):
+                first = c * k
+                first = first + 1
+                last = (c + 1) * k
+                for j in range(first, last):
+                    x_bar[i, j] += t
+    """,
+    "more than once": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for c in range(k):
+                for j in range(y_length):
+                    x_bar[i, j] += t
+    """,
+    "in some iterations": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for j in range(y_length):
+                if t > 0:
+                    x_bar[i, j] += t
+    """,
+    "other columns as well": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for j in range(y_length):
+                x_bar[i, j] += t
+                x_bar[i, 0] += t
+    """,
+    "a multiple of what is there": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for j in range(y_length):
+                x_bar[i, j] += x_bar[i, 0]
+    """,
+    "another column": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            for j in range(y_length):
+                x_bar[i, j + 1] += t
+    """,
+    "a column is read before": """
+        y_length = y.shape[0]
+        x_bar = np.zeros(x.shape)
+        for i in range(x.shape[0]):
+            t = x_bar[i, 0]
+            for j in range(y_length):
+                x_bar[i, j] += t
     """,
 }
 LEFT = {
@@ -158,7 +289,7 @@ def _names():
 @pytest.mark.parametrize("case", CLEARED)
 def test_a_loop_over_all_rows_clears_them(case):
     before = lines_of(CLEARED[case])
-    after = clear_rows(before, _names())
+    after = clear_rows(before, FirstWrites.read(before), _names())
     assert "zeros" not in "".join(after)
     (at,) = (k for k, line in enumerate(after) if "column" in line and line.strip().startswith("for"))
     assert after[at - 1].strip().startswith("for i in")
@@ -168,10 +299,34 @@ def test_a_loop_over_all_rows_clears_them(case):
     assert [x.replace("empty(", "zeros(", 1) for x in after[:at] + after[at + 2 :]] == before
 
 
+@pytest.mark.parametrize("case", BEGUN)
+def test_what_a_row_begins_with_is_written_and_the_rest_of_it_cleared(case):
+    columns, text = BEGUN[case]
+    before = lines_of(text)
+    after = save_zeros(before, _names())
+    (at,) = (k for k, line in enumerate(after) if "column" in line and line.strip().startswith("for"))
+    assert after[at].strip() == f"for column_1 in range({columns}, x_bar.shape[1]):"
+    assert after[at + 1].strip() == "x_bar[i, column_1] = 0.0"
+    left = [x.replace("empty(", "zeros(", 1) for x in after[:at] + after[at + 2 :]]
+    (changed,) = (k for k, line in enumerate(before) if line != left[k])
+    assert left[changed] == before[changed].replace("x_bar[i, j] += t", "x_bar[i, j] = t")
+    assert changed == at - 1  # and nothing names it before
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_other_rows_are_cleared_whole_before(case):
+    before = lines_of(ALL[case])
+    after = save_zeros(before, _names())
+    (at,) = (k for k, line in enumerate(after) if "column" in line and line.strip().startswith("for"))
+    assert after[at].strip() == "for column_1 in range(x_bar.shape[1]):"
+    assert after[at - 1].strip().startswith("for i in")
+    assert [x.replace("empty(", "zeros(", 1) for x in after[:at] + after[at + 2 :]] == before
+
+
 @pytest.mark.parametrize("case", LEFT)
 def test_other_zeros_are_made(case):
     before = lines_of(LEFT[case])
-    assert clear_rows(before, _names()) == before
+    assert clear_rows(before, FirstWrites.read(before), _names()) == before
 
 
 @numba.njit

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.source.writing.first_writes import write_once
+from contad.engines.source.writing.first_writes import FirstWrites, write_once
 from tests.engines.source.lines_of_functions import lines_of
 
 WRITTEN = {
@@ -202,7 +202,7 @@ NEEDED = {
 @pytest.mark.parametrize("case", WRITTEN)
 def test_zeros_that_are_written_over_are_not_made(case):
     before = lines_of(WRITTEN[case])
-    after = write_once(before)
+    after = write_once(before, FirstWrites.read(before))
     assert sum(x != y for x, y in zip(before, after, strict=True)) == 2
     assert "zeros" not in "".join(after) and "".join(after).count("empty(") == "".join(before).count("empty(") + 1
 
@@ -210,7 +210,7 @@ def test_zeros_that_are_written_over_are_not_made(case):
 @pytest.mark.parametrize("case", NEEDED)
 def test_zeros_that_something_reads_are_made(case):
     before = lines_of(NEEDED[case])
-    assert write_once(before) == before
+    assert write_once(before, FirstWrites.read(before)) == before
 
 
 @numba.njit

@@ -7,37 +7,82 @@
                                                x_bar[i, j] += t_bar
 
 So it is where the first statement behind the zeros that names the matrix is a loop over all of its rows, which touches
-none but its own. The row is in the cache then, while zeros of a large matrix are a pass over memory.
+none but its own. The row is in the cache then, while zeros of a large matrix are a pass over memory. Where that begins
+with the columns from 0 on, each of them once, their `+=` is `=`, and columns behind them are cleared alone.
 """
 
 import ast
 from collections.abc import Callable
 
 from contad.engines.source.writing.array_accesses import indices_of
-from contad.engines.source.writing.first_writes import LEAVES, ZEROS, FirstWrites, find_length, names_it
+from contad.engines.source.writing.first_writes import (
+    LEAVES,
+    ZEROS,
+    FirstWrites,
+    find_length,
+    find_part,
+    names_it,
+    write_once,
+)
 from contad.engines.source.writing.live_names import names_assigned
 
 
-def clear_rows(lines: list[str], fresh: Callable[[str], str]) -> list[str]:
-    """The lines of a function, its head first, without zeros of matrices whose rows a loop can clear."""
-    zeros = {k: found for k, line in enumerate(lines) if (found := ZEROS.match(line))}
-    if not zeros:
+def save_zeros(lines: list[str], fresh: Callable[[str], str]) -> list[str]:
+    """The lines of a function, its head first, without zeros that are written over, or that a loop can clear."""
+    if not any(map(ZEROS.match, lines)):
         return lines
-    (function,) = ast.parse("\n".join(lines)).body
-    assert isinstance(function, ast.FunctionDef)
-    arrays = FirstWrites(function)
+    arrays = FirstWrites.read(lines)
+    return clear_rows(write_once(lines, arrays), arrays, fresh)
+
+
+def clear_rows(lines: list[str], arrays: FirstWrites, fresh: Callable[[str], str]) -> list[str]:
+    """The lines of a function, its head first, without zeros of matrices whose rows a loop can clear."""
     made = list(lines)
     added: dict[int, list[str]] = {}
-    for k, found in zeros.items():
-        loop = _find_loop(arrays, k + 1, found[1], found[2], found[3])
-        if loop is not None:
-            made[k] = made[k].replace("zeros(", "empty(", 1)
-            column, indent = fresh("column"), " " * loop.body[0].col_offset
-            added.setdefault(loop.body[0].lineno - 1, []).extend((
-                f"{indent}for {column} in range({found[1]}.shape[1]):",
-                f"{indent}    {found[1]}[{ast.unparse(loop.target)}, {column}] = 0.0",
-            ))  # fmt: skip
+    for k, found in arrays.list_zeros(lines):
+        name = found[1]
+        loop = _find_loop(arrays, k + 1, name, found[2], found[3])
+        if loop is None:
+            continue
+        made[k] = made[k].replace("zeros(", "empty(", 1)
+        at, start, indent = loop.body[0].lineno - 1, "", " " * loop.body[0].col_offset
+        first = next(s for s in loop.body if names_it(s, name))
+        if (begun := _find_columns(arrays, loop, first, name)) is not None:
+            line, start = begun
+            made[line - 1] = made[line - 1].replace(" += ", " = ", 1)
+            assert first.end_lineno is not None
+            at = first.end_lineno
+        column = fresh("column")
+        added.setdefault(at, []).extend((
+            f"{indent}for {column} in range({start and start + ', '}{name}.shape[1]):",
+            f"{indent}    {name}[{ast.unparse(loop.target)}, {column}] = 0.0",
+        ))  # fmt: skip
     return [new for k, line in enumerate(made) for new in (*added.get(k, ()), line)]
+
+
+def _find_columns(arrays: FirstWrites, loop: ast.For, first: ast.stmt, name: str) -> tuple[int, str] | None:
+    """Where the first statement that names a row adds to columns from 0 on, each once: the line, and how many."""
+    nest = [loop]
+    while isinstance(first, ast.For):
+        nest.append(first)
+        naming = [s for s in first.body if names_it(s, name)]
+        if len(naming) != 1 or names_it(first.iter, name) or ast.unparse(first.target) in names_assigned(first.body):
+            return None
+        (first,) = naming
+    if len(nest) not in (2, 3) or not isinstance(first, ast.AugAssign) or not isinstance(first.op, ast.Add):
+        return None
+    indices = [ast.unparse(nest[0].target), ast.unparse(nest[-1].target)]
+    if ast.unparse(first.target) != f"{name}[{', '.join(indices)}]" or names_it(first.value, name):
+        return None
+    if any(not ast.unparse(x.iter).startswith("range(") for x in nest):
+        return None
+    lengths = [find_length(nest[1])]
+    if len(nest) == 3:
+        lengths.append(find_part(nest[1], nest[2]))
+    known = [length for length in lengths if length is not None and arrays.stays(length)]
+    if len(known) < len(lengths) or not arrays.is_length(known[0], loop.lineno):
+        return None
+    return first.lineno, " * ".join(x if x.isidentifier() else f"({x})" for x in known)
 
 
 def _find_loop(arrays: FirstWrites, line: int, name: str, shape: str, like: str | None) -> ast.For | None:

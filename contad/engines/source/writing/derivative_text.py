@@ -39,10 +39,9 @@ from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
-from contad.engines.source.writing.cleared_rows import clear_rows
+from contad.engines.source.writing.cleared_rows import save_zeros
 from contad.engines.source.writing.deferred_rows import Matrices, defer_rows
 from contad.engines.source.writing.end_iterations import write_ends
-from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.loop_statements import WORK
@@ -53,6 +52,7 @@ from contad.engines.source.writing.shared_loops import Shared, SharedFacts, shar
 from contad.engines.source.writing.skipped_blocks import skip_blocks
 from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.engines.source.writing.written_formulas import move_out
+from contad.engines.source.writing.written_over import write_over
 from contad.errors import UnsupportedError
 from contad.native.compiling import write_options
 from contad.native.request import Numerics
@@ -178,7 +178,7 @@ class DerivativeWriter:
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
-        body = clear_rows(write_once(body), self.writer.fresh)
+        body = save_zeros(body, self.writer.fresh)
         if self.lanes is None:
             body = write_ends(body)
             carried = carry_neighbours(body, self._list_vectors(), self.writer.fresh)
@@ -204,6 +204,7 @@ class DerivativeWriter:
             body = join_products(body, products, self.writer.fresh)
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
             body = defer_rows(body, self._list_matrices(), self.writer.fresh)
+            body = write_over(body, self._count_axes(), self._list_facts().roots)
         inside = write_options(options_of(self.program.fastmath))
         for block in blocks:
             functions += ["", "", *([f"@link({inside})"] if decorator else []), *block]

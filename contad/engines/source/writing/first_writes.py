@@ -26,16 +26,10 @@ LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
 LEAVES = (ast.Break, ast.Continue, ast.Return)
 
 
-def write_once(lines: list[str]) -> list[str]:
+def write_once(lines: list[str], arrays: "FirstWrites") -> list[str]:
     """The lines of a function, its head first, without zeros that are written over."""
-    zeros = {k: found for k, line in enumerate(lines) if (found := ZEROS.match(line))}
-    if not zeros:
-        return lines
-    (function,) = ast.parse("\n".join(lines)).body
-    assert isinstance(function, ast.FunctionDef)
-    arrays = FirstWrites(function)
     made = list(lines)
-    for k, found in zeros.items():
+    for k, found in arrays.list_zeros(lines):
         add = arrays.find_add(k + 1, found[1], found[2], found[3])
         if add is not None:
             made[k] = made[k].replace("zeros(", "empty(", 1)
@@ -62,6 +56,18 @@ class FirstWrites:
             if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
                 for name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target]):
                     self.assigned.setdefault(name, []).append(s)
+
+    @classmethod
+    def read(cls, lines: list[str]) -> "FirstWrites":
+        """Of the lines of a function, its head first."""
+        (function,) = ast.parse("\n".join(lines)).body
+        assert isinstance(function, ast.FunctionDef)
+        return cls(function)
+
+    @staticmethod
+    def list_zeros(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
+        """The lines that make zeros, by their number from 0."""
+        return [(k, found) for k, line in enumerate(lines) if (found := ZEROS.match(line))]
 
     def find_add(self, line: int, name: str, shape: str, like: str | None) -> int | None:
         """The line of the `+=` that may be `=`, for zeros of an array at a line, of a shape or like another array."""
@@ -132,6 +138,10 @@ class FirstWrites:
                     found.append((ast.unparse(test.left), ast.unparse(test.comparators[0]), s.lineno))
         return [(_plain(x), _plain(y), line) for x, y, line in found if self.stays(x) and self.stays(y)]
 
+    def is_length(self, text: str, line: int) -> bool:
+        """Whether an expression is that of a length before a line, so that it is not negative."""
+        return any(re.fullmatch(r"\w+\.shape\[\d+\]", x) for x in self.same_as(text, line))
+
     def stays(self, text: str) -> bool:
         """Whether the names in an expression are given or assigned once; an array that is given may become a copy."""
         for name in names_read(ast.parse(text)):
@@ -190,6 +200,30 @@ def find_length(loop: ast.For) -> str | None:
     if len(limits) == 3 and limits[1:] == ["-1", "-1"] and limits[0].endswith(" - 1"):
         return limits[0].removesuffix(" - 1")
     return None
+
+
+def find_part(outer: ast.For, inner: ast.For) -> str | None:
+    """The number m of a loop over c m, ..., (c + 1) m - 1 in one over c; None of other loops."""
+    over = inner.iter
+    if not isinstance(over, ast.Call) or ast.unparse(over.func) != "range" or len(over.args) != 2:
+        return None
+    assigned = names_assigned(outer.body)
+    once = [s for s in outer.body if isinstance(s, ast.Assign) and s.lineno < inner.lineno]
+    values = {ast.unparse(s.targets[0]): s.value for s in once if _is_alone(s, outer)}
+    start, stop = (values.get(ast.unparse(x), x) for x in over.args)
+    if not isinstance(start, ast.BinOp) or not isinstance(start.op, ast.Mult) or not isinstance(start.right, ast.Name):
+        return None
+    index, length = ast.unparse(outer.target), start.right.id
+    if index in assigned or length in assigned or length == index:
+        return None
+    is_part = [*map(ast.unparse, (start, stop))] == [f"{index} * {length}", f"({index} + 1) * {length}"]
+    return length if is_part else None
+
+
+def _is_alone(s: ast.Assign, loop: ast.For) -> bool:
+    """Whether a statement of a loop is the only one in it that assigns its name."""
+    names = [x.id for x in ast.walk(loop) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)]
+    return isinstance(s.targets[0], ast.Name) and names.count(s.targets[0].id) == 1
 
 
 def _added_at(s: ast.stmt, name: str) -> list[str] | None:
