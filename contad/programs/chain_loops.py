@@ -47,6 +47,16 @@ def copy_fixed(chain, shapes, source, constants, target):
 
 
 @njit({borrowing})
+def fill_room(chain, shapes, source, inputs, constants, target, first_input):
+    """Copy what operands have beside results to the room there; the first input is where it lies in `inputs`."""
+    for k in range(shapes[chain + {fills}]):
+        e = shapes[shapes[chain + {fills_at}] + {fill} * k:]
+        place = e[2] + first_input if e[1] == {in_inputs} else e[2]
+        memory = inputs if e[1] == {in_inputs} else constants if e[1] == {in_constants} else source
+        copy_units(memory, place, e[3], e[4], e[5], e[6], target, e[0])
+
+
+@njit({borrowing})
 def load_block(chain, shapes, first, units, values, inputs, constants, only_needed):
     """Copy the values of a block that kernels cannot read where they lie to scratch memory."""
     for k in range(shapes[chain + {moving}]):
@@ -116,6 +126,7 @@ def repeat_members(chain, shapes, bound, kernels, low):
 def chain_forward(chain, constants, shapes, kernels, values, inputs):
     """The values of a chain; the row of a guard that does not hold, or -1."""
     copy_fixed(chain, shapes, values, constants, values)
+    fill_room(chain, shapes, values, inputs, constants, values, 0)
     low = lowest(lowest(values.ctypes.data, inputs.ctypes.data), constants.ctypes.data)
     bound = integers_at(values[shapes[chain + {bound_at}]:].ctypes.data, 1 << 20)
     bind(chain, shapes, bound, low, np.int64(values.ctypes.data), np.int64(inputs.ctypes.data),
@@ -264,6 +275,7 @@ def chain_tangents(chain, constants, shapes, kernels, values, dots, inputs):
     if kept == 0:
         copy_fixed(chain, shapes, values, constants, values)
     copy_fixed(chain, shapes, dots, constants, dots)
+    fill_room(chain, shapes, dots, dots, dots, dots, 1)
     first = 0
     while first < n:
         units = min(block, n - first)

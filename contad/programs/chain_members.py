@@ -138,13 +138,14 @@ class Operand:
         self.preferred: BlockPlace | None = None  # for its adjoint
         self.is_active = False  # whether it has an adjoint
         self.is_direct = False  # whether that is written to the gradient, or its cells, at once
-        self.is_needed = False  # whether derivatives read its value
+        self.is_read_back = False  # whether derivatives read its value
+        self.is_needed = False  # or compute from it what they read
+        self.joined_at: int | None = None  # the place of all parts together, where there is one
 
     @property
     def key(self) -> "Key":
         """What tells it from others: two operations may read the same."""
         return self.parts, self.layout.is_moving
-
 
     @property
     def is_contiguous(self) -> bool:
@@ -154,12 +155,16 @@ class Operand:
     @property
     def is_read_in_place(self) -> bool:
         """Whether kernels read it where it lies."""
+        if self.joined_at is not None:
+            return True
         part = self.parts[0]
         return self.is_contiguous if self.layout.is_moving else part.width == 1 or part.step == 1
 
     @property
     def own_place(self) -> BlockPlace:
         """Where it lies, if it is read there."""
+        if self.joined_at is not None:
+            return BlockPlace(IN_CELLS, self.joined_at, self.layout.width)
         part = self.parts[0]
         return BlockPlace(part.source, part.place, part.apart if self.layout.is_moving else 0)
 
@@ -188,8 +193,10 @@ class Member:
         self.is_sum = False
         self.width = 0  # of the result: numbers of a unit, or of the sum
         self.is_read_back = False  # whether derivatives read its value
+        self.is_output = False  # whether others than members read it
         self.is_stored = False  # whether its value has cells
-        self.is_needed = False  # whether going back it is computed anew
+        self.is_recalled = False  # whether going back it is read, from cells or computed anew
+        self.is_needed = False  # whether it is computed anew
         self.operands: list[tuple[Operand | Member, Layout]] = []
 
     @property

@@ -43,6 +43,7 @@ from contad.programs.header import ADD, WRITE, ZERO
 from contad.programs.more_axes import AXES, CODE_OF, length_of, reach
 from contad.programs.paired_log_sums import PairedSum, find_pairs, has_log_sums
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_kernels
+from contad.programs.result_places import ResultPlaces
 
 if TYPE_CHECKING:
     from contad.programs.trace import Trace
@@ -227,19 +228,21 @@ class _Planner:
         self._place_cells(chains)
         self._mark(chains)
         self._choose_direct(chains)
-        plan.cells, plan.result = self.cells, self.result
-        base = align(self.cells + trace.saved)
+        plan.cells, plan.result = self.owned, self.result
+        base = align(self.owned + trace.saved)
         shared = used = 0
         for chain in chains:  # those that are kept have places of their own
             taken = chain.place(used, self.is_read)
-            if chain.is_kept:
+            if chain.has_kept:
                 used += taken
         for chain in chains:
-            if not chain.is_kept:
+            if not chain.has_kept:
                 shared = max(shared, chain.place(used, self.is_read))
         self.frontiers: dict[tuple[int, int], int] = {}
-        self._lend_adjoints(chains, base + used + shared)
-        self._frontier_at = plan.frontier_at = base + used + shared + self.lent
+        lent_at = base + used + shared
+        self._lend_adjoints(chains, lent_at)
+        lent = max(self.lent, self.results.lend(lent_at, len(chains)))  # adjoints, and values
+        self._frontier_at = plan.frontier_at = lent_at + lent
         bound = align(self._frontier_at + sum(map(len, self._spans_of.values())))
         most = max((len(chain.members) for chain in chains), default=0)
         shapes = trace.shapes.tolist()
@@ -255,7 +258,8 @@ class _Planner:
         records = trace.code.tolist()
         for k in self.order:
             if isinstance(k, Chain):
-                code.append((CHAIN, k.write(shape, base, bound, self.is_read, self.frontier, self.adjoint_place), 0))
+                places = self.adjoint_place, self.results.value_place
+                code.append((CHAIN, k.write(shape, base, bound, self.is_read, self.frontier, *places), 0))
                 rows.append(-1)
                 continue
             if self.firsts[k] != cell:
@@ -264,14 +268,15 @@ class _Planner:
             code.append(self._record(k, records[k], shape))
             rows.append(k)
             cell = self.firsts[k] + _length(*records[k])
-        if cell != self.cells:
-            code.append(_jump(self.cells - cell))
+        if cell != self.owned:
+            code.append(_jump(self.owned - cell))
             rows.append(-1)
         plan.code = np.array(code, np.uint32)
         plan.rows = np.array(rows)
         plan.shapes = np.array(shapes, np.int64)
         plan.frontiers = len(self.frontiers)
-        plan.scratch = bound + BASES + SHAPE * most - self.cells - trace.saved
+        # adjoints follow at the start of a line too
+        plan.scratch = align(bound + BASES + SHAPE * most) - self.owned - trace.saved
         n = trace.inputs
         plan.copied = _spans(_runs(self.read[1 : n + 1]))
         plan.zeroed = _spans(_runs(~self.written & ~self.hidden))
@@ -302,23 +307,38 @@ class _Planner:
         operands = [o for chain in chains for o in chain.operands.values()]
         read = [span for spans in self.reads.values() for span in spans]
         read += [part.reach for o in operands for part in o.parts if part.source == IN_CELLS]
+        alone = Ranges([*(s for spans in self.reads.values() for s in spans), (trace.result, trace.result + 1)])
         known = Ranges([*read, (trace.result, trace.result + 1)])
         members = [m for chain in chains for m in chain.members if not m.is_guard]
         for chain in chains:
-            chain.find_needed(known.meet)
-        seen = {m.row for m in members if m.is_sum or m.is_stored}
-        used = [(m.first, m.first + m.n) for m in members if m.row in seen]
-        used += [(self.firsts[row], self.firsts[row] + _length(*record)) for row, record in records.items()]
+            chain.find_outputs(known.meet)
+            chain.find_needed()
         self.is_moved = can_move([code for code, _, _ in records.values()])
+        self.results = results = ResultPlaces(chains if self.is_moved else (), alone)
+        results.exchange(chains)
+        results.join_parts(chains)
+        results.choose()
+        seen = {m.row for m in members if m.is_sum or m.is_stored}
+        used = [(m.first, m.first + m.n) for m in members if m.row in seen and not results.has(m)]
+        used += [(self.firsts[row], self.firsts[row] + _length(*record)) for row, record in records.items()]
         used = [(0, trace.inputs + 1), *used] if self.is_moved else [(0, trace.cells)]
         self.places = places = CellPlaces(used, trace.cells)
-        self.cells, self.result = places.count, places.place(trace.result) if trace.result > 0 else trace.result
-        for m in members:
-            m.first = places.place(m.first) if m.row in seen else self.cells
+        self.owned = places.count
+        self.cells = results.place(self.owned)  # with those that have no memory of their own
+        self.result = places.place(trace.result) if trace.result > 0 else trace.result
+
+        def place(cell: int) -> int:
+            moved = results.moved_place(cell)
+            return places.place(cell) if moved is None else moved
+
         for o in operands:
             o.parts = tuple(
-                part._replace(place=places.place(part.place)) if part.source == IN_CELLS else part for part in o.parts
+                part._replace(place=place(part.place)) if part.source == IN_CELLS else part for part in o.parts
             )
+        firsts = [place(m.first) if m.row in seen else self.cells for m in members]
+        for m, first in zip(members, firsts, strict=True):
+            m.first = first
+        results.settle()
         self.gathered = {row: places.places(cells) for row, cells in self.gathered.items()}
         self.reads = {
             row: [(places.place(low), places.place(high - 1) + 1) for low, high in spans if low < high]
@@ -359,6 +379,7 @@ class _Planner:
                 self.written[low:high] = True
                 spans.append((low, high))
         self.hidden = np.zeros(self.cells, bool)  # of inputs, those that nobody reads in cells
+        self.hidden[self.owned :] = True
         self.hidden[1 : trace.inputs + 1] = ~self.read[1 : trace.inputs + 1]
         for m in (m for chain in chains for m in chain.members if m.is_stored):
             if not self.is_read(m.first, m.first + m.n):
@@ -392,8 +413,10 @@ class _Planner:
     def _cuts(self, chains: Sequence[Chain]) -> list[int]:
         """Where cells of one record end and those of the next begin, but where a chain reads both in a row."""
         made = [m.first for chain in chains for m in chain.members if not m.is_guard]
+        made += [end for result in self.results.found for end in (result.place, result.place + result.member.n)]
+        own = [self.firsts[row] for row in self.reads]
         cuts = np.zeros(self.cells + 1, bool)
-        cuts[[self.trace.inputs + 1, self.cells, *made, *(self.firsts[row] for row in self.reads)]] = True
+        cuts[[self.trace.inputs + 1, self.cells, self.owned, *made, *own]] = True
         for part in (part for chain in chains for o in chain.operands.values() for part in o.parts):
             low, high = part.reach
             if part.source == IN_CELLS:

@@ -7,7 +7,8 @@ it never gets cells, lives in the first level cache, and going back it is comput
 cells as well, and so has what somebody else reads.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import NamedTuple
 
 from contad.programs.adjoint_places import AdjointPlaces
 from contad.programs.chain_members import (
@@ -37,9 +38,17 @@ COSTLY = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "expm1", "log1p",
 # ---- what the interpreter reads, places in `shapes` and widths of entries --------------------------------------------
 UNITS, BLOCK_UNITS, IS_KEPT, BOUND_AT = range(4)
 FIXED_AT, FIXED, MOVING_AT, MOVING, OUTPUTS_AT, OUTPUTS, SUMS_AT, SUMS, MEMBERS_AT, MEMBERS = range(4, 14)
-STEPS_AT, STEPS = 14, 15
+STEPS_AT, STEPS, FILLS_AT, FILLS = range(14, 18)
 ENTRY = 17  # integers
+FILL = 7
 BASES = 8  # integers before the shapes of a run: where memory begins, of values and of adjoints
+
+
+class Fill(NamedTuple):
+    """A part of an operand that is copied to the room beside another one."""
+
+    place: int
+    part: OperandPart
 
 
 class Chain:
@@ -51,6 +60,7 @@ class Chain:
         self.units = member.outer if member.outer > 1 else member.inner
         self.members: list[Member] = []
         self.operands: dict[Key, Operand] = {}
+        self.fills: list[Fill] = []
         self.is_good = self.add(member)
 
     def add(self, member: Member) -> bool:
@@ -142,6 +152,9 @@ class Chain:
         """How many operations on numbers it does."""
         return sum(member.size for member in self.members)
 
+    def _all(self) -> list[Operand | Member]:
+        return [*self.operands.values(), *self.members]
+
     # ---- before it is written ----------------------------------------------------------------------------------------
     def find_active(self) -> None:
         """Mark what has adjoints, and whose values derivatives read."""
@@ -152,16 +165,21 @@ class Chain:
                     what.is_active = True
                 for name in read:
                     found = member if name == "z" else member.operands["xy".index(name)][0]
-                    if isinstance(found, Member):
-                        found.is_read_back = True
-                    found.is_needed = True
+                    found.is_read_back = True
 
-    def find_needed(self, is_read: Callable[[int, int], bool]) -> None:
-        """Mark what has cells, and what is computed anew before adjoints are."""
+    def find_outputs(self, is_read: Callable[[int, int], bool]) -> None:
+        """Mark what others than members read."""
+        for member in self.members:
+            member.is_output = not member.is_guard and is_read(member.first, member.first + member.n)
+
+    def find_needed(self, stored: Container[Member] = ()) -> None:
+        """Mark what has cells, these members too, and what is computed anew before adjoints are."""
+        for what in self._all():
+            what.is_needed = what.is_read_back
         for member in reversed(self.members):
+            member.is_recalled = member.is_needed
             is_long = member.rule is not None and member.rule.name in COSTLY and member.is_needed
-            is_output = not member.is_guard and is_read(member.first, member.first + member.n)
-            member.is_stored = not member.is_sum and (is_output or is_long)
+            member.is_stored = not member.is_sum and (member.is_output or is_long or member in stored)
             member.is_needed = member.is_needed and not member.is_stored
             if member.is_needed:
                 for what, _ in member.operands:
@@ -179,6 +197,7 @@ class Chain:
             block -= block % ALIGNED
         self.block = block
         self.is_kept = block == self.units
+        self.has_kept = self.is_kept and any(k.is_needed and k.value.memory == IN_SCRATCH for k in self._all())
         return max(self.slots.lay_out(start, block), self.adjoint_slots.lay_out(start, block)) - start
 
     def _place_values(self) -> None:
@@ -216,16 +235,21 @@ class Chain:
     def write(
         self, shape: Callable[[Iterable[int]], int], base: int, bound: int, is_read: Callable[[int, int], bool],
         frontier: Callable[[OperandPart], tuple[int, int, int]], adjoint_place: Callable[[int], int],
+        value_place: Callable[[int], int],
     ) -> int:  # fmt: skip
         """Write the chain to the shapes; returns its place.
 
         `bound` is where the shapes of a run are among the cells, `is_read` says whether anybody else reads cells,
-        `frontier` where adjoints of a part are written first, and `adjoint_place` where that of a cell is.
+        `frontier` where adjoints of a part are written first, and `adjoint_place` and `value_place` where those of a
+        cell are.
         """
 
+        def place_of(part: OperandPart) -> int:
+            return value_place(part.place) if part.source == IN_CELLS else part.place
+
         def locate(place: BlockPlace, is_adjoint: bool) -> BlockPlace:
-            if place.memory == IN_CELLS and is_adjoint:
-                return place._replace(at=adjoint_place(place.at))
+            if place.memory == IN_CELLS:
+                return place._replace(at=(adjoint_place if is_adjoint else value_place)(place.at))
             if place.memory != IN_SCRATCH:
                 return place
             slots = self.adjoint_slots if is_adjoint else self.slots
@@ -242,7 +266,7 @@ class Chain:
                 for part in o.parts:
                     first, low, high = frontier(part) if o.is_active else (-1, 0, 0)
                     moving.append((
-                        slot, part.source, part.place, part.apart, part.width, part.step, int(o.is_needed),
+                        slot, part.source, place_of(part), part.apart, part.width, part.step, int(o.is_needed),
                         int(o.is_active), first, low, high, at(o.adjoint), part.low, part.high, int(o.is_direct),
                         o.adjoint.apart if o.adjoint else 0,
                         adjoint_place(part.place) if part.source == IN_CELLS else part.place,
@@ -271,7 +295,14 @@ class Chain:
         for entries in (fixed, moving, outputs, totals, members):
             place_of_entries = shape(n for entry in entries for n in (*entry, *(0,) * (ENTRY - len(entry))))
             head += [place_of_entries, len(entries)]
-        return shape([*head, shape(n for step in steps for n in step), len(steps)])
+        fills = [
+            (value_place(f.place), f.part.source, place_of(f.part), f.part.apart, f.part.width, f.part.step,
+             f.part.high - f.part.low)
+            for f in self.fills
+        ]  # fmt: skip
+        for pairs in (steps, fills):
+            head += [shape(n for entry in pairs for n in entry), len(pairs)]
+        return shape(head)
 
 
 def meets(member: Member, part: OperandPart) -> bool:

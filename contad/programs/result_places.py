@@ -1,0 +1,216 @@
+"""Results that chains alone read: there is room for a few numbers beside them, and others get their memory after them.
+
+A step written into an array in place reads the results of the last one with old ends beside them. Copied to the room
+the ends make one piece of both, which kernels read where it lies. Where derivatives do not read results either, they
+lie in memory that serves again after the last chain that reads them; where they would do so only to compute others
+anew, these are kept in their place.
+
+Places of such results are numbers behind all cells: `ResultPlaces.value_place` is where they lie.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from contad.programs.cell_places import Ranges
+from contad.programs.chain_members import ALIGNED, IN_CELLS, Member, Operand, OperandPart, align
+from contad.programs.chains import Chain, Fill
+
+FOREVER = -1
+
+
+class Reading(NamedTuple):
+    """A part of an operand of a chain, which reads a result."""
+
+    chain: int
+    operand: Operand
+    part: OperandPart
+
+
+class MovedResult:
+    """A result with the chain that computes it, and who reads it."""
+
+    def __init__(self, member: Member, chain: int) -> None:
+        self.member = member
+        self.chain = chain
+        self.readings: list[Reading] = []
+        self.beside: dict[int, tuple[int, int]] = {}  # by place from the first on: (memory, place) of what is there
+        self.place = 0  # of its first number, behind the cells
+        self.at = 0  # where that lies
+        self.last = FOREVER  # the chain after which it is not read
+
+    @property
+    def before(self) -> int:
+        """Numbers of room before it, so that it begins with a line of the cache."""
+        return ALIGNED if any(k < 0 for k in self.beside) else 0
+
+    @property
+    def after(self) -> int:
+        """Numbers of room after it."""
+        return max(0, *(k + 1 - self.member.n for k in self.beside)) if self.beside else 0
+
+    def can_move(self) -> bool:
+        """Whether all who read it read it as it lies, and pass adjoints on."""
+        return bool(self.readings) and all(
+            reading.part.is_contiguous and reading.operand.layout.is_moving and reading.operand.is_active
+            for reading in self.readings
+        )
+
+    def is_needed(self) -> bool:
+        """Whether derivatives read it."""
+        return self.member.is_recalled or any(reading.operand.is_needed for reading in self.readings)
+
+    def is_read_back(self) -> bool:
+        """Whether derivatives read it themselves, and not what is computed from it."""
+        return self.member.is_recalled or any(reading.operand.is_read_back for reading in self.readings)
+
+
+class ResultPlaces:
+    """The results that have places of their own."""
+
+    def __init__(self, chains: Sequence[Chain], known: Ranges) -> None:
+        """Find them; `known` is what others than chains read."""
+        self._joined: list[tuple[Operand, MovedResult, int]] = []
+        self._fills: list[tuple[Chain, Operand, int, MovedResult, int]] = []
+        made = [(m, k) for k, chain in enumerate(chains) for m in chain.members if m.is_stored and m.is_output]
+        self.found = [MovedResult(m, k) for m, k in made if not known.meet(m.first, m.first + m.n)]
+        self._index()
+        failed: set[int] = set()
+        for k, chain in enumerate(chains):
+            for operand in chain.operands.values():
+                for part in operand.parts:
+                    self._add(Reading(k, operand, part), failed)
+        self.found = [r for r in self.found if r.can_move() and id(r) not in failed]
+        self._index()
+
+    def _index(self) -> None:
+        self.found.sort(key=lambda r: r.member.first)
+        self._firsts = [r.member.first for r in self.found]
+
+    def _add(self, reading: Reading, failed: set[int]) -> None:
+        if reading.part.source != IN_CELLS:
+            return
+        low, high = reading.part.reach
+        for k in range(max(bisect_right(self._firsts, low) - 1, 0), bisect_right(self._firsts, high - 1)):
+            result = self.found[k]
+            first, end = result.member.first, result.member.first + result.member.n
+            if low < end and first < high:
+                result.readings.append(reading)
+                if not first <= low < high <= end:
+                    failed.add(id(result))
+
+    def result_at(self, cell: int) -> MovedResult | None:
+        """The result that a cell of the trace belongs to."""
+        k = bisect_right(self._firsts, cell) - 1
+        result = self.found[k] if k >= 0 else None
+        return result if result and cell < result.member.first + result.member.n else None
+
+    def exchange(self, chains: Sequence[Chain]) -> None:
+        """Store what derivatives of a chain read, in place of results that they read only to compute it anew."""
+        by_reader: dict[int, list[MovedResult]] = {}
+        for result in self.found:
+            readers = {reading.chain for reading in result.readings}
+            if len(readers) == 1 and result.is_needed() and not result.is_read_back():
+                by_reader.setdefault(readers.pop(), []).append(result)
+        for k, results in by_reader.items():
+            kept = [m for m in chains[k].members if m.is_read_back and not m.is_stored]
+            if not any(m.is_sum for m in kept) and sum(m.n for m in kept) <= sum(r.member.n for r in results):
+                chains[k].find_needed(kept)
+
+    def join_parts(self, chains: Sequence[Chain]) -> None:
+        """Have kernels read operands of several parts in place, where all but one fit in the room beside that one."""
+        for chain in chains:
+            for operand in chain.operands.values():
+                if len(operand.parts) > 1 and all(part.is_contiguous or _size(part) == 1 for part in operand.parts):
+                    self._join(chain, operand)
+
+    def _join(self, chain: Chain, operand: Operand) -> None:
+        whole = max(operand.parts, key=_size)
+        result = self.result_at(whole.place) if whole.source == IN_CELLS else None
+        at = operand.parts.index(whole)
+        if result is None or not whole.is_contiguous:
+            return
+        start = k = whole.place - result.member.first - sum(map(_size, operand.parts[:at]))
+        fills: list[tuple[Chain, Operand, int, MovedResult, int]] = []
+        beside: dict[int, tuple[int, int]] = {}
+        for number, part in enumerate(operand.parts):
+            if part is not whole:
+                if _size(part) > ALIGNED:
+                    return
+                fills.append((chain, operand, number, result, k))
+                beside |= {k + n: (part.source, part.place + n) for n in range(_size(part))}
+            k += _size(part)
+        n = result.member.n
+        if start < -ALIGNED or k > n + ALIGNED or any(0 <= at < n for at in beside):
+            return
+        if all(result.beside.get(at, what) == what for at, what in beside.items()):
+            result.beside.update(beside)
+            self._joined.append((operand, result, start))
+            self._fills += fills
+
+    def choose(self) -> None:
+        """Leave the results that are worth it, and find out how long they are read."""
+        for result in self.found:
+            if not result.is_needed():
+                result.last = max(reading.chain for reading in result.readings)
+        self.found = [r for r in self.found if r.last != FOREVER or r.beside]
+        self._index()
+        self._rows = {r.member.row for r in self.found}
+
+    def has(self, member: Member) -> bool:
+        """Whether the result of a member is among them."""
+        return member.row in self._rows
+
+    def place(self, start: int) -> int:
+        """Give results places from a start on; returns where they end."""
+        for result in self.found:
+            result.place = start + 1 + result.before  # apart from others
+            start = result.place + result.member.n + result.after
+        self._starts = [r.place - r.before for r in self.found]
+        return start + 1 if self.found else start
+
+    def settle(self) -> None:
+        """Tell operands and chains where the numbers beside results are, when parts have their places."""
+        for operand, result, start in self._joined:
+            operand.joined_at = result.place + start
+        for chain, operand, number, result, start in self._fills:
+            fill = Fill(result.place + start, operand.parts[number])
+            chain.fills += [] if fill in chain.fills else [fill]
+
+    def lend(self, start: int, chains: int) -> int:
+        """Give results memory from a start on, which others get after them; returns how much they take."""
+        made: dict[int, list[MovedResult]] = {}
+        ending: dict[int, list[MovedResult]] = {}
+        free: dict[int, list[int]] = {}
+        taken = 0
+        for result in self.found:
+            made.setdefault(result.chain, []).append(result)
+            ending.setdefault(result.last, []).append(result)
+        for k in range(chains):
+            for result in made.get(k, ()):
+                size = _room(result)
+                if not free.get(size):
+                    free.setdefault(size, []).append(start + taken)
+                    taken += size
+                result.at = free[size].pop() + result.before
+            for result in ending.get(k, ()):
+                free.setdefault(_room(result), []).append(result.at - result.before)
+        return taken
+
+    def moved_place(self, cell: int) -> int | None:
+        """The place behind the cells of a cell of the trace, if it has one."""
+        result = self.result_at(cell)
+        return None if result is None else result.place + cell - result.member.first
+
+    def value_place(self, place: int) -> int:
+        """Where the number of a place is."""
+        k = bisect_right(self._starts, place) - 1
+        return self.found[k].at + place - self.found[k].place if k >= 0 else place
+
+
+def _room(result: MovedResult) -> int:
+    return align(result.before + result.member.n + result.after)
+
+
+def _size(part: OperandPart) -> int:
+    return (part.high - part.low) * part.width
