@@ -40,7 +40,7 @@ def generate(seed: int, n: int) -> InPlaceProgram:
 
         def read(name: str, low: int = low, high: int = high) -> str:
             by = draw.choice((-1, 0, 0, 1)) if min(low, high) else draw.choice((0, max(low, high) // 3))
-            by = by if 0 <= low + by and by <= high else 0
+            by = by if low + by >= 0 and by <= high else 0
             return f"{name}[{low + by} : {n - high + by}]"
 
         x, y, z = map(read, others)
