@@ -131,9 +131,9 @@ def test_what_the_next_loop_begins_with_is_left_to_it(is_summed):
         return np.sum(u * u) + sum(sums)
 
     plan = plan_of(f, RNG.normal(size=n), 0.1)
-    # the sum stays where it is, and so does what it reads
+    # the sum stays where it is, and so does what it reads; then what is multiplied by k is kept in place of the state
     stored = sum(m.is_stored for chain in plan.chains for m in chain.members)
-    assert stored == steps + is_summed * (steps - 1)
+    assert stored == steps + is_summed * 2 * (steps - 1)
 
 
 def test_adjoints_of_earlier_steps_get_the_memory_of_later_ones():
