@@ -18,7 +18,7 @@ class InPlaceProgram(NamedTuple):
 KINDS = {
     "linear": "{a} += 0.1 * ({x} - 2.0 * {y} + {z})",
     "by k": "{a} += k * ({x} - 2.0 * {y} + {z})",
-    "products": "{a} = {x} * {y} + k * {z}",
+    "products": "{a} = {x} * {y} / (1.0 + {x} * {x}) + k * {z}",
     "sines": "{a} += 0.1 * np.sin({x}) * {y} - 0.05 * {z}",
     "copies": "{a} = {y}",
     "ends": "{array}[0], {array}[-1] = k * {others}[1], {others}[-2]",
