@@ -44,6 +44,7 @@ from contad.engines.source.writing.deferred_rows import Matrices, defer_rows
 from contad.engines.source.writing.end_iterations import write_ends
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
+from contad.engines.source.writing.kept_in_adjoints import keep_in_adjoints
 from contad.engines.source.writing.loop_statements import WORK
 from contad.engines.source.writing.products_by_rows import find_products, join_products
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
@@ -192,6 +193,8 @@ class DerivativeWriter:
         body = shared.lines if self.adjoints.expressions.hands_on else make_once(shared.lines)
         body, blocks = move_out(body, names), [move_out(block, names) for block in shared.functions]
         definitions: list[str] = []
+        if self.lanes is None and not self.is_nested and not blocks:
+            body = keep_in_adjoints(body, self._list_vectors().vectors)
         products = find_products(body, self._list_facts().roots, self._count_axes()) if self.lanes is None else []
         if self.numerics != "libm":
             nests = self.numerics == "simd"
