@@ -225,7 +225,7 @@ def whole_arrays(x, w):
 ARGUMENTS = {mixed: (X, W, PLACES), rows: (MATRIX, W[:8]), stencil: (X, 0.1), called: (X[:400], 0.7)}
 SHARED = {  # how many loops of the derivative threads share
     sums: 1, mixed: 3, made_inside: 3, rows: 3, in_place: 7, stencil: 3, shifted: 3, nested: 1, binned: 3, called: 1,
-    counted: 2, whole_arrays: 7,
+    counted: 2, whole_arrays: 5,
 }  # fmt: skip
 SERIAL = {
     smallest: "is no sum", product: "is no sum", carried: "is no sum", overlapping: "iterations may meet",
