@@ -7,7 +7,7 @@ rules as they stand. At steps of linear algebra they stop, as at calls: Python d
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class CannotRunError(Exception):
 
 # ---- patience --------------------------------------------------------------------------------------------------------
 class ProgramPatience:
-    """The seconds for which programs run in plain Python, by those for which recordings are swept so.
+    """The seconds of the processor for which programs run in plain Python, by those for which recordings are swept so.
 
     All programs together do until the interpreter is due, which is larger than the sweeps by `LARGER`; and each one for
     a while for every kernel of arrays that this process has not loaded, more where that is of linear algebra.
@@ -74,11 +74,11 @@ class ProgramPatience:
 
     def run(self, function: Callable[[], Any]) -> tuple[Any, float]:
         """What a function returns, and the seconds that it took, which are counted."""
-        start = perf_counter()
+        start = thread_time()
         try:
             found = function()
         finally:
-            seconds = perf_counter() - start
+            seconds = thread_time() - start
             self.spent += seconds
         return found, seconds
 

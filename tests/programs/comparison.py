@@ -41,9 +41,10 @@ def directly(f: Callable[..., Any], args: Sequence[Any], direction: Sequence[Any
 def replayed(program: Any, args: Sequence[Any], direction: Sequence[Any]) -> np.ndarray:
     """The same of a program."""
     value, gradient = program.value_and_grad(*args)
-    assert program(*args) == value or value != value
+    alone = program(*args)
     again, slope = program.jvp(tuple(args), tuple(direction))
-    assert again == value or value != value
+    # any of these runs may be the first compiled one, after a while in Python, and the last digits may be others then
+    np.testing.assert_allclose([alone, again], value, rtol=1e-8, atol=1e-9)
     return numbers(value, gradient, slope)
 
 
