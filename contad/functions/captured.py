@@ -160,8 +160,8 @@ class Captured:
         elif self._is_new(x):
             if _open(x) is not None:
                 self._note(name, lambda: _open(read()), True, x if isinstance(x, Capturing) else None)
-            elif self.identities is not None:
-                self.identities.add_each(getattr(x, "__dict__", {}).values)
+            elif self.identities is not None and hasattr(x, "__dict__"):
+                self.identities.add_each(vars(x).values)
             if not _is_of_library(x if isinstance(x, (type, ModuleType)) else type(x)):
                 self._note_object(name, read, x)
 
@@ -183,7 +183,8 @@ class Captured:
         if self.identities is not None:
             for part in ("__code__", "__defaults__", "__kwdefaults__"):
                 self.identities.add(functools.partial(getattr, f, part), getattr(f, part))
-            self.identities.add_each((f.__kwdefaults__ or {}).values)
+            if f.__kwdefaults__:
+                self.identities.add_each(f.__kwdefaults__.values)
         captured, of_module, attributes = _names(code)
         self.attributes |= dict.fromkeys(attributes)
         for k, free in enumerate(code.co_freevars):

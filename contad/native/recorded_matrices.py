@@ -28,13 +28,12 @@ from contad.native.recorded_operands import (
     give,
     operand,
     put,
-    put_block,
     read_saved,
     result,
     tangent,
 )
 from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
-from contad.native.step_fields import A_CELLS, FIRST, KEEPER, KEPT, RESULT, SECOND, STATUS, THIRD, A, B, K, N
+from contad.native.step_fields import A_CELLS, FIRST, KEEPER, KEPT, RESULT, SAVED, SECOND, STATUS, THIRD, A, B, K, N
 from contad.native.triangular_kernels import (
     add_band_cotangents,
     add_cho_factor,
@@ -176,28 +175,30 @@ def factored_push(shape_at, values_at, constants_at, dots_at):  # type: ignore[n
 
 # ---- factors of a matrix, which the first step on it keeps -----------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
+def kept_factors(shape, values_at):  # type: ignore[no-untyped-def]
+    """The factors and the exchanges of rows, when they are there; what a step saves where it has no other place."""
+    n, at, place = shape[N], values_at, shape[KEPT]
+    if place == 0:
+        at, place = 0, -shape[SAVED]
+    return block(at, place, n, n), block(at, place + n * n, 1, n)[0]
+
+
+@njit(**INTERNAL_OPTIONS)
 def factors_in(shape, values_at, constants_at):  # type: ignore[no-untyped-def]
     """The factors and the exchanges of rows; they are found by the step that keeps them, or it raises."""
-    n, status, place = shape[N], shape[KEEPER], shape[KEPT]
-    factors, exchanges = block(values_at, place, n, n), block(values_at, place + n * n, 1, n)[0]
+    n, status = shape[N], shape[KEEPER]
+    factors, exchanges = kept_factors(shape, values_at)
     if status != shape[STATUS]:
-        if block(values_at, status, 1, 1)[0, 0] != 0.0:
+        if shape[KEPT] != 0 and block(values_at, status, 1, 1)[0, 0] != 0.0:
             raise np.linalg.LinAlgError("there are no factors")
         return factors, exchanges
     found, order, report = factor_rows(operand(shape, A, values_at, constants_at, n, n))
     if report != 0:
         raise np.linalg.LinAlgError("Singular matrix")
-    put_block(values_at, place, found)
+    write_into(factors, found)
     for i in range(n):
         exchanges[i] = order[i]
     return factors, exchanges
-
-
-@njit(**INTERNAL_OPTIONS)
-def kept_factors(shape, values_at):  # type: ignore[no-untyped-def]
-    """The factors and the exchanges of rows, when they are there."""
-    n, place = shape[N], shape[KEPT]
-    return block(values_at, place, n, n), block(values_at, place + n * n, 1, n)[0]
 
 
 @njit(**INTERNAL_OPTIONS)

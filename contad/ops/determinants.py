@@ -237,12 +237,15 @@ def inverse_transposed(z, a):
     return transposed_of(inv(a)) if known_factor(a) is None else solve(a, np.eye(np.shape(a)[-1]), transposed=True)
 
 
+_PAIR = type(np.linalg.slogdet(np.eye(1)))
+
+
 @implements(np.linalg.slogdet, layout="own")
 def slogdet(a):
     """The sign of the determinant, which is constant, and the logarithm of its magnitude."""
     a = as_array(a)
     z = log_determinant(a)
-    return type(np.linalg.slogdet(np.eye(1)))(observe(sign_of_determinant, a), z)
+    return _PAIR(observe(sign_of_determinant, a), z)
 
 
 def sign_of_determinant(a):

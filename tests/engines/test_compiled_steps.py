@@ -338,3 +338,49 @@ def test_steps_take_arrays_that_are_made_of_blocks(steps, monkeypatch):
     monkeypatch.setattr(structured_matrices, "matrices", refuse_to_look)
     require_same(contad.value_and_grad(f, (0, 1))(k, B), expected)
     assert steps == ["banded_solution"] * 2
+
+
+# ---- systems and logarithms of determinants, which share factors -----------------------------------------------------
+def density(a, b):
+    return b @ np.linalg.solve(a, b) + np.linalg.slogdet(a)[1] + np.sum(np.linalg.solve(a.T, np.sin(a))) / len(b)
+
+
+@pytest.mark.parametrize("n", [1, 4, 8, 9, 24])
+def test_systems_and_determinants_are_steps(n, steps):
+    a, b = RNG.normal(size=(n, n)) + 3.0 * np.eye(n), RNG.normal(size=n)
+    require_same(contad.value_and_grad(density, (0, 1))(a, b), in_python(density, a, b))
+    assert steps == ["solve", "log_determinant", "solve"]
+
+
+def test_python_has_the_factors_of_larger_matrices(steps):
+    a, b = RNG.normal(size=(25, 25)) + 5.0 * np.eye(25), RNG.normal(size=25)
+    require_same(contad.value_and_grad(density, (0, 1))(a, b), in_python(density, a, b))
+    assert steps == []
+
+
+def test_systems_and_determinants_of_one_matrix_share_its_factors(steps):
+    with contad.nested() as s:
+        a, b = contad.var(A), contad.var(B)
+        kept = contad.constant(S)
+        memories = []
+        for f in (
+            lambda: np.linalg.solve(a, b), lambda: np.linalg.slogdet(a), lambda: np.linalg.solve(a, np.sin(a)),
+            lambda: np.linalg.solve(a.T, b), lambda: np.linalg.slogdet(a.T), lambda: np.linalg.solve(kept, b),
+            lambda: np.linalg.solve(kept, 2.0 * b), lambda: np.linalg.solve(kept.T, b), lambda: np.linalg.solve(a, b),
+        ):  # fmt: skip
+            f()
+            memories.append(s.callbacks[-1].memory)
+    of = [next(k for k, other in enumerate(memories) if other is memory) for memory in memories]
+    assert of == [0, 0, 0, 3, 3, 5, 5, 7, 0]
+    assert set(steps) == {"solve", "log_determinant"}
+    assert len(steps) == 9
+
+
+@pytest.mark.parametrize("a", [np.zeros((2, 2)), np.ones((4, 4)), np.diag([1.0, 0.0, 2.0])], ids=["0", "ones", "one 0"])
+def test_singular_matrices_are_numpys_affair(a, steps):
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        contad.grad(lambda a: np.sum(np.linalg.solve(a, np.ones(len(a)))))(a)
+    value, bar = contad.value_and_grad(lambda a: np.linalg.slogdet(a)[1])(a)
+    assert value == -np.inf
+    assert np.isnan(bar).all()
+    assert steps == []

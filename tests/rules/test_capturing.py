@@ -7,6 +7,7 @@ import pytest
 
 import contad
 from contad.engines import engine_names
+from contad.engines.stream import record_stream, sweep
 from contad.errors import ChangedDataError, UnsupportedError
 from contad.functions.captured import Captured
 from tests.judges.planted import registered
@@ -351,3 +352,31 @@ def test_what_a_rule_changes_is_its_own_on_that_level_only(walks):
             assert len(walks) == 1
         finally:
             assign("GLOBAL", two)
+
+
+def test_recordings_with_captured_data_are_read_and_swept_by_one_compiled_call(monkeypatch):
+    direct, calls = sweep.direct_sweeps(), []
+    counted = direct._make([
+        lambda *args, name=name, function=function: calls.append(name) or function(*args)
+        for name, function in direct._asdict().items()
+    ])  # fmt: skip
+    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: counted)
+    monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
+    with registered():
+        rule = scaled_by(lambda: GLOBAL)
+        gradient = contad.grad(lambda x: np.sum(rule(x)), engine="matrix")
+        gradient(X)  # gets the kernel of the sum
+        calls.clear()
+        np.testing.assert_array_equal(gradient(X), 2.0 * ONES)
+        assert calls == ["read_and_sweep", "sweep"]  # which goes on behind the rule
+
+        def within(x):
+            z = np.sum(rule(x))
+            assign("GLOBAL", 3.0)
+            return z
+
+        try:
+            with pytest.raises(ChangedDataError, match="GLOBAL, which is captured, has changed"):
+                contad.grad(within, engine="matrix")(X)
+        finally:
+            assign("GLOBAL", 2.0)

@@ -39,12 +39,13 @@ from contad.variables.open_types import Function, Option, Options, Value
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
-# Left to Python are those whose records share factors, by `contad.ops.factors`, and singular vectors, whose derivative
-# is nan where a singular value is 0.
-COMPILED = frozenset(NAMES) - {"solve", "log_determinant", "singular_spectrum"}
+# Left to Python are singular vectors, whose derivative is nan where a singular value is 0.
+COMPILED = frozenset(NAMES) - {"singular_spectrum"}
+# Of more rows Python does these, for one factorisation serves every operation on a matrix there (`contad.ops.factors`)
+_FACTORED, _FEW_ROWS = frozenset(("solve", "log_determinant")), 24
 # of those with columns: a matrix of solutions lies in memory as LAPACK leaves it
 _BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution", "banded_solution"))
-_SHARED = frozenset(("banded_solution",))  # whose saved factors serve all records of the same first operand
+_SHARED = frozenset(("banded_solution", *_FACTORED))  # whose saved factors serve all records of the same first operand
 WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 _TURNED = (1, 0)
 _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
@@ -139,6 +140,8 @@ class StepKernels:
         if len(self.plans) > 1000:
             self.plans.clear()
         step = describe_operation(self.name, key[: len(key) - len(options)], options)
+        if step is not None and self.name in _FACTORED and step.sizes[0] > _FEW_ROWS:
+            step = None
         found = None
         if step is not None:
             by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
@@ -214,6 +217,8 @@ class StepKernels:
         if saved:
             if self.name in _SHARED:
                 shared = self.name, a_at, a_kind, flags & 2, key[0], *options.items()
+                if self.name in _FACTORED:  # which have the same ones, whatever is solved
+                    shared = "solve", a_at, a_kind, flags & 2, key[0]
                 memory = s.factors.get(shared, _NOTHING)
                 if memory is not _NOTHING:
                     plan_at += numbers.strides[0]

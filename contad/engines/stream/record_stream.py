@@ -242,9 +242,11 @@ class Recording(ChainStack):
         n = len(b.stream) >> 2
         if (
             end > b.brief or row + n > ROWS or self.sweeping or self.tracer is not None or self.watch is not None
-            or self.held or not self.is_here() or self.is_mixed()
+            or not self.is_here() or self.is_mixed()
         ):  # fmt: skip
             return False
+        if self.held:
+            self.require_held()
         top = cell if cell > top else top
         whole = b.adjoints
         self.sweeping = True
