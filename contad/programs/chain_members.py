@@ -1,5 +1,6 @@
 """Members of chains, what they read, and where numbers lie."""
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -262,14 +263,14 @@ class Member:
         """Whether a part of an operand is its result, from first to last."""
         return part.is_contiguous and (part.place, (part.high - part.low) * part.width) == (self.first, self.n)
 
-    def partials(self) -> Iterable[tuple[int, set[str]]]:
+    def partials(self) -> Iterable[tuple[int, frozenset[str]]]:
         """The operands that pass an adjoint on, and the names that their partials read."""
         if self.is_guard:
             return
         for k, kind in enumerate(self.active):
-            found = partial_in_kernel(self.rule, k) if kind == "v" else None
-            if found is not None:
-                yield k, names_read([*found[0], found[1]]) & set("zxy")
+            read = _names_in_partial(self.rule, k) if kind == "v" else None
+            if read is not None:
+                yield k, read
 
     @property
     def purpose(self) -> int:
@@ -327,6 +328,13 @@ class Member:
         if is_product and self.operands[0] == self.operands[1]:
             self.code, self.rule, self.active = ARRAY + SQUARE, square, "v"
             self.operands = self.operands[:1]
+
+
+@functools.cache  # each of thousands of members asks several times, and the answer is read off source text
+def _names_in_partial(rule: ScalarRule | None, k: int) -> frozenset[str] | None:
+    """The names among z, x and y that partial k reads; None where it is zero."""
+    found = partial_in_kernel(rule, k)
+    return None if found is None else frozenset(names_read([*found[0], found[1]]) & set("zxy"))
 
 
 def can_be_member(code: int) -> bool:

@@ -18,6 +18,7 @@ from contad.programs.chain_members import (
     IN_INPUTS,
     SHAPE,
     Member,
+    Operand,
     OperandPart,
     align,
     can_be_member,
@@ -396,19 +397,19 @@ class _Planner:
         Of all chains that write to a range the last one does so first, and there the operand that lies farthest on:
         what it writes no block has written before.
         """
-        for source, spans in self._spans_of.items():
-            for low, high in spans:
-                for chain in reversed(chains):
-                    found = [
-                        (part.place, part.width, o)
-                        for o in chain.operands.values()
-                        for part in o.parts
-                        if o.is_active and part.source == source and low <= part.place < high
-                    ]
-                    if found:
-                        _, width, last = max(found, key=lambda place_and_width: place_and_width[0])
-                        last.is_direct = all(w == width and o.is_contiguous for _, w, o in found)
-                        break
+        decided: set[tuple[int, int]] = set()
+        for chain in reversed(chains):
+            found: dict[tuple[int, int], list[tuple[int, int, Operand]]] = {}
+            for o, part in ((k, part) for k in chain.operands.values() if k.is_active for part in k.parts):
+                spans, starts = self._spans_of.get(part.source, []), self._starts_of.get(part.source, [])
+                k = bisect_right(starts, part.place) - 1
+                if k >= 0 and part.place < spans[k][1]:
+                    found.setdefault((part.source, k), []).append((part.place, part.width, o))
+            for span, read in found.items():
+                if span not in decided:
+                    _, width, last = max(read, key=lambda place_and_width: place_and_width[0])
+                    last.is_direct = all(w == width and o.is_contiguous for _, w, o in read)
+            decided |= found.keys()
 
     def _cuts(self, chains: Sequence[Chain]) -> list[int]:
         """Where cells of one record end and those of the next begin, but where a chain reads both in a row."""
