@@ -1,12 +1,18 @@
 """Which adjoints lie where the values lie whose adjoints they are."""
 
+import linecache
+import math
+import random
+
 import numba
 import numpy as np
 import pytest
 
+import contad
 from contad.engines.source.build import derivative_of
 from contad.engines.source.writing import written_over
 from contad.engines.source.writing.written_over import write_over
+from contad.functions.python_copy import python_twin
 from tests.engines.source.agreement import agree, as_python, flat, request
 
 OVER = {
@@ -404,3 +410,63 @@ def test_a_read_that_is_overlooked_is_found(monkeypatch):
     monkeypatch.setattr(written_over, "_may_be_written", lambda arrays, name, line, axes: True)
     _, found = as_python(asked)(*args)
     assert not np.allclose(flat(found), flat(expected))
+
+
+# ---- random programs -------------------------------------------------------------------------------------------------
+TERMS = (
+    "s += z[i, j] ** 2", "s += (z[i, j] - w[0]) ** 2", "s += math.exp(0.1 * z[i, j])", "s += z[i, j] * 0.3 * y[0]",
+    "s += z[i, j] * z[i, 0]", "s += z[i, j] * z[i - 1, j]", "s += z[i, j] * z[0, j]", "s = max(s, z[i, j])",
+    "s += math.sin(z[i, j]) if z[i, j] > 0.0 else 0.5",
+)  # fmt: skip
+COLUMNS = ("range(q.shape[1])", "range(k)", "range(1, k)", "range(c * m, (c + 1) * m)", "range(c * m, (c + 1) * m)")
+
+
+def program(seed):
+    """Rows of a product, or of what a loop fills, read in one or two nests of loops, or besides."""
+    choose = random.Random(seed).choice
+    lines = ["def f(x, q, w, y):", "    n, k, m = x.shape[0], len(w), y.shape[0]", "    z = x @ q"]
+    if choose((True, False, False)):
+        lines[-1:] = ["    z = np.empty((n, q.shape[1]))", "    for i in range(n):"]
+        lines += ["        for j in range(q.shape[1]):", "            z[i, j] = math.sin(x[i, 0] + q[1, j])"]
+    lines.append(f"    total = {choose(('0.0', '0.0', '0.0', 'z[0, 0]'))}")
+    for _ in range(choose((1, 1, 1, 1, 1, 2))):
+        lines.append(f"    for i in {choose(('range(n)', 'range(n)', 'range(1, n)', 'range(n - 1, -1, -1)'))}:")
+        lines.append(f"        s = {choose(('0.0', '0.0', '0.0', 'z[i, 0]'))}")
+        for columns in (choose(COLUMNS) for _ in range(choose((1, 1, 1, 2)))):
+            indent = " " * 8
+            if "c *" in columns:
+                lines.append(f"{indent}for c in range(k):")
+                indent += "    "
+                lines.append(f"{indent}s = w[c]")
+            lines.append(f"{indent}for j in {columns}:")
+            lines += [f"{indent}    {choose(TERMS)}" for _ in range(choose((1, 1, 2)))]
+            lines.append(f"{indent}total += s * w[1]")
+    return "\n".join([*lines, f"    return total{choose(('', '', '', '', ' + z[0, 0]'))}"])
+
+
+def is_over(seed):
+    """Whether the adjoint of a random program is written over; its gradient is that of the engine `records`."""
+    text, name, names = program(seed), f"<program {seed} of rows>", {"np": np, "math": math}
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    exec(compile(text, name, "exec"), names)
+    f, rng = numba.njit(names["f"]), np.random.default_rng(seed)
+    k, m, more = rng.integers(2, 4), rng.integers(2, 4), rng.integers(0, 3)
+    shapes = ((rng.integers(2, 6), 2), (2, k * m + more), k, m)
+    args = [rng.normal(size=shape) for shape in shapes]
+    asked = request(f, *args, argnums=(0, 1, 2, 3))
+    value, gradient = as_python(asked)(*args)
+    known, slopes = contad.value_and_grad(python_twin(f), (0, 1, 2, 3), engine="records")(*args)
+    size = max(1e-3, np.abs(flat(slopes)).max())
+    np.testing.assert_allclose(value, known, rtol=1e-10, err_msg=text)
+    np.testing.assert_allclose(flat(gradient), flat(slopes), rtol=1e-9, atol=1e-10 * size, err_msg=text)
+    return any(f"    {x}_bar = {x}\n" in derivative_of(asked).source() for x in ("z", "product"))
+
+
+def test_random_programs_of_rows():
+    assert sum(is_over(seed) for seed in (0, 1, 2, 3, 13, 24, 34, 38, 71)) > 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(100, 900, 100))
+def test_more_random_programs_of_rows(start):
+    assert sum(is_over(seed) for seed in range(start, start + 100)) > 0
