@@ -126,6 +126,7 @@ def _takes_others(f: FunctionType) -> bool:
 
 _MOST_CLASSES = 16  # of arguments, for which copies of one function are kept
 _OF_ANY_LENGTH = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_Own = tuple["_StandIns", Function, Arguments]
 
 
 class LiveCopy:
@@ -159,7 +160,7 @@ class LiveCopy:
                 call.objects.update(stand_ins.permanent)
             own = given = args, kwargs
             if kwargs or not _ORDINARY.issuperset(map(type, args)):
-                stand_ins, run, own = self._replace(stand_ins, run, given)
+                stand_ins, run, own = self._replace(stand_ins, run, args, kwargs)
             # the functions of other objects are found as it runs
             family = stand_ins.family
             if family.assignable or not (family.may_assign or stand_ins.views) or not makes_arrays_of_variables():
@@ -170,11 +171,8 @@ class LiveCopy:
             if call.depth == 0 and (call.objects or call.checked):
                 call.forget()
 
-    def _replace(
-        self, stand_ins: "_StandIns", run: Function, given: Arguments
-    ) -> tuple["_StandIns", Function, Arguments]:
+    def _replace(self, stand_ins: "_StandIns", run: Function, args: tuple[Nested, ...], kwargs: Options) -> "_Own":
         """What runs, at its own arguments: with stand-ins for the functions and objects among them."""
-        args, kwargs = given
         others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
         if not all(map(stand_ins.knows, others)):
             stand_ins, run, _ = self._use(self._with_classes(stand_ins, others))

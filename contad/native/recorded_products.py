@@ -4,13 +4,13 @@ import numpy as np
 from numba import carray
 
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.looped_products import SMALL, pull_small
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import add, turn
 from contad.native.product_adjoints import add_left, add_right
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product_at
 from contad.native.recorded_operands import fields, place_of
-from contad.native.small_products import SMALL, pull_small
 from contad.native.step_fields import A_CELLS, A_TURNED, B_CELLS, B_TURNED, RESULT, A, B, K, M, N
 from contad.native.words import hold, pointer
 

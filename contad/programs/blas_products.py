@@ -16,7 +16,7 @@ from contad.native.products_in_place import add_product_at
 from contad.native.matrix_loops import clear, turn, write_rows
 from contad.native.product_kernels import add_product, add_turned, multiply_into
 from contad.native.recorded_products import pull_product
-from contad.native.small_products import SMALL, put_small
+from contad.native.looped_products import SMALL, put_small
 
 ENDLESS = 1 << 60
 NUMBER = 8

@@ -145,11 +145,11 @@ def _kernel(purpose: int, code: int) -> int:
 
 def _products(purpose: int) -> int:
     # which compile when they are imported
-    from contad.native import gram_matrices, product_adjoints, product_kernels, recorded_products, small_products
+    from contad.native import gram_matrices, looped_products, product_adjoints, product_kernels, recorded_products
 
     name = NAMES[purpose]
     source = product_source(name, write_options())
-    called = gram_matrices, product_adjoints, product_kernels, recorded_products, small_products
+    called = gram_matrices, looped_products, product_adjoints, product_kernels, recorded_products
     module = load_cached(f"product_{name}", lambda: source, (source, *(str(module.__file__) for module in called)))
     _modules.append(module)
     return int(getattr(module, name).address)

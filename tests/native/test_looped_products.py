@@ -7,8 +7,8 @@ import pytest
 from numba import njit
 
 import contad
+from contad.native.looped_products import SMALL, pull_small
 from contad.native.recorded_products import pull_product
-from contad.native.small_products import SMALL, pull_small
 from contad.ops.products import left_cotangent, right_cotangent
 
 DRAW = np.random.default_rng(57)
