@@ -34,7 +34,7 @@ from contad.engines.source.writing.live_names import names_assigned
 from contad.engines.source.writing.loop_statements import WORK, is_function
 
 
-class _Kept(NamedTuple):
+class _KeptPair(NamedTuple):
     """What two loops keep in the workspace: statements to leave out, the two that write and read, and where instead."""
 
     left_out: list[ast.stmt]
@@ -51,7 +51,7 @@ def keep_in_adjoints(lines: list[str], vectors: frozenset[str]) -> list[str]:
     (function,) = ast.parse("\n".join(lines)).body
     assert isinstance(function, ast.FunctionDef)
     found: list[str | None] = [*lines]
-    for kept in _Search(function, lines, vectors).find():
+    for kept in _SearchOfPairs(function, lines, vectors).find():
         for s in kept.left_out:
             found[s.lineno - 1] = None
         for s in (kept.write, kept.read):
@@ -64,7 +64,7 @@ def _without_workspace(lines: list[str]) -> list[str]:
     return [line for line in lines if line != f"    {WORK}, top = workspace()"]
 
 
-class _Search:
+class _SearchOfPairs:
     """Finds pairs of loops in the body of a function."""
 
     def __init__(self, function: ast.FunctionDef, lines: list[str], vectors: frozenset[str]) -> None:
@@ -72,7 +72,7 @@ class _Search:
         self.writes = FirstWrites(function)
         self.taken: set[str] = set()  # arrays that hold numbers already
 
-    def find(self) -> list[_Kept]:
+    def find(self) -> list[_KeptPair]:
         """All of them."""
         pairs = []
         for base, made in self.writes.assigned.items():
@@ -82,7 +82,7 @@ class _Search:
                 pairs += [kept] if kept is not None else []
         return pairs
 
-    def _find_pair(self, base: str, first: int, second: int) -> _Kept | None:
+    def _find_pair(self, base: str, first: int, second: int) -> _KeptPair | None:
         """What is kept from `base` on, which these statements of the body assign; None where it has to stay."""
         begun, ended = self.body[first - 1 : first + 3], self.body[second - 2 : second + 2]
         grow = next((s for s in reversed(self.body[: first - 1]) if names_it(s, WORK)), None)
@@ -109,7 +109,7 @@ class _Search:
         if name is None:
             return None
         self.taken.add(name)
-        return _Kept(left_out, write, read, place, f"{name}[{index}]")
+        return _KeptPair(left_out, write, read, place, f"{name}[{index}]")
 
     def _find_use(self, loop: ast.For, base: str, place: str) -> ast.Assign | None:
         """The one statement of a loop that names `base`, where it is one that every iteration runs."""
