@@ -7,6 +7,7 @@ import numpy as np
 from contad.rules.compilable import Compilable
 from contad.variables.array import as_objects
 from contad.variables.containers import CONTAINERS, map_containers
+from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier, Number, map_numbers, observe, primal, standing_for, trace
 from contad.variables.open_types import Function, Value
 
@@ -57,10 +58,15 @@ def stop_gradient(x: Any) -> Any:
 
         z = x,     dz/dx = 0
 
+    Of an array it is a copy, of a plain one too: what is written to one of them later does not show in the other.
+
     >>> stop_gradient({"a": [1.0, 2.0]})
     {'a': [1.0, 2.0]}
     """
-    return map_numbers(_stop, x)
+    if isinstance(x, CONTAINERS):
+        return map_containers(stop_gradient, (x,))
+    found = map_numbers(_stop, x)
+    return found.copy() if isinstance(found, np.ndarray) and not is_immutable(found) else found
 
 
 def _stop(x: Any) -> Any:

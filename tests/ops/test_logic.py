@@ -4,7 +4,9 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from numba import njit
 
+import contad
 from contad import derivative, grad
 from contad.ops import select, stop_gradient
 from contad.variables.number import Number
@@ -91,4 +93,39 @@ def test_stop_gradient_keeps_the_structure():
 def test_stop_gradient_of_plain_numbers():
     x = np.array([1.0, 2.0])
     assert stop_gradient(2.5) == 2.5
-    assert stop_gradient(x) is x
+    kept = stop_gradient(x)
+    (listed,) = stop_gradient([x])
+    x[0] = 9.0
+    assert kept.tolist() == listed.tolist() == [1.0, 2.0]
+    fixed = contad.constant(x)
+    assert stop_gradient(fixed) is fixed
+
+
+def write_behind(x):
+    """Reads what was stopped before u is written to."""
+    u = 1.0 * x
+    stopped = stop_gradient(u)
+    u[1:] = u[1:] + u[:-1]
+    return np.sum(stopped * u)
+
+
+def write_into_stopped(x):
+    u = 1.0 * x
+    u[2] = u[0] * 3.0
+    stopped = stop_gradient(u)
+    stopped[0] = 100.0
+    given = stop_gradient(x)
+    given[1] = -50.0
+    return np.sum(u * u) + stopped[0] + given[1] * x[2]
+
+
+@pytest.mark.parametrize("f", [write_behind, write_into_stopped])
+def test_stopped_arrays_are_copies(f):
+    x = np.arange(1.0, 6.0)
+    expected, slope = contad.value_and_grad(f, engine="closures")(x)
+    assert f(x) == expected == njit(f)(x) and x[1] == 2.0
+    for other in (f, njit(f)):
+        for engine in ("records", "matrix") if other is f else ("generated", "tape"):
+            value, gradient = contad.value_and_grad(other, engine=engine)(x)
+            assert value == expected
+            np.testing.assert_array_equal(gradient, slope)
