@@ -18,7 +18,7 @@ def test_random_recordings_in_small_blocks_agree(start):
 @pytest.mark.parametrize(
     ("owner", "name", "planted", "seed"),
     [
-        (copied_cells.CopiedCells, "rows_of", lambda *_: [], 3),
+        (copied_cells.CopiedCells, "rows_of", lambda *_: [], 5),
         (AdjointPlaces, "_find_passed", lambda self, member, own: [k for k, _ in member.partials()], 1),
     ],
     ids=["copies that are overlooked", "adjoints that share memory"],
