@@ -33,6 +33,7 @@ from contad.programs.header import (
     KERNELS_AT,
     LENGTHS_AT,
     NEEDS_PYTHON,
+    PREFERRED,
     PYTHON,
     RESULT,
     ROWS,
@@ -191,6 +192,8 @@ class Program:
                 return plain
             self._compile()
         compiled: Any = self._interpreter
+        if self.traces[int(self._header[PREFERRED])].calls:  # compiled code would give it back
+            return self._try_in_python(compiled, run)
         out = np.zeros(4)  # where the program needs Python nothing is written to it
         memory = take(self._numbers)
         number = compiled.run(self._at, *run, out, memory)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Pullback
+from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.layout import is_immutable, read_only
@@ -54,12 +54,18 @@ class ScalarCall:
 class ArrayCall:
     """A rule of arrays: the cells of its results, one after the other."""
 
-    __slots__ = ("arrays", "recorded")
+    __slots__ = ("operands", "recorded", "size")
 
     def __init__(self, recorded: Continuation) -> None:
         active = {k for k, _, _ in recorded.operands}
-        # the positions of arrays, some of which may have no axes
-        self.arrays = {k for k in active if isinstance(recorded.values[k], np.ndarray)}
+        turned = recorded.turned if isinstance(recorded, Pullback) else ()
+        # of each operand its position, the first cell, the number of cells or -1 for a number, their shape, whether it
+        # is the transpose's; arrays may have no axes
+        self.operands = [
+            (k, cell, math.prod(shape) if isinstance(recorded.values[k], np.ndarray) else -1,
+             shape[::-1] if k in turned else shape, k in turned)
+            for k, cell, shape in recorded.operands
+        ]  # fmt: skip
         # of the recording only what stays: its buffers serve again
         kept = [None if k in active else _own(v) for k, v in enumerate(recorded.values)]
         if isinstance(recorded, Pullback):
@@ -70,6 +76,7 @@ class ArrayCall:
             self.recorded = ElementwisePullback(recorded.rule, recorded.operands, kept)
         self.recorded.is_tuple = recorded.is_tuple
         self.recorded.results = [part._replace(value=None) for part in recorded.results]
+        self.size = sum(part.size for part in recorded.results)  # cells
 
     @property
     def rule(self) -> Rule:
@@ -79,22 +86,23 @@ class ArrayCall:
     def _arguments(self, cells: np.ndarray) -> dict[int, Value]:
         """What cells hold for each operand, by its position."""
         found: dict[int, Value] = {}
-        turned = self.recorded.turned if isinstance(self.recorded, Pullback) else ()
-        for position, cell, shape in self.recorded.operands:
-            if position in self.arrays:
-                a = cells[cell : cell + math.prod(shape)]
-                a = a.reshape(shape[::-1]).T if position in turned else a.reshape(shape)
-                a.flags.writeable = False
-                found[position] = a
-            else:
+        for position, cell, size, shape, is_turned in self.operands:
+            if size < 0:
                 found[position] = float(cells[cell])
+                continue
+            a = cells[cell : cell + size].reshape(shape)
+            if is_turned:
+                a = a.T
+            a.setflags(write=False)
+            found[position] = a
         return found
 
     def look(self, values: np.ndarray) -> Continuation:
         """The continuation at other values, with its results."""
         recorded = self.recorded
-        arguments = self._arguments(values)
-        operands = [arguments.get(k, v) for k, v in enumerate(recorded.values)]
+        operands = list(recorded.values)
+        for k, v in self._arguments(values).items():
+            operands[k] = v
         if isinstance(recorded, Pullback):
             z, saved = recorded.rule.evaluate(operands, recorded.options)
             found: Continuation = Pullback(
@@ -105,7 +113,9 @@ class ArrayCall:
             found = ElementwisePullback(self.rule, recorded.operands, operands)
         found.is_tuple = recorded.is_tuple
         zs = z if recorded.is_tuple else (z,)
-        found.results = [part._replace(value=v) for part, v in zip(recorded.results, zs, strict=True)]
+        found.results = [
+            Part(part.cell, part.size, part.shape, v, part.axes) for part, v in zip(recorded.results, zs, strict=True)
+        ]
         return found
 
     def evaluate(self, values: np.ndarray, first: int) -> Continuation:
@@ -116,8 +126,7 @@ class ArrayCall:
 
     def pull(self, values: np.ndarray, adjoints: np.ndarray, first: int, evaluated: Continuation) -> None:
         """Pass the adjoints of the cells on."""
-        n = sum(part.size for part in self.recorded.results)
-        if adjoints[first : first + n].any():
+        if adjoints[first] != 0.0 if self.size == 1 else adjoints[first : first + self.size].any():
             evaluated(Adjoints(None, adjoints, first))  # type: ignore[operator]
 
     def push(self, values: np.ndarray, dots: np.ndarray, first: int, evaluated: Continuation) -> None:
@@ -135,6 +144,9 @@ class ArrayCall:
 
     def _write(self, cells: np.ndarray, results: Sequence[Value]) -> None:
         for part, v in zip(self.recorded.results, results, strict=True):
+            if isinstance(v, float) and part.shape == ():
+                cells[part.cell] = v
+                continue
             block = cells[part.cell : part.cell + part.size].reshape(part.shape)
             turned = block if part.axes is None else np.transpose(block, part.axes)
             turned[...] = v

@@ -159,10 +159,11 @@ class Trace:
             if result > 0:
                 other[result] = 1.0
                 row, cell = len(self.code) - 1, self.cells - 1
-                while True:
-                    row, cell = loops.backward(*arrays, values, other, inputs, gradient, row, cell)
-                    if row < 0:
-                        break
+                while row >= 0:
+                    if self.code[row, 0] != CALL:  # where compiled code would stop at once
+                        row, cell = loops.backward(*arrays, values, other, inputs, gradient, row, cell)
+                        if row < 0:
+                            break
                     size, step = int(self.code[row, 2]), self._python_step(row)
                     assert step is not None
                     step.pull(values, other, cell - size + 1, look(row, step))
@@ -181,6 +182,8 @@ class Trace:
                 return int(row)
             call(int(row), step, cell)
             row, cell = row + 1, cell + int(self.code[row, 2])
+            if row == len(self.code):
+                return int(row)
 
     def _python_step(self, row: int) -> Any:
         """What Python does at a row; None at a guard."""
