@@ -10,7 +10,7 @@ from numba.np.linalg import _LAPACK, _check_finite_matrix
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_scaled, in_order, turn, write_row, write_rows
-from contad.native.recorded_operands import adjoint, fields, give, operand, put, result, tangent
+from contad.native.recorded_operands import adjoint, block, fields, give, operand, put, result, tangent
 from contad.native.spectral_kernels import (
     add_eig,
     add_eigh,
@@ -23,7 +23,7 @@ from contad.native.spectral_kernels import (
     reduced_svd,
     svd_tangent,
 )
-from contad.native.step_fields import FIRST, A, M, N
+from contad.native.step_fields import FIRST, RESULT, TURNED, A, M, N
 
 _evd = _LAPACK().numba_ez_xxxevd(types.float64)
 _KIND, _VECTORS, _UPPER = ord("d"), ord("V"), ord("U")
@@ -38,10 +38,15 @@ def orthogonal_value(shape_at, values_at, constants_at, target_at):  # type: ign
     for i in range(n):
         if r[i, i] == 0.0:
             raise np.linalg.LinAlgError("the rank is less")
-    z = np.empty((m + n, n))
-    write_rows(z, 0, q)
-    write_rows(z, m, r)
-    put(shape, values_at, z)
+    if shape[TURNED] != 0:
+        z = np.empty((m + n, n))
+        write_rows(z, 0, q)
+        write_rows(z, m, r)
+        put(shape, values_at, z)
+    else:
+        cells = block(values_at, shape[RESULT], m + n, n)
+        write_rows(cells, 0, q)
+        write_rows(cells, m, r)
 
 
 def orthogonal_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]

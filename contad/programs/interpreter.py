@@ -60,8 +60,11 @@ def live(d, first, n):
 @njit({borrowing})
 def all_finite(a, first, n):
     """Whether n numbers are finite."""
-    for i in range(first, first + n):
-        if not abs(a[i]) < np.inf:
+    for start in range(first, first + n, 512):
+        part, others = a[start : min(start + 512, first + n)], 0
+        for i in range(len(part)):  # a count, for which the compiler takes several at a time
+            others += not abs(part[i]) < np.inf
+        if others:
             return False
     return True
 
