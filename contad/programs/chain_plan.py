@@ -5,7 +5,7 @@ Members of chains have cells only where somebody else reads them, copies that ch
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +43,7 @@ from contad.programs.copied_cells import CopiedCells, sources_of
 from contad.programs.header import ADD, WRITE, ZERO
 from contad.programs.more_axes import AXES, CODE_OF, length_of, reach
 from contad.programs.paired_log_sums import PairedSum, find_pairs, has_log_sums
-from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_kernels
+from contad.programs.program_kernels import ADJOINTS, Kernel, kernels_of
 from contad.programs.result_places import ResultPlaces
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ class ChainPlan:
         if not trace.calls and (_has_large_arrays(trace) or has_log_sums(trace)):
             _group(trace).fill(self)
 
-    def compile(self, *purposes: int) -> None:
-        """Have the kernels ready that chains call, for their own adjoints and for these purposes."""
-        for chain in self.chains:
-            for m in chain.members:
-                if not m.is_guard:
-                    compile_kernels(m.code - ARRAY, (*purposes, m.purpose) if m.purpose else purposes)
-        if self.has_pairs:
-            compile_kernels(STEP_CODES[PAIRED_SUM] - ARRAY, (VALUES, ADJOINTS, TANGENTS))
+    def kernels(self, *purposes: int) -> Iterator[Kernel]:
+        """The kernels that its records and chains call for these purposes."""
+        for code in kernels_of(self.code, self.shapes):
+            yield from ((purpose, code) for purpose in purposes)
+        for m in (m for chain in self.chains for m in chain.members if not m.is_guard):
+            for purpose in purposes:
+                if purpose != ADJOINTS or m.purpose:  # whose adjoints have kernels for what is written first
+                    yield m.purpose if purpose == ADJOINTS else purpose, m.code - ARRAY
 
     def row_of(self, row: int) -> int:
         """The row of the trace, of a guard; of one in a chain -1 - row."""

@@ -63,14 +63,18 @@ class ProgramPatience:
         self.is_cached: bool | None = None  # not known before the disk has been looked at
 
     def seconds_left(self, missing: Iterable[int], spent: float) -> float:
-        """How much longer a program runs in plain Python that has done so for `spent` seconds."""
-        own = PATIENCE.compiling * sum(self.STEP if _is_large(code) else self.KERNEL for code in missing)
-        if interpreter.cache_info().currsize:
-            return own - spent
-        loading, compiling = self.LARGER * PATIENCE.loading, self.LARGER * PATIENCE.compiling
-        if self.is_cached is None and self.spent >= loading:
-            self.is_cached = has_compiled_interpreter()
-        return max(own - spent, (compiling if self.is_cached is False else loading) - self.spent)
+        """How much longer a program runs in plain Python that has done so for `spent` seconds, at least.
+
+        What kernels it is waiting for is not asked before the interpreter is due.
+        """
+        if not interpreter.cache_info().currsize:
+            loading, compiling = self.LARGER * PATIENCE.loading, self.LARGER * PATIENCE.compiling
+            if self.is_cached is None and self.spent >= loading:
+                self.is_cached = has_compiled_interpreter()
+            left = (compiling if self.is_cached is False else loading) - self.spent
+            if left > 0.0:
+                return left
+        return PATIENCE.compiling * sum(self.STEP if _is_large(code) else self.KERNEL for code in missing) - spent
 
     def run(self, function: Callable[[], Any]) -> tuple[Any, float]:
         """What a function returns, and the seconds that it took, which are counted."""

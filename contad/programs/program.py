@@ -1,7 +1,7 @@
 """`contad.record`: a function recorded once, as a program that runs at other inputs without Python."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ from contad.programs.header import (
 )
 from contad.programs.inputs import Inputs
 from contad.programs.interpreter import interpreter
-from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES
+from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, compile_missing, find_missing
 from contad.programs.run_memory import give_back, give_back_inputs, take
 from contad.programs.trace import Trace, trace_of
 from contad.programs.tracer import Tracer
@@ -127,9 +127,8 @@ class Program:
         with self._lock:
             if self._interpreter is None:
                 made = interpreter()
-                for k, trace in enumerate(self.traces):
-                    trace.compile(*self._purposes())
-                    self._enter(k, trace)
+                for k in range(len(self.traces)):
+                    self._enter(k)
                 self._header[RUN_AT] = made.run_at.address
                 self._interpreter = made  # last: other threads use it then
 
@@ -154,19 +153,28 @@ class Program:
             return trace_of(tracer, first_row, inputs, y._index if isinstance(y, Var) else float(y))
 
     def _add(self, trace: Trace) -> None:
-        if self._interpreter is not None:
-            trace.compile(*self._purposes())
         self.traces.append(trace)
         if self._interpreter is not None:
-            self._enter(len(self.traces) - 1, trace)
+            try:
+                self._enter(len(self.traces) - 1)
+            except BaseException:  # of Ctrl-C, while kernels are compiled
+                del self.traces[-1], self._plans[len(self.traces) :]
+                raise
         self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
 
-    def _enter(self, k: int, trace: Trace) -> None:
-        """Have compiled code find a trace: its plan, beside which its records stay for runs in Python."""
-        trace.constants = np.require(trace.constants, requirements="A")  # whose address chains take for a place
-        plan = ChainPlan(trace)
-        plan.compile(VALUES, *([TANGENTS] if self._tangents else []))
-        self._plans.append(plan)
+    def _plan(self, k: int) -> ChainPlan:
+        """What compiled code runs in place of the records of a trace, which stay for runs in Python."""
+        with self._lock:
+            while len(self._plans) <= k:
+                trace = self.traces[len(self._plans)]
+                trace.constants = np.require(trace.constants, requirements="A")  # whose address chains take for a place
+                self._plans.append(ChainPlan(trace))
+        return self._plans[k]
+
+    def _enter(self, k: int) -> None:
+        """Have compiled code find a trace."""
+        trace, plan = self.traces[k], self._plan(k)
+        compile_missing(plan.kernels(*self._purposes()))
         self._numbers = max(self._numbers, 2 * (plan.cells + trace.saved + plan.scratch) + ALIGNED)
         arrays = {
             CODE_AT: plan.code, CONSTANTS_AT: trace.constants, SHAPES_AT: plan.shapes, COPIED_AT: plan.copied,
@@ -208,17 +216,24 @@ class Program:
     def _try_in_python(self, loops: ModuleType, run: Run) -> Outcome:
         """The same where Python has to do something, or everything, as the loops over records are."""
         for k, trace in enumerate(list(self.traces)):
+            if loops is not plain_runs and (self._plans[k].chains or self._plans[k].has_pairs):
+                trace.compile(*self._purposes())
             found = Outcome(*trace.run(loops, *run), k)
             if found.row < 0:
                 break
         return found
 
+    def _missing(self) -> Iterator[int]:
+        """The codes of the kernels that compiled code would need, and that are not ready."""
+        plans = [self._plan(k) for k in range(len(self.traces))]
+        kernels = (kernel for plan in plans for kernel in plan.kernels(*self._purposes()))
+        yield from {code for _, code in find_missing(kernels)}
+
     def _try_plainly(self, run: Run) -> Outcome | None:
         """The same in plain Python; None where compiled code is due."""
         patience = plain_runs.OF_PROGRAMS
-        missing = {code for trace in self.traces for code in trace.find_missing(*self._purposes())}
         needed = patience.RECORD * sum(len(trace.code) for trace in self.traces)
-        if patience.seconds_left(missing, self._spent) <= needed:
+        if patience.seconds_left(self._missing(), self._spent) <= needed:
             return None
         try:
             found, seconds = patience.run(lambda: self._try_in_python(plain_runs, run))
@@ -297,9 +312,8 @@ class Program:
         """Have what `jvp` needs compiled, now and for every trace that is added."""
         with self._lock:
             if self._interpreter is not None:
-                for trace, plan in zip(self.traces, self._plans, strict=True):
-                    trace.compile(TANGENTS)
-                    plan.compile(TANGENTS)
+                for plan in self._plans:
+                    compile_missing(plan.kernels(TANGENTS))
             self._tangents = True  # last: other threads call what is compiled
 
     # ---- inspection, copies ------------------------------------------------------------------------------------------

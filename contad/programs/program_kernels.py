@@ -5,6 +5,7 @@ is 0 along an axis is a sum over it.
 """
 
 import threading
+from collections.abc import Iterable
 from types import ModuleType
 
 import numpy as np
@@ -31,12 +32,27 @@ from contad.native.compiling import load_cached, write_options
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
-from contad.programs.codes import ARRAY, IN_CHAINS, PRODUCT, PURPOSES, STEPS
+from contad.programs.codes import (
+    ARRAY,
+    CHAIN,
+    COMPARE,
+    GATHER,
+    IN_CHAINS,
+    PRODUCT,
+    PURPOSES,
+    REPEATED,
+    STEPS,
+    STOPPED,
+)
 from contad.programs.interpreter import value_of_rule
+from contad.programs.more_axes import CODE_OF
+from contad.progress_bars import ProgressBar
 from contad.rules.scalar_rule import ScalarRule
 
 VALUES, ADJOINTS, TANGENTS = range(3)
+Kernel = tuple[int, int]  # purpose, code
 ADDRESSES = np.zeros((PURPOSES, CODES), np.uintp)  # of kernels, by purpose and code; 0 where not compiled yet
+_WITHOUT = {CHAIN, GATHER, COMPARE, STOPPED, REPEATED}  # records without kernels of their own
 _lock = threading.Lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
@@ -111,12 +127,29 @@ def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
     return ["for i in range(inner):", *indent([*reads, *lines])]
 
 
-def compile_kernels(code: int, purposes: tuple[int, ...]) -> None:
-    """Compile the kernels of a record of arrays, or take them from the disk cache, and enter their addresses."""
-    with _lock:
-        for purpose in purposes:
-            if not ADDRESSES[purpose, code]:
-                ADDRESSES[purpose, code] = _address(purpose, code)
+def kernels_of(code: np.ndarray, shapes: np.ndarray) -> tuple[int, ...]:
+    """The codes of the kernels that records call one by one."""
+    arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
+    repeated = shapes[code[code[:, 0] == REPEATED, 1].astype(np.int64) + CODE_OF]
+    return tuple(int(k) for k in np.unique(np.concatenate([arrays, repeated])) if k + ARRAY not in _WITHOUT)
+
+
+def find_missing(kernels: Iterable[Kernel]) -> set[Kernel]:
+    """The kernels that are not ready."""
+    return {kernel for kernel in kernels if not ADDRESSES[kernel]}
+
+
+def compile_missing(kernels: Iterable[Kernel]) -> None:
+    """Compile the kernels that are not ready, or take them from the disk cache, and enter their addresses."""
+    missing = find_missing(kernels)
+    if not missing:
+        return
+    with ProgressBar("contad.record: compiling operations on arrays, once per installation", len(missing)) as bar:
+        for kernel in sorted(missing):
+            with _lock:
+                if not ADDRESSES[kernel]:
+                    ADDRESSES[kernel] = _address(*kernel)
+            bar.advance()
 
 
 def _address(purpose: int, code: int) -> int:

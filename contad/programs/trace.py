@@ -39,12 +39,11 @@ from contad.programs.codes import (
     STOPPED,
     first_cells,
 )
-from contad.programs.more_axes import CODE_OF, AxisLoops, broadcast_of
-from contad.programs.program_kernels import ADDRESSES, compile_kernels
+from contad.programs.more_axes import AxisLoops, broadcast_of
+from contad.programs.program_kernels import ADDRESSES, compile_missing, kernels_of
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
 from contad.programs.tracer import Tracer
-from contad.progress_bars import ProgressBar
 from contad.variables.level import HeldData
 from contad.variables.open_types import Function, Real, Value
 
@@ -75,10 +74,7 @@ class Trace:
         self.steps = {int(row): step for row, step in zip(np.flatnonzero(code[:, 0] >= FIRST_STEP), steps, strict=True)}
         self.places = places  # file and line of guards, by row
         self.held = held  # what users' rules capture
-        arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
-        own = (GATHER - ARRAY, COMPARE - ARRAY, STOPPED - ARRAY, REPEATED - ARRAY)
-        repeated = shapes[code[code[:, 0] == REPEATED, 1].astype(np.int64) + CODE_OF]
-        self.kernels = tuple(int(k) for k in np.unique(np.concatenate([arrays, repeated])) if k not in own)
+        self.kernels = kernels_of(code, shapes)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -87,19 +83,9 @@ class Trace:
         for name, x in state.items():
             setattr(self, name, x)
 
-    def find_missing(self, *purposes: int) -> list[int]:
-        """The kernels that are not ready for these purposes."""
-        return [code for code in self.kernels if not all(ADDRESSES[purpose, code] for purpose in purposes)]
-
     def compile(self, *purposes: int) -> None:
-        """Have the kernels of these purposes ready."""
-        missing = self.find_missing(*purposes)
-        if not missing:
-            return
-        with ProgressBar("contad.record: compiling operations on arrays, once per installation", len(missing)) as bar:
-            for code in missing:
-                compile_kernels(code, purposes)
-                bar.advance()
+        """Have the kernels of these purposes ready, also those in whose place compiled code takes those of chains."""
+        compile_missing((purpose, code) for code in self.kernels for purpose in purposes)
 
     def describe_guard(self, row: int) -> str:
         """What a guard compared, how it came out when it was recorded, and where."""

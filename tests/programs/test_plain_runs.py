@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import plain_runs
+from contad.programs import plain_runs, program_kernels
+from contad.programs.codes import ARRAY
+from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES
+from contad.programs.trace import Trace
 
 W = np.random.default_rng(3).normal(size=(3, 3))
 X = W @ W.T + 3.0 * np.eye(3)
@@ -129,3 +132,34 @@ def test_where_python_raises_compiled_code_runs(endless, monkeypatch):
     program = contad.record(lambda x: x * math.exp(x), 1.0)
     monkeypatch.setattr(plain_runs, "_scalar", lambda code: (fail, (True, True), ()))
     assert program(3.0) == 3.0 * math.exp(3.0) and program._interpreter is not None
+
+
+# ---- what programs with chains wait for -----------------------------------------------------------------------------
+def test_kernels_of_chains_are_counted_and_no_others_for_their_records(monkeypatch):
+    program = contad.record(lambda x: np.sum(np.exp(x) * x), np.linspace(0.1, 1.0, 20_000))
+    (members,) = ([m for m in chain.members if not m.is_guard] for chain in program._plan(0).chains)
+    kernels = set(program._plan(0).kernels(VALUES, ADJOINTS))
+    chained = {(m.purpose, m.code - ARRAY) for m in members if m.purpose}
+    assert chained and kernels == chained | {(VALUES, m.code - ARRAY) for m in members}
+    ready = np.ones_like(ADDRESSES)
+    monkeypatch.setattr(program_kernels, "ADDRESSES", ready)
+    assert not list(program._missing())
+    ready[ADJOINTS] = 0  # of records one by one
+    assert not list(program._missing())
+    for kernel in chained:
+        ready[kernel] = 0
+    assert set(program._missing()) == {code for _, code in chained}
+
+
+def test_records_of_chains_have_kernels_where_python_runs_them(monkeypatch):
+    x = np.linspace(0.1, 1.0, 20_000)
+    program = contad.record(lambda x, a: np.sum(np.exp(x)) + np.sum(np.linalg.inv(a)), x, np.eye(3))
+    program._compile()
+    assert program._plan(0).chains
+    asked = []
+    monkeypatch.setattr(Trace, "compile", lambda self, *purposes: asked.append(purposes))
+    program.value_and_grad(x, 2.0 * np.eye(3))
+    assert not asked
+    monkeypatch.setattr(Trace, "run", lambda self, *run: (0.0, 0.0, -1))
+    program.value_and_grad(x, np.ones((3, 3)))  # which its kernel leaves to Python
+    assert asked == [(VALUES, ADJOINTS)]
