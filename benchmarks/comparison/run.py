@@ -18,6 +18,7 @@ import numba
 import numpy as np
 
 import contad
+from benchmarks.comparison.compilation import both_compile, measure_compilation
 from benchmarks.comparison.measure import Effort, measure
 from benchmarks.comparison.memory import measure_memory, run_in_folder_of_its_own
 from benchmarks.comparison.program import Program
@@ -52,8 +53,10 @@ def run(
             found = about | {"sizes": measure_sizes(program, run_at, tools, effort)}
         else:
             found = about | measure_apart(name, run_at, tools, effort)
-            bar.step(f"{name}, memory")
+            bar.step(f"{name}, memory and compilation")
             _add_memory(name, found["sizes"])
+            if any(both_compile(measured["versions"]) for measured in found["sizes"].values()):
+                found["compilation"] = measure_compilation(name)
         figures["programs"].append(found)
         keep(figures)
     bar.close()
