@@ -28,10 +28,10 @@ def det(a):
         z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
 
     Shapes:  a (..., n, n) -> z (...).
-    Domain:  every a; where a is singular, c is made without its inverse. Of more than three rows the third derivative
-             is nan there if singular values are equal.
+    Domain:  every a; where a is singular, c is made without its inverse.
     Raises:  LinAlgError if a is not square.
-    Cost:    O(n^3) forward and reverse; saves nothing. For large matrices take slogdet: det overflows.
+    Cost:    O(n^3) forward and reverse, O(n^5) for third derivatives where a is nearly singular; saves nothing. For
+             large matrices take slogdet: det overflows.
     Ref:     Giles (2008), section 2.2.4.
 
     >>> det(np.array([[2.0, 1.0], [1.0, 4.0]]))
@@ -127,8 +127,8 @@ def singular_cofactors(a):
     It is the gradient of the determinant, so that its Jacobian is symmetric: a_bar is z_dot with z_bar for a_dot.
 
     Shapes:  a (..., n, n) -> z (..., n, n).
-    Domain:  every a; its second derivative is nan where singular values are equal.
-    Cost:    O(n^3) forward and reverse; saves nothing.
+    Domain:  every a.
+    Cost:    O(n^3) forward and reverse, O(n^5) for the second derivative; saves nothing.
     Ref:     Stewart (1998), On the adjugate matrix, section 2.
 
     >>> singular_cofactors(np.diag([2.0, 3.0, 5.0, 0.0])).round(12) + 0.0
@@ -153,12 +153,24 @@ def singular_cofactors_jvp(z, a_dot, a):
 
 def mixed_cofactors(d, a):
     """The change of the cofactors of a along d."""
+    if not is_plain(a):  # derivatives of singular vectors are lost where values are equal, or differ by rounding alone
+        return mixed_by_minors(d, a)
     u, s, v, sign = signed_spectrum(a)
     e = matmul(matmul(transposed_of(u), d), v)
     p = np.expand_dims(sign, -1) * np.prod(others(s, 2), axis=-1) * (1.0 - np.eye(np.shape(a)[-1]))
     along = np.sum(p * np.expand_dims(np.diagonal(e, axis1=-2, axis2=-1), -2), axis=-1)
     m = np.expand_dims(along, -1) * np.eye(np.shape(a)[-1]) - p * transposed_of(e)
     return matmul(matmul(u, m), transposed_of(v))
+
+
+def mixed_by_minors(d, a):
+    """The same by the determinants of what is left of a without a row and a column; O(n^5), with every derivative."""
+    n = np.shape(a)[-1]
+    rest = np.array([[k for k in range(n) if k != i] for i in range(n)])
+    rows, columns = rest[:, None, :, None], rest[None, :, None, :]
+    minors = a[..., rows, columns]
+    signs = (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
+    return signs * np.sum(scale(d[..., rows, columns], cofactors(det(minors), minors)), axis=(-2, -1))
 
 
 def signed_spectrum(a):

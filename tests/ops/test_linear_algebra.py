@@ -311,6 +311,20 @@ def test_second_derivatives_of_larger_determinants_at_equal_singular_values(valu
     np.testing.assert_allclose(contad.hessian(np.linalg.det)(q @ np.diag(values) @ p), turned, atol=1e-13)
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 0, 3, 1)])
+@pytest.mark.parametrize("values", [(2.0, 1.0), (2.0, 2.0), (0.0, 0.0)], ids=str)
+def test_third_derivatives_of_determinants_of_low_rank(values, order):
+    rng = np.random.default_rng(8)
+    u, v, d = rng.normal(size=(3, 4, 4))
+    x = (u[:, :2] * values) @ v[:2, order]  # of rank 2, but for rounding
+    at = np.linspace(-1.0, 1.0, 9)
+    third = 6.0 * np.polynomial.polynomial.polyfit(at, [np.linalg.det(x + t * d) for t in at], 4)[3]
+    found = contad.jvp(lambda x: np.sum(contad.hvp(np.linalg.det)(x, d) * d), (x,), (d,))[1]
+    assert found == pytest.approx(third, rel=1e-11, abs=1e-11)
+    along = contad.grad(lambda x: contad.jvp(lambda y: contad.jvp(np.linalg.det, (y,), (d,))[1], (x,), (d,))[1])
+    assert np.sum(along(x) * d) == pytest.approx(third, rel=1e-11, abs=1e-11)
+
+
 def test_a_determinant_at_equal_singular_values():
     expect_ad(np.linalg.det, np.diag([2.0, 2.0, 2.0, 0.0]))
 
