@@ -16,7 +16,6 @@ import os
 import sys
 import weakref
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -117,11 +116,14 @@ class Served:
 @functools.cache
 def library_digest() -> str:
     """A digest of contad's sources: compiled code of another version is not used."""
-    digest = hashlib.sha256()
-    root = Path(OWN_FILES)
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] not in ("command", "example", "testing"):
-            digest.update(path.read_bytes())
+    digest, files = hashlib.sha256(), []
+    for folder, inside, names in os.walk(OWN_FILES):  # sooner than pathlib
+        if folder == OWN_FILES:
+            inside[:] = [x for x in inside if x not in ("command", "example", "testing")]
+        files += [os.path.join(folder, x) for x in names if x.endswith(".py")]
+    for path in sorted(files, key=lambda path: path.split(os.sep)):
+        with open(path, "rb", buffering=0) as file:
+            digest.update(file.read())
     return digest.hexdigest()
 
 

@@ -22,7 +22,8 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from contad.engines.source.writing.loop_statements import SplitBody, Taking, names_in, names_written, read_in
+from contad.engines.source.writing.live_names import names_in
+from contad.engines.source.writing.loop_statements import SplitBody, Taking, names_written, read_in
 from contad.native.elementary.elementary_table import BY_CALL
 
 Path = tuple[tuple[str, bool], ...]  # the tests that lead to a block, and what they are there

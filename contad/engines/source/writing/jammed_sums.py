@@ -24,12 +24,12 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from contad.engines.source.writing.live_names import names_in
 from contad.engines.source.writing.loop_costs import difference
 from contad.engines.source.writing.loop_statements import (
     RAISED,
     WORK,
     is_pure,
-    names_in,
     names_written,
     read_first,
     read_in,

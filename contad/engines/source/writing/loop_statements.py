@@ -4,6 +4,7 @@ import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator
 
+from contad.engines.source.writing.live_names import names_in
 from contad.native.elementary.elementary_table import BY_CALL
 
 _PURE = {"abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"}
@@ -26,20 +27,21 @@ class SplitBody:
         for k, statement in enumerate(loop.body):
             for name in names_written(statement):
                 self.writers.setdefault(name, []).append(k)
-        self.stores = {root for statement in loop.body for root in self._list_stored(statement)}
-        nodes = [x for s in loop.body for x in ast.walk(s)]
+        self.nodes = nodes = [x for s in loop.body for x in ast.walk(s)]
+        self.stores = set(self._list_stored())
         written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
         written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
         self.stored = {name for x in written if (name := _base(x)) in roots}  # the arrays by which that is done
-        self.raises = any(isinstance(x, ast.Raise) for x in ast.walk(loop))
-        counted = {x.target.id for x in ast.walk(loop) if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
-        assignments = [x for x in ast.walk(loop) if isinstance(x, (ast.Assign, ast.AugAssign))]
+        whole = [loop, *nodes, *(x for s in loop.orelse for x in ast.walk(s))]  # all statements
+        self.raises = any(isinstance(x, ast.Raise) for x in whole)
+        counted = {x.target.id for x in whole if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
+        assignments = [x for x in whole if isinstance(x, (ast.Assign, ast.AugAssign))]
         others = {name for x in assignments for name in names_written(x)}
         self.counters = counted - others
 
-    def _list_stored(self, statement: ast.stmt) -> Iterator[str]:
-        """The memory that a statement writes; "" where it is not known."""
-        for node in ast.walk(statement):
+    def _list_stored(self) -> Iterator[str]:
+        """The memory that the statements write; "" where it is not known."""
+        for node in self.nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                 yield from self.roots.get(_base(node), ("",))
             elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -59,7 +61,7 @@ class SplitBody:
     @property
     def runs_to_its_end(self) -> bool:
         """Whether iterations neither leave the loop nor call what may, but for divisions by zero."""
-        for node in (x for statement in self.statements for x in ast.walk(statement)):
+        for node in self.nodes:
             if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Lambda)):
                 return False
             if isinstance(node, ast.Raise):
@@ -179,15 +181,11 @@ def _read(node: ast.AST, made: set[str], found: set[str]) -> None:
         if isinstance(node, ast.If):
             made |= ways[0] & ways[1]
     else:
-        found |= {x.id for x in names_in(node) if isinstance(x.ctx, ast.Load)} - made
+        names = names_in(node)
+        found |= {x.id for x in names if isinstance(x.ctx, ast.Load)} - made
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             found |= {node.target.id} - made
-        made |= names_written(node)
-
-
-def names_in(node: ast.AST) -> Iterator[ast.Name]:
-    """The names in a statement or an expression."""
-    return (x for x in ast.walk(node) if isinstance(x, ast.Name))
+        made |= {x.id for x in names if isinstance(x.ctx, ast.Store)}
 
 
 def _base(node: ast.expr) -> str:

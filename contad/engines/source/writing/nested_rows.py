@@ -20,11 +20,10 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from contad.engines.source.writing.live_names import Names
+from contad.engines.source.writing.live_names import Names, names_in
 from contad.engines.source.writing.loop_statements import (
     SplitBody,
     is_function,
-    names_in,
     names_written,
     read_first,
     read_in,

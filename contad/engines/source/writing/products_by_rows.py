@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from contad.engines.source.writing.first_writes import MAKERS, FirstWrites, touches_only, write_zeros
-from contad.engines.source.writing.loop_statements import names_in, names_written
+from contad.engines.source.writing.live_names import names_in
+from contad.engines.source.writing.loop_statements import names_written
 from contad.native.elementary.rows import ROWS
 
 _PUT, _ADD = "put_product", "add_right"

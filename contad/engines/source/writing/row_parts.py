@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from contad.engines.source.writing.gathered_calls import GatheredCalls, gather_calls
+from contad.engines.source.writing.live_names import names_in
 from contad.engines.source.writing.loop_statements import (
     SplitBody,
     Taking,
     is_function,
-    names_in,
     names_written,
     read_in,
 )

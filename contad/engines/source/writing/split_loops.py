@@ -28,9 +28,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from contad.engines.source.writing.gathered_calls import GatheredCalls
-from contad.engines.source.writing.live_names import LiveNames, Names
+from contad.engines.source.writing.live_names import LiveNames, Names, names_in
 from contad.engines.source.writing.loop_costs import is_outgrown
-from contad.engines.source.writing.loop_statements import SplitBody, is_function, names_in
+from contad.engines.source.writing.loop_statements import SplitBody, is_function
 from contad.engines.source.writing.nested_rows import NestParts, find_integers, find_nest
 from contad.engines.source.writing.row_parts import Kernel, LoopParts, find_parts, find_sums
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
@@ -79,10 +79,11 @@ def split_loops(
         return Split(lines, [])
 
     integers, live = find_integers(function), LiveNames(function.body).after
+    bodies: dict[ast.For, SplitBody] = {}
 
     def write(name: Callable[[str], str], gather: bool, way: LongLoops | None = None) -> _Splitter:
         splitter = _Splitter(lines, facts, name, nests, gather, way)
-        splitter.integers, splitter.live = integers, live
+        splitter.integers, splitter.live, splitter.bodies = integers, live, bodies
         splitter.write_test(function.lineno)
         splitter.write_block(function.body, 1)
         return splitter
@@ -201,6 +202,7 @@ class _Splitter:
         self.stays_whole = self.in_nest = False
         self.integers: set[str] = set()
         self.live: Mapping[ast.stmt, Names] = {}  # behind loops
+        self.bodies: dict[ast.For, SplitBody] = {}  # of loops, which stay as they are: what is written are copies
 
     def is_consistent(self) -> bool:
         """Whether a function that is along rows stays in no loop, and one by a test nowhere but behind that."""
@@ -407,7 +409,9 @@ class _Splitter:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
         if not any(map(is_function, ast.walk(loop))):
             return None
-        body = SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant)
+        if loop not in self.bodies:
+            self.bodies[loop] = SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant)
+        body = self.bodies[loop]
         for gather in (True, False) if self.gather else (False,):
             parts = find_parts(body, self.fresh, gather)
             if parts is not None and len(self.rows) + parts.size <= MOST_ROWS:
