@@ -21,7 +21,7 @@ def names_in(node: ast.AST) -> list[ast.Name]:
         if isinstance(node, ast.Name):
             found.append(node)
             continue
-        for field in _FIELDS[type(node)]:
+        for field in _FIELDS.get(type(node), node._fields):
             value = getattr(node, field, None)
             if isinstance(value, ast.AST):
                 waiting.append(value)
