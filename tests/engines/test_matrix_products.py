@@ -73,6 +73,24 @@ def test_a_constant_is_read_as_it_was():
     np.testing.assert_allclose(contad.grad(f)(B), A.T @ W, rtol=1e-14)
 
 
+@pytest.mark.parametrize("turn", [np.array, np.transpose], ids=["in order", "turned"])
+def test_of_a_small_constant_nothing_is_kept_but_its_copy(turn):
+    c = turn(np.arange(6.0).reshape(2, 3) if turn is np.array else np.arange(6.0).reshape(3, 2))
+    before = c.copy()
+    with contad.nested() as level:
+        a = contad.var(np.ones((3, 3)))
+        first = level.buffers.constants_top
+        c @ a
+        a @ c.T
+        assert level.buffers.constants_top - first == 2 * c.size
+        c[:] = np.nan
+        assert all(kept.__class__ is int for kept in list.__iter__(level.callbacks))
+        left, right = level.callbacks
+        np.testing.assert_array_equal(left.x, before)
+        np.testing.assert_array_equal(right.y, before.T)
+        assert not left.x.flags.writeable and not right.y.flags.writeable
+
+
 @pytest.mark.parametrize("bad", [np.inf, np.nan])
 @pytest.mark.parametrize("row", [0, 2, 10])
 def test_a_row_without_adjoint_adds_nothing_whatever_stands_in_it(bad, row):

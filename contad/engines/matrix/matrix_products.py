@@ -19,7 +19,7 @@ from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
 from contad.engines.stream.record_stream import LONG
-from contad.engines.stream.storage import Buffers
+from contad.engines.stream.storage import WORTH_SHARING, Buffers
 from contad.engines.stream.sweep import operation_code
 from contad.native.step_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
 from contad.ops import multiply
@@ -287,9 +287,9 @@ class ProductPullback(NamedTuple):
 class Continuations(list[Any]):
     """The continuations of a recording. Of what kernels pull back there is none before it is asked for.
 
-    In its place stands, for a product, that of its shape, with the factor that is a constant, and for another step the
-    kernels with what they make one of: most are made, swept and forgotten, and a continuation with its arrays would
-    take as long to make and to forget as the product.
+    In its place stands, for a product, that of its shape, with a constant factor unless it is among the copies of the
+    recording, and for another step the kernels with what they make one of: most are made, swept and forgotten, and a
+    continuation with its arrays would take as long to make and to forget as the product.
     """
 
     __slots__ = ("buffers",)
@@ -310,7 +310,7 @@ class Continuations(list[Any]):
 
     def _product(self, slot: int, constant: np.ndarray | None) -> "ProductPullback":
         shape = self.buffers.shapes[slot : slot + ADJOINT].tolist()
-        first, rows, columns, _, x_cell, _, y_cell, p, x_turned, y_turned, axes = shape[:_FIELDS]
+        first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned, axes = shape[:_FIELDS]
         if first == 0:  # of a step
             first, axes, rows, columns, p = (shape[k] for k in (RESULT, FIRST, M, N, K))
             x_cell, y_cell = (shape[k] if shape[k + 1] > 0 else 0 for k in (A, B))
@@ -318,17 +318,19 @@ class Continuations(list[Any]):
         x_axes, y_axes = divmod(axes, 10)
         values = self.buffers.values
 
-        def factor(cell: int, rows: int, columns: int, is_turned: bool, axes: int) -> np.ndarray:
-            if cell == 0:
-                assert constant is not None
+        def factor(cell: int, at: int, rows: int, columns: int, is_turned: bool, axes: int) -> np.ndarray:
+            if cell == 0 and constant is not None:
                 return constant
-            x = values[cell : cell + rows * columns]
+            numbers, at = (values, cell) if cell else (self.buffers.constants, -at)
+            x = numbers[at : at + rows * columns]
+            if cell == 0:
+                x.flags.writeable = False
             return x if axes == 1 else x.reshape(columns, rows).T if is_turned else x.reshape(rows, columns)
 
         z = values[first : first + rows * columns]
         return ProductPullback(
-            array_rule_of("matmul"), factor(x_cell, rows, p, x_turned, x_axes), x_cell, bool(x_cell and x_turned),
-            factor(y_cell, p, columns, y_turned, y_axes), y_cell, bool(y_cell and y_turned), first,
+            array_rule_of("matmul"), factor(x_cell, x_at, rows, p, x_turned, x_axes), x_cell, bool(x_cell and x_turned),
+            factor(y_cell, y_at, p, columns, y_turned, y_axes), y_cell, bool(y_cell and y_turned), first,
             z.reshape(rows, columns) if x_axes == y_axes else z,
         )  # fmt: skip
 
@@ -398,12 +400,18 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             constant, in_order = None, True
             if x_cell == 0:  # the cotangent of one factor needs the other
                 known = buffers.factors.get(id(x))
-                x, x_at, x_turned, in_order = keep(buffers, x) if known is None else known
-                constant = x
+                if known is None and x.size < WORTH_SHARING and x.flags.writeable:
+                    x_at = _copy_few(buffers, x)
+                else:
+                    x, x_at, x_turned, in_order = keep(buffers, x) if known is None else known
+                    constant = x
             elif y_cell == 0:
                 known = buffers.factors.get(id(y))
-                y, y_at, y_turned, in_order = keep(buffers, y) if known is None else known
-                constant = y
+                if known is None and y.size < WORTH_SHARING and y.flags.writeable:
+                    y_at = _copy_few(buffers, y)
+                else:
+                    y, y_at, y_turned, in_order = keep(buffers, y) if known is None else known
+                    constant = y
             if in_order:
                 slot = buffers.shapes_top
                 shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
@@ -558,6 +566,16 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         return general(a, b, **options)
 
     return method, reflect, operate
+
+
+def _copy_few(buffers: Buffers, x: np.ndarray) -> int:
+    """Minus the place of a copy of a constant of few numbers, in C order; `keep` takes longer than the product."""
+    at = buffers.constants_top
+    end = buffers.constants_top = at + x.size
+    if end > len(buffers.constants):
+        buffers.grow("constants", end)
+    buffers.constants[at:end] = x.ravel()
+    return -at
 
 
 def _place(at: int) -> tuple[int, int]:
