@@ -318,6 +318,8 @@ def is_view(v: Any, a: np.ndarray) -> bool:
     if isinstance(v, Array):
         return v is a or v._parent is not None
     b = v.base
+    if b is not None and not isinstance(b, np.ndarray):
+        b = getattr(b, "base", None)  # of what holds the memory of windows
     return v is a or (b is not None and (b is a or b is a.base))
 
 

@@ -192,3 +192,23 @@ def test_an_integer_that_is_appended_is_an_element():
     expected = [[1.0, 0.0, 0.0], [0.0, 2.2, 0.0], [0.0, 0.0, 0.8], [0.0, 0.0, 0.0]]
     np.testing.assert_allclose(contad.jacobian(lambda x: np.append(x, 4) ** 2)(x), expected)
     np.testing.assert_allclose(contad.jvp(lambda x: np.append(x, 4) ** 2, (x,), (np.ones(3),))[1], [1.0, 2.2, 0.8, 0.0])
+
+
+def windows_of_what_is_written(x):
+    """The windows share the memory of u, and show what is written to it."""
+    u = 1.0 * x
+    windows = np.lib.stride_tricks.sliding_window_view(u, 3)
+    before = np.sum(windows, axis=1)
+    u[1] = u[0] * u[2]
+    u[3:] *= u[:-3]
+    return np.sum(windows * before[:, None]) + np.sum(np.sin(windows) ** 2)
+
+
+@pytest.mark.parametrize("engine", ["matrix", "records"])
+def test_windows_are_views(engine):
+    x = np.array([0.5, -1.5, 2.0, 0.7, 1.1, -0.3])
+    value, gradient = contad.value_and_grad(windows_of_what_is_written, engine=engine)(x)
+    assert value == pytest.approx(windows_of_what_is_written(x), rel=1e-14)
+    for k, step in enumerate(1e-6 * np.eye(6)):
+        above, below = windows_of_what_is_written(x + step), windows_of_what_is_written(x - step)
+        assert gradient[k] == pytest.approx((above - below) / 2e-6, rel=1e-6)
