@@ -111,11 +111,20 @@ def _std(a):  # type: ignore[no-untyped-def]
     return np.sqrt(np.divide(np.sum((a - mean) * (a - mean)), float(a.size)))
 
 
-@loop_body(np.trace, "a", 2)
+@loop_body(np.trace, "a, offset=0", 2)
 def _trace(a):  # type: ignore[no-untyped-def]
     total = 0.0
     for k in range(min(a.shape[0], a.shape[1])):
         total = total + a[k, k]
+    return total
+
+
+@loop_body(np.trace, "a, offset=0", 2, 0)
+def _trace_beside_the_diagonal(a, offset):  # type: ignore[no-untyped-def]
+    right, below = max(offset, 0), max(-offset, 0)
+    total = 0.0
+    for k in range(min(a.shape[0] - below, a.shape[1] - right)):
+        total = total + a[k + below, k + right]
     return total
 
 

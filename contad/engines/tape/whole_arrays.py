@@ -270,15 +270,16 @@ def _diff(a: Any) -> Any:
 
 
 @add_overload(np.trace)
-def _trace(a: Any) -> Any:
+def _trace(a: Any, offset: Any = 0) -> Any:
     """np.trace of a matrix."""
     if not is_active_array(a) or a.ndim != 2:
         return None
 
-    def implementation(a: Any) -> Any:
+    def implementation(a: Any, offset: Any = 0) -> Any:
+        right, below = max(offset, 0), max(-offset, 0)
         total = 0.0
-        for k in range(min(a.shape)):
-            total = total + a[k, k]
+        for k in range(min(a.shape[0] - below, a.shape[1] - right)):
+            total = total + a[k + below, k + right]
         return total
 
     return implementation

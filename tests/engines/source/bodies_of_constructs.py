@@ -33,7 +33,7 @@ return np.linalg.norm(x) * a
 return np.linalg.norm(m * a)
 
 # trace
-return np.trace(m[:, :3] * a * x[0])
+return np.trace(m[:, :3] * a * x[0]) + np.trace(m * x[1], 1) * a - np.trace(m * x[2], offset=-1) + np.trace(m, -7)
 
 # outer
 return np.sum(np.outer(x, x[:3]) * m[0, :3]) * a
