@@ -397,21 +397,12 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         if is_small:
             x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than the rest
             x_at = y_at = 0
-            constant, in_order = None, True
+            constant: Any = None
+            in_order = True
             if x_cell == 0:  # the cotangent of one factor needs the other
-                known = buffers.factors.get(id(x))
-                if known is None and x.size < WORTH_SHARING and x.flags.writeable:
-                    x_at = _copy_few(buffers, x)
-                else:
-                    x, x_at, x_turned, in_order = keep(buffers, x) if known is None else known
-                    constant = x
+                constant, x_at, x_turned, in_order = keep_small(buffers, x)
             elif y_cell == 0:
-                known = buffers.factors.get(id(y))
-                if known is None and y.size < WORTH_SHARING and y.flags.writeable:
-                    y_at = _copy_few(buffers, y)
-                else:
-                    y, y_at, y_turned, in_order = keep(buffers, y) if known is None else known
-                    constant = y
+                constant, y_at, y_turned, in_order = keep_small(buffers, y)
             if in_order:
                 slot = buffers.shapes_top
                 shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
@@ -423,6 +414,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
                 )  # fmt: skip
                 kept: Any = slot if constant is None else (slot, constant)
             else:
+                x, y = (constant, y) if x_cell == 0 else (x, constant)
                 x_turned, y_turned = bool(x_cell and x_turned), bool(y_cell and y_turned)
                 slot, kept = 0, _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
         else:
@@ -522,6 +514,15 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             return x, at, True, x.flags.f_contiguous
         return x, at, False, True
 
+    def keep_small(buffers: Buffers, x: np.ndarray) -> tuple[np.ndarray | None, int, bool, bool]:
+        """`keep`, but of few numbers a copy among the constants alone: an array takes longer than the product."""
+        known = buffers.factors.get(id(x))
+        if known is not None:
+            return known
+        if x.size >= WORTH_SHARING or not x.flags.writeable:
+            return keep(buffers, x)
+        return None, -buffers.push_constant(x), False, True
+
     otherwise: Function = vars(Array)["__matmul__"]
 
     def operate(a: ArrayVar, b: Value, otherwise: Function = otherwise) -> Value:
@@ -566,16 +567,6 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         return general(a, b, **options)
 
     return method, reflect, operate
-
-
-def _copy_few(buffers: Buffers, x: np.ndarray) -> int:
-    """Minus the place of a copy of a constant of few numbers, in C order; `keep` takes longer than the product."""
-    at = buffers.constants_top
-    end = buffers.constants_top = at + x.size
-    if end > len(buffers.constants):
-        buffers.grow("constants", end)
-    buffers.constants[at:end] = x.ravel()
-    return -at
 
 
 def _place(at: int) -> tuple[int, int]:
