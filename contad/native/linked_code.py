@@ -110,33 +110,7 @@ def _without_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        _PUT_OFF.add(gc.get_count()[0])
         gc.enable()
-
-
-class _PutOff:
-    """Objects of compilers that the collector has not walked through: the walk waits for many of them."""
-
-    FEW = 10_000  # are walked through at once
-    MOST = 1_000_000  # those of a handful of programs
-
-    def __init__(self) -> None:
-        self.objects = 0
-
-    def add(self, new: int) -> None:
-        """Let new objects count as old ones, as `gc.unfreeze` does, unless somebody has frozen others."""
-        if new < self.FEW:
-            return
-        self.objects += new
-        if self.objects > self.MOST:
-            gc.collect()
-            self.objects = 0
-        elif not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()
-
-
-_PUT_OFF = _PutOff()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

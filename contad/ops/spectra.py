@@ -8,7 +8,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
-from contad.ops.cotangents import plain
+from contad.ops.cotangents import all_finite, plain
 from contad.ops.linear_systems import check_square, in_c_order, inv, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.triangular_factors import onto_triangle, symmetrise
@@ -140,7 +140,7 @@ def robust_spectrum(a, *, upper=False, own_signs=False):
         a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
-    Domain:  as symmetric_spectrum; a finite.
+    Domain:  as symmetric_spectrum; nan where the triangle that is read is not finite.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3; Dhillon & Parlett (2004), on the algorithm.
@@ -149,10 +149,12 @@ def robust_spectrum(a, *, upper=False, own_signs=False):
     array([2., 3.])
     """
     check_square("eigh", a)
-    z = np.empty((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]))
+    z = np.full((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]), np.nan)
+    read = np.triu(a) if upper else np.tril(a)
     for k in np.ndindex(a.shape[:-2]):
-        z[k][0], v = linalg().eigh(a[k], lower=not upper, check_finite=False)
-        z[k][1:] = v if own_signs else v * leading_signs(v)
+        if all_finite(read[k]):  # otherwise LAPACK may not return
+            z[k][0], v = linalg().eigh(a[k], lower=not upper, check_finite=False)
+            z[k][1:] = v if own_signs else v * leading_signs(v)
     return z
 
 
