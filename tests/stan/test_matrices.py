@@ -10,6 +10,7 @@ from mpmath import mp
 
 import contad
 from contad import stan
+from contad.engines.matrix.compiled_steps import StepKernels
 from contad.errors import GuardError, UnsupportedError
 from contad.ops import factors
 from contad.testing import expect_ad
@@ -308,6 +309,7 @@ def test_right_division_shares_the_factors_of_left_division(monkeypatch):
             super().__init__(matrix)
 
     monkeypatch.setattr(factors, "Factor", Counted)
+    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are calls from Python
     contad.grad(lambda x: np.sum(stan.mdivide_left(x, V)) + np.sum(stan.mdivide_right(V, x)))(A)
     assert made == [(3, 3)]
 

@@ -137,6 +137,6 @@ def test_large_and_empty_arrays():
 def test_a_mistake_is_found(monkeypatch):
     """Without the test of where the loop back writes, numbers are wrong."""
     known = flat(as_python(request(of_others, X, Y))(X, Y)[1])
-    monkeypatch.setattr(kept_in_adjoints._Search, "_find_adjoint", lambda *_: "x_bar")
+    monkeypatch.setattr(kept_in_adjoints._SearchOfPairs, "_find_adjoint", lambda *_: "x_bar")
     found = flat(as_python(request(of_others, X, Y))(X, Y)[1])
     assert not np.allclose(found, known, rtol=1e-6)
