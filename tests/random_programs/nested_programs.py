@@ -11,7 +11,6 @@ differences. A failure is shrunk by removing statements while it persists.
 """
 
 import argparse
-import collections
 import math
 import random
 import sys
@@ -30,6 +29,7 @@ from contad.functions.python_copy import python_twin
 from contad.native.request import Request
 from tests.engines.source.agreement import constants_in_python, flat
 from tests.random_programs.generated_programs import Rejected, TooSlow, copied, grown, limited, prepare, run
+from tests.random_programs.outcomes import collect, is_failure, tell
 
 SIZES = ((3, 2), (0, 2), (1, 3), (2, 2), (9, 2), (7, 3), (5, 0), (4, 6))  # the last one is too long for a nest
 ROWS = 8  # numbers of a row
@@ -463,10 +463,6 @@ def check(seed, is_compiled=False, lines=None):
         return f"crash {type(error).__name__}: {error}", set()
 
 
-def is_failure(outcome):
-    return outcome is not None and not outcome.startswith("rejected")
-
-
 def smaller(lines):
     """Programs without one of their statements."""
     for k in range(3, len(lines) - 1):
@@ -493,14 +489,7 @@ def shrunk(seed, outcome):
 
 def search(seeds, is_compiled=False):
     """How many programs had what, and the failures by their seeds."""
-    found, failures = collections.Counter(), {}
-    for seed in seeds:
-        outcome, has = check(seed, is_compiled)
-        found.update(["agree" if outcome is None else outcome.partition(" at ")[0][:70], *has])
-        if is_failure(outcome):
-            failures[seed] = outcome
-            print(f"seed {seed}: {outcome[:200]}", flush=True)
-    return found, failures
+    return collect(lambda seed: check(seed, is_compiled), seeds)
 
 
 def main():
@@ -515,11 +504,8 @@ def main():
         f = njit(run(text + "\n", "<shown>", {"np": np, "math": math})["f"])
         print(text, derivative(f, arguments(1, *SIZES[0]), "simd")[1], sep="\n")
         return 0
-    found, failures = search(range(options.seed, options.seed + options.count), options.compiled)
-    print(", ".join(f"{n} {what}" for what, n in found.most_common()))
-    for seed, outcome in list(failures.items())[:4]:
-        print(f"\nseed {seed}: {outcome}\n{shrunk(seed, outcome)}")
-    return 1 if failures else 0
+    found = search(range(options.seed, options.seed + options.count), options.compiled)
+    return tell(*found, shrunk)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ not a number before they write it. A failure is shrunk by removing statements wh
 """
 
 import argparse
-import collections
 import random
 import sys
 import warnings
@@ -21,6 +20,7 @@ import contad
 from contad.programs import chain_plan, chains, program
 from tests.programs.comparison import compare
 from tests.random_programs.generated_programs import run
+from tests.random_programs.outcomes import collect, is_failure, tell
 
 BLOCKS, FEWEST = (1, 8, 24, 100, 300, 3072), (1, 1, 16, 64, 200, 1024)
 UNARY = (
@@ -222,10 +222,6 @@ def check(seed, lines=None):
         return f"crash {type(error).__name__}: {error}", {}
 
 
-def is_failure(outcome):
-    return outcome is not None and not outcome.startswith("rejected")
-
-
 def shrunk(seed, outcome):
     """The source of a failing program, shrunk."""
 
@@ -244,14 +240,7 @@ def shrunk(seed, outcome):
 
 def search(seeds):
     """How many programs had what, and the failures by their seeds."""
-    found, failures = collections.Counter(), {}
-    for seed in seeds:
-        outcome, has = check(seed)
-        found.update({"agree" if outcome is None else outcome[:60]: 1, **has})
-        if is_failure(outcome):
-            failures[seed] = outcome
-            print(f"seed {seed}: {outcome[:200]}", flush=True)
-    return found, failures
+    return collect(check, seeds)
 
 
 def main():
@@ -259,11 +248,8 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    found, failures = search(range(options.seed, options.seed + options.count))
-    print(", ".join(f"{n} {what}" for what, n in found.most_common()))
-    for seed, outcome in list(failures.items())[:4]:
-        print(f"\nseed {seed}: {outcome}\n{shrunk(seed, outcome)}")
-    return 1 if failures else 0
+    found = search(range(options.seed, options.seed + options.count))
+    return tell(*found, shrunk)
 
 
 if __name__ == "__main__":

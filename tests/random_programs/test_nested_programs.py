@@ -6,6 +6,7 @@ from contad.engines.source.writing import cleared_rows, nested_rows
 from contad.native.elementary.elementary_table import has_fast_registers
 from tests.judges.samples import sampled
 from tests.random_programs import nested_programs
+from tests.random_programs.outcomes import is_failure
 
 pytestmark = pytest.mark.skipif(not has_fast_registers(), reason="this processor has no such registers")
 
@@ -32,6 +33,6 @@ def test_random_nests_agree_compiled(start):
     ids=["an array that the loop writes", "rows that other iterations touch"],
 )
 def test_a_planted_fault_is_found(owner, name, planted, seed, monkeypatch):
-    assert not nested_programs.is_failure(nested_programs.check(seed)[0])
+    assert not is_failure(nested_programs.check(seed)[0])
     monkeypatch.setattr(owner, name, planted)
-    assert nested_programs.is_failure(nested_programs.check(seed)[0])
+    assert is_failure(nested_programs.check(seed)[0])
