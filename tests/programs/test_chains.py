@@ -15,7 +15,7 @@ from contad.engines.stream.kernels import ADDING, LEAVING, WRITING
 from contad.engines.stream.sweep import operation_code
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.ops import exp, multiply
-from contad.programs import chain_plan, chains, program
+from contad.programs import chain_plan, chains
 from contad.programs.chain_members import ALIGNED, IN_CELLS, IN_CONSTANTS, IN_INPUTS, IN_SCRATCH
 from contad.programs.chains import BLOCK, FEWEST
 from contad.programs.codes import CHAIN, PURPOSES
@@ -26,12 +26,7 @@ from tests.random_programs.array_statements import generate
 
 RANDOM = 20
 rng = np.random.default_rng(20)
-
-
-@pytest.fixture(autouse=True)
-def memory_of_others(monkeypatch):
-    """Runs get memory that is not zero anywhere: what they read they have written or cleared."""
-    monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
+pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 
 def compiled(f, *example, **how):

@@ -7,7 +7,7 @@ import contad
 from contad.engines.stream.record_head import LINEAR
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
-from contad.programs import chain_plan, chains, copied_cells, program
+from contad.programs import chain_plan, chains, copied_cells
 from contad.programs.chain_members import Member
 from contad.programs.chains import BLOCK, Chain
 from contad.programs.codes import ARRAY, CHAIN, GATHER
@@ -16,12 +16,7 @@ from tests.programs.comparison import compare
 
 RNG = np.random.default_rng(60)
 COPIES = [GATHER, ARRAY + LINEAR]
-
-
-@pytest.fixture(autouse=True)
-def memory_of_others(monkeypatch):
-    """Runs get memory that is not zero anywhere: what they read they have written or cleared."""
-    monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
+pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 
 def plan_of(f, *inputs):

@@ -9,7 +9,7 @@ import pytest
 import contad
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
-from contad.programs import plain_runs, program
+from contad.programs import plain_runs
 from contad.programs.codes import REPEATED
 from contad.programs.more_axes import AxisLoops, unroll
 from contad.programs.program_display import count_operations
@@ -17,12 +17,7 @@ from contad.programs.program_display import count_operations
 RNG = np.random.default_rng(29)
 X = RNG.uniform(0.2, 1.4, (4, 3, 5))
 SQUARE = RNG.uniform(0.2, 1.4, (3, 4, 2, 5))
-
-
-@pytest.fixture(autouse=True)
-def memory_of_others(monkeypatch):
-    """Runs get memory that is not zero anywhere."""
-    monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
+pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 
 def require_program(f, *args):

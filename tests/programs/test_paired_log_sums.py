@@ -6,18 +6,13 @@ import pytest
 import contad
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
 from contad.native import recorded_log_sums
-from contad.programs import chain_plan, program
+from contad.programs import chain_plan
 from contad.programs.codes import STEP_CODES
 
 RNG = np.random.default_rng(31)
 PAIRED, ALONE = STEP_CODES[PAIRED_SUM], STEP_CODES["logsumexp"]
 C = RNG.normal(size=(4, 5))
-
-
-@pytest.fixture(autouse=True)
-def memory_of_others(monkeypatch):
-    """Runs get memory that is not zero anywhere."""
-    monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
+pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 
 def compiled(f, *args):

@@ -4,19 +4,14 @@ import numpy as np
 import pytest
 
 import contad
-from contad.programs import chain_plan, chains, program, result_places
+from contad.programs import chain_plan, chains, result_places
 from contad.programs.chain_members import SHAPE, align
 from contad.programs.result_places import MovedResult, ResultPlaces
 from tests.programs.comparison import compare
 from tests.random_programs.in_place_programs import generate
 
 RNG = np.random.default_rng(62)
-
-
-@pytest.fixture(autouse=True)
-def memory_of_others(monkeypatch):
-    """Runs get memory that is not zero anywhere: what they read they have written or cleared."""
-    monkeypatch.setattr(program, "take", lambda n: np.full(n, np.nan))
+pytestmark = pytest.mark.usefixtures("memory_of_others")
 
 
 def plan_of(f, *inputs):
