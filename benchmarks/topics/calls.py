@@ -19,6 +19,7 @@ from benchmarks.topics.startup import time_first_gradients
 
 X = np.array([0.7, -1.2])
 INSIDE = 1000  # calls in a loop of compiled code
+MANY = 100  # calls in a loop of Python
 
 
 @numba.njit
@@ -63,6 +64,30 @@ def call_helper(x):
     return square(x)
 
 
+def sum_helper(x):
+    """Plain Python code with many calls of a Numba function, of a number."""
+    total = 0.0
+    for _ in range(MANY):
+        total = total + square(x)
+    return total
+
+
+def sum_norms(x):
+    """Plain Python code with many calls of a Numba function, of an array."""
+    total = 0.0
+    for _ in range(MANY):
+        total = total + norm(x)
+    return total
+
+
+def call_many(gradient: Callable[[Any], Any], x: Any) -> Any:
+    """The sum of many gradients, taken in Python."""
+    total = gradient(x)
+    for _ in range(MANY - 1):
+        total = total + gradient(x)
+    return total
+
+
 def make_program(name: str, control: Callable[[], Any], run: Callable[[], Any], count: int = 1) -> Program:
     """A call beside its control; nothing is between the clock and both."""
     return Program(
@@ -75,6 +100,7 @@ def make_program(name: str, control: Callable[[], Any], run: Callable[[], Any], 
 def list_programs(choice: Choice = EVERYTHING) -> list[Program]:
     """Every way to call."""
     scalar, array, helper = contad.grad(square), contad.grad(norm), contad.grad(call_helper)
+    numbers, arrays = contad.grad(sum_helper), contad.grad(sum_norms)
     found = make_program("grad(f), found again", lambda: square_by_hand, lambda: contad.grad(square))
     return [
         make_program("a number", lambda: square_by_hand(1.5, 3.0), lambda: scalar(1.5, 3.0)),
@@ -89,6 +115,12 @@ def list_programs(choice: Choice = EVERYTHING) -> list[Program]:
         ),
         found._replace(gives=dict(found.gives) | {"contad gradient": lambda: scalar}),
         make_program("plain code that calls a Numba function", lambda: square_by_hand(1.5), lambda: helper(1.5)),
+        make_program(
+            "a Numba function in a sum, of a number", lambda: call_many(square_by_hand, 1.5), lambda: numbers(1.5), MANY
+        ),
+        make_program(
+            "a Numba function in a sum, of an array", lambda: call_many(norm_by_hand, X), lambda: arrays(X), MANY
+        ),
     ]  # fmt: skip
 
 

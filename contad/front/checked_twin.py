@@ -12,8 +12,8 @@ from numba.core.errors import NumbaError
 
 from contad.errors import ContadError, LostDerivativeError, UnsupportedError
 from contad.front.choice import reason
-from contad.functions.callees import OnNumbers
 from contad.functions.memo import memo_of
+from contad.functions.on_numbers import OnNumbers
 from contad.functions.python_copy import assignable, python_twin
 from contad.native.frozen import Frozen
 from contad.variables.array import Array

@@ -16,9 +16,10 @@ from contad.engines.stream.continued import number_result, several_results
 from contad.errors import OutputError, UnsupportedError
 from contad.front.checked_twin import checked_twin
 from contad.front.numba_transforms import pair_of
+from contad.front.quick_calls import QuickCalls
 from contad.front.recorded import Recorded
-from contad.functions.callees import OnNumbers
 from contad.functions.memo import memo_of
+from contad.functions.on_numbers import OnNumbers
 from contad.functions.user_call import name_of
 from contad.variables.array import Array, lower_constants
 from contad.variables.layout import is_immutable
@@ -38,7 +39,7 @@ def call_at_variables(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Opt
             args, kwargs = tuple(map(lower_constants, args)), {name: lower_constants(x) for name, x in kwargs.items()}
             if not any(map(holds_number, (*args, *kwargs.values()))):
                 return stand_in(*args, **kwargs)
-    result = _call_compiled(stand_in.dispatcher, args, kwargs)
+    result = _call_compiled(stand_in, args, kwargs)
     if result is not NotImplemented:
         return result
     if stand_in.twin is None:
@@ -46,8 +47,9 @@ def call_at_variables(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Opt
     return stand_in.twin(*args, **kwargs)
 
 
-def _call_compiled(f: NumbaFunction, args: tuple[Nested, ...], kwargs: Options) -> Nested:
-    """f at arguments among which are variables; NotImplemented where its Python copy has to run."""
+def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Options) -> Nested:
+    """Its function at arguments among which are variables; NotImplemented where its Python copy has to run."""
+    f, given = stand_in.dispatcher, args
     missing = f.py_func.__code__.co_argcount - len(args)
     defaults = f.py_func.__defaults__ or ()
     if kwargs or not 0 <= missing <= len(defaults):
@@ -70,12 +72,32 @@ def _call_compiled(f: NumbaFunction, args: tuple[Nested, ...], kwargs: Options) 
     # x may be written to after this; the derivative is with respect to what it is now
     inputs = [args[k].copy() if isinstance(args[k], Array) else args[k] for k in active]
     if result == "number":
+        if not kwargs:
+            _answer_quickly(stand_in, given, args, how)
         value, gradients = derivative(*plain)
         return number_result(value, inputs, gradients)
     if not stack().has_arrays:
         return NotImplemented
     kept = tuple(map_leaves(_keep, x) for x in plain)
-    return several_results(f(*plain), inputs, functools.partial(derivative, kept))
+    z = f(*plain)
+    if not kwargs and all(map(_is_plain, z if isinstance(z, tuple) else (z,))):
+        _answer_quickly(stand_in, given, args, how)
+    return several_results(z, inputs, functools.partial(derivative, kept))
+
+
+def _answer_quickly(
+    stand_in: OnNumbers, given: tuple[Nested, ...], args: tuple[Nested, ...], how: tuple[str, NumbaFunction]
+) -> None:
+    """Let calls with arguments like the given ones be recorded as they come; args has those left out as well."""
+    quick = stand_in.quick
+    if not isinstance(quick, QuickCalls):
+        quick = stand_in.quick = QuickCalls(stand_in.dispatcher)
+    quick.learn(given, how, args[len(given) :])
+
+
+def _is_plain(x: Nested) -> bool:
+    """Whether a result, or a part of it, is a number or an array of numbers as they are recorded."""
+    return x.__class__ is float or (x.__class__ is np.ndarray and x.dtype == np.float64 and x.ndim > 0)
 
 
 def value_and_gradients(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> NumbaFunction | None:

@@ -5,8 +5,9 @@ from types import FunctionType
 from typing import Any
 
 from contad.engines import COMPILED
-from contad.functions.callees import OnNumbers, with_numba_callees
+from contad.functions.callees import with_numba_callees
 from contad.functions.memo import memo_of
+from contad.functions.on_numbers import OnNumbers
 from contad.functions.user_call import name_of, numba_function
 from contad.variables import check
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options

@@ -8,7 +8,7 @@ itself: its code with constants in place of these names (`contad.functions.bound
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import WeakSet
@@ -19,6 +19,7 @@ from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.memo import memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
+from contad.functions.on_numbers import AtVariables, OnNumbers
 from contad.functions.polynomial_classes import take_up
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
@@ -66,12 +67,11 @@ from contad.functions.vectorized import stand_for_vectorized
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier
-from contad.variables.open_types import Function, Nested, NumbaFunction, Options
+from contad.variables.open_types import Function, Nested, Options
 from contad.variables.stack import THREAD, count_remembered, forget_since
-from contad.variables.trees import holds_number, map_leaves
+from contad.variables.trees import map_leaves
 
 Arguments = tuple[Any, Options]
-AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 
 _COPIES: WeakSet[FunctionType] = WeakSet()
 
@@ -577,24 +577,3 @@ class _Globals(dict[str, Any]):
 
     def get(self, name: str, default: object = None) -> Any:
         return self[name] if name in self.real else default
-
-
-class OnNumbers:
-    """A dispatcher that runs as it is on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
-
-    def __init__(self, dispatcher: NumbaFunction, at_variables: AtVariables) -> None:
-        self.dispatcher = dispatcher
-        self.at_variables = at_variables
-        self.twin: Function | None = None  # made where no compiled derivative answers
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.dispatcher, name)
-
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        return OnNumbers, (self.dispatcher, self.at_variables)
-
-    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
-        if any(map(holds_number, (*args, *kwargs.values()))):
-            return self.at_variables(self, args, kwargs)
-        functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
-        return self.dispatcher(*(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions)

@@ -5,6 +5,7 @@ numbers of outer levels, are pullbacks, for which the sweep returns to Python an
 """
 
 import bisect
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,10 +22,11 @@ from contad.engines.matrix.matrix_products import Continuations
 from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.pullbacks import ElementwisePullback
-from contad.engines.stream.record_head import CALLBACK, CELLS, GATHER, INPUT
+from contad.engines.stream.record_head import CALLBACK, CELLS, DOT, GATHER, INPUT
 from contad.engines.stream.record_methods import implementation
 from contad.engines.stream.record_stream import LONG, Recording
 from contad.engines.stream.sweep import operation_code
+from contad.ops import multiply
 from contad.protocols.array_protocols import install_arrays
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
@@ -47,6 +49,8 @@ from contad.variables.stack import Footprint, Row
 from contad.variables.var import Var
 
 _NOTHING = np.empty(0)
+_PRODUCT = -((operation_code(multiply, "vc") or 0) + DOT + CELLS)  # the head: a vector of variables by a constant one
+_pack_two = struct.Struct("2q").pack_into
 
 
 class MatrixVar(Var):
@@ -226,6 +230,34 @@ class MatrixStack(Recording):
         z._index = k
         self.top = k + 1
         self.push((-(code + CELLS), x, y, 0.0))
+        if k >= self.limit:
+            self.flush_if_long()
+        return z
+
+    def push_gradient(self, cell: int, gradient: np.ndarray, value: float) -> Var:
+        """A number whose gradient with respect to the cells from that one on is known: swept as a product with it."""
+        buffers = self.buffers
+        n, at = gradient.size, buffers.constants_top
+        end = at + n  # without `push_constant`: nobody has the same array again
+        if end > len(buffers.constants):
+            buffers.grow("constants", end)
+        buffers.constants_top = end
+        buffers.constants[at:end] = gradient if gradient.ndim == 1 else gradient.reshape(-1)
+        slot = buffers.shapes_top
+        shapes_end = buffers.shapes_top = slot + 2  # as `push_shape`, and then `push_number`, whose calls take as long
+        if shapes_end > len(buffers.shapes):
+            buffers.grow("shapes", shapes_end)
+        _pack_two(buffers.shapes, 8 * slot, at, n)
+        k = self.top
+        if k >= self.capacity:
+            self.room(1)
+        self.slab[k] = value
+        z = self.var_class()
+        z._value = value
+        z._owner = self
+        z._index = k
+        self.top = k + 1
+        self.push((_PRODUCT, cell, slot, 0.0))
         if k >= self.limit:
             self.flush_if_long()
         return z

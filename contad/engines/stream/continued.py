@@ -8,6 +8,7 @@ from contad.engines.stream.record_stream import Recording
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array
 from contad.variables.continuations import make_callback_var, reverse_pass_callback, var
+from contad.variables.number import as_float
 from contad.variables.open_types import Nested, Real, Value
 from contad.variables.stack import stack
 from contad.variables.trees import flatten
@@ -19,7 +20,7 @@ def number_result(value: float, inputs: Sequence[Value], gradients: Sequence[Val
     s = stack()
     # a recording that keeps rules is swept for second derivatives, and those of a stored partial are not known
     if isinstance(s, Recording) and not s.keeps_rules and all(isinstance(x, Var) for x in inputs):
-        return s.push_partials(value, [(x._index, g) for x, g in zip(inputs, gradients, strict=True)])
+        return as_float(s.push_partials(value, [(x._index, g) for x, g in zip(inputs, gradients, strict=True)]))
 
     def compiled_chain(z: Value, adj: Adjoints) -> None:
         d = adj[z]
@@ -28,7 +29,7 @@ def number_result(value: float, inputs: Sequence[Value], gradients: Sequence[Val
         for x, gradient in zip(inputs, gradients, strict=True):
             adj.add(x, d * gradient)
 
-    return make_callback_var(value, compiled_chain)
+    return as_float(make_callback_var(value, compiled_chain))
 
 
 def several_results(y: Nested, inputs: Sequence[Value], pullback: Callable[[Nested], Sequence[Value]]) -> Nested:

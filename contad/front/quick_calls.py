@@ -1,0 +1,149 @@
+"""Calls of Numba functions in plain code whose compiled derivative is known: recorded before anything else is asked.
+
+A call of this kind takes little more than the compiled derivative itself; to look for that takes ten times as long.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines.matrix.array_records import push_continuation
+from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.engines.stream.pullbacks import Continuation, accumulate
+from contad.engines.stream.record_head import LINEAR
+from contad.variables.adjoints import Adjoints
+from contad.variables.containers import like_tuple
+from contad.variables.layout import is_immutable, layout_of
+from contad.variables.number import as_float
+from contad.variables.open_types import Function, Nested, NumbaFunction
+from contad.variables.stack import THREAD, stack
+from contad.variables.trees import map_leaves
+from contad.variables.var import Var
+
+_MOST = 1 << 12  # numbers of a gradient, up to which a copy among the constants costs nothing beside the call
+_INT64 = 1 << 63
+_Operands = list[tuple[int, int, tuple[int, ...]]]  # position, first cell, shape
+_Looked = tuple[list[Hashable], list[Nested], _Operands]  # the kinds of arguments, their values, which are variables
+
+
+class QuickCalls:
+    """The compiled derivatives of a Numba function that are known, by the kinds of the arguments."""
+
+    def __init__(self, f: NumbaFunction) -> None:
+        self.f = f
+        self.known: dict[tuple[Hashable, ...], tuple[bool, Function, tuple[Nested, ...]]] = {}
+
+    def learn(self, args: tuple[Nested, ...], how: tuple[str, Function], defaults: tuple[Nested, ...]) -> None:
+        """Answer calls with arguments like these from now on; `defaults` are the values of those left out."""
+        looked = _look(stack(), args)
+        if looked is not None:
+            self.known[tuple(looked[0])] = how[0] == "number", how[1], defaults
+
+    def __call__(self, args: tuple[Nested, ...]) -> Nested:
+        """The result as variables of this thread's stack; NotImplemented where the call is to be looked at."""
+        levels = THREAD.open
+        if not levels:
+            return NotImplemented
+        s: Any = levels[-1]
+        looked = _look(s, args)
+        if looked is None:
+            return NotImplemented
+        kinds, plain, operands = looked
+        known = self.known.get(tuple(kinds))
+        if known is None:
+            return NotImplemented
+        gives_number, derivative, defaults = known
+        if gives_number:
+            return as_float(_push_number(s, operands, *derivative(*plain, *defaults)))
+        plain += defaults
+        z = self.f(*plain)
+        axes = layout_of([z]) if isinstance(z, np.ndarray) else None
+        active = {k for k, _, _ in operands}
+        kept = [
+            x.copy() if x.__class__ is np.ndarray and k not in active and not is_immutable(x) else x
+            for k, x in enumerate(plain)
+        ]
+        z = push_continuation(s, CompiledPullback(self.f, operands, kept, derivative), z, axes)
+        return like_tuple(z, [as_float(x) if isinstance(x, Var) else x for x in z]) if isinstance(z, tuple) else z
+
+
+def _push_number(s: MatrixStack, operands: _Operands, value: float, gradients: Sequence[Nested]) -> Var:
+    if len(operands) == 1:
+        _, cell, shape = operands[0]
+        if shape:
+            return s.push_gradient(cell, gradients[0], value)
+        return s._push(LINEAR, cell, gradients[0], value)
+    partials = [
+        (s.push_gradient(cell, gradient, value)._index, 1.0) if shape else (cell, gradient)
+        for (_, cell, shape), gradient in zip(operands, gradients, strict=True)
+    ]
+    return s.push_partials(value, partials)
+
+
+class CompiledPullback(Continuation):
+    """The continuation of a Numba function with arrays among its results."""
+
+    __slots__ = ("derivative",)
+
+    def __init__(self, f: NumbaFunction, operands: _Operands, values: Sequence[Nested], derivative: Function) -> None:
+        super().__init__(f, operands, values)
+        self.derivative = derivative
+
+    @property
+    def name(self) -> str:
+        """The function's."""
+        name: str = self.rule.__name__
+        return name
+
+    def __call__(self, adj: Adjoints) -> None:
+        z_bar = self.adjoints_of_results(adj.cells)
+        found = self.derivative(tuple(self.values), map_leaves(_writable, z_bar))
+        for (_, cell, shape), x_bar in zip(self.operands, found, strict=True):
+            accumulate(adj, cell, shape, x_bar)
+
+
+def _writable(x: Nested) -> Nested:
+    """An array as the derivative is compiled for, which does not write to it either."""
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _look(s: Any, args: tuple[Nested, ...]) -> _Looked | None:
+    """What the arguments are, where s is a recording of numbers whose variables they are, or plain; else None.
+
+    None also where no argument is a variable.
+    """
+    if s.__class__ is not MatrixStack or s.ended is not None or s.keeps_rules or s.tracer is not None or THREAD.forward:
+        return None
+    kinds: list[Hashable] = []
+    plain: list[Nested] = []
+    operands: _Operands = []
+    var_class, float_class = s.var_class, s.float_class
+    for k, x in enumerate(args):
+        kind = x.__class__
+        if kind is var_class or kind is float_class:
+            value = x._value
+            if value.__class__ is not float or x._owner is not s:
+                return None
+            kinds.append(Var)
+            plain.append(value)
+            operands.append((k, x._index, ()))
+        elif kind is ArrayVar:
+            value, base, cell = x._value, x._base, x._index
+            if cell <= 0 or (base is not None and base._index <= 0) or x._owner is not s or value.dtype is not FLOAT:
+                return None
+            if not 0 < value.size <= _MOST or not value.ndim:
+                return None
+            kinds.append((kind, value.ndim))
+            plain.append(value)
+            operands.append((k, cell, value.shape))
+        elif kind is float or kind is bool or (kind is int and -_INT64 <= x < _INT64):
+            kinds.append(kind)
+            plain.append(x)
+        elif kind is np.ndarray:
+            kinds.append((x.dtype, x.ndim, x.flags.num))
+            plain.append(x)
+        else:
+            return None
+    return (kinds, plain, operands) if operands else None

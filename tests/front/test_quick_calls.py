@@ -1,0 +1,205 @@
+"""Numba functions called by plain code once their derivative is known."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.front import numba_calls
+
+
+class Moments(NamedTuple):
+    total: float
+    squares: np.ndarray
+
+
+@numba.njit
+def weigh(x, y, n, a=2.0):
+    total = 0.0
+    for i in range(x.size):
+        total += a * x.flat[i] ** 2 * (i + 1) + n * y
+    return total
+
+
+@numba.njit
+def wave(x, w):
+    return np.sin(x) * w, x.sum()
+
+
+@numba.njit
+def square(x):
+    return x * x
+
+
+@numba.njit
+def root(x):
+    return np.sqrt(x[0]) + x[1]
+
+
+@numba.njit
+def join(x, y):
+    return np.sum(x * y * y)
+
+
+@numba.njit
+def moments(x):
+    return Moments(x.sum(), x * x)
+
+
+@numba.njit
+def turned(x):
+    return (x * x).T
+
+
+@numba.njit
+def count(x):
+    return x.size, x[0] * x[1]
+
+
+def of_numbers(x):
+    return square(x[0]) * square(square(x[1])) + square(x[2] * x[0])
+
+
+def of_parts_and_options(x):
+    return weigh(x, x[0], 3) + weigh(x[1:3], 2.0, 1) * weigh(x, x[2] * x[1], True, 1.5) + weigh(x, 1.0, n=2)
+
+
+def of_what_is_written_later(x):
+    y = x * 1.0
+    u = weigh(y, 0.3, 1)
+    v = square(y)
+    y[0] = x[1] * 5.0
+    return u * weigh(y, y[1], 2) + u * np.sum(v * y)
+
+
+def of_views(x):
+    return weigh(x[::-1], 1.0, 2) * weigh(x, 1.0, 2) + weigh(x.reshape(2, 2).T, x[0], 1)
+
+
+def of_several_results(x):
+    w = np.arange(4.0) + 1.0
+    a, b = wave(x, w)
+    w[:] = 7.0  # after the call: the derivative is with respect to what it was
+    c, d = wave(x * x, w)
+    return np.sum(a * c) * b + d
+
+
+def of_matrices(x):
+    m = x.reshape(2, 2)
+    return np.sum(square(m).T @ turned(m)) + np.sum(turned(m) * m)
+
+
+def of_an_argument_twice(x):
+    return join(x, x) + join(x, square(x)) * join(x[:2], x[2:])
+
+
+def of_a_named_tuple(x):
+    m = moments(x)
+    return m.total * np.sum(m.squares * x)
+
+
+def of_counts(x):
+    n, z = count(x)
+    return n * z * z
+
+
+PROGRAMS = [
+    of_numbers, of_parts_and_options, of_what_is_written_later, of_views, of_several_results, of_matrices,
+    of_an_argument_twice, of_a_named_tuple, of_counts,
+]  # fmt: skip
+X = np.array([0.3, -1.2, 0.7, 2.1])
+
+
+def difference(f, x, step=1e-5):
+    """The central difference of f, by rows."""
+    return np.array([(f(x + e) - f(x - e)) / (2.0 * step) for e in step * np.eye(x.size)])
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_known_calls_give_the_same(f):
+    first = contad.grad(f)(X)
+    np.testing.assert_allclose(first, difference(f, X), rtol=1e-6)
+    for _ in range(2):
+        value, again = contad.value_and_grad(f)(X)
+        assert value == f(X)
+        np.testing.assert_array_equal(again, first)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_orders_above_are_taken_of_known_calls(f):
+    gradient = contad.grad(f)
+    gradient(X)
+    hessian = difference(gradient, X)
+    np.testing.assert_allclose(contad.hessian(f)(X), hessian, rtol=1e-5, atol=1e-6)
+    over = contad.grad(lambda x: np.sum(gradient(x) ** 2))(X)
+    np.testing.assert_allclose(over, 2.0 * hessian @ gradient(X), rtol=1e-5)
+    tangent = contad.jvp(f, (X,), (np.ones(4),))[1]
+    np.testing.assert_allclose(tangent, np.sum(gradient(X)), rtol=1e-10)
+
+
+def test_known_calls_are_not_looked_at(monkeypatch):
+    looked = []
+    asked = numba_calls._takes
+    monkeypatch.setattr(numba_calls, "_takes", lambda *args: looked.append(1) or asked(*args))
+
+    @numba.njit
+    def scale(x, a):
+        return a * x
+
+    def f(x, a):
+        return sum([np.sum(scale(x, a)), scale(x[0], a), scale(scale(2.0, x[1]), 0.5)])
+
+    gradient = contad.grad(f)
+    gradient(X, 3.0)
+    assert len(looked) == 3  # an array and a number; two numbers, of which the first or the second is a variable
+    gradient(X, 2.0)
+    assert len(looked) == 3
+    gradient(X[:2], 2.0)
+    assert len(looked) == 3  # of another length
+    gradient(X, 2)
+    assert len(looked) == 5  # another type: an array and an integer, a number and an integer
+
+
+def test_known_calls_need_few_records():
+    """A number of an array is one record that compiled code sweeps; nothing else is kept."""
+    kept = []
+
+    def f(x):
+        s = contad.variables.stack.stack()
+        before = s.top
+        z = join(x, x[:4]) + 0.0
+        kept.append((len(s.callbacks), s.top - before))
+        return z
+
+    for _ in range(2):
+        contad.grad(f)(X)
+    assert isinstance(contad.variables.stack.stack(), MatrixStack)
+    assert kept[1][0] == 0
+
+
+def test_dead_results_leave_no_nan():
+    x = np.array([0.0, 1.0])
+
+    def f(x):
+        unused, arrays = root(x), square(x)
+        return np.sum(arrays) if x[0] > 1.0 else 3.0 * x[1] + root(x) * 0.0 + unused * 0.0
+
+    for _ in range(3):
+        np.testing.assert_array_equal(contad.grad(f)(x), [0.0, 3.0])
+
+
+def test_gradients_too_long_to_copy():
+    x = np.linspace(-1.0, 1.0, 5001)
+    for _ in range(2):
+        np.testing.assert_allclose(contad.grad(lambda x: join(x, x) * 2.0)(x), 6.0 * x * x)
+
+
+def test_arguments_stay_as_they_are():
+    w, x = np.arange(4.0), X.copy()
+    for _ in range(3):
+        contad.grad(lambda x: np.sum(wave(x, w)[0]) + join(x, w))(x)
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(w, np.arange(4.0))
