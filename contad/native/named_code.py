@@ -68,11 +68,17 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 @functools.cache
-def compile_once(name: str, signature: Any) -> Any:
-    """A function of a module, by its name, compiled for a signature or loaded from the disk."""
+def compile_once(name: str, signature: Any, is_brief: bool = False) -> Any:
+    """A function of a module, by its name, compiled for a signature or loaded from the disk.
+
+    One that is brief keeps Python's lock, and reads arrays where they lie.
+    """
+    from contad.native.brief_calls import BorrowingCalls
+
     function = pkgutil.resolve_name(name)
+    options = NJIT_OPTIONS | ({"nogil": False, "pipeline_class": BorrowingCalls} if is_brief else {})
     with defer_code():
-        return njit(signature, **NJIT_OPTIONS)(getattr(function, "__wrapped__", function))
+        return njit(signature, **options)(getattr(function, "__wrapped__", function))
 
 
 def compiled_address(name: str, signature: Any) -> int:

@@ -71,6 +71,18 @@ def attempt_value(  # type: ignore[no-untyped-def]
     return values[first] if is_finite(array_at(values_at + _NUMBER * first, n)) else np.nan
 
 
+_attempt = njit(**INTERNAL_OPTIONS)(attempt_value)
+
+
+def attempt_briefly(  # type: ignore[no-untyped-def]
+    address, plan_at, shapes, slot, values, constants, first, n, memory, a, a_cells, b, b_cells, turned, is_checked
+):
+    """`attempt_value` of so few numbers that other threads would not gain if they had Python's lock meanwhile."""
+    return _attempt(
+        address, plan_at, shapes, slot, values, constants, first, n, memory, a, a_cells, b, b_cells, turned, is_checked
+    )
+
+
 # ---- operands and results --------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def fields(shape_at):  # type: ignore[no-untyped-def]

@@ -51,6 +51,7 @@ _TURNED = (1, 0)
 _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
 _LENGTH = FIELDS + 1  # of the shape of a step: what kernels read, and the address of the one of adjoints
 _KNOWN = 1  # in the place of the step that keeps the factors: not this one
+_BRIEF = 1 << 12  # multiplications, some times of which a kernel takes microseconds for
 _NOTHING = np.empty(0)  # saved by most
 _new: Any = tuple.__new__
 _lock = threading.Lock()
@@ -104,6 +105,7 @@ class StepKernels:
         self.purposes = (ADJOINT,) if name == PRODUCT else (VALUE, ADJOINT)
         self.value = self.adjoint = 0  # addresses
         self.attempt: Callable[..., float] | None = None
+        self.attempt_briefly: Callable[..., float] | None = None  # where there are few numbers
         self.spent = 0.0
         self.left: float | None = None  # not known before the disk has been looked at
         self.plans: dict[tuple[Any, ...], StepPlan | None] = {}
@@ -128,11 +130,12 @@ class StepKernels:
 
     def _get(self) -> None:
         from contad.native.named_code import compile_once, name_of
-        from contad.native.recorded_operands import OF_ATTEMPT, attempt_value
+        from contad.native.recorded_operands import OF_ATTEMPT, attempt_briefly, attempt_value
 
         with _lock:
             found = {purpose: find_address(self.name, purpose) for purpose in self.purposes}
             self.value, self.adjoint = found.get(VALUE, 0), found[ADJOINT]
+            self.attempt_briefly = called_directly(compile_once(name_of(attempt_briefly), OF_ATTEMPT, True))
             self.attempt = called_directly(compile_once(name_of(attempt_value), OF_ATTEMPT))
 
     def plan(self, key: tuple[Any, ...], options: Options) -> "StepPlan | None":
@@ -149,9 +152,12 @@ class StepKernels:
             # those of a record whose step finds the factors, and of one that finds them kept
             numbers = np.array([(*step.sizes, *step.options, known, 0, self.adjoint) for known in (0, _KNOWN)])
             at = numbers.__array_interface__["data"][0]
+            rows, columns, others = step.sizes
+            is_brief = rows * columns * max(min(rows, columns), others) <= _BRIEF
             found = StepPlan(
-                step.result, n, n if axes == 1 else 0, -PULLBACK - CELLS * n, int(by_columns), step.saved, at, numbers
-            )
+                step.result, n, n if axes == 1 else 0, -PULLBACK - CELLS * n, int(by_columns), step.saved, at, numbers,
+                self.attempt_briefly if is_brief else self.attempt,
+            )  # fmt: skip
         self.plans[key] = found
         return found
 
@@ -169,10 +175,13 @@ class StepKernels:
         key: tuple[Any, ...]
         if count == 1:
             key = (a.shape, *options.items()) if options else (a.shape,)
+        elif count == 2:
+            b = values[1]
+            if a.__class__ is float or b.__class__ is float:
+                return None
+            key = (a.shape, b.shape, *options.items())
         elif float in map(type, values):
             return None
-        elif count == 2:
-            key = (a.shape, values[1].shape, *options.items())
         else:
             key = (*[v.shape for v in values], *options.items())
         plan = self.plans.get(key)
@@ -184,7 +193,7 @@ class StepKernels:
                 return None
         if turned and self.name in RUNNING and len(plan.result) == 2:
             plan = plan._replace(flags=1)
-        shape, n, length, head, flags, saved, plan_at, numbers = plan
+        shape, n, length, head, flags, saved, plan_at, numbers, attempt = plan
         buffers = s.buffers
         first = s.top
         end = first + n
@@ -228,7 +237,7 @@ class StepKernels:
         shapes_end = buffers.shapes_top = slot + _LENGTH
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
-        number = self.attempt(  # type: ignore[misc]
+        number = attempt(
             self.value, plan_at, buffers.shapes, slot, buffers.values, buffers.constants, first, n, memory, a_at,
             a_kind, b_at, b_kind, flags, is_checked,
         )  # fmt: skip
@@ -376,3 +385,4 @@ class StepPlan(NamedTuple):
     saved: int
     at: int  # the address of the numbers
     numbers: np.ndarray
+    attempt: Callable[..., float]  # what calls the kernel
