@@ -33,7 +33,7 @@ def unshare(args: tuple[Nested, ...], argnums: Sequence[int]) -> tuple[Nested, .
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
     own = None
     for n, x in enumerate(args):
-        if isinstance(x, np.ndarray) and n not in argnums and not immutable_address(x):
+        if n not in argnums and isinstance(x, np.ndarray) and not immutable_address(x):
             own = own or list(args)
             own[n] = x.copy("K")
     return args if own is None else tuple(own)

@@ -38,21 +38,23 @@ n = length = {a}._length
 if not n:
     shape = {x}.shape
     if not shape: return general({operands})
-    n = {x}.size; length = n if len(shape) == 1 else 0"""
+    n = {x}.size
+    if len(shape) == 1: length = n"""
 
 _COUNT_OF_TWO = """\
 n = length = a._length
 if not n or n != b._length:
     shape = x.shape
     if not shape or shape != y.shape: return general(a, b)
-    n = x.size; length = n if len(shape) == 1 else 0"""
+    n = x.size
+    length = n if len(shape) == 1 else 0"""
 
 _RECORD = """\
 {count}
 first = s.top; end = first + n
 if end > s.capacity: s.room(n)
 v = s.slab[first:end]
-if not length: v = v.reshape({x}.shape)
+if not length: v = v.reshape(shape)
 {set_number}ufunc({values}, {out}v)
 z = ArrayVar(); z._owner = s; z._value = v; z._index = first; z._base = None; z._length = length
 push = s.push

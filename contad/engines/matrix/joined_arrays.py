@@ -1,14 +1,15 @@
 """np.concatenate, np.stack and np.roll of array variables: blocks of elements in another order.
 
 Nothing is recorded where they are made, as for other moved elements. Their cells are counted out only if somebody asks
-for them one by one; an operation takes the blocks as they are, by a record for each.
+for them one by one; an operation takes the blocks as they are, by a record for each. Vectors that become the rows of a
+matrix get their cells at once: an operation on the matrix comes next, and to write them to the slab is one copy less.
 """
 
 import functools
 import math
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,21 +22,11 @@ from contad.variables.open_types import ArrayValue, Function, Option, Value
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
-
-
-class JoinedBlock(NamedTuple):
-    """`outer` runs of `inner` elements, each run contiguous; `at` in the result, from cell `cell` of the source."""
-
-    at: int
-    step: int  # from run to run in the result
-    cell: int
-    cell_step: int
-    outer: int
-    inner: int
-
+# `outer` runs of `inner` elements, each run contiguous: (at in the result, step from run to run there, first cell of the
+# source, step from run to run in it, outer, inner); a plain tuple, for a class takes longer to make than its record
+JoinedBlock = tuple[int, int, int, int, int, int]
 
 _pack = struct.Struct("11q").pack_into
-_new: Any = tuple.__new__  # makes a block in a third of the time that its class takes
 
 
 class Blocks(list[JoinedBlock]):
@@ -46,28 +37,37 @@ class Blocks(list[JoinedBlock]):
     def cells(self, shape: tuple[int, ...]) -> np.ndarray:
         """The cells of the elements, 0 for constants."""
         found = np.zeros(math.prod(shape), np.int64)
-        for b in self:
-            part = found[b.at : b.at + (b.outer - 1) * b.step + b.inner]
-            runs = np.lib.stride_tricks.as_strided(part, (b.outer, b.inner), (8 * b.step, 8))
-            np.add.outer(b.cell + b.cell_step * np.arange(b.outer), np.arange(b.inner), out=runs)
+        for at, step, cell, cell_step, outer, inner in self:
+            part = found[at : at + (outer - 1) * step + inner]
+            runs = np.lib.stride_tricks.as_strided(part, (outer, inner), (8 * step, 8))
+            np.add.outer(cell + cell_step * np.arange(outer), np.arange(inner), out=runs)
         return found.reshape(shape)
 
     def take(self, x: ArrayVar) -> None:
         """Give the array cells of its own, with a record for each block; from then on it is like any result."""
         s: Any = x._owner
         value = x._value
-        n, first, buffers = value.size, s.top, s.buffers
-        if first + n > s.capacity:
-            s.room(n)
-        slab = s.slab[first : first + n].reshape(value.shape)
+        first = s.top
+        end = first + value.size
+        if end > s.capacity:
+            s.room(value.size)
+        slab = s.slab[first:end].reshape(value.shape)
         slab[...] = value
+        self.push(s, first, end)
+        x._positions = None
+        x._value = slab
+        x._index = first
+
+    def push(self, s: "MatrixStack", first: int, end: int) -> None:
+        """The records of cells from `first` to `end`, whose values are in the slab: one for each block."""
+        buffers = s.buffers
         slot = buffers.shapes_top
-        end = buffers.shapes_top = slot + 11 * len(self)  # as `push_shape`, whose call takes as long
-        if end > len(buffers.shapes):
-            buffers.grow("shapes", end)
+        shapes_end = buffers.shapes_top = slot + 11 * len(self)  # as `push_shape`, whose call takes as long
+        if shapes_end > len(buffers.shapes):
+            buffers.grow("shapes", shapes_end)
         shapes, push = buffers.shapes, s.push
-        head = -(LINEAR + STRIDED + CELLS * n)  # of the first record, to which the cells belong
-        s.top = first + n
+        head = -(LINEAR + STRIDED + CELLS * (end - first))  # of the first record, to which the cells belong
+        s.top = end
         for at, step, cell, cell_step, outer, inner in self:
             _pack(shapes, 8 * slot, first + at, outer, inner, step, 1, cell, cell_step, 1, 0, 0, 0)  # z = 1 * x
             push((head, slot, 0, 0.0))
@@ -75,13 +75,10 @@ class Blocks(list[JoinedBlock]):
             slot += 11
         if len(s.stream) >= LONG:
             s.flush()
-        x._positions = None
-        x._value = slab
-        x._index = first
 
 
 def _make(s: "MatrixStack", value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
-    return blocks_of(s, value, Blocks([b for b in blocks if b.outer and b.inner]))
+    return blocks_of(s, value, Blocks([b for b in blocks if b[4] and b[5]]))
 
 
 def _is_ready(x: Any, s: "MatrixStack") -> bool:
@@ -126,11 +123,12 @@ def _join(arrays: Sequence[Value], axis: int) -> ArrayVar | None:
     axis %= value.ndim
     rest = math.prod(value.shape[axis + 1 :])
     outer, step = math.prod(value.shape[:axis]), value.shape[axis] * rest
-    blocks, at = [], 0
+    blocks: list[JoinedBlock] = []
+    at = 0
     for x, v in zip(arrays, values, strict=True):
         inner = v.shape[axis] * rest
         if x.__class__ is ArrayVar:
-            blocks.append(JoinedBlock(at, step, x._index, inner, outer, inner))
+            blocks.append((at, step, x._index, inner, outer, inner))
         at += inner
     return _make(s, value, blocks)
 
@@ -141,38 +139,60 @@ def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
     values: list[np.ndarray] = []
     blocks = Blocks()
     at = 0
+    shape = None
     for x in arrays:
         if x.__class__ is ArrayVar:
-            if s is None:
-                s = x._owner
-                if s.ended is not None or s.keeps_rules or not s.is_here():
+            if x._owner is not s:
+                if s is not None:
                     return None
-            elif x._owner is not s:
-                return None
+                s = x._owner
+                if s.ended is not None or s.keeps_rules or not s.lock._is_owned():
+                    return None
             base, index, v = x._base, x._index, x._value
-            n = v.size
+            n = x._length or v.size
             if index > 0 and (base is None or base._index > 0):
                 if n:
-                    blocks.append(_new(JoinedBlock, (at, n, index, n, 1, n)))
+                    blocks.append((at, n, index, n, 1, n))
             elif index < 0 and base is None and x._blocks is not None and x._cells is None:
-                blocks += [_new(JoinedBlock, (at + b[0], *b[1:])) for b in x._blocks]
+                for place, step, cell, cell_step, outer, inner in x._blocks:
+                    blocks.append((at + place, step, cell, cell_step, outer, inner))
             else:
                 return None
         elif x.__class__ is np.ndarray and x.dtype is FLOAT:
             v, n = x, x.size
         else:
             return None
+        if are_rows:
+            if shape is None:
+                shape = v.shape
+            elif v.shape != shape:
+                return None
         values.append(v)
         at += n
     if not blocks:
         return None
-    shape = values[0].shape
-    if are_rows and (not shape or [v.shape for v in values] != [shape] * len(values)):
+    if shape is None:
+        value = np.concatenate(values)
+        return blocks_of(s, value, blocks) if value.ndim == 1 or value.flags.c_contiguous else None
+    if len(shape) == 1:
+        first = s.top
+        end = first + at
+        if end > s.capacity:
+            s.room(at)
+        slab = s.slab[first:end]
+        np.concatenate(values, 0, slab)
+        blocks.push(s, first, end)
+        z = ArrayVar()  # as `affine`, whose call takes as long
+        z._owner = s
+        z._value = slab.reshape(len(values), -1)
+        z._index = first
+        z._base = None
+        z._length = 0
+        return z
+    value = np.concatenate(values) if shape else None
+    if value is None or not value.flags.c_contiguous:
         return None
-    value = np.concatenate(values)
-    if not value.flags.c_contiguous:
-        return None
-    return blocks_of(s, value.reshape(len(values), *shape) if are_rows else value, blocks)
+    return blocks_of(s, value.reshape(len(values), *shape), blocks)
 
 
 def _stack(general: Function) -> Function:
@@ -203,8 +223,8 @@ def _roll(general: Function) -> Function:
             outer = math.prod(value.shape[:axis])
         k, step = shift % n * rest, n * rest
         blocks = [
-            JoinedBlock(k, step, a._index, step, outer, step - k),
-            JoinedBlock(0, step, a._index + step - k, step, outer, k),
+            (k, step, a._index, step, outer, step - k),
+            (0, step, a._index + step - k, step, outer, k),
         ]
         return _make(s, value, blocks)
 

@@ -382,7 +382,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             if sizes is None:
                 return None
         rows, p, columns, n, length, shape, axes, is_small, head = sizes
-        if not s.is_here():
+        if not s.lock._is_owned():
             s.check_usable(rule.name)
         first = s.top
         end = first + n
@@ -400,9 +400,11 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             constant: Any = None
             in_order = True
             if x_cell == 0:  # the cotangent of one factor needs the other
-                constant, x_at, x_turned, in_order = keep_small(buffers, x)
+                known = buffers.factors.get(id(x))
+                constant, x_at, x_turned, in_order = known or keep_small(buffers, x)
             elif y_cell == 0:
-                constant, y_at, y_turned, in_order = keep_small(buffers, y)
+                known = buffers.factors.get(id(y))
+                constant, y_at, y_turned, in_order = known or keep_small(buffers, y)
             if in_order:
                 slot = buffers.shapes_top
                 shapes_end = buffers.shapes_top = slot + _FIELDS  # as `push_shape`, whose call takes as long
@@ -516,9 +518,10 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
 
     def keep_small(buffers: Buffers, x: np.ndarray) -> tuple[np.ndarray | None, int, bool, bool]:
         """`keep`, but of few numbers a copy among the constants alone: an array takes longer than the product."""
-        known = buffers.factors.get(id(x))
-        if known is not None:
-            return known
+        base: Any = x.base
+        factor = buffers.factors.get(id(base))  # as `keep`, whose call takes as long
+        if factor is not None and not factor[2] and base.size == x.size and x.flags.f_contiguous:
+            return x, factor[1], True, True
         if x.size >= WORTH_SHARING or not x.flags.writeable:
             return keep(buffers, x)
         return None, -buffers.push_constant(x), False, True
