@@ -100,7 +100,7 @@ def constant(x: Nested) -> np.ndarray:
     array([1., 2.])
     """
     a = np.asarray(float_array("constant", "x", x), dtype=np.float64)
-    kept = np.frombuffer(a.tobytes(), np.float64).reshape(a.shape)
+    kept: np.ndarray = np.ndarray(a.shape, np.float64, a.tobytes())  # itself the base of its views
     remember_immutable(kept)
     return kept
 

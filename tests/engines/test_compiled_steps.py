@@ -117,6 +117,32 @@ def test_a_step_is_recorded_in_few_calls(operate, calls):
     assert names == ["<lambda>", *calls, "are_there", "record"]
 
 
+@pytest.mark.parametrize("n", [3, 40])
+def test_only_kernels_of_few_numbers_keep_pythons_lock(n, monkeypatch):
+    """Both ways of calling a kernel give the same numbers."""
+    a = RNG.normal(size=(n, n)) + n * np.eye(n)
+    gradient = contad.value_and_grad(lambda a: np.sum(np.linalg.inv(a)) + np.linalg.det(a / n))
+    expected = gradient(a)
+    record, called = StepKernels.record, []
+
+    def swapped(kernels, *args):
+        """The record of a plan whose kernel is called the other way."""
+        plan = kernels.plans[(a.shape,)]
+        ways = kernels.attempt_briefly, kernels.attempt
+        called.append(ways.index(plan.attempt))
+        kernels.plans[(a.shape,)] = plan._replace(attempt=ways[1 - called[-1]])
+        try:
+            return record(kernels, *args)
+        finally:
+            kernels.plans[(a.shape,)] = plan
+
+    monkeypatch.setattr(StepKernels, "record", swapped)
+    found = gradient(a)
+    assert called == [int(n == 40)] * 2
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
 def test_higher_orders_are_those_of_the_rules():
     def slope(k):
         return np.sum(contad.grad(likelihood)(k, B[None]) * A)

@@ -114,6 +114,29 @@ def test_cells_are_not_counted_out(name, monkeypatch):
     contad.grad(FUNCTIONS[name])(X)
 
 
+def test_vectors_that_become_rows_are_copied_once(monkeypatch):
+    with opened(MatrixStack) as s:
+        x = contad.var(X[0])
+        shifted = np.concatenate((np.zeros(1), x[:-1]))
+        top = s.top
+        monkeypatch.setattr(Blocks, "take", None)  # which copies an array that is there
+        z = np.stack((shifted, x, np.ones(3)))
+        assert s.top == top + 9
+        assert np.shares_memory(z._value, s.slab)
+        y = z * 2.0
+        assert s.top == top + 18
+        (x_bar,) = contad.gradient(np.sum(y * X[:3]), [x])
+        np.testing.assert_allclose(x_bar, 2.0 * X[1] + 2.0 * np.append(X[0, 1:], 0.0), rtol=1e-14)
+        z[1] = 0.0
+        np.testing.assert_array_equal(x.value, X[0])
+
+
+@pytest.mark.parametrize("engine", engine_names())
+def test_vectors_of_other_lengths_are_no_rows(engine):
+    with pytest.raises(ValueError, match="same shape"):
+        contad.grad(lambda x: np.sum(np.stack((x, x[1:]))), engine=engine)(X[0])
+
+
 def test_stacked_arrays_are_blocks_and_so_are_those_of_blocks(monkeypatch):
     x, w = np.array([0.3, -1.2, 0.7, 2.0]), np.arange(12.0).reshape(3, 4)
 

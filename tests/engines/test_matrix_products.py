@@ -40,6 +40,26 @@ def test_matrix_that_is_not_in_c_order(a):
         np.testing.assert_allclose(contad.grad(lambda b, m: W @ (m @ b))(B, matrix), matrix.T @ W, rtol=1e-13)
 
 
+@pytest.mark.parametrize("columns", [1, 3, 4, 5, 9])
+@pytest.mark.parametrize("dead", [(), (1,)], ids=["all", "without one"])
+def test_turned_matrix_times_vector(columns, dead):
+    """Along its memory where no element of the result is dead, else one by one; what the others do not read is inf."""
+    rng = np.random.default_rng(columns)
+    a, b, w = rng.normal(size=(columns, 3)), rng.normal(size=columns), np.array([0.3, -0.7, 1.1])
+    for k in dead:
+        a[0, k], w[k] = np.inf, 0.0
+    alive = np.flatnonzero(w)
+
+    def f(a, b, c):
+        z, y = a.T @ b, c.T @ b
+        return sum(w[k] * (z[k] + y[k]) for k in alive)
+
+    with np.errstate(all="ignore"):
+        a_bar, b_bar = contad.grad(f, (0, 1))(a, b, contad.constant(a))
+    np.testing.assert_allclose(a_bar, np.outer(b, w), rtol=1e-14)
+    np.testing.assert_allclose(b_bar, 2.0 * a[:, alive] @ w[alive], rtol=1e-13)
+
+
 def test_matrix_times_its_own_row():
     def f(a):
         return W[:3] @ (a @ a[1])
@@ -170,6 +190,22 @@ def test_a_product_is_recorded_in_few_calls(n):
             sys.setprofile(None)
     large = ["multiply_large", "are_there", "push_shape"] if n == 70 else []
     assert calls == ["T", "operate", "product", *large]
+
+
+def test_a_product_with_a_constant_that_is_kept_is_recorded_in_few_calls():
+    h = contad.constant(A[:2])
+    with contad.nested():
+        x, v = contad.var(A[:3]), contad.var(B)
+        h @ v, h @ x, x @ h.T
+        calls: list[str] = []
+        for operate, expected in ((lambda: h @ v, []), (lambda: x @ h.T, ["keep_small"])):
+            calls.clear()
+            sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+            try:
+                operate()
+            finally:
+                sys.setprofile(None)
+            assert calls[-1 - len(expected) :] == ["product", *expected]
 
 
 def test_nobody_makes_continuations_of_small_products_in_a_gradient(monkeypatch):

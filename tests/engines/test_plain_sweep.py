@@ -142,7 +142,7 @@ def small_products(x, y):
     masked = (x @ y) @ bad  # of which the column that is not finite is not used
     total = np.sum(np.sin(y.T @ x.T)) + np.sum(np.sin(x.T @ x) @ y) + np.sum(np.sin(x @ x.T)) + np.sum(masked[:, ::2])
     total = total + np.sum(np.sin(x[1:] @ y[:, 0])) + np.sum(np.cos(x.T @ np.ones(3) @ y)) + np.sum(np.sin(x @ y @ y.T))
-    total = total + np.sum(np.sin(np.asfortranarray(bad[:, ::2].T) @ y.T))
+    total = total + np.sum(np.sin(np.asfortranarray(bad[:, ::2].T) @ y.T)) + np.sum(np.sin(y.T @ x[0]))
     return total + np.sum(np.cos(x.T[:2] @ contad.constant(SMALL)))
 
 

@@ -237,7 +237,7 @@ class StepKernels:
         shapes_end = buffers.shapes_top = slot + _LENGTH
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
-        number = attempt(
+        number = attempt(  # type: ignore[misc]
             self.value, plan_at, buffers.shapes, slot, buffers.values, buffers.constants, first, n, memory, a_at,
             a_kind, b_at, b_kind, flags, is_checked,
         )  # fmt: skip
@@ -385,4 +385,4 @@ class StepPlan(NamedTuple):
     saved: int
     at: int  # the address of the numbers
     numbers: np.ndarray
-    attempt: Callable[..., float]  # what calls the kernel
+    attempt: Callable[..., float] | None  # what calls the kernel: there is one where values are computed by it

@@ -22,8 +22,8 @@ from contad.variables.open_types import ArrayValue, Function, Option, Value
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
-# `outer` runs of `inner` elements, each run contiguous: (at in the result, step from run to run there, first cell of the
-# source, step from run to run in it, outer, inner); a plain tuple, for a class takes longer to make than its record
+# `outer` runs of `inner` elements, each run contiguous: (at in the result, step from run to run there, first cell of
+# the source, step from run to run in it, outer, inner). A plain tuple: a class takes longer to make than its record.
 JoinedBlock = tuple[int, int, int, int, int, int]
 
 _pack = struct.Struct("11q").pack_into
@@ -189,8 +189,10 @@ def _append(arrays: Sequence[Value], are_rows: bool) -> ArrayVar | None:
         z._base = None
         z._length = 0
         return z
-    value = np.concatenate(values) if shape else None
-    if value is None or not value.flags.c_contiguous:
+    if not shape:
+        return None
+    value = np.concatenate(values)
+    if not value.flags.c_contiguous:
         return None
     return blocks_of(s, value.reshape(len(values), *shape), blocks)
 

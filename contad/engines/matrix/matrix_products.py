@@ -61,6 +61,39 @@ def numbers(cell, at, n, values, constants):
     return carray(pointer(at), (n,), np.float64)
 
 
+@njit(inline="always")
+def are_nonzero(x):
+    """Whether no element is 0."""
+    found = True
+    for d in x:
+        found &= d != 0.0
+    return found
+
+
+@njit(inline="always")
+def add_along_columns(z_bar, a, b_bar):
+    """b_bar += a^T z_bar, for a matrix a whose columns follow one another: of four of them at once, each in order."""
+    rows = z_bar.size
+    k = 0
+    while k + 4 <= b_bar.size:
+        column, column_1 = a[k * rows : (k + 1) * rows], a[(k + 1) * rows : (k + 2) * rows]
+        column_2, column_3 = a[(k + 2) * rows : (k + 3) * rows], a[(k + 3) * rows : (k + 4) * rows]
+        total, total_1, total_2, total_3 = b_bar[k], b_bar[k + 1], b_bar[k + 2], b_bar[k + 3]
+        for i in range(rows):
+            d = z_bar[i]
+            total += d * column[i]
+            total_1 += d * column_1[i]
+            total_2 += d * column_2[i]
+            total_3 += d * column_3[i]
+        b_bar[k], b_bar[k + 1], b_bar[k + 2], b_bar[k + 3] = total, total_1, total_2, total_3
+        k += 4
+    while k < b_bar.size:
+        column = a[k * rows : (k + 1) * rows]
+        for i in range(rows):
+            b_bar[k] += z_bar[i] * column[i]
+        k += 1
+
+
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
        error_model="numpy", boundscheck=False)
 def kernel(shape_at, values_at, constants_at, adjoints_at):
@@ -76,6 +109,17 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
             add_rows(z_bar, numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + p])
         if a_cell > 0:
             add_outer(z_bar, numbers(b_cell, b_at, p, values, constants), adjoints[a_cell : a_cell + a_size])
+        return
+    if axes == 21 and are_nonzero(z_bar):  # nothing is masked, so that it can be done along the memory
+        if a_cell > 0:
+            b = numbers(b_cell, b_at, p, values, constants)
+            for k in range(p):
+                d, column = b[k], adjoints[a_cell + k * rows : a_cell + (k + 1) * rows]
+                for i in range(rows):
+                    column[i] += z_bar[i] * d
+        if b_cell > 0:
+            a = numbers(a_cell, a_at, a_size, values, constants)
+            add_along_columns(z_bar, a, adjoints[b_cell : b_cell + p])
         return
     a_steps = (1, 0, rows) if a_turned else (p, 0, 1)
     b_steps = (0, p, 1) if b_turned else (0, 1, columns)
