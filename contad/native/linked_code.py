@@ -18,10 +18,12 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import NativeLowering
-from numba.core.untyped_passes import IRProcessing
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes, IRProcessing
 
 from contad.native.emitted_arrays import EmitNewArrays
+from contad.native.lean_lowering import LeanLower
+from contad.native.lean_passes import InlineClosuresIfAny, RewriteNames, RewriteTyped
 from contad.native.type_inference import join_passes, remember_calls
 
 _CELL = ir.IntType(8).as_pointer()
@@ -117,20 +119,31 @@ def _without_collections() -> Iterator[None]:
 class _LinkedLowering(NativeLowering):
     _name = "linked_lowering"
 
+    @property
+    def lowering_class(self) -> Any:
+        """What writes a function in LLVM's language."""
+        return LeanLower
+
     def run_pass(self, state: Any) -> bool:
         """Numba's pass, into a library of that kind."""
         state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         return bool(super().run_pass(state))
 
 
+_PASSES = {
+    NativeLowering: _LinkedLowering, InlineClosureLikes: InlineClosuresIfAny, GenericRewrites: RewriteNames,
+    NopythonRewrites: RewriteTyped,
+}  # fmt: skip
+
+
 class _LinkedCode(CompilerBase):
-    """Numba's compiler with that last pass."""
+    """Numba's compiler with that last pass, and others for generated code."""
 
     def define_pipelines(self) -> list[Any]:
         """One pipeline."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [
-            (_LinkedLowering, text) if p is NativeLowering else (p, text) for p, text in join_passes(passes.passes)
+            (_PASSES.get(numbas, numbas), text) for numbas, text in join_passes(passes.passes)
         ]
         passes.add_pass_after(EmitNewArrays, IRProcessing)
         passes.finalize()

@@ -1,0 +1,98 @@
+"""Numba's passes for generated code, without what they find out for nobody.
+
+Each of them asks once or twice how long every name lives, which the last pass before lowering asks again; so do the
+search for closures, of which generated code has few, and the search for expressions of whole arrays.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba import types
+from numba.core import ir, postproc
+from numba.core.compiler_machinery import register_pass
+from numba.core.ir_utils import fixup_var_define_in_scope
+from numba.core.rewrites import rewrite_registry
+from numba.core.typed_passes import NopythonRewrites
+from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes
+
+
+class _NoLifetimes:
+    """In the place of what asks how long names live."""
+
+    def __init__(self, func_ir: Any) -> None:
+        pass
+
+    def run(self, *args: Any, **kwargs: Any) -> None:
+        """Ask nothing."""
+
+
+@contextmanager
+def _without_lifetimes() -> Iterator[None]:
+    """Inside, passes ask nothing; for who holds Numba's lock."""
+    before, postproc.PostProcessor = postproc.PostProcessor, _NoLifetimes
+    try:
+        yield
+    finally:
+        postproc.PostProcessor = before
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class InlineClosuresIfAny(InlineClosureLikes):  # type: ignore[misc]
+    """Numba's pass where there is a function inside, or a list, which may be what a list is written as."""
+
+    _name = "inline_closures_if_any"
+
+    def run_pass(self, state: Any) -> bool:
+        """Inline closures."""
+        if _has_any(state, "make_function", "build_list"):
+            return bool(super().run_pass(state))
+        fixup_var_define_in_scope(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class RewriteNames(GenericRewrites):  # type: ignore[misc]
+    """Numba's pass before types are inferred."""
+
+    _name = "rewrite_names"
+
+    def run_pass(self, state: Any) -> bool:
+        """Rewrite."""
+        with _without_lifetimes():
+            return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class RewriteTyped(NopythonRewrites):  # type: ignore[misc]
+    """Numba's pass after that; only for expressions of arrays it has to know how long names live."""
+
+    _name = "rewrite_typed"
+
+    def run_pass(self, state: Any) -> bool:
+        """Rewrite."""
+        if _makes_arrays(state) or _has_any(state, "build_list"):
+            return bool(super().run_pass(state))
+        with _without_lifetimes():
+            rewrite_registry.apply("after-inference", state)
+        return True
+
+
+def _has_any(state: Any, *ops: str) -> bool:
+    return any(x.op in ops for block in state.func_ir.blocks.values() for x in block.find_exprs())
+
+
+def _makes_arrays(state: Any) -> bool:
+    """Whether an operator, or a call of a function by its elements, may give an array."""
+    for block in state.func_ir.blocks.values():
+        for assignment in block.find_insts(ir.Assign):
+            x = assignment.value
+            if isinstance(x, ir.Expr) and isinstance(state.typemap.get(assignment.target.name), types.Array):
+                if x.op in ("unary", "binop", "inplace_binop") or (x.op == "call" and _is_by_elements(state, x)):
+                    return True
+    return False
+
+
+def _is_by_elements(state: Any, call: Any) -> bool:
+    kind = state.typemap.get(call.func.name)
+    return hasattr(getattr(kind, "typing_key", None), "nin")
