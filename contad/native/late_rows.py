@@ -13,22 +13,20 @@ from numba.extending import lower_builtin, type_callable
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.lanes import lanes_at, put_lanes
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import is_in_rows
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.native.narrow_products import numbers_at
-from contad.native.overloads import in_machine_code
 from contad.native.product_adjoints import MatrixWords
 
 _NUMBER = 8  # bytes
 _OPTIONS = INTERNAL_OPTIONS | {"fastmath": {"contract"}}  # as BLAS does
 _CALL = types.none(*[types.int64] * 7)
+_SEARCH = types.int64(*[types.int64] * 10)
 
 
-@in_machine_code
-def first_of_four(i, z_bar, weights, x):  # type: ignore[no-untyped-def]
+def first_of_four(i: int, z_bar: Any, weights: Any, x: Any) -> int:
     """The first of the four rows that row i belongs to; 0 where arrays have not all that they would read and write."""
     first = (i >> 2) << 2
-    if first <= 0 or first > weights.shape[1] or not (is_in_rows(z_bar) and is_in_rows(x)):
+    if first <= 0 or first > weights.shape[1] or not (z_bar.flags.c_contiguous and x.flags.c_contiguous):
         return 0
     if z_bar.shape[0] < first or z_bar.shape[1] < first or x.shape[0] < first + 4 or x.shape[1] < first:
         return 0
@@ -46,6 +44,24 @@ def add_late_rows(z_bar: Any, weights: Any, x: Any, first: int) -> None:
 
 
 # ---- compiled once ---------------------------------------------------------------------------------------------------
+# the row, the sizes and strides in bytes of z_bar, how many weights there are of a row, and those of x
+def find_first(i, n, m, row, step, count, x_n, x_m, x_row, x_step):  # type: ignore[no-untyped-def]
+    """What `first_of_four` is."""
+    first = (i >> 2) << 2
+    if first <= 0 or first > count or n < first or m < first or x_n < first + 4 or x_m < first:
+        return 0
+    if (step != _NUMBER and m != 1) or (row != _NUMBER * m and n != 1):
+        return 0
+    if (x_step != _NUMBER and x_m != 1) or x_row != _NUMBER * x_m:
+        return 0
+    return first
+
+
+def find_search(name: str) -> int:
+    """The address of the above, compiled or loaded."""
+    return compiled_address(name, _SEARCH)
+
+
 @njit(**_OPTIONS)
 def _add_four(z, row, w, count, x, step, j):  # type: ignore[no-untyped-def]
     """To four rows z, of row j and what follows, from four rows x."""
@@ -110,6 +126,22 @@ def find_rows(name: str) -> int:
 
 
 # ---- what generated code calls ---------------------------------------------------------------------------------------
+@type_callable(first_of_four)
+def _type_of_first(context):  # type: ignore[no-untyped-def]
+    return lambda i, z_bar, weights, x: types.int64
+
+
+@lower_builtin(first_of_four, types.Integer, types.Array, types.Array, types.Array)
+def _lower_first(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    z_bar, weights, x = (
+        MatrixWords(context, builder, *x, False) for x in zip(signature.args[1:], args[1:], strict=True)
+    )
+    i = context.cast(builder, args[0], signature.args[0], types.int64)
+    of_x, of_z = ([*a.sizes, *a.words[1:]] for a in (x, z_bar))
+    at = emit_address(context, builder, find_search, name_of(find_first))
+    return emit_call(context, builder, at, _SEARCH, [i, *of_z, weights.sizes[1], *of_x])
+
+
 @type_callable(add_late_rows)
 def _type_of_rows(context):  # type: ignore[no-untyped-def]
     return lambda z_bar, weights, x, first: types.none

@@ -1,27 +1,33 @@
 """Numba's way into LLVM's language for generated code, with fewer words: the same instructions after optimisation.
 
 Numba writes for each element of an array its whole description to the stack and reads it back, clears each number that
-is not used any more, and asks for each operator four times which implementation it has. Nearly all of generated
-code is elements and operators of numbers.
+is not used any more, divides by the steps of ranges, and asks for each operator four times which implementation it has.
+Nearly all of generated code is loops over ranges, elements, and operators of numbers.
 """
 
 import operator
 from typing import Any
 
+from llvmlite.ir import Constant
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, ir
+from numba.core.ir_utils import find_const, get_definition, guard
 from numba.core.lowering import Lower
 from numba.np.arrayobj import fix_integer_index, load_item, make_array, store_item
+
+from contad.native.words import WORD
 
 _OPERATORS = {  # for which no constant operand makes a difference
     operator.add, operator.sub, operator.mul, operator.truediv, operator.eq, operator.ne, operator.lt, operator.le,
     operator.gt, operator.ge,
 }  # fmt: skip
 _NUMBERS = {types.int64, types.float64, types.boolean}
+_RANGE, _COUNTER = types.range_state64_type, types.range_iter64_type
+_START, _STOP = range(2)  # fields of a range
 
 
 class LeanLower(Lower):  # type: ignore[misc]
-    """Numba's, but for elements of arrays, operators of numbers, and the ends of their lives."""
+    """Numba's, but for ranges, elements of arrays, operators of numbers, and the ends of their lives."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -48,6 +54,54 @@ class LeanLower(Lower):  # type: ignore[misc]
         if found is None:
             found = self._counted[kind] = self.context.data_model_manager[kind].contains_nrt_meminfo()
         return found
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        """An expression."""
+        builder = self.builder
+        if expr.op == "getiter" and self.typeof(expr.value.name) == _RANGE:
+            step = self._step_of(expr.value)
+            return super().lower_expr(resty, expr) if step is None else self._emit_counter(expr.value, step)
+        if expr.op == "iternext" and self.typeof(expr.value.name) == _COUNTER:
+            return self._emit_next(resty, expr.value)
+        if expr.op in ("pair_first", "pair_second") and self.typeof(expr.value.name).first_type == types.int64:
+            return builder.extract_value(self.loadvar(expr.value.name), int(expr.op == "pair_second"))
+        return super().lower_expr(resty, expr)
+
+    def _step_of(self, name: Any) -> int | None:
+        """The step of a range where it is 1 or -1; else None."""
+        call = guard(get_definition, self.func_ir, name)
+        if not (isinstance(call, ir.Expr) and call.op == "call") or call.kws or call.vararg:
+            return None
+        if getattr(self.typeof(call.func.name), "typing_key", None) is not range:
+            return None
+        step = 1 if len(call.args) < 3 else guard(find_const, self.func_ir, call.args[2])
+        return step if step in (1, -1) else None
+
+    def _emit_counter(self, name: Any, step: int) -> Any:
+        """What counts through a range: as many steps as there are numbers between its ends."""
+        builder, given = self.builder, self.loadvar(name.name)
+        start, stop = (builder.extract_value(given, k) for k in (_START, _STOP))
+        apart = builder.sub(stop, start) if step == 1 else builder.sub(start, stop)
+        is_any = builder.icmp_signed(">", apart, WORD(0))
+        made = cgutils.create_struct_proxy(_COUNTER)(self.context, builder)
+        made.iter = cgutils.alloca_once_value(builder, start)
+        made.stop, made.step = stop, WORD(step)
+        made.count = cgutils.alloca_once_value(builder, builder.select(is_any, apart, WORD(0)))
+        return made._getvalue()
+
+    def _emit_next(self, kind: Any, name: Any) -> Any:
+        """The next number, and whether there is one."""
+        builder, counter = self.builder, self.loadvar(name.name)
+        at, _, step, left = (builder.extract_value(counter, k) for k in range(4))
+        count, found = builder.load(left), cgutils.alloca_once(builder, WORD)
+        is_valid = builder.icmp_signed(">", count, WORD(0))
+        with builder.if_then(is_valid):
+            value = builder.load(at)
+            builder.store(value, found)
+            builder.store(builder.sub(count, WORD(1), flags=["nsw"]), left)
+            builder.store(builder.add(value, step), at)
+        pair = Constant(self.context.get_value_type(kind), None)
+        return builder.insert_value(builder.insert_value(pair, builder.load(found), 0), is_valid, 1)
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         """An operator; one of numbers is looked up once in a function."""
@@ -85,16 +139,17 @@ class LeanLower(Lower):  # type: ignore[misc]
         is_array = type(kind) is types.Array and kind.dtype in _NUMBERS and signature.args[0] == kind
         if not is_array or array.name in self._blk_local_varmap or self.context.enable_boundscheck:
             return None
-        indices = tuple(at) if isinstance(at, types.UniTuple) else (at,)
+        indices = tuple(at) if isinstance(at, types.UniTuple) else (types.unliteral(at),)
         return kind if indices == (types.int64,) * kind.ndim else None
 
     def _emit_pointer(self, kind: Any, array: Any, index: Any) -> Any:
         """Where an element lies: of the array's description that is read which tells."""
-        context, builder, at = self.context, self.builder, self.loadvar(index.name)
+        context, builder = self.context, self.builder
         described = make_array(kind)(context, builder, ref=self.getvar(array.name))
         lengths = self._read_words(described, "shape", kind.ndim)
         strides = self._read_words(described, "strides", kind.ndim) if kind.layout == "A" else []
-        indices = cgutils.unpack_tuple(builder, at) if isinstance(self.typeof(index.name), types.UniTuple) else [at]
+        is_tuple = isinstance(self.typeof(index.name), types.UniTuple)
+        indices = cgutils.unpack_tuple(builder, self.loadvar(index.name)) if is_tuple else [self._cast_var(index, types.int64)]
         indices = [fix_integer_index(context, builder, types.int64, *x) for x in zip(indices, lengths, strict=True)]
         return cgutils.get_item_pointer2(context, builder, described.data, lengths, strides, kind.layout, indices)
 

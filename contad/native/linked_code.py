@@ -21,6 +21,7 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes, IRProcessing
 
+from contad.native.emitted_choices import EmitChoices
 from contad.native.emitted_arrays import EmitNewArrays
 from contad.native.lean_lowering import LeanLower
 from contad.native.lean_passes import InlineClosuresIfAny, RewriteNames, RewriteTyped
@@ -146,6 +147,7 @@ class _LinkedCode(CompilerBase):
             (_PASSES.get(numbas, numbas), text) for numbas, text in join_passes(passes.passes)
         ]
         passes.add_pass_after(EmitNewArrays, IRProcessing)
+        passes.add_pass_after(EmitChoices, IRProcessing)
         passes.finalize()
         return [passes]
 

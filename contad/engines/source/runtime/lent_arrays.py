@@ -15,9 +15,9 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
 from contad.native.arena import MOST_NUMBERS, lend
-from contad.native.emitted_arrays import emit_empty, emit_zeros, type_of_new
+from contad.native.emitted_arrays import type_of_new
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
-from contad.native.words import WORD, emit_array_at, set_word
+from contad.native.words import WORD, array_at, emit_array_at, set_word
 
 ON_STACK = 64  # numbers of an array that is on the stack
 _LARGE = 1 << 14  # numbers, from which on the system is asked for memory, and given it back
@@ -33,26 +33,30 @@ def lent_zeros(k: int, shape: tuple[int, ...]) -> Any:
     return np.zeros(shape)
 
 
-def lend_room(k, size, clears):  # type: ignore[no-untyped-def]
-    """The address of memory for array k, of so many numbers, that the thread lends; 0 where NumPy makes the array.
-
-    That is where it is small, not an array, or there is no memory to be had. As a float the size does not overflow.
-    """
-    if not _LARGE <= size <= MOST_NUMBERS:
-        return 0
-    address = lend(k, np.int64(size))
-    if clears and address != 0:
-        for i in range(np.int64(size)):
-            set_word(address, i, 0)  # the bits of 0.0
-    return address
-
-
-_SIGNATURE = types.int64(types.int64, types.float64, types.boolean)
+def lend_array(k, shape, clears):  # type: ignore[no-untyped-def]
+    """Array k of this shape: in memory that the thread lends, where it is large and there is some, or NumPy's."""
+    size = 1.0  # which does not overflow
+    for length in shape:
+        size *= max(length, 0)
+    if _LARGE <= size <= MOST_NUMBERS:
+        address = lend(k, np.int64(size))
+        if address != 0:
+            if clears:
+                for i in range(np.int64(size)):
+                    set_word(address, i, 0)  # the bits of 0.0
+            return array_at(address, shape)
+    return np.zeros(shape) if clears else np.empty(shape)
 
 
-def find_room(name: str) -> int:
-    """The address of `lend_room`, compiled or loaded."""
-    return compiled_address(name, _SIGNATURE)
+def _signature_of(axes: int) -> Any:
+    """That of `lend_array` for so many axes."""
+    made = types.Array(types.float64, axes, "C")
+    return made(types.int64, types.UniTuple(types.int64, axes), types.boolean)
+
+
+def find_lender(axes: str) -> int:
+    """The address of `lend_array` for so many axes, compiled or loaded."""
+    return compiled_address(name_of(lend_array), _signature_of(int(axes)))
 
 
 @type_callable(lent_empty)
@@ -63,46 +67,39 @@ def _type_of_call(context):  # type: ignore[no-untyped-def]
 
 @lower_builtin(lent_empty, types.Integer, types.Any)
 def _lower_empty(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return _emit(context, builder, signature, args, emit_empty, False)
+    return _emit(context, builder, signature, args, False)
 
 
 @lower_builtin(lent_zeros, types.Integer, types.Any)
 def _lower_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return _emit(context, builder, signature, args, emit_zeros, True)
+    return _emit(context, builder, signature, args, True)
 
 
-def _emit(context: Any, builder: Any, signature: Any, args: Any, emit_new: Any, clears: bool) -> Any:
-    """Emit an array on the stack of the function that has it, in memory that the thread lends, or a new one."""
+def _emit(context: Any, builder: Any, signature: Any, args: Any, clears: bool) -> Any:
+    """Emit an array on the stack of the function that has it, or the call of what lends or makes another one."""
     kind, (counter, shape) = signature.return_type, signature.args
     with builder.goto_entry_block():  # Numba's way fills it with zeros
         row = builder.alloca(ir.ArrayType(ir.DoubleType(), ON_STACK))
     lengths = cgutils.unpack_tuple(builder, args[1]) if isinstance(shape, types.BaseTuple) else [args[1]]
     kinds = list(shape) if isinstance(shape, types.BaseTuple) else [shape]
     lengths = [context.cast(builder, x, t, types.int64) for x, t in zip(lengths, kinds, strict=True)]
-    size, is_shape = context.get_constant(types.float64, 1.0), context.get_constant(types.boolean, True)
-    for length in lengths:
-        size = builder.fmul(size, builder.sitofp(length, size.type))
-        is_shape = builder.and_(is_shape, builder.icmp_signed(">=", length, WORD(0)))
-    most = context.get_constant(types.float64, ON_STACK)
-    is_few = builder.and_(is_shape, builder.fcmp_ordered("<=", size, most))
-    found = cgutils.alloca_once(builder, WORD)
+    count, is_few = WORD(1), context.get_constant(types.boolean, True)
+    for length in lengths:  # none of which is negative then, so that their product does not overflow
+        count = builder.mul(count, length)
+        for few in (length, count):
+            is_few = builder.and_(is_few, builder.icmp_unsigned("<=", few, WORD(ON_STACK)))
+    made = cgutils.alloca_once(builder, context.get_value_type(kind))
     with builder.if_else(is_few) as (few, many):
         with few:
             if clears:
-                count = builder.fptosi(size, WORD)
                 cgutils.memset(builder, row, builder.mul(count, WORD(8)), 0)
-            builder.store(builder.ptrtoint(row, WORD), found)
+            at = builder.ptrtoint(row, WORD)
+            builder.store(emit_array_at(context, builder, kind, at, lengths), made)
         with many:
-            at = emit_address(context, builder, find_room, name_of(lend_room))
-            asked = builder.select(is_shape, size, context.get_constant(types.float64, 0.0))  # NumPy raises
-            given = [context.cast(builder, args[0], counter, types.int64), asked]
+            lender = emit_address(context, builder, find_lender, str(kind.ndim))
+            lent = _signature_of(kind.ndim)
+            k = context.cast(builder, args[0], counter, types.int64)
+            asked = context.make_tuple(builder, lent.args[1], lengths)
             clear = context.get_constant(types.boolean, clears)
-            builder.store(emit_call(context, builder, at, _SIGNATURE, [*given, clear]), found)
-    address = builder.load(found)
-    made = cgutils.alloca_once(builder, context.get_value_type(kind))
-    with builder.if_else(builder.icmp_signed("==", address, WORD(0))) as (is_new, is_there):
-        with is_new:
-            builder.store(emit_new(context, builder, kind, shape, args[1])._getvalue(), made)
-        with is_there:
-            builder.store(emit_array_at(context, builder, kind, address, lengths), made)
+            builder.store(emit_call(context, builder, lender, lent, [k, asked, clear]), made)
     return builder.load(made)
