@@ -42,14 +42,15 @@ class CompiledEngine(NamedTuple):
     explain: Callable[["Request"], str]
     source: Callable[["Request"], str] | None = None  # of an engine that generates one
     loops: Callable[["Request"], Sequence[Any]] | None = None  # of the same: what its loops store
+    infer: Callable[["Request"], Any] | None = None  # of the same: the type of what a function returns, where it sees it
 
 
 def compiled_engine(name: str) -> CompiledEngine:
     """A compiled engine by its name, imported on demand."""
     if name == "generated":
-        from contad.engines.source import build, explain, list_loops, source
+        from contad.engines.source import build, explain, infer_result, list_loops, source
 
-        return CompiledEngine(build, explain, source, list_loops)
+        return CompiledEngine(build, explain, source, list_loops, infer_result)
     if name == "tape":
         from contad.engines.tape import build, explain
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from numba import typeof, types
 
+from contad.engines import compiled_engine
 from contad.errors import OutputError, UnsupportedError
 from contad.front import lane_plans
 from contad.front.form import (
@@ -249,7 +250,12 @@ def _rows_plan(
 
 
 def _type_of_result(f: NumbaFunction, call: PlannedCall, what: str) -> NumbaType:
-    """The type of the result of f."""
+    """The type of the result of f, which is compiled for it only where an engine that reads it cannot tell."""
+    if f._can_compile and call.request.types not in f.overloads:
+        told = compiled_engine("generated").infer
+        inferred = None if told is None else told(call.request)
+        if inferred is not None:
+            return inferred
     found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
     if found is None:
         raise UnsupportedError(f"{what}: its signatures are given, and none fits")

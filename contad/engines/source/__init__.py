@@ -1,7 +1,7 @@
 """The engine `generated`: the reverse pass of an njit function as Python source, compiled by Numba."""
 
-from contad.engines.source.build import build
+from contad.engines.source.build import build, infer_result
 from contad.engines.source.description import explain, list_loops
 from contad.engines.source.listing import source
 
-__all__ = ["build", "explain", "list_loops", "source"]
+__all__ = ["build", "explain", "infer_result", "list_loops", "source"]

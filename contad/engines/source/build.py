@@ -10,7 +10,7 @@ from numba import types
 
 from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
 from contad.engines.source.ir.options import INSIDE, options_of
-from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.planning.segments import mark_loops
 from contad.engines.source.reading.frontend import read
@@ -18,7 +18,7 @@ from contad.engines.source.tangents.branch_nodes import BranchNodes
 from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
 from contad.engines.source.tangents.program_tangents import add_tangents, add_tangents_of_floats
 from contad.engines.source.writing.derivative_text import DerivativeWriter
-from contad.errors import UnsupportedError
+from contad.errors import ContadError, UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
 from contad.native.asked_derivatives import DERIVE as CALLED
 from contad.native.compiling import load_cached, write_options
@@ -33,6 +33,7 @@ _READABLE = (
     types.Array, types.Number, types.UnicodeType, types.BaseNamedTuple, types.List, types.ListType, types.DictType,
     types.Record, types.ClassInstanceType,
 )  # fmt: skip
+_NUMBERS = {FLOAT: types.float64, INT: types.int64, BOOL: types.boolean}
 _NARROW = ("int32", "int16", "int8")
 _BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_NARROW, "int")
 
@@ -64,6 +65,28 @@ def kind_of(t: Any, what: str) -> Any:
         f"{what}: an argument of type {t}; use float64, int64, booleans, and arrays of them with "
         'one to five dimensions, or engine="tape"'
     )
+
+
+def infer_result(request: Any) -> Any:
+    """The type of what the function returns where it is made of numbers; None where it is not, or the engine refuses.
+
+    To ask Numba is to have the function compiled, and all that it calls.
+    """
+    try:
+        code = request.function.__code__
+        what = f"{code.co_filename}:{code.co_firstlineno}: {request.function.__name__}"
+        kinds = tuple(kind_of(t, what) for t in request.types)
+        program = read(request.function, kinds, flags_of(request.dispatcher), request.dispatcher)
+    except ContadError:
+        return None
+    return _type_of_numbers(program.returned)
+
+
+def _type_of_numbers(returned: Any) -> Any:
+    if type(returned) is tuple:
+        parts = [_type_of_numbers(part) for part in returned]
+        return types.Tuple(parts) if parts and all(parts) else None
+    return _NUMBERS.get(returned.kind) if isinstance(returned, Value) else None
 
 
 def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
