@@ -42,7 +42,7 @@ class CompiledEngine(NamedTuple):
     explain: Callable[["Request"], str]
     source: Callable[["Request"], str] | None = None  # of an engine that generates one
     loops: Callable[["Request"], Sequence[Any]] | None = None  # of the same: what its loops store
-    infer: Callable[["Request"], Any] | None = None  # of the same: the type of what a function returns, where it sees it
+    infer: Callable[["Request"], Any] | None = None  # of the same: the type of what a function returns
 
 
 def compiled_engine(name: str) -> CompiledEngine:

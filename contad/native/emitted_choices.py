@@ -25,7 +25,7 @@ def smallest(*x: Any) -> Any:
     return min(*x)
 
 
-class _Choice(AbstractTemplate):  # type: ignore[misc]
+class _Choice(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         """The signature of a call with numbers."""
         kinds = tuple(types.unliteral(kind) for kind in args)
@@ -55,11 +55,8 @@ def _lower_smallest(context: Any, builder: Any, called: Any, args: Any) -> Any:
     return do_minmax(context, builder, called.args, args, operator.lt)
 
 
-_EMITTED = {max: largest, min: smallest}
-
-
 @register_pass(mutates_CFG=False, analysis_only=False)
-class EmitChoices(FunctionPass):  # type: ignore[misc]
+class EmitChoices(FunctionPass):
     """Puts these in the places of Python's, where they are called with several arguments."""
 
     _name = "emit_choices"
@@ -77,9 +74,15 @@ class EmitChoices(FunctionPass):  # type: ignore[misc]
         for block in blocks:
             for assignment in block.find_insts(ir.Assign):
                 named = assignment.value
-                if assignment.target.name in called and isinstance(named, ir.Global) and any(named.value is f for f in _EMITTED):
-                    made = _EMITTED[named.value]
+                made = _find_emitted(named) if assignment.target.name in called else None
+                if made is not None:
                     assignment.value = ir.Global(made.__name__, made, named.loc)
                     state.func_ir._definitions[assignment.target.name] = [assignment.value]
                     changed = True
         return changed
+
+
+def _find_emitted(named: Any) -> Any:
+    """What stands for max or min; None where a name is another one's."""
+    value = named.value if isinstance(named, ir.Global) else None
+    return largest if value is max else smallest if value is min else None

@@ -26,7 +26,7 @@ _RANGE, _COUNTER = types.range_state64_type, types.range_iter64_type
 _START, _STOP = range(2)  # fields of a range
 
 
-class LeanLower(Lower):  # type: ignore[misc]
+class LeanLower(Lower):
     """Numba's, but for ranges, elements of arrays, operators of numbers, and the ends of their lives."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -148,8 +148,10 @@ class LeanLower(Lower):  # type: ignore[misc]
         described = make_array(kind)(context, builder, ref=self.getvar(array.name))
         lengths = self._read_words(described, "shape", kind.ndim)
         strides = self._read_words(described, "strides", kind.ndim) if kind.layout == "A" else []
-        is_tuple = isinstance(self.typeof(index.name), types.UniTuple)
-        indices = cgutils.unpack_tuple(builder, self.loadvar(index.name)) if is_tuple else [self._cast_var(index, types.int64)]
+        if isinstance(self.typeof(index.name), types.UniTuple):
+            indices = cgutils.unpack_tuple(builder, self.loadvar(index.name))
+        else:
+            indices = [self._cast_var(index, types.int64)]
         indices = [fix_integer_index(context, builder, types.int64, *x) for x in zip(indices, lengths, strict=True)]
         return cgutils.get_item_pointer2(context, builder, described.data, lengths, strides, kind.layout, indices)
 

@@ -38,7 +38,7 @@ def _without_lifetimes() -> Iterator[None]:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class InlineClosuresIfAny(InlineClosureLikes):  # type: ignore[misc]
+class InlineClosuresIfAny(InlineClosureLikes):
     """Numba's pass where there is a function inside, or a list, which may be what a list is written as."""
 
     _name = "inline_closures_if_any"
@@ -52,7 +52,7 @@ class InlineClosuresIfAny(InlineClosureLikes):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class RewriteNames(GenericRewrites):  # type: ignore[misc]
+class RewriteNames(GenericRewrites):
     """Numba's pass before types are inferred."""
 
     _name = "rewrite_names"
@@ -64,7 +64,7 @@ class RewriteNames(GenericRewrites):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class RewriteTyped(NopythonRewrites):  # type: ignore[misc]
+class RewriteTyped(NopythonRewrites):
     """Numba's pass after that; only for expressions of arrays it has to know how long names live."""
 
     _name = "rewrite_typed"

@@ -21,8 +21,8 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes, IRProcessing
 
-from contad.native.emitted_choices import EmitChoices
 from contad.native.emitted_arrays import EmitNewArrays
+from contad.native.emitted_choices import EmitChoices
 from contad.native.lean_lowering import LeanLower
 from contad.native.lean_passes import InlineClosuresIfAny, RewriteNames, RewriteTyped
 from contad.native.type_inference import join_passes, remember_calls

@@ -9,16 +9,29 @@ from typing import Any
 from numba import types
 
 from contad.engines.source.ir.entries import SMALL, Object, OpaqueKind, Point
+from contad.engines.source.ir.known_functions import ROUNDED, WIDENED
 from contad.engines.source.ir.options import INSIDE, options_of
-from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, MOST_AXES, Kind, SourceProgram, Value
-from contad.engines.source.ir.walks import leaves
+from contad.engines.source.ir.single_assignment import (
+    BOOL,
+    FLOAT,
+    INT,
+    MOST_AXES,
+    Apply,
+    Call,
+    Handed,
+    Kind,
+    Operation,
+    SourceProgram,
+    Value,
+)
+from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import mark_loops
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
 from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
 from contad.engines.source.tangents.program_tangents import add_tangents, add_tangents_of_floats
 from contad.engines.source.writing.derivative_text import DerivativeWriter
-from contad.errors import ContadError, UnsupportedError
+from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
 from contad.native.asked_derivatives import DERIVE as CALLED
 from contad.native.compiling import load_cached, write_options
@@ -77,9 +90,17 @@ def infer_result(request: Any) -> Any:
         what = f"{code.co_filename}:{code.co_firstlineno}: {request.function.__name__}"
         kinds = tuple(kind_of(t, what) for t in request.types)
         program = read(request.function, kinds, flags_of(request.dispatcher), request.dispatcher)
-    except ContadError:
+    except Exception:  # of whatever class: `build` tells of it
         return None
-    return _type_of_numbers(program.returned)
+    hidden = program.returns_small or any(map(_hides_types, walk(program.block)))
+    return None if hidden else _type_of_numbers(program.returned)
+
+
+def _hides_types(operation: Operation) -> bool:
+    """Whether results may have fewer bits in Numba than the program says, or are Numba's own affair."""
+    if isinstance(operation, Apply):
+        return operation.function in (*WIDENED.values(), ROUNDED)
+    return isinstance(operation, (Handed, Call))
 
 
 def _type_of_numbers(returned: Any) -> Any:

@@ -54,3 +54,28 @@ def test_sizes_after_another_see_nothing_of_each_other():
     assert memory_in_use() == held
     contad.recover_memory()
     assert memory_in_use() == before
+
+
+@njit
+def sums(n, m):
+    """Of arrays of no more numbers than lie on the stack, and of more; with their lengths."""
+    a, b, c = lent_zeros(0, (n, m)), lent_zeros(1, n), lent_empty(2, (n, m, 2))
+    c[:] = 1.0
+    return a.sum() + b.sum() + c.sum(), a.shape, b.shape, c.shape
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 10**6), (3, 4), (64, 1), (65, 1), (8, 8), (13, 5), (300, 200)])
+def test_arrays_of_any_lengths(n, m):
+    assert sums(n, m) == (2.0 * n * m, (n, m), (n,), (n, m, 2))
+
+
+@pytest.mark.parametrize(("n", "m"), [(-1, 3), (3, -1), (-300, -200), (-1, 0)])
+def test_lengths_below_zero_are_numpys_error(n, m):
+    with pytest.raises(ValueError, match="negative dimensions"):
+        sums(n, m)
+
+
+@pytest.mark.parametrize("m", [2**40, 2**62])
+def test_lengths_that_no_memory_holds_are_an_error(m):
+    with pytest.raises((ValueError, MemoryError)):
+        sums(2**30, m)
