@@ -143,13 +143,19 @@ def chain_forward(chain, constants, shapes, kernels, values, inputs):
         if units < block:
             cut(chain, shapes, bound)
         load_block(chain, shapes, first, units, values, inputs, constants, False)
-        for k in range(shapes[chain + {members}]):
+        k = 0
+        while k < shapes[chain + {members}]:
             e = shapes[shapes[chain + {members_at}] + {entry} * k:]
             own = bound[{bases} + {shape} * k:]
+            if e[14] != 0:
+                call_kernel(kernels[{groups}, e[14]], own.ctypes.data, low, low, low)
+                k += e[15]
+                continue
             if e[5] == 0:
                 call_kernel(kernels[0, e[0] - {array}], own.ctypes.data, low, low, low)
             elif not compared(own, whole, whole):
                 return e[2]
+            k += 1
         for k in range(shapes[chain + {sums}]):
             e = shapes[shapes[chain + {sums_at}] + {entry} * k:]
             for i in range(e[2]):
@@ -185,24 +191,83 @@ def open_block(chain, shapes, first, units, values, adjoints, gradient):
 
 
 @njit({borrowing})
+def store_part(e, first, units, values, adjoints, gradient):
+    """Pass the adjoints of a part of an operand on."""
+    low, high = max(first, e[12]), min(first + units, e[13])
+    if e[11] < 0 or e[14] != 0 or low >= high:
+        return
+    place, apart, width, step = e[16] + (low - e[12]) * e[3], e[3], e[4], e[5]
+    own = e[11] + first * e[15] + (low - first) * width
+    if e[8] >= 0:
+        target = gradient if e[1] == {in_inputs} else adjoints
+        add_first(target, place, (high - low) * width, adjoints, own, e[8], e[9], values)
+    elif apart == width and step == 1:
+        add_numbers(adjoints, own, adjoints, place, (high - low) * width)
+    else:
+        for u in range(high - low):
+            for i in range(width):
+                adjoints[place + u * apart + i * step] += adjoints[own + u * width + i]
+
+
+@njit({borrowing})
+def reach_of_part(e, first, units):
+    """(first, end) of the elements that a block adds to in one part, and how far its own adjoints lie before these."""
+    low, high = max(first, e[12]), min(first + units, e[13])
+    start = e[16] + (low - e[12]) * e[4]
+    return start, start + max(high - low, 0) * e[4], e[11] + first * e[15] + (low - first) * e[4] - start
+
+
+@njit({borrowing})
+def write_sums(source, a, b, c, target, z, n):
+    """The sums of two numbers each, or of three where there are."""
+    x, y, t = source[a : a + n], source[b : b + n], target[z : z + n]
+    if c < 0:
+        for i in range(n):
+            t[i] = x[i] + y[i]
+    else:
+        w = source[c : c + n]
+        for i in range(n):
+            t[i] = x[i] + y[i] + w[i]
+
+
+@njit({borrowing})
+def store_together(parts, count, first, units, values, adjoints, gradient):
+    """Pass the adjoints of two or three parts on to one range, in one loop where nobody has written before."""
+    last = {entry} * (count - 1)
+    frontier, base = parts[8], parts[9]
+    target = gradient if parts[1] == {in_inputs} else adjoints
+    start_a, end_a, by_a = reach_of_part(parts, first, units)
+    start_b, end_b, by_b = reach_of_part(parts[{entry}:], first, units)
+    start_c, end_c, by_c = reach_of_part(parts[last:], first, units)
+    low = max(max(start_a, base + np.int64(values[frontier])), max(start_b, start_c))
+    high = min(end_a, min(end_b, end_c))
+    if high <= low:
+        for k in range(count):
+            store_part(parts[{entry} * k:], first, units, values, adjoints, gradient)
+        return
+    add_first(target, start_a, low - start_a, adjoints, by_a + start_a, frontier, base, values)
+    write_sums(adjoints, by_a + low, by_b + low, by_c + low if count > 2 else -1, target, low, high - low)
+    values[frontier] = high - base
+    add_first(target, high, end_a - high, adjoints, by_a + high, frontier, base, values)
+    add_first(target, start_b, low - start_b, adjoints, by_b + start_b, frontier, base, values)
+    add_first(target, high, end_b - high, adjoints, by_b + high, frontier, base, values)
+    if count > 2:
+        add_first(target, start_c, low - start_c, adjoints, by_c + start_c, frontier, base, values)
+        add_first(target, high, end_c - high, adjoints, by_c + high, frontier, base, values)
+
+
+@njit({borrowing})
 def store_block(chain, shapes, first, units, values, adjoints, gradient):
     """Pass the adjoints of a block's operands on."""
-    for k in range(shapes[chain + {moving}]):
+    k = 0
+    while k < shapes[chain + {moving}]:
         e = shapes[shapes[chain + {moving_at}] + {entry} * k:]
-        low, high = max(first, e[12]), min(first + units, e[13])
-        if e[11] < 0 or e[14] != 0 or low >= high:
+        if e[17] > 1:
+            store_together(e, e[17], first, units, values, adjoints, gradient)
+            k += e[17]
             continue
-        place, apart, width, step = e[16] + (low - e[12]) * e[3], e[3], e[4], e[5]
-        own = e[11] + first * e[15] + (low - first) * width
-        if e[8] >= 0:
-            target = gradient if e[1] == {in_inputs} else adjoints
-            add_first(target, place, (high - low) * width, adjoints, own, e[8], e[9], values)
-        elif apart == width and step == 1:
-            add_numbers(adjoints, own, adjoints, place, (high - low) * width)
-        else:
-            for u in range(high - low):
-                for i in range(width):
-                    adjoints[place + u * apart + i * step] += adjoints[own + u * width + i]
+        store_part(e, first, units, values, adjoints, gradient)
+        k += 1
 
 
 @njit({borrowing})
@@ -239,9 +304,15 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
             if kept == 0:
                 load_block(chain, shapes, first, units, values, inputs, constants, True)
                 repeat_members(chain, shapes, bound, kernels, low)
-            for k in range(shapes[chain + {members}] - 1, -1, -1):
+            k = shapes[chain + {members}]
+            while k > 0:
+                k -= 1
                 e = shapes[shapes[chain + {members_at}] + {entry} * k:]
-                if e[4] != 0:
+                if e[16] != 0:
+                    k -= e[17] - 1
+                    own = bound[{bases} + {shape} * k:]
+                    call_kernel(kernels[{groups}, e[16]], own.ctypes.data, low, low, low)
+                elif e[4] != 0:
                     for c in range(10, 14, 2):  # what it adds to without being the first to write
                         for i in range(e[c + 1]):
                             adjoints[e[c] + i] = 0.0

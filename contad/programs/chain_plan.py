@@ -32,6 +32,7 @@ from contad.programs.codes import (
     COMPARE,
     FIRST_STEP,
     GATHER,
+    GROUPS,
     JUMP,
     PRODUCT,
     REPEATED,
@@ -41,9 +42,10 @@ from contad.programs.codes import (
 )
 from contad.programs.copied_cells import CopiedCells, sources_of
 from contad.programs.header import ADD, WRITE, ZERO
+from contad.programs.member_groups import choose_groups
 from contad.programs.more_axes import AXES, CODE_OF, length_of, reach
 from contad.programs.paired_log_sums import PairedSum, find_pairs, has_log_sums
-from contad.programs.program_kernels import ADJOINTS, Kernel, kernels_of
+from contad.programs.program_kernels import ADJOINTS, VALUES, Kernel, kernels_of
 from contad.programs.result_places import ResultPlaces
 
 if TYPE_CHECKING:
@@ -81,14 +83,25 @@ class ChainPlan:
         """The kernels that its records and chains call for these purposes."""
         for code in kernels_of(self.code, self.shapes):
             yield from ((purpose, code) for purpose in purposes)
-        for m in (m for chain in self.chains for m in chain.members if not m.is_guard):
+        for chain in self.chains:
             for purpose in purposes:
-                if purpose != ADJOINTS or m.purpose:  # whose adjoints have kernels for what is written first
-                    yield m.purpose if purpose == ADJOINTS else purpose, m.code - ARRAY
+                yield from _kernels_of_members(chain, purpose)
 
     def row_of(self, row: int) -> int:
         """The row of the trace, of a guard; of one in a chain -1 - row."""
         return -1 - row if row < 0 else int(self.rows[row])
+
+
+def _kernels_of_members(chain: Chain, purpose: int) -> Iterator[Kernel]:
+    """The kernels that a chain calls: those of groups, and of members that are in none or computed anew."""
+    groups = {VALUES: chain.groups, ADJOINTS: chain.groups_back}.get(purpose, {})
+    yield from ((GROUPS, number) for number, _ in groups.values())
+    grouped = chain.in_groups(purpose == ADJOINTS) if groups else ()
+    for k, m in enumerate(chain.members):
+        if m.is_guard or (k in grouped and not (purpose == VALUES and m.is_needed)):
+            continue
+        if purpose != ADJOINTS or m.purpose:  # whose adjoints have kernels for what is written first
+            yield m.purpose if purpose == ADJOINTS else purpose, m.code - ARRAY
 
 
 def _spans(ranges: Spans) -> np.ndarray:
@@ -245,6 +258,9 @@ class _Planner:
         lent = max(self.lent, self.results.lend(lent_at, len(chains)))  # adjoints, and values
         self._frontier_at = plan.frontier_at = lent_at + lent
         bound = align(self._frontier_at + sum(map(len, self._spans_of.values())))
+        for chain in chains:
+            chain.settle(base, self.adjoint_place, self.results.value_place)
+        choose_groups(chains)
         most = max((len(chain.members) for chain in chains), default=0)
         shapes = trace.shapes.tolist()
 
@@ -259,8 +275,7 @@ class _Planner:
         records = trace.code.tolist()
         for k in self.order:
             if isinstance(k, Chain):
-                places = self.adjoint_place, self.results.value_place
-                code.append((CHAIN, k.write(shape, base, bound, self.is_read, self.frontier, *places), 0))
+                code.append((CHAIN, k.write(shape, bound, self.is_read, self.frontier), 0))
                 rows.append(-1)
                 continue
             if self.firsts[k] != cell:

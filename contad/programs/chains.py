@@ -39,7 +39,7 @@ COSTLY = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "expm1", "log1p",
 UNITS, BLOCK_UNITS, IS_KEPT, BOUND_AT = range(4)
 FIXED_AT, FIXED, MOVING_AT, MOVING, OUTPUTS_AT, OUTPUTS, SUMS_AT, SUMS, MEMBERS_AT, MEMBERS = range(4, 14)
 STEPS_AT, STEPS, FILLS_AT, FILLS = range(14, 18)
-ENTRY = 17  # integers
+ENTRY = 18  # integers
 FILL = 7
 BASES = 8  # integers before the shapes of a run: where memory begins, of values and of adjoints
 
@@ -61,6 +61,8 @@ class Chain:
         self.members: list[Member] = []
         self.operands: dict[Key, Operand] = {}
         self.fills: list[Fill] = []
+        self.groups: dict[int, tuple[int, int]] = {}  # by first member: numbers of their kernels, and of members
+        self.groups_back: dict[int, tuple[int, int]] = {}
         self.is_good = self.add(member)
 
     def add(self, member: Member) -> bool:
@@ -147,6 +149,11 @@ class Chain:
             low < m.first + m.n and m.first < high for m in self.members if not m.is_guard for low, high in reads
         )
 
+    def in_groups(self, is_backward: bool) -> set[int]:
+        """The members that groups have, forward or backward."""
+        groups = self.groups_back if is_backward else self.groups
+        return {k for first, (_, count) in groups.items() for k in range(first, first + count)}
+
     @property
     def size(self) -> int:
         """How many operations on numbers it does."""
@@ -232,28 +239,33 @@ class Chain:
                 operand.is_direct = False
 
     # ---- as integers -------------------------------------------------------------------------------------------------
+    def settle(self, base: int, adjoint_place: Callable[[int], int], value_place: Callable[[int], int]) -> None:
+        """Learn where scratch memory begins, and where the adjoint and the value of a cell are."""
+        self.base, self._adjoint_place, self._value_place = base, adjoint_place, value_place
+        self.shapes = [m.write_shape(self.block, self.locate) for m in self.members]
+
+    def locate(self, place: BlockPlace, is_adjoint: bool) -> BlockPlace:
+        """Where a place is, without slots."""
+        if place.memory == IN_CELLS:
+            return place._replace(at=(self._adjoint_place if is_adjoint else self._value_place)(place.at))
+        if place.memory != IN_SCRATCH:
+            return place
+        slots = self.adjoint_slots if is_adjoint else self.slots
+        return BlockPlace(IN_CELLS, self.base + slots.places[place.at])
+
     def write(
-        self, shape: Callable[[Iterable[int]], int], base: int, bound: int, is_read: Callable[[int, int], bool],
-        frontier: Callable[[OperandPart], tuple[int, int, int]], adjoint_place: Callable[[int], int],
-        value_place: Callable[[int], int],
+        self, shape: Callable[[Iterable[int]], int], bound: int, is_read: Callable[[int, int], bool],
+        frontier: Callable[[OperandPart], tuple[int, int, int]],
     ) -> int:  # fmt: skip
         """Write the chain to the shapes; returns its place.
 
-        `bound` is where the shapes of a run are among the cells, `is_read` says whether anybody else reads cells,
-        `frontier` where adjoints of a part are written first, and `adjoint_place` and `value_place` where those of a
-        cell are.
+        `bound` is where the shapes of a run are among the cells, `is_read` says whether anybody else reads cells, and
+        `frontier` where adjoints of a part are written first.
         """
+        adjoint_place, value_place, locate = self._adjoint_place, self._value_place, self.locate
 
         def place_of(part: OperandPart) -> int:
             return value_place(part.place) if part.source == IN_CELLS else part.place
-
-        def locate(place: BlockPlace, is_adjoint: bool) -> BlockPlace:
-            if place.memory == IN_CELLS:
-                return place._replace(at=(adjoint_place if is_adjoint else value_place)(place.at))
-            if place.memory != IN_SCRATCH:
-                return place
-            slots = self.adjoint_slots if is_adjoint else self.slots
-            return BlockPlace(IN_CELLS, base + slots.places[place.at])
 
         def at(place: BlockPlace | None) -> int:
             return -1 if place is None else locate(place, True).at
@@ -274,8 +286,9 @@ class Chain:
             else:
                 (part,) = o.parts
                 fixed.append((slot, part.source, part.place, part.width, part.step, int(o.is_active), at(o.adjoint)))
+        ends = {first + count - 1: (number, count) for first, (number, count) in self.groups_back.items()}
         for k, m in enumerate(self.members):
-            integers, places = m.write_shape(self.block, locate)
+            integers, places = self.shapes[k]
             rest, _ = m.write_shape(self.units % self.block, locate)
             full = shape([*integers, *(place.memory for place in places), *rest[1:3]])
             for n, place in zip(PLACES, places, strict=True):
@@ -285,12 +298,13 @@ class Chain:
             z = locate(m.value, False)
             members.append((
                 m.code, full, m.row, int(m.is_needed), m.purpose, int(m.is_guard), z.at, z.apart, m.width,
-                int(m.is_sum), *cleared,
+                int(m.is_sum), *(*cleared, 0, 0, 0, 0)[:4], *self.groups.get(k, (0, 0)), *ends.get(k, (0, 0)),
             ))  # fmt: skip
             if m.is_sum:
                 totals.append((z.at, m.first, m.width))
             elif m.is_stored and is_read(m.first, m.first + m.n):
                 outputs.append((adjoint_place(m.first), m.width))
+        moving = _join_targets(moving)
         head = [self.units, self.block, int(self.is_kept), bound]
         for entries in (fixed, moving, outputs, totals, members):
             place_of_entries = shape(n for entry in entries for n in (*entry, *(0,) * (ENTRY - len(entry))))
@@ -303,6 +317,19 @@ class Chain:
         for pairs in (steps, fills):
             head += [shape(n for entry in pairs for n in entry), len(pairs)]
         return shape(head)
+
+
+def _join_targets(moving: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Parts of operands, those together whose adjoints begin in one range: the first tells how many, three at most."""
+    by_frontier: dict[int, list[tuple[int, ...]]] = {}
+    for number, e in enumerate(moving):
+        is_joined = e[8] >= 0 and e[11] >= 0 and not e[14] and e[13] - e[12] > 1
+        by_frontier.setdefault(e[8] if is_joined else -1 - number, []).append(e)
+    found = []
+    for parts in by_frontier.values():
+        count = min(len(parts), 3)
+        found += [(*parts[0], count), *((*e, 0) for e in parts[1:])]
+    return found
 
 
 def meets(member: Member, part: OperandPart) -> bool:

@@ -28,8 +28,8 @@ CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, AR
 CHAIN, JUMP = ARRAY, 3
 
 # What kernels are for: values, adjoints, tangents; from IN_CHAINS + 1 to + 8 adjoints in chains, by whether those of x
-# and y are left, added to or written.
-IN_CHAINS, PURPOSES = 2, 11
+# and y are left, added to or written; and GROUPS of members, by their numbers.
+IN_CHAINS, GROUPS, PURPOSES = 2, 11, 12
 
 COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in operators.COMPARISONS.items()}
 ORDER = tuple(COMPARISONS)

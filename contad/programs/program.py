@@ -13,7 +13,7 @@ from contad.functions.user_call import name_of, positional, positions
 from contad.programs import plain_runs
 from contad.programs.chain_members import ALIGNED
 from contad.programs.chain_plan import ChainPlan
-from contad.programs.codes import numbering
+from contad.programs.codes import GROUPS, numbering
 from contad.programs.frozen_draws import DrawWatch
 from contad.programs.header import (
     CELLS,
@@ -224,10 +224,10 @@ class Program:
         return found
 
     def _missing(self) -> Iterator[int]:
-        """The codes of the kernels that compiled code would need, and that are not ready."""
+        """The codes of the kernels that compiled code would need, and that are not ready; of groups less than 0."""
         plans = [self._plan(k) for k in range(len(self.traces))]
         kernels = (kernel for plan in plans for kernel in plan.kernels(*self._purposes()))
-        yield from {code for _, code in find_missing(kernels)}
+        yield from {-code if purpose == GROUPS else code for purpose, code in find_missing(kernels)}
 
     def _try_plainly(self, run: Run) -> Outcome | None:
         """The same in plain Python; None where compiled code is due."""

@@ -32,11 +32,13 @@ from contad.native.compiling import load_cached, write_options
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
+from contad.programs.chain_members import SHAPE
 from contad.programs.codes import (
     ARRAY,
     CHAIN,
     COMPARE,
     GATHER,
+    GROUPS,
     IN_CHAINS,
     PRODUCT,
     PURPOSES,
@@ -45,6 +47,7 @@ from contad.programs.codes import (
     STOPPED,
 )
 from contad.programs.interpreter import value_of_rule
+from contad.programs.member_groups import LONGEST, group_text
 from contad.programs.more_axes import CODE_OF
 from contad.progress_bars import ProgressBar
 from contad.rules.scalar_rule import ScalarRule
@@ -68,6 +71,25 @@ total = 0.0
 for i in range(inner):
     total = add_freely(total, {element})
 target[z_row] += total"""
+
+_GROUP = '''\
+"""A group of members of chains; generated from their rules, do not edit."""
+
+import math
+
+from numba import carray
+from contad.native.free_sums import add_freely
+from contad.native.machine_code import cfunc
+
+
+@cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
+       error_model="numpy", boundscheck=False)
+def kernel(shapes_at, memory_at, _, __):
+    shapes = carray(shapes_at, ({integers},))
+    memory = carray(memory_at, (1 << 60,))
+    n = shapes[2]
+{lines}
+'''
 
 
 def kernel_source(purpose: int, code: int) -> str:
@@ -153,6 +175,8 @@ def compile_missing(kernels: Iterable[Kernel]) -> None:
 
 
 def _address(purpose: int, code: int) -> int:
+    if purpose == GROUPS:
+        return _group(code)
     if code == PRODUCT - ARRAY:
         return _products(purpose)
     name = STEPS.get(code + ARRAY)
@@ -172,6 +196,19 @@ def _kernel(purpose: int, code: int) -> int:
     kind = "values" if purpose == VALUES else "tangents"
     depends = (__file__, contad.engines.stream.kernels.__file__, *dependencies())
     module = load_cached(f"{kind}_{name}", lambda: kernel_source(purpose, code), depends)
+    _modules.append(module)
+    return int(module.kernel.address)
+
+
+def group_source(text: str) -> str:
+    """The source of the kernel of a group."""
+    lines = "\n".join(indent(text.splitlines()))
+    return _GROUP.format(lines=lines, integers=SHAPE * LONGEST)
+
+
+def _group(number: int) -> int:
+    text = group_text(number)
+    module = load_cached("group", lambda: group_source(text), (__file__, text))
     _modules.append(module)
     return int(module.kernel.address)
 

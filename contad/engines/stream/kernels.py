@@ -228,29 +228,39 @@ def _loops(rule: ScalarRule | None, active: str, strides: str, how: tuple[int, i
         target = "total" if "xy"[k] in fixed else element("adjoints", "xy"[k])
         reads = [f"{name} = {element(source_of(name, active), name)}" for name in operands if name not in fixed]
         once = [f"{name} = {element(source_of(name, active), name)}" for name in operands if name in fixed]
-        if not operands:  # a number: nothing that a zero d would have to mask
-            inner = [f"{target} += d * ({expression})"]
-        elif "math" in read:  # a call, which a zero d saves
-            inner = ["if d != 0.0:", *indent([*reads, *body, *write_accumulation(rule, k, target, expression)])]
-        else:
-            inner = [*reads, *body, *write_accumulation(rule, k, target, expression, " if d != 0.0 else 0.0")]
-        if how[k] == WRITING:
-            inner = [line.replace(f"{target} += ", f"{target} = ") for line in inner]
-            if inner[0] == "if d != 0.0:":
-                inner += ["else:", f"    {target} = 0.0"]
+        inner = accumulation_text(rule, k, found, how[k], target, reads)
         d = [f"d = {element('adjoints', 'z')}"]
         loop = ["for i in range(inner):", *indent(inner if "z" in fixed else d + inner)]
         lines += once + d + loop if "z" in fixed else once + loop
         if target == "total":
-            lines[-len(loop) :] = ["total = 0.0", *map(_add_freely, loop)]
+            lines[-len(loop) :] = ["total = 0.0", *(add_freely_to("total", line) for line in loop)]
             lines.append(f"{element('adjoints', 'xy'[k])} += total")
     return [*slices_text(strides, sliced), *lines] or ["pass"]
 
 
-def _add_freely(line: str) -> str:
-    """A line that adds to `total`, in an order that is left open: NumPy does not say in which order it sums."""
-    start, plus, term = line.partition("total += ")
-    return f"{start}total = add_freely(total, {term})" if plus else line
+def accumulation_text(
+    rule: ScalarRule | None, k: int, found: tuple[list[str], str], how: int, target: str, reads: Sequence[str] = ()
+) -> list[str]:
+    """The lines that add d times partial k to the target, or write it; `reads` are those that read operands."""
+    body, expression = found
+    read = names_read([*body, expression])
+    if not read & set("zxy"):  # a number: nothing that a zero d would have to mask
+        lines = [f"{target} += d * ({expression})"]
+    elif "math" in read:  # a call, which a zero d saves
+        lines = ["if d != 0.0:", *indent([*reads, *body, *write_accumulation(rule, k, target, expression)])]
+    else:
+        lines = [*reads, *body, *write_accumulation(rule, k, target, expression, " if d != 0.0 else 0.0")]
+    if how == WRITING:
+        lines = [line.replace(f"{target} += ", f"{target} = ") for line in lines]
+        if lines[0] == "if d != 0.0:":
+            lines += ["else:", f"    {target} = 0.0"]
+    return lines
+
+
+def add_freely_to(total: str, line: str) -> str:
+    """A line that adds to a sum, in an order that is left open: NumPy does not say in which order it sums."""
+    start, plus, term = line.partition(f"{total} += ")
+    return f"{start}{total} = add_freely({total}, {term})" if plus else line
 
 
 def source_of(name: str, active: str) -> str:

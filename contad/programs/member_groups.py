@@ -1,0 +1,219 @@
+"""Groups: members of chains, one after the other, that one kernel computes where programs have many such chains.
+
+A step of a simulation is recorded as often as it is done. What all its loops read from the cache and write there takes
+longer than their arithmetic: the kernel of a group keeps in registers what only its members read. It reads the shapes
+of all of them, which lie one behind the other. Each number is what the members' own kernels make of it; only sums of
+adjoints are added up in another order.
+
+`Group` has the text of the loop, in which operands are named by the member and the place in its shape that say where
+they lie: the groups of all chains with the same text have the same kernel.
+"""
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from contad.engines.stream.kernels import LEAVING, WRITING, accumulation_text, add_freely_to, partial_in_kernel
+from contad.engines.stream.record_head import CODES
+from contad.engines.stream.rule_functions import indent
+from contad.native.rule_source import names_read
+from contad.programs.chain_members import IN_CELLS, PLACES, SHAPE, BlockPlace, Member
+from contad.programs.chains import Chain
+from contad.programs.interpreter import value_of_rule
+
+OFTEN = 8  # chains with the same group, for which a kernel is compiled
+LONGEST = 16  # members
+MOST_TESTS = 8  # pairs of arrays of which a compiler tests whether they overlap, for loops in vector registers
+SIMPLE = frozenset({"add", "divide", "multiply", "negative", "square", "subtract"})
+OUTER, INNER = 1, 2  # places in shapes
+Z, X, Y, Z_BAR, X_BAR, Y_BAR = PLACES
+BARS = (Z_BAR, X_BAR, Y_BAR)
+STRIDES = {Z: 4, X: 7, Y: 10, Z_BAR: 4, X_BAR: 7, Y_BAR: 10}
+
+_lock = threading.Lock()
+_numbers: dict[str, int] = {}  # of the kernels, by text
+
+
+class Group(NamedTuple):
+    """Members from the first one on, and the loop in their place."""
+
+    first: int
+    count: int
+    text: str
+    is_backward: bool
+
+
+Place = tuple[bool, int, int]  # whether of adjoints, memory, and where there
+Shapes = Sequence[tuple[list[int], list[BlockPlace]]]  # what kernels of members read
+
+
+class _Loop:
+    """The text of a loop over elements, and what it reads and writes."""
+
+    def __init__(self, shapes: Shapes, first: int) -> None:
+        self.shapes = shapes
+        self.first = first
+        self.names: dict[tuple[Place, int], str] = {}  # of operands, by place and stride
+        self.before: list[str] = []
+        self.lines: list[str] = []
+        self.after: list[str] = []
+        self.known: set[str] = set()  # elements
+        self.read: set[Place] = set()  # arrays
+        self.written: dict[Place, str] = {}  # arrays, and their names
+
+    def place(self, k: int, at: int) -> Place:
+        """Where the operand of member k lies whose place stands there in its shape."""
+        integers, places = self.shapes[k]
+        return at in BARS, places[PLACES.index(at)].memory, integers[at]
+
+    def stride(self, k: int, at: int) -> int:
+        """From element to element; adjoints lie as values do."""
+        integers, _ = self.shapes[k]
+        return integers[STRIDES[at]]
+
+    def name(self, k: int, at: int) -> str:
+        """The name of an operand's element, or of a number, to which adjoints are added up."""
+        stride, place = self.stride(k, at), self.place(k, at)
+        name = f"{'cv'[stride]}{len(self.names)}"
+        known = self.names.setdefault((place, stride), name)
+        if known == name:
+            start = f"shapes[{SHAPE * (k - self.first) + at}]"
+            if stride:
+                self.before.append(f"{name}_all = memory[{start} : {start} + n]")
+            elif at not in BARS:
+                self.before.append(f"{name} = memory[{start}]")
+            else:
+                self.before.append(f"{name} = 0.0")
+                self.after.append(f"memory[{start}] += {name}")
+        return known
+
+    def load(self, k: int, at: int) -> str:
+        """The name of an operand's element, which is read unless the loop has read or made it."""
+        name = self.name(k, at)
+        if self.stride(k, at) and name not in self.known:
+            self.known.add(name)
+            self.read.add(self.place(k, at))
+            self.lines.append(f"{name} = {name}_all[i]")
+        return name
+
+    def store(self, k: int, at: int) -> str:
+        """The name of an element that is written."""
+        name = self.name(k, at)
+        if self.stride(k, at):
+            self.known.add(name)
+            self.written[self.place(k, at)] = name
+        return name
+
+    def is_sound(self) -> bool:
+        """Whether arrays that it writes are apart from others, and the compiler can tell."""
+        n = self.shapes[self.first][0][INNER]
+        others = [place for place in self.read if place not in self.written]
+        pairs = [*itertools.product(self.written, others), *itertools.combinations(self.written, 2)]
+        apart = all(a[:2] != b[:2] or abs(a[2] - b[2]) >= n for a, b in pairs)
+        return apart and bool(self.lines) and len(pairs) <= MOST_TESTS
+
+    @property
+    def text(self) -> str:
+        """The whole of it."""
+        lines = [*self.lines, *(f"{name}_all[i] = {name}" for name in self.written.values())]
+        return "\n".join([*self.before, "for i in range(n):", *indent(lines), *self.after])
+
+
+def find_groups(chain: Chain, shapes: Shapes) -> list[Group]:
+    """The groups of a chain, forward and backward; those with several members."""
+    members = chain.members
+    simple = [_is_simple(m, integers) for m, (integers, _) in zip(members, shapes, strict=True)]
+    found: list[Group] = []
+    for is_backward, loop_of in ((False, _forward), (True, _backward)):
+        first = 0
+        while first < len(members):
+            end = first
+            while end < min(len(members), first + LONGEST) and simple[end] and (
+                shapes[end][0][INNER] == shapes[first][0][INNER] and not (is_backward and members[end].cleared)
+            ):  # fmt: skip
+                end += 1
+            while end > first + 1:
+                loop = loop_of(chain, shapes, first, end)
+                if loop.is_sound():
+                    found.append(Group(first, end - first, loop.text, is_backward))
+                    break
+                end -= 1
+            first = max(end, first + 1)
+    return found
+
+
+def _is_simple(member: Member, integers: Sequence[int]) -> bool:
+    """Whether its result and operands are contiguous, or numbers."""
+    if member.is_guard or member.is_sum or member.rule is None or member.rule.name not in SIMPLE:
+        return False
+    strides = [integers[STRIDES[at]] for at in (X, Y)[: len(member.active)]]
+    return integers[OUTER] == integers[STRIDES[Z]] == 1 and all(stride in (0, 1) for stride in strides)
+
+
+def _forward(chain: Chain, shapes: Shapes, first: int, end: int) -> _Loop:
+    """The values of members; those are written that others read."""
+    loop = _Loop(shapes, first)
+    own = {id(m): f"z{k}" for k, m in enumerate(chain.members[first:end])}
+    elsewhere = {id(what) for m in chain.members[end:] for what, _ in m.operands}
+    for k in range(first, end):
+        m = chain.members[k]
+        assert m.rule is not None
+        for name, at, (what, _) in zip("xy", (X, Y), m.operands, strict=False):
+            loop.lines.append(f"{name} = {own[id(what)] if id(what) in own else loop.load(k, at)}")
+        loop.lines.append(f"{own[id(m)]} = {value_of_rule(m.rule)}")
+        if m.is_stored or (m.is_needed and chain.is_kept) or id(m) in elsewhere:
+            loop.lines.append(f"{loop.store(k, Z)} = {own[id(m)]}")
+    return loop
+
+
+def _backward(chain: Chain, shapes: Shapes, first: int, end: int) -> _Loop:
+    """The adjoints of what members read; those are written that others read or add to."""
+    loop = _Loop(shapes, first)
+    for k in reversed(range(first, end)):
+        m = chain.members[k]
+        if m.purpose:
+            loop.lines.append(f"d = {loop.load(k, Z_BAR)}")
+        for n, kind in enumerate(m.active if m.purpose else ""):
+            found = partial_in_kernel(m.rule, n) if kind == "v" and m.how[n] != LEAVING else None
+            if found is None:
+                continue
+            read = names_read([*found[0], found[1]])
+            for name, at in (("z", Z), ("x", X), ("y", Y)):
+                loop.lines += [f"{name} = {loop.load(k, at)}"] * (name in read)
+            at = (X_BAR, Y_BAR)[n]
+            if m.how[n] != WRITING:
+                loop.load(k, at)
+            target = loop.store(k, at)
+            lines = accumulation_text(m.rule, n, found, m.how[n], target)
+            loop.lines += lines if loop.stride(k, at) else [add_freely_to(target, line) for line in lines]
+    passed = [m.adjoint for m in chain.members[:first]] + [o.adjoint for o in chain.operands.values()]
+    kept = {chain.locate(place, True).at for place in passed if place is not None}
+    for at in chain.adjoint_slots.places:  # which nobody reads later
+        if chain.base + at not in kept:
+            loop.written.pop((True, IN_CELLS, chain.base + at), None)
+    return loop
+
+
+def choose_groups(chains: Sequence[Chain]) -> None:
+    """Give chains the groups that many of them have, and these the numbers of their kernels."""
+    found = [(chain, group) for chain in chains for group in find_groups(chain, chain.shapes)]
+    often = Counter(group.text for _, group in found)
+    for chain, group in found:
+        number = _number_of(group.text) if often[group.text] >= OFTEN else 0
+        if number:
+            (chain.groups_back if group.is_backward else chain.groups)[group.first] = number, group.count
+
+
+def _number_of(text: str) -> int:
+    """That of a kernel, from 1 on; 0 where there are too many."""
+    with _lock:
+        if text not in _numbers and len(_numbers) + 1 < CODES:
+            _numbers[text] = len(_numbers) + 1
+        return _numbers.get(text, 0)
+
+
+def group_text(number: int) -> str:
+    """The loop of a kernel."""
+    return next(text for text, known in _numbers.items() if known == number)
