@@ -304,9 +304,8 @@ class Chain:
                 totals.append((z.at, m.first, m.width))
             elif m.is_stored and is_read(m.first, m.first + m.n):
                 outputs.append((adjoint_place(m.first), m.width))
-        moving = _join_targets(moving)
         head = [self.units, self.block, int(self.is_kept), bound]
-        for entries in (fixed, moving, outputs, totals, members):
+        for entries in (fixed, _join_targets(moving), outputs, totals, members):
             place_of_entries = shape(n for entry in entries for n in (*entry, *(0,) * (ENTRY - len(entry))))
             head += [place_of_entries, len(entries)]
         fills = [

@@ -40,7 +40,7 @@ class Group(NamedTuple):
     """Members from the first one on, and the loop in their place."""
 
     first: int
-    count: int
+    size: int
     text: str
     is_backward: bool
 
@@ -180,20 +180,25 @@ def _backward(chain: Chain, shapes: Shapes, first: int, end: int) -> _Loop:
             if found is None:
                 continue
             read = names_read([*found[0], found[1]])
-            for name, at in (("z", Z), ("x", X), ("y", Y)):
-                loop.lines += [f"{name} = {loop.load(k, at)}"] * (name in read)
+            places = [(name, at) for name, at in (("z", Z), ("x", X), ("y", Y)) if name in read]
+            loop.lines += [f"{name} = {loop.load(k, at)}" for name, at in places]
             at = (X_BAR, Y_BAR)[n]
             if m.how[n] != WRITING:
                 loop.load(k, at)
             target = loop.store(k, at)
             lines = accumulation_text(m.rule, n, found, m.how[n], target)
             loop.lines += lines if loop.stride(k, at) else [add_freely_to(target, line) for line in lines]
-    passed = [m.adjoint for m in chain.members[:first]] + [o.adjoint for o in chain.operands.values()]
-    kept = {chain.locate(place, True).at for place in passed if place is not None}
-    for at in chain.adjoint_slots.places:  # which nobody reads later
-        if chain.base + at not in kept:
+    read_later = _read_later(chain, first)
+    for at in chain.adjoint_slots.places:
+        if chain.base + at not in read_later:
             loop.written.pop((True, IN_CELLS, chain.base + at), None)
     return loop
+
+
+def _read_later(chain: Chain, first: int) -> set[int]:
+    """Where adjoints are that are read after those of members from the first one on."""
+    places = [m.adjoint for m in chain.members[:first]] + [o.adjoint for o in chain.operands.values()]
+    return {chain.locate(place, True).at for place in places if place is not None}
 
 
 def choose_groups(chains: Sequence[Chain]) -> None:
@@ -203,7 +208,7 @@ def choose_groups(chains: Sequence[Chain]) -> None:
     for chain, group in found:
         number = _number_of(group.text) if often[group.text] >= OFTEN else 0
         if number:
-            (chain.groups_back if group.is_backward else chain.groups)[group.first] = number, group.count
+            (chain.groups_back if group.is_backward else chain.groups)[group.first] = number, group.size
 
 
 def _number_of(text: str) -> int:

@@ -387,7 +387,8 @@ def record(
     arrays of the example's shapes, nested lists, tuples and dicts of these. `program(x)` is the value,
     `program.gradient(x)` and `program.value_and_grad(x)` are as of `contad.grad`, and `program.jvp((x,), (x_dot,))` is
     (value, slope). Inside `@njit` the same calls take numbers and float64 arrays, of a program that is a global, a
-    captured variable or an argument. Nothing is compiled for a program: one interpreter runs them all. It is compiled
+    captured variable or an argument. Nothing is compiled for a program, but a loop where it does the same arithmetic on
+    large arrays again and again, as in the steps of a simulation: one interpreter runs them all. It is compiled
     once per machine, and not before runs in plain Python have taken some seconds, so that the first ones do not wait.
 
     **Frozen** at the values they have now: arguments that are not chosen, globals, captured variables, random numbers,

@@ -56,7 +56,8 @@ def with_sines(u, k):
 
 def sizes(plan):
     """Of each chain the members that groups have, forward and backward, of how many."""
-    return [([n for _, n in c.groups.values()], [n for _, n in c.groups_back.values()], len(c.members)) for c in plan.chains]
+    groups = [(c.groups, c.groups_back, len(c.members)) for c in plan.chains]
+    return [([n for _, n in ahead.values()], [n for _, n in back.values()], count) for ahead, back, count in groups]
 
 
 def joined(plan):
@@ -77,28 +78,24 @@ def text_of(plan, is_backward):
 
 def test_a_step_is_one_loop_each_way():
     plan = plan_of(simulation(heat), RNG.normal(size=N), 0.1)
-    assert sizes(plan)[2:-1] == [([5], [5], 5)] * (STEPS - 2)
-    forward, backward = text_of(plan, False), text_of(plan, True)
-    # the state and what derivatives read of it; and what goes to the neighbours, beside what stays
-    assert forward.count("_all[i] = ") == backward.count("_all[i] = ") == 2
-    assert forward.count(" = v") and len([line for line in forward.split("\n") if line.endswith("_all[i]")]) == 3
-    assert len([line for line in backward.split("\n") if line.endswith("_all[i]")]) == 2
-    assert joined(plan)[2:-1] == [3] * (STEPS - 2)
-
-
-def test_kernels_of_groups_take_the_place_of_those_of_members():
-    plan = plan_of(simulation(heat), RNG.normal(size=N), 0.1)
-    first_and_last = {0, 1, len(plan.chains) - 1}
-    for purpose in (VALUES, ADJOINTS):
-        needed = set(plan.kernels(purpose))
-        assert sum(kind == GROUPS for kind, _ in needed) == 1
-        plan.chains, whole = [c for k, c in enumerate(plan.chains) if k not in first_and_last], plan.chains
-        assert {kind for kind, code in plan.kernels(purpose)} - {purpose} <= {GROUPS}
-        assert {code for kind, code in plan.kernels(purpose) if kind == GROUPS} == {
-            code for kind, code in needed if kind == GROUPS
-        }
-        plan.chains = whole
+    middle = slice(2, -1)
+    assert sizes(plan)[middle] == [([5], [5], 5)] * (STEPS - 2)
+    # read are the state and both neighbours; written the state, and what derivatives read of it
+    assert reads_and_writes(text_of(plan, False)) == (3, 2)
+    # read are adjoints of the state and what derivatives read; written what stays there, and what goes to neighbours
+    assert reads_and_writes(text_of(plan, True)) == (2, 2)
+    assert joined(plan)[middle] == [3] * (STEPS - 2)
+    for purpose in (VALUES, ADJOINTS):  # no member has a kernel of its own
+        assert sum(kind == GROUPS for kind, _ in plan.kernels(purpose)) >= STEPS - 2
+        alone = [c for k, c in enumerate(plan.chains) if k in (0, 1, len(plan.chains) - 1)]
+        members = sum(not m.is_guard and (purpose == VALUES or bool(m.purpose)) for c in alone for m in c.members)
+        assert sum(kind != GROUPS for kind, _ in plan.kernels(purpose)) <= members
     assert GROUPS not in {kind for kind, _ in plan.kernels(TANGENTS)}
+
+
+def reads_and_writes(text):
+    lines = text.split("\n")
+    return sum(line.endswith("_all[i]") for line in lines), sum("_all[i] = " in line for line in lines)
 
 
 def test_what_comes_seldom_has_no_kernel_of_its_own():
@@ -106,26 +103,25 @@ def test_what_comes_seldom_has_no_kernel_of_its_own():
     assert not any(chain.groups or chain.groups_back for chain in plan.chains)
 
 
-@pytest.mark.parametrize("step", [burgers, with_sines])
-def test_groups_end_at_costly_members(step):
-    found = sizes(plan_of(simulation(step), RNG.normal(size=N), 0.1))
-    for forward, backward, count in found[2:-1]:
-        assert forward and backward
-        assert max(sum(forward), sum(backward)) <= count - (step is with_sines)
+def test_costly_members_stay_out_of_groups():
+    plan = plan_of(simulation(with_sines), RNG.normal(size=N), 0.1)
+    assert all(forward and backward and sum(forward) < count for forward, backward, count in sizes(plan)[2:-1])
+    for chain in plan.chains:
+        costly = {k for k, m in enumerate(chain.members) if m.rule and m.rule.name == "sin"}
+        assert not costly & (chain.in_groups(False) | chain.in_groups(True))
 
 
-@pytest.mark.parametrize("n", [N, 5000])
-def test_numbers_are_those_of_members(n, monkeypatch):
+@pytest.mark.parametrize(("step", "n"), [(heat, 5000), (burgers, N)])
+def test_numbers_are_those_of_members(step, n, monkeypatch):
     """To the last bit, but where adjoints are added up to one number."""
     u = RNG.normal(size=n)
-    made = [compiled(simulation(step), u, 0.1).value_and_grad(u, 0.1) for step in (heat, burgers)]
+    value, (of_u, of_k) = compiled(simulation(step), u, 0.1).value_and_grad(u, 0.1)
     monkeypatch.setattr(member_groups, "OFTEN", 1000)
     monkeypatch.setattr(chains, "_join_targets", lambda moving: [(*e, 0) for e in moving])
-    for step, (value, (of_u, of_k)) in zip((heat, burgers), made, strict=True):
-        value_2, (of_u_2, of_k_2) = compiled(simulation(step), u, 0.1).value_and_grad(u, 0.1)
-        assert value == value_2
-        np.testing.assert_array_equal(of_u, of_u_2)
-        np.testing.assert_allclose(of_k, of_k_2, rtol=1e-12)
+    value_2, (of_u_2, of_k_2) = compiled(simulation(step), u, 0.1).value_and_grad(u, 0.1)
+    assert value == value_2
+    np.testing.assert_array_equal(of_u, of_u_2)
+    np.testing.assert_allclose(of_k, of_k_2, rtol=1e-12)
 
 
 def test_members_are_run_one_by_one_where_there_are_too_many_groups(monkeypatch):
@@ -161,28 +157,45 @@ def run_simulation(seed, monkeypatch):
     return plan_of(made.function, *made.inputs)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_simulations(seed, monkeypatch, all_groups):
     run_simulation(seed, monkeypatch)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(8, 400))
+@pytest.mark.parametrize("seed", range(4, 400))
 def test_many_random_simulations(seed, monkeypatch, all_groups):
     run_simulation(seed, monkeypatch)
 
 
-@pytest.mark.parametrize("start", [1])
-def test_random_recordings(start, all_groups):
-    found, failures = recorded_programs.search(range(start, start + 4))
-    assert failures == {} and found["agree"] > 2
-    assert member_groups._numbers
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("start", range(5, 400, 4))
+@pytest.mark.parametrize("start", range(1, 400, 4))
 def test_many_random_recordings(start, all_groups):
     assert recorded_programs.search(range(start, start + 4))[1] == {}
 
 
 # ---- planted bugs ----------------------------------------------------------------------------------------------------
+def test_numbers_that_a_group_forgets_are_seen(monkeypatch, all_groups):
+    store = member_groups._Loop.store
+
+    def forget(loop, k, at):
+        name = store(loop, k, at)
+        loop.written.pop(loop.place(k, at), None)
+        return name
+
+    monkeypatch.setattr(member_groups._Loop, "store", forget)
+    with pytest.raises(AssertionError):
+        plan_of(simulation(heat), RNG.normal(size=N), 0.1)
+
+
+def test_adjoints_of_others_that_a_group_leaves_out_are_seen(monkeypatch, all_groups):
+    monkeypatch.setattr(member_groups, "_read_later", lambda chain, first: set())
+    with pytest.raises(AssertionError):
+        plan_of(simulation(heat), RNG.normal(size=N), 0.1)
+
+
+def test_parts_that_are_left_out_are_seen(monkeypatch):
+    join = chains._join_targets
+    monkeypatch.setattr(chains, "_join_targets", lambda moving: [(*e[:-1], e[-1] and 2) for e in join(moving)][:-1])
+    with pytest.raises(AssertionError):
+        plan_of(simulation(heat), RNG.normal(size=N), 0.1)
