@@ -5,8 +5,8 @@ longer than their arithmetic: the kernel of a group keeps in registers what only
 of all of them, which lie one behind the other. Each number is what the members' own kernels make of it; only sums of
 adjoints are added up in another order.
 
-`Group` has the text of the loop, in which operands are named by the member and the place in its shape that say where
-they lie: the groups of all chains with the same text have the same kernel.
+`MemberGroup` has the text of the loop, in which operands are named by the member, and the place in its shape, that say
+where they lie: the groups of all chains with the same text have the same kernel.
 """
 
 import itertools
@@ -36,7 +36,7 @@ _lock = threading.Lock()
 _numbers: dict[str, int] = {}  # of the kernels, by text
 
 
-class Group(NamedTuple):
+class MemberGroup(NamedTuple):
     """Members from the first one on, and the loop in their place."""
 
     first: int
@@ -49,7 +49,7 @@ Place = tuple[bool, int, int]  # whether of adjoints, memory, and where there
 Shapes = Sequence[tuple[list[int], list[BlockPlace]]]  # what kernels of members read
 
 
-class _Loop:
+class _GroupLoop:
     """The text of a loop over elements, and what it reads and writes."""
 
     def __init__(self, shapes: Shapes, first: int) -> None:
@@ -121,11 +121,11 @@ class _Loop:
         return "\n".join([*self.before, "for i in range(n):", *indent(lines), *self.after])
 
 
-def find_groups(chain: Chain, shapes: Shapes) -> list[Group]:
+def find_groups(chain: Chain, shapes: Shapes) -> list[MemberGroup]:
     """The groups of a chain, forward and backward; those with several members."""
     members = chain.members
     simple = [_is_simple(m, integers) for m, (integers, _) in zip(members, shapes, strict=True)]
-    found: list[Group] = []
+    found: list[MemberGroup] = []
     for is_backward, loop_of in ((False, _forward), (True, _backward)):
         first = 0
         while first < len(members):
@@ -137,7 +137,7 @@ def find_groups(chain: Chain, shapes: Shapes) -> list[Group]:
             while end > first + 1:
                 loop = loop_of(chain, shapes, first, end)
                 if loop.is_sound():
-                    found.append(Group(first, end - first, loop.text, is_backward))
+                    found.append(MemberGroup(first, end - first, loop.text, is_backward))
                     break
                 end -= 1
             first = max(end, first + 1)
@@ -152,9 +152,9 @@ def _is_simple(member: Member, integers: Sequence[int]) -> bool:
     return integers[OUTER] == integers[STRIDES[Z]] == 1 and all(stride in (0, 1) for stride in strides)
 
 
-def _forward(chain: Chain, shapes: Shapes, first: int, end: int) -> _Loop:
+def _forward(chain: Chain, shapes: Shapes, first: int, end: int) -> _GroupLoop:
     """The values of members; those are written that others read."""
-    loop = _Loop(shapes, first)
+    loop = _GroupLoop(shapes, first)
     own = {id(m): f"z{k}" for k, m in enumerate(chain.members[first:end])}
     elsewhere = {id(what) for m in chain.members[end:] for what, _ in m.operands}
     for k in range(first, end):
@@ -168,9 +168,9 @@ def _forward(chain: Chain, shapes: Shapes, first: int, end: int) -> _Loop:
     return loop
 
 
-def _backward(chain: Chain, shapes: Shapes, first: int, end: int) -> _Loop:
+def _backward(chain: Chain, shapes: Shapes, first: int, end: int) -> _GroupLoop:
     """The adjoints of what members read; those are written that others read or add to."""
-    loop = _Loop(shapes, first)
+    loop = _GroupLoop(shapes, first)
     for k in reversed(range(first, end)):
         m = chain.members[k]
         if m.purpose:

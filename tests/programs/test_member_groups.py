@@ -176,14 +176,14 @@ def test_many_random_recordings(start, all_groups):
 
 # ---- planted bugs ----------------------------------------------------------------------------------------------------
 def test_numbers_that_a_group_forgets_are_seen(monkeypatch, all_groups):
-    store = member_groups._Loop.store
+    store = member_groups._GroupLoop.store
 
     def forget(loop, k, at):
         name = store(loop, k, at)
         loop.written.pop(loop.place(k, at), None)
         return name
 
-    monkeypatch.setattr(member_groups._Loop, "store", forget)
+    monkeypatch.setattr(member_groups._GroupLoop, "store", forget)
     with pytest.raises(AssertionError):
         plan_of(simulation(heat), RNG.normal(size=N), 0.1)
 
