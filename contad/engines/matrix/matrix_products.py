@@ -5,7 +5,6 @@ meets each number once, in the cache where its row is. So are those of small mat
 from Python. The other products are pullbacks, which NumPy multiplies.
 """
 
-import ctypes
 import math
 import struct
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.kernel_of_products import KERNEL, add_products
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
@@ -34,163 +34,6 @@ from contad.variables.open_types import Function, Option, Value
 if TYPE_CHECKING:
     from contad.engines.matrix.compiled_steps import StepKernels
     from contad.engines.matrix.matrix_stack import MatrixStack
-
-
-# What the kernel reads of a record, where the factors are m x p and p x n: the first cell of the result, m, n, then of
-# both factors where a constant is kept and the first cell of a variable, of which one is 0, p, whether each of them
-# lies in memory as its transpose does, and ten times the axes of the first factor and those of the second one.
-_KERNEL = '''\
-"""The adjoint of a matrix times a vector; generated, do not edit."""
-
-import numpy as np
-from numba import carray
-from contad.native.machine_code import cfunc, njit
-from contad.native.product_kernels import add_few, add_outer, add_rows
-from contad.native.words import pointer
-
-ENDLESS = 1 << 60
-
-
-@njit(inline="always")
-def numbers(cell, at, n, values, constants):
-    """An operand: a variable, a constant of the recording (at minus its place) or one that is kept by its address."""
-    if cell > 0:
-        return values[cell : cell + n]
-    if at < 0:
-        return constants[-at : n - at]
-    return carray(pointer(at), (n,), np.float64)
-
-
-@njit(inline="always")
-def are_nonzero(x):
-    """Whether no element is 0."""
-    found = True
-    for d in x:
-        found &= d != 0.0
-    return found
-
-
-@njit(inline="always")
-def add_along_columns(z_bar, a, b_bar):
-    """b_bar += a^T z_bar, for a matrix a whose columns follow one another: of four of them at once, each in order."""
-    rows = z_bar.size
-    k = 0
-    while k + 4 <= b_bar.size:
-        column, column_1 = a[k * rows : (k + 1) * rows], a[(k + 1) * rows : (k + 2) * rows]
-        column_2, column_3 = a[(k + 2) * rows : (k + 3) * rows], a[(k + 3) * rows : (k + 4) * rows]
-        total, total_1, total_2, total_3 = b_bar[k], b_bar[k + 1], b_bar[k + 2], b_bar[k + 3]
-        for i in range(rows):
-            d = z_bar[i]
-            total += d * column[i]
-            total_1 += d * column_1[i]
-            total_2 += d * column_2[i]
-            total_3 += d * column_3[i]
-        b_bar[k], b_bar[k + 1], b_bar[k + 2], b_bar[k + 3] = total, total_1, total_2, total_3
-        k += 4
-    while k < b_bar.size:
-        column = a[k * rows : (k + 1) * rows]
-        for i in range(rows):
-            b_bar[k] += z_bar[i] * column[i]
-        k += 1
-
-
-@cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
-       error_model="numpy", boundscheck=False)
-def kernel(shape_at, values_at, constants_at, adjoints_at):
-    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_flag, b_flag, axes = carray(shape_at, (11,))
-    values = carray(values_at, (ENDLESS,))
-    constants = carray(constants_at, (ENDLESS,))
-    adjoints = carray(adjoints_at, (ENDLESS,))
-    a_turned, b_turned = a_flag != 0, b_flag != 0
-    a_size, b_size = rows * p, p * columns
-    z_bar = adjoints[z : z + rows * columns]
-    if axes == 21 and not a_turned:
-        if b_cell > 0:
-            add_rows(z_bar, numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + p])
-        if a_cell > 0:
-            add_outer(z_bar, numbers(b_cell, b_at, p, values, constants), adjoints[a_cell : a_cell + a_size])
-        return
-    if axes == 21 and are_nonzero(z_bar):  # nothing is masked, so that it can be done along the memory
-        if a_cell > 0:
-            b = numbers(b_cell, b_at, p, values, constants)
-            for k in range(p):
-                d, column = b[k], adjoints[a_cell + k * rows : a_cell + (k + 1) * rows]
-                for i in range(rows):
-                    column[i] += z_bar[i] * d
-        if b_cell > 0:
-            a = numbers(a_cell, a_at, a_size, values, constants)
-            add_along_columns(z_bar, a, adjoints[b_cell : b_cell + p])
-        return
-    a_steps = (1, 0, rows) if a_turned else (p, 0, 1)
-    b_steps = (0, p, 1) if b_turned else (0, 1, columns)
-    if a_cell > 0:
-        b, a_bar = numbers(b_cell, b_at, b_size, values, constants), adjoints[a_cell : a_cell + a_size]
-        add_few(z_bar, (rows, columns, p), b, b_steps, a_bar, a_steps)
-    if b_cell > 0:
-        a, b_bar = numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + b_size]
-        add_few(z_bar, (rows, columns, p), a, a_steps, b_bar, b_steps)
-'''
-
-
-def _add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray) -> None:
-    """What the kernel does, its sums in the same order."""
-    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned, axes = shape[:11].tolist()
-
-    def numbers(cell: int, at: int, n: int) -> np.ndarray:
-        if cell > 0:
-            return values[cell : cell + n]
-        return constants[-at : n - at] if at < 0 else np.ctypeslib.as_array((ctypes.c_double * n).from_address(at))
-
-    def matrix(x: np.ndarray, m: int, n: int, is_turned: int) -> np.ndarray:
-        return x.reshape(n, m).T if is_turned else x.reshape(m, n)
-
-    z_bar = adjoints[z : z + rows * columns].reshape(rows, columns)
-    with np.errstate(all="ignore"):
-        if axes == 21 and not a_turned:
-            if b_cell > 0:
-                _add_rows(z_bar[:, 0], numbers(a_cell, a_at, rows * p).reshape(rows, p), adjoints[b_cell : b_cell + p])
-            if a_cell > 0:
-                found = z_bar * numbers(b_cell, b_at, p)
-                adjoints[a_cell : a_cell + rows * p] += np.where(z_bar != 0.0, found, 0.0).reshape(-1)
-            return
-        if a_cell > 0:
-            b = matrix(numbers(b_cell, b_at, p * columns), p, columns, b_turned)
-            a_bar = matrix(adjoints[a_cell : a_cell + rows * p], rows, p, a_turned)
-            for j in range(columns):
-                d = z_bar[:, j, None]
-                a_bar += np.where(d != 0.0, d * b[:, j], 0.0)
-        if b_cell > 0:
-            a = matrix(numbers(a_cell, a_at, rows * p), rows, p, a_turned)
-            b_bar = matrix(adjoints[b_cell : b_cell + p * columns], p, columns, b_turned)
-            for i in range(rows):
-                d = z_bar[i]
-                b_bar += np.where(d != 0.0, a[i, :, None] * d, 0.0)
-
-
-_ROWS = 512  # of four each, so that what is made of them stays in a cache
-
-
-def _add_rows(z_bar: np.ndarray, a: np.ndarray, b_bar: np.ndarray) -> None:
-    """`contad.native.product_kernels.add_rows`."""
-    fours = len(z_bar) // 4 * 4
-    d, rows = z_bar[:fours].reshape(-1, 4), a[:fours].reshape(-1, 4, a.shape[1])
-    start = 0
-    if (np.multiply.reduce(d, axis=1) != 0.0).all():  # as it adds four rows at once
-        for first in range(0, len(d), _ROWS):
-            c = d[first : first + _ROWS, :, None] * rows[first : first + _ROWS]
-            each = np.vstack([b_bar, (c[:, 0] + c[:, 1]) + (c[:, 2] + c[:, 3])])
-            # a row after the other; numbers side by side NumPy would add in pairs
-            b_bar[...] = np.add.reduce(each, axis=0) if each.shape[1] > 1 else np.add.accumulate(each, axis=0)[-1]
-        start = fours
-    i = start
-    while i < len(z_bar):
-        if i + 4 <= len(z_bar) and z_bar[i] * z_bar[i + 1] * z_bar[i + 2] * z_bar[i + 3] != 0.0:
-            b_bar += (z_bar[i] * a[i] + z_bar[i + 1] * a[i + 1]) + (z_bar[i + 2] * a[i + 2] + z_bar[i + 3] * a[i + 3])
-            i += 4
-            continue
-        if z_bar[i] != 0.0:
-            b_bar += z_bar[i] * a[i]
-        i += 1
 
 
 class ProductFactor(NamedTuple):
@@ -643,4 +486,4 @@ def factor_of(a: ArrayVar) -> ProductFactor | None:
     return ProductFactor(v, base._index + offset // 8, turned)
 
 
-WRITTEN[PULLBACK], WRITTEN_PLAINLY[PULLBACK] = _KERNEL, _add_products
+WRITTEN[PULLBACK], WRITTEN_PLAINLY[PULLBACK] = KERNEL, add_products
