@@ -2,11 +2,13 @@
 
 np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
 np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, np.floor gives Python's ints and no nan, and
-np.linalg.norm of zeros takes a root, whose derivative is nan there; contad is asked by none of them. A function that
-names them runs as a copy of itself that finds these (see `contad.functions.callees`).
+np.linalg.norm of zeros takes a root, whose derivative is nan there; contad is asked by none of them. Nor is it by
+np.linalg.matrix_power, which takes no stacks of objects. A function that names them runs as a copy of itself that finds
+these (see `contad.functions.callees`).
 """
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -148,6 +150,19 @@ def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = Fal
     return _roots(squares) if isinstance(squares, np.ndarray) else _root(squares)
 
 
+@functools.wraps(np.linalg.matrix_power)
+def matrix_power(a: Value, n: int) -> ArrayValue:
+    """np.linalg.matrix_power, which takes stacks of matrices in lists and object arrays, too."""
+    numbers = _numbers(a)
+    if not isinstance(numbers, np.ndarray) or numbers.ndim < 3:
+        return np.linalg.matrix_power(a if numbers is None else numbers, n)
+    matrices = numbers.reshape(math.prod(numbers.shape[:-2]), *numbers.shape[-2:])
+    z = np.empty_like(matrices)
+    for k, one in enumerate(matrices):
+        z[k] = np.linalg.matrix_power(one, n)
+    return z.reshape(numbers.shape)
+
+
 def _root(square: Real) -> Real:
     """The root of a sum of squares; of 0 a 0 without derivatives of any order."""
     return square * 0.0 if square == 0.0 else np.sqrt(square)
@@ -161,4 +176,7 @@ OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variabl
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
     | {"nan_to_num": nan_to_num, "sinc": sinc}
 )
-OF_LINALG: dict[str, Function] = {"norm": norm}  # name in np.linalg -> what answers for variables
+OF_LINALG: dict[str, Function] = {  # name in np.linalg -> what answers for variables
+    "norm": norm,
+    "matrix_power": matrix_power,
+}

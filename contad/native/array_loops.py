@@ -448,23 +448,31 @@ def _kron_with_vector(a, b):  # type: ignore[no-untyped-def]
 
 @loop_body(np.cross, "a, b", 1, 1)
 def _cross(a, b):  # type: ignore[no-untyped-def]
-    if len(a) != 3 or len(b) != 3:
-        raise ValueError("Incompatible dimensions for cross product")
+    _check_cross(len(a), len(b))
     made = zeros(3)
-    made[0] = a[1] * b[2] - a[2] * b[1]
-    made[1] = a[2] * b[0] - a[0] * b[2]
+    a2 = a[2] if len(a) == 3 else 0.0 * a[0]
+    b2 = b[2] if len(b) == 3 else 0.0 * b[0]
+    made[0] = a[1] * b2 - a2 * b[1]
+    made[1] = a2 * b[0] - a[0] * b2
     made[2] = a[0] * b[1] - a[1] * b[0]
     return made
 
 
+def _check_cross(m, n):  # type: ignore[no-untyped-def]
+    """Refuse what Numba does: vectors of other lengths than 2 and 3, and two of length 2."""
+    if m < 2 or m > 3 or n < 2 or n > 3 or m + n == 4:
+        raise ValueError("Incompatible dimensions for cross product: 2 or 3 elements, and 3 on one side")
+
+
 @loop_body(np.cross, "a, b", 1, 2)
 def _cross_with_rows(a, b):  # type: ignore[no-untyped-def]
-    if len(a) != 3 or b.shape[1] != 3:
-        raise ValueError("Incompatible dimensions for cross product")
+    _check_cross(len(a), b.shape[1])
     made = zeros((len(b), 3))
+    a2 = a[2] if len(a) == 3 else 0.0 * a[0]
     for k in range(len(b)):
-        made[k, 0] = a[1] * b[k, 2] - a[2] * b[k, 1]
-        made[k, 1] = a[2] * b[k, 0] - a[0] * b[k, 2]
+        b2 = b[k, 2] if b.shape[1] == 3 else 0.0 * b[k, 0]
+        made[k, 0] = a[1] * b2 - a2 * b[k, 1]
+        made[k, 1] = a2 * b[k, 0] - a[0] * b2
         made[k, 2] = a[0] * b[k, 1] - a[1] * b[k, 0]
     return made
 
@@ -476,16 +484,17 @@ def _cross_of_rows_with(a, b):  # type: ignore[no-untyped-def]
 
 @loop_body(np.cross, "a, b", 2, 2)
 def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
-    if a.shape[1] != 3 or b.shape[1] != 3:
-        raise ValueError("Incompatible dimensions for cross product")
+    _check_cross(a.shape[1], b.shape[1])
     count = len(b) if len(a) == 1 else len(a)
     if len(b) != count and len(b) != 1:
         raise ValueError("unable to broadcast argument 1 to output array")
     made = zeros((count, 3))
     for k in range(count):
         i, j = min(k, len(a) - 1), min(k, len(b) - 1)  # a single row meets all of the other's
-        made[k, 0] = a[i, 1] * b[j, 2] - a[i, 2] * b[j, 1]
-        made[k, 1] = a[i, 2] * b[j, 0] - a[i, 0] * b[j, 2]
+        a2 = a[i, 2] if a.shape[1] == 3 else 0.0 * a[i, 0]
+        b2 = b[j, 2] if b.shape[1] == 3 else 0.0 * b[j, 0]
+        made[k, 0] = a[i, 1] * b2 - a2 * b[j, 1]
+        made[k, 1] = a2 * b[j, 0] - a[i, 0] * b2
         made[k, 2] = a[i, 0] * b[j, 1] - a[i, 1] * b[j, 0]
     return made
 

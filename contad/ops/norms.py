@@ -137,7 +137,7 @@ def norm_of_matrices(x, ord, axes, keepdims):
     if np.size(x) == 0:  # 0 or an error, as NumPy's version has it; there is nothing to differentiate
         return observe(np.linalg.norm, x, ord, axes, keepdims)
     if ord in (2, -2, "nuc"):
-        s = svdvals(np.moveaxis(x, axes, (-2, -1)))
+        s = np.abs(svdvals(np.moveaxis(x, axes, (-2, -1))))  # whose derivative is 0 at 0, a kink of every norm
         z = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1) if ord == 2 else np.min(s, axis=-1)
     elif ord in (1, -1, np.inf, -np.inf):
         summed, left = (rows, columns) if abs(ord) == 1 else (columns, rows)

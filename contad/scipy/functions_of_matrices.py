@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from contad.errors import UnsupportedError
 from contad.ops import linear_systems, matrix_functions
 from contad.ops.linear_systems import transposed_of
 from contad.scipy.mirroring import matrices, mirror, over_stacks
-from contad.variables.open_types import ArrayValue
+from contad.variables.open_types import ArrayValue, Option
 
 
 # ---- functions of matrices -------------------------------------------------------------------------------------------
@@ -51,9 +52,18 @@ def expm_frechet(
     return (matrix_functions.expm(a), along) if compute_expm else along
 
 
+def _refuse_estimate(name: str, disp: Option) -> None:
+    """Refuse disp=False, by which SciPy gives an estimate of the error, too, and whatever is no flag."""
+    if disp is not None and not (isinstance(disp, (bool, np.bool_)) and disp):
+        raise UnsupportedError(
+            f"contad.scipy.linalg.{name}: disp must be True or left out on variables, for there is no estimate of the "
+            f"error beside the matrix; got {disp!r}"
+        )
+
+
 @mirror
 @over_stacks(A=2)
-def logm(A: ArrayValue) -> ArrayValue:
+def logm(A: ArrayValue, disp: Option = None) -> ArrayValue:
     """The principal logarithm of a square matrix; one that is complex is refused.
 
         exp(z) = a,     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
@@ -68,13 +78,14 @@ def logm(A: ArrayValue) -> ArrayValue:
     array([[0.693147, 0.5     ],
            [0.      , 0.693147]])
     """
+    _refuse_estimate("logm", disp)
     (a,) = matrices("logm", True, A)
     return matrix_functions.logm(a)
 
 
 @mirror
 @over_stacks(A=2)
-def sqrtm(A: ArrayValue) -> ArrayValue:
+def sqrtm(A: ArrayValue, disp: Option = None, blocksize: Option = None) -> ArrayValue:
     """The principal square root of a square matrix; one that is complex is refused.
 
         z z = a,     z^T a_bar + a_bar z^T = z_bar
@@ -89,6 +100,7 @@ def sqrtm(A: ArrayValue) -> ArrayValue:
     array([[2., 1.],
            [0., 3.]])
     """
+    _refuse_estimate("sqrtm", disp)
     (a,) = matrices("sqrtm", True, A)
     return matrix_functions.sqrtm(a)
 

@@ -507,7 +507,9 @@ def norm(
     """The norm of a vector or a matrix, as `numpy.linalg.norm`.
 
         z = (sum_i |x_i|^p)^(1 / p) of a vector of order p, |.|_F, or of singular values, of a matrix,
-        x_bar = (x / z) z_bar for the 2-norm and the Frobenius norm, 0 where z = 0: a subgradient
+        x_bar = (x / z) z_bar for the 2-norm of a vector and the Frobenius norm,
+        x_bar = z_bar u_i v_i^T for the singular value i that the 2-norm of a matrix is; "nuc" sums these
+        All are 0 where z = 0, a subgradient; in "nuc" so is the part of a singular value that is 0.
 
     Shapes:  a (..., n) or (..., m, n) -> without the axes of the norm.
     Domain:  every a.

@@ -284,6 +284,31 @@ def test_norms_of_zeros_have_no_second_derivative(engine):
         contad.grad(lambda v: np.linalg.norm(np.array([v[0], v[1]]), "fro"), engine=engine)(np.ones(2))
 
 
+POWERS = {  # of stacks of matrices
+    "cube": lambda v: np.sum(np.linalg.matrix_power(np.array([[[v[0], v[1]], [2.0, v[2]]], [[v[1], 1.0], v[:2]]]), 3)),
+    "a list": lambda v: np.sum(linalg.matrix_power([[[v[0], 0.5], [v[1], v[2]]]], 2) ** 2),
+    "none": lambda v: np.sum(np.linalg.matrix_power(np.reshape(np.outer(v, v), (1, 3, 3)), 0)) * v[0],
+    "an empty stack": lambda v: np.sum(np.linalg.matrix_power(np.outer(v, v)[None][:0], 2)) + v[0],
+    "one matrix": lambda v: np.sum(np.linalg.matrix_power(np.outer(v, v + 1.0), 2)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", POWERS)
+def test_matrices_of_a_stack_are_raised_to_powers(name, way):
+    f = POWERS[name]
+    value, gradient = differentiate(f, POINT, way)
+    assert value == pytest.approx(f(POINT), rel=1e-13)
+    expected = [(f(POINT + e) - f(POINT - e)) / 2e-5 for e in 1e-5 * np.eye(3)]
+    assert gradient == pytest.approx(np.array(expected), rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("engine", ["closures", "records"])
+def test_inverses_of_a_stack_of_objects_are_refused_by_name(engine):
+    with pytest.raises(contad.UnsupportedError, match=r"np\.linalg\.matrix_power: NumPy does not take object arrays"):
+        contad.grad(lambda a: np.sum(np.linalg.matrix_power(a, -1)), engine=engine)(np.ones((2, 2, 2)) + np.eye(2))
+
+
 def test_the_module_that_stands_for_linalg_is_numpys_otherwise():
     found = runnable(capturing_linalg())
     assert found(np.array([[2.0, 0.0], [0.0, 4.0]])) == pytest.approx(8.0 + np.sqrt(20.0))

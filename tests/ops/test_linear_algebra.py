@@ -390,6 +390,35 @@ def test_norms_have_subgradient_zero_at_zero():
     np.testing.assert_array_equal(contad.hessian(np.linalg.norm)(x), 0.0)
 
 
+@pytest.mark.parametrize("ord", [None, "fro", "nuc", 2, -2, 1, -1, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(3, 2), (2, 2), (2, 3)])
+def test_norms_of_matrices_have_subgradient_zero_at_zero(shape, ord):
+    def f(x):
+        return np.linalg.norm(x, ord)
+
+    x = np.zeros(shape)
+    np.testing.assert_array_equal(contad.grad(f)(x), 0.0)
+    assert contad.jvp(f, (x,), (np.ones(shape),)) == (0.0, 0.0)
+    stack = np.stack([x, np.ones(shape)])
+    bars = contad.grad(lambda s: np.sum(np.linalg.norm(s, ord, axis=(1, 2))))(stack)
+    np.testing.assert_array_equal(bars[0], 0.0)
+    assert np.any(bars[1] != 0.0) or ord == -2
+    seconds = contad.hessian(f)(x)  # there is none: 0, as of vectors, or nan
+    assert np.all((seconds == 0.0) | np.isnan(seconds))
+
+
+def test_singular_values_that_are_zero_have_no_part_in_a_norm():
+    x = np.diag([3.0, 0.0, 0.0])
+    for ord, expected in (("nuc", 1.0), (2, 1.0), (-2, 0.0)):
+        bar = contad.grad(lambda x, ord=ord: np.linalg.norm(x, ord))(x)
+        np.testing.assert_allclose(bar, np.diag([expected, 0.0, 0.0]), atol=1e-15)
+
+
+def test_a_recorded_norm_of_a_matrix_has_subgradient_zero_at_zero():
+    program = contad.record(lambda x: np.linalg.norm(x, "nuc"), np.eye(3) + 0.1)
+    np.testing.assert_array_equal(program.gradient(np.zeros((3, 3))), 0.0)
+
+
 def test_a_truncated_pseudoinverse_of_equal_singular_values_is_differentiable():
     u, v = (np.linalg.qr(square(3, 3, seed=k))[0] for k in (1, 2))
     x, e = u * [3.0, 3.0, 0.5] @ v.T, a(3, 3)

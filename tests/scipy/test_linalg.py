@@ -180,16 +180,15 @@ def test_every_name_is_one_of_scipy_and_is_tried():
     assert [name for name in mirror.__all__ if f"m.{name}(" not in tried] == []
 
 
-# what a mirror has not: deprecated or without effect in the newest SciPy, or younger than the oldest one
-MISSING = {("logm", "disp"), ("sqrtm", "disp"), ("sqrtm", "blocksize")}
-OTHER_DEFAULT = {("solve", "assume_a")}  # None since 1.17, "gen" before: one result
+# None since 1.17, "gen" before: one result; others are deprecated in the newest SciPy, with a mark of its own
+OTHER_DEFAULT = {("solve", "assume_a"), ("logm", "disp"), ("sqrtm", "disp"), ("sqrtm", "blocksize")}
 YOUNGER = {("inv", "assume_a"), ("inv", "lower"), *(("null_space", f"{x}") for x in
            ("overwrite_a", "check_finite", "lapack_driver"))}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", mirror.__all__)
 def test_signatures_are_those_of_scipy(name):
-    def parts(function, left_out):
+    def parts(function, left_out=()):
         parameters = inspect.signature(function).parameters.values()
         return [
             (p.name, p.kind, None if (name, p.name) in OTHER_DEFAULT else p.default)
@@ -197,7 +196,7 @@ def test_signatures_are_those_of_scipy(name):
             if (name, p.name) not in left_out
         ]
 
-    expected = parts(getattr(scipy.linalg, name), MISSING)
+    expected = parts(getattr(scipy.linalg, name))
     younger = YOUNGER - {(name, part[0]) for part in expected}
     assert parts(getattr(mirror, name), younger) == expected
 
@@ -208,6 +207,7 @@ def test_arguments_by_position_are_those_of_scipy():
         lambda m, x: m.cholesky(x, True, True)[1, 0],
         lambda m, x: m.qr(x, False, None, "r")[0][0, 2] ** 2,
         lambda m, x: m.solve(x, B, True, False, False, True, "pos")[0, 1],
+        lambda m, x: m.sqrtm(x, True, 32)[0, 1] + m.logm(x, True)[1, 1],
         lambda m, x: m.solveh_banded(0.1 * x[:2] + [[3.0], [0.0]], VECTOR, False, False, True)[2],
     ]
     for call in calls:
@@ -546,6 +546,9 @@ def test_the_other_generalised_eigenvalue_problems():
     [
         (lambda x: mirror.sqrtm(x - 9.0 * np.eye(3)), UnsupportedError, "sqrtm: a must have no negative"),
         (lambda x: mirror.logm(x - 9.0 * np.eye(3)), UnsupportedError, "logm: a must have no negative"),
+        (lambda x: mirror.logm(x, disp=False)[0], UnsupportedError, "linalg.logm: disp must be True .* got False"),
+        (lambda x: mirror.sqrtm(x, False)[0], UnsupportedError, "linalg.sqrtm: disp must be True .* got False"),
+        (lambda x: mirror.sqrtm(x, disp=x[0, 0]), UnsupportedError, "linalg.sqrtm: disp must be True .* got "),
         (lambda x: mirror.eigh(x, subset_by_value=[0, 1])[0], UnsupportedError, "eigh: subset_by_value= is not supp"),
         (lambda x: mirror.eigh(x, subset_by_index=[1, 3])[0], ValueError, r"Valid range is \[0, 2\].*end=3"),
         (lambda x: mirror.solveh_banded(-x[:2], x[0]), np.linalg.LinAlgError, "not positive definite"),

@@ -128,6 +128,34 @@ def test_in_recorded_programs():
         np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
+SOLVERS = {
+    "splu": lambda v, x: linalg.splu(csr(mirror, v)).solve(x),
+    "factorized": lambda v, x: linalg.factorized(csr(mirror, v))(x),
+} | {
+    name: lambda v, x, name=name: getattr(linalg, name)(csr(mirror, v), x)[0]
+    for name in ("cg", "gmres", "bicgstab", "minres")
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_factors_and_iterations_of_what_is_recorded_are_refused_by_name(name):
+    remedy = rf"linalg\.{name}: contad\.record cannot take it .*; use contad\.scipy\.sparse\.linalg\.spsolve"
+    at = csr(sp, VALUES).shape[0]
+    with pytest.raises(UnsupportedError, match=remedy):
+        contad.record(lambda v: np.sum(SOLVERS[name](v, np.ones(at))), VALUES)
+
+
+def test_right_hand_sides_that_are_recorded():
+    s = sp.csr_array(np.diag([2.0, 3.0]))
+    for matrix in (s, s.toarray()):
+        with pytest.raises(UnsupportedError, match=r"linalg\.cg: contad\.record cannot take it"):
+            contad.record(lambda b, matrix=matrix: np.sum(linalg.cg(matrix, b)[0]), np.ones(2))
+    with pytest.raises(UnsupportedError, match=r"linalg\.cg: contad\.record cannot take it"):
+        contad.record(lambda b: np.sum(linalg.cg(s, np.ones(2), b)[0] * b), np.ones(2))
+    program = contad.record(lambda b: np.sum(linalg.splu(s.tocsc()).solve(b) ** 2), np.ones(2))
+    np.testing.assert_allclose(program.gradient(np.array([2.0, 6.0])), [1.0, 4.0 / 3.0], rtol=1e-14)
+
+
 def test_dead_rows_make_no_nan():
     s = sp.csr_array(np.array([[2.0, 3.0], [np.inf, 1.0]]))
     with np.errstate(invalid="ignore"):

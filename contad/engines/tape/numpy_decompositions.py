@@ -248,7 +248,7 @@ def _norm(x: Any, ord: Any = None) -> Any:
             return zeros(1)[0]
         if abs(ord) == 2:
             s = np.linalg.svd(x, False)[1]
-            return s[0] if ord == 2 else s[-1]
+            return abs(s[0] if ord == 2 else s[-1])  # of which the derivative is 0 at 0, a kink
         if abs(ord) != 1 and abs(ord) != np.inf:
             raise ValueError("Invalid norm order for matrices.")
         sums = zeros(x.shape[1] if abs(ord) == 1 else x.shape[0])

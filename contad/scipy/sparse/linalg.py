@@ -23,6 +23,7 @@ from contad.ops.sparse_patterns import Pattern, SparseFactor, is_sparse, split
 from contad.ops.sparse_systems import Dense, KrylovSolver, Operator, Sparse, iterative_solution, sparse_solution
 from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import copy_parts, numbers_in
+from contad.variables.number import Carrier, trace
 from contad.variables.open_types import ArrayValue, Option, Options, Value
 
 __all__ = ["bicgstab", "cg", "factorized", "gmres", "minres", "splu", "spsolve"]
@@ -49,6 +50,16 @@ def _parts(name: str, a: SparseMatrix) -> tuple[ArrayValue, Pattern]:
         )
     values, pattern = split(name, a)
     return values, pattern
+
+
+def _refuse_recording(name: str, *args: Value) -> None:
+    """Refuse variables of a function that is recorded, whose values factors and iterations depend on."""
+    if any(isinstance(trace(x), Carrier) for x in args):
+        raise UnsupportedError(
+            f"contad.scipy.sparse.linalg.{name}: contad.record cannot take it on variables that are recorded, for a "
+            "program would keep what it finds now; use contad.scipy.sparse.linalg.spsolve, which a program repeats, or "
+            "ask for the derivative without recording (contad.grad)"
+        )
 
 
 # ---- by factors ------------------------------------------------------------------------------------------------------
@@ -142,6 +153,7 @@ def splu(
         given = [name for name, x in more.items() if x is not None]
         if given:
             raise UnsupportedError(f"contad.scipy.sparse.linalg.splu: {given[0]}= is not supported on variables")
+        _refuse_recording("splu", A.data)
         return SparseLU(A.data, A.pattern, None)
     lu = _scipy().splu(A, **more)
     values, pattern = _parts("splu", A)
@@ -163,6 +175,8 @@ def factorized(A: SparseMatrix) -> Callable[[ArrayValue], ArrayValue]:
     >>> factorized(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]])))(np.array([4.0, 10.0]))
     array([2., 2.])
     """
+    if isinstance(A, SparseArray):
+        _refuse_recording("factorized", A.data)
     return splu(A).solve
 
 
@@ -171,6 +185,7 @@ def _iterate(name: str, A: SparseMatrix, b: ArrayValue, options: Options) -> tup
     if isinstance(options.get("M"), SparseArray) or numbers_in(options.get("M")):
         raise UnsupportedError(f"contad.scipy.sparse.linalg.{name}: M must be a constant; contad.value_of gives one")
     start = {key: options.pop(key) for key in ("x0", "callback", "callback_type") if key in options}
+    _refuse_recording(name, A.data if isinstance(A, SparseArray) else A, b, start.get("x0"))
     if not _has_variables(A, b):
         x0 = start.get("x0")
         start["x0"] = x0 if not numbers_in(x0) else plain(x0)

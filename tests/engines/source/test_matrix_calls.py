@@ -221,6 +221,21 @@ def test_data_are_left_to_numpy():
     assert "= np.linalg.eigh(a)" in text
 
 
+@njit
+def of_norms_at_zero(a, t, v):
+    """Every norm that Numba compiles."""
+    found = np.linalg.norm(a) + np.linalg.norm(a, 2) + np.linalg.norm(t, -2) + np.linalg.norm(t, 2)
+    found += np.linalg.norm(a, 1) + np.linalg.norm(a, np.inf) + np.linalg.norm(a, -1) + np.linalg.norm(a, -np.inf)
+    return found + np.linalg.norm(v) + np.linalg.norm(v, 2) + np.linalg.norm(v, 1) + np.linalg.norm(v, 3)
+
+
+def test_norms_have_subgradient_zero_at_zero():
+    value, bars = value_and_grad(of_norms_at_zero, np.zeros((2, 2)), np.zeros((3, 2)), np.zeros(2), argnums=(0, 1, 2))
+    assert value == 0.0
+    for bar in bars:
+        np.testing.assert_array_equal(bar, 0.0)
+
+
 # ---- errors ----------------------------------------------------------------------------------------------------------
 @njit
 def of_systems(a, b, kind):

@@ -33,6 +33,19 @@ def test_gradients_and_tangents_agree_with_the_eager_engine(f):
 
 
 @njit
+def extreme_values(a, order):
+    """The largest singular value, or the smallest."""
+    return np.linalg.norm(a, order)
+
+
+@pytest.mark.parametrize("order", [2, -2])
+def test_norms_of_matrices_have_subgradient_zero_at_zero(order):
+    value, (bar,) = value_and_grad(extreme_values, np.zeros((3, 2)), order, argnums=(0,))
+    assert value == 0.0
+    np.testing.assert_array_equal(bar, 0.0)
+
+
+@njit
 def general_spectrum(a):
     w, v = np.linalg.eig(a)
     few = np.sum(np.linalg.eigvals(a) ** 2) * np.linalg.matrix_rank(a)

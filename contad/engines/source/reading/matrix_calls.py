@@ -242,12 +242,12 @@ def _norm_of_vector(call: _MatrixReader, x: Value, order: float) -> Any:
 
 
 def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
-    """The largest or smallest sum of a column or row, or singular value."""
+    """The largest or smallest sum of a column or row, or singular value, which is flat where it is 0, a kink."""
     arrays, builder = call.calls.arrays, call.builder
     if abs(order) == 2:
         _, s, _ = _add_svd(call, x)
         last = builder.apply(known_functions.SUBTRACT, builder.length(s, 0), constant(1))
-        return builder.load(s, [constant(0) if order > 0 else last])
+        return builder.apply(known_functions.ABSOLUTE, builder.load(s, [constant(0) if order > 0 else last]))
     if abs(order) != 1 and not math.isinf(order):
         call.refuse()
     axis = constant(0 if abs(order) == 1 else 1)
