@@ -4,6 +4,8 @@ A decomposition is one rule whose value is one matrix: the values are its first 
 the others. What NumPy's functions give are views of it.
 """
 
+import itertools
+
 import numpy as np
 
 from contad.errors import UnsupportedError
@@ -14,10 +16,12 @@ from contad.ops.products import as_array, matmul
 from contad.ops.triangular_factors import onto_triangle, symmetrise
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.dual import ArrayDual, array_dual
 from contad.variables.number import Carrier
 
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 1.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.9, 0.4], [0.3, 0.4, 1.1]]
 _A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
+NEAR = 1e-13  # of the largest one: values nearer to each other leave less than three digits of what is divided by it
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
 
@@ -57,11 +61,48 @@ def reciprocal_gaps(w, live=True):
     return np.where(same | equal, np.where(lost, np.nan, 0.0), 1.0 / np.where(same | equal, 1.0, gaps))
 
 
+def near_pairs(w):
+    """The pairs of values that are equal, or as near to it as rounding leaves equal ones; none is its own.
+
+    >>> near_pairs(np.array([1.0, 3.0, 3.0]))
+    array([[False, False, False],
+           [False, False,  True],
+           [False,  True, False]])
+    """
+    w = plain(w)
+    near = np.abs(row(w) - column(w)) <= NEAR * np.max(np.abs(w), axis=-1, initial=0.0)[..., None, None]
+    return near & ~np.eye(w.shape[-1], dtype=bool)
+
+
+def taken_apart(w, c):
+    """The near pairs of values that c moves apart."""
+    near = near_pairs(w)
+    if np.any(near):
+        c = np.abs(plain(c))
+        near &= np.maximum(c, np.swapaxes(c, -1, -2)) > NEAR * np.max(c, axis=(-2, -1), keepdims=True)
+    return near
+
+
+def once_differentiable(w_dot, apart, z):
+    """w_dot; where z is differentiated again, nan of values that are taken apart: their vectors change by leaps."""
+    if isinstance(z, Carrier) and np.any(apart):
+        return w_dot * np.where(np.any(apart, axis=-1), np.nan, 1.0)
+    return w_dot
+
+
 def live_columns(v_bar):
     """For each column whether its cotangent takes part: it is not zero, or carries a derivative of an outer level."""
+    if isinstance(v_bar, ArrayDual) and not any(isinstance(x, Carrier) for x in dual_parts(v_bar)):
+        return np.any([live_columns(x) for x in dual_parts(v_bar)], axis=0)
     if isinstance(v_bar, Carrier) or v_bar.dtype == object:
         return np.ones((*np.shape(v_bar)[:-2], np.shape(v_bar)[-1]), dtype=bool)
     return np.any(v_bar != 0.0, axis=-2)
+
+
+def dual_parts(x):
+    """The value of an array of duals and its tangents, one after the other."""
+    x = x._sync_parts()
+    return [x._value, *x._tangents]
 
 
 def leading_signs(v):
@@ -87,7 +128,9 @@ def symmetric_spectrum(a, *, upper=False):
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
     Domain:  every symmetric a; eigenvectors of equal eigenvalues have the derivative nan. Functions of eigenvalues
-             that treat equal ones alike have one.
+             that treat equal ones alike have one, and second ones: of plain functions by hvp, hessian and the jvp of a
+             gradient, else nan. There those that differ by less than 1e-13 of the largest one count as equal. Tangents
+             are those in the basis in which c is diagonal among equal eigenvalues.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3 (the symmetric case).
@@ -103,17 +146,80 @@ def symmetric_spectrum(a, *, upper=False):
 
 @symmetric_spectrum.vjp("a")
 def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
-    return symmetric_cotangent(z, z_bar, upper)
+    return symmetric_cotangent(z, z_bar, a, upper)
 
 
-def symmetric_cotangent(z, z_bar, upper):
+def symmetric_cotangent(z, z_bar, a, upper):
     """The cotangent of a symmetric matrix, of which one triangle is read."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
-    inner = row(z_bar[..., 0, :]) * np.eye(np.shape(w)[-1])
     live = live_columns(v_bar)
+    if isinstance(z, ArrayDual) and not np.any(live) and of_plain_parts(z, z_bar, a) and np.any(near_pairs(w)):
+        return cotangent_of_values(z, z_bar, a, upper)
+    inner = row(z_bar[..., 0, :]) * np.eye(np.shape(w)[-1])
     if np.any(live):
-        inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), v_bar)
+        inner = inner + gaps_once_more(w, z_bar, live) * matmul(transposed_of(v), v_bar)
     return onto_triangle(0.5 * around(v, inner + transposed_of(inner)), upper)
+
+
+def gaps_once_more(w, z_bar, live):
+    """reciprocal_gaps, and where w is differentiated again nan between near values that take part."""
+    f = reciprocal_gaps(w, live)
+    if not isinstance(w, Carrier):
+        return f
+    part = np.any(plain(z_bar) != 0.0, axis=-2)
+    lost = near_pairs(w) & (row(part) | column(part))
+    return np.where(lost, np.nan, f) if np.any(lost) else f
+
+
+# Of equal eigenvalues any basis has eigenvectors, and the derivative of the cotangent along a_dot is that in the basis
+# in which v^T a_dot v is diagonal among them: there they change by its diagonal, and their vectors, with equal
+# cotangents, do not matter.
+def parting_basis(w, c):
+    """The r in which c is diagonal among near values of w: r^T c r; the identity where no two are near."""
+    r = np.zeros(c.shape) + np.eye(c.shape[-1])
+    near = near_pairs(w)
+    for k in np.ndindex(c.shape[:-2]):
+        ends = [0, *(j for j in range(1, w.shape[-1]) if not near[k][j - 1, j]), w.shape[-1]]
+        for start, end in itertools.pairwise(ends):
+            some = slice(start, end)
+            if end - start > 1 and np.all(np.isfinite(c[k])):
+                r[k][some, some] = np.linalg.eigh(c[k][some, some])[1]
+    return r
+
+
+def cotangent_of_values(z, z_bar, a, upper):
+    """symmetric_cotangent in duals, of a function of eigenvalues alone that treats equal ones alike, else nan."""
+    value, *tangents = dual_parts(z)
+    w, v = value[..., 0, :], value[..., 1:, :]
+    bars = dual_parts(z_bar) if isinstance(z_bar, ArrayDual) else [z_bar] + [0.0 * z_bar for _ in tangents]
+    w_bar, near = bars[0][..., 0, :], near_pairs(w)
+    steps, f = row(w_bar) - column(w_bar), reciprocal_gaps(w, np.zeros(w.shape, dtype=bool))
+    found = [onto_triangle(around(v, row(w_bar) * np.eye(w.shape[-1])), upper)]
+    for a_dot, bar in zip(dual_parts(a)[1:], bars[1:], strict=True):
+        c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
+        r = parting_basis(w, c)
+        u, c, w_dot = matmul(v, r), matmul(matmul(transposed_of(r), c), r), bar[..., 0, :]
+        moved = np.max(np.abs(c), axis=(-2, -1))[..., None]
+        size = largest(w_bar) + largest(w_dot) * largest(w) / np.where(moved == 0.0, 1.0, moved)
+        rates = np.abs(row(diagonal_of(c)) - column(diagonal_of(c)))
+        uneven = (np.abs(steps) > 1e-8 * size[..., None]) & (rates > NEAR * moved[..., None])
+        turned = np.where(near, np.where(uneven, np.nan, 0.0), steps * f * c)
+        found.append(onto_triangle(around(u, turned + row(w_dot) * np.eye(w.shape[-1])), upper))
+    return array_dual(z._owner, found[0], found[1:])
+
+
+def largest(x):
+    """The largest magnitudes along the last axis, which has length 1."""
+    return np.max(np.abs(x), axis=-1, keepdims=True)
+
+
+def of_plain_parts(*arrays):
+    """Whether no array carries derivatives of more than one level."""
+    return not any(
+        isinstance(part, Carrier) or np.asarray(part).dtype.kind == "O"
+        for x in arrays
+        for part in (dual_parts(x) if isinstance(x, ArrayDual) else [x])
+    )
 
 
 @symmetric_spectrum.jvp
@@ -125,8 +231,19 @@ def symmetric_tangent(z, a_dot, upper):
     """The tangents of eigenvalues and eigenvectors of a symmetric matrix."""
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
-    v_dot = matmul(v, reciprocal_gaps(w) * c)
-    return np.concatenate([row(diagonal_of(c)), v_dot], axis=-2)
+    apart = taken_apart(w, c)
+    turned = np.where(apart, np.nan, reciprocal_gaps(w) * c)
+    return np.concatenate([row(parted_values(z, c, apart)), matmul(v, turned)], axis=-2)
+
+
+def parted_values(z, c, apart):
+    """The tangents of eigenvalues; nan of those that are taken apart where z is to be differentiated again."""
+    if isinstance(z, Carrier):
+        return once_differentiable(diagonal_of(c), apart, z)
+    if isinstance(c, Carrier) or c.dtype == object or not np.any(near_pairs(z[..., 0, :])):
+        return diagonal_of(c)
+    r = parting_basis(z[..., 0, :], c)
+    return diagonal_of(matmul(matmul(transposed_of(r), c), r))
 
 
 @array_rule(points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
@@ -160,7 +277,7 @@ def robust_spectrum(a, *, upper=False, own_signs=False):
 
 @robust_spectrum.vjp("a")
 def robust_spectrum_vjp_a(z, z_bar, a, *, upper=False, own_signs=False):
-    return symmetric_cotangent(z, z_bar, upper)
+    return symmetric_cotangent(z, z_bar, a, upper)
 
 
 @robust_spectrum.jvp
@@ -209,7 +326,8 @@ def real_spectrum(a):
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
     Domain:  matrices with n eigenvectors and real eigenvalues; eigenvectors have length 1, and those of equal
-             eigenvalues the derivative nan.
+             eigenvalues the derivative nan. So have second derivatives where eigenvalues are equal, within 1e-13 of the
+             largest one, and move apart.
     Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3.
@@ -242,7 +360,7 @@ def real_cotangent(z, z_bar):
     live = live_columns(v_bar)
     if np.any(live):
         across = v_bar - v * row(np.sum(v * v_bar, axis=-2))  # the lengths stay 1
-        inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), across)
+        inner = inner + gaps_once_more(w, z_bar, live) * matmul(transposed_of(v), across)
     return matmul(matmul(transposed_of(inv(v)), inner), transposed_of(v))
 
 
@@ -255,8 +373,10 @@ def real_tangent(z, a_dot):
     """The tangents of real eigenvalues and their eigenvectors."""
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(inv(v), a_dot), v)
-    free = matmul(v, reciprocal_gaps(w) * c)
-    return np.concatenate([row(diagonal_of(c)), free - v * row(np.sum(v * free, axis=-2))], axis=-2)
+    apart = taken_apart(w, c)
+    free = matmul(v, np.where(apart, np.nan, reciprocal_gaps(w) * c))
+    w_dot = once_differentiable(diagonal_of(c), apart, z)
+    return np.concatenate([row(w_dot), free - v * row(np.sum(v * free, axis=-2))], axis=-2)
 
 
 @implements(np.linalg.eig, layout="own")
@@ -286,6 +406,7 @@ def singular_spectrum(a):
 
     Shapes:  a (..., m, n) -> z (..., m + 1 + n, k) with k = min(m, n).
     Domain:  every a; vectors of equal singular values, and where m and n differ those of 0, have the derivative nan.
+             So have second derivatives where values are equal, within 1e-13 of the largest one, and move apart.
     Raises:  LinAlgError if the iteration fails, or if a is not finite.
     Cost:    O(m n k) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.4; Townsend (2016).
@@ -312,7 +433,7 @@ def singular_cotangent(z, z_bar, shape):
     live = live_columns(u_bar) | live_columns(v_bar)
     if not np.any(live):
         return matmul(matmul(u, inner), transposed_of(v))
-    f = reciprocal_gaps(s * s, live)
+    f = gaps_once_more(s * s, z_bar, live)
     left, right = matmul(transposed_of(u), u_bar), matmul(transposed_of(v), v_bar)
     inner = inner + f * (left - transposed_of(left)) * row(s) + column(s) * f * (right - transposed_of(right))
     a_bar = matmul(matmul(u, inner), transposed_of(v))
@@ -334,14 +455,15 @@ def singular_tangent(z, a_dot, shape):
     u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
     forth, back = matmul(a_dot, v), matmul(transposed_of(a_dot), u)
     c = matmul(transposed_of(u), forth)
-    f, ct = reciprocal_gaps(s * s), transposed_of(c)
+    apart, ct = taken_apart(s, c), transposed_of(c)
+    f = np.where(apart, np.nan, reciprocal_gaps(s * s))
     u_dot = matmul(u, f * (c * row(s) + column(s) * ct))
     v_dot = matmul(v, f * (column(s) * c + ct * row(s)))
     if shape[-2] != shape[-1]:
         r = row(reciprocal_values(s))
         u_dot = u_dot + (forth - matmul(u, c)) * r
         v_dot = v_dot + (back - matmul(v, ct)) * r
-    return np.concatenate([u_dot, row(diagonal_of(c)), v_dot], axis=-2)
+    return np.concatenate([u_dot, row(once_differentiable(diagonal_of(c), apart, z)), v_dot], axis=-2)
 
 
 def reciprocal_values(s, live=True):

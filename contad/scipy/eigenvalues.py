@@ -97,7 +97,8 @@ def eigvalsh(
     """The eigenvalues that `eigh` gives.
 
         a v = v diag(w),     a_bar = v diag(w_bar) v^T, in the triangle that is read; right for symmetric functions
-        of equal eigenvalues
+        of equal eigenvalues, whose second derivatives by hvp, hessian and the jvp of a gradient are, too, of plain
+        functions; by other ways they are nan
 
     Shapes:  a, b (..., n, n) -> (..., n).
     Domain:  every symmetric a, every positive definite b.

@@ -12,6 +12,7 @@ from contad.ops.factors import Factor
 from contad.ops.linear_systems import solve
 from contad.ops.triangular_factors import solve_triangular
 from contad.rules.numpy_functions import entry_of
+from contad.scipy import linalg as scipy_linalg
 from contad.testing import expect_ad
 from tests.judges.array_derivatives import check_orders
 from tests.judges.matrices import STACK, STACKED_S, TALL, WIDE, A, S, a, square, unsigned
@@ -196,6 +197,78 @@ def test_vectors_of_equal_values_have_no_derivative(call):
     x = np.eye(3) * 2.0
     assert np.isnan(contad.grad(call)(x)).any()
     assert np.isnan(contad.jvp(call, (x,), (np.ones((3, 3)),))[1])
+
+
+def lower(x):
+    """Of a symmetric x what a function that reads the lower triangle gets of it."""
+    return np.tril(x) + np.tril(x, -1)
+
+
+FLAT = np.array([[0.3, -0.7, 0.4], [-0.7, 1.1, 0.6], [0.4, 0.6, -0.9]])  # a direction
+TURN = np.linalg.qr(square(3, 3, seed=4))[0]
+TIED = [np.eye(3) * 2.0, np.diag([1.5, 3.0, 3.0]), TURN * [2.0, 2.0, 5.0] @ TURN.T, TURN * [2.0, 2.0, 2.0] @ TURN.T]
+
+
+def along_inverse(x, e):
+    inverse = np.linalg.inv(x)
+    return -inverse @ e @ inverse
+
+
+OF_VALUES = [  # with the derivatives of their gradients along e
+    (lambda x: np.sum(np.linalg.eigvalsh(x)), lambda x, e: 0.0 * e),
+    (lambda x: np.sum((np.linalg.eigvalsh(x) - 2.0) ** 2), lambda x, e: 2.0 * e),
+    (lambda x: np.sum(np.log(np.linalg.eigh(x)[0])), along_inverse),
+    (lambda x: np.sum(scipy_linalg.eigvalsh(x) ** 3), lambda x, e: 3.0 * (x @ e + e @ x)),
+    (lambda x: np.sum(np.linalg.eigvalsh(np.stack([x, 2.0 * x]))[1] ** 2), lambda x, e: 8.0 * e),
+]
+
+
+@pytest.mark.parametrize("x", TIED)
+@pytest.mark.parametrize(("call", "expected"), OF_VALUES)
+def test_symmetric_functions_of_equal_eigenvalues_have_second_derivatives(call, expected, x):
+    x = (x + x.T) / 2.0
+    right = lower(expected(x, FLAT))
+    size = 1.0 + np.abs(right).max()
+    np.testing.assert_allclose(contad.hvp(call)(x, FLAT), right, rtol=1e-9, atol=1e-10 * size)
+    gradient, along = contad.jvp(contad.grad(call), (x,), (FLAT,))
+    np.testing.assert_allclose(gradient, contad.grad(call)(x), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(along, right, rtol=1e-9, atol=1e-10 * size)
+    rows = contad.hessian(call)(x).reshape(9, 9)
+    np.testing.assert_allclose(rows @ np.tril(FLAT).ravel(), right.ravel(), rtol=1e-9, atol=1e-10 * size)
+
+
+def test_a_largest_eigenvalue_beside_equal_ones_has_a_second_derivative():
+    x = np.diag([1.0, 1.0, 3.0])
+    found = contad.hvp(lambda x: np.linalg.eigvalsh(x)[2])(x, FLAT)
+    assert np.sum(found * FLAT) == pytest.approx(FLAT[0, 2] ** 2 + FLAT[1, 2] ** 2, rel=1e-14)
+    values = contad.jvp(np.linalg.eigvalsh, (x,), (FLAT,))[1]  # equal ones part by the values of their block
+    np.testing.assert_allclose(values, [*np.linalg.eigvalsh(FLAT[:2, :2]), FLAT[2, 2]], rtol=1e-14)
+
+
+def along_flat(f):
+    return lambda x: contad.hvp(f)(x, FLAT)
+
+
+def gradient_of_gradient(f):
+    return lambda x: contad.grad(lambda y: np.sum(contad.grad(f)(y) * FLAT))(x)
+
+
+def gradient_of_tangent(f):
+    return lambda x: contad.grad(lambda y: contad.jvp(f, (y,), (FLAT,))[1])(x)
+
+
+@pytest.mark.parametrize("x", TIED)
+@pytest.mark.parametrize("way", [along_flat, gradient_of_gradient, gradient_of_tangent])
+def test_other_second_derivatives_of_equal_values_are_nan(way, x):
+    """Never a number: also where the first derivative is 0."""
+    x = (x + x.T) / 2.0
+    low = np.linalg.eigvalsh(x)[1]
+    calls = [np.linalg.svdvals, np.linalg.eigvals] + [np.linalg.eigvalsh] * (way is not along_flat)
+    for values in calls:
+        assert np.isnan(way(lambda x, values=values: np.sum((values(x) - low) ** 2))(x)).any()
+        assert np.isnan(way(lambda x, values=values: np.sum(values(x) ** 3))(x)).any()
+    uneven = way(lambda x: np.sum(np.array([2.0, -1.0, 0.5]) * np.linalg.eigvalsh(x) ** 2))(x)
+    assert np.isnan(uneven).any()
 
 
 def test_vectors_of_the_singular_value_zero_have_no_derivative():

@@ -50,6 +50,48 @@ def test_functions_of_matrices(f):
     np.testing.assert_allclose(found, differences(f, (X, A), V), rtol=1e-5, atol=1e-7)
 
 
+def of_eigenvalues(a):
+    return np.sum((np.linalg.eigvalsh(a) - 2.0) ** 2)
+
+
+def of_pairs(a):
+    return np.sum((np.linalg.eigh(a)[0] - 2.0) ** 2)
+
+
+def of_general_pairs(a):
+    return np.sum((np.linalg.eig(a)[0] - 2.0) ** 2)
+
+
+def of_general_values(a):
+    return np.sum((np.linalg.eigvals(a) - 2.0) ** 2)
+
+
+def of_singular_values(a):
+    return np.sum((np.linalg.svd(a, False)[1] - 2.0) ** 2)
+
+
+OF_VALUES = [of_eigenvalues, of_pairs, of_general_pairs, of_general_values, of_singular_values]
+
+
+@pytest.mark.parametrize("f", OF_VALUES, ids=lambda f: f.__name__)
+def test_second_derivatives_of_equal_values_are_nan(f):
+    """Never a number: also where the first derivative is 0."""
+    v = np.array([[0.3, -0.7, 0.4], [-0.7, 1.1, 0.6], [0.4, 0.6, -0.9]])
+
+    def along(a):
+        program = read(f, (MATRIX,), Flags("numpy"), transform=lambda p: add_tangents(p, (0,), is_reversed=True))
+        names = {}
+        with np.errstate(all="ignore"):
+            exec(compile(DerivativeWriter(program, (0,), mode="hvp").source(), "<generated>", "exec"), names)
+            names["math"] = np
+            return names["run"]((a,), (v,))[1][0]
+
+    for tied in (2.0 * np.eye(3), np.diag([2.0, 2.0, 5.0]), np.diag([2.0, 2.0 + 1e-15, 5.0])):
+        assert np.isnan(along(tied)).any()
+    apart = np.diag([2.0, 3.0, 5.0]) + 0.1 * v
+    np.testing.assert_allclose(along(apart), contad.hvp(f)(apart, v), rtol=1e-9)
+
+
 @njit
 def form(x, a):
     return np.sum(np.linalg.solve(a + np.outer(x, x), x) * x) + np.linalg.slogdet(a)[1]

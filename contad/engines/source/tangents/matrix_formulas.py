@@ -6,9 +6,11 @@ They follow the kernels of `runtime`: where those read one triangle, so do these
 """
 
 import numpy as np
+from numba import njit
 
 from contad.ops.determinants import singular_cofactors
 from contad.ops.log_sums import softmax
+from contad.ops.spectra import NEAR
 from contad.scipy.linalg import cho_solve, expm, solve_banded, solve_triangular
 from contad.variables.open_types import ArrayValue, Real
 
@@ -173,6 +175,67 @@ def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, A
     if n > k:
         v_dot += (back - v @ c.T) / s
     return u_dot, values, v_dot.T
+
+
+# ---- where they are differentiated again: the values that equal ones part in have no derivative, as in `spectra` -----
+@njit
+def mark_parted(values: Array, w: Array, c: Array) -> None:
+    """nan of the tangents of near values that c takes apart: in place, and in what is made of their adjoints"""
+    n = w.shape[0]
+    most, size = 0.0, 0.0
+    for i in range(n):
+        most = max(most, abs(w[i]))
+        for j in range(n):
+            size = max(size, abs(c[i, j]))
+    for i in range(n):
+        for j in range(n):
+            if i != j and abs(w[j] - w[i]) <= NEAR * most and max(abs(c[i, j]), abs(c[j, i])) > NEAR * size:
+                values[i] *= np.nan
+
+
+_eigh, _eig, _svd = map(njit, (eigh, eig, svd))  # which formulas may call
+
+
+def eigh_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
+    """eigh, with marks"""
+    n = a.shape[0]
+    s = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            s[i, j] = a_dot[i, j] if j <= i else a_dot[j, i]
+    values, vectors = _eigh(a, w, v, a_dot)
+    mark_parted(values, w, v.T @ s @ v)
+    return values, vectors
+
+
+def eigvalsh_again(a: Array, w: Array, a_dot: Array) -> Array:
+    """eigvalsh, with marks"""
+    n = a.shape[0]
+    s = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            s[i, j] = a_dot[i, j] if j <= i else a_dot[j, i]
+    _, v = np.linalg.eigh(a)
+    c = v.T @ s @ v
+    values = np.empty(n)
+    for i in range(n):
+        values[i] = c[i, i]
+    mark_parted(values, w, c)
+    return values
+
+
+def eig_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
+    """eig, with marks"""
+    values, vectors = _eig(a, w, v, a_dot)
+    mark_parted(values, w, np.linalg.solve(v, a_dot @ v))
+    return values, vectors
+
+
+def svd_again(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
+    """svd, with marks"""
+    left, values, right = _svd(a, u, s, vt, a_dot)
+    mark_parted(values, s, u.T @ a_dot @ vt.T)
+    return left, values, right
 
 
 def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:

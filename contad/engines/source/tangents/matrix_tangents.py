@@ -32,6 +32,11 @@ _BY_COLUMNS: dict[known.MatrixFunction, tuple[Callable[..., Any], ...]] = {
     known.LSTSQ: (formulas.lstsq_of_vector, formulas.lstsq_of_columns),
     known.SOLVE_BANDED: (formulas.solve_banded_of_vector, formulas.solve_banded_of_columns),
 }
+# where the tangents are differentiated again
+_AGAIN: dict[known.MatrixFunction, Callable[..., Any]] = {
+    known.EIGH: formulas.eigh_again, known.EIGVALSH: formulas.eigvalsh_again, known.EIG: formulas.eig_again,
+    known.EIGVALS: formulas.eig_again, known.SVD: formulas.svd_again,
+}  # fmt: skip
 _WITH_RCOND = (known.PINV, known.LSTSQ)
 _ROUNDING = 1e-14  # singular values that are left out below this next to the largest one change no tangent
 TABLES = (_FORMULAS, _BY_OPTION, _BY_COLUMNS)
@@ -40,8 +45,9 @@ TABLES = (_FORMULAS, _BY_OPTION, _BY_COLUMNS)
 class MatrixTangents:
     """Writes the formulas into a program."""
 
-    def __init__(self, append: Appender) -> None:
+    def __init__(self, append: Appender, is_reversed: bool) -> None:
         self.append = append
+        self.is_reversed = is_reversed  # whether the tangents are differentiated again
         self.is_called = False  # whether the program is that of a callee, in which products are loops
 
     def tangents(self, o: MatrixCall, dots: Mapping[Value, Value]) -> list[Value]:
@@ -55,7 +61,8 @@ class MatrixTangents:
                 given.append(a_dot)
             else:
                 given += self._write(formulas.along_kept, [given[0], rcond, a_dot])
-        return self._write(_formula(o), given)
+        again = _AGAIN.get(o.function) if self.is_reversed else None
+        return self._write(again or _formula(o), given)
 
     def _copy_view(self, x: Value) -> Value:
         """An array in memory of its own, of which Numba computes fast products; of a slice a copy."""

@@ -88,7 +88,7 @@ class ProgramTangents:
         self.is_reversed = is_reversed  # whether the result is second derivatives
         self.rules_written = rules_written
         self.append = Appender(program.block)
-        self.matrices = MatrixTangents(self.append)
+        self.matrices = MatrixTangents(self.append, is_reversed)
         self.rules = RuleTangents(self.append, program)
         self.callees = callees or CalleeTangents(self._of_callee)
         self.dots: dict[Value, Value] = {}
