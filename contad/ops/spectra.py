@@ -231,6 +231,7 @@ def symmetric_tangent(z, a_dot, upper):
     """The tangents of eigenvalues and eigenvectors of a symmetric matrix."""
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
+    c = 0.5 * (c + transposed_of(c))  # to the last digit, so that turns among near eigenvalues cancel where they must
     apart = taken_apart(w, c)
     turned = np.where(apart, np.nan, reciprocal_gaps(w) * c)
     return np.concatenate([row(parted_values(z, c, apart)), matmul(v, turned)], axis=-2)

@@ -245,6 +245,26 @@ def test_a_largest_eigenvalue_beside_equal_ones_has_a_second_derivative():
     np.testing.assert_allclose(values, [*np.linalg.eigvalsh(FLAT[:2, :2]), FLAT[2, 2]], rtol=1e-14)
 
 
+def test_second_derivatives_of_vectors_beside_a_null_space():
+    """Of fewer observations than columns: eigenvalues that rounding leaves of 0, and their vectors, have no part."""
+    y = a(4, 7, seed=3)
+
+    def f(w):
+        v = np.linalg.eigh(np.cov((y * np.exp(w)).T))[1][:, -2:]
+        return np.sum((v @ v.T) ** 3)
+
+    w, e = 0.1 * np.arange(7.0), np.array([0.3, -0.7, 0.4, 1.1, -0.2, 0.5, 0.8])
+    expected = gradient_along(f, w, e)
+    np.testing.assert_allclose(contad.hvp(f)(w, e), expected, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(contad.hessian(f)(w) @ e, expected, rtol=1e-7, atol=1e-8)
+
+
+def gradient_along(f, x, e, h=1e-5):
+    """The derivative of the gradient along e, by differences."""
+    above, below = (contad.grad(f)(x + step * e) for step in (h, -h))
+    return (above - below) / (2.0 * h)
+
+
 def along_flat(f):
     return lambda x: contad.hvp(f)(x, FLAT)
 

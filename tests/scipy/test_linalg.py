@@ -207,13 +207,19 @@ def test_arguments_by_position_are_those_of_scipy():
         lambda m, x: m.cholesky(x, True, True)[1, 0],
         lambda m, x: m.qr(x, False, None, "r")[0][0, 2] ** 2,
         lambda m, x: m.solve(x, B, True, False, False, True, "pos")[0, 1],
-        lambda m, x: m.sqrtm(x, True, 32)[0, 1] + m.logm(x, True)[1, 1],
         lambda m, x: m.solveh_banded(0.1 * x[:2] + [[3.0], [0.0]], VECTOR, False, False, True)[2],
     ]
     for call in calls:
         value, gradient = contad.value_and_grad(lambda x, call=call: call(mirror, x) + 0.0 * np.sum(x))(S)
         assert value == pytest.approx(call(scipy.linalg, S.copy()), rel=1e-12)
         assert gradient.shape == S.shape
+
+
+def test_flags_of_functions_of_matrices_change_nothing():
+    found = contad.value_and_grad(lambda x: mirror.sqrtm(x, True, 32)[0, 1] + mirror.logm(x, disp=True)[1, 1])(S)
+    expected = contad.value_and_grad(lambda x: mirror.sqrtm(x)[0, 1] + mirror.logm(x)[1, 1])(S)
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
