@@ -177,64 +177,48 @@ def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, A
     return u_dot, values, v_dot.T
 
 
-# ---- where they are differentiated again: the values that equal ones part in have no derivative, as in `spectra` -----
+# ---- where they are differentiated again: tangents of near values have no derivative, whatever the direction ---------
 @njit
-def mark_parted(values: Array, w: Array, c: Array) -> None:
-    """nan of the tangents of near values that c takes apart: in place, and in what is made of their adjoints"""
+def mark_near(values: Array, w: Array) -> None:
+    """nan of the tangents of near values: in place, and in what is made of their adjoints"""
     n = w.shape[0]
-    most, size = 0.0, 0.0
+    most = 0.0
     for i in range(n):
         most = max(most, abs(w[i]))
-        for j in range(n):
-            size = max(size, abs(c[i, j]))
     for i in range(n):
         for j in range(n):
-            if i != j and abs(w[j] - w[i]) <= NEAR * most and max(abs(c[i, j]), abs(c[j, i])) > NEAR * size:
+            if i != j and abs(w[j] - w[i]) <= NEAR * most:
                 values[i] *= np.nan
 
 
-_eigh, _eig, _svd = map(njit, (eigh, eig, svd))  # which formulas may call
+_eigh, _eigvalsh, _eig, _svd = map(njit, (eigh, eigvalsh, eig, svd))  # which formulas may call
 
 
 def eigh_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
     """eigh, with marks"""
-    n = a.shape[0]
-    s = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            s[i, j] = a_dot[i, j] if j <= i else a_dot[j, i]
     values, vectors = _eigh(a, w, v, a_dot)
-    mark_parted(values, w, v.T @ s @ v)
+    mark_near(values, w)
     return values, vectors
 
 
 def eigvalsh_again(a: Array, w: Array, a_dot: Array) -> Array:
     """eigvalsh, with marks"""
-    n = a.shape[0]
-    s = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            s[i, j] = a_dot[i, j] if j <= i else a_dot[j, i]
-    _, v = np.linalg.eigh(a)
-    c = v.T @ s @ v
-    values = np.empty(n)
-    for i in range(n):
-        values[i] = c[i, i]
-    mark_parted(values, w, c)
+    values = _eigvalsh(a, w, a_dot)
+    mark_near(values, w)
     return values
 
 
 def eig_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
     """eig, with marks"""
     values, vectors = _eig(a, w, v, a_dot)
-    mark_parted(values, w, np.linalg.solve(v, a_dot @ v))
+    mark_near(values, w)
     return values, vectors
 
 
 def svd_again(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
     """svd, with marks"""
     left, values, right = _svd(a, u, s, vt, a_dot)
-    mark_parted(values, s, u.T @ a_dot @ vt.T)
+    mark_near(values, s)
     return left, values, right
 
 
