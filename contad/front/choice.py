@@ -39,7 +39,7 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
     for name in names:
         try:
             run = compiled_engine(name).build(plan.request)
-            run.compile(plan.run_types)
+            run.compile(plan.asking(run).run_types)
             along = None
             if plan.along is not None:
                 along = compiled_engine(name).build(plan.along[0])

@@ -387,7 +387,8 @@ class Derivative(CPUDispatcher, WrittenOut):
             if not choice.lasting:
                 served = self._module(args, lasting=False)
             if choice.engine or choice.lasting:
-                served.write(_header(choice) + (p.source(served.stable) if choice.engine else ""))
+                text = p.asking(choice.run).source(served.stable) if choice.engine else ""
+                served.write(_header(choice) + text)
         elif choice.lanes:
             p = self._plan(args, lanes=True)
         self.choices[args] = choice

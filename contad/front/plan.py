@@ -2,6 +2,7 @@
 
 import dis
 import inspect
+import re
 from collections.abc import Sequence
 from types import CodeType
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from contad.front.higher_plans import PlannedCall, plan_hessian, plan_hvp, plan_
 from contad.front.jacobian_plans import Jacobian
 from contad.front.row_plans import RowProducts, SeveralTangents
 from contad.front.trace_plans import plan_blocks, plan_trace, value_of_blocks
-from contad.native.request import Request
+from contad.native.request import ASKS, Request
 from contad.native.result_shapes import literal_shape
 from contad.native.writes import may_write_arrays
 from contad.native.written_arrays import OVERLAPS, describe_needed, describe_tuple
@@ -77,6 +78,14 @@ class Plan(NamedTuple):
         """Whether an engine has to take several directions at once."""
         return self.request.lanes > 1 or (self.along is not None and self.along[0].lanes > 1)
 
+    def asking(self, run: NumbaFunction) -> "Plan":
+        """The plan for this `run`, which may take whether the value is asked for: it is not."""
+        code = run.py_func.__code__
+        if ASKS not in code.co_varnames[: code.co_argcount]:
+            return self
+        body = [re.sub(r"^z, grads = run\((.*)\)$", r"z, grads = run(\1 False)", line) for line in self.body]
+        return self._replace(run_types=(*self.run_types, types.boolean), body=body)
+
     def source(self, cache: bool) -> str:
         """The module with the function that calls the engine's `run`."""
         parameters = ", ".join(self.parameters)
@@ -109,7 +118,9 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
     if form.along:
         return _repeated_plan(f, form, given, what)
     arguments, taken = _take(f, form, given, what)
-    request = _request(f, form, taken, form.argnums)._replace(linked=form.gives_value)
+    request = _request(f, form, taken, form.argnums)._replace(
+        linked=form.gives_value, optional_value=not form.gives_value and not form.has_aux
+    )
     body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
     return Plan(request, request.types, tuple(x.expression for x in arguments), body, is_new=not form.has_aux)
 
@@ -153,8 +164,9 @@ def _out_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: st
     message = f"{what}: an array of out {OVERLAPS}"
     checks += overlap_checks([*arguments, *outs], what, len(outs), f"raise ValueError({message!r})")
     request = _request(f, form, taken, form.argnums)._replace(
-        outs=tuple(out.type for out in outs), linked=form.gives_value
-    )
+        outs=tuple(out.type for out in outs), linked=form.gives_value,
+        optional_value=not form.gives_value and not form.has_aux,
+    )  # fmt: skip
     call = f"z, grads = run({tuple_of([*taken, *outs])})"
     result = f"z, {OUT}" if form.gives_value else OUT
     body = [*_checks(f, arguments, what), *checks, call, *filled, f"return {result}"]

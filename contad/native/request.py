@@ -34,6 +34,7 @@ from typing import Any, Literal, NamedTuple
 
 # whose elementary functions: the C library's; in loops that surely gain, or in all, those of `contad.native.elementary`
 Numerics = Literal["libm", "auto", "simd"]
+ASKS = "asks_value"  # the name of the argument of `run` that says whether the value is asked for
 Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_dependencies"]
 
 
@@ -59,3 +60,5 @@ class Request(NamedTuple):
     numerics: Numerics = "libm"
     linked: bool = False  # whether only compiled code calls `run`, which then is made for that alone
     outs: tuple[Any, ...] = ()  # of "value_and_grad": the types of arrays, behind the arguments, for the gradients
+    # of "value_and_grad": whether `run` takes one more argument, whether the value is asked for, where it gains by that
+    optional_value: bool = False

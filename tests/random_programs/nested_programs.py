@@ -26,7 +26,7 @@ from contad.engines.source.build import build, derivative_of
 from contad.engines.source.writing import split_loops
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
-from contad.native.request import Request
+from contad.native.request import ASKS, Request
 from tests.engines.source.agreement import constants_in_python, flat
 from tests.random_programs.generated_programs import Rejected, TooSlow, copied, grown, limited, prepare, run
 from tests.random_programs.outcomes import collect, is_failure, tell
@@ -315,17 +315,20 @@ def spoiled(x):
     return x
 
 
-def request(f, args, way):
+def request(f, args, way, optional_value=False):
     floats = tuple(range(len(args) - 1))
-    return Request(f.py_func, f, tuple(map(numba.typeof, args)), floats, False, "value_and_grad", numerics=way)
+    return Request(
+        f.py_func, f, tuple(map(numba.typeof, args)), floats, False, "value_and_grad", numerics=way,
+        optional_value=optional_value,
+    )  # fmt: skip
 
 
-def derivative(f, args, way):
-    """The derivative as plain Python, and its source."""
+def derivative(f, args, way, optional_value=False):
+    """The derivative as plain Python, and its source; the gradient as it is where nobody asks for the value."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(split_loops, "ROWS", ROWS)
         patch.setattr(split_loops, "LONG", 2)
-        made = derivative_of(request(f, args, way))
+        made = derivative_of(request(f, args, way, optional_value))
         text = made.source()
     names = {}
     exec(compile(text, "<generated>", "exec"), names)
@@ -334,7 +337,13 @@ def derivative(f, args, way):
     if "lent_empty" in names:
         lent = names["lent_empty"]
         names["lent_empty"] = lambda *args: spoiled(lent(*args))
-    return names["run"], text
+    if "new_row" in names:
+        row = names["new_row"]
+        names["new_row"] = lambda: spoiled(row())
+    run_it = names["run"]
+    if not made.asks_value:
+        return run_it, text
+    return lambda *args: (run_it(*args, True)[0], run_it(*args, False)[1]), text
 
 
 def arguments(seed, n, m):
@@ -393,9 +402,11 @@ def judge(lines, seed, is_compiled=False):
     example = arguments(seed, *SIZES[0])
     ways = {}
     for way in WAYS[: 3 if seed % 5 == 0 else 2]:
-        call, text = derivative(f, example, way)
-        ways.setdefault(text, (way, call))
-    has = {what for what, sign in (("rows", "_rows = "), ("a nest", "wide = ")) if any(sign in text for text in ways)}
+        for optional in (False, True):
+            call, text = derivative(f, example, way, optional)
+            ways.setdefault(text, (way, call))
+    signs = (("rows", "_rows = "), ("a nest", "wide = "), ("an optional value", ASKS))
+    has = {what for what, sign in signs if any(sign in text for text in ways)}
     reference, compared = eager(f, seed), 0
     for n, m in SIZES:
         args = arguments(100 * seed + 10 * n + m, n, m)

@@ -133,7 +133,7 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     return DerivativeWriter(
         program, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested,
         numerics=request.numerics if has_fast_registers() else "libm", memory=request.memory,
-        out=bool(request.outs),
+        out=bool(request.outs), optional_value=request.optional_value,
     )  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def build(request: Any) -> Any:
     derivative = derivative_of(request)
     run = _load(derivative, request.function.__name__, {}, request.linked or request.lanes > 1)
     if request.mode == "value_and_grad":
-        run.compile((*request.types, *request.outs))
+        run.compile((*request.types, *request.outs, *([types.boolean] if derivative.asks_value else [])))
     return run
 
 

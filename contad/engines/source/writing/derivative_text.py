@@ -37,6 +37,7 @@ from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
+from contad.engines.source.writing.asked_value import ask_for_value
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
 from contad.engines.source.writing.cleared_rows import save_zeros
@@ -72,6 +73,7 @@ WHAT = {
     "dependencies": "value, and graph of what depends on what,",
     "all_dependencies": "graph of what depends on what, by all branches,",
 }
+_OPS = "contad.ops."  # the module of rules whose bodies have no effect but their results
 _TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
 _PACKED = {
     "vjp": "args, cotangent", "jvp": "args, tangents", "hvp": "args, tangents", "dependencies": "args, tangents",
@@ -99,6 +101,7 @@ class DerivativeWriter:
         numerics: Numerics = "libm",
         memory: bool = False,
         out: bool = False,
+        optional_value: bool = False,
     ) -> None:
         """Plan the derivative of a program; with `fuse`, loops may be reversed at once.
 
@@ -110,6 +113,8 @@ class DerivativeWriter:
         With `out`, `run` takes arrays behind its other arguments, for the gradients of arrays.
 
         With `memory`, `run` takes that of `contad.native.recalled_values`.
+
+        With `optional_value`, it may take whether the value is asked for: `asks_value` says so once source is written.
 
         It is for several directions or cotangents at once where `lanes` is more than 1; UnsupportedError where some
         operation is not.
@@ -150,6 +155,7 @@ class DerivativeWriter:
         self.numerics = numerics if self.lanes is None else "libm"
         self.shared_reasons: list[tuple[SharedLoop, str]] = []  # why pranges are serial; "" where not
         self.outs = {x: f"out_{k}" for k, x in enumerate(values_in(self.wanted))} if out else {}
+        self.optional_value, self.asks_value = optional_value, False
         threads = self.lanes is None and mode in ("value_and_grad", "vjp") and not nested and not memory
         self.reverse_sweep.forward_sweep.shared.enabled = threads
         if not nested:
@@ -208,6 +214,11 @@ class DerivativeWriter:
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
             body = defer_rows(body, self._list_matrices(), self.writer.fresh)
             body = write_over(body, self._count_axes(), self._list_facts().roots)
+        if self.optional_value and not blocks:
+            rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
+            asked = ask_for_value(body, rules)
+            self.asks_value = asked is not None
+            body = asked or body
         inside = write_options(options_of(self.program.fastmath))
         for block in blocks:
             functions += ["", "", *([f"@link({inside})"] if decorator else []), *block]
