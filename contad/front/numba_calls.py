@@ -13,10 +13,11 @@ import numpy as np
 
 from contad.engines import engine as engine_class
 from contad.engines.stream.continued import number_result, several_results
-from contad.errors import OutputError, UnsupportedError
+from contad.errors import LostDerivativeError, OutputError, UnsupportedError
 from contad.front.checked_twin import checked_twin
+from contad.front.first_call import is_comparable
 from contad.front.numba_transforms import pair_of
-from contad.front.quick_calls import QuickCalls
+from contad.front.quick_calls import QuickCalls, shares_memory
 from contad.front.recorded import Recorded
 from contad.functions.memo import memo_of
 from contad.functions.on_numbers import OnNumbers
@@ -24,7 +25,7 @@ from contad.functions.user_call import name_of
 from contad.variables.array import Array, lower_constants
 from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
-from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Options
+from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import THREAD, attempt, stack
 from contad.variables.trees import holds_number, map_leaves
 from contad.variables.var import Var, value_of
@@ -80,9 +81,41 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
         return NotImplemented
     kept = tuple(map_leaves(_keep, x) for x in plain)
     z = f(*plain)
+    if shares_memory(z, plain):
+        return NotImplemented  # what is written to one of them is in the other
+    arrays = [a for a in (found() for found in derivative.noted.arrays) if a is not None]
+    if arrays:
+        return several_results(z, inputs, _pull_unchanged(f, arrays, functools.partial(derivative, kept)))
     if not kwargs and all(map(_is_plain, z if isinstance(z, tuple) else (z,))):
         _answer_quickly(stand_in, given, args, how)
     return several_results(z, inputs, functools.partial(derivative, kept))
+
+
+def _pull_unchanged(f: NumbaFunction, arrays: list[np.ndarray], pullback: Function) -> Function:
+    """A pullback of f that refuses to run once global arrays, which f reads where they are, are not what they were."""
+    known = memo_of(f).setdefault("contents of global arrays", {})  # which calls share while nobody writes to them
+    then = []
+    for a in arrays:
+        if id(a) not in known or not _is_same(a, known[id(a)]):
+            known[id(a)] = a.copy()
+        then.append(known[id(a)])
+
+    def pull(cotangent: Nested) -> Nested:
+        for a, copy in zip(arrays, then, strict=True):
+            if not _is_same(a, copy):
+                raise LostDerivativeError(
+                    f"{name_of(f)}: a global array that it reads, of {a.dtype} with shape {a.shape}, was written to "
+                    "between the call and the sweep; pass it as an argument"
+                )
+        return pullback(cotangent)
+
+    return pull
+
+
+def _is_same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are the same, bit by bit."""
+    x, y = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (a, b))
+    return np.array_equal(x, y)
 
 
 def _answer_quickly(
@@ -182,6 +215,9 @@ def _find(
             derivative.compile(given)
             return "number", derivative
         derivative = pair_of(f, "vjp", functools.partial(_pull, active), argnums=active)
+        # f runs at the call and again in the sweep, where it must not draw other random numbers, or print again
+        if not is_comparable(derivative.noted.dispatchers, given):
+            return None
         derivative.compile((types.Tuple(given), returned))
     except (UnsupportedError, OutputError):
         return None

@@ -3,7 +3,7 @@
 A call of this kind takes little more than the compiled derivative itself; to look for that takes ten times as long.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,8 @@ class QuickCalls:
             return as_float(_push_number(s, operands, *derivative(*plain, *defaults)))
         plain += defaults
         z = self.f(*plain)
+        if shares_memory(z, plain):
+            return NotImplemented
         axes = layout_of([z]) if isinstance(z, np.ndarray) else None
         active = {k for k, _, _ in operands}
         kept = [
@@ -67,6 +69,20 @@ class QuickCalls:
         ]
         z = push_continuation(s, CompiledPullback(self.f, operands, kept, derivative), z, axes)
         return like_tuple(z, [as_float(x) if isinstance(x, Var) else x for x in z]) if isinstance(z, tuple) else z
+
+
+def shares_memory(z: Nested, args: Sequence[Nested]) -> bool:
+    """Whether an array of a result is one of the arguments, or another of the results, or a view of one."""
+    made, given = list(_arrays_in(z)), list(_arrays_in(args))
+    return any(np.may_share_memory(a, x) for k, a in enumerate(made) for x in (*given, *made[:k]))
+
+
+def _arrays_in(x: Nested) -> Iterator[np.ndarray]:
+    if x.__class__ is np.ndarray:
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for part in x:
+            yield from _arrays_in(part)
 
 
 def _push_number(s: MatrixStack, operands: _Operands, value: float, gradients: Sequence[Nested]) -> Var:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numba import types
@@ -45,6 +46,7 @@ class Fingerprint(NamedTuple):
     dispatchers: tuple[Any, ...] = ()  # the Numba functions that were read
     recursive: bool = False  # whether one of them may call itself, directly or by way of others
     in_place: tuple[str, ...] = ()  # global arrays that Numba's code reads where they are, in words
+    arrays: tuple["ref[np.ndarray]", ...] = ()  # and these arrays
 
     @property
     def digest(self) -> str:
@@ -175,14 +177,16 @@ class _Reader:
         self.classes: set[str] = set()
         self.recursive = False
         self.in_place: list[str] = []
+        self.arrays: dict[int, ref[np.ndarray]] = {}  # those, by id
         self._open: list[int] = []  # functions that are being read
         self._name = ""  # of the value that is being read
 
     def fingerprint(self) -> Fingerprint:
         """What has been read."""
         return Fingerprint(
-            self.parts, self.stable, tuple(self.dispatchers), self.recursive, tuple(dict.fromkeys(self.in_place))
-        )
+            self.parts, self.stable, tuple(self.dispatchers), self.recursive, tuple(dict.fromkeys(self.in_place)),
+            tuple(self.arrays.values()),
+        )  # fmt: skip
 
     def value(self, name: str, x: Any) -> None:
         """Note a value, and what it depends on."""
@@ -281,6 +285,7 @@ class _Reader:
             kind = f"array of {x.dtype!r}, shape {x.shape}, strides {x.strides}"
             if is_read_in_place(x):
                 self.stable = False
+                self.arrays[id(x)] = ref(x)
                 size = f"{x.nbytes / 1e6:.1f} MB" if x.nbytes > LARGEST_CONSTANT else "with gaps in memory"
                 self.in_place.append(f"{self._name}, an array {'of ' if x.nbytes > LARGEST_CONSTANT else ''}{size}")
                 return f"{kind} at {id(x):#x}, which is read where it is"

@@ -203,3 +203,105 @@ def test_arguments_stay_as_they_are():
         contad.grad(lambda x: np.sum(wave(x, w)[0]) + join(x, w))(x)
     np.testing.assert_array_equal(x, X)
     np.testing.assert_array_equal(w, np.arange(4.0))
+
+
+# ---- what only a Python copy does right ------------------------------------------------------------------------------
+@numba.njit
+def same(x):
+    return x
+
+
+@numba.njit
+def tail(x):
+    return x[1:]
+
+
+@numba.njit
+def back(x):
+    return 1.0, x[::-1]
+
+
+@numba.njit
+def overlapping(x):
+    y = x * x
+    return y, y[1:]
+
+
+@numba.njit
+def noisy(x):
+    return x * np.random.normal(0.0, 1.0, len(x))  # noqa: NPY002 - the state that Numba keeps
+
+
+@numba.njit
+def drawn(x, generator):
+    return x * generator.standard_normal(len(x))
+
+
+LARGE = np.ones(200_000)
+
+
+@numba.njit
+def weighted(x):
+    return x * LARGE[:4]
+
+
+def write_argument(x):
+    y = x * 1.0
+    z = same(y)
+    y[0] = 5.0 * x[1]
+    return np.sum(z**3)
+
+
+def write_result(x):
+    y = x * 1.0
+    z = tail(y)
+    z[0] = x[0] ** 2
+    return np.sum(y**3) + np.sum(z)
+
+
+def write_reversed(x):
+    y = x * 1.0
+    number, z = back(y)
+    z[0] = x[0] * x[1]
+    return number * np.sum(y**3 * z)
+
+
+def write_other_result(x):
+    y, z = overlapping(x)
+    z[1] = x[0] * 3.0
+    return np.sum(y**2) + y[0] * z[0]
+
+
+@pytest.mark.parametrize("f", [write_argument, write_result, write_reversed, write_other_result])
+def test_results_that_share_memory(f):
+    expected = f(X)
+    slope = difference(f, X)
+    for _ in range(3):
+        value, gradient = contad.value_and_grad(f)(X)
+        assert value == pytest.approx(expected, rel=1e-13)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-6)
+
+
+def test_random_numbers_are_drawn_once():
+    x = np.ones(4)
+    with pytest.raises(contad.errors.UnsupportedError, match=r"noisy: .* random numbers are not reproduced"):
+        contad.grad(lambda x: np.sum(noisy(x)))(x)  # those that Numba keeps the state of
+    generator, rest = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(3):
+        found = contad.grad(lambda x: np.sum(drawn(x, generator)))(x)
+        np.testing.assert_allclose(found, rest.standard_normal(4))
+    assert generator.random() == rest.random()
+
+
+def test_large_global_arrays_are_what_they_were(monkeypatch):
+    def f(x, change):
+        z = weighted(x)
+        if change:
+            LARGE[0] += 1.0
+        return np.sum(z * x)
+
+    for _ in range(2):
+        np.testing.assert_allclose(contad.grad(f)(X, False), 2.0 * X * LARGE[:4])
+    with pytest.raises(contad.errors.LostDerivativeError, match=r"weighted: a global array that it reads, of float64"):
+        contad.grad(f)(X, True)
+    np.testing.assert_allclose(contad.grad(f)(X, False), 2.0 * X * LARGE[:4])
