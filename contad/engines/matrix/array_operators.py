@@ -53,8 +53,7 @@ _RECORD = """\
 {count}
 first = s.top; end = first + n
 if end > s.capacity: s.room(n)
-v = s.slab[first:end]
-if not length: v = v.reshape(shape)
+v = s.slab[first:end] if length else ndarray(shape, FLOAT, s.words, 8 * first)
 {set_number}ufunc({values}, {out}v)
 z = ArrayVar(); z._owner = s; z._value = v; z._index = first; z._base = None; z._length = length
 push = s.push

@@ -250,12 +250,11 @@ class StepKernels:
         callbacks.append((self, plan, cells, values, turned, options, first, memory))
         found: Any
         if shape:  # as `push_number` and `push_values` do, whose calls take as long as small matrices
-            z = s.slab[first:end]
             if flags & 1:
-                z = z.reshape(shape[::-1])
+                z = s.slab[first:end].reshape(shape[::-1])
                 return s.push_values(PULLBACK, k, slot, z)._view_at(np.transpose, z.T, -1)
             found = ArrayVar()
-            found._value = z if length else z.reshape(shape)
+            found._value = s.slab[first:end] if length else np.ndarray(shape, FLOAT, s.words, 8 * first)
             found._base = None
             found._length = length
         else:

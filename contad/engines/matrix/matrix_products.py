@@ -224,6 +224,7 @@ class Continuations(list[Any]):
 
 _FIELDS = 11  # of a record
 _pack, _pack_dot = struct.Struct(f"{_FIELDS}q").pack_into, struct.Struct("2q").pack_into
+_new_array = np.ndarray
 _SMALL = 1 << 12  # multiplications, up to which the kernel multiplies matrices
 _IN_PLACE = 1 << 12  # numbers, from which on the passes over a product of its own cost more than the call of BLAS
 
@@ -278,9 +279,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         if axes == 11:
             return dot(s, x, x_cell, y, y_cell, p)
         buffers = s.buffers
-        z = s.slab[first:end]
-        if not length:
-            z = z.reshape(shape)
+        z = s.slab[first:end] if length else _new_array(shape, FLOAT, s.words, 8 * first)
         if is_small:
             x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than the rest
             x_at = y_at = 0

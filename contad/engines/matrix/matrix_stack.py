@@ -74,7 +74,7 @@ class MatrixStack(Recording):
 
     __slots__ = (
         *("capacity", "factors", "float_class", "keeps_rules", "mixed_arrays", "number", "opens_calls", "outer_arrays"),
-        *("slab", "var_class"),
+        *("slab", "var_class", "words"),
     )
     engine = "matrix"
     has_arrays = True
@@ -90,7 +90,7 @@ class MatrixStack(Recording):
         self.opens_calls = opens_calls
         self.callbacks = Continuations()
         self.callbacks.buffers = self.buffers
-        self.slab = self.buffers.values
+        self.slab, self.words = self.buffers.values, self.buffers.words
         self.number = self.buffers.number
         self.capacity = len(self.slab)
         self.factors: dict[tuple[Any, ...], np.ndarray] = {}  # that steps share, by what they are of
@@ -179,7 +179,7 @@ class MatrixStack(Recording):
         if self.top + n > self.capacity:
             self.check_usable("an operation on arrays")
             self.buffers.grow("values", self.top + n)
-            self.slab = self.buffers.values
+            self.slab, self.words = self.buffers.values, self.buffers.words
             self.capacity = len(self.slab)
         return self.top
 
@@ -389,7 +389,7 @@ class MatrixStack(Recording):
     def release(self) -> None:
         Recording.release(self)
         self.capacity = -1
-        self.slab = _NOTHING  # a stack that has ended may live until the collector comes
+        self.slab = self.words = _NOTHING  # a stack that has ended may live until the collector comes
         self.outer_arrays = ()
         if self.factors:
             self.factors.clear()

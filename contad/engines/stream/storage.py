@@ -69,7 +69,7 @@ class Buffers:
 
     __slots__ = (
         "adjoints", "brief", "constants", "constants_top", "copies", "factors", "held", "length", "number", "records",
-        "shapes", "shapes_top", "staging", "stream", "usual", "values",
+        "shapes", "shapes_top", "staging", "stream", "usual", "values", "words",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -95,6 +95,7 @@ class Buffers:
         """Note lengths, so that nobody asks: of what each recording starts anew, and of what has all cells."""
         self.length = max(len(self.constants), len(self.shapes), len(self.records))
         self.brief = min(len(self.values), len(self.adjoints), BRIEF)
+        self.words = self.values.data  # of which NumPy makes a matrix in less time than of a slice
 
     def _start_constants(self) -> None:
         self.constants = np.ones(ROWS)  # what kernels read as constant arrays: a one, the number of a record, copies
