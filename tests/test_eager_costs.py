@@ -215,7 +215,7 @@ def count_calls(run):
     [
         (0.3, ("multiply_MatrixVar", "add_MatrixVar"), ("_is_owned", "extend")),
         (np.array([0.3, 0.4]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len")),
-        (np.array([[0.3, 0.4]]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len", "len", "reshape")),
+        (np.array([[0.3, 0.4]]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len", "len")),
     ],
     ids=["number", "vector", "matrix"],
 )  # fmt: skip
