@@ -9,7 +9,7 @@ composite  written with other entries
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -238,11 +238,11 @@ def array_function(
             fast = found.reflected.get(args[1].__class__)
             if fast is not None:
                 return fast(args[1], args[0])
-    constants = False
+    inner: Any = None  # the innermost level of which an argument holds constants alone
     for v in (*args, *kwargs.values()):
-        if isinstance(v, Array) and v.is_constant:
-            constants = True
-    if constants:
+        if isinstance(v, Array) and v.is_constant and (inner is None or v._owner.level > inner.level):
+            inner = v._owner
+    if inner is not None:
         if found is None:  # read-only copies: nothing is written where it would not be seen
             given = [map_lists(_as_plain, v) for v in args], {key: map_lists(_as_plain, v) for key, v in kwargs.items()}
             if not numbers_in([*given[0], *given[1].values()]):
@@ -252,6 +252,10 @@ def array_function(
             named = {key: v if key in ("out", "a") else lower_constants(v) for key, v in kwargs.items()}
             if numbers_in([*args[:1], *rest, *named.values()]):
                 args, kwargs = (*args[:1], *rest), named
+                if all(n._owner.level < inner.level for n in numbers_in([*args, *kwargs.values()])):
+                    # of constants of that level, to which its variables may be assigned
+                    z = found.implementation(*args, **kwargs)
+                    return map_leaves(lambda part: inner.constant_result(part) if isinstance(part, Array) else part, z)
     if found is None:
         raise UnsupportedError(
             f"{find_exported_name(function)}: contad has no derivative rule for this function; write one with "

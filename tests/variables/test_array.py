@@ -471,3 +471,25 @@ def test_random_chains_of_views_follow_numpy(chain, writes_before):
             assert np.array_equal(v.cells(), c)
             assert np.array_equal(d.value, a)
             assert np.array_equal(d.tangent, np.stack(t))
+
+
+@pytest.mark.parametrize("f", [
+    lambda y: np.where(y > 0.35, 0.9, y),
+    lambda y: np.concatenate([np.ones(1), y])[:2],
+    lambda y: np.clip(y, 0.35, 1.0),
+    lambda y: np.where(y > 0.35, y, np.sin(y)),
+])  # fmt: skip
+def test_functions_of_overwritten_arrays_take_variables(f):
+    """Forward over reverse: what holds constants of the inner level, whose values are duals of the outer one."""
+
+    def g(x):
+        y = x * 1.0
+        y[...] = np.array([0.3, 0.4])
+        a = f(y)
+        a[0] = x[0] * x[1]
+        return np.sum(a * x)
+
+    x, v = np.array([1.5, 2.0]), np.array([0.7, -0.2])
+    found = contad.jvp(contad.grad(g), (x,), (v,))[1]
+    # d/dx of (2 x0 x1, x0^2 + a1)
+    np.testing.assert_allclose(found, [2.0 * (x[1] * v[0] + x[0] * v[1]), 2.0 * x[0] * v[0]], rtol=1e-12)
