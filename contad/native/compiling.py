@@ -15,7 +15,11 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from contad.errors import OWN_FILES
 from contad.native.trust import is_private, is_trusted_owner
+
+_BEGAN = time.time()
+_MARK = os.urandom(16)  # of this process
 
 # Every option, and why.
 NJIT_OPTIONS: dict[str, Any] = {
@@ -114,8 +118,17 @@ def digest_of(depends: Iterable[str]) -> str:
 
     digest = hashlib.sha256()
     for part in (numba.__version__, sys.version, __file__, *depends):
-        digest.update(Path(part).read_bytes() if os.path.isfile(part) else part.encode())
+        digest.update(Path(part).read_bytes() + mark_of(part) if os.path.isfile(part) else part.encode())
     return digest.hexdigest()[:16]
+
+
+def mark_of(path: str) -> bytes:
+    """What is added to the contents of a file of contad's own that has changed since this process has loaded it.
+
+    What this process makes is then its own: another one, which has the later contents, would take it for theirs.
+    """
+    is_newer = path.startswith(OWN_FILES) and _BEGAN < os.stat(path).st_mtime <= time.time()  # not a clock's mistake
+    return _MARK if is_newer else b""
 
 
 def _seal(text: str) -> str:

@@ -123,7 +123,7 @@ def library_digest() -> str:
         files += [os.path.join(folder, x) for x in names if x.endswith(".py")]
     for path in sorted(files, key=lambda path: path.split(os.sep)):
         with open(path, "rb", buffering=0) as file:
-            digest.update(file.read())
+            digest.update(file.read() + disk.mark_of(path))
     return digest.hexdigest()
 
 

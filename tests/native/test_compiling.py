@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from contad.native import compiling
+from contad.native import compiling, modules
 
 COUNT = """
 from numba.core import event
@@ -148,3 +148,17 @@ def test_an_error_in_generated_source_is_not_hidden(tmp_path, monkeypatch):
     tmp_path.chmod(0o700)
     with pytest.raises(ZeroDivisionError):
         compiling.load_cached("broken", lambda: "1 / 0\n", [])
+
+
+def test_sources_that_change_under_a_process_are_not_taken_for_its_own(monkeypatch):
+    """An old process that compiles after an upgrade would leave old machine code under the new version's name."""
+    path, now = compiling.__file__, os.stat(compiling.__file__).st_mtime
+    before = compiling.digest_of([path, "text"]), modules.library_digest.__wrapped__()
+    monkeypatch.setattr(compiling, "_BEGAN", now - 1.0)
+    changed = compiling.digest_of([path, "text"]), modules.library_digest.__wrapped__()
+    assert changed[0] != before[0] and changed[1] != before[1]
+    assert compiling.digest_of([path, "text"]) == changed[0]
+    monkeypatch.setattr(compiling, "_MARK", b"of another process")
+    assert compiling.digest_of([path, "text"]) not in (before[0], changed[0])
+    monkeypatch.setattr(compiling.time, "time", lambda: now - 0.5)  # a clock that went back
+    assert compiling.digest_of([path, "text"]) == before[0]
