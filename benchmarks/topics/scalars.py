@@ -281,8 +281,9 @@ def count_storage(choice: Choice = EVERYTHING) -> dict[str, dict[str, float]]:
 def measure_cells(s: Any, xs: Sequence[Any], result: Any) -> dict[str, int]:
     """Bytes of one row, of every array that holds a row per cell."""
     s.gradient(result[0], xs)
-    arrays = {name: getattr(s.buffers, name) for name in s.buffers.__slots__}
-    return {name: a.nbytes // len(a) for name, a in arrays.items() if np.ndim(a) and len(a) >= s.top}
+    found = {name: getattr(s.buffers, name) for name in s.buffers.__slots__}
+    arrays = {name: a for name, a in found.items() if isinstance(a, np.ndarray) and a.ndim}
+    return {name: a.nbytes // len(a) for name, a in arrays.items() if len(a) >= s.top}
 
 
 def measure_closure(program: Program) -> float:
