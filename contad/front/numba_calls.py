@@ -17,13 +17,12 @@ from contad.errors import LostDerivativeError, OutputError, UnsupportedError
 from contad.front.checked_twin import checked_twin
 from contad.front.first_call import is_comparable
 from contad.front.numba_transforms import pair_of
-from contad.front.quick_calls import QuickCalls, shares_memory
+from contad.front.quick_calls import QuickCalls, keep, shares_memory
 from contad.front.recorded import Recorded
 from contad.functions.memo import memo_of
 from contad.functions.on_numbers import OnNumbers
 from contad.functions.user_call import name_of
 from contad.variables.array import Array, lower_constants
-from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import THREAD, attempt, stack
@@ -79,7 +78,7 @@ def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Option
         return number_result(value, inputs, gradients)
     if not stack().has_arrays:
         return NotImplemented
-    kept = tuple(map_leaves(_keep, x) for x in plain)
+    kept = tuple(map_leaves(keep, x) for x in plain)
     z = f(*plain)
     if shares_memory(z, plain):
         return NotImplemented  # what is written to one of them is in the other
@@ -140,11 +139,6 @@ def value_and_gradients(f: NumbaFunction, plain: Sequence[Nested], active: tuple
     """
     how = _how(f, plain, active)
     return how[1] if how is not None and how[0] == "number" else None
-
-
-def _keep(x: Nested) -> Nested:
-    """A copy of an array, which the caller may write to before a sweep; anything else as it is."""
-    return x.copy() if isinstance(x, np.ndarray) and not is_immutable(x) else x
 
 
 def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...]) -> bool:

@@ -118,11 +118,15 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
     if form.along:
         return _repeated_plan(f, form, given, what)
     arguments, taken = _take(f, form, given, what)
-    request = _request(f, form, taken, form.argnums)._replace(
-        linked=form.gives_value, optional_value=not form.gives_value and not form.has_aux
-    )
+    request = _gradient_request(f, form, taken)
     body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
     return Plan(request, request.types, tuple(x.expression for x in arguments), body, is_new=not form.has_aux)
+
+
+def _gradient_request(f: NumbaFunction, form: Form, taken: list[Argument]) -> Request:
+    """That of a gradient: with the value for compiled code alone; without, the value may be passed over."""
+    only_gradient = not form.gives_value and not form.has_aux
+    return _request(f, form, taken, form.argnums)._replace(linked=form.gives_value, optional_value=only_gradient)
 
 
 def _take(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> tuple[list[Argument], list[Argument]]:
@@ -163,10 +167,7 @@ def _out_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: st
         checks += [f"if {out.expression}.shape != {x.expression}.shape:", f"    raise ValueError({message!r})"]
     message = f"{what}: an array of out {OVERLAPS}"
     checks += overlap_checks([*arguments, *outs], what, len(outs), f"raise ValueError({message!r})")
-    request = _request(f, form, taken, form.argnums)._replace(
-        outs=tuple(out.type for out in outs), linked=form.gives_value,
-        optional_value=not form.gives_value and not form.has_aux,
-    )  # fmt: skip
+    request = _gradient_request(f, form, taken)._replace(outs=tuple(out.type for out in outs))
     call = f"z, grads = run({tuple_of([*taken, *outs])})"
     result = f"z, {OUT}" if form.gives_value else OUT
     body = [*_checks(f, arguments, what), *checks, call, *filled, f"return {result}"]

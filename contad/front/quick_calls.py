@@ -63,12 +63,14 @@ class QuickCalls:
             return NotImplemented
         axes = layout_of([z]) if isinstance(z, np.ndarray) else None
         active = {k for k, _, _ in operands}
-        kept = [
-            x.copy() if x.__class__ is np.ndarray and k not in active and not is_immutable(x) else x
-            for k, x in enumerate(plain)
-        ]
+        kept = [x if k in active else keep(x) for k, x in enumerate(plain)]
         z = push_continuation(s, CompiledPullback(self.f, operands, kept, derivative), z, axes)
         return like_tuple(z, [as_float(x) if isinstance(x, Var) else x for x in z]) if isinstance(z, tuple) else z
+
+
+def keep(x: Nested) -> Nested:
+    """A copy of an array, which the caller may write to before a sweep; anything else as it is."""
+    return x.copy() if isinstance(x, np.ndarray) and not is_immutable(x) else x
 
 
 def shares_memory(z: Nested, args: Sequence[Nested]) -> bool:

@@ -10,6 +10,7 @@ from contad.programs.codes import CHAIN, CODES, GROUPS
 from contad.programs.member_groups import OFTEN
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES
 from tests.programs.comparison import compare
+from tests.programs.simulations import heat, simulation
 from tests.random_programs import recorded_programs
 from tests.random_programs.in_place_programs import generate
 
@@ -30,20 +31,6 @@ def compiled(f, *inputs):
 
 def plan_of(f, *inputs):
     return compiled(f, *inputs)._plans[0]
-
-
-def simulation(step, steps=STEPS):
-    def f(u, k):
-        u = u.copy()
-        for _ in range(steps):
-            step(u, k)
-        return np.sum(u * u)
-
-    return f
-
-
-def heat(u, k):
-    u[1:-1] += k * (u[:-2] - 2.0 * u[1:-1] + u[2:])
 
 
 def burgers(u, k):
@@ -77,7 +64,7 @@ def text_of(plan, is_backward):
 
 
 def test_a_step_is_one_loop_each_way():
-    plan = plan_of(simulation(heat), RNG.normal(size=N), 0.1)
+    plan = plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
     middle = slice(2, -1)
     assert sizes(plan)[middle] == [([5], [5], 5)] * (STEPS - 2)
     # read are the state and both neighbours; written the state, and what derivatives read of it
@@ -104,7 +91,7 @@ def test_what_comes_seldom_has_no_kernel_of_its_own():
 
 
 def test_costly_members_stay_out_of_groups():
-    plan = plan_of(simulation(with_sines), RNG.normal(size=N), 0.1)
+    plan = plan_of(simulation(with_sines, STEPS), RNG.normal(size=N), 0.1)
     assert all(forward and backward and sum(forward) < count for forward, backward, count in sizes(plan)[2:-1])
     for chain in plan.chains:
         costly = {k for k, m in enumerate(chain.members) if m.rule and m.rule.name == "sin"}
@@ -115,10 +102,10 @@ def test_costly_members_stay_out_of_groups():
 def test_numbers_are_those_of_members(step, n, monkeypatch):
     """To the last bit, but where adjoints are added up to one number."""
     u = RNG.normal(size=n)
-    value, (of_u, of_k) = compiled(simulation(step), u, 0.1).value_and_grad(u, 0.1)
+    value, (of_u, of_k) = compiled(simulation(step, STEPS), u, 0.1).value_and_grad(u, 0.1)
     monkeypatch.setattr(member_groups, "OFTEN", 1000)
     monkeypatch.setattr(chains, "_join_targets", lambda moving: [(*e, 0) for e in moving])
-    value_2, (of_u_2, of_k_2) = compiled(simulation(step), u, 0.1).value_and_grad(u, 0.1)
+    value_2, (of_u_2, of_k_2) = compiled(simulation(step, STEPS), u, 0.1).value_and_grad(u, 0.1)
     assert value == value_2
     np.testing.assert_array_equal(of_u, of_u_2)
     np.testing.assert_allclose(of_k, of_k_2, rtol=1e-12)
@@ -126,7 +113,7 @@ def test_numbers_are_those_of_members(step, n, monkeypatch):
 
 def test_members_are_run_one_by_one_where_there_are_too_many_groups(monkeypatch):
     monkeypatch.setattr(member_groups, "_numbers", {f"another {k}": k for k in range(1, CODES)})
-    plan = plan_of(simulation(heat), RNG.normal(size=N), 0.1)
+    plan = plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
     assert not any(chain.groups or chain.groups_back for chain in plan.chains)
 
 
@@ -134,7 +121,7 @@ def test_programs_wait_for_kernels_of_groups_too(monkeypatch):
     monkeypatch.setattr(member_groups, "_numbers", {})
     monkeypatch.setattr(program_kernels, "ADDRESSES", program_kernels.ADDRESSES.copy())
     program_kernels.ADDRESSES[GROUPS] = 0
-    made = contad.record(simulation(heat), RNG.normal(size=N), 0.1)
+    made = contad.record(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
     assert sorted(code for code in made._missing() if code < 0) == [-2, -1]
 
 
@@ -185,17 +172,17 @@ def test_numbers_that_a_group_forgets_are_seen(monkeypatch, all_groups):
 
     monkeypatch.setattr(member_groups._GroupLoop, "store", forget)
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat), RNG.normal(size=N), 0.1)
+        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_adjoints_of_others_that_a_group_leaves_out_are_seen(monkeypatch, all_groups):
     monkeypatch.setattr(member_groups, "_read_later", lambda chain, first: set())
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat), RNG.normal(size=N), 0.1)
+        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)
 
 
 def test_parts_that_are_left_out_are_seen(monkeypatch):
     join = chains._join_targets
     monkeypatch.setattr(chains, "_join_targets", lambda moving: [(*e[:-1], e[-1] and 2) for e in join(moving)][:-1])
     with pytest.raises(AssertionError):
-        plan_of(simulation(heat), RNG.normal(size=N), 0.1)
+        plan_of(simulation(heat, STEPS), RNG.normal(size=N), 0.1)

@@ -8,6 +8,7 @@ from contad.programs import chain_plan, chains, result_places
 from contad.programs.chain_members import SHAPE, align
 from contad.programs.result_places import MovedResult, ResultPlaces
 from tests.programs.comparison import compare
+from tests.programs.simulations import heat, simulation
 from tests.random_programs.in_place_programs import generate
 
 RNG = np.random.default_rng(62)
@@ -28,20 +29,6 @@ def count_copied(plan):
     """Operands that are copied to scratch memory."""
     operands = [o for chain in plan.chains for o in chain.operands.values()]
     return sum(o.layout.is_moving and not o.is_read_in_place for o in operands)
-
-
-def simulation(step, steps):
-    def f(u, k):
-        u = u.copy()
-        for _ in range(steps):
-            step(u, k)
-        return np.sum(u * u)
-
-    return f
-
-
-def heat(u, k):
-    u[1:-1] += k * (u[:-2] - 2.0 * u[1:-1] + u[2:])
 
 
 def known_rate(u, k):
