@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from contad.engines.matrix.array_records import push_continuation
-from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream.pullbacks import Continuation, accumulate
-from contad.engines.stream.record_head import LINEAR
 from contad.variables.adjoints import Adjoints
 from contad.variables.containers import like_tuple
 from contad.variables.layout import is_immutable, layout_of
@@ -25,7 +24,9 @@ from contad.variables.var import Var
 _MOST = 1 << 12  # numbers of a gradient, up to which a copy among the constants costs nothing beside the call
 _INT64 = 1 << 63
 _Operands = list[tuple[int, int, tuple[int, ...]]]  # position, first cell, shape
+_Variable = tuple[Hashable, Nested, int, tuple[int, ...]]  # its kind, value, first cell, shape
 _Looked = tuple[list[Hashable], list[Nested], _Operands]  # the kinds of arguments, their values, which are variables
+_Known = tuple[bool, Function, tuple[Nested, ...]]  # whether it gives a number, the derivative, arguments left out
 
 
 class QuickCalls:
@@ -33,20 +34,35 @@ class QuickCalls:
 
     def __init__(self, f: NumbaFunction) -> None:
         self.f = f
-        self.known: dict[tuple[Hashable, ...], tuple[bool, Function, tuple[Nested, ...]]] = {}
+        self.known: dict[tuple[Hashable, ...], _Known] = {}
+        self.known_of_one: dict[Hashable, _Known] = {}  # of those, by the kind of a lone argument
 
     def learn(self, args: tuple[Nested, ...], how: tuple[str, Function], defaults: tuple[Nested, ...]) -> None:
         """Answer calls with arguments like these from now on; `defaults` are the values of those left out."""
-        looked = _look(stack(), args)
+        s: Any = stack()
+        looked = _look(s, args) if _takes_numbers(s) else None
         if looked is not None:
-            self.known[tuple(looked[0])] = how[0] == "number", how[1], defaults
+            known = how[0] == "number", how[1], defaults
+            self.known[tuple(looked[0])] = known
+            if len(args) == 1 and how[0] == "number":
+                self.known_of_one[looked[0][0]] = known
 
-    def __call__(self, args: tuple[Nested, ...]) -> Nested:
+    def answer(self, args: tuple[Nested, ...]) -> Nested:
         """The result as variables of this thread's stack; NotImplemented where the call is to be looked at."""
         levels = THREAD.open
         if not levels:
             return NotImplemented
         s: Any = levels[-1]
+        if not _takes_numbers(s):
+            return NotImplemented
+        if len(args) == 1:  # as below, without lists of one item
+            variable = _look_at(s, args[0])
+            known = self.known_of_one.get(variable[0]) if variable is not None else None
+            if variable is not None and known is not None:
+                _, x, cell, shape = variable
+                _, derivative, defaults = known
+                value, (gradient,) = derivative(x, *defaults) if defaults else derivative(x)
+                return s.push_gradient(cell, shape, gradient, value)
         looked = _look(s, args)
         if looked is None:
             return NotImplemented
@@ -56,7 +72,7 @@ class QuickCalls:
             return NotImplemented
         gives_number, derivative, defaults = known
         if gives_number:
-            return as_float(_push_number(s, operands, *derivative(*plain, *defaults)))
+            return _push_number(s, operands, *derivative(*plain, *defaults))
         plain += defaults
         z = self.f(*plain)
         if shares_memory(z, plain):
@@ -90,14 +106,12 @@ def _arrays_in(x: Nested) -> Iterator[np.ndarray]:
 def _push_number(s: MatrixStack, operands: _Operands, value: float, gradients: Sequence[Nested]) -> Var:
     if len(operands) == 1:
         _, cell, shape = operands[0]
-        if shape:
-            return s.push_gradient(cell, gradients[0], value)
-        return s._push(LINEAR, cell, gradients[0], value)
+        return s.push_gradient(cell, shape, gradients[0], value)
     partials = [
-        (s.push_gradient(cell, gradient, value)._index, 1.0) if shape else (cell, gradient)
+        (s.push_gradient(cell, shape, gradient, value)._index, 1.0) if shape else (cell, gradient)
         for (_, cell, shape), gradient in zip(operands, gradients, strict=True)
     ]
-    return s.push_partials(value, partials)
+    return as_float(s.push_partials(value, partials))
 
 
 class CompiledPullback(Continuation):
@@ -127,41 +141,50 @@ def _writable(x: Nested) -> Nested:
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
-def _look(s: Any, args: tuple[Nested, ...]) -> _Looked | None:
-    """What the arguments are, where s is a recording of numbers whose variables they are, or plain; else None.
+def _takes_numbers(s: Any) -> bool:
+    """Whether s, the innermost level, is a recording to which derivatives that are numbers can be added."""
+    return (
+        s.__class__ is MatrixStack and s.ended is None and not s.keeps_rules and s.tracer is None
+        and not THREAD.forward
+    )  # fmt: skip
 
-    None also where no argument is a variable.
-    """
-    if s.__class__ is not MatrixStack or s.ended is not None or s.keeps_rules or s.tracer is not None or THREAD.forward:
+
+def _look_at(s: MatrixStack, x: Nested) -> _Variable | None:
+    """What a variable of s is, or an array of them that operations take as it is; else None."""
+    kind = x.__class__
+    if kind is s.float_class or kind is s.var_class:
+        value = x._value
+        return (Var, value, x._index, ()) if value.__class__ is float and x._owner is s else None
+    if kind is not ArrayVar or x._owner is not s or not is_direct(x):
         return None
+    value, n = x._value, x._length
+    if n:  # one axis: attributes of ndarrays take as long as calls
+        return (ArrayVar, value, x._index, (n,)) if n <= _MOST else None
+    shape, n = value.shape, value.size
+    if not shape or not 0 < n <= _MOST or value.dtype is not FLOAT:
+        return None
+    return (ArrayVar, len(shape)), value, x._index, shape
+
+
+def _look(s: MatrixStack, args: tuple[Nested, ...]) -> _Looked | None:
+    """What the arguments are, where they are variables of s, or plain, and one is a variable; else None."""
     kinds: list[Hashable] = []
     plain: list[Nested] = []
     operands: _Operands = []
-    var_class, float_class = s.var_class, s.float_class
     for k, x in enumerate(args):
         kind = x.__class__
-        if kind is var_class or kind is float_class:
-            value = x._value
-            if value.__class__ is not float or x._owner is not s:
-                return None
-            kinds.append(Var)
-            plain.append(value)
-            operands.append((k, x._index, ()))
-        elif kind is ArrayVar:
-            value, base, cell = x._value, x._base, x._index
-            if cell <= 0 or (base is not None and base._index <= 0) or x._owner is not s or value.dtype is not FLOAT:
-                return None
-            if not 0 < value.size <= _MOST or not value.ndim:
-                return None
-            kinds.append((kind, value.ndim))
-            plain.append(value)
-            operands.append((k, cell, value.shape))
-        elif kind is float or kind is bool or (kind is int and -_INT64 <= x < _INT64):
+        if kind is float or kind is bool or (kind is int and -_INT64 <= x < _INT64):
             kinds.append(kind)
             plain.append(x)
         elif kind is np.ndarray:
             kinds.append((x.dtype, x.ndim, x.flags.num))
             plain.append(x)
         else:
-            return None
+            found = _look_at(s, x)
+            if found is None:
+                return None
+            kind, value, cell, shape = found
+            kinds.append(kind)
+            plain.append(value)
+            operands.append((k, cell, shape))
     return (kinds, plain, operands) if operands else None

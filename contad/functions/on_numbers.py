@@ -16,7 +16,7 @@ class OnNumbers:
         self.dispatcher = dispatcher
         self.at_variables = at_variables
         self.twin: Function | None = None  # made where no compiled derivative answers
-        self.quick: Function | None = None  # answers calls that are like others before, or is NotImplemented
+        self.quick: Any = None  # whose `answer` is that of calls like others before, or NotImplemented
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.dispatcher, name)
@@ -25,8 +25,9 @@ class OnNumbers:
         return OnNumbers, (self.dispatcher, self.at_variables)
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
-        if self.quick is not None and not kwargs:
-            result = self.quick(args)
+        quick = self.quick
+        if quick is not None and not kwargs:
+            result = quick.answer(args)
             if result is not NotImplemented:
                 return result
         if any(map(holds_number, (*args, *kwargs.values()))):

@@ -180,6 +180,31 @@ def test_known_calls_need_few_records():
     assert kept[1][0] == 0
 
 
+@pytest.mark.parametrize("shape", [(1,), (3,), (8,), (9,), (2, 3), (4, 5)])
+def test_gradients_of_few_numbers_are_records_and_longer_ones_are_kept(shape):
+    """A call with few variables has a record for each; a call with many has one that reads a copy of the gradient."""
+    n, cells = np.prod(shape), []
+    w = np.arange(1.0, n + 1.0).reshape(shape)
+
+    def f(x):
+        s = contad.variables.stack.stack()
+        before, y = s.top, 2.0 * x
+        middle = s.top
+        z = join(w, y) * join(y, w) + weigh(y, 3.0, 2)
+        cells.append((s.top - middle, middle - before))
+        return z
+
+    x = np.sin(w)
+    for _ in range(3):
+        value, gradient = contad.value_and_grad(f)(x)
+        assert value == f(x)
+        left, right = np.sum(w * 4.0 * x * x), np.sum(2.0 * x * w * w)
+        expected = left * 2.0 * w * w + right * 8.0 * w * x + 16.0 * w * x
+        np.testing.assert_allclose(gradient, expected, rtol=1e-12)
+    own = n if n <= 8 else 1
+    assert cells[-2] == (3 * own + 2, n)  # the last ones are of f alone
+
+
 def test_dead_results_leave_no_nan():
     x = np.array([0.0, 1.0])
 

@@ -5,7 +5,6 @@ numbers of outer levels, are pullbacks, for which the sweep returns to Python an
 """
 
 import bisect
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from contad.engines.matrix.matrix_products import Continuations
 from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.pullbacks import ElementwisePullback
-from contad.engines.stream.record_head import CALLBACK, CELLS, DOT, GATHER, INPUT
+from contad.engines.stream.record_head import CALLBACK, CELLS, DOT, GATHER, INPUT, JOIN, LINEAR
 from contad.engines.stream.record_methods import implementation
 from contad.engines.stream.record_stream import LONG, Recording
 from contad.engines.stream.sweep import operation_code
@@ -50,7 +49,7 @@ from contad.variables.var import Var
 
 _NOTHING = np.empty(0)
 _PRODUCT = -((operation_code(multiply, "vc") or 0) + DOT + CELLS)  # the head: a vector of variables by a constant one
-_pack_two = struct.Struct("2q").pack_into
+_FEW = 8  # partials, up to which a record for each takes less time than a copy of all
 
 
 class MatrixVar(Var):
@@ -85,7 +84,7 @@ class MatrixStack(Recording):
     ) -> None:  # fmt: skip
         Recording.__init__(self, level)
         self.var_class = var_class
-        self.float_class: type[Number] = var_class.float_class
+        self.float_class: Any = var_class.float_class
         self.keeps_rules = keeps_rules
         self.opens_calls = opens_calls
         self.callbacks = Continuations()
@@ -234,33 +233,47 @@ class MatrixStack(Recording):
             self.flush_if_long()
         return z
 
-    def push_gradient(self, cell: int, gradient: np.ndarray, value: float) -> Var:
-        """A number whose gradient with respect to the cells from that one on is known: swept as a product with it."""
-        buffers = self.buffers
-        n, at = gradient.size, buffers.constants_top
-        end = at + n  # without `push_constant`: nobody has the same array again
-        if end > len(buffers.constants):
-            buffers.grow("constants", end)
-        buffers.constants_top = end
-        buffers.constants[at:end] = gradient if gradient.ndim == 1 else gradient.reshape(-1)
-        slot = buffers.shapes_top
-        shapes_end = buffers.shapes_top = slot + 2  # as `push_shape`, and then `push_number`, whose calls take as long
-        if shapes_end > len(buffers.shapes):
-            buffers.grow("shapes", shapes_end)
-        _pack_two(buffers.shapes, 8 * slot, at, n)
-        k = self.top
-        if k >= self.capacity:
-            self.room(1)
-        self.slab[k] = value
-        z = self.var_class()
+    def push_gradient(self, cell: int, shape: tuple[int, ...], gradient: Value, value: float) -> Var:
+        """A Python float whose gradient with respect to variables of that shape, from that cell on, is known.
+
+        A few partials are records of their own; more are swept as a product with them.
+        """
+        if not shape:
+            return self._push(LINEAR, cell, gradient, value, self.float_class)
+        n = shape[0] if len(shape) == 1 else gradient.size
+        z: Var = self.float_class()
         z._value = value
         z._owner = self
+        if n <= _FEW:
+            fields: list[Real] = []
+            head = LINEAR
+            for partial in gradient.tolist() if len(shape) == 1 else gradient.reshape(-1).tolist():
+                fields += head, cell, partial, value
+                head = JOIN
+                cell += 1
+            k = self.top + n - 1
+        else:
+            k = self.top
+            if k >= self.capacity:
+                self.room(1)
+            self.slab[k] = value
+            fields = [_PRODUCT, cell, self.push_factor(gradient, n), 0.0]
         z._index = k
         self.top = k + 1
-        self.push((_PRODUCT, cell, slot, 0.0))
+        self.push(fields)
         if k >= self.limit:
             self.flush_if_long()
         return z
+
+    def push_factor(self, a: np.ndarray, n: int) -> int:
+        """Keep an array of n numbers, as nobody has another time, as a factor of products; returns where it says so."""
+        buffers = self.buffers
+        at = buffers.constants_top
+        end = buffers.constants_top = at + n
+        if end > len(buffers.constants):
+            buffers.grow("constants", end)
+        buffers.constants[at:end] = a.reshape(-1)
+        return buffers.push_shape((at, n))
 
     def move_view(self, value: np.ndarray, cell: int) -> ArrayVar | None:
         """The elements of a view of an affine array, of which the first has that cell, in fresh ones, if it may be."""
