@@ -32,7 +32,7 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, is_plain
 from contad.variables.layout import inverse, layout_of, same_layout
-from contad.variables.number import Number, like_numpy, peek
+from contad.variables.number import like_numpy, peek
 from contad.variables.open_types import (
     AdjointVector,
     ArrayValue,
