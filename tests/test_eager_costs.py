@@ -214,8 +214,8 @@ def count_calls(run):
     ("x", "methods", "calls"),
     [
         (0.3, ("multiply_MatrixVar", "add_MatrixVar"), ("_is_owned", "extend")),
-        (np.array([0.3, 0.4]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len")),
-        (np.array([[0.3, 0.4]]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len", "len")),
+        (np.array([0.3, 0.4]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend")),
+        (np.array([[0.3, 0.4]]), ("multiply_arrays", "add_arrays"), ("_is_owned", "extend", "len")),
     ],
     ids=["number", "vector", "matrix"],
 )  # fmt: skip
@@ -228,10 +228,10 @@ def test_an_operation_is_a_method_and_few_calls(x, methods, calls):
             s = s * 0.999 + x
         return s
 
-    with opened(MatrixStack) as s:
-        v = contad.variables.number.as_float(s.variable(x)) if np.ndim(x) == 0 else s.array_variable(x)
-        chain(v)  # makes the methods
-        found = count_calls(lambda: chain(v))
+    for _ in range(2):  # the first one makes the methods, and the arrays of values
+        with opened(MatrixStack) as s:
+            v = contad.variables.number.as_float(s.variable(x)) if np.ndim(x) == 0 else s.array_variable(x)
+            found = count_calls(lambda v=v: chain(v))
     assert {name: n for name, n in found.items() if n >= steps} == {
         name: steps * n for name, n in collections.Counter((*methods, *calls, *calls)).items()
     }
@@ -243,7 +243,7 @@ def test_hot_methods_read_slots_before_they_call_them():
     contad.grad(lambda x: x * x)(0.3)
     for cls in (MatrixVar, ArrayVar):
         called = {i.argval for i in dis.get_instructions(cls.__mul__) if i.opname == "LOAD_METHOD"}
-        assert called <= {"_is_owned", "check_usable", "flush", "flush_if_long", "room", "push_constant", "reshape"}
+        assert called <= {"_is_owned", "check_usable", "flush_if_long", "make_room", "make_view", "push_constant"}
 
 
 def test_a_gradient_of_numbers_is_one_compiled_call(monkeypatch):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream import storage
-from contad.variables.stack import THREAD
+from contad.errors import StaleVariableError
+from contad.variables.stack import THREAD, opened
 
 
 @pytest.fixture
@@ -48,6 +50,26 @@ def test_gradients_with_buffers_that_grow(elsewhere):
     np.testing.assert_allclose(contad.grad(lambda x: np.sum(contad.grad(f)(x)))(x), contad.hessian(f)(x).sum(axis=0))
 
 
+@pytest.mark.parametrize("numbers", [0, 3000, 5000])
+def test_small_arrays_behind_numbers_have_room(elsewhere, monkeypatch, numbers):
+    looks, look = [], MatrixStack.flush_if_long
+    monkeypatch.setattr(MatrixStack, "flush_if_long", lambda s: looks.append(s.top) or look(s))
+
+    def f(x):
+        t, s = x[0], x
+        for _ in range(numbers):
+            t = t * 0.999
+        for _ in range(3000):
+            s = s * 0.999
+        return t + np.sum(s)
+
+    for _ in range(2):
+        slope = np.full(3, 0.999**3000)
+        slope[0] += 0.999**numbers
+        np.testing.assert_allclose(contad.grad(f)(np.ones(3)), slope)
+    assert len(looks) < 100
+
+
 def test_buffers_shrink_to_what_is_usual(elsewhere, monkeypatch):
     monkeypatch.setattr(storage, "LARGE", 1 << 14)
     large, small = np.full(200_000, 0.5), np.full(100, 0.5)
@@ -60,6 +82,96 @@ def test_buffers_shrink_to_what_is_usual(elsewhere, monkeypatch):
     assert len(buffers.values) < 100_000
     assert len(buffers.adjoints) < 100_000
     np.testing.assert_allclose(contad.grad(f)(large), gradient_of_f(large), rtol=1e-13, atol=1e-15)
+
+
+# ---- arrays of values that are kept ----------------------------------------------------------------------------------
+def chain(x, n=20):
+    """The sum of a chain, and the arrays of values along it."""
+    s, values = x, []
+    for _ in range(n):
+        s = s * 0.9 + x
+        values.append(s._value)
+    return np.sum(s), values
+
+
+SLOPE = sum(0.9**k for k in range(21))
+
+
+def record_chain(x, **options):
+    """The arrays of values along the chain of a recording, whose gradient is that of the formula."""
+    with opened(MatrixStack) as s:
+        v = s.array_variable(x)
+        total, values = chain(v, **options)
+        np.testing.assert_allclose(s.gradient(total, [v])[0], np.full(x.shape, SLOPE), rtol=1e-14)
+    return values
+
+
+@pytest.fixture
+def own_pools(monkeypatch):
+    monkeypatch.setattr(THREAD, "pools", {})
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2)])
+def test_the_next_recording_has_the_same_arrays_of_values(own_pools, shape):
+    x = np.sin(np.arange(np.prod(shape))).reshape(shape)
+    first, second = record_chain(x), record_chain(2.0 * x)
+    assert all(a is b for a, b in zip(first, second, strict=True))
+    other = record_chain(np.ones((*shape[::-1], 1)))
+    assert not {*map(id, first)} & {*map(id, other)}
+
+
+def test_arrays_of_values_are_not_kept_from_other_memory(own_pools):
+    x = np.sin(np.arange(3.0))
+    first = record_chain(x)
+    (buffers,) = THREAD.pools["matrix"]
+    buffers.values = storage.reserve()
+    buffers._measure()
+    assert not buffers.views
+    assert not {*map(id, first)} & {*map(id, record_chain(x))}
+
+
+def test_few_arrays_of_values_are_kept(own_pools, monkeypatch):
+    monkeypatch.setattr(storage, "MOST_VIEWS", 50)
+    for n in range(1, 30):
+        record_chain(np.sin(np.arange(float(n))))
+        (buffers,) = THREAD.pools["matrix"]
+        assert buffers.views_kept == sum(map(len, buffers.views.values())) <= 50
+    for views in buffers.views.values():
+        assert max(views) < storage.CELLS_WITH_VIEWS
+
+
+def test_levels_inside_each_other_have_arrays_of_their_own(own_pools):
+    x = np.array([0.3, 0.5, 0.7])
+
+    def f(x):
+        y = x * x * 2.0
+        inner = contad.grad(lambda z: np.sum(z * z * 3.0 * y))(x * 1.0)  # 6 y x
+        return np.sum(inner * y + y)
+
+    for _ in range(3):
+        np.testing.assert_allclose(contad.grad(f)(x), 120.0 * x**4 + 4.0 * x)
+
+
+def test_variables_of_an_ended_recording_write_to_no_array(own_pools):
+    kept = []
+
+    def f(x):
+        kept.append(x)
+        return np.sum(x * 2.0)
+
+    x = np.array([0.3, 0.5, 0.7])
+    for _ in range(2):
+        contad.grad(f)(x)
+    (buffers,) = THREAD.pools["matrix"]
+    _, pullback = contad.vjp(f, x)  # it has the buffers
+    before = buffers.values[:20].copy()
+    for z_bar in (1.0, 3.0):
+        for stale in kept:
+            for operation in (lambda v=stale: v * 2.0, lambda v=stale: v + v, lambda v=stale: np.exp(v)):
+                with contad.variables.stack.attempt(), pytest.raises(StaleVariableError):
+                    operation()
+        np.testing.assert_array_equal(buffers.values[:20], before)
+        np.testing.assert_array_equal(pullback(z_bar)[0], np.full(3, 2.0 * z_bar))
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MAP_PRIVATE"), reason="there are no such mappings here")

@@ -16,8 +16,7 @@ from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import factor_of, fast_product
 from contad.engines.stream.kernels import partial_in_kernel
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
-from contad.engines.stream.record_stream import LONG
-from contad.engines.stream.storage import ROWS
+from contad.engines.stream.storage import CELLS_WITH_VIEWS, ROWS
 from contad.engines.stream.sweep import operation_code
 from contad.native.rule_source import names_read
 from contad.rules.array_rule import ArrayRule, array_rule_of
@@ -52,13 +51,15 @@ if not n or n != b._length:
 _RECORD = """\
 {count}
 first = s.top; end = first + n
-if end > s.capacity: s.room(n)
-v = s.slab[first:end] if length else ndarray(shape, FLOAT, s.words, 8 * first)
+if end > s.limit: s.make_room(n)
+if first < {kept}:
+    views = s.views[length or shape]
+    v = views[first] if first in views else s.make_view(first, length or shape)
+else: v = s.slab[first:end] if length else ndarray(shape, FLOAT, s.words, 8 * first)
 {set_number}ufunc({values}, {out}v)
 z = ArrayVar(); z._owner = s; z._value = v; z._index = first; z._base = None; z._length = length
 push = s.push
 s.top = end; push(({head:.1f} - (CELLS_OF[n] if n < {few} else {cells:.1f} * n), {fields}, 0.0))
-if len(s.stream) >= {long}: s.flush()
 return z"""
 
 _UNARY = """\
@@ -192,7 +193,7 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
             count=_COUNT_OF_TWO if name == "vv" else _COUNT.format(
                 a="b" if sized == "y" else "a", x=sized, operands=operands
             ),
-            few=FEW, long=LONG,
+            few=FEW, kept=CELLS_WITH_VIEWS,
             set_number=f"s.number[()] = {number}; " if number else "", values=values,
         )  # fmt: skip
         fields[f"record_{name}"] = "\n".join("    " * indent + line for line in record.splitlines())

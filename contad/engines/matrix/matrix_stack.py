@@ -23,7 +23,7 @@ from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.record_head import CALLBACK, CELLS, DOT, GATHER, INPUT, JOIN, LINEAR
 from contad.engines.stream.record_methods import implementation
-from contad.engines.stream.record_stream import LONG, Recording
+from contad.engines.stream.record_stream import CHUNK, LONG, Recording
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.protocols.array_protocols import install_arrays
@@ -44,7 +44,7 @@ from contad.variables.open_types import (
     Sources,
     Value,
 )
-from contad.variables.stack import Footprint, Row
+from contad.variables.stack import NOTHING, Footprint, Row
 from contad.variables.var import Var
 
 _NOTHING = np.empty(0)
@@ -73,7 +73,7 @@ class MatrixStack(Recording):
 
     __slots__ = (
         *("capacity", "factors", "float_class", "keeps_rules", "mixed_arrays", "number", "opens_calls", "outer_arrays"),
-        *("slab", "var_class", "words"),
+        *("slab", "var_class", "views", "words"),
     )
     engine = "matrix"
     has_arrays = True
@@ -90,8 +90,8 @@ class MatrixStack(Recording):
         self.callbacks = Continuations()
         self.callbacks.buffers = self.buffers
         self.slab, self.words = self.buffers.values, self.buffers.words
-        self.number = self.buffers.number
-        self.capacity = len(self.slab)
+        self.number, self.views = self.buffers.number, self.buffers.views
+        self.capacity = self.buffers.capacity
         self.factors: dict[tuple[Any, ...], np.ndarray] = {}  # that steps share, by what they are of
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
         self.outer_arrays: Any = ()  # by first cell, then a list: values that are arrays of outer levels
@@ -179,12 +179,32 @@ class MatrixStack(Recording):
             self.check_usable("an operation on arrays")
             self.buffers.grow("values", self.top + n)
             self.slab, self.words = self.buffers.values, self.buffers.words
-            self.capacity = len(self.slab)
+            self.capacity = self.buffers.capacity
         return self.top
+
+    def make_room(self, n: int) -> None:
+        """Look for the room that n cells need, in the slab and in the stream; refused where the stack has ended."""
+        self.room(n)
+        self.flush_if_long()
+
+    def flush_if_long(self) -> None:
+        Recording.flush_if_long(self)
+        if self.top >= self.capacity:
+            self.room(CHUNK)
+        self.limit = min(self.limit, self.capacity)  # operations on arrays look at the limit alone
+
+    def make_view(self, first: int, lengths: int | tuple[int, ...]) -> np.ndarray:
+        """The array of that length or shape of the cells from `first` on, kept for the next recordings."""
+        if lengths.__class__ is int:
+            view = self.slab[first : first + lengths]
+        else:
+            view = np.ndarray(lengths, FLOAT, self.words, 8 * first)
+        self.buffers.keep_view(first, lengths, view)
+        return view
 
     def end(self, reason: str) -> None:
         Recording.end(self, reason)
-        self.capacity = -1  # so that operations ask for room, and are refused
+        self.capacity = self.limit = -1  # so that operations ask for room, and are refused
 
     def push_array(self, code: int, x: int, y: int, value: Value) -> ArrayVar:
         """A record of n own cells, whose values are moved into the slab."""
@@ -401,8 +421,9 @@ class MatrixStack(Recording):
 
     def release(self) -> None:
         Recording.release(self)
-        self.capacity = -1
+        self.capacity = self.limit = -1
         self.slab = self.words = _NOTHING  # a stack that has ended may live until the collector comes
+        self.views = NOTHING
         self.outer_arrays = ()
         if self.factors:
             self.factors.clear()

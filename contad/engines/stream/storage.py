@@ -9,6 +9,7 @@ import math
 import mmap
 import struct
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of ad
 # its number is here where another one tells that Linux numbers its flags in the common way.
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if getattr(mmap, "MAP_DENYWRITE", 0) == 0x800 else 0)
 BRIEF = 1 << 14  # cells of a recording that is swept without giving Python's lock to other threads
+CELLS_WITH_VIEWS = ROWS  # the first cells, whose arrays are kept from one recording to the next
+MOST_VIEWS = 2 * ROWS
 LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
 
 
@@ -68,8 +71,9 @@ class Buffers:
     """
 
     __slots__ = (
-        "adjoints", "brief", "constants", "constants_top", "copies", "factors", "held", "length", "number", "records",
-        "shapes", "shapes_top", "staging", "stream", "usual", "values", "words",
+        "adjoints", "brief", "capacity", "constants", "constants_top", "copies", "factors", "held", "length", "number",
+        "ready", "records", "shapes", "shapes_top", "staging", "stream", "usual", "values", "views", "views_kept",
+        "words",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -83,6 +87,9 @@ class Buffers:
         self.held = 0  # numbers: what a recording has used of a buffer, and still has memory
         self.usual = 0  # the same of recordings of late, falling by an eighth with each smaller one
         self.number = np.empty(())  # an operand of the operation that is being evaluated
+        # The arrays of values that recordings have made, by length or shape and by first cell: the next recording makes
+        # the same ones most often, and to make one takes as long as four look-ups.
+        self.views: defaultdict[int | tuple[int, ...], dict[int, np.ndarray]] = defaultdict(dict)
         self._start_constants()
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
         # by the id of an immutable array, which is kept by this: itself, its address, whether it lies as its transpose
@@ -94,8 +101,12 @@ class Buffers:
     def _measure(self) -> None:
         """Note lengths, so that nobody asks: of what each recording starts anew, and of what has all cells."""
         self.length = max(len(self.constants), len(self.shapes), len(self.records))
-        self.brief = min(len(self.values), len(self.adjoints), BRIEF)
+        self.capacity = len(self.values)
+        self.brief = min(self.capacity, len(self.adjoints), BRIEF)
+        self.ready = min(self.capacity, ROWS)  # cells of a recording that has nothing to look for
         self.words = self.values.data  # of which NumPy makes a matrix in less time than of a slice
+        self.views.clear()  # of other memory, perhaps
+        self.views_kept = 0
 
     def _start_constants(self) -> None:
         self.constants = np.ones(ROWS)  # what kernels read as constant arrays: a one, the number of a record, copies
@@ -153,6 +164,14 @@ class Buffers:
             self.adjoints = np.empty(len(self.values))
             self._measure()
         return self.adjoints
+
+    def keep_view(self, first: int, lengths: int | tuple[int, ...], view: np.ndarray) -> None:
+        """Keep the array of that length or shape of the cells from `first` on, and no more than are of use."""
+        if self.views_kept >= MOST_VIEWS:
+            self.views.clear()
+            self.views_kept = 0
+        self.views[lengths][first] = view
+        self.views_kept += 1
 
     # ---- beside the records: shapes and cells ------------------------------------------------------------------------
     def push_shape(self, shape: Sequence[int]) -> int:
