@@ -11,6 +11,7 @@ import pytest
 import contad
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream import storage
+from contad.engines.stream.record_stream import CHUNK
 from contad.errors import StaleVariableError
 from contad.variables.stack import THREAD, opened
 
@@ -52,8 +53,8 @@ def test_gradients_with_buffers_that_grow(elsewhere):
 
 @pytest.mark.parametrize("numbers", [0, 3000, 5000])
 def test_small_arrays_behind_numbers_have_room(elsewhere, monkeypatch, numbers):
-    looks, look = [], MatrixStack.flush_if_long
-    monkeypatch.setattr(MatrixStack, "flush_if_long", lambda s: looks.append(s.top) or look(s))
+    looks, look = [], MatrixStack.make_room
+    monkeypatch.setattr(MatrixStack, "make_room", lambda s, n: looks.append(s.top) or look(s, n))
 
     def f(x):
         t, s = x[0], x
@@ -68,6 +69,21 @@ def test_small_arrays_behind_numbers_have_room(elsewhere, monkeypatch, numbers):
         slope[0] += 0.999**numbers
         np.testing.assert_allclose(contad.grad(f)(np.ones(3)), slope)
     assert len(looks) < 100
+
+
+@pytest.mark.parametrize("n", [1, 3, 100])
+def test_long_recordings_of_arrays_alone_are_packed(monkeypatch, n):
+    packed, flush = [], MatrixStack.flush
+    monkeypatch.setattr(MatrixStack, "flush", lambda s: packed.append(len(s.stream) // 4) or flush(s))
+
+    def f(x):
+        s = x
+        for _ in range(2 * CHUNK + 10):
+            s = s * 0.9999
+        return np.sum(s)
+
+    np.testing.assert_allclose(contad.grad(f)(np.ones(n)), np.full(n, 0.9999 ** (2 * CHUNK + 10)), rtol=1e-10)
+    assert packed == [CHUNK, CHUNK]
 
 
 def test_buffers_shrink_to_what_is_usual(elsewhere, monkeypatch):

@@ -51,7 +51,7 @@ if not n or n != b._length:
 _RECORD = """\
 {count}
 first = s.top; end = first + n
-if end > s.limit: s.make_room(n)
+if end > s.brim: s.make_room(n)
 if first < {kept}:
     views = s.views[length or shape]
     v = views[first] if first in views else s.make_view(first, length or shape)

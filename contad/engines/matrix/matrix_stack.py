@@ -49,6 +49,7 @@ from contad.variables.var import Var
 
 _NOTHING = np.empty(0)
 _PRODUCT = -((operation_code(multiply, "vc") or 0) + DOT + CELLS)  # the head: a vector of variables by a constant one
+_SMALL = 64  # elements of arrays, behind which others are taken to be as large when the next look for room is due
 _FEW = 8  # partials, up to which a record for each takes less time than a copy of all
 
 
@@ -72,8 +73,8 @@ class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
     __slots__ = (
-        *("capacity", "factors", "float_class", "keeps_rules", "mixed_arrays", "number", "opens_calls", "outer_arrays"),
-        *("slab", "var_class", "views", "words"),
+        *("brim", "capacity", "factors", "float_class", "keeps_rules", "mixed_arrays", "number", "opens_calls"),
+        *("outer_arrays", "slab", "var_class", "views", "words"),
     )
     engine = "matrix"
     has_arrays = True
@@ -91,7 +92,7 @@ class MatrixStack(Recording):
         self.callbacks.buffers = self.buffers
         self.slab, self.words = self.buffers.values, self.buffers.words
         self.number, self.views = self.buffers.number, self.buffers.views
-        self.capacity = self.buffers.capacity
+        self.capacity, self.brim = self.buffers.capacity, self.buffers.ready
         self.factors: dict[tuple[Any, ...], np.ndarray] = {}  # that steps share, by what they are of
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
         self.outer_arrays: Any = ()  # by first cell, then a list: values that are arrays of outer levels
@@ -185,13 +186,10 @@ class MatrixStack(Recording):
     def make_room(self, n: int) -> None:
         """Look for the room that n cells need, in the slab and in the stream; refused where the stack has ended."""
         self.room(n)
-        self.flush_if_long()
-
-    def flush_if_long(self) -> None:
-        Recording.flush_if_long(self)
-        if self.top >= self.capacity:
-            self.room(CHUNK)
-        self.limit = min(self.limit, self.capacity)  # operations on arrays look at the limit alone
+        if len(self.stream) >= LONG:
+            self.flush()
+        left = CHUNK - len(self.stream) // 4  # records that are not too many, of arrays that may be as small
+        self.brim = min(self.top + left * min(n, _SMALL), self.capacity)
 
     def make_view(self, first: int, lengths: int | tuple[int, ...]) -> np.ndarray:
         """The array of that length or shape of the cells from `first` on, kept for the next recordings."""
@@ -204,7 +202,7 @@ class MatrixStack(Recording):
 
     def end(self, reason: str) -> None:
         Recording.end(self, reason)
-        self.capacity = self.limit = -1  # so that operations ask for room, and are refused
+        self.capacity = self.brim = -1  # so that operations ask for room, and are refused
 
     def push_array(self, code: int, x: int, y: int, value: Value) -> ArrayVar:
         """A record of n own cells, whose values are moved into the slab."""
@@ -421,7 +419,7 @@ class MatrixStack(Recording):
 
     def release(self) -> None:
         Recording.release(self)
-        self.capacity = self.limit = -1
+        self.capacity = self.brim = -1
         self.slab = self.words = _NOTHING  # a stack that has ended may live until the collector comes
         self.views = NOTHING
         self.outer_arrays = ()

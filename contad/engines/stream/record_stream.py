@@ -66,8 +66,7 @@ class Recording(ChainStack):
         self.outer_values: Mapping[int, Number] = NOTHING
         self.packed = 1  # the first cell that is still in the stream, and the row of its record
         self.rows_packed = 1
-        # the cell of a number at which to look how long the stream is; 0 to look at the next one
-        self.limit = self.buffers.ready
+        self.limit = CHUNK  # the cell of a number at which to look how long the stream is
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def variable(self, value: Value) -> Var:
@@ -161,7 +160,8 @@ class Recording(ChainStack):
         """Pack the stream into the arrays where it is long; else it has less numbers than cells, those of arrays."""
         if len(self.stream) >= LONG:
             self.flush()
-        self.limit = self.top + CHUNK - 1 - len(self.stream) // 4
+        else:
+            self.limit = self.top + CHUNK - 1 - len(self.stream) // 4
 
     def flush(self) -> None:
         """Pack the stream into the arrays."""
@@ -207,7 +207,7 @@ class Recording(ChainStack):
         self.buffers.stream.clear()
         self.rows_packed += n
         self.packed = self.top
-        self.limit = 0
+        self.limit = self.top + CHUNK - 1
 
     def _set_aside(self, stream: list[Real], row: int) -> list[Real]:
         """Keep the numbers of outer levels beside the arrays, and put their primals in their place."""
@@ -263,7 +263,7 @@ class Recording(ChainStack):
             b.stream.clear()
             self.rows_packed += n
             self.packed = end
-            self.limit = 0
+            self.limit = end + CHUNK - 1
             adjoints = whole[:end]
             self.adjoints = self._go_on(adjoints, row, k, top) if row else adjoints
         finally:

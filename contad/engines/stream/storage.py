@@ -103,7 +103,7 @@ class Buffers:
         self.length = max(len(self.constants), len(self.shapes), len(self.records))
         self.capacity = len(self.values)
         self.brief = min(self.capacity, len(self.adjoints), BRIEF)
-        self.ready = min(self.capacity, ROWS)  # cells of a recording that has nothing to look for
+        self.ready = min(self.capacity, ROWS)  # cells of a recording whose arrays need not look for room
         self.words = self.values.data  # of which NumPy makes a matrix in less time than of a slice
         self.views.clear()  # of other memory, perhaps
         self.views_kept = 0
