@@ -47,11 +47,11 @@ def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: V
                 implementation = rule.reflected.get(x.__class__)
                 if implementation is not None:
                     return implementation(x, first)
-        rule = _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
+        rule = _by_ufunc[ufunc] if ufunc in _by_ufunc else _array_rules_by_ufunc.get(ufunc)
         if rule is not None:
-            implementation = rule.methods.get(first.__class__)
-            if implementation is not None and first.__class__ is not float:
-                return implementation(first, *others) if others else implementation(first)
+            kind, methods = first.__class__, rule.methods  # asked by `in`: methods of dicts take longer
+            if kind in methods and kind is not float:
+                return methods[kind](first, *others) if others else methods[kind](first)
             if len(others) == 1:
                 implementation = rule.reflected.get(others[0].__class__)
                 if implementation is not None:

@@ -35,10 +35,10 @@ def array_ufunc(
 ) -> Value:
     """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
     if method == "__call__" and not options:
-        found = _by_ufunc.get(ufunc) or rule_of_ufunc(ufunc)
+        found = _by_ufunc[ufunc] if ufunc in _by_ufunc else rule_of_ufunc(ufunc)
         if found is not None:
-            kind = number.__class__
-            implementation = found.methods.get(kind) if first is number else None
+            kind, methods = number.__class__, found.methods  # asked by `in`: methods of dicts take longer
+            implementation = methods[kind] if first is number and kind in methods else None
             if implementation is not None and not others:
                 result = implementation(number)
                 if not kind.is_float:

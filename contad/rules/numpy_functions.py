@@ -231,9 +231,9 @@ def array_function(
     """Dispatch a NumPy function that was called with an array variable to its entry."""
     found = _entries.get(function)
     if found is not None and found.methods and args:
-        fast = found.methods.get(args[0].__class__)
-        if fast is not None:
-            return fast(*args, **kwargs)
+        kind, methods = args[0].__class__, found.methods
+        if kind in methods:
+            return methods[kind](*args, **kwargs)
         if len(args) == 2 and not kwargs:
             fast = found.reflected.get(args[1].__class__)
             if fast is not None:
