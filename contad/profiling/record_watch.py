@@ -86,8 +86,9 @@ class StreamWatch(RecordWatch):
         callbacks = self.stack.callbacks
         if len(callbacks) > self._callbacks:
             self._callbacks = len(callbacks)
-            if isinstance(callbacks[-1], Continuation):
-                size += callbacks[-1].saved_bytes()
+            newest = callbacks[self._callbacks - 1]
+            if isinstance(newest, Continuation):
+                size += newest.saved_bytes()
         return n, size
 
     def prepare_sweep(self) -> None:

@@ -174,9 +174,10 @@ class ProductPullback(NamedTuple):
 class Continuations(list[Any]):
     """The continuations of a recording. Of what kernels pull back there is none before it is asked for.
 
-    In its place stands, for a product, that of its shape, with a constant factor unless it is among the copies of the
-    recording, and for another step the kernels with what they make one of: most are made, swept and forgotten, and a
-    continuation with its arrays would take as long to make and to forget as the product.
+    A product whose numbers are all among the values and copies of the recording has none in the list: where others have
+    their position, its record has the place of its shape, negative. One with another constant has both in its place,
+    and any other step the kernels with what they make one of: most are made, swept and forgotten, and a continuation
+    with its arrays would take as long to make and to forget as the product.
     """
 
     __slots__ = ("buffers",)
@@ -184,9 +185,9 @@ class Continuations(list[Any]):
 
     def __getitem__(self, k: Any) -> Any:
         """The continuation."""
+        if k < 0:
+            return self._product(-k, None)
         kept = list.__getitem__(self, k)
-        if kept.__class__ is int:
-            return self._product(kept, None)
         if kept.__class__ is not tuple:
             return kept
         first, *rest = kept
@@ -255,20 +256,18 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
     of_two, of_constant = -(both + DOT + CELLS), -(left + DOT + CELLS)
-    known_sizes: dict[tuple[tuple[int, ...], tuple[int, ...]], ProductSizes | None] = {}
+    known_sizes: dict[tuple[int, ...], dict[tuple[int, ...], ProductSizes | None]] = {}
 
     def product(
         s: "MatrixStack", x: np.ndarray, x_cell: int, x_turned: bool, y: np.ndarray, y_cell: int, y_turned: bool
     ) -> Value:
         """x @ y, of which at least one is a variable of s; None unless both are vectors or matrices that fit."""
-        shapes = x.shape, y.shape
-        sizes = known_sizes.get(shapes)
+        try:
+            sizes = known_sizes[x.shape][y.shape]
+        except KeyError:
+            sizes = remember_sizes(x.shape, y.shape)
         if sizes is None:
-            if len(known_sizes) > 1000:
-                known_sizes.clear()
-            sizes = known_sizes[shapes] = find_sizes(*shapes)
-            if sizes is None:
-                return None
+            return None
         rows, p, columns, n, length, shape, axes, is_small, head = sizes
         if not s.lock._is_owned():
             s.check_usable(rule.name)
@@ -297,19 +296,22 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
                 if shapes_end > len(buffers.shapes):
                     buffers.grow("shapes", shapes_end)
                 _pack(
-                    buffers.shapes, 8 * slot, first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned,
+                    buffers.shape_words, 8 * slot, first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned,
                     axes,
                 )  # fmt: skip
-                kept: Any = slot if constant is None else (slot, constant)
+                kept: Any = None if constant is None else (slot, constant)
             else:
                 x, y = (constant, y) if x_cell == 0 else (x, constant)
                 x_turned, y_turned = bool(x_cell and x_turned), bool(y_cell and y_turned)
                 slot, kept = 0, _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
         else:
             slot, kept = multiply_large(buffers, x, x_cell, x_turned, y, y_cell, y_turned, z, first, sizes)
-        callbacks = s.callbacks
-        k = len(callbacks)
-        callbacks.append(kept)
+        if kept is None:
+            k = -slot
+        else:
+            callbacks = s.callbacks
+            k = len(callbacks)
+            callbacks.append(kept)
         found = ArrayVar()  # as `push_values` does, whose calls take as long
         found._owner = s
         found._value = z
@@ -320,6 +322,16 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         s.push((head, k, slot, 0.0))
         if len(s.stream) >= LONG:
             s.flush()
+        return found
+
+    def remember_sizes(x: tuple[int, ...], y: tuple[int, ...]) -> ProductSizes | None:
+        """`find_sizes`, kept for the next product of factors of these shapes."""
+        if len(known_sizes) > 100:
+            known_sizes.clear()
+        known = known_sizes.setdefault(x, {})
+        if len(known) > 100:
+            known.clear()
+        found = known[y] = find_sizes(x, y)
         return found
 
     def multiply_large(
@@ -355,7 +367,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             steps.count(start)
         if not slot:
             return 0, _new(ProductPullback, (rule, x, x_cell, x_turned, y, y_cell, y_turned, first, z))
-        return slot, slot if constant is None else (slot, constant)
+        return slot, None if constant is None else (slot, constant)
 
     def dot(s: "MatrixStack", x: np.ndarray, x_cell: int, y: np.ndarray, y_cell: int, p: int) -> Value:
         """The product of two vectors, a number, for which there is room."""
@@ -369,7 +381,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         shapes_end = buffers.shapes_top = slot + 2  # as `push_shape`, whose call takes as long
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
-        _pack_dot(buffers.shapes, 8 * slot, place, p)
+        _pack_dot(buffers.shape_words, 8 * slot, place, p)
         k = s.top  # as `push_number`
         s.slab[k] = value
         number = s.var_class()

@@ -71,9 +71,9 @@ class Buffers:
     """
 
     __slots__ = (
-        "adjoints", "brief", "capacity", "constants", "constants_top", "copies", "factors", "held", "length", "number",
-        "ready", "records", "shapes", "shapes_top", "staging", "stream", "usual", "values", "views", "views_kept",
-        "words",
+        "adjoints", "brief", "capacity", "constants", "constants_top", "copies", "factors",
+        "held", "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "stream",
+        "usual", "values", "views", "views_kept", "words",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -104,7 +104,8 @@ class Buffers:
         self.capacity = len(self.values)
         self.brief = min(self.capacity, len(self.adjoints), BRIEF)
         self.ready = min(self.capacity, ROWS)  # cells of a recording whose arrays need not look for room
-        self.words = self.values.data  # of which NumPy makes a matrix in less time than of a slice
+        # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
+        self.words, self.shape_words = self.values.data, self.shapes.data
         self.views.clear()  # of other memory, perhaps
         self.views_kept = 0
 
@@ -180,7 +181,7 @@ class Buffers:
         end = self.shapes_top = at + len(shape)
         if end > len(self.shapes):
             self.grow("shapes", end)
-        _PACK[len(shape)](self.shapes, 8 * at, *shape)
+        _PACK[len(shape)](self.shape_words, 8 * at, *shape)
         return at
 
     def push_cells(self, cells: np.ndarray) -> int:
