@@ -18,6 +18,7 @@ from contad.native.step_fields import (
     B_CELLS,
     B_TURNED,
     FIELDS,
+    IS_CHECKED,
     RESULT,
     SAVED,
     STATUS,
@@ -37,50 +38,50 @@ _NUMBER = 8  # bytes
 
 # ---- calls from Python -----------------------------------------------------------------------------------------------
 OF_ATTEMPT = types.float64(
-    *(types.int64, types.int64, types.int64[::1], types.int64, types.float64[::1], types.float64[::1], types.int64),
-    *(types.int64, types.float64[::1]),
-    *(types.int64,) * 6,
+    *(types.int64, types.int64, types.int64, types.int64, types.float64[::1]), *(types.int64,) * 5
 )
+PLANNED = FIELDS + 3 - M  # numbers of a plan: the fields from M on, the address of the value's kernel, and its numbers
 
 
 def attempt_value(  # type: ignore[no-untyped-def]
-    address, plan_at, shapes, slot, values, constants, first, n, memory, a, a_cells, b, b_cells, turned, is_checked
+    plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
 ):
     """Write a shape, and call the kernel of its value: the first number of what that has written.
 
     It is nan where the kernel has raised, or has written what is not finite. The sizes and the rest are at `plan_at`,
-    and the value saves what the adjoint needs in `memory`.
-    Of `turned` 1 is that of the result, 2 and 4 are those of the operands, which are to be finite too if that
-    `is_checked`.
+    the addresses of shapes, values and constants at `buffers_at`, and the value saves what the adjoint needs in
+    `memory`. Of the flags 1 is that of a result that is turned, 2 and 4 are those of the operands, which are to be
+    finite too if there is IS_CHECKED.
     """
-    shape = shapes[slot : slot + FIELDS + 1]
-    plan = carray(pointer(plan_at), (FIELDS + 1 - M,), np.int64)
+    buffers = carray(pointer(buffers_at), (3,), np.int64)
+    shape_at, values_at, constants_at = buffers[0] + _NUMBER * slot, buffers[1], buffers[2]
+    shape = carray(pointer(shape_at), (FIELDS + 1,), np.int64)
+    plan = carray(pointer(plan_at), (PLANNED,), np.int64)
     shape[STATUS], shape[SAVED], shape[RESULT] = 0, -(np.int64(memory.ctypes.data) // _NUMBER), first
     shape[A], shape[A_CELLS], shape[B], shape[B_CELLS] = a, a_cells, b, b_cells
-    shape[TURNED], shape[A_TURNED], shape[B_TURNED] = turned & 1, turned >> 1 & 1, turned >> 2 & 1
-    for k in range(len(plan)):
+    shape[TURNED], shape[A_TURNED], shape[B_TURNED] = flags & 1, flags >> 1 & 1, flags >> 2 & 1
+    for k in range(PLANNED - 2):
         shape[M + k] = plan[k]
-    values_at, constants_at = values.ctypes.data, constants.ctypes.data
-    if is_checked != 0:
+    address, n = plan[PLANNED - 2], plan[PLANNED - 1]
+    if flags & IS_CHECKED:
         if not is_finite(array_at(place_of(shape, A, values_at, constants_at), shape[M] * shape[N])):
             return np.nan
         if not is_finite(array_at(place_of(shape, B, values_at, constants_at), shape[N] * shape[K])):
             return np.nan
-    if attempt_call(np.uintp(address), shape.ctypes.data, values_at, constants_at, values_at):
+    if attempt_call(np.uintp(address), shape_at, values_at, constants_at, values_at):
         return np.nan
-    return values[first] if is_finite(array_at(values_at + _NUMBER * first, n)) else np.nan
+    z = array_at(values_at + _NUMBER * first, n)
+    return z[0] if is_finite(z) else np.nan
 
 
 _attempt = njit(**INTERNAL_OPTIONS)(attempt_value)
 
 
 def attempt_briefly(  # type: ignore[no-untyped-def]
-    address, plan_at, shapes, slot, values, constants, first, n, memory, a, a_cells, b, b_cells, turned, is_checked
+    plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags
 ):
     """`attempt_value` of so few numbers that other threads would not gain if they had Python's lock meanwhile."""
-    return _attempt(
-        address, plan_at, shapes, slot, values, constants, first, n, memory, a, a_cells, b, b_cells, turned, is_checked
-    )
+    return _attempt(plan_at, buffers_at, slot, first, memory, a, a_cells, b, b_cells, flags)
 
 
 # ---- operands and results --------------------------------------------------------------------------------------------

@@ -15,3 +15,4 @@ FIELDS = 18  # that kernels read
 X, X_CELLS, X_STEPS, Y, Y_CELLS, Y_STEPS, SIGN = 18, 19, 20, 23, 24, 25, 28
 PAIRED = 29  # fields
 AT_ADDRESS = -1
+IS_CHECKED = 8  # among the flags of a step in a recording that is swept at once: its operands are to be finite

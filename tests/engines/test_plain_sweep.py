@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import ProductPullback
 from contad.engines.stream import patience, plain_sweep, record_stream
 from contad.engines.stream.patience import Patience
 from contad.engines.stream.sweep import OPERATIONS
 from tests.judges.empty_caches import run_with_empty_cache
+from tests.judges.steps_in_python import leave_steps_to_python
 
 DRAW = np.random.default_rng(7)
 SMALL = np.random.default_rng(8).standard_normal((3, 5))
@@ -162,7 +162,7 @@ def test_products_of_small_matrices_are_the_same_to_the_last_bit_and_need_no_pyt
 
 @pytest.mark.parametrize("patience", [Endless, Short])
 def test_a_program_is_the_same_to_the_last_bit(plainly, patience, monkeypatch):
-    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # whose last digits are their own
+    leave_steps_to_python(monkeypatch)  # whose last digits are their own
     x, a = DRAW.standard_normal(9), DRAW.standard_normal((7, 9))
     gradient = contad.grad(program, (0, 1))
     for u, v in zip(gradient(x, a), plainly(lambda: gradient(x, a), patience), strict=True):

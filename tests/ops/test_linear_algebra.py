@@ -5,7 +5,6 @@ import pytest
 from mpmath import mp
 
 import contad
-from contad.engines.matrix.compiled_steps import StepKernels
 from contad.errors import UnsupportedError
 from contad.ops import factors, triangular_factors
 from contad.ops.factors import Factor
@@ -16,6 +15,7 @@ from contad.scipy import linalg as scipy_linalg
 from contad.testing import expect_ad
 from tests.judges.array_derivatives import check_orders
 from tests.judges.matrices import STACK, STACKED_S, TALL, WIDE, A, S, a, square, unsigned
+from tests.judges.steps_in_python import leave_steps_to_python
 
 DRAW = np.random.default_rng(29)
 
@@ -580,7 +580,7 @@ def counted(monkeypatch):
             super().__init__(matrix)
 
     monkeypatch.setattr(factors, "Factor", Counted)
-    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are calls from Python
+    leave_steps_to_python(monkeypatch)  # what is counted are calls from Python
     return made
 
 
@@ -596,7 +596,7 @@ def test_one_factorisation_serves_solve_det_and_the_sweep(counted):
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_both_cotangents_of_a_system_share_one_solution(monkeypatch, transposed):
-    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are calls from Python
+    leave_steps_to_python(monkeypatch)  # what is counted are calls from Python
     counted = []
     of_factor, of_triangle = Factor.solve, factors.triangular_solution
     monkeypatch.setattr(Factor, "solve", lambda self, b, t: counted.append(t) or of_factor(self, b, t))
@@ -610,7 +610,7 @@ def test_both_cotangents_of_a_system_share_one_solution(monkeypatch, transposed)
 
 
 def test_the_gradient_of_a_determinant_inverts_once(monkeypatch):
-    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are calls from Python
+    leave_steps_to_python(monkeypatch)  # what is counted are calls from Python
     counted, real = [], np.linalg.inv
     monkeypatch.setattr(np.linalg, "inv", lambda x: counted.append(x.shape) or real(x))
     contad.grad(np.linalg.det)(A)

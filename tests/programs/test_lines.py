@@ -5,10 +5,10 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_steps import LINES, RUNNING
 from contad.programs.python_steps import ArrayCall
 from contad.rules.array_rule import array_rule_of
+from tests.judges.steps_in_python import leave_steps_to_python
 
 RNG = np.random.default_rng(53)
 INF, NAN = np.inf, np.nan
@@ -42,7 +42,7 @@ def no_python(monkeypatch):
 def by_rules(f, x):
     """The value and the gradient by the rules in Python."""
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        patch.setattr(StepKernels, "are_there", lambda kernels: False)
+        leave_steps_to_python(patch)
         return contad.value_and_grad(f)(x)
 
 

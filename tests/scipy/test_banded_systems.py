@@ -5,9 +5,9 @@ import pytest
 import scipy.linalg
 
 import contad
-from contad.engines.matrix.compiled_steps import StepKernels
 from contad.ops import factors
 from contad.scipy import linalg
+from tests.judges.steps_in_python import leave_steps_to_python
 
 TWO = np.array([[3.0, 4.0, 5.0, 6.0], [0.4, -0.5, 0.7, 9.0]])  # the halves of bands, with what is not read
 THREE = np.array([[9.0, 9.0, 0.3, 0.2], [9.0, 0.4, -0.5, 0.7], [3.0, 4.0, 5.0, 6.0]])
@@ -17,7 +17,7 @@ RIGHT = np.array([0.6, 1.7, -0.2, 0.9])
 
 @pytest.fixture
 def factorised(monkeypatch):
-    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are factors in Python
+    leave_steps_to_python(monkeypatch)  # what is counted are factors in Python
     made = []
 
     def count(name):

@@ -10,7 +10,6 @@ from mpmath import mp
 
 import contad
 import contad.scipy.linalg as mirror
-from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.ops import _scipy, factors, tridiagonal_spectra
@@ -18,6 +17,7 @@ from contad.testing import expect_ad
 from contad.variables.stack import opened
 from tests.judges.array_derivatives import check_orders
 from tests.judges.matrices import TALL, WIDE, A, S, a, square, unsigned
+from tests.judges.steps_in_python import leave_steps_to_python
 
 B, VECTOR = a(3, 2), a(3)
 BAND = np.array([[9.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 9.0]])  # 9: outside the matrix
@@ -295,7 +295,7 @@ def test_the_exponential_of_a_generator_by_hand():
 
 @pytest.mark.parametrize(("widths", "n"), [((1, 1), 5), ((1, 1), 2), ((2, 1), 5)])
 def test_a_banded_system_is_factored_once_for_its_value_and_its_derivatives(widths, n, monkeypatch):
-    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are factors in Python
+    leave_steps_to_python(monkeypatch)  # what is counted are factors in Python
     made = []
     real = factors.BandedFactor.__init__
     monkeypatch.setattr(
@@ -437,7 +437,7 @@ def test_functions_of_a_matrix_without_rows(name):
 
 
 def test_a_factor_serves_many_solutions(monkeypatch):
-    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are SciPy's calls
+    leave_steps_to_python(monkeypatch)  # what is counted are SciPy's calls
     counted = []
     real = scipy.linalg.lapack.dpotrf
     monkeypatch.setattr(

@@ -10,13 +10,13 @@ from mpmath import mp
 
 import contad
 from contad import stan
-from contad.engines.matrix.compiled_steps import StepKernels
 from contad.errors import GuardError, UnsupportedError
 from contad.ops import factors
 from contad.testing import expect_ad
 from tests.judges.array_derivatives import check_orders
 from tests.judges.matrices import STACK, STACKED_S, TALL, WIDE, A, S, a, unsigned
 from tests.judges.samples import sampled
+from tests.judges.steps_in_python import leave_steps_to_python
 
 B, V, L = a(3, 2), a(3), np.tril(A)
 LOW = S + np.triu(np.full((3, 3), 7.0), 1)  # what is above the diagonal is not read
@@ -309,7 +309,7 @@ def test_right_division_shares_the_factors_of_left_division(monkeypatch):
             super().__init__(matrix)
 
     monkeypatch.setattr(factors, "Factor", Counted)
-    monkeypatch.setattr(StepKernels, "are_there", lambda kernels: False)  # what is counted are calls from Python
+    leave_steps_to_python(monkeypatch)  # what is counted are calls from Python
     contad.grad(lambda x: np.sum(stan.mdivide_left(x, V)) + np.sum(stan.mdivide_right(V, x)))(A)
     assert made == [(3, 3)]
 

@@ -29,9 +29,8 @@ from contad.engines.matrix.matrix_steps import (
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.engines.stream.record_head import CELLS, PULLBACK
-from contad.engines.stream.record_stream import LONG
 from contad.engines.stream.sweep import called_directly
-from contad.native.step_fields import AT_ADDRESS, FIELDS
+from contad.native.step_fields import AT_ADDRESS, FIELDS, IS_CHECKED
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
 from contad.variables.open_types import Function, Option, Options, Value
@@ -138,11 +137,11 @@ class StepKernels:
             self.attempt_briefly = called_directly(compile_once(name_of(attempt_briefly), OF_ATTEMPT, True))
             self.attempt = called_directly(compile_once(name_of(attempt_value), OF_ATTEMPT))
 
-    def plan(self, key: tuple[Any, ...], options: Options) -> "StepPlan | None":
-        """What a record says beside places, by the shapes and options of its key; None where Python has to do it."""
+    def plan(self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options) -> "StepPlan | None":
+        """What a record says beside places, by its shapes and options, their key; None where Python has to do it."""
         if len(self.plans) > 1000:
             self.plans.clear()
-        step = describe_operation(self.name, key[: len(key) - len(options)], options)
+        step = describe_operation(self.name, shapes, options)
         if step is not None and self.name in _FACTORED and step.sizes[0] > _FEW_ROWS:
             step = None
         found = None
@@ -150,7 +149,9 @@ class StepKernels:
             by_columns = len(step.result) == 2 and self.name in _BY_COLUMNS
             n, axes = math.prod(step.result), len(step.result)
             # those of a record whose step finds the factors, and of one that finds them kept
-            numbers = np.array([(*step.sizes, *step.options, known, 0, self.adjoint) for known in (0, _KNOWN)])
+            numbers = np.array([
+                (*step.sizes, *step.options, known, 0, self.adjoint, self.value, n) for known in (0, _KNOWN)
+            ])  # fmt: skip
             at = numbers.__array_interface__["data"][0]
             rows, columns, others = step.sizes
             is_brief = rows * columns * max(min(rows, columns), others) <= _BRIEF
@@ -163,37 +164,34 @@ class StepKernels:
 
     def record(
         self, s: "MatrixStack", cells: Sequence[int], values: Any, turned: Sequence[int], options: Options,
-        is_checked: bool = False,
+        flags: int = 0,
     ) -> Value:  # fmt: skip
         """The result, recorded; None where Python has to do it. `cells` are the first of each operand, or 0.
 
-        The values of two operands are a list, in which a constant is replaced by the one that is kept. Where that
-        `is_checked`, Python has to do it if an operand is not finite.
+        The values of two operands are a list, in which a constant is replaced by the one that is kept. Where the flags
+        are IS_CHECKED, Python has to do it if an operand is not finite.
         """
         count = len(values)
         a = values[0]
         key: tuple[Any, ...]
         if count == 1:
-            key = (a.shape, *options.items()) if options else (a.shape,)
-        elif count == 2:
-            b = values[1]
-            if a.__class__ is float or b.__class__ is float:
-                return None
-            key = (a.shape, b.shape, *options.items())
-        elif float in map(type, values):
-            return None
+            key = a.shape
         else:
-            key = (*[v.shape for v in values], *options.items())
-        plan = self.plans.get(key)
+            if float in map(type, values):
+                return None
+            key = (*[v.shape for v in values],) if count > 2 else (a.shape, values[1].shape)
+        if options:
+            key = (key, *options.items())
+        try:
+            plan = self.plans[key]
+        except KeyError:
+            plan = self.plan(key, [v.shape for v in values], options)
         if plan is None:
-            if key in self.plans:
-                return None
-            plan = self.plan(key, options)
-            if plan is None:
-                return None
+            return None
         if turned and self.name in RUNNING and len(plan.result) == 2:
             plan = plan._replace(flags=1)
-        shape, n, length, head, flags, saved, plan_at, numbers, attempt = plan
+        shape, n, length, head, by_columns, saved, plan_at, numbers, attempt = plan
+        flags |= by_columns
         buffers = s.buffers
         first = s.top
         end = first + n
@@ -225,9 +223,9 @@ class StepKernels:
         memory, shared = _NOTHING, None
         if saved:
             if self.name in _SHARED:
-                shared = self.name, a_at, a_kind, flags & 2, key[0], *options.items()
+                shared = self.name, a_at, a_kind, flags & 2, a.shape, *options.items()
                 if self.name in _FACTORED:  # which have the same ones, whatever is solved
-                    shared = "solve", a_at, a_kind, flags & 2, key[0]
+                    shared = "solve", a_at, a_kind, flags & 2, a.shape
                 memory = s.factors.get(shared, _NOTHING)
                 if memory is not _NOTHING:
                     plan_at += numbers.strides[0]
@@ -238,9 +236,8 @@ class StepKernels:
         if shapes_end > len(buffers.shapes):
             buffers.grow("shapes", shapes_end)
         number = attempt(  # type: ignore[misc]
-            self.value, plan_at, buffers.shapes, slot, buffers.values, buffers.constants, first, n, memory, a_at,
-            a_kind, b_at, b_kind, flags, is_checked,
-        )  # fmt: skip
+            plan_at, buffers.at, slot, first, memory, a_at, a_kind, b_at, b_kind, flags
+        )
         if number != number:
             return None
         if shared is not None:
@@ -250,7 +247,7 @@ class StepKernels:
         callbacks.append((self, plan, cells, values, turned, options, first, memory))
         found: Any
         if shape:  # as `push_number` and `push_values` do, whose calls take as long as small matrices
-            if flags & 1:
+            if by_columns:
                 z = s.slab[first:end].reshape(shape[::-1])
                 return s.push_values(PULLBACK, k, slot, z)._view_at(np.transpose, z.T, -1)
             found = ArrayVar()
@@ -264,8 +261,8 @@ class StepKernels:
         found._index = first
         s.top = end
         s.push((head, k, slot, 0.0))
-        if len(s.stream) >= LONG:
-            s.flush()
+        if end >= s.limit:
+            s.flush_if_long()
         return found
 
     def continuation(
@@ -290,7 +287,7 @@ def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, na
         base, cell, s = a._base, a._index, a._owner
         if cell > 0 and (base is None or base._index > 0) and not rest and not s.keeps_rules:
             is_plain = not options or (known.issuperset(options) and WORDS.issuperset(map(type, options.values())))
-            if is_plain and kernels.are_there() and s.ended is None and s.is_here():
+            if is_plain and (kernels.attempt is not None or kernels.are_there()) and s.ended is None and s.is_here():
                 found = kernels.record(s, (cell,), (a._value,), (), options)
                 if found is not None:
                     return found
@@ -316,9 +313,11 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
             x, cell, is_turned = found
             if is_turned:
                 turned = _FIRST
-        if not kernels.are_there() or s.ended is not None or s.keeps_rules or not s.is_here():
+        if kernels.attempt is None and not kernels.are_there():
             return None
-        return kernels.record(s, (cell,), (x,), turned, options, True)
+        if s.ended is not None or s.keeps_rules or not s.is_here():
+            return None
+        return kernels.record(s, (cell,), (x,), turned, options, IS_CHECKED)
 
     def of_two(a: Value, b: Value, **options: Option) -> Value:
         s = None
@@ -357,9 +356,11 @@ def checked_step(kernels: StepKernels, rule: ArrayRule) -> Function:
             y, b_cell = b, 0
         else:
             return None
-        if s is None or not kernels.are_there() or s.ended is not None or s.keeps_rules or not s.is_here():
+        if s is None or (kernels.attempt is None and not kernels.are_there()):
             return None
-        return kernels.record(s, (a_cell, b_cell), [x, y], turned, options, True)
+        if s.ended is not None or s.keeps_rules or not s.is_here():
+            return None
+        return kernels.record(s, (a_cell, b_cell), [x, y], turned, options, IS_CHECKED)
 
     return of_one if len(rule.argument_names) == 1 else of_two
 

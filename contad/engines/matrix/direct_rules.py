@@ -82,7 +82,7 @@ def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Val
                 return general(*args, **options)
         start = -1.0
         if kernels is not None and not s.keeps_rules and (is_free or turned or values[0].flags.c_contiguous):
-            if kernels.are_there():
+            if kernels.attempt is not None or kernels.are_there():
                 cells = [0] * len(values)
                 for k, cell, _ in operands:
                     cells[k] = cell

@@ -18,7 +18,6 @@ from contad.engines.matrix.kernel_of_products import KERNEL, add_products
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
-from contad.engines.stream.record_stream import LONG
 from contad.engines.stream.storage import WORTH_SHARING, Buffers
 from contad.engines.stream.sweep import operation_code
 from contad.native.step_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
@@ -296,8 +295,8 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
                 if shapes_end > len(buffers.shapes):
                     buffers.grow("shapes", shapes_end)
                 _pack(
-                    buffers.shape_words, 8 * slot, first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned, y_turned,
-                    axes,
+                    buffers.shape_words, 8 * slot, first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_turned,
+                    y_turned, axes,
                 )  # fmt: skip
                 kept: Any = None if constant is None else (slot, constant)
             else:
@@ -320,8 +319,8 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         found._length = length
         s.top = end
         s.push((head, k, slot, 0.0))
-        if len(s.stream) >= LONG:
-            s.flush()
+        if end >= s.limit:
+            s.flush_if_long()
         return found
 
     def remember_sizes(x: tuple[int, ...], y: tuple[int, ...]) -> ProductSizes | None:
@@ -356,7 +355,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             slot = buffers.push_shape((
                 first, rows, columns, x_at, x_cell, y_at, y_cell, p, x_by_columns, y_by_columns, axes
             ))  # fmt: skip
-        elif in_order and steps.are_there():
+        elif in_order and (steps.attempt is not None or steps.are_there()):
             x_place, x_kind = (x_cell, 1) if x_cell else _place(x_at)
             y_place, y_kind = (y_cell, 1) if y_cell else _place(y_at)
             slot = buffers.push_shape((

@@ -71,7 +71,7 @@ class Buffers:
     """
 
     __slots__ = (
-        "adjoints", "brief", "capacity", "constants", "constants_top", "copies", "factors",
+        "addresses", "adjoints", "at", "brief", "capacity", "constants", "constants_top", "copies", "factors",
         "held", "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "stream",
         "usual", "values", "views", "views_kept", "words",
     )  # fmt: skip
@@ -91,6 +91,9 @@ class Buffers:
         # the same ones most often, and to make one takes as long as four look-ups.
         self.views: defaultdict[int | tuple[int, ...], dict[int, np.ndarray]] = defaultdict(dict)
         self._start_constants()
+        # of shapes, values and constants; and its own, at which compiled code finds them
+        self.addresses = np.zeros(3, np.int64)
+        self.at: int = _address_of(self.addresses)
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
         # by the id of an immutable array, which is kept by this: itself, its address, whether it lies as its transpose
         # does in C order, and whether it has no gaps
@@ -106,6 +109,12 @@ class Buffers:
         self.ready = min(self.capacity, ROWS)  # cells of a recording whose arrays need not look for room
         # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
         self.words, self.shape_words = self.values.data, self.shapes.data
+        self.capacity = len(self.values)
+        self.brief = min(self.capacity, len(self.adjoints), BRIEF)
+        self.ready = min(self.capacity, ROWS)  # cells of a recording that has nothing to look for
+        # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
+        self.words, self.shape_words = self.values.data, self.shapes.data
+        self.addresses[:] = [_address_of(x) for x in (self.shapes, self.values, self.constants)]
         self.views.clear()  # of other memory, perhaps
         self.views_kept = 0
 
@@ -238,6 +247,10 @@ class Buffers:
         if end > len(self.constants):
             self.grow("constants", end)
         return at, self.constants[at:end].reshape(shape)
+
+
+def _address_of(a: np.ndarray) -> int:
+    return int(a.__array_interface__["data"][0])
 
 
 def _has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
