@@ -33,7 +33,23 @@ from contad.native.recorded_operands import (
     tangent,
 )
 from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
-from contad.native.step_fields import A_CELLS, FIRST, KEEPER, KEPT, RESULT, SAVED, SECOND, STATUS, THIRD, A, B, K, N
+from contad.native.step_fields import (
+    A_CELLS,
+    A_TURNED,
+    B_CELLS,
+    FIRST,
+    KEEPER,
+    KEPT,
+    RESULT,
+    SAVED,
+    SECOND,
+    STATUS,
+    THIRD,
+    A,
+    B,
+    K,
+    N,
+)
 from contad.native.triangular_kernels import (
     add_band_cotangents,
     add_cho_factor,
@@ -44,11 +60,13 @@ from contad.native.triangular_kernels import (
     factor_banded,
     height_of_factors,
     pull_cho_solve,
+    pull_vector_of_factored,
     solve_banded_tangent,
     solve_factored_band,
     solve_triangular_forward,
     solve_triangular_tangent,
     subtract_triangle,
+    write_vector_of_factored,
 )
 
 _MANY = 24  # rows and columns from which on BLAS is faster than loops
@@ -144,7 +162,9 @@ def factored_value(shape_at, values_at, constants_at, target_at):  # type: ignor
     shape = fields(shape_at)
     n, k = shape[N], shape[K]
     c, b = operand(shape, A, values_at, constants_at, n, n), operand(shape, B, values_at, constants_at, n, k)
-    put(shape, values_at, cho_solve_forward(c, b, shape[FIRST] != 0))
+    lower = shape[FIRST] != 0
+    if not write_vector_of_factored(c, b, lower, block(values_at, shape[RESULT], n, k)):
+        put(shape, values_at, cho_solve_forward(c, b, lower))
 
 
 def factored_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
@@ -153,10 +173,14 @@ def factored_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: i
     n, k = shape[N], shape[K]
     c, b = operand(shape, A, values_at, constants_at, n, n), operand(shape, B, values_at, constants_at, n, k)
     lower = shape[FIRST] != 0
+    z_bar, z = result(shape, adjoints_at, n, k), result(shape, values_at, n, k)
+    if k == 1 and shape[A_TURNED] == 0:  # all adjoints lie as they are
+        a_bar = adjoint(shape, A, adjoints_at, n, n)
+        b_bar = block(adjoints_at, shape[B], n if shape[B_CELLS] > 0 else 0, 1)
+        if pull_vector_of_factored(z_bar, z, c, b, lower, a_bar, b_bar):
+            return
     c_bar, b_bar = np.zeros((n, n)), np.zeros((n, k))
-    half = solve_triangular_forward(c, b, not lower, lower, False)
-    z = result(shape, values_at, n, k)
-    pull_cho_solve(result(shape, adjoints_at, n, k), z, half, c, lower, c_bar, b_bar)
+    pull_cho_solve(z_bar, z, c, b, lower, c_bar, b_bar)
     add_columns(shape, adjoints_at, b_bar)
     if shape[A_CELLS] > 0:
         a_bar = adjoint(shape, A, adjoints_at, n, n)
@@ -286,15 +310,23 @@ def inv_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-
     """a z = 1"""
     shape = fields(shape_at)
     n = shape[N]
-    put(shape, values_at, invert(operand(shape, A, values_at, constants_at, n, n)))
+    a = operand(shape, A, values_at, constants_at, n, n)
+    if n == 1 and a[0, 0] != 0.0:  # as where one number is observed; without memory for factors
+        block(values_at, shape[RESULT], 1, 1)[0, 0] = 1.0 / a[0, 0]
+    else:
+        put(shape, values_at, invert(a))
 
 
 def inv_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
     """a_bar -= z^T z_bar z^T"""
     shape = fields(shape_at)
     n = shape[N]
+    z_bar, z = result(shape, adjoints_at, n, n), result(shape, values_at, n, n)
+    if n == 1:
+        block(adjoints_at, shape[A], 1, 1)[0, 0] -= z[0, 0] * z_bar[0, 0] * z[0, 0]
+        return
     a_bar = adjoint(shape, A, adjoints_at, n, n)
-    add_inv(result(shape, adjoints_at, n, n), result(shape, values_at, n, n), a_bar)
+    add_inv(z_bar, z, a_bar)
     give(shape, A, adjoints_at, a_bar)
 
 
@@ -309,7 +341,8 @@ def det_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-
     """The determinant."""
     shape = fields(shape_at)
     n = shape[N]
-    block(values_at, shape[RESULT], 1, 1)[0, 0] = find_det(operand(shape, A, values_at, constants_at, n, n))
+    a = operand(shape, A, values_at, constants_at, n, n)
+    block(values_at, shape[RESULT], 1, 1)[0, 0] = a[0, 0] if n == 1 else find_det(a)
 
 
 def det_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
@@ -317,6 +350,9 @@ def det_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore
     shape = fields(shape_at)
     n = shape[N]
     z, z_bar = block(values_at, shape[RESULT], 1, 1)[0, 0], block(adjoints_at, shape[RESULT], 1, 1)[0, 0]
+    if n == 1:
+        block(adjoints_at, shape[A], 1, 1)[0, 0] += z_bar
+        return
     c = cofactors(z, operand(shape, A, values_at, constants_at, n, n))
     a_bar = adjoint(shape, A, adjoints_at, n, n)
     add_scaled(a_bar, 0, 0, z_bar, c)

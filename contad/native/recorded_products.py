@@ -6,7 +6,6 @@ from numba import carray
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.looped_products import SMALL, pull_small
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import add, turn
 from contad.native.product_adjoints import add_left, add_right
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product_at
@@ -52,7 +51,10 @@ def pull_product(z_bar_at, a_at, a_bar_at, a_turned, b_at, b_bar_at, b_turned, m
     z_bar = _matrix(z_bar_at, m, n)
     is_gram = a_at == b_at and a_bar_at != 0 and a_bar_at == b_bar_at and a_turned != b_turned and m == n
     if is_gram and is_finite(_matrix(a_at, m, p)) and is_finite(z_bar):
-        both = add(z_bar, turn(z_bar))  # of x^T x, or x x^T: one product does for both factors
+        both = np.empty((n, n))  # of x^T x, or x x^T: one product does for both factors
+        for i in range(n):
+            for j in range(n):
+                both[i, j] = z_bar[i, j] + z_bar[j, i]
         at, bar_at, step = np.int64(both.ctypes.data), np.int64(a_bar_at), _NUMBER
         if a_turned:
             row = _NUMBER * n

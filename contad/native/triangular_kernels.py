@@ -10,7 +10,7 @@ import numpy as np
 
 from contad.native.called_by_name import COUNT, FLAG, MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
-from contad.native.factor_kernels import add_cholesky, cholesky_tangent
+from contad.native.factor_kernels import add_cholesky, cholesky_tangent, reverse_triangle
 from contad.native.factors_by_fours import FEWEST_ROWS, MOST_ROWS
 from contad.native.lapack import gbtrf, gbtrs, gttrf, gttrs, potrf, trsm, trtrs
 from contad.native.machine_code import njit
@@ -29,6 +29,7 @@ from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
 from contad.native.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.native.tridiagonal_kernels import factor_in_order, solve_in_order, solve_transposed_in_order
+from contad.native.words import array_at, hold
 
 _BLOCK = 64  # rows of a triangle that BLAS multiplies together
 _FEW = 6  # rows and columns from which on it is faster
@@ -125,19 +126,18 @@ def _solve_few(a, z, transposed, lower, unit_diagonal):  # type: ignore[no-untyp
     n = z.size
     for step in range(n):
         i = step if lower != transposed else n - 1 - step
-        row = a[i]
         left, right = (0, i) if lower else (i + 1, n)
         if transposed:
             if not unit_diagonal:
-                z[i] /= row[i]
+                z[i] /= a[i, i]
             x = z[i]
             for j in range(left, right):
-                z[j] -= row[j] * x
+                z[j] -= a[i, j] * x
         else:
             x = z[i]
             for j in range(left, right):
-                x -= row[j] * z[j]
-            z[i] = x if unit_diagonal else x / row[i]
+                x -= a[i, j] * z[j]
+            z[i] = x if unit_diagonal else x / a[i, i]
 
 
 @called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
@@ -227,10 +227,17 @@ def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
 def add_cho_factor(z_bar, z, lower, a_bar):  # type: ignore[no-untyped-def]
     """The cotangent in the triangle that is read, and in the other one that of its copy."""
     n = len(z)
-    factor, bar = copy_lower(z if lower else turn(z), 0), copy_lower(z_bar if lower else turn(z_bar), 0)
-    found = np.zeros((n, n))
-    add_cholesky(bar, factor, found)
-    found = mask_dead(bar, found)
+    bar = copy_lower(z_bar if lower else turn(z_bar), 0)
+    # the other triangle is read where there are rows for blocks of four and none to pad, or for blocks of BLAS
+    factor = z if lower and (n < FEWEST_ROWS or (n <= MOST_ROWS and n % 4)) else copy_lower(z if lower else turn(z), 0)
+    if n <= MOST_ROWS:
+        reverse_triangle(factor, bar)
+        found = bar
+    else:
+        found = np.zeros((n, n))
+        add_cholesky(bar, factor, found)
+    if not is_finite(found):
+        found = mask_dead(copy_lower(z_bar if lower else turn(z_bar), 0), found)
     for i in range(n):
         for j in range(n):
             if lower:
@@ -260,6 +267,56 @@ def check_cho_solve(of_c, of_b):  # type: ignore[no-untyped-def]
         raise ValueError("incompatible dimensions (" + text_of(of_c) + " and " + text_of(of_b) + ")")
 
 
+@njit(**NJIT_OPTIONS)
+def _solve_vector(c, z, transposed, lower):  # type: ignore[no-untyped-def]
+    """z = c^-1 z, or c^-T z, for a vector; whether it is done. Where it is not, it is spoilt."""
+    n = z.size
+    for i in range(n):
+        if c[i, i] == 0.0:
+            return False
+    if n < FEWEST_ROWS:
+        _solve_few(c, z, transposed, lower, False)
+        return True
+    return solve_by_fours(c, z, transposed, lower, False)
+
+
+@njit(**NJIT_OPTIONS)
+def write_vector_of_factored(c, b, lower, z):  # type: ignore[no-untyped-def]
+    """Write the solution for one column where it is; whether it is done. Nothing is allocated."""
+    write_into(z, b)
+    column = array_at(z.ctypes.data, len(c))
+    return z.shape[1] == 1 and _solve_vector(c, column, not lower, lower) and _solve_vector(c, column, lower, lower)
+
+
+@njit(**NJIT_OPTIONS)
+def pull_vector_of_factored(z_bar, z, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
+    """`add_cho_solve` for one column, whose solution is there; whether it is done. An empty adjoint is a constant's."""
+    n = len(c)
+    if z_bar.shape[1] != 1:
+        return False
+    room = np.empty((3, n))
+    at = room.ctypes.data
+    half, half_bar, found = array_at(at, n), array_at(at + 8 * n, n), array_at(at + 16 * n, n)
+    for i in range(n):
+        half[i], half_bar[i] = b[i, 0], z_bar[i, 0]
+    is_done = _solve_vector(c, half, not lower, lower) and _solve_vector(c, half_bar, not lower, lower)
+    for i in range(n):
+        found[i] = half_bar[i]
+    is_done = is_done and _solve_vector(c, found, lower, lower) and is_finite(room) and is_finite(z)
+    if is_done:
+        for i in range(len(b_bar)):
+            b_bar[i, 0] += found[i]
+        for i in range(len(c_bar)):
+            if lower:
+                for j in range(i + 1):
+                    c_bar[i, j] -= z[i, 0] * half_bar[j] + found[i] * half[j]
+            else:
+                for j in range(i, n):
+                    c_bar[i, j] -= half_bar[i] * z[j, 0] + half[i] * found[j]
+    hold(room)
+    return is_done
+
+
 @called_by_name(MATRIX, MATRIX, FLAG)
 def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
     """The solution of a z = b from the factor of a."""
@@ -268,19 +325,20 @@ def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def pull_cho_solve(z_bar, z, half, c, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
-    """The same, where the solutions of both systems are there."""
+def pull_cho_solve(z_bar, z, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
+    """`add_cho_solve`, where the solution is there."""
+    if pull_vector_of_factored(z_bar, z, c, b, lower, c_bar, b_bar):
+        return
+    half = _triangular_solution(c, b, not lower, lower, False)[0]
     half_bar = np.zeros(half.shape)
     add_solve_triangular(z_bar, z, c, lower, lower, False, c_bar, half_bar)
     add_solve_triangular(half_bar, half, c, not lower, lower, False, c_bar, b_bar)
 
 
-@called_by_name(MATRIX, MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
+@called_by_name(MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
 def add_cho_solve(z_bar, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
     """Back through the two triangular systems."""
-    half = _triangular_solution(c, b, not lower, lower, False)[0]
-    z = _triangular_solution(c, half, lower, lower, False)[0]
-    pull_cho_solve(z_bar, z, half, c, lower, c_bar, b_bar)
+    pull_cho_solve(z_bar, cho_solve_forward(c, b, lower), c, b, lower, c_bar, b_bar)
 
 
 @called_by_name(MATRIX, MATRIX, FLAG, MATRIX, MATRIX)

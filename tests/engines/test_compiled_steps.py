@@ -118,6 +118,18 @@ def test_a_step_is_recorded_in_few_calls(operate, calls):
     assert names == ["<lambda>", *calls, "record"]
 
 
+@pytest.mark.parametrize("way", [contad.value_and_grad, lambda f: contad.record(f, np.ones((1, 1))).value_and_grad])
+def test_a_matrix_of_one_number(way, steps):
+    gradient = way(lambda a: 3.0 * np.sum(np.linalg.inv(a)) + np.linalg.det(a) * np.linalg.det(2.0 * a))
+    for x in (2.5, -0.5):
+        value, found = gradient(np.array([[x]]))
+        assert value == pytest.approx(3.0 / x + 2.0 * x * x, rel=1e-15)
+        assert found == pytest.approx(np.array([[-3.0 / x**2 + 4.0 * x]]), rel=1e-15)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        gradient(np.zeros((1, 1)))
+    assert contad.grad(np.linalg.det)(np.zeros((1, 1))) == 1.0
+
+
 @pytest.mark.parametrize("n", [3, 40])
 def test_only_kernels_of_few_numbers_keep_pythons_lock(n, monkeypatch):
     """Both ways of calling a kernel give the same numbers."""
