@@ -29,6 +29,7 @@ from contad.engines.matrix.matrix_steps import (
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.engines.stream.record_head import CELLS, PULLBACK
+from contad.engines.stream.storage import CELLS_WITH_VIEWS
 from contad.engines.stream.sweep import called_directly
 from contad.native.step_fields import AT_ADDRESS, FIELDS, IS_CHECKED
 from contad.rules.array_rule import ArrayRule, array_rule_of
@@ -195,8 +196,8 @@ class StepKernels:
         buffers = s.buffers
         first = s.top
         end = first + n
-        if end > s.capacity:
-            s.room(n)
+        if end > s.brim:
+            s.make_room(n)
         a_at = cells[0]
         a_kind, b_at, b_kind = 1, 0, 0
         if count == 2:
@@ -251,7 +252,11 @@ class StepKernels:
                 z = s.slab[first:end].reshape(shape[::-1])
                 return s.push_values(PULLBACK, k, slot, z)._view_at(np.transpose, z.T, -1)
             found = ArrayVar()
-            found._value = s.slab[first:end] if length else np.ndarray(shape, FLOAT, s.words, 8 * first)
+            if first < CELLS_WITH_VIEWS:
+                views = s.views[length or shape]
+                found._value = views[first] if first in views else s.make_view(first, length or shape)
+            else:
+                found._value = s.slab[first:end] if length else np.ndarray(shape, FLOAT, s.words, 8 * first)
             found._base = None
             found._length = length
         else:
@@ -261,8 +266,6 @@ class StepKernels:
         found._index = first
         s.top = end
         s.push((head, k, slot, 0.0))
-        if end >= s.limit:
-            s.flush_if_long()
         return found
 
     def continuation(

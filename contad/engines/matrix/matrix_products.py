@@ -18,7 +18,7 @@ from contad.engines.matrix.kernel_of_products import KERNEL, add_products
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
 from contad.engines.stream.record_head import CELLS, DOT, PULLBACK
-from contad.engines.stream.storage import WORTH_SHARING, Buffers
+from contad.engines.stream.storage import CELLS_WITH_VIEWS, WORTH_SHARING, Buffers
 from contad.engines.stream.sweep import operation_code
 from contad.native.step_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
 from contad.ops import multiply
@@ -272,12 +272,16 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
             s.check_usable(rule.name)
         first = s.top
         end = first + n
-        if end > s.capacity:
-            s.room(n)
+        if end > s.brim:
+            s.make_room(n)
         if axes == 11:
             return dot(s, x, x_cell, y, y_cell, p)
         buffers = s.buffers
-        z = s.slab[first:end] if length else _new_array(shape, FLOAT, s.words, 8 * first)
+        if first < CELLS_WITH_VIEWS:
+            views = s.views[length or shape]
+            z = views[first] if first in views else s.make_view(first, length or shape)
+        else:
+            z = s.slab[first:end] if length else _new_array(shape, FLOAT, s.words, 8 * first)
         if is_small:
             x.dot(y, z)  # BLAS as np.matmul calls it, without the ufunc around it, which takes longer than the rest
             x_at = y_at = 0
@@ -319,8 +323,6 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         found._length = length
         s.top = end
         s.push((head, k, slot, 0.0))
-        if end >= s.limit:
-            s.flush_if_long()
         return found
 
     def remember_sizes(x: tuple[int, ...], y: tuple[int, ...]) -> ProductSizes | None:

@@ -71,9 +71,9 @@ class Buffers:
     """
 
     __slots__ = (
-        "addresses", "adjoints", "at", "brief", "capacity", "constants", "constants_top", "copies", "factors",
-        "held", "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "stream",
-        "usual", "values", "views", "views_kept", "words",
+        "addresses", "adjoints", "at", "brief", "capacity", "constants", "constants_top", "copies", "factors", "held",
+        "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "stream", "usual",
+        "values", "views", "views_kept", "words",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -107,11 +107,6 @@ class Buffers:
         self.capacity = len(self.values)
         self.brief = min(self.capacity, len(self.adjoints), BRIEF)
         self.ready = min(self.capacity, ROWS)  # cells of a recording whose arrays need not look for room
-        # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
-        self.words, self.shape_words = self.values.data, self.shapes.data
-        self.capacity = len(self.values)
-        self.brief = min(self.capacity, len(self.adjoints), BRIEF)
-        self.ready = min(self.capacity, ROWS)  # cells of a recording that has nothing to look for
         # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
         self.words, self.shape_words = self.values.data, self.shapes.data
         self.addresses[:] = [_address_of(x) for x in (self.shapes, self.values, self.constants)]
