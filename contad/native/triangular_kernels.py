@@ -335,7 +335,7 @@ def pull_cho_solve(z_bar, z, c, b, lower, c_bar, b_bar):  # type: ignore[no-unty
     add_solve_triangular(half_bar, half, c, not lower, lower, False, c_bar, b_bar)
 
 
-@called_by_name(MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
+@called_by_name(MATRIX, MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
 def add_cho_solve(z_bar, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
     """Back through the two triangular systems."""
     pull_cho_solve(z_bar, cho_solve_forward(c, b, lower), c, b, lower, c_bar, b_bar)

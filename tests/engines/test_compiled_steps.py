@@ -1,6 +1,7 @@
 """Operations of linear algebra by kernels in recordings that are swept at once, against the rules in Python."""
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,11 +106,12 @@ def test_a_recording_of_steps_is_swept_without_python(steps):
     ids=["cho_factor", "cho_solve", "inv", "det"],
 )
 def test_a_step_is_recorded_in_few_calls(operate, calls):
+    found: list[Any] = []
     for _ in range(2):  # a first recording makes the arrays of values
+        found.clear()
         with contad.nested():
             s, b = contad.var(S), contad.var(B)
             operate(s, b)  # gets the kernels
-            found = []
             sys.setprofile(lambda frame, event, _: found.append(frame.f_code) if event == "call" else None)
             try:
                 operate(s, b)
