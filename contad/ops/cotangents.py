@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from contad.variables.number import map_numbers, observe, primal, trace
+from contad.variables.number import map_numbers, observe, read_primal, trace
 
 _MANY = 2000  # numbers
 _FLOAT = np.dtype(np.float64)
@@ -16,7 +16,7 @@ TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where
 
 def plain(x):
     """The primals of x as a float or an array of floats."""
-    return map_numbers(primal, x)
+    return map_numbers(read_primal, x)
 
 
 def all_finite(x):

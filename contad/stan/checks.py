@@ -21,7 +21,7 @@ from contad.rules.compilable import Compilable
 from contad.stan.check_docstrings import describe_check
 from contad.stan.compiled_checks import write_check
 from contad.variables import arguments
-from contad.variables.number import primal
+from contad.variables.number import read_primal
 from contad.variables.open_types import Nested, Real
 
 TOLERANCE = 1e-8
@@ -80,7 +80,7 @@ def _with_body(words: str) -> Callable[[Callable[..., None]], ArgumentCheck]:
 
 
 def _number(x: Real) -> Real:
-    return primal(x)
+    return read_primal(x)
 
 
 # ---- every element ---------------------------------------------------------------------------------------------------

@@ -280,16 +280,22 @@ give_to_numpy_classes(_comparisons("true if a {} y else false"))
 
 
 def primal(x: Value) -> Value:
-    """The plain number, or plain array, under every level of differentiation.
+    """The plain number, or a plain array, a copy of the values, under every level of differentiation.
 
     >>> primal(2.5)
     2.5
     """
+    found = read_primal(x)
+    return found.copy("K") if found.__class__ is np.ndarray and found is not x else found
+
+
+def read_primal(x: Value) -> Value:
+    """As `primal`, for who neither writes to an array nor keeps it: its memory is that of the recording."""
     while isinstance(x, Carrier):
         if x._owner.tracer is not None:
             x._owner.tracer.refuse_reading()
         x = x._sync_parts()._value
-    return map_numbers(primal, x) if x.__class__ is np.ndarray and x.dtype == object else x
+    return map_numbers(read_primal, x) if x.__class__ is np.ndarray and x.dtype == object else x
 
 
 def peek(x: Value) -> Value:
@@ -310,7 +316,7 @@ def observe(function: Function, *args: Value, **options: Option) -> Any:
     for x in args:
         if isinstance(x, Carrier):
             return x._owner.tracer.decide(function, args, options)
-    return function(*map_numbers(primal, args), **(map_numbers(primal, options) if options else options))
+    return function(*map_numbers(read_primal, args), **(map_numbers(read_primal, options) if options else options))
 
 
 def trace(x: Value) -> Value:

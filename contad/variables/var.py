@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.variables.number import Carrier, Number, map_numbers, primal, standing_for
+from contad.variables.number import Carrier, Number, map_numbers, read_primal, standing_for
 from contad.variables.open_types import Nested, Real, Value
 
 
@@ -56,5 +56,5 @@ def value_of_rec(x: Nested) -> Nested:
 
 
 def _lowest(n: Carrier) -> Value:
-    value = primal(n)
+    value = read_primal(n)
     return value.copy() if isinstance(value, np.ndarray) else standing_for(value, n)

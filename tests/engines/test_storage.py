@@ -168,6 +168,33 @@ def test_levels_inside_each_other_have_arrays_of_their_own(own_pools):
         np.testing.assert_allclose(contad.grad(f)(x), 120.0 * x**4 + 4.0 * x)
 
 
+def test_primals_are_no_arrays_of_a_recording(own_pools):
+    """What is done to one changes neither its recording nor the next, which has the same arrays of values."""
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    found = []
+
+    def f(x, spoil):
+        y = x * 2.0
+        z = x.reshape(2, 2) @ np.ones((2, 2))
+        for a in (y, z):
+            found.append(contad.primal(a))
+            spoil(found[-1])
+        return np.sum(y * y) + np.sum(z * z)
+
+    def reshape(a):
+        a[...] = 7.0
+        a.shape = (1, 4)
+
+    def lock(a):
+        a.flags.writeable = False
+
+    for spoil in (reshape, lock, np.shape):
+        np.testing.assert_array_equal(contad.grad(f)(x, spoil), 8.0 * x + np.repeat([12.0, 28.0], 2))
+    np.testing.assert_array_equal(found[2], 2.0 * x)  # as they were when they were asked for
+    contad.grad(f)(-x, np.shape)
+    np.testing.assert_array_equal(found[4], 2.0 * x)
+
+
 def test_variables_of_an_ended_recording_write_to_no_array(own_pools):
     kept = []
 
