@@ -283,9 +283,11 @@ def _solve_vector(c, z, transposed, lower):  # type: ignore[no-untyped-def]
 @njit(**NJIT_OPTIONS)
 def write_vector_of_factored(c, b, lower, z):  # type: ignore[no-untyped-def]
     """Write the solution for one column where it is; whether it is done. Nothing is allocated."""
+    if z.shape[1] != 1:
+        return False
     write_into(z, b)
     column = array_at(z.ctypes.data, len(c))
-    return z.shape[1] == 1 and _solve_vector(c, column, not lower, lower) and _solve_vector(c, column, lower, lower)
+    return _solve_vector(c, column, not lower, lower) and _solve_vector(c, column, lower, lower)
 
 
 @njit(**NJIT_OPTIONS)
