@@ -207,13 +207,19 @@ def on_first_use(cls: type[Any], found: ScalarRule, implement: Function, which: 
     """An operator method that makes itself: to compile those of all operators would take most of the import."""
 
     def method(*args: Value) -> Value:
-        made = implement(found)
-        for name, one in zip((f"__{found.operator}__", f"__r{found.operator}__"), made, strict=True):
-            if one is not None:
-                setattr(cls, name, one)
-        return made[which](*args)
+        made: Any = make_methods(cls, found, implement)[which]
+        return made(*args)
 
     return method
+
+
+def make_methods(cls: type[Any], found: ScalarRule, implement: Function) -> tuple[Function, Function | None]:
+    """Make the methods of an operator, the second one reflected, and give them to cls."""
+    made: tuple[Function, Function | None] = implement(found)
+    for name, one in zip((f"__{found.operator}__", f"__r{found.operator}__"), made, strict=True):
+        if one is not None:
+            setattr(cls, name, one)
+    return made
 
 
 install(Number, general_methods)

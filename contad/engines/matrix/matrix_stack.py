@@ -20,6 +20,7 @@ from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.matrix_products import Continuations
 from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.matrix.summed_formulas import sum_formula
+from contad.engines.stream.operator_slots import OperatorSlots
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.record_head import CALLBACK, CELLS, DOT, GATHER, INPUT, JOIN, LINEAR
 from contad.engines.stream.record_methods import implementation
@@ -439,6 +440,7 @@ def stack_of_operations() -> MatrixStack:
 
 for _class in (MatrixVar, NumpyMatrixVar):
     install(_class, _class.implement)
+MatrixStack.slots = OperatorSlots(MatrixStack, MatrixVar, NumpyMatrixVar)
 install_arrays(ArrayVar, array_operators.implement)
 array_operators.install_products()
 install_joined()
