@@ -25,6 +25,7 @@ from contad.variables import activation
 from contad.variables.dual import ForwardLevel
 from contad.variables.stack import NOTHING, THREAD, ChainStack, attempt, opened
 from contad.variables.trees import flatten
+from tests.judges.operator_methods import methods_of_python
 from tests.judges.planted import registered
 
 POINT = np.linspace(0.1, 1.0, 50)
@@ -229,7 +230,7 @@ def test_an_operation_is_a_method_and_few_calls(x, methods, calls):
         return s
 
     for _ in range(2):  # the first one makes the methods, and the arrays of values
-        with opened(MatrixStack) as s:
+        with methods_of_python(), opened(MatrixStack) as s:
             v = contad.variables.number.as_float(s.variable(x)) if np.ndim(x) == 0 else s.array_variable(x)
             found = count_calls(lambda v=v: chain(v))
     assert {name: n for name, n in found.items() if n >= steps} == {

@@ -336,15 +336,12 @@ def has_known_objects() -> bool:
     )  # fmt: skip
 
 
-def install(
+def make_entry(
     float_class: type[Any], numpy_class: type[Any], stack_class: type[Any], name: str, codes: Sequence[int]
-) -> None:
-    """Let Python call machine code for an operator of both classes of variables, whose methods stay as they are.
+) -> int:
+    """The address of machine code for an operator of both classes of variables, which calls their methods as they are.
 
-    Setting a method anew takes it away again; subclasses have the methods.
-
-    codes    of records: of a variable alone or with a number; or of two variables, a variable and a number, and a
-             number and a variable
+    codes    of records: of a variable alone; or of two variables, a variable and a number, and a number and a variable
     """
     heads = [float(code) for code in (codes if name in BINARY else [codes[0]] * 3)]
     forward = [vars(cls)[f"__{name}__"] for cls in (float_class, numpy_class)]
@@ -358,8 +355,14 @@ def install(
     ], np.int64)  # fmt: skip
     assert len(table) == SIZE
     _kept.extend((table, heads, forward, reflected))
-    entry = _write_entry(name, table, 0.0)
+    return _write_entry(name, table, 0.0)
+
+
+def set_slot(cls: type[Any], name: str, entry: int) -> None:
+    """Let Python call the machine code at an address for an operator of a class, whose methods stay as they are.
+
+    Setting a method anew takes it away again; subclasses have the methods.
+    """
     slot = _slot(name)
     assert slot is not None
-    for cls in (float_class, numpy_class):
-        _words(_word(id(cls), _SLOTS))[slot] = entry
+    _words(_word(id(cls), _SLOTS))[slot] = entry

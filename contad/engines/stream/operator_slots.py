@@ -22,6 +22,7 @@ class OperatorSlots:
         self.spent = 0.0
         self.left: float | None = None  # not known before the disk has been looked at
         self.is_due = True
+        self.entries: dict[str, int] = {}  # by operator: the address of its machine code
 
     def count(self, n: int) -> None:
         """Count n records of a recording that is swept."""
@@ -41,14 +42,16 @@ class OperatorSlots:
 
     def install(self) -> None:
         """Make the methods of all operators that machine code knows, and let it take their place."""
-        from contad.native.number_operators import BINARY, OPERATORS, install
+        from contad.native.number_operators import BINARY, OPERATORS, make_entry, set_slot
 
         float_class, numpy_class, stack_class = self.classes
-        for rule in rules():
-            if rule.operator not in OPERATORS:
-                continue
-            actives = ("vv", "vc", "cv") if rule.operator in BINARY else ("v",)
+        for rule in () if self.entries else rules():
+            if rule.operator in OPERATORS:
+                for cls in (float_class, numpy_class):
+                    make_methods(cls, rule, cls.implement)
+                actives = ("vv", "vc", "cv") if rule.operator in BINARY else ("v",)
+                codes = [operation_code(rule, active) or 0 for active in actives]
+                self.entries[rule.operator] = make_entry(float_class, numpy_class, stack_class, rule.operator, codes)
+        for name, entry in self.entries.items():
             for cls in (float_class, numpy_class):
-                make_methods(cls, rule, cls.implement)
-            codes = [operation_code(rule, active) or 0 for active in actives]
-            install(float_class, numpy_class, stack_class, rule.operator, codes)
+                set_slot(cls, name, entry)

@@ -1,0 +1,26 @@
+"""Operators of scalars by their methods, where Python calls machine code in their place."""
+
+import contextlib
+
+from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar, NumpyMatrixVar
+from contad.native.number_operators import BINARY, OPERATORS
+
+
+def compile_operators():
+    """Let Python call machine code from now on."""
+    MatrixStack.slots.is_due = False
+    MatrixStack.slots.install()
+
+
+@contextlib.contextmanager
+def methods_of_python():
+    """A context in which Python calls the methods: what is set anew is called."""
+    compile_operators()
+    for cls in (MatrixVar, NumpyMatrixVar):
+        for name in OPERATORS:
+            for method in (f"__{name}__", f"__r{name}__") if name in BINARY else (f"__{name}__",):
+                setattr(cls, method, vars(cls)[method])
+    try:
+        yield
+    finally:
+        MatrixStack.slots.install()
