@@ -11,14 +11,13 @@ import types
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import contad
 from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar, NumpyMatrixVar
 from contad.engines.stream import operator_slots
 from contad.engines.stream.operator_slots import OperatorSlots
-from contad.engines.stream.record_stream import CHUNK
+from contad.engines.stream.record_stream import CHUNK, LONG
 from contad.errors import NonFiniteError, OtherThreadError, StaleVariableError
 from contad.native import number_operators
 from contad.native.number_operators import BINARY, OPERATORS
@@ -89,11 +88,14 @@ def describe(x):
     return type(x), repr(x) if isinstance(x, (float, int, complex, str)) else getattr(x, "shape", None)
 
 
-def perform(name, kinds, values):
+def perform(name, kinds, values, faults="ignore"):
     """What an operator gives or raises, and what it pushes."""
     with opened(MatrixStack) as outer, opened(MatrixStack) as s:
-        given = [outer.variable(x) if kind == "outer" else OPERANDS[kind](s, x) for kind, x in zip(kinds, values)]
-        with np.errstate(all="ignore"):
+        given = [
+            outer.variable(x) if kind == "outer" else OPERANDS[kind](s, x)
+            for kind, x in zip(kinds, values, strict=True)
+        ]
+        with np.errstate(all=faults):
             try:
                 result = describe(FUNCTIONS[name](*given[: 2 if name in BINARY else 1]))
             except Exception as error:
@@ -116,12 +118,19 @@ def test_machine_code_does_what_the_methods_do(name):
 @given(
     st.sampled_from(OPERATORS), st.sampled_from(OWN[:2]), st.sampled_from([*OWN[:2], "float", "np.float64"]),
     st.booleans(), st.sampled_from(VALUES) | st.floats(), st.sampled_from(VALUES) | st.floats(),
+    st.sampled_from(["ignore", "raise"]),
 )  # fmt: skip
-def test_values_agree_to_the_last_bit(name, own, other, is_first, x, y):
+def test_values_agree_to_the_last_bit(name, own, other, is_first, x, y, faults):
     kinds = (own, other) if is_first or name not in BINARY else (other, own)
-    found = perform(name, kinds, (x, y))
+    found = perform(name, kinds, (x, y), faults)
     with methods_of_python():
-        assert found == perform(name, kinds, (x, y))
+        assert found == perform(name, kinds, (x, y), faults)
+
+
+@pytest.mark.parametrize(("name", "x", "y"), [("truediv", 1.0, 0.0), ("pow", 0.0, -1.0), ("pow", 1e200, 2.0)])
+def test_faults_are_those_of_numpy(name, x, y):
+    found, *_ = perform(name, ("for a float", "float"), (x, y), "raise")
+    assert found[0] is FloatingPointError
 
 
 def test_operations_are_no_calls_of_python():
@@ -141,7 +150,8 @@ def test_operations_are_no_calls_of_python():
             sys.setprofile(None)
         assert len(s.stream) == 4 * (2 + 50 * 9)
     del counts["c_call", "test_operations_are_no_calls_of_python"]  # it calls setprofile
-    assert counts == {("call", "run"): 1, ("return", "run"): 1, ("c_call", "run"): 50, ("c_return", "run"): 50}  # of abs
+    of_abs = {("c_call", "run"): 50, ("c_return", "run"): 50}
+    assert counts == {("call", "run"): 1, ("return", "run"): 1, **of_abs}
 
 
 def test_long_chains_are_packed_as_ever():
@@ -154,6 +164,17 @@ def test_long_chains_are_packed_as_ever():
     found = contad.value_and_grad(f)(0.3)
     with methods_of_python():
         assert found == contad.value_and_grad(f)(0.3)
+    with opened(MatrixStack) as s:
+        f(s.float_variable(0.3))
+        assert len(s.stream) <= LONG + 4
+
+
+def test_records_go_where_they_are_pushed():
+    with opened(MatrixStack) as s:
+        x, elsewhere = s.float_variable(0.3), []
+        s.push = elsewhere.extend
+        x * 2.0
+        assert len(elsewhere) == len(s.stream) == 4
 
 
 # ---- what is left to the methods -------------------------------------------------------------------------------------
@@ -229,6 +250,10 @@ def test_a_power_with_a_modulus_is_refused():
 def test_references_are_counted():
     """Nothing is kept of what is forgotten, and nothing forgotten of what is kept."""
     constant, large = 0.123, 10**400
+    with opened(MatrixStack) as s:
+        x = s.float_variable(0.3)
+        (x + constant) * x / (constant - x)
+        heads = s.stream[4::4]
     watched = [constant, large, None, NotImplemented, MatrixVar, NumpyMatrixVar, float, 0.0]
 
     def run():
@@ -244,13 +269,15 @@ def test_references_are_counted():
 
     def count():
         gc.collect()
-        return [*map(sys.getrefcount, watched), sys.getallocatedblocks()]
+        return [*map(sys.getrefcount, heads)], [*map(sys.getrefcount, watched), sys.getallocatedblocks()]
 
     for _ in range(2):
         run()
-    before = count()
+    of_heads, before = count()
     run()
-    assert [k for k, (a, b) in enumerate(zip(before, count(), strict=True)) if abs(b - a) > 100] == []
+    of_heads_now, now = count()
+    assert of_heads_now == of_heads
+    assert [k for k, (a, b) in enumerate(zip(before, now, strict=True)) if abs(b - a) > 100] == []
 
 
 # ---- when ------------------------------------------------------------------------------------------------------------
