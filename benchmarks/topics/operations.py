@@ -14,7 +14,6 @@ from benchmarks.comparison.program import Program, Run
 from benchmarks.comparison.shaped import import_torch, on_engine, with_autograd, with_torch
 from benchmarks.comparison.topic import EVERYTHING, QUICK, Choice, Timed, Topic
 from benchmarks.micro import with_values
-from contad.engines.stream.patience import PATIENCE
 
 C = 0.999
 SIZES = {"full": {"n": 100}, QUICK: {"n": 5}}
@@ -75,7 +74,6 @@ def total(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def list_chains(choice: Choice = EVERYTHING) -> list[Program]:
     """The chains on a number and on an array, and the sum over a list."""
-    PATIENCE.loading = PATIENCE.compiling = 0.0  # what is timed is machine code, which else comes after seconds
     chains = (
         ("s*c + x", multiply_and_add, multiply_and_add_by_hand), ("np.sin(s) + x", take_sines, take_sines_by_hand),
     )  # fmt: skip
