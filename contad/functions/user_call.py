@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from contad.errors import OutputError, UnsupportedError
-from contad.variables.layout import immutable_address
+from contad.variables.layout import KNOWN_IMMUTABLE, immutable_address
 from contad.variables.number import Number, is_real
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
@@ -33,9 +33,11 @@ def unshare(args: tuple[Nested, ...], argnums: Sequence[int]) -> tuple[Nested, .
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
     own = None
     for n, x in enumerate(args):
-        if n not in argnums and isinstance(x, np.ndarray) and not immutable_address(x):
-            own = own or list(args)
-            own[n] = x.copy("K")
+        if n not in argnums and isinstance(x, np.ndarray):
+            known = KNOWN_IMMUTABLE.get(id(x))  # as `immutable_address`, whose call takes as long
+            if (known is None or known[0]() is not x) and not immutable_address(x):
+                own = own or list(args)
+                own[n] = x.copy("K")
     return args if own is None else tuple(own)
 
 

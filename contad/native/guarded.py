@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -28,6 +27,14 @@ from numba.extending import intrinsic
 
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import cfunc
+from contad.native.python_functions import (
+    ARGUMENTS_AND_KEYWORDS,
+    BYTES_CONTENT,
+    NO_ARGUMENTS,
+    Definition,
+    make_builtin,
+    python_function,
+)
 from contad.native.words import WORD, external_function, place, word
 
 SMALL = 1024
@@ -35,15 +42,14 @@ SAMPLES = 32
 HEAD = 6
 LOOK, COUNTER, COUNT, NAMES, HELD, ARRAYS = range(HEAD)
 NAME, HOLDER, ARRAY = 3, 2, 8  # words of an entry
-_CONTENT, _BYTES_CONTENT = 2, 4  # the word of a cell, of a dictionary's size, of what bytes hold
+_CONTENT = 2  # the word of a cell, of a dictionary's size
 _DATA, _DIMENSIONS, _DESCRIPTOR = 2, 3, 7  # words of NumPy's array object; 4 and 5 are addresses
 _DATA_HELD, _DESCRIPTOR_HELD, _DIMENSIONS_HELD, _EXTENTS, _COPY, _BYTES, _NEXT = range(1, ARRAY)
 
 
 def _python(name: str, arity: int) -> Any:
     """A function of Python's own of words."""
-    llvm.add_symbol(f"contad_{name}", ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    return types.ExternalFunction(f"contad_{name}", types.int64(*[types.int64] * arity))
+    return python_function(name, types.int64, *[types.int64] * arity)
 
 
 _python("PyDict_GetItemWithError", 2)
@@ -185,7 +191,7 @@ def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
     """
     if own == 0:
         return 1 if _same(args) else 0
-    words = own + 8 * _BYTES_CONTENT
+    words = own + 8 * BYTES_CONTENT
     table = word(word(words, 2), 0)
     if not _same(table):
         none = _call(word(table, LOOK), 0)
@@ -204,25 +210,14 @@ def _call_bound(own, _):  # type: ignore[no-untyped-def]
 
     The next word is the tuple of its arguments.
     """
-    words = own + 8 * _BYTES_CONTENT
+    words = own + 8 * BYTES_CONTENT
     return _call_address(word(words, 0), word(words, 1), word(words, 2), 0)
-
-
-class _Definition(ctypes.Structure):
-    """PyMethodDef."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("call", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
 _OPTIONS = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}
 _guarded_c = cfunc("int64(int64, int64, int64)", **_OPTIONS)(_call_guarded)
-_ARGUMENTS_AND_KEYWORDS = 3  # METH_VARARGS | METH_KEYWORDS
-_NO_ARGUMENTS = 4  # METH_NOARGS
-_definition = _Definition(b"guarded", _guarded_c.address, _ARGUMENTS_AND_KEYWORDS, None)
+_definition = Definition(b"guarded", _guarded_c.address, ARGUMENTS_AND_KEYWORDS, None)
 _looking = ctypes.PYFUNCTYPE(*[ctypes.c_int64] * 4)(_guarded_c.address)  # it must not release Python's lock
-_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-    ("PyCFunction_NewEx", ctypes.pythonapi)
-)
 _address_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_GetFunction", ctypes.pythonapi))
 _object_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_GetSelf", ctypes.pythonapi))
 
@@ -239,13 +234,13 @@ def guard(entry: Any, table: Any, limit: tuple[Any, Any] | None = None) -> Any:
     with the same arguments where it raises one. All must live as long as the result.
     """
     words = [_address_of(entry), _object_of(entry) or 0, ctypes.addressof(table), *map(id, limit or ()), 0]
-    return _new_function(ctypes.addressof(_definition), bytes((ctypes.c_int64 * len(words))(*words)), None)
+    return make_builtin(_definition, bytes((ctypes.c_int64 * len(words))(*words)))
 
 
 @functools.cache
-def _define_bound() -> _Definition:
+def _define_bound() -> Definition:
     code = cfunc("int64(int64, int64)", **_OPTIONS)(_call_bound)
-    return _Definition(b"bound", code.address, _NO_ARGUMENTS, None)
+    return Definition(b"bound", code.address, NO_ARGUMENTS, None)
 
 
 def call_with(arguments: tuple[Any, ...], entry: Any) -> bytes:
@@ -256,4 +251,4 @@ def call_with(arguments: tuple[Any, ...], entry: Any) -> bytes:
 
 def bind_to(own: bytes) -> Any:
     """A builtin function without arguments that calls what these words say."""
-    return _new_function(ctypes.addressof(_define_bound()), own, None)
+    return make_builtin(_define_bound(), own)

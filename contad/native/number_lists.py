@@ -4,30 +4,21 @@ Of an object the second word is its type; of a list the third is its length, and
 float the third is its value. Other numbers are asked of Python, whose lock is held meanwhile.
 """
 
-import ctypes
-from typing import Any
-
-import llvmlite.binding as llvm
 from numba import types
 
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
+from contad.native.python_functions import python_function
 from contad.native.words import array_at, word
 
 _KIND, _ITEMS, _VALUE = 1, 3, 2  # words of an object, of a list, of a float
 _OPTIONS = NJIT_OPTIONS | {"nogil": False}
 
 
-def _python(name: str, result: Any, arity: int) -> Any:
-    """A function of Python's own of words."""
-    llvm.add_symbol(f"contad_{name}", ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    return types.ExternalFunction(f"contad_{name}", result(*[types.int64] * arity))
-
-
-_as_double = _python("PyLong_AsDouble", types.float64, 1)
-_raised = _python("PyErr_Occurred", types.int64, 0)
-_clear = _python("PyErr_Clear", types.int64, 0)
-_is_subtype = _python("PyType_IsSubtype", types.int32, 2)
+_as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
+_raised = python_function("PyErr_Occurred", types.int64)
+_clear = python_function("PyErr_Clear", types.void)
+_is_subtype = python_function("PyType_IsSubtype", types.int32, types.int64, types.int64)
 
 
 def has_known_layout() -> bool:

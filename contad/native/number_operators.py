@@ -9,10 +9,8 @@ One function serves all operators. It reads what it has to know from a table of 
 slot holds a few instructions that call it with the address of the table.
 """
 
-import ctypes
 import functools
 import math
-import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +23,21 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.native.machine_code import cfunc, has_machine_code, njit
-from contad.native.number_lists import has_known_layout
+from contad.native.python_functions import python_function
+from contad.native.python_objects import (
+    HOLDER,
+    ITEMS,
+    KIND,
+    LENGTH,
+    NUMBER,
+    ROOM,
+    SELF,
+    SLOTS,
+    places_of,
+    read_word,
+    slot_of,
+    words_at,
+)
 from contad.native.words import WORD, array_at, set_word, word
 
 # ---- what a table holds ----------------------------------------------------------------------------------------------
@@ -42,32 +54,23 @@ BINARY = ("add", "sub", "mul", "truediv", "pow")
 OPERATORS = (*BINARY, "neg", "abs")
 _ADD, _SUB, _MUL, _TRUEDIV, _POW, _NEG, _ABS = range(len(OPERATORS))
 
-# Words of objects of Python's: of any; of a list; of a float; of a builtin method; of a lock, the thread that holds it;
-# of a class, where its slots for numbers are; of the attribute that a slot is, its description.
-_KIND, _LENGTH, _ITEMS, _ROOM, _NUMBER, _SELF, _HOLDER, _SLOTS, _MEMBER = 1, 2, 3, 4, 2, 3, 3, 12, 5
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "fastmath": False}
 
 
-def _python(name: str, result: Any, *kinds: Any) -> Any:
-    """A function of Python's own, of words and numbers."""
-    llvm.add_symbol(f"contad_{name}", ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    return types.ExternalFunction(f"contad_{name}", result(*kinds))
+_as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
+_as_integer = python_function("PyLong_AsLongLong", types.int64, types.int64)
+_new_integer = python_function("PyLong_FromLongLong", types.int64, types.int64)
+_new_float = python_function("PyFloat_FromDouble", types.int64, types.float64)
+_new_object = python_function("PyType_GenericAlloc", types.int64, types.int64, types.int64)
+_append = python_function("PyList_Append", types.int32, types.int64, types.int64)
+_raised = python_function("PyErr_Occurred", types.int64)
+_clear = python_function("PyErr_Clear", types.void)
+_increase = python_function("Py_IncRef", types.void, types.int64)
+_decrease = python_function("Py_DecRef", types.void, types.int64)
+_this_thread = python_function("PyThread_get_thread_ident", types.int64)
 
 
-_as_double = _python("PyLong_AsDouble", types.float64, types.int64)
-_as_integer = _python("PyLong_AsLongLong", types.int64, types.int64)
-_new_integer = _python("PyLong_FromLongLong", types.int64, types.int64)
-_new_float = _python("PyFloat_FromDouble", types.int64, types.float64)
-_new_object = _python("PyType_GenericAlloc", types.int64, types.int64, types.int64)
-_append = _python("PyList_Append", types.int32, types.int64, types.int64)
-_raised = _python("PyErr_Occurred", types.int64)
-_clear = _python("PyErr_Clear", types.void)
-_increase = _python("Py_IncRef", types.void, types.int64)
-_decrease = _python("Py_DecRef", types.void, types.int64)
-_this_thread = _python("PyThread_get_thread_ident", types.int64)
-
-
-_python("PyObject_Vectorcall", types.int64)
+python_function("PyObject_Vectorcall", types.int64)
 
 
 @intrinsic
@@ -90,38 +93,38 @@ def _call(typingctx, function, count, first, second):  # type: ignore[no-untyped
 @njit(**_OPTIONS)
 def _number(x):  # type: ignore[no-untyped-def]
     """The value of a float."""
-    return array_at(x + 8 * _NUMBER, 1)[0]
+    return array_at(x + 8 * NUMBER, 1)[0]
 
 
 @njit(**_OPTIONS)
 def _make_room(numbers, item):  # type: ignore[no-untyped-def]
     """Whether a list has room for four more items: it grows by more than that where it grows."""
-    n = word(numbers, _LENGTH)
-    if word(numbers, _ROOM) >= n + 4:
+    n = word(numbers, LENGTH)
+    if word(numbers, ROOM) >= n + 4:
         return True
     if _append(numbers, item) != 0:
         _clear()
         return False
-    set_word(numbers, _LENGTH, n)
+    set_word(numbers, LENGTH, n)
     _decrease(item)
-    return word(numbers, _ROOM) >= n + 4
+    return word(numbers, ROOM) >= n + 4
 
 
 @njit(**_OPTIONS)
 def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     """The new variable, or 0 where Python has to look, with nothing done."""
-    kind_a, kind_b = word(a, _KIND), word(b, _KIND)
+    kind_a, kind_b = word(a, KIND), word(b, KIND)
     a_is_own = kind_a == word(table, FLOAT_CLASS) or kind_a == word(table, NUMPY_CLASS)
     b_is_own = kind_b == word(table, FLOAT_CLASS) or kind_b == word(table, NUMPY_CLASS)
     made, floats, code = word(table, FLOAT_CLASS), word(table, FLOAT), CODE_VV
     s = word(a if a_is_own else b, word(table, OWNER))
-    if s == 0 or word(s, _KIND) != word(table, STACK_CLASS):
+    if s == 0 or word(s, KIND) != word(table, STACK_CLASS):
         return 0
     # of each operand: its value, and what stands for it in the record, an index or a number; 0 for one to be made
     x, y, x_field, y_field = 0.0, 0.0, a, b
     if a_is_own:
         v, x_field = word(a, word(table, VALUE)), word(a, word(table, INDEX))
-        if v == 0 or x_field == 0 or word(v, _KIND) != floats:
+        if v == 0 or x_field == 0 or word(v, KIND) != floats:
             return 0
         x = _number(v)
         if kind_a == word(table, NUMPY_CLASS):
@@ -139,7 +142,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         return 0
     if b_is_own:
         v, y_field = word(b, word(table, VALUE)), word(b, word(table, INDEX))
-        if v == 0 or y_field == 0 or word(v, _KIND) != floats or word(b, word(table, OWNER)) != s:
+        if v == 0 or y_field == 0 or word(v, KIND) != floats or word(b, word(table, OWNER)) != s:
             return 0
         y = _number(v)
         if kind_b == word(table, NUMPY_CLASS):
@@ -181,9 +184,9 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     push, lock, stream = word(s, word(table, PUSH)), word(s, word(table, LOCK)), word(s, word(table, STREAM))
     top, limit = word(s, word(table, TOP)), word(s, word(table, LIMIT))
     is_open = (
-        push != 0 and word(push, _KIND) == word(table, BUILTIN_CLASS) and word(push, _SELF) == stream
-        and lock != 0 and word(lock, _KIND) == word(table, LOCK_CLASS) and word(lock, _HOLDER) == _this_thread()
-        and top != 0 and word(top, _KIND) == word(table, INT) and limit != 0 and word(limit, _KIND) == word(table, INT)
+        push != 0 and word(push, KIND) == word(table, BUILTIN_CLASS) and word(push, SELF) == stream
+        and lock != 0 and word(lock, KIND) == word(table, LOCK_CLASS) and word(lock, HOLDER) == _this_thread()
+        and top != 0 and word(top, KIND) == word(table, INT) and limit != 0 and word(limit, KIND) == word(table, INT)
     )  # fmt: skip
     head = word(table, code)
     if not is_open or not _make_room(stream, head):
@@ -216,12 +219,12 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         _increase(y_field)
     _increase(value)
     _increase(s)
-    n, items = word(stream, _LENGTH), word(stream, _ITEMS)
+    n, items = word(stream, LENGTH), word(stream, ITEMS)
     set_word(items, n, head)
     set_word(items, n + 1, x_field)
     set_word(items, n + 2, y_field)
     set_word(items, n + 3, value)
-    set_word(stream, _LENGTH, n + 4)
+    set_word(stream, LENGTH, n + 4)
     set_word(c, word(table, VALUE), value)
     set_word(c, word(table, OWNER), s)
     set_word(c, word(table, INDEX), top)  # the reference that the stack has had
@@ -238,7 +241,7 @@ def _operate(table, a, b, modulus):  # type: ignore[no-untyped-def]
     c = _attempt(table, a, b)
     if c != 0:
         return c
-    arity, kind_a, kind_b = word(table, ARITY), word(a, _KIND), word(b, _KIND)
+    arity, kind_a, kind_b = word(table, ARITY), word(a, KIND), word(b, KIND)
     if kind_a == word(table, FLOAT_CLASS):
         return _call(word(table, FORWARD), arity, a, b)
     if kind_a == word(table, NUMPY_CLASS):
@@ -268,14 +271,6 @@ define i64 @operate({parameters}) {{
 _kept: list[Any] = []  # machine code, tables, and objects whose addresses they hold
 
 
-def _words(address: int) -> Any:
-    return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
-
-
-def _word(address: int, k: int) -> int:
-    return _words(address)[k] or 0
-
-
 def _write_entry(name: str, table: np.ndarray, zero: float) -> int:
     """The address of the C function of a slot: `_operate` with a table, and what the operator has no operand for."""
     given = {"neg": "a", "abs": "a", "pow": "abc"}.get(name, "ab")
@@ -291,51 +286,6 @@ def _write_entry(name: str, table: np.ndarray, zero: float) -> int:
     return int(engine.get_function_address("operate"))
 
 
-def _places(cls: type[Any], *names: str) -> list[int]:
-    """Which words of an object of a class its attributes are."""
-    found = []
-    for name in names:
-        member = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
-        offset = ctypes.cast(_word(id(member), _MEMBER) + 16, ctypes.POINTER(ctypes.c_ssize_t))[0]
-        found.append(offset // 8)
-    return found
-
-
-class _Example:
-    __slots__ = ("first", "second")
-    first: object
-    second: object
-
-
-def _slot(name: str) -> int | None:
-    """Which of the words of a class's slots for numbers an operator is, None where that is not plain."""
-    with_operator = type("WithOperator", (), {f"__{name}__": lambda *_: None})
-    there, nowhere = _words(_word(id(with_operator), _SLOTS)), _words(_word(id(_Example), _SLOTS))
-    found = [k for k in range(34) if there[k] != nowhere[k]]
-    return found[0] if len(found) == 1 else None
-
-
-@functools.cache
-def has_known_objects() -> bool:
-    """Whether objects, classes and locks of this Python lie as they are read here."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_long) != 8 or not has_known_layout():
-        return False
-    lock, numbers, example = threading.RLock(), [1.0, 2.0, 3.0], _Example()
-    extend = numbers.extend
-    example.first, example.second = lock, numbers
-    with lock:
-        holder = _word(id(lock), _HOLDER)
-    return (
-        holder == threading.get_ident() and _word(id(lock), _HOLDER) == 0
-        and (_word(id(numbers), _LENGTH), _word(_word(id(numbers), _ITEMS), 2)) == (3, id(numbers[2]))
-        and 8 * _word(id(numbers), _ROOM) == sys.getsizeof(numbers) - sys.getsizeof([])
-        and ctypes.cast(id(numbers[2]), ctypes.POINTER(ctypes.c_double))[_NUMBER] == 3.0
-        and _word(id(extend), _SELF) == id(numbers) and _word(id(extend), _KIND) == id(type(extend))
-        and [_word(id(example), k) for k in _places(_Example, "first", "second")] == [id(lock), id(numbers)]
-        and all(_slot(name) is not None for name in OPERATORS)
-    )  # fmt: skip
-
-
 def make_entry(
     float_class: type[Any], numpy_class: type[Any], stack_class: type[Any], name: str, codes: Sequence[int]
 ) -> int:
@@ -349,8 +299,8 @@ def make_entry(
     known: tuple[object, ...] = (type(threading.RLock()), type([].extend), float, int, np.float64, None, NotImplemented)
     table = np.array([
         *map(id, (float_class, numpy_class, stack_class, *known)),
-        *_places(float_class, "_value", "_owner", "_index"),
-        *_places(stack_class, "push", "stream", "top", "limit", "lock"),
+        *places_of(float_class, "_value", "_owner", "_index"),
+        *places_of(stack_class, "push", "stream", "top", "limit", "lock"),
         OPERATORS.index(name), 2 if name in BINARY else 1, *map(id, (*heads, *forward, *reflected)),
     ], np.int64)  # fmt: skip
     assert len(table) == SIZE
@@ -363,6 +313,6 @@ def set_slot(cls: type[Any], name: str, entry: int) -> None:
 
     Setting a method anew takes it away again; subclasses have the methods.
     """
-    slot = _slot(name)
+    slot = slot_of(name)
     assert slot is not None
-    _words(_word(id(cls), _SLOTS))[slot] = entry
+    words_at(read_word(id(cls), SLOTS))[slot] = entry

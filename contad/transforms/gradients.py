@@ -89,7 +89,7 @@ class _Gradient:
                 args = unshare(args, self.argnums)
             else:
                 args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
-        s = self.stack_class()
+        s = self.stack_class.begin()
         try:  # as `with opened(...)`, which takes as long as fifty records
             enter(s)
             given, active = activate(s, self.what, self.argnums, args)

@@ -179,6 +179,11 @@ class ChainStack(ABC):
         return [as_float(self.variable(x)) for x in values]
 
     # ---- what every engine shares ------------------------------------------------------------------------------------
+    @classmethod
+    def begin(cls) -> "ChainStack":
+        """A new stack, as the class makes it."""
+        return cls()
+
     def __init__(self, level: int | None = None) -> None:
         self.level = next_level() if level is None else level
         self.lock, self.is_here = HERE.held

@@ -8,8 +8,8 @@ from contad.native.number_operators import BINARY, OPERATORS
 
 def compile_operators():
     """Let Python call machine code from now on."""
-    MatrixStack.slots.is_due = False
-    MatrixStack.slots.install()
+    MatrixStack.native.is_due = False
+    MatrixStack.native.install()
 
 
 @contextlib.contextmanager
@@ -23,4 +23,4 @@ def methods_of_python():
     try:
         yield
     finally:
-        MatrixStack.slots.install()
+        MatrixStack.native.install()

@@ -15,11 +15,11 @@ from hypothesis import given, strategies as st
 
 import contad
 from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar, NumpyMatrixVar
-from contad.engines.stream import operator_slots
-from contad.engines.stream.operator_slots import OperatorSlots
+from contad.engines.stream import native_parts
+from contad.engines.stream.native_parts import NativeParts
 from contad.engines.stream.record_stream import CHUNK, LONG
 from contad.errors import NonFiniteError, OtherThreadError, StaleVariableError
-from contad.native import number_operators
+from contad.native import number_operators, python_objects
 from contad.native.number_operators import BINARY, OPERATORS
 from contad.variables.stack import opened
 from tests.judges.operator_methods import compile_operators, methods_of_python
@@ -284,10 +284,10 @@ def test_references_are_counted():
 @pytest.fixture
 def slots(monkeypatch):
     """Of an engine whose machine code takes time, and what it has done."""
-    slots = OperatorSlots(MatrixStack, MatrixVar, NumpyMatrixVar)
+    slots = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar)
     slots.installed = 0
-    monkeypatch.setattr(operator_slots, "PATIENCE", types.SimpleNamespace(loading=0.2, compiling=2.0))
-    monkeypatch.setattr(OperatorSlots, "install", lambda self: setattr(self, "installed", self.installed + 1))
+    monkeypatch.setattr(native_parts, "PATIENCE", types.SimpleNamespace(loading=0.2, compiling=2.0))
+    monkeypatch.setattr(NativeParts, "install", lambda self: setattr(self, "installed", self.installed + 1))
     return slots
 
 
@@ -301,10 +301,10 @@ def test_machine_code_comes_when_it_pays(monkeypatch, slots, on_disk, records):
 
 
 def test_of_an_unknown_python_there_is_none(monkeypatch, slots):
-    monkeypatch.setattr(number_operators, "has_known_objects", lambda: False)
+    monkeypatch.setattr(python_objects, "has_known_objects", lambda: False)
     slots.count(10**9)
     assert not slots.is_due and not slots.installed
 
 
 def test_objects_of_this_python_are_known():
-    assert number_operators.has_known_objects()
+    assert python_objects.has_known_objects()

@@ -6,7 +6,7 @@ numbers of outer levels, are pullbacks, for which the sweep returns to Python an
 
 import bisect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.matrix_products import Continuations
 from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.matrix.summed_formulas import sum_formula
-from contad.engines.stream.operator_slots import OperatorSlots
+from contad.engines.stream.native_parts import NativeParts
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.record_head import CALLBACK, CELLS, DOT, GATHER, INPUT, JOIN, LINEAR
 from contad.engines.stream.record_methods import implementation
 from contad.engines.stream.record_stream import CHUNK, LONG, Recording
+from contad.engines.stream.storage import CELLS_WITH_VIEWS
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.protocols.array_protocols import install_arrays
@@ -33,6 +34,7 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, is_plain
 from contad.variables.layout import inverse, layout_of, same_layout
+from contad.variables.level import next_level
 from contad.variables.number import like_numpy, peek
 from contad.variables.open_types import (
     AdjointVector,
@@ -45,7 +47,7 @@ from contad.variables.open_types import (
     Sources,
     Value,
 )
-from contad.variables.stack import NOTHING, Footprint, Row
+from contad.variables.stack import NOTHING, THREAD, Footprint, Row
 from contad.variables.var import Var
 
 _NOTHING = np.empty(0)
@@ -78,6 +80,7 @@ class MatrixStack(Recording):
         *("outer_arrays", "slab", "var_class", "views", "words"),
     )
     engine = "matrix"
+    native: ClassVar[NativeParts]
     has_arrays = True
 
     def __init__(
@@ -98,6 +101,27 @@ class MatrixStack(Recording):
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
         self.outer_arrays: Any = ()  # by first cell, then a list: values that are arrays of outer levels
 
+    @classmethod
+    def begin(cls) -> "MatrixStack":
+        copy = cls.native.copy
+        pool = THREAD.pools.get(cls.engine)
+        if copy is None or not pool or cls is not MatrixStack:
+            return cls()
+        buffers = pool[-1]
+        if buffers.template is None:
+            s = cls()
+            buffers.template = t = copy(s)
+            t.buffers = t.pool = t.callbacks = t.factors = None  # each stack's own, or what has the template
+            return s
+        s = copy(buffers.template)
+        s.level = next_level()
+        s.pool = pool
+        s.buffers = pool.pop()
+        s.callbacks = callbacks = Continuations()
+        callbacks.buffers = buffers
+        s.factors = {}
+        return s
+
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Value) -> ArrayValue:
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
@@ -108,9 +132,13 @@ class MatrixStack(Recording):
             end = first + n
             if end > self.capacity:
                 self.room(n)
-            slab = self.slab[first:end]
-            if value.ndim != 1:
-                slab = slab.reshape(value.shape)
+            is_vector = value.ndim == 1
+            if first < CELLS_WITH_VIEWS:
+                lengths = n if is_vector else value.shape
+                views = self.views[lengths]
+                slab = views[first] if first in views else self.make_view(first, lengths)
+            else:
+                slab = self.slab[first:end] if is_vector else self.slab[first:end].reshape(value.shape)
             slab[...] = value
             if n == 0:
                 return self.push_values(INPUT, 0, 0, slab)
@@ -119,7 +147,7 @@ class MatrixStack(Recording):
             z._value = slab
             z._index = first
             z._base = None
-            z._length = n if value.ndim == 1 else 0
+            z._length = n if is_vector else 0
             self.top = end
             self.push((-(INPUT + CELLS * n), 0, 0, 0.0))
             if len(self.stream) >= LONG:
@@ -440,7 +468,7 @@ def stack_of_operations() -> MatrixStack:
 
 for _class in (MatrixVar, NumpyMatrixVar):
     install(_class, _class.implement)
-MatrixStack.slots = OperatorSlots(MatrixStack, MatrixVar, NumpyMatrixVar)
+MatrixStack.native = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar)
 install_arrays(ArrayVar, array_operators.implement)
 array_operators.install_products()
 install_joined()

@@ -17,7 +17,7 @@ import numpy as np
 
 from contad.engines.stream import plain_sweep
 from contad.engines.stream.kernels import KERNELS, has_kernel
-from contad.engines.stream.operator_slots import OperatorSlots
+from contad.engines.stream.native_parts import NativeParts
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.storage import FIRST_CONSTANT, ROWS, Buffers
@@ -53,7 +53,7 @@ class Recording(ChainStack):
     __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "pool", "rows_packed", "stream")
     var_class: type[Var]
     keeps_rules: bool = False  # whether operations without a code are recorded with their rules
-    slots: ClassVar[OperatorSlots | None] = None  # where operators become machine code after a while
+    native: ClassVar[NativeParts | None] = None  # what becomes machine code after a while
 
     def __init__(self, level: int | None = None) -> None:
         ChainStack.__init__(self, level)
@@ -210,8 +210,8 @@ class Recording(ChainStack):
         self.rows_packed += n
         self.packed = self.top
         self.limit = self.top + CHUNK - 1
-        if self.slots is not None and self.slots.is_due:
-            self.slots.count(n)
+        if self.native is not None and self.native.is_due:
+            self.native.count(n)
 
     def _set_aside(self, stream: list[Real], row: int) -> list[Real]:
         """Keep the numbers of outer levels beside the arrays, and put their primals in their place."""
@@ -274,8 +274,8 @@ class Recording(ChainStack):
             self.sweeping = False
         if self.caught is not None:
             self.require_none_caught()
-        if self.slots is not None and self.slots.is_due:
-            self.slots.count(n)
+        if self.native is not None and self.native.is_due:
+            self.native.count(n)
         return True
 
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:

@@ -72,8 +72,8 @@ class Buffers:
 
     __slots__ = (
         "addresses", "adjoints", "at", "brief", "capacity", "constants", "constants_top", "copies", "factors", "held",
-        "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "stream", "usual",
-        "values", "views", "views_kept", "words",
+        "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "stream", "template",
+        "usual", "values", "views", "views_kept", "words",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -110,6 +110,7 @@ class Buffers:
         # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
         self.words, self.shape_words = self.values.data, self.shapes.data
         self.addresses[:] = [_address_of(x) for x in (self.shapes, self.values, self.constants)]
+        self.template: Any = None  # a stack that is ready to record here, of which those to come are copies
         self.views.clear()  # of other memory, perhaps
         self.views_kept = 0
 

@@ -243,7 +243,10 @@ def dependencies() -> tuple[str, ...]:
     numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
     native = Path(__file__).parents[2] / "native"
     # what generated code imports
-    names = ("words.py", "named_code.py", "number_lists.py", "brief_calls.py", "step_fields.py", "product_kernels.py")
+    names = (
+        *("words.py", "named_code.py", "number_lists.py", "python_functions.py", "brief_calls.py", "step_fields.py"),
+        "product_kernels.py",
+    )
     imported = [str(native / name) for name in names]
     own = (__file__, rule_functions.__file__, record_head.__file__)
     return (*own, *GENERATORS, *imported, *sorted(sources), numbering)

@@ -1,5 +1,6 @@
-"""When operators of scalars become machine code: once their methods have taken as long as it takes to get that."""
+"""When operators of scalars and new stacks are machine code: once Python has taken as long as it takes to get that."""
 
+from collections.abc import Callable
 from typing import Any
 
 from contad.engines.stream.patience import PATIENCE
@@ -8,13 +9,13 @@ from contad.protocols.number_protocols import make_methods
 from contad.rules.scalar_rule import rules
 
 
-class OperatorSlots:
-    """The operators of the variables of an engine with records: methods of Python, until there have been many.
+class NativeParts:
+    """What machine code does for an engine with records in the place of Python, after a while.
 
     `is_due` is cleared when that is decided, and nobody counts any more.
     """
 
-    SAVED = 2e-7  # seconds per record
+    RECORD, STACK = 2e-7, 2e-6  # seconds that are saved for each
     STEP = 0.25  # of what sweeps take to compile, or to load
 
     def __init__(self, stack_class: type[Any], float_class: Any, numpy_class: Any) -> None:
@@ -23,14 +24,16 @@ class OperatorSlots:
         self.left: float | None = None  # not known before the disk has been looked at
         self.is_due = True
         self.entries: dict[str, int] = {}  # by operator: the address of its machine code
+        self.copy: Callable[[Any], Any] | None = None  # makes a stack like another one
 
     def count(self, n: int) -> None:
         """Count n records of a recording that is swept."""
-        self.spent += n * self.SAVED
+        self.spent += n * self.RECORD + self.STACK
         if self.spent < self.STEP * PATIENCE.loading:
             return
         if self.left is None:
-            from contad.native.number_operators import has_known_objects, is_on_disk  # they know Numba
+            from contad.native.number_operators import is_on_disk  # they know Numba
+            from contad.native.python_objects import has_known_objects
 
             if not has_known_objects():
                 self.is_due = False
@@ -41,7 +44,8 @@ class OperatorSlots:
             self.install()
 
     def install(self) -> None:
-        """Make the methods of all operators that machine code knows, and let it take their place."""
+        """Let machine code make stacks, and perform all operators that it knows, whose methods are made."""
+        from contad.native.copied_objects import make_copier
         from contad.native.number_operators import BINARY, OPERATORS, make_entry, set_slot
 
         float_class, numpy_class, stack_class = self.classes
@@ -55,3 +59,4 @@ class OperatorSlots:
         for name, entry in self.entries.items():
             for cls in (float_class, numpy_class):
                 set_slot(cls, name, entry)
+        self.copy = make_copier(stack_class)

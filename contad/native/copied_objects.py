@@ -1,0 +1,45 @@
+"""Copies of objects whose attributes are slots, made by one call: Python sets one attribute after the other."""
+
+import ctypes
+import functools
+from typing import Any
+
+from numba import types
+
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import cfunc
+from contad.native.python_functions import BYTES_CONTENT, ONE_ARGUMENT, Definition, make_builtin, python_function
+from contad.native.python_objects import KIND
+from contad.native.words import set_word, word
+
+_CLASS, _WORDS, _WEAK = range(3)  # what a copier knows of the objects: class, size, the word of weak references
+_HEAD = 2  # words of any object
+_OPTIONS = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}
+_new_object = python_function("PyType_GenericAlloc", types.int64, types.int64, types.int64)
+_increase = python_function("Py_IncRef", types.void, types.int64)
+
+
+def _copy(own, x):  # type: ignore[no-untyped-def]
+    """A copy of an object, of which the bytes `own` tell; 0 where there is no memory, or it is of another class."""
+    known = own + 8 * BYTES_CONTENT
+    if word(x, KIND) != word(known, _CLASS):
+        return 0
+    made = _new_object(word(x, KIND), 0)
+    if made != 0:
+        for k in range(_HEAD, word(known, _WORDS)):
+            attribute = word(x, k)
+            if attribute != 0 and k != word(known, _WEAK):
+                _increase(attribute)
+                set_word(made, k, attribute)
+    return made
+
+
+@functools.cache
+def _define() -> Definition:
+    return Definition(b"copy", cfunc("int64(int64, int64)", **_OPTIONS)(_copy).address, ONE_ARGUMENT, None)
+
+
+def make_copier(cls: Any) -> Any:
+    """A builtin function that copies an object of a class whose attributes are all slots, without its `__init__`."""
+    words = id(cls), cls.__basicsize__ // 8, cls.__weakrefoffset__ // 8
+    return make_builtin(_define(), bytes((ctypes.c_int64 * len(words))(*words)))
