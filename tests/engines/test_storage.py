@@ -14,6 +14,7 @@ from contad.engines.stream import storage
 from contad.engines.stream.record_stream import CHUNK
 from contad.errors import StaleVariableError
 from contad.variables.stack import THREAD, opened
+from tests.judges.operator_methods import compile_operators
 
 
 @pytest.fixture
@@ -98,6 +99,43 @@ def test_buffers_shrink_to_what_is_usual(elsewhere, monkeypatch):
     assert len(buffers.values) < 100_000
     assert len(buffers.adjoints) < 100_000
     np.testing.assert_allclose(contad.grad(f)(large), gradient_of_f(large), rtol=1e-13, atol=1e-15)
+
+
+# ---- stacks that are copied ------------------------------------------------------------------------------------------
+def attributes(s):
+    """The attributes of a stack; of those that each one has anew, what is in them."""
+    names = {name for cls in type(s).__mro__ for name in getattr(cls, "__slots__", ())} - {"__weakref__", "level"}
+    found = {name: getattr(s, name) for name in names if hasattr(s, name)}
+    return found | {name: (type(found[name]), len(found[name])) for name in ("callbacks", "factors")}
+
+
+def test_a_stack_that_is_copied_is_as_one_that_is_made(own_pools):
+    compile_operators()
+    x = np.array([0.3, 0.5])
+    for _ in range(2):
+        contad.grad(f)(x)
+    (buffers,) = THREAD.pools["matrix"]
+    assert buffers.template is not None
+    copied = MatrixStack.begin()
+    assert copied.callbacks.buffers is copied.buffers is buffers and copied.pool is THREAD.pools["matrix"]
+    found = attributes(copied)
+    copied.close("test")
+    made = MatrixStack()
+    expected = attributes(made)
+    assert made.level == copied.level + 1 and found.keys() == expected.keys()
+    assert [name for name in found if found[name] is not expected[name] and found[name] != expected[name]] == []
+
+
+def test_no_stack_is_copied_from_other_memory(own_pools):
+    compile_operators()
+    large = np.linspace(0.1, 1.0, 300_000)
+    for x in (np.array([0.3, 0.5]), large, np.array([0.3, 0.5])):
+        for _ in range(3):
+            np.testing.assert_allclose(contad.grad(f)(x), gradient_of_f(x), rtol=1e-13, atol=1e-15)
+            (buffers,) = THREAD.pools["matrix"]
+            buffers.values = storage.reserve()
+            buffers._measure()
+            assert buffers.template is None
 
 
 # ---- arrays of values that are kept ----------------------------------------------------------------------------------
