@@ -4,19 +4,14 @@ import ctypes
 import functools
 from typing import Any
 
-from numba import types
-
-from contad.native.compiling import NJIT_OPTIONS
+from contad.native.laid_records import OPTIONS, increase, new_object
 from contad.native.machine_code import cfunc
-from contad.native.python_functions import BYTES_CONTENT, ONE_ARGUMENT, Definition, make_builtin, python_function
+from contad.native.python_functions import BYTES_CONTENT, ONE_ARGUMENT, Definition, make_builtin
 from contad.native.python_objects import KIND
 from contad.native.words import set_word, word
 
 _CLASS, _WORDS, _WEAK = range(3)  # what a copier knows of the objects: class, size, the word of weak references
 _HEAD = 2  # words of any object
-_OPTIONS = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}
-_new_object = python_function("PyType_GenericAlloc", types.int64, types.int64, types.int64)
-_increase = python_function("Py_IncRef", types.void, types.int64)
 
 
 def _copy(own, x):  # type: ignore[no-untyped-def]
@@ -24,19 +19,19 @@ def _copy(own, x):  # type: ignore[no-untyped-def]
     known = own + 8 * BYTES_CONTENT
     if word(x, KIND) != word(known, _CLASS):
         return 0
-    made = _new_object(word(x, KIND), 0)
+    made = new_object(word(x, KIND), 0)
     if made != 0:
         for k in range(_HEAD, word(known, _WORDS)):
             attribute = word(x, k)
             if attribute != 0 and k != word(known, _WEAK):
-                _increase(attribute)
+                increase(attribute)
                 set_word(made, k, attribute)
     return made
 
 
 @functools.cache
 def _define() -> Definition:
-    return Definition(b"copy", cfunc("int64(int64, int64)", **_OPTIONS)(_copy).address, ONE_ARGUMENT, None)
+    return Definition(b"copy", cfunc("int64(int64, int64)", cache=True, **OPTIONS)(_copy).address, ONE_ARGUMENT, None)
 
 
 def make_copier(cls: Any) -> Any:

@@ -15,30 +15,29 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
+from contad.native.laid_records import (
+    OPTIONS,
+    as_integer,
+    call_python,
+    clear,
+    decrease,
+    increase,
+    is_open,
+    lay,
+    make_room,
+    new_float,
+    new_integer,
+    new_object,
+    raised,
+)
 from contad.native.machine_code import cfunc, has_machine_code, njit
 from contad.native.python_functions import python_function
-from contad.native.python_objects import (
-    HOLDER,
-    ITEMS,
-    KIND,
-    LENGTH,
-    NUMBER,
-    ROOM,
-    SELF,
-    SLOTS,
-    places_of,
-    read_word,
-    slot_of,
-    words_at,
-)
-from contad.native.words import WORD, array_at, set_word, word
+from contad.native.python_objects import KIND, NUMBER, places_of
+from contad.native.slot_entries import keep, write_entry
+from contad.native.words import array_at, set_word, word
 
 # ---- what a table holds ----------------------------------------------------------------------------------------------
 (
@@ -54,63 +53,17 @@ BINARY = ("add", "sub", "mul", "truediv", "pow")
 OPERATORS = (*BINARY, "neg", "abs")
 _ADD, _SUB, _MUL, _TRUEDIV, _POW, _NEG, _ABS = range(len(OPERATORS))
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "fastmath": False}
-
-
 _as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
-_as_integer = python_function("PyLong_AsLongLong", types.int64, types.int64)
-_new_integer = python_function("PyLong_FromLongLong", types.int64, types.int64)
-_new_float = python_function("PyFloat_FromDouble", types.int64, types.float64)
-_new_object = python_function("PyType_GenericAlloc", types.int64, types.int64, types.int64)
-_append = python_function("PyList_Append", types.int32, types.int64, types.int64)
-_raised = python_function("PyErr_Occurred", types.int64)
-_clear = python_function("PyErr_Clear", types.void)
-_increase = python_function("Py_IncRef", types.void, types.int64)
-_decrease = python_function("Py_DecRef", types.void, types.int64)
-_this_thread = python_function("PyThread_get_thread_ident", types.int64)
-
-
-python_function("PyObject_Vectorcall", types.int64)
-
-
-@intrinsic
-def _call(typingctx, function, count, first, second):  # type: ignore[no-untyped-def]
-    """What a function of Python's gives for one argument or two; 0 where it has raised."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        function, count, *given = args
-        held = cgutils.alloca_once(builder, WORD, size=len(given))
-        for k, x in enumerate(given):
-            builder.store(x, builder.gep(held, [WORD(k)]))
-        kind = ir.FunctionType(WORD, [WORD, WORD.as_pointer(), WORD, WORD])
-        call = cgutils.get_or_insert_function(builder.module, kind, "contad_PyObject_Vectorcall")
-        return builder.call(call, [function, held, count, WORD(0)])
-
-    return types.int64(*[types.int64] * 4), codegen
 
 
 # ---- the machine code ------------------------------------------------------------------------------------------------
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _number(x):  # type: ignore[no-untyped-def]
     """The value of a float."""
     return array_at(x + 8 * NUMBER, 1)[0]
 
 
-@njit(**_OPTIONS)
-def _make_room(numbers, item):  # type: ignore[no-untyped-def]
-    """Whether a list has room for four more items: it grows by more than that where it grows."""
-    n = word(numbers, LENGTH)
-    if word(numbers, ROOM) >= n + 4:
-        return True
-    if _append(numbers, item) != 0:
-        _clear()
-        return False
-    set_word(numbers, LENGTH, n)
-    _decrease(item)
-    return word(numbers, ROOM) >= n + 4
-
-
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     """The new variable, or 0 where Python has to look, with nothing done."""
     kind_a, kind_b = word(a, KIND), word(b, KIND)
@@ -135,8 +88,8 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         x, code, x_field, made = _number(a), CODE_CV, 0, word(table, NUMPY_CLASS)
     elif kind_a == word(table, INT):
         x, code, x_field = _as_double(a), CODE_CV, 0
-        if x == -1.0 and _raised() != 0:
-            _clear()
+        if x == -1.0 and raised() != 0:
+            clear()
             return 0
     else:
         return 0
@@ -153,8 +106,8 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         y, code, y_field, made = _number(b), CODE_VC, 0, word(table, NUMPY_CLASS)
     elif kind_b == word(table, INT):
         y, code, y_field = _as_double(b), CODE_VC, 0
-        if y == -1.0 and _raised() != 0:
-            _clear()
+        if y == -1.0 and raised() != 0:
+            clear()
             return 0
     else:
         return 0
@@ -177,54 +130,48 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         z = math.pow(x, y)
         if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
             return 0
-    c = _new_object(made, 0)  # Python's collector may run here, and no code of Python's after it
+    c = new_object(made, 0)  # Python's collector may run here, and no code of Python's after it
     if c == 0:
-        _clear()
+        clear()
         return 0
     push, lock, stream = word(s, word(table, PUSH)), word(s, word(table, LOCK)), word(s, word(table, STREAM))
     top, limit = word(s, word(table, TOP)), word(s, word(table, LIMIT))
-    is_open = (
-        push != 0 and word(push, KIND) == word(table, BUILTIN_CLASS) and word(push, SELF) == stream
-        and lock != 0 and word(lock, KIND) == word(table, LOCK_CLASS) and word(lock, HOLDER) == _this_thread()
-        and top != 0 and word(top, KIND) == word(table, INT) and limit != 0 and word(limit, KIND) == word(table, INT)
-    )  # fmt: skip
-    head = word(table, code)
-    if not is_open or not _make_room(stream, head):
-        _decrease(c)
+    head, integers = word(table, code), word(table, INT)
+    if (
+        not is_open(push, word(table, BUILTIN_CLASS), stream, lock, word(table, LOCK_CLASS))
+        or top == 0 or word(top, KIND) != integers or limit == 0 or word(limit, KIND) != integers
+        or not make_room(stream, head)
+    ):  # fmt: skip
+        decrease(c)
         return 0
-    k = _as_integer(top)
-    if k >= _as_integer(limit):
-        _decrease(c)
+    k = as_integer(top)
+    if k >= as_integer(limit):
+        decrease(c)
         return 0
-    after, value = _new_integer(k + 1), _new_float(z)
+    after, value = new_integer(k + 1), new_float(z)
     constant = 0
     if x_field == 0:
-        constant = x_field = _new_float(x)
+        constant = x_field = new_float(x)
     elif y_field == 0:
-        constant = y_field = _new_float(y)
+        constant = y_field = new_float(y)
     if after == 0 or value == 0 or x_field == 0 or y_field == 0:
-        _clear()
+        clear()
         if after != 0:
-            _decrease(after)
+            decrease(after)
         if value != 0:
-            _decrease(value)
+            decrease(value)
         if constant != 0:
-            _decrease(constant)
-        _decrease(c)
+            decrease(constant)
+        decrease(c)
         return 0
-    _increase(head)
+    increase(head)
     if constant == 0 or constant != x_field:
-        _increase(x_field)
+        increase(x_field)
     if constant == 0 or constant != y_field:
-        _increase(y_field)
-    _increase(value)
-    _increase(s)
-    n, items = word(stream, LENGTH), word(stream, ITEMS)
-    set_word(items, n, head)
-    set_word(items, n + 1, x_field)
-    set_word(items, n + 2, y_field)
-    set_word(items, n + 3, value)
-    set_word(stream, LENGTH, n + 4)
+        increase(y_field)
+    increase(value)
+    increase(s)
+    lay(stream, head, x_field, y_field, value)
     set_word(c, word(table, VALUE), value)
     set_word(c, word(table, OWNER), s)
     set_word(c, word(table, INDEX), top)  # the reference that the stack has had
@@ -236,54 +183,28 @@ def _operate(table, a, b, modulus):  # type: ignore[no-untyped-def]
     """An operator, at least one of whose operands is of one of the classes; 0 where Python has raised."""
     if modulus != word(table, NONE):  # of pow(a, b, modulus)
         none = word(table, NOT_IMPLEMENTED)
-        _increase(none)
+        increase(none)
         return none
     c = _attempt(table, a, b)
     if c != 0:
         return c
     arity, kind_a, kind_b = word(table, ARITY), word(a, KIND), word(b, KIND)
     if kind_a == word(table, FLOAT_CLASS):
-        return _call(word(table, FORWARD), arity, a, b)
+        return call_python(word(table, FORWARD), arity, a, b)
     if kind_a == word(table, NUMPY_CLASS):
-        return _call(word(table, FORWARD_NUMPY), arity, a, b)
-    return _call(word(table, REFLECTED if kind_b == word(table, FLOAT_CLASS) else REFLECTED_NUMPY), arity, b, a)
+        return call_python(word(table, FORWARD_NUMPY), arity, a, b)
+    return call_python(word(table, REFLECTED if kind_b == word(table, FLOAT_CLASS) else REFLECTED_NUMPY), arity, b, a)
 
 
 @functools.cache
 def _compile() -> int:
     """The address of `_operate`, compiled or loaded."""
-    return int(cfunc("int64(int64, int64, int64, int64)", cache=True, **_OPTIONS)(_operate).address)
+    return int(cfunc("int64(int64, int64, int64, int64)", cache=True, **OPTIONS)(_operate).address)
 
 
 def is_on_disk() -> bool:
     """Whether the machine code has been compiled before."""
     return has_machine_code(_operate)
-
-
-# ---- slots of classes ------------------------------------------------------------------------------------------------
-_ENTRY = """\
-define i64 @operate({parameters}) {{
-  %code = inttoptr i64 {code} to i64 (i64, i64, i64, i64)*
-  %result = call i64 %code(i64 {table}, {arguments})
-  ret i64 %result
-}}
-"""
-_kept: list[Any] = []  # machine code, tables, and objects whose addresses they hold
-
-
-def _write_entry(name: str, table: np.ndarray, zero: float) -> int:
-    """The address of the C function of a slot: `_operate` with a table, and what the operator has no operand for."""
-    given = {"neg": "a", "abs": "a", "pow": "abc"}.get(name, "ab")
-    others = {"b": id(zero), "c": id(None)}
-    text = _ENTRY.format(
-        code=_compile(), table=table.ctypes.data, parameters=", ".join(f"i64 %{x}" for x in given),
-        arguments=", ".join(f"i64 %{x}" if x in given else f"i64 {others[x]}" for x in "abc"),
-    )  # fmt: skip
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
-    engine.finalize_object()
-    _kept.extend((engine, machine, zero))
-    return int(engine.get_function_address("operate"))
 
 
 def make_entry(
@@ -304,15 +225,6 @@ def make_entry(
         OPERATORS.index(name), 2 if name in BINARY else 1, *map(id, (*heads, *forward, *reflected)),
     ], np.int64)  # fmt: skip
     assert len(table) == SIZE
-    _kept.extend((table, heads, forward, reflected))
-    return _write_entry(name, table, 0.0)
-
-
-def set_slot(cls: type[Any], name: str, entry: int) -> None:
-    """Let Python call the machine code at an address for an operator of a class, whose methods stay as they are.
-
-    Setting a method anew takes it away again; subclasses have the methods.
-    """
-    slot = slot_of(name)
-    assert slot is not None
-    words_at(read_word(id(cls), SLOTS))[slot] = entry
+    keep(table, heads, forward, reflected)
+    given = {"neg": "a", "abs": "a", "pow": "abc"}.get(name, "ab")
+    return write_entry(_compile(), table, [x in given for x in "abc"], [None, 0.0, None])

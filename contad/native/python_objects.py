@@ -43,7 +43,7 @@ def slot_of(name: str) -> int | None:
     """Which of the words of a class's slots for numbers an operator is, None where that is not plain."""
     with_operator = type("WithOperator", (), {f"__{name}__": lambda *_: None})
     there, nowhere = words_at(read_word(id(with_operator), SLOTS)), words_at(read_word(id(_Example), SLOTS))
-    found = [k for k in range(34) if there[k] != nowhere[k]]
+    found = [k for k in range(36) if there[k] != nowhere[k]]
     return found[0] if len(found) == 1 else None
 
 

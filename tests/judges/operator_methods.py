@@ -2,6 +2,7 @@
 
 import contextlib
 
+from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar, NumpyMatrixVar
 from contad.native.number_operators import BINARY, OPERATORS
 
@@ -20,6 +21,7 @@ def methods_of_python():
         for name in OPERATORS:
             for method in (f"__{name}__", f"__r{name}__") if name in BINARY else (f"__{name}__",):
                 setattr(cls, method, vars(cls)[method])
+    ArrayVar.__matmul__ = ArrayVar.__matmul__
     try:
         yield
     finally:

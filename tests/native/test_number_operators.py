@@ -284,7 +284,7 @@ def test_references_are_counted():
 @pytest.fixture
 def slots(monkeypatch):
     """Of an engine whose machine code takes time, and what it has done."""
-    slots = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar)
+    slots = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, lambda *_: None)
     slots.installed = 0
     monkeypatch.setattr(native_parts, "PATIENCE", types.SimpleNamespace(loading=0.2, compiling=2.0))
     monkeypatch.setattr(NativeParts, "install", lambda self: setattr(self, "installed", self.installed + 1))

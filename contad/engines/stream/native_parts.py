@@ -18,8 +18,11 @@ class NativeParts:
     RECORD, STACK = 2e-7, 2e-6  # seconds that are saved for each
     STEP = 0.25  # of what sweeps take to compile, or to load
 
-    def __init__(self, stack_class: type[Any], float_class: Any, numpy_class: Any) -> None:
+    def __init__(
+        self, stack_class: type[Any], float_class: Any, numpy_class: Any, further: Callable[[Any, Any], object]
+    ) -> None:
         self.classes = float_class, numpy_class, stack_class
+        self.further = further  # what else becomes machine code, of classes of stacks and of numbers
         self.spent = 0.0
         self.left: float | None = None  # not known before the disk has been looked at
         self.is_due = True
@@ -46,7 +49,8 @@ class NativeParts:
     def install(self) -> None:
         """Let machine code make stacks, and perform all operators that it knows, whose methods are made."""
         from contad.native.copied_objects import make_copier
-        from contad.native.number_operators import BINARY, OPERATORS, make_entry, set_slot
+        from contad.native.number_operators import BINARY, OPERATORS, make_entry
+        from contad.native.slot_entries import set_slot
 
         float_class, numpy_class, stack_class = self.classes
         for rule in () if self.entries else rules():
@@ -60,3 +64,4 @@ class NativeParts:
             for cls in (float_class, numpy_class):
                 set_slot(cls, name, entry)
         self.copy = make_copier(stack_class)
+        self.further(stack_class, numpy_class)
