@@ -4,6 +4,7 @@ import contextlib
 
 from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar, NumpyMatrixVar
+from contad.native import elementwise_operators
 from contad.native.number_operators import BINARY, OPERATORS
 
 
@@ -22,6 +23,8 @@ def methods_of_python():
             for method in (f"__{name}__", f"__r{name}__") if name in BINARY else (f"__{name}__",):
                 setattr(cls, method, vars(cls)[method])
     ArrayVar.__matmul__ = ArrayVar.__matmul__
+    for name in elementwise_operators.OPERATORS:
+        setattr(ArrayVar, f"__{name}__", vars(ArrayVar)[f"__{name}__"])
     try:
         yield
     finally:

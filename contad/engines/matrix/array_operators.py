@@ -4,6 +4,7 @@ Generated as the methods of scalar variables are, because a call for each step w
 goes the general way of `array_records`.
 """
 
+import functools
 import linecache
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,15 +14,16 @@ import numpy as np
 from contad.engines.matrix.array_records import fast_elementwise, operate_on_view, sum_along
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.compiled_steps import StepKernels
-from contad.engines.matrix.matrix_products import factor_of, fast_product
+from contad.engines.matrix.matrix_products import compile_product, factor_of, fast_product
 from contad.engines.stream.kernels import partial_in_kernel
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
-from contad.engines.stream.storage import CELLS_WITH_VIEWS, ROWS
+from contad.engines.stream.storage import CELLS_WITH_VIEWS, ROWS, Buffers
 from contad.engines.stream.sweep import operation_code
 from contad.native.rule_source import names_read
+from contad.protocols.number_protocols import make_methods
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
-from contad.rules.scalar_rule import ScalarRule
+from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 if TYPE_CHECKING:
@@ -290,6 +292,34 @@ def install_products() -> None:
     means.methods[ArrayVar] = fast_reduction(average, means.implementation)
     sums.methods[ArrayVar] = fast_sum(total, sums.implementation)
     dots.methods[ArrayVar], dots.reflected[ArrayVar], _ = fast_product(product, dots.implementation, steps)
+
+
+# ---- machine code ----------------------------------------------------------------------------------------------------
+@functools.cache
+def _compile_operators(stack_class: Any, number_class: Any) -> dict[str, int]:
+    """By operator of small arrays: the address of its machine code; none where NumPy's arrays are not as that knows."""
+    from contad.native.elementwise_operators import FORMS, OPERATORS, make_elementwise_entry
+    from contad.native.laid_arrays import Classes, has_known_arrays
+
+    if not has_known_arrays():
+        return {}
+    classes = Classes(ArrayVar, number_class.float_class, number_class, stack_class, Buffers)
+    entries = {"matmul": compile_product(classes)}
+    for rule in rules():
+        if rule.operator in OPERATORS:
+            make_methods(ArrayVar, rule, implement)
+            records = [_BINARY_RECORDS[form] if rule.arity == 2 else _UNARY_RECORDS["v"] for form in FORMS]
+            heads = [-((operation_code(rule, active) or 0) + form) for active, form, *_ in records]
+            entries[rule.operator] = make_elementwise_entry(classes, rule.operator, heads, CELLS)
+    return entries
+
+
+def compile_operators(stack_class: Any, number_class: Any) -> None:
+    """Let machine code perform operators of small arrays, as their methods do."""
+    from contad.native.slot_entries import set_slot
+
+    for name, entry in _compile_operators(stack_class, number_class).items():
+        set_slot(ArrayVar, name, entry)
 
 
 # ---- a number and a constant array -----------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ meets each number once, in the cache where its row is. So are those of small mat
 from Python. The other products are pullbacks, which NumPy multiplies.
 """
 
-import functools
 import math
 import struct
 from collections.abc import Callable, Iterator
@@ -34,6 +33,7 @@ from contad.variables.open_types import Function, Option, Value
 if TYPE_CHECKING:
     from contad.engines.matrix.compiled_steps import StepKernels
     from contad.engines.matrix.matrix_stack import MatrixStack
+    from contad.native.laid_arrays import Classes
 
 
 class ProductFactor(NamedTuple):
@@ -472,25 +472,12 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
     return method, reflect, operate
 
 
-@functools.cache
-def _product_entry(stack_class: Any, number_class: Any) -> int:
-    """The address of machine code for `@` of array variables; 0 where NumPy's arrays are not as it knows them."""
-    from contad.native.product_operator import has_known_arrays, make_product_entry
+def compile_product(classes: "Classes") -> int:
+    """The address of machine code for `@` of array variables, as the method does it for factors of few numbers."""
+    from contad.native.product_operator import make_product_entry
 
     both = operation_code(multiply, "vv") or 0
-    heads = -PULLBACK, CELLS, -(both + DOT + CELLS)
-    if not has_known_arrays():
-        return 0
-    return make_product_entry(ArrayVar, number_class, stack_class, Buffers, heads, _SMALL)
-
-
-def compile_products(stack_class: Any, number_class: Any) -> None:
-    """Let machine code perform `@`, as the method does for factors of few numbers."""
-    from contad.native.slot_entries import set_slot
-
-    entry = _product_entry(stack_class, number_class)
-    if entry:
-        set_slot(ArrayVar, "matmul", entry)
+    return make_product_entry(classes, (-PULLBACK, CELLS, -(both + DOT + CELLS)), _SMALL)
 
 
 def _place(at: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, sca
 from contad.engines.matrix.direct_rules import install_rule, install_steps
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
-from contad.engines.matrix.matrix_products import Continuations, compile_products
+from contad.engines.matrix.matrix_products import Continuations
 from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.matrix.summed_formulas import sum_formula
 from contad.engines.stream.native_parts import NativeParts
@@ -468,7 +468,7 @@ def stack_of_operations() -> MatrixStack:
 
 for _class in (MatrixVar, NumpyMatrixVar):
     install(_class, _class.implement)
-MatrixStack.native = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, compile_products)
+MatrixStack.native = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, array_operators.compile_operators)
 install_arrays(ArrayVar, array_operators.implement)
 array_operators.install_products()
 install_joined()
