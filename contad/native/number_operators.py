@@ -41,14 +41,14 @@ from contad.native.words import array_at, set_word, word
 
 # ---- what a table holds ----------------------------------------------------------------------------------------------
 (
-    FLOAT_CLASS, NUMPY_CLASS, STACK_CLASS, LOCK_CLASS, BUILTIN_CLASS, FLOAT, INT, FLOAT64,  # addresses of classes
+    FLOAT_CLASS, NUMPY_CLASS, STACK_CLASS, ARRAY_CLASS, LOCK_CLASS, BUILTIN_CLASS, FLOAT, INT, FLOAT64,  # of classes
     NONE, NOT_IMPLEMENTED,
     VALUE, OWNER, INDEX, PUSH, STREAM, TOP, LIMIT, LOCK,  # which words of a variable, of a stack the attributes are
     OPERATION, ARITY,
     CODE_VV, CODE_VC, CODE_CV,  # addresses of the heads of records, which are floats
     FORWARD, FORWARD_NUMPY, REFLECTED, REFLECTED_NUMPY,  # addresses of the methods of both classes
     SIZE,
-) = range(28)  # fmt: skip
+) = range(29)  # fmt: skip
 BINARY = ("add", "sub", "mul", "truediv", "pow")
 OPERATORS = (*BINARY, "neg", "abs")
 _ADD, _SUB, _MUL, _TRUEDIV, _POW, _NEG, _ABS = range(len(OPERATORS))
@@ -181,7 +181,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
 
 def _operate(table, a, b, modulus):  # type: ignore[no-untyped-def]
     """An operator, at least one of whose operands is of one of the classes; 0 where Python has raised."""
-    if modulus != word(table, NONE):  # of pow(a, b, modulus)
+    if modulus != word(table, NONE) or word(b, KIND) == word(table, ARRAY_CLASS):  # of pow(a, b, modulus); an array's
         none = word(table, NOT_IMPLEMENTED)
         increase(none)
         return none
@@ -208,9 +208,12 @@ def is_on_disk() -> bool:
 
 
 def make_entry(
-    float_class: type[Any], numpy_class: type[Any], stack_class: type[Any], name: str, codes: Sequence[int]
-) -> int:
+    float_class: type[Any], numpy_class: type[Any], stack_class: type[Any], array_class: type[Any], name: str,
+    codes: Sequence[int],
+) -> int:  # fmt: skip
     """The address of machine code for an operator of both classes of variables, which calls their methods as they are.
+
+    Arrays have slots of their own, which Python calls where this one leaves an operand to them.
 
     codes    of records: of a variable alone; or of two variables, a variable and a number, and a number and a variable
     """
@@ -219,7 +222,7 @@ def make_entry(
     reflected = [vars(cls)[f"__r{name}__"] for cls in (float_class, numpy_class)] if name in BINARY else forward
     known: tuple[object, ...] = (type(threading.RLock()), type([].extend), float, int, np.float64, None, NotImplemented)
     table = np.array([
-        *map(id, (float_class, numpy_class, stack_class, *known)),
+        *map(id, (float_class, numpy_class, stack_class, array_class, *known)),
         *places_of(float_class, "_value", "_owner", "_index"),
         *places_of(stack_class, "push", "stream", "top", "limit", "lock"),
         OPERATORS.index(name), 2 if name in BINARY else 1, *map(id, (*heads, *forward, *reflected)),

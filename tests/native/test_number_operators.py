@@ -8,12 +8,14 @@ import operator
 import sys
 import threading
 import types
+import weakref
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 import contad
+from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_stack import MatrixStack, MatrixVar, NumpyMatrixVar
 from contad.engines.stream import native_parts
 from contad.engines.stream.native_parts import NativeParts
@@ -249,7 +251,7 @@ def test_a_power_with_a_modulus_is_refused():
 # ---- references ------------------------------------------------------------------------------------------------------
 def test_references_are_counted():
     """Nothing is kept of what is forgotten, and nothing forgotten of what is kept."""
-    constant, large = 0.123, 10**400
+    constant, large, stacks = 0.123, 10**400, []
     with opened(MatrixStack) as s:
         x = s.float_variable(0.3)
         (x + constant) * x / (constant - x)
@@ -258,6 +260,7 @@ def test_references_are_counted():
 
     def run():
         with opened(MatrixStack) as s:
+            stacks.append(weakref.ref(s))
             x, y = s.float_variable(0.3), s.variable(0.4)
             for _ in range(300):
                 y = (x + constant) * y / (constant - 2) - x ** np.float64(2.0) + abs(-y)
@@ -275,6 +278,7 @@ def test_references_are_counted():
         run()
     of_heads, before = count()
     run()
+    assert {stack() for stack in stacks} == {None}
     of_heads_now, now = count()
     assert of_heads_now == of_heads
     assert [k for k, (a, b) in enumerate(zip(before, now, strict=True)) if abs(b - a) > 100] == []
@@ -284,7 +288,7 @@ def test_references_are_counted():
 @pytest.fixture
 def slots(monkeypatch):
     """Of an engine whose machine code takes time, and what it has done."""
-    slots = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, lambda *_: None)
+    slots = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, ArrayVar, lambda *_: None)
     slots.installed = 0
     monkeypatch.setattr(native_parts, "PATIENCE", types.SimpleNamespace(loading=0.2, compiling=2.0))
     monkeypatch.setattr(NativeParts, "install", lambda self: setattr(self, "installed", self.installed + 1))

@@ -468,7 +468,7 @@ def stack_of_operations() -> MatrixStack:
 
 for _class in (MatrixVar, NumpyMatrixVar):
     install(_class, _class.implement)
-MatrixStack.native = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, array_operators.compile_operators)
+MatrixStack.native = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, ArrayVar, array_operators.compile_operators)
 install_arrays(ArrayVar, array_operators.implement)
 array_operators.install_products()
 install_joined()

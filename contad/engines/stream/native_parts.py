@@ -19,9 +19,10 @@ class NativeParts:
     STEP = 0.25  # of what sweeps take to compile, or to load
 
     def __init__(
-        self, stack_class: type[Any], float_class: Any, numpy_class: Any, further: Callable[[Any, Any], object]
-    ) -> None:
-        self.classes = float_class, numpy_class, stack_class
+        self, stack_class: Any, float_class: Any, numpy_class: Any, array_class: Any,
+        further: Callable[[Any, Any], object],
+    ) -> None:  # fmt: skip
+        self.classes = float_class, numpy_class, stack_class, array_class
         self.further = further  # what else becomes machine code, of classes of stacks and of numbers
         self.spent = 0.0
         self.left: float | None = None  # not known before the disk has been looked at
@@ -52,14 +53,14 @@ class NativeParts:
         from contad.native.number_operators import BINARY, OPERATORS, make_entry
         from contad.native.slot_entries import set_slot
 
-        float_class, numpy_class, stack_class = self.classes
+        float_class, numpy_class, stack_class, _ = self.classes
         for rule in () if self.entries else rules():
             if rule.operator in OPERATORS:
                 for cls in (float_class, numpy_class):
                     make_methods(cls, rule, cls.implement)
                 actives = ("vv", "vc", "cv") if rule.operator in BINARY else ("v",)
                 codes = [operation_code(rule, active) or 0 for active in actives]
-                self.entries[rule.operator] = make_entry(float_class, numpy_class, stack_class, rule.operator, codes)
+                self.entries[rule.operator] = make_entry(*self.classes, rule.operator, codes)
         for name, entry in self.entries.items():
             for cls in (float_class, numpy_class):
                 set_slot(cls, name, entry)
