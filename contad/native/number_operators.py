@@ -128,7 +128,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         z = x / y
     else:
         z = math.pow(x, y)
-        if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+        if not (abs(x) < math.inf and abs(y) < math.inf and abs(z) < math.inf):  # `isfinite` would set a flag of faults
             return 0
     c = new_object(made, 0)  # Python's collector may run here, and no code of Python's after it
     if c == 0:

@@ -290,7 +290,7 @@ def slots(monkeypatch):
     """Of an engine whose machine code takes time, and what it has done."""
     slots = NativeParts(MatrixStack, MatrixVar, NumpyMatrixVar, ArrayVar, lambda *_: None)
     slots.installed = 0
-    monkeypatch.setattr(native_parts, "PATIENCE", types.SimpleNamespace(loading=0.2, compiling=2.0))
+    monkeypatch.setattr(native_parts, "PATIENCE", types.SimpleNamespace(loading=0.2, compiling=2.0, is_over=True))
     monkeypatch.setattr(NativeParts, "install", lambda self: setattr(self, "installed", self.installed + 1))
     return slots
 
@@ -301,12 +301,51 @@ def test_machine_code_comes_when_it_pays(monkeypatch, slots, on_disk, records):
     for _ in range(10):
         assert slots.is_due and not slots.installed
         slots.count(records // 10 + 1)
+        assert slots.is_due  # nothing is compiled while a function records
+        slots.look()
     assert not slots.is_due and slots.installed == 1
+
+
+def test_stacks_count_too(monkeypatch, slots):
+    monkeypatch.setattr(number_operators, "is_on_disk", lambda: True)
+    for _ in range(24_999):
+        slots.look()
+    assert slots.is_due
+    slots.look()
+    assert slots.installed == 1 and not slots.is_due
+
+
+def test_machine_code_waits_for_the_sweep_and_for_room(monkeypatch, slots):
+    """Its import must not be what meets an interrupt or the end of Python's stack first."""
+    slots.count(10**9)
+    native_parts.PATIENCE.is_over = False
+    slots.look()
+    assert slots.is_due
+    native_parts.PATIENCE.is_over = True
+    monkeypatch.setattr(native_parts, "_count_frames", lambda: 100)
+    slots.look()
+    assert slots.is_due
+
+
+def test_frames_are_counted():
+    def call_again(n):
+        return call_again(n - 1) if n else native_parts._count_frames()
+
+    assert call_again(50) == native_parts._count_frames() - 51
+
+
+@pytest.mark.parametrize("x", [np.inf, -np.inf, 2.0])
+@pytest.mark.parametrize("power", [lambda a: a**2.0, lambda a: a**a, lambda a: 2.0**a])
+def test_no_flag_of_a_fault_is_set(x, power):
+    """NumPy looks at them after a loop over objects."""
+    with opened(MatrixStack) as s, np.errstate(all="raise"):
+        power(np.array([s.variable(x)], object))
 
 
 def test_of_an_unknown_python_there_is_none(monkeypatch, slots):
     monkeypatch.setattr(python_objects, "has_known_objects", lambda: False)
     slots.count(10**9)
+    slots.look()
     assert not slots.is_due and not slots.installed
 
 

@@ -1,5 +1,6 @@
 """When operators of scalars and new stacks are machine code: once Python has taken as long as it takes to get that."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,14 @@ from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.sweep import operation_code
 from contad.protocols.number_protocols import make_methods
 from contad.rules.scalar_rule import rules
+
+
+def _count_frames() -> int:
+    """How many more functions may call each other before Python raises RecursionError."""
+    frame, depth = sys._getframe(), 0
+    while frame.f_back is not None:
+        frame, depth = frame.f_back, depth + 1
+    return sys.getrecursionlimit() - depth
 
 
 class NativeParts:
@@ -17,6 +26,7 @@ class NativeParts:
 
     RECORD, STACK = 2e-7, 2e-6  # seconds that are saved for each
     STEP = 0.25  # of what sweeps take to compile, or to load
+    FRAMES = 400  # of functions that call each other, which compiling takes
 
     def __init__(
         self, stack_class: Any, float_class: Any, numpy_class: Any, array_class: Any,
@@ -31,9 +41,16 @@ class NativeParts:
         self.copy: Callable[[Any], Any] | None = None  # makes a stack like another one
 
     def count(self, n: int) -> None:
-        """Count n records of a recording that is swept."""
-        self.spent += n * self.RECORD + self.STACK
-        if self.spent < self.STEP * PATIENCE.loading:
+        """Count n records that have been pushed."""
+        self.spent += n * self.RECORD
+
+    def look(self) -> None:
+        """Count a recording that has been swept, and decide, as the user's function has returned.
+
+        Numba is there by then, whose import nothing must interrupt.
+        """
+        self.spent += self.STACK
+        if self.spent < self.STEP * PATIENCE.loading or not PATIENCE.is_over or _count_frames() < self.FRAMES:
             return
         if self.left is None:
             from contad.native.number_operators import is_on_disk  # they know Numba

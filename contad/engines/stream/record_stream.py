@@ -238,6 +238,8 @@ class Recording(ChainStack):
             if cell.__class__ is int and seed.__class__ is float and self._sweep_briefly(cell, seed, top):
                 return
         super().run_sweep(seeds, top)
+        if self.native is not None and self.native.is_due:
+            self.native.look()
 
     def _sweep_briefly(self, cell: CellIndex, seed: float, top: int) -> bool:
         """`run_sweep` of a short recording of plain numbers, in one compiled call; whether it was one."""
@@ -276,6 +278,7 @@ class Recording(ChainStack):
             self.require_none_caught()
         if self.native is not None and self.native.is_due:
             self.native.count(n)
+            self.native.look()
         return True
 
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
