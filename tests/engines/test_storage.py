@@ -14,7 +14,7 @@ from contad.engines.stream import storage
 from contad.engines.stream.record_stream import CHUNK
 from contad.errors import StaleVariableError
 from contad.variables.stack import THREAD, opened
-from tests.judges.operator_methods import compile_operators
+from tests.judges.operator_methods import compile_operators, methods_of_python
 
 
 @pytest.fixture
@@ -161,12 +161,19 @@ def record_chain(x, **options):
 
 
 @pytest.fixture
+def by_methods():
+    """Machine code makes an array for each result: NumPy's function in C takes less time than a look-up."""
+    with methods_of_python():
+        yield
+
+
+@pytest.fixture
 def own_pools(monkeypatch):
     monkeypatch.setattr(THREAD, "pools", {})
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
-def test_the_next_recording_has_the_same_arrays_of_values(own_pools, shape):
+def test_the_next_recording_has_the_same_arrays_of_values(by_methods, own_pools, shape):
     x = np.sin(np.arange(np.prod(shape))).reshape(shape)
     first, second = record_chain(x), record_chain(2.0 * x)
     assert all(a is b for a, b in zip(first, second, strict=True))
@@ -174,7 +181,7 @@ def test_the_next_recording_has_the_same_arrays_of_values(own_pools, shape):
     assert not {*map(id, first)} & {*map(id, other)}
 
 
-def test_arrays_of_values_are_not_kept_from_other_memory(own_pools):
+def test_arrays_of_values_are_not_kept_from_other_memory(by_methods, own_pools):
     x = np.sin(np.arange(3.0))
     first = record_chain(x)
     (buffers,) = THREAD.pools["matrix"]
@@ -184,7 +191,7 @@ def test_arrays_of_values_are_not_kept_from_other_memory(own_pools):
     assert not {*map(id, first)} & {*map(id, record_chain(x))}
 
 
-def test_few_arrays_of_values_are_kept(own_pools, monkeypatch):
+def test_few_arrays_of_values_are_kept(by_methods, own_pools, monkeypatch):
     monkeypatch.setattr(storage, "MOST_VIEWS", 50)
     for n in range(1, 30):
         record_chain(np.sin(np.arange(float(n))))
