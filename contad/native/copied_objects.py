@@ -4,10 +4,10 @@ import ctypes
 import functools
 from typing import Any
 
-from contad.native.laid_records import OPTIONS, increase, new_object
-from contad.native.machine_code import cfunc
+from contad.native.laid_records import increase, new_object
 from contad.native.python_functions import BYTES_CONTENT, ONE_ARGUMENT, Definition, make_builtin
 from contad.native.python_objects import KIND
+from contad.native.slot_entries import compile_words
 from contad.native.words import set_word, word
 
 _CLASS, _WORDS, _WEAK = range(3)  # what a copier knows of the objects: class, size, the word of weak references
@@ -31,7 +31,7 @@ def _copy(own, x):  # type: ignore[no-untyped-def]
 
 @functools.cache
 def _define() -> Definition:
-    return Definition(b"copy", cfunc("int64(int64, int64)", cache=True, **OPTIONS)(_copy).address, ONE_ARGUMENT, None)
+    return Definition(b"copy", compile_words(_copy), ONE_ARGUMENT, None)
 
 
 def make_copier(cls: Any) -> Any:

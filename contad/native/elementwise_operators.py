@@ -5,7 +5,6 @@ It evaluates in the slab and lays the record into the stream, as the method does
 small that digits are lost: NumPy tells its user of them.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 
@@ -61,7 +60,7 @@ from contad.native.laid_records import (
     new_integer,
     raised,
 )
-from contad.native.machine_code import cfunc, has_machine_code, njit
+from contad.native.machine_code import njit
 from contad.native.product_operator import call_class
 from contad.native.python_functions import python_function
 from contad.native.python_objects import KIND, NUMBER
@@ -235,7 +234,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     return found
 
 
-def _operate(table, a, b):  # type: ignore[no-untyped-def]
+def operate_on_arrays(table, a, b):  # type: ignore[no-untyped-def]
     """An operator, at least one of whose operands is an array variable; 0 where Python has raised."""
     found = _attempt(table, a, b)
     if found != 0:
@@ -243,17 +242,6 @@ def _operate(table, a, b):  # type: ignore[no-untyped-def]
     if word(a, KIND) == word(table, ARRAY_CLASS):
         return call_python(word(table, FORWARD), word(table, ARITY), a, b)
     return call_python(word(table, REFLECTED), 2, b, a)
-
-
-@functools.cache
-def _compile() -> int:
-    """The address of `_operate`, compiled or loaded."""
-    return int(cfunc("int64(int64, int64, int64)", cache=True, **OPTIONS)(_operate).address)
-
-
-def is_on_disk() -> bool:
-    """Whether the machine code has been compiled before."""
-    return has_machine_code(_operate)
 
 
 def make_elementwise_entry(classes: Classes, name: str, heads: Sequence[int], cells: int) -> int:
@@ -268,4 +256,4 @@ def make_elementwise_entry(classes: Classes, name: str, heads: Sequence[int], ce
     ], np.int64)  # fmt: skip
     assert len(table) == SIZE
     keep(table, methods)
-    return write_entry(_compile(), table, [True, name in BINARY], [None, 0.0])
+    return write_entry(operate_on_arrays, table, [True, name in BINARY], [None, 0.0])

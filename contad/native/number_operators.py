@@ -9,7 +9,6 @@ One function serves all operators. It reads what it has to know from a table of 
 slot holds a few instructions that call it with the address of the table.
 """
 
-import functools
 import math
 import threading
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ from contad.native.laid_records import (
     new_object,
     raised,
 )
-from contad.native.machine_code import cfunc, has_machine_code, njit
+from contad.native.machine_code import njit
 from contad.native.python_functions import python_function
 from contad.native.python_objects import KIND, NUMBER, places_of
 from contad.native.slot_entries import keep, write_entry
@@ -179,7 +178,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     return c
 
 
-def _operate(table, a, b, modulus):  # type: ignore[no-untyped-def]
+def operate_on_numbers(table, a, b, modulus):  # type: ignore[no-untyped-def]
     """An operator, at least one of whose operands is of one of the classes; 0 where Python has raised."""
     if modulus != word(table, NONE) or word(b, KIND) == word(table, ARRAY_CLASS):  # of pow(a, b, modulus); an array's
         none = word(table, NOT_IMPLEMENTED)
@@ -194,17 +193,6 @@ def _operate(table, a, b, modulus):  # type: ignore[no-untyped-def]
     if kind_a == word(table, NUMPY_CLASS):
         return call_python(word(table, FORWARD_NUMPY), arity, a, b)
     return call_python(word(table, REFLECTED if kind_b == word(table, FLOAT_CLASS) else REFLECTED_NUMPY), arity, b, a)
-
-
-@functools.cache
-def _compile() -> int:
-    """The address of `_operate`, compiled or loaded."""
-    return int(cfunc("int64(int64, int64, int64, int64)", cache=True, **OPTIONS)(_operate).address)
-
-
-def is_on_disk() -> bool:
-    """Whether the machine code has been compiled before."""
-    return has_machine_code(_operate)
 
 
 def make_entry(
@@ -230,4 +218,4 @@ def make_entry(
     assert len(table) == SIZE
     keep(table, heads, forward, reflected)
     given = {"neg": "a", "abs": "a", "pow": "abc"}.get(name, "ab")
-    return write_entry(_compile(), table, [x in given for x in "abc"], [None, 0.0, None])
+    return write_entry(operate_on_numbers, table, [x in given for x in "abc"], [None, 0.0, None])

@@ -5,7 +5,6 @@ It makes the product by NumPy's own function, in the slab, and lays the record i
 that have not been met, large products, errors.
 """
 
-import functools
 
 import numpy as np
 from numba import types
@@ -64,7 +63,7 @@ from contad.native.laid_records import (
     new_integer,
     new_object,
 )
-from contad.native.machine_code import cfunc, has_machine_code, njit
+from contad.native.machine_code import njit
 from contad.native.python_functions import python_function
 from contad.native.python_objects import KIND, LENGTH
 from contad.native.slot_entries import keep, write_entry
@@ -218,7 +217,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     return found
 
 
-def _operate(table, a, b):  # type: ignore[no-untyped-def]
+def multiply_matrices(table, a, b):  # type: ignore[no-untyped-def]
     """a @ b, at least one of which is an array variable; 0 where Python has raised."""
     found = _attempt(table, a, b)
     if found != 0:
@@ -226,17 +225,6 @@ def _operate(table, a, b):  # type: ignore[no-untyped-def]
     if word(a, KIND) == word(table, ARRAY_CLASS):
         return call_python(word(table, FORWARD), 2, a, b)
     return call_python(word(table, REFLECTED), 2, b, a)
-
-
-@functools.cache
-def _compile() -> int:
-    """The address of `_operate`, compiled or loaded."""
-    return int(cfunc("int64(int64, int64, int64)", cache=True, **OPTIONS)(_operate).address)
-
-
-def is_on_disk() -> bool:
-    """Whether the machine code has been compiled before."""
-    return has_machine_code(_operate)
 
 
 def make_product_entry(classes: Classes, heads: tuple[int, int, int], most: int) -> int:
@@ -249,4 +237,4 @@ def make_product_entry(classes: Classes, heads: tuple[int, int, int], most: int)
     table = np.array([*describe(classes), *heads, most, *map(id, methods), 0, 0], np.int64)
     assert len(table) == SIZE
     keep(table, methods)
-    return write_entry(_compile(), table, [True, True], [None, None])
+    return write_entry(multiply_matrices, table, [True, True], [None, None])

@@ -1,11 +1,14 @@
 """Machine code in the slots of classes, which Python calls for an operator in the place of the methods."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
+from contad.native.laid_records import OPTIONS
+from contad.native.machine_code import cfunc
 from contad.native.python_objects import SLOTS, read_word, slot_of, words_at
 
 _ENTRY = """\
@@ -23,8 +26,17 @@ def keep(*objects: Any) -> None:
     _kept.extend(objects)
 
 
-def write_entry(code: int, table: np.ndarray, is_given: Sequence[bool], otherwise: Sequence[object]) -> int:
-    """The address of a C function that calls the one at an address with that of a table and with operands.
+@functools.cache
+def compile_words(function: Callable[..., int]) -> int:
+    """The address of a function of words, compiled or loaded."""
+    words = ["int64"] * function.__code__.co_argcount
+    return int(cfunc(f"int64({', '.join(words)})", cache=True, **OPTIONS)(function).address)
+
+
+def write_entry(
+    function: Callable[..., int], table: np.ndarray, is_given: Sequence[bool], otherwise: Sequence[object]
+) -> int:
+    """The address of a C function of operands that calls a function with the address of a table and with these.
 
     is_given     of each operand, whether Python gives it to the slot
     otherwise    of each operand, the object in its place
@@ -33,7 +45,7 @@ def write_entry(code: int, table: np.ndarray, is_given: Sequence[bool], otherwis
     pairs = list(zip(is_given, otherwise, strict=True))
     operands = [f"i64 %x{k}" if given else f"i64 {id(x)}" for k, (given, x) in enumerate(pairs)]
     text = _ENTRY.format(
-        code=code, kinds=", ".join(["i64"] * (1 + len(operands))),
+        code=compile_words(function), kinds=", ".join(["i64"] * (1 + len(operands))),
         parameters=", ".join(x for x, given in zip(operands, is_given, strict=True) if given),
         arguments=", ".join([f"i64 {table.ctypes.data}", *operands]),
     )  # fmt: skip

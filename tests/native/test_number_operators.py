@@ -21,7 +21,7 @@ from contad.engines.stream import native_parts
 from contad.engines.stream.native_parts import NativeParts
 from contad.engines.stream.record_stream import CHUNK, LONG
 from contad.errors import NonFiniteError, OtherThreadError, StaleVariableError
-from contad.native import number_operators, python_objects
+from contad.native import python_objects
 from contad.native.number_operators import BINARY, OPERATORS
 from contad.variables.stack import opened
 from tests.judges.operator_methods import compile_operators, methods_of_python
@@ -295,9 +295,9 @@ def slots(monkeypatch):
     return slots
 
 
-@pytest.mark.parametrize(("on_disk", "records"), [(True, 250_000), (False, 2_500_000)])
+@pytest.mark.parametrize(("on_disk", "records"), [(True, 250_000), (False, 10_000_000)])
 def test_machine_code_comes_when_it_pays(monkeypatch, slots, on_disk, records):
-    monkeypatch.setattr(number_operators, "is_on_disk", lambda: on_disk)
+    monkeypatch.setattr(native_parts, "_is_on_disk", lambda: on_disk)
     for _ in range(10):
         assert slots.is_due and not slots.installed
         slots.count(records // 10 + 1)
@@ -307,7 +307,7 @@ def test_machine_code_comes_when_it_pays(monkeypatch, slots, on_disk, records):
 
 
 def test_stacks_count_too(monkeypatch, slots):
-    monkeypatch.setattr(number_operators, "is_on_disk", lambda: True)
+    monkeypatch.setattr(native_parts, "_is_on_disk", lambda: True)
     for _ in range(24_999):
         slots.look()
     assert slots.is_due

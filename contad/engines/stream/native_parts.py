@@ -18,6 +18,16 @@ def _count_frames() -> int:
     return sys.getrecursionlimit() - depth
 
 
+def _is_on_disk() -> bool:
+    """Whether the machine code has been compiled before."""
+    from contad.native.elementwise_operators import operate_on_arrays
+    from contad.native.machine_code import has_machine_code
+    from contad.native.number_operators import operate_on_numbers
+    from contad.native.product_operator import multiply_matrices
+
+    return all(has_machine_code(f) for f in (operate_on_numbers, operate_on_arrays, multiply_matrices))
+
+
 class NativeParts:
     """What machine code does for an engine with records in the place of Python, after a while.
 
@@ -25,7 +35,7 @@ class NativeParts:
     """
 
     RECORD, STACK = 2e-7, 2e-6  # seconds that are saved for each
-    STEP = 0.25  # of what sweeps take to compile, or to load
+    LOADED, COMPILED = 0.25, 1.0  # of what sweeps take to load, and to compile
     FRAMES = 400  # of functions that call each other, which compiling takes
 
     def __init__(
@@ -50,16 +60,15 @@ class NativeParts:
         Numba is there by then, whose import nothing must interrupt.
         """
         self.spent += self.STACK
-        if self.spent < self.STEP * PATIENCE.loading or not PATIENCE.is_over or _count_frames() < self.FRAMES:
+        if self.spent < self.LOADED * PATIENCE.loading or not PATIENCE.is_over or _count_frames() < self.FRAMES:
             return
         if self.left is None:
-            from contad.native.number_operators import is_on_disk  # they know Numba
-            from contad.native.python_objects import has_known_objects
+            from contad.native.python_objects import has_known_objects  # it knows Numba
 
             if not has_known_objects():
                 self.is_due = False
                 return
-            self.left = self.STEP * (PATIENCE.loading if is_on_disk() else PATIENCE.compiling)
+            self.left = self.LOADED * PATIENCE.loading if _is_on_disk() else self.COMPILED * PATIENCE.compiling
         if self.spent >= self.left:
             self.is_due = False
             self.install()
