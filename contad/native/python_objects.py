@@ -50,15 +50,16 @@ def slot_of(name: str) -> int | None:
 @functools.cache
 def has_known_objects() -> bool:
     """Whether objects, classes and locks of this Python lie as they are read here."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_long) != 8 or not has_known_layout():
+    if sys.implementation.name != "cpython" or not has_known_layout():
         return False
+    this_thread = ctypes.PYFUNCTYPE(ctypes.c_uint64)(("PyThread_get_thread_ident", ctypes.pythonapi))
     lock, numbers, example = threading.RLock(), [1.0, 2.0, 3.0], _Example()
     extend = numbers.extend
     example.first, example.second = lock, numbers
     with lock:
         holder = read_word(id(lock), HOLDER)
     return (
-        holder == threading.get_ident() and read_word(id(lock), HOLDER) == 0
+        holder == this_thread() == threading.get_ident() and read_word(id(lock), HOLDER) == 0
         and (read_word(id(numbers), LENGTH), read_word(read_word(id(numbers), ITEMS), 2)) == (3, id(numbers[2]))
         and 8 * read_word(id(numbers), ROOM) == sys.getsizeof(numbers) - sys.getsizeof([])
         and ctypes.cast(id(numbers[2]), ctypes.POINTER(ctypes.c_double))[NUMBER] == 3.0
