@@ -138,66 +138,92 @@ def _have_one_shape(x, y):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _attempt(table, a, b):  # type: ignore[no-untyped-def]
-    """The result, or 0 where Python has to look, with nothing done."""
+def _read(table, a, b):  # type: ignore[no-untyped-def]
+    """What an operation is made of; no numbers in the result where Python has to look.
+
+    Of the other operand: the number or the array that is its value, the number where it is converted, whether it has
+    one for each number of the result, and what stands for it in the record, 0 for a number that is to be made.
+    """
+    nothing = 0, 0, 0, 0, 0, 0.0, 0, 0
     arrays = word(table, ARRAY_CLASS)
     a_is_array = word(a, KIND) == arrays
     array, other = (a, b) if a_is_array else (b, a)
     s = word(array, word(table, OWNER))
     if s == 0 or word(s, KIND) != word(table, STACK_CLASS) or not _is_direct(table, array, s):
-        return 0
-    is_unary = word(table, ARITY) == 1
+        return nothing
     v = word(array, word(table, VALUE))
     n = 1
     for k in range(axes_of(v)):
         n *= length_of(v, k)
-    if n == 0 or n > MOST:
-        return 0
-    field, form, other_kind = word(array, word(table, INDEX)), _ARRAYS, word(other, KIND)
-    number, other_field, step = word(table, ZERO), other, 0  # `other_field` is 0 where it is a number to be made
-    converted = 0.0
-    if is_unary:
-        other_field = word(table, ZERO)
-    elif a_is_array and other_kind == arrays:
-        if not _is_direct(table, other, s) or not _have_one_shape(v, word(other, word(table, VALUE))):
-            return 0
-        other_field, step = word(other, word(table, INDEX)), 1
-    elif other_kind == word(table, FLOAT_CLASS) or other_kind == word(table, NUMPY_CLASS):
+    if n == 0 or n > MOST or not is_recording(table, s):
+        return nothing
+    kind = word(other, KIND)
+    form, value, converted, step, field = _ARRAYS, word(table, ZERO), 0.0, 0, other
+    if word(table, ARITY) == 1:
+        field = word(table, ZERO)
+    elif a_is_array and kind == arrays:
+        value = word(other, word(table, VALUE))
+        if not _is_direct(table, other, s) or not _have_one_shape(v, value):
+            return nothing
+        step, field = 1, word(other, word(table, INDEX))
+    elif kind == word(table, FLOAT_CLASS) or kind == word(table, NUMPY_CLASS):
         form = _Y_CELL if a_is_array else _X_CELL
-        number, other_field = word(other, word(table, NUMBER_VALUE)), word(other, word(table, NUMBER_INDEX))
+        value, field = word(other, word(table, NUMBER_VALUE)), word(other, word(table, NUMBER_INDEX))
         is_own = word(other, word(table, NUMBER_OWNER)) == s
-        if not is_own or number == 0 or other_field == 0 or word(number, KIND) != word(table, FLOAT):
-            return 0
+        if not is_own or value == 0 or field == 0 or word(value, KIND) != word(table, FLOAT):
+            return nothing
     else:
         form = _Y_NUMBER if a_is_array else _X_NUMBER
-        if other_kind == word(table, FLOAT):
-            number = other
-        elif other_kind == word(table, FLOAT64):
-            converted, other_field = _number(other)[0], 0
-        elif other_kind == word(table, INT):
-            converted, other_field = _as_double(other), 0
+        if kind == word(table, FLOAT):
+            value = other
+        elif kind == word(table, FLOAT64):
+            converted, field = _number(other)[0], 0
+        elif kind == word(table, INT):
+            converted, field = _as_double(other), 0
             if converted == -1.0 and raised() != 0:
                 clear()
-                return 0
+                return nothing
         else:
-            return 0
-    if not is_recording(table, s):
+            return nothing
+    return n, s, v, form, value, converted, step, field
+
+
+@njit(**OPTIONS)
+def _attempt(table, a, b):  # type: ignore[no-untyped-def]
+    """The result, or 0 where Python has to look, with nothing done.
+
+    Where the object is made Python's collector may run, and finalizers with it, which may write to arrays: what is read
+    before is read again.
+    """
+    if _read(table, a, b)[0] == 0:
         return 0
-    found = call_class(arrays)  # Python's collector may run here, and not below
-    if found == 0:
-        clear()
-        return 0
+    found = call_class(word(table, ARRAY_CLASS))
+    if found != 0 and _lay_result(table, a, b, found):
+        return found
+    clear()
+    if found != 0:
+        decrease(found)
+    return 0
+
+
+@njit(**OPTIONS)
+def _lay_result(table, a, b, found):  # type: ignore[no-untyped-def]
+    """Evaluate an operation and lay its record, of the result, which is empty yet."""
+    n, s, v, form, value, converted, step, other_field = _read(table, a, b)
+    if n == 0:
+        return False
+    a_is_array = word(a, KIND) == word(table, ARRAY_CLASS)
+    field = word(a if a_is_array else b, word(table, INDEX))
     stream, slab, top = word(s, word(table, STREAM)), word(s, word(table, SLAB)), word(s, word(table, TOP))
     first = integer_of(table, top)
     has_cells = 0 < first <= integer_of(table, word(s, word(table, BRIM))) - n
     is_there = has_cells and make_room(stream, word(table, ZERO))
     z = array_of(table, slab, first, axes_of(v), word(v, LENGTHS)) if is_there else 0
     if z == 0:
-        decrease(found)
-        return 0
+        return False
     if other_field == 0:
         other_field = new_float(converted)
-        number = other_field
+        value = other_field
     else:
         increase(other_field)
     head = new_float(float(word(table, HEADS + form) - word(table, CELLS) * n))
@@ -205,18 +231,17 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     is_whole = other_field != 0 and head != 0 and end != 0 and span != 0
     if is_whole:
         own = array_at(word(v, DATA), n)
-        values = array_at(word(word(other, word(table, VALUE)), DATA), n) if step else _number(number)
+        values = array_at(word(value, DATA), n) if step else _number(value)
         result = array_at(word(slab, DATA) + 8 * first, n)
         if a_is_array:
             is_whole = _evaluate(word(table, OPERATION), own, 1, values, step, result)
         else:
             is_whole = _evaluate(word(table, OPERATION), values, step, own, 1, result)
     if not is_whole:
-        clear()
-        for x in (other_field, head, end, span, z, found):
-            if x != 0:
-                decrease(x)
-        return 0
+        for made in (other_field, head, end, span, z):
+            if made != 0:
+                decrease(made)
+        return False
     increase(field)
     increase(s)
     increase(word(table, NONE))
@@ -231,7 +256,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         lay(stream, head, field, other_field, word(table, ZERO))
     else:
         lay(stream, head, other_field, field, word(table, ZERO))
-    return found
+    return True
 
 
 def operate_on_arrays(table, a, b):  # type: ignore[no-untyped-def]

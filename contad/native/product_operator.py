@@ -81,54 +81,89 @@ call_class = python_function("PyObject_CallNoArgs", types.int64, types.int64)
 
 
 @njit(**OPTIONS)
-def _attempt(table, a, b):  # type: ignore[no-untyped-def]
-    """The product, or 0 where Python has to look, with nothing done."""
+def _read(table, a, b):  # type: ignore[no-untyped-def]
+    """What a product is made of; no class of a result where Python has to look."""
+    nothing = 0, 0, 0, 0, 0, 0, 0, 0, 0
     arrays = word(table, ARRAY_CLASS)
     if word(a, KIND) != arrays:
-        return 0
+        return nothing
     x_cell, y_cell = cell_of(table, a), 0
     x, y, s = word(a, word(table, VALUE)), b, word(a, word(table, OWNER))
     if x_cell == 0 or s == 0 or word(s, KIND) != word(table, STACK_CLASS):
-        return 0
+        return nothing
     if word(b, KIND) == arrays:
         y_cell, y = cell_of(table, b), word(b, word(table, VALUE))
         if y_cell == 0 or word(b, word(table, OWNER)) != s:
-            return 0
-    if not has_numbers(table, x) or not has_numbers(table, y):
-        return 0
-    x_axes, y_axes = axes_of(x), axes_of(y)
-    p = length_of(x, x_axes - 1)
-    rows, columns = length_of(x, 0) if x_axes == 2 else 1, length_of(y, 1) if y_axes == 2 else 1
-    n, axes = rows * columns, x_axes + y_axes - 2
-    if x_axes > 2 or y_axes > 2:
-        return 0
-    if p != length_of(y, 0) or n == 0 or p == 0 or n * p > word(table, MOST):
-        return 0
-    if not is_recording(table, s):
-        return 0
-    stream, buffers, slab = word(s, word(table, STREAM)), word(s, word(table, BUFFERS)), word(s, word(table, SLAB))
-    y_at, y_is_turned, constant = 0, y_cell < 0, 0
+            return nothing
+    if not has_numbers(table, x) or not has_numbers(table, y) or axes_of(x) > 2 or axes_of(y) > 2:
+        return nothing
+    p, n = length_of(x, axes_of(x) - 1), _rows(x) * _columns(y)
+    if p != length_of(y, 0) or n == 0 or p == 0 or n * p > word(table, MOST) or not is_recording(table, s):
+        return nothing
+    cls = arrays if axes_of(x) + axes_of(y) > 2 else word(table, NUMPY_CLASS)
+    if cls != arrays and word(s, word(table, VAR_CLASS)) != cls:
+        return nothing
+    constant, y_at, y_is_turned = 0, 0, int(y_cell < 0)
     if y_cell == 0:
-        if axes == 0:
-            return 0
-        key = new_integer(y)
+        key = new_integer(y) if cls == arrays else 0
         if key == 0:
             clear()
-            return 0
-        factor = _find(word(buffers, word(table, FACTORS)), key)  # constant, place, whether turned, whether in order
+            return nothing
+        # constant, place, whether turned, whether in order
+        factor = _find(word(word(s, word(table, BUFFERS)), word(table, FACTORS)), key)
         decrease(key)
         if factor == 0 or word(factor, _TUPLE + 3) != word(table, TRUE):
-            return 0
+            return nothing
         constant, y_at = word(factor, _TUPLE), as_integer(word(factor, _TUPLE + 1))
-        y_is_turned = word(factor, _TUPLE + 2) == word(table, TRUE)
-    is_number = axes == 0
-    cls = word(table, NUMPY_CLASS) if is_number else arrays
-    if is_number and word(s, word(table, VAR_CLASS)) != cls:
+        y_is_turned = int(word(factor, _TUPLE + 2) == word(table, TRUE))
+    return cls, s, x, y, x_cell, y_cell, constant, y_at, y_is_turned
+
+
+@njit(**OPTIONS)
+def _rows(x):  # type: ignore[no-untyped-def]
+    """The length of the first axis of the first factor of two, or 1 for a vector."""
+    return length_of(x, 0) if axes_of(x) == 2 else 1
+
+
+@njit(**OPTIONS)
+def _columns(y):  # type: ignore[no-untyped-def]
+    """The length of the last axis of the second factor of two, or 1 for a vector."""
+    return length_of(y, 1) if axes_of(y) == 2 else 1
+
+
+@njit(**OPTIONS)
+def _attempt(table, a, b):  # type: ignore[no-untyped-def]
+    """The product, or 0 where Python has to look, with nothing done.
+
+    Where objects are made Python's collector may run, and finalizers with it, which may write to arrays: what is read
+    before is read again.
+    """
+    cls, _, _, _, _, _, constant, _, _ = _read(table, a, b)
+    if cls == 0:
         return 0
-    found = new_object(cls, 0) if is_number else call_class(cls)  # Python's collector may run here, and not below
-    if found == 0:
-        clear()
-        return 0
+    found = new_object(cls, 0) if cls == word(table, NUMPY_CLASS) else call_class(cls)
+    kept = _new_tuple(2) if constant != 0 else 0
+    is_done = found != 0 and (constant == 0 or kept != 0) and _lay_product(table, a, b, cls, constant, found, kept)
+    if kept != 0:
+        decrease(kept)
+    if is_done:
+        return found
+    clear()
+    if found != 0:
+        decrease(found)
+    return 0
+
+
+@njit(**OPTIONS)
+def _lay_product(table, a, b, cls, constant, found, kept):  # type: ignore[no-untyped-def]
+    """Compute a product and lay its record, of the result and the tuple for a constant, which are empty yet."""
+    cls_now, s, x, y, x_cell, y_cell, constant_now, y_at, y_is_turned = _read(table, a, b)
+    if cls_now != cls or constant_now != constant:
+        return False
+    stream, buffers, slab = word(s, word(table, STREAM)), word(s, word(table, BUFFERS)), word(s, word(table, SLAB))
+    is_number = cls != word(table, ARRAY_CLASS)
+    x_axes, y_axes, rows, columns, p = axes_of(x), axes_of(y), _rows(x), _columns(y), length_of(y, 0)
+    n, axes = rows * columns, x_axes + y_axes - 2
     top = word(s, word(table, TOP))
     first, slot = integer_of(table, top), integer_of(table, word(buffers, word(table, SHAPES_TOP)))
     fields = _FIELDS_OF_DOT if is_number else _FIELDS
@@ -138,20 +173,16 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
         or slot + fields > length_of(word(buffers, word(table, SHAPES)), 0)
         or not make_room(stream, word(table, ZERO))
     ):  # fmt: skip
-        decrease(found)
-        return 0
+        return False
     set_word(table, EXTENTS, rows if x_axes == 2 else columns)
     set_word(table, EXTENTS + 1, columns)
     z = array_of(table, slab, first, axes, table + 8 * EXTENTS)
     if z == 0:
-        decrease(found)
-        return 0
+        return False
     again = call_address(word(table, MULTIPLY), (x, y, z))
     if again == 0:
-        clear()
         decrease(z)
-        decrease(found)
-        return 0
+        return False
     decrease(again)
     # what is new: numbers of the record and of the result, and the continuation of a constant
     head = new_integer(word(table, DOT) if is_number else word(table, HEAD) - word(table, CELLS) * n)
@@ -163,24 +194,18 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     else:
         k = new_integer(word(callbacks, LENGTH) if constant != 0 else -slot)
         span = new_integer(n if axes == 1 else 0)
-    kept = _new_tuple(2) if constant != 0 else 0
     is_whole = head != 0 and place != 0 and end != 0 and after != 0 and k != 0 and span != 0
     if is_whole and constant != 0:
-        is_whole = kept != 0
-        if is_whole:
-            increase(place)
-            increase(constant)
-            set_word(kept, _TUPLE, place)
-            set_word(kept, _TUPLE + 1, constant)
-            is_whole = append(callbacks, kept) == 0
-    if kept != 0:
-        decrease(kept)
+        increase(place)
+        increase(constant)
+        set_word(kept, _TUPLE, place)
+        set_word(kept, _TUPLE + 1, constant)
+        is_whole = append(callbacks, kept) == 0
     if not is_whole:
-        clear()
-        for x in (head, place, end, after, k, span, z, found):
-            if x != 0:
-                decrease(x)
-        return 0
+        for made in (head, place, end, after, k, span, z):
+            if made != 0:
+                decrease(made)
+        return False
     shape = word(word(buffers, word(table, SHAPES)), DATA) + 8 * slot
     if is_number:
         set_word(shape, 0, y_cell)
@@ -214,7 +239,7 @@ def _attempt(table, a, b):  # type: ignore[no-untyped-def]
     set_word(s, word(table, TOP), end)
     increase(word(table, ZERO))
     lay(stream, head, k, place, word(table, ZERO))
-    return found
+    return True
 
 
 def multiply_matrices(table, a, b):  # type: ignore[no-untyped-def]

@@ -126,6 +126,26 @@ def test_a_stack_that_is_copied_is_as_one_that_is_made(own_pools):
     assert [name for name in found if found[name] is not expected[name] and found[name] != expected[name]] == []
 
 
+def test_a_gradient_while_a_stack_is_copied_has_buffers_of_its_own(own_pools, monkeypatch):
+    """As a finalizer's, which Python's collector runs where the copy is made."""
+    compile_operators()
+    x, kept = np.array([0.3, 0.5]), []
+    expected = gradient_of_f(x)
+    for _ in range(2):
+        contad.grad(f)(x)
+    copy = MatrixStack.native.copy
+
+    def copy_and_record(template):
+        made = copy(template)
+        if not kept:
+            kept.append(contad.vjp(f, 2.0 * x)[1])
+        return made
+
+    monkeypatch.setattr(MatrixStack.native, "copy", copy_and_record)
+    np.testing.assert_allclose(contad.grad(f)(x), expected, rtol=1e-14)
+    np.testing.assert_allclose(kept[0](1.0)[0], gradient_of_f(2.0 * x), rtol=1e-14)
+
+
 def test_no_stack_is_copied_from_other_memory(own_pools):
     compile_operators()
     large = np.linspace(0.1, 1.0, 300_000)

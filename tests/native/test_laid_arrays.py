@@ -211,5 +211,55 @@ def test_references_are_counted():
     assert [k for k, (a, b) in enumerate(zip(before, count(), strict=True)) if abs(b - a) > 100] == []
 
 
+class Finalized:
+    """In a circle, so that Python's collector ends it, while something else is made."""
+
+    def __init__(self, act):
+        self.own, self.act = self, act
+
+    def __del__(self):
+        self.act()
+
+
+EYE = contad.constant(np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "apply", [operator.neg, abs, lambda x: x * 2.0, lambda x: 2.0 - x, lambda x: x + x, lambda x: EYE * 1.0 @ x,
+              lambda x: x @ EYE, lambda x: np.float64(2.0) * x]
+)  # fmt: skip
+def test_what_a_finalizer_writes_comes_before_or_after(apply):
+    """It runs where the result is made, and frees the values and the cells that an operand has had."""
+    x = np.array([1.0, 2.0, 3.0])
+
+    def f(x, written):
+        x = x * 1.0
+        if written == "before":
+            x[0] = 5.0
+
+        def act():
+            gc.set_threshold(0)
+            x[0] = 5.0
+
+        if written == "meanwhile":
+            gc.collect()
+            Finalized(act)
+            kept = [[], [], []]
+            gc.set_threshold(1)
+        y = apply(x)
+        gc.set_threshold(*threshold)
+        if written == "meanwhile":
+            kept.clear()
+        return np.sum(y * y)
+
+    threshold = gc.get_threshold()
+    try:
+        found = contad.value_and_grad(f)(x, "meanwhile")
+    finally:
+        gc.set_threshold(*threshold)
+    either = [contad.value_and_grad(f)(x, written) for written in ("before", "after")]
+    assert any(found[0] == value and (found[1] == gradient).all() for value, gradient in either)
+
+
 def test_arrays_of_this_numpy_are_known():
     assert laid_arrays.has_known_arrays()

@@ -107,16 +107,17 @@ class MatrixStack(Recording):
         pool = THREAD.pools.get(cls.engine)
         if copy is None or not pool or cls is not MatrixStack:
             return cls()
-        buffers = pool[-1]
+        buffers = pool.pop()  # before a copy is made: Python's collector may run there, and others' gradients with it
         if buffers.template is None:
+            pool.append(buffers)
             s = cls()
-            buffers.template = t = copy(s)
+            s.buffers.template = t = copy(s)
             t.buffers = t.pool = t.callbacks = t.factors = None  # each stack's own, or what has the template
             return s
         s = copy(buffers.template)
         s.level = next_level()
         s.pool = pool
-        s.buffers = pool.pop()
+        s.buffers = buffers
         s.callbacks = callbacks = Continuations()
         callbacks.buffers = buffers
         s.factors = {}
