@@ -202,8 +202,9 @@ def least_squares(name: str, about: str, f: Any, compiled: Any, by_hand: Any, by
         idioms=name_idioms("jax", "torch"),
         remarks="By hand the derivative is that of the least squares, not of the factor: a product of the whole matrix "
         "with a small one less by the normal equations, two less by QR, each as dear as the factor's work. `matrix` "
-        "takes 30 to 60 us for Python at any size: 8 for a gradient of nothing, 2 to 5 to record a product, 3 to 7 a "
-        "factor or a system, and the rest for what leads there; the small gradients by hand in NumPy are 25 to 60 us. "
+        "takes 20 to 40 us for Python at any size: 6 for a gradient of nothing, 0.5 to record a product of small "
+        "matrices and 2 to 5 of others, 3 to 7 a factor or a system, and the rest for what leads there; the small "
+        "gradients by hand in NumPy are 25 to 60 us. "
         "jax and torch call LAPACK from one compiled function, torch that of MKL, whose QR factors take 0.6 of the "
         "time of OpenBLAS'. A recorded program, and `matrix` for factors and systems, call the same kernels as "
         "`generated`.",
