@@ -327,6 +327,17 @@ def test_machine_code_waits_for_the_sweep_and_for_room(monkeypatch, slots):
     assert slots.is_due
 
 
+def test_what_cannot_be_compiled_the_methods_do(monkeypatch, slots):
+    def fail(self):
+        raise OSError
+
+    monkeypatch.setattr(NativeParts, "install", fail)
+    monkeypatch.setattr(native_parts, "_is_on_disk", lambda: True)
+    slots.count(10**9)
+    slots.look()
+    assert not slots.is_due and contad.grad(lambda x: x * x)(0.3) == 0.6
+
+
 def test_frames_are_counted():
     def call_again(n):
         return call_again(n - 1) if n else native_parts._count_frames()

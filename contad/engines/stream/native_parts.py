@@ -1,5 +1,6 @@
 """When operators of scalars and new stacks are machine code: once Python has taken as long as it takes to get that."""
 
+import contextlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -71,7 +72,8 @@ class NativeParts:
             self.left = self.LOADED * PATIENCE.loading if _is_on_disk() else self.COMPILED * PATIENCE.compiling
         if self.spent >= self.left:
             self.is_due = False
-            self.install()
+            with contextlib.suppress(Exception):  # what cannot be compiled here the methods do, in twice the time
+                self.install()
 
     def install(self) -> None:
         """Let machine code make stacks, and perform all operators that it knows, whose methods are made."""
