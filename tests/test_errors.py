@@ -1,6 +1,8 @@
 """Refusals of variables begin with the file, the line and the expression, whatever refuses them and how."""
 
 import functools
+import importlib
+import inspect
 import math
 import operator
 import pickle
@@ -10,6 +12,7 @@ import statistics
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.fft
 import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
@@ -18,9 +21,11 @@ import scipy.sparse
 import scipy.sparse.linalg
 import scipy.special
 import scipy.stats
+from numpy.random import uniform
 
 import contad
 from contad.errors import LostDerivativeError, StaleVariableError, UnsupportedError, VariableError
+from contad.variables import library_refusals
 
 X = np.array([0.5, 0.3, 0.7])
 A = np.arange(9.0).reshape(3, 3) + np.eye(3)
@@ -158,7 +163,7 @@ def test_contads_own_is_named(name):
 @pytest.mark.parametrize(
     ("name", "own"),
     [("brentq", "root_scalar"), ("root_scalar", "root_scalar"), ("fixed_point", "fixed_point"), ("root", "root"),
-     ("minimize", "root of the gradient of what is minimized")],
+     ("minimize", "minimize"), ("least_squares", "least_squares")],
 )
 def test_contads_own_solvers_are_named(name, own):
     given = {"brentq": (0.0, 1.0), "root_scalar": ((), "brentq", (0.0, 1.0))}.get(name, (0.3,))
@@ -166,6 +171,76 @@ def test_contads_own_solvers_are_named(name, own):
     error = raised(lambda: contad.grad(lambda p: solve(lambda z: np.sum(z**3) - p, *given))(0.5))
     assert f"scipy.optimize.{name}: SciPy computes" in str(error)
     assert f"; use contad.scipy.optimize.{own}; else" in str(error)
+
+
+def mirrors():
+    """What SciPy computes with Python code and contad has under the same name."""
+    for module in ("integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse.linalg", "stats"):
+        scipys = importlib.import_module(f"scipy.{module}")
+        for name in dir(importlib.import_module(f"contad.scipy.{module}")):
+            x = getattr(scipys, name, None)
+            if name[0] != "_" and (inspect.isfunction(x) or inspect.isclass(x)) and "contad" not in x.__module__:
+                yield f"scipy.{module}.{name}", x
+
+
+@pytest.mark.parametrize(("name", "x"), [*mirrors()])
+def test_every_mirror_is_named(name, x):
+    own = x.__new__(x) if inspect.isclass(x) else None
+    assert library_refusals._name_in_scipy(x.__module__, "__init__" if own is not None else x.__name__, own) == name
+    told = library_refusals._instead_of_scipy(name)
+    assert re.match(r"use (np\.trapezoid|contad\.\S+)( of the residuals)?; else ", told), told
+
+
+def test_mirrors_are_found():
+    names = [name for name, _ in mirrors()]
+    assert {"scipy.integrate.solve_ivp", "scipy.optimize.least_squares", "scipy.sparse.linalg.cg"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("sparse.linalg.cg", lambda x: scipy.sparse.linalg.cg(np.outer(x, x), DATA)[0]),
+        ("sparse.linalg.minres", lambda x: scipy.sparse.linalg.minres(np.outer(x, x), DATA)[0]),
+        ("sparse.linalg.eigsh", lambda x: scipy.sparse.linalg.eigsh(np.outer(x, x), k=1)[0]),
+        ("sparse.linalg.svds", lambda x: scipy.sparse.linalg.svds(np.outer(x, x), k=1)[1]),
+        ("sparse.linalg.expm", lambda x: scipy.sparse.linalg.expm(np.outer(x, x))),
+        ("sparse.linalg.lsqr", lambda x: scipy.sparse.linalg.lsqr(np.outer(x, x), DATA)[0]),
+        ("interpolate.make_splprep", lambda x: scipy.interpolate.make_splprep([x, x])[0](0.3)),
+        ("fft.fft", lambda x: np.abs(scipy.fft.fft(x))),
+    ],
+)
+def test_scipys_own_words_about_variables_are_not_passed_on(name, call):
+    """It refuses variables by their type or an attribute, and does not say what they are."""
+    def f(x):
+        return np.sum(call(x))
+
+    for error in (raised(lambda: contad.grad(f)(X)), raised(lambda: contad.jvp(f, (X,), (X,)))):
+        assert isinstance(error, VariableError)
+        assert f": scipy.{name}: SciPy computes with plain numbers, and got an array " in str(error)
+
+
+def test_errors_of_scipys_without_variables_are_its_own():
+    with pytest.raises(TypeError, match="type not understood"):
+        contad.grad(lambda x: np.sum(x) * scipy.sparse.linalg.cg("a", DATA)[0][0])(X)
+
+    def refuse(t):
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match="mine"):
+        contad.grad(lambda x: x[0] * scipy.integrate.quad(refuse, 0.0, 1.0)[0])(X)
+
+
+RNG = np.random.default_rng(1)
+DRAWS = [
+    lambda x: RNG.normal(x[0], 1.0), lambda x: np.sum(RNG.normal(x)), lambda x: np.random.default_rng(1).gamma(x[0]),
+    lambda x: np.random.normal(x[0], 1.0), lambda x: uniform(0.0, x[0]),  # noqa: NPY002
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_draws_are_told_how_to_take_parameters(draw):
+    with pytest.raises(LostDerivativeError, match=r"draw without parameters, m \+ s \* rng\.standard_normal\(n\)"):
+        contad.grad(draw)(X)
 
 
 def test_ufuncs_inside_of_scipys_functions_are_told_by_names_that_one_can_type():

@@ -10,7 +10,6 @@ import numpy as np
 from numpy import add, errstate, ndarray, vdot
 
 from contad.engines.stream.methods import generate
-from contad.errors import error_behind
 from contad.ops.powers import partial_of_rule
 from contad.protocols.array_protocols import install_arrays
 from contad.protocols.number_protocols import install
@@ -18,6 +17,7 @@ from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel, NumpyDual, array_dual
+from contad.variables.library_refusals import error_behind
 from contad.variables.open_types import Function, Option, Owner, Value
 from contad.variables.stack import THREAD
 

@@ -12,7 +12,8 @@ import linecache
 from types import CodeType, TracebackType
 from typing import Any
 
-from contad.errors import ContadError, error_behind
+from contad.errors import ContadError
+from contad.variables.library_refusals import error_behind
 from contad.variables.stack import THREAD
 
 _MARK = "contad: watched"  # the constant in whose place the object is put

@@ -14,7 +14,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from contad.errors import NestingError, UnsupportedError, make_lost, make_unsupported_by_pandas
+from contad.errors import NestingError, UnsupportedError
+from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
 

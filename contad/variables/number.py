@@ -13,7 +13,8 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
-from contad.errors import UnsupportedError, make_lost
+from contad.errors import UnsupportedError
+from contad.variables.library_refusals import make_lost
 from contad.variables.open_types import Function, Nested, Option, Owner, Real, Value
 from contad.variables.unordered import refuse_of_numpy
 
@@ -33,8 +34,8 @@ class NoNumbaType:
     def refuse(self) -> NoReturn:
         """Raise UnsupportedError: Numba functions take no variables."""
         raise UnsupportedError(
-            "a variable was passed to a function compiled by Numba, which takes plain numbers; call its Python "
-            "function instead (f.py_func), with np.exp for math.exp"
+            "a variable was passed to a function compiled by Numba, which takes plain numbers; import the function by "
+            "its name (from contad.scipy.optimize import brentq) and call that, or call its Python function (f.py_func)"
         )
 
 
