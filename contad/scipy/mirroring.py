@@ -4,7 +4,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,9 +14,10 @@ from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
 from contad.ops.products import as_array
 from contad.rules.compilable import Compilable
+from contad.variables.arguments import fail
 from contad.variables.array import Array, numbers_in
 from contad.variables.creation import array
-from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
+from contad.variables.open_types import ArrayValue, Function, Nested, NumbaFunction, Option, Value
 
 
 def mirror(implementation: Function) -> Any:
@@ -27,6 +28,19 @@ def mirror(implementation: Function) -> Any:
 def mirror_of(module: Callable[[], ModuleType]) -> Callable[[Function], Any]:
     """The function of that name of a module of SciPy's where no argument holds a variable."""
     return lambda implementation: _call_scipy(module, implementation)
+
+
+def refuse_plain_functions(solver: NumbaFunction, argument: str, instead: str) -> None:
+    """Have a Numba function of Numba functions tell what to do where its first argument is a function of Python's."""
+    compiled = solver._compile_for_args
+
+    def compile_for(*args: Any, **named: Any) -> Any:
+        f = named.get(argument, args[0] if args else None)
+        if isinstance(f, (FunctionType, MethodType, functools.partial)):
+            fail(solver.__name__, argument, f"be an @njit function ({instead})", "a Python function", TypeError)
+        return compiled(*args, **named)
+
+    solver._compile_for_args = compile_for  # Numba calls it where nothing is compiled for the types of arguments
 
 
 def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> NoReturn:

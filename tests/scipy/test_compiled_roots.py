@@ -1,5 +1,6 @@
 """Compiled solvers of equations: closed forms, loops, engines, orders, what has no root or no derivative."""
 
+import functools
 import math
 
 import numba
@@ -8,6 +9,7 @@ import pytest
 
 import contad
 from contad.errors import SingularPointError
+from contad.scipy.integrate import dopri5, sdirk4
 from contad.scipy.optimize import brentq, compiled_roots, newton, newton_system
 from tests.scipy.uncompiled import uncompiled
 
@@ -177,3 +179,21 @@ def test_derivatives_raise_what_the_function_raises():
             call(9.0, 1)
     assert gradients[0](1.0, 3) == pytest.approx(1.0 / 3.0, rel=1e-12)
     assert contad.stack().top <= 1
+
+
+@pytest.mark.parametrize(
+    ("solve", "argument", "mirror"),
+    [
+        (lambda f: brentq(f, 0.0, 2.0), "brentq: f", "optimize.root_scalar"),
+        (lambda f: newton(f=f, x0=1.0), "newton: f", "optimize.root_scalar"),
+        (lambda f: newton_system(f, np.ones(1)), "newton_system: f", "optimize.root"),
+        (lambda f: dopri5(f, np.array([0.0, 1.0]), np.ones(1)), "dopri5: fun", "integrate.solve_ivp"),
+        (lambda f: sdirk4(f, np.array([0.0, 1.0]), np.ones(1)), "sdirk4: fun", "integrate.solve_ivp"),
+    ],
+)
+def test_functions_of_python_are_refused_by_name(solve, argument, mirror):
+    for f in (lambda x, *rest: x * x - 2.0, functools.partial(cubic.py_func, p=1.0)):
+        told = rf"{argument} must be an @njit function \(contad.scipy.{mirror} takes functions of Python\), got a"
+        for call in (solve, lambda f: contad.grad(lambda p: np.sum(solve(f)) * p)(2.0)):
+            with pytest.raises(TypeError, match=told):
+                call(f)

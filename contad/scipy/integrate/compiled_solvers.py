@@ -12,6 +12,7 @@ from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.ops.logic import stop_gradient
 from contad.scipy.linalg import solve_banded
+from contad.scipy.mirroring import refuse_plain_functions
 from contad.variables.open_types import NumbaFunction
 
 _OPTIONS = {
@@ -353,3 +354,7 @@ def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000, lband=-
         for j in range(n):
             found[m, j] = y[j]
     return found
+
+
+for _solver in (dopri5, sdirk4):
+    refuse_plain_functions(_solver, "fun", "contad.scipy.integrate.solve_ivp takes functions of Python")

@@ -13,6 +13,7 @@ from contad.errors import SingularPointError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.ops.logic import stop_gradient
+from contad.scipy.mirroring import refuse_plain_functions
 
 _OPTIONS = {
     name: value for name, value in INTERNAL_OPTIONS.items() if name not in ("no_cpython_wrapper", "no_cfunc_wrapper")
@@ -389,3 +390,7 @@ def newton_system(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def
     for _ in range(_count_steps(rate) - 1):
         z = z - inverse @ f(z, *args)
     return z
+
+
+for _solver, _mirror in ((brentq, "root_scalar"), (newton, "root_scalar"), (newton_system, "root")):
+    refuse_plain_functions(_solver, "f", f"contad.scipy.optimize.{_mirror} takes functions of Python")
