@@ -131,10 +131,10 @@ def _gradient_request(f: NumbaFunction, form: Form, taken: list[Argument]) -> Re
 
 def _take(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> tuple[list[Argument], list[Argument]]:
     """The arguments of f, and how an engine takes them."""
-    names = f.py_func.__code__.co_varnames
-    arguments = [Argument(_present(t), f"{name}_") for t, name in zip(given, names, strict=False)]
-    if len(arguments) < len(given) or any(isinstance(t, types.StarArgTuple) for t in given):
-        raise UnsupportedError(f"{what}: functions of any number of arguments (*args) are not compiled")
+    code = f.py_func.__code__
+    arguments = [Argument(_present(t), f"{name}_") for t, name in zip(given, code.co_varnames, strict=False)]
+    if len(arguments) < len(given) or code.co_flags & inspect.CO_VARARGS:
+        raise UnsupportedError(f"{what}: functions of any number of arguments (*args) are not compiled; name them")
     wanted = (*form.argnums, *form.along)
     if max(wanted) >= len(arguments):
         raise TypeError(f"{what}: argnums {form.argnums} out of range for {len(arguments)} positional argument(s)")

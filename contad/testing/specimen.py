@@ -74,6 +74,8 @@ class Specimen:
         copies = self.rebuilt(self.numbers)
         before = frozen(copies)
         self.raised = outcome(self.plainly, f, copies)[1]
+        if self.raised is None and not self.numbers:
+            raise ValueError(f"{self.report.call}: there is no number in the arguments, and so no derivative to check")
         self.writes = frozen(copies) != before
 
     def _labels(self, n: int) -> Iterator[str]:
@@ -106,7 +108,7 @@ class Specimen:
         """The numbers of a result; OutputError if it holds anything else, or nothing."""
         numbers = numbers_of(z)
         if not numbers or not all(isinstance(x, Number) or is_real(x) for x in numbers):
-            raise OutputError(f"{self.name} must return real numbers, got {z!r}")
+            raise OutputError(f"{self.name} must return real numbers, at least one, got {z!r}")
         return numbers
 
     def scalar(self, *args: Nested) -> Real:

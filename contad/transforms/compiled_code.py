@@ -8,15 +8,16 @@ from typing import Any
 from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
 from contad.front.explained import Explanation
-from contad.front.numba_transforms import pair_of
+from contad.front.numba_transforms import Transform, pair_of
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.memo import memo_of
-from contad.functions.user_call import numba_function
+from contad.functions.pickling import Transformed
+from contad.functions.user_call import name_of, numba_function
 from contad.native import compiling
 from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
 from contad.variables import check
 from contad.variables.arguments import fail
-from contad.variables.open_types import Function, Nested, NumbaFunction
+from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
 
 def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
@@ -31,6 +32,11 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
     grad: <lambda>: engine matrix, on variables
     """
     check.callable_("explain", "f", f)
+    if type(f) is Transformed and not f.made_by[0].__name__.startswith("_"):  # a public transform of a plain function
+        transform, (function, *_), options = f.made_by
+        return _explain_eager(transform, function, options)
+    if isinstance(f, Transform) and args and numba_function(args[0]) is None:
+        return _explain_eager(f, args[0], kwargs)
     f = getattr(f, "compiled", f)
     gradient: Any = grad(f) if not hasattr(f, "argnums") and not hasattr(f, "form") else f
     made_for = getattr(f, "made_for", None)  # of transforms that take f with its arguments
@@ -47,6 +53,14 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
             return explain_call(pullback_of(numba_function(f)), (args, f(*args)), {})  # of several outputs
     engine = gradient.engine or DEFAULT
     return Explanation.of(f"{gradient.what}: engine {engine}, on variables", engine)
+
+
+def _explain_eager(transform: Function, function: Function, options: Options) -> Explanation:
+    """What a transform of a plain function does."""
+    engine, numbers = options.get("engine") or DEFAULT, "variables"
+    if transform.__name__ in ("jvp", "jacfwd"):
+        engine, numbers = "forward", "duals"
+    return Explanation.of(f"{transform.__name__}: {name_of(function)}: engine {engine}, on {numbers}", engine)
 
 
 def source(

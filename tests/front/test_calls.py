@@ -415,3 +415,22 @@ def test_elements_of_arrays_reach_the_compiled_derivative(monkeypatch):
     monkeypatch.setattr("contad.front.numba_calls.checked_twin", refuse)
     found = contad.grad(lambda p: square_of(p[0]) * p[1] + square_of(np.sum(p)))(np.array([2.5, 0.5]))
     np.testing.assert_allclose(found, [8.5, 12.25], rtol=1e-15)
+
+
+def test_all_arguments_of_a_starred_name_can_be_differentiated():
+    """They are those of the call, as of plain functions; a Python copy answers."""
+
+    @numba.njit
+    def product(*a):
+        return a[0] * a[1] * a[1]
+
+    @numba.njit
+    def scaled(x, *a):
+        return x * a[0] * a[1]
+
+    assert contad.grad(product, (0, 1))(3.0, 2.0) == (4.0, 12.0)
+    assert contad.grad(product, 1)(3.0, 2.0) == 12.0
+    assert contad.grad(scaled, (0, 2))(3.0, 2.0, 5.0) == (10.0, 6.0)
+    with pytest.raises(TypeError, match=r"argnums \(2,\) out of range for 2 positional"):
+        contad.grad(product, 2)(3.0, 2.0)
+    assert "any number of arguments (*args) are not compiled; name them" in contad.explain(product, 3.0, 2.0)

@@ -25,6 +25,18 @@ def test_text_is_text():
     assert "<lambda>" in "".join(ET.fromstring(told._repr_html_()).itertext())
 
 
+def test_transforms_of_plain_functions_are_told_by_their_names():
+    def f(x):
+        return np.sum(x * x)
+
+    x = np.ones(2)
+    for transform in (contad.hessian, contad.jacobian, contad.jacrev, contad.hvp, contad.laplacian, contad.grad):
+        assert contad.explain(transform(f), x) == f"{transform.__name__}: f: engine matrix, on variables"
+    assert contad.explain(contad.hessian(f, engine="records"), x) == "hessian: f: engine records, on variables"
+    assert contad.explain(contad.jacfwd(f), x) == "jacfwd: f: engine forward, on duals"
+    assert contad.explain(contad.jvp, f, (x,), (x,)) == "jvp: f: engine forward, on duals"
+
+
 def test_loops_are_a_table():
     told = contad.explain(contad.grad(recurrence, (0, 1)), 0.5, 1.5, 3)
     (loop,) = told.loops

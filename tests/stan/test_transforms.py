@@ -143,6 +143,19 @@ def test_bounds_that_are_refused():
         stan.offset_multiplier(0.0, [2.0, -1.0], (2,))
 
 
+def test_the_length_of_one_axis_is_a_shape():
+    for make in (
+        real, lambda shape: stan.lower_bound(0.3, shape), lambda shape: stan.upper_bound(0.3, shape),
+        lambda shape: stan.lower_upper_bound(0.3, 2.0, shape), lambda shape: stan.offset_multiplier(0.3, 2.0, shape),
+    ):  # fmt: skip
+        assert make(8).shape == make((8,)).shape == make(np.int64(8)).shape == (8,)
+        for shape in (2.0, (2.0,), "2"):
+            with pytest.raises(TypeError, match="shape must be the length of an axis or a tuple of them, got"):
+                make(shape)
+        with pytest.raises(ValueError, match="shape must be the length of an axis or a tuple of them, got -1"):
+            make(-1)
+
+
 def test_vectors_that_are_refused():
     with pytest.raises(ValueError, match=r"simplex: u must have 1 elements, got shape \(2,\)"):
         stan.simplex(2).constrain([0.1, 0.2])

@@ -731,8 +731,19 @@ def test_result_without_numbers_is_refused(result):
     def planted(x):
         return result
 
-    with pytest.raises(contad.OutputError, match="planted must return real numbers, got "):
+    with pytest.raises(contad.OutputError, match="planted must return real numbers, at least one, got "):
         expect_ad(planted, 1.3)
+
+
+def test_arguments_without_numbers_are_refused():
+    """There is no derivative; beside others they are taken."""
+    for args in ((np.zeros(0),), (np.zeros((0, 3)), []), ()):
+        for check in (expect_ad, lambda f, *args: check_grads(f, args)):
+            with pytest.raises(ValueError, match=r"<lambda>\(.*\): there is no number in the arguments, and so no"):
+                check(lambda *args: 2.0, *args)
+    with pytest.raises(contad.OutputError, match="<lambda> must return real numbers, at least one, got array"):
+        check_grads(lambda x, y: x * y, (np.zeros(0), 2.0))
+    assert check_grads(lambda x, y: np.sum(x) * y + y * y, (np.zeros(0), 2.3)).passed["gradient"]
 
 
 def test_tolerances_are_one_table():

@@ -1,6 +1,7 @@
 """The transforms of numbers: bounds, and other units."""
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from contad.ops.exponential import exp, log
 from contad.ops.logistic import log_expit, logit
 from contad.ops.products import as_array
 from contad.stan.transforms.constraints import Constraint
+from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 REAL = "1.0 * u", "0.0 * np.sum(u)", "1.0 * y", "True"
@@ -27,7 +29,17 @@ def _elementwise(
     return Constraint(name, size, shape, run, lambda y: backward(np.reshape(y, (size,))), accepts, expected, loops)
 
 
-def real(shape: tuple[int, ...] = ()) -> Constraint:
+def _axes(name: str, shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """A shape as NumPy takes it: the length of one axis is a shape, too."""
+    axes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    whole = all(hasattr(n, "__index__") for n in axes)
+    if not whole or any(n < 0 for n in axes):
+        error = ValueError if whole else TypeError
+        fail(name, "shape", "be the length of an axis or a tuple of them", repr(shape), error)
+    return tuple(map(operator.index, axes))
+
+
+def real(shape: int | tuple[int, ...] = ()) -> Constraint:
     """Numbers without a constraint.
 
         y = u,     log |J| = 0
@@ -39,6 +51,7 @@ def real(shape: tuple[int, ...] = ()) -> Constraint:
     array([[ 0.5, -1. ],
            [ 2. ,  0.3]])
     """
+    shape = _axes("real", shape)
     return _elementwise("real", shape, lambda u: (u, 0.0), lambda y: y, lambda y: True, "be real", REAL)
 
 
@@ -64,7 +77,7 @@ def _is_all(x: Value) -> bool:
     return bool(np.all(x))
 
 
-def lower_bound(lower: Nested, shape: tuple[int, ...] = ()) -> Constraint:
+def lower_bound(lower: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
     """Numbers of at least `lower`.
 
         y = lower + e^u,     log |J| = sum u
@@ -77,6 +90,7 @@ def lower_bound(lower: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     >>> round(float(lower_bound(1.0).constrain(0.5)), 6)
     2.648721
     """
+    shape = _axes("lower_bound", shape)
     bound = _of_each("lower_bound", "lower", lower, shape)
     if _is_all(bound == -math.inf):
         return real(shape).rename("lower_bound")
@@ -88,7 +102,7 @@ def lower_bound(lower: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     )  # fmt: skip
 
 
-def upper_bound(upper: Nested, shape: tuple[int, ...] = ()) -> Constraint:
+def upper_bound(upper: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
     """Numbers of at most `upper`.
 
         y = upper - e^u,     log |J| = sum u
@@ -101,6 +115,7 @@ def upper_bound(upper: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     >>> round(float(upper_bound(1.0).constrain(0.5)), 6)
     -0.648721
     """
+    shape = _axes("upper_bound", shape)
     bound = _of_each("upper_bound", "upper", upper, shape)
     if _is_all(bound == math.inf):
         return real(shape).rename("upper_bound")
@@ -112,7 +127,7 @@ def upper_bound(upper: Nested, shape: tuple[int, ...] = ()) -> Constraint:
     )  # fmt: skip
 
 
-def lower_upper_bound(lower: Nested, upper: Nested, shape: tuple[int, ...] = ()) -> Constraint:
+def lower_upper_bound(lower: Nested, upper: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
     """Numbers between two bounds.
 
         y = lower + (upper - lower) expit(u),     log |J| = sum log(upper - lower) + log expit(u) + log expit(-u)
@@ -125,6 +140,7 @@ def lower_upper_bound(lower: Nested, upper: Nested, shape: tuple[int, ...] = ())
     >>> round(float(lower_upper_bound(1.0, 3.0).constrain(0.5)), 6)
     2.244919
     """
+    shape = _axes("lower_upper_bound", shape)
     low = _of_each("lower_upper_bound", "lower", lower, shape)
     high = _of_each("lower_upper_bound", "upper", upper, shape)
     if not _is_all(low < high):
@@ -150,7 +166,7 @@ def lower_upper_bound(lower: Nested, upper: Nested, shape: tuple[int, ...] = ())
     )  # fmt: skip
 
 
-def offset_multiplier(offset: Nested, multiplier: Nested, shape: tuple[int, ...] = ()) -> Constraint:
+def offset_multiplier(offset: Nested, multiplier: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
     """Numbers in other units.
 
         y = offset + multiplier u,     log |J| = n log multiplier
@@ -163,6 +179,7 @@ def offset_multiplier(offset: Nested, multiplier: Nested, shape: tuple[int, ...]
     >>> round(float(offset_multiplier(1.0, 3.0).constrain(0.5)), 6)
     2.5
     """
+    shape = _axes("offset_multiplier", shape)
     start = _of_each("offset_multiplier", "offset", offset, shape)
     unit = _of_each("offset_multiplier", "multiplier", multiplier, shape)
     if not _is_all(unit > 0.0):
