@@ -33,6 +33,7 @@ REPORTS = pytest.StashKey[dict[str, str]]()
 
 def pytest_addoption(parser):
     parser.addoption("--share", type=int, help="run one test in so many, and of each function at least one")
+    parser.addoption("--thin", type=int, default=1, help="run one in so many of these")
 
 
 def pytest_configure(config):
@@ -43,7 +44,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(trylast=True)  # of what the marks leave
 def pytest_collection_modifyitems(config, items):
-    deselect(config, items, config.option.share)
+    deselect(config, items, config.option.share, config.option.thin)
 
 
 def pytest_collection_finish(session):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.judges.samples import choose_share, name_of, sampled
+from tests.judges.samples import choose_share, deselect, name_of, sampled
 
 
 def chosen(parameters):
@@ -46,6 +46,16 @@ def test_a_share_of_a_run_has_every_test_function():
     whole, share = collect(), collect("--share=4")
     assert set(share) < set(whole) and len(share) < len(whole) / 2
     assert {name.partition("[")[0] for name in share} == {name.partition("[")[0] for name in whole}
+
+
+def test_a_thin_run_is_a_fixed_part_of_one():
+    def left(thin):
+        items = [SimpleNamespace(nodeid=f"tests/test_a.py::test_{k}[{n}]") for k in range(100) for n in range(10)]
+        hook = SimpleNamespace(pytest_deselected=lambda items: None)
+        deselect(SimpleNamespace(hook=hook), items, 4, thin)
+        return {item.nodeid for item in items}
+
+    assert left(8) < left(1) and 0.5 < 8 * len(left(8)) / len(left(1)) < 1.5
 
 
 def test_a_run_of_the_whole_suite_takes_a_quarter():
