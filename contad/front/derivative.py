@@ -7,7 +7,6 @@ costs what a call of a Numba function costs; what no compiled engine takes runs 
 import functools
 import inspect
 import json
-import linecache
 import warnings
 from collections.abc import Callable, Hashable
 from types import ModuleType
@@ -39,6 +38,7 @@ from contad.native.modules import Served, install_finder
 from contad.native.user_rules import holds_derivative
 from contad.native.written_arrays import name_returned, take_returned
 from contad.rules.compilable import WrittenOut
+from contad.rules.definition import has_source
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
@@ -436,7 +436,7 @@ class Derivative(CPUDispatcher, WrittenOut):
     def _module(self, args: tuple[NumbaType, ...], lasting: bool = True) -> Served:
         """The generated module for these types; one of this process where another would choose another engine."""
         texts = [text_of_type(t) for t in args]
-        readable = bool(linecache.getlines(self.f.py_func.__code__.co_filename))  # else an engine refuses
+        readable = has_source(self.f.py_func)  # else an engine refuses
         key = (repr(self.form), " ".join(self._engines()), str(readable), *(text for text, _ in texts))
         return Served("derivative", self.f, key, self.noted, lasting and all(stable for _, stable in texts))
 

@@ -3,6 +3,15 @@
 import functools
 from types import ModuleType
 
+import numpy as np
+
+
+def is_from(version: str) -> bool:
+    """Whether SciPy is of this version or a later one."""
+    import scipy
+
+    return np.lib.NumpyVersion(scipy.__version__) >= version
+
 
 @functools.cache
 def special() -> ModuleType:

@@ -4,6 +4,7 @@ import ast
 import builtins
 import functools
 import inspect
+import linecache
 import textwrap
 import tokenize
 from collections.abc import Callable, Sequence
@@ -39,6 +40,8 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
     # pytest rewrites assert statements, so code with them differs from its source
     asserts = module is not None and any(isinstance(node, ast.Assert) for node in ast.walk(definition))
     if module is None or not (asserts or any(_same(found, code) for found in codes_of(module))):
+        if code.co_filename.startswith("<"):  # no file: from Python 3.13 on `<string>` has the source of `python -c`
+            raise OSError(f"the source of {function.__name__} is not known")
         raise StaleSourceError(
             f"{code.co_filename}:{start}: the source of {function.__name__} has changed since it was imported; restart "
             "Python, or reload the module"
@@ -50,6 +53,18 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
         return definition if found is None else found, start
     ast.increment_lineno(definition, start - 1)
     return definition, start
+
+
+def has_source(function: Function) -> bool:
+    """Whether the source of a function can be read."""
+    file = function.__code__.co_filename
+    if not file.startswith("<"):
+        return bool(linecache.getlines(file))
+    try:
+        definition_of(function)
+    except OSError:
+        return False
+    return True
 
 
 def _find_lambda(text: str, code: CodeType) -> ast.FunctionDef | None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops import determinants, linear_systems, norms, orthogonal_factors, triangular_factors
+from contad.ops import _scipy, determinants, linear_systems, norms, orthogonal_factors, triangular_factors
 from contad.ops.cholesky_systems import cholesky_solution, filled_cholesky_factor
 from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, in_c_order
@@ -47,7 +47,7 @@ from contad.scipy.functions_of_matrices import (
     solve_sylvester,
     sqrtm,
 )
-from contad.scipy.mirroring import VECTORS, matrices, mirror, over_stacks, refuse_options
+from contad.scipy.mirroring import VECTORS, matrices, mirror, mirror_of, over_stacks, refuse_options
 from contad.scipy.structured_matrices import (
     block_diag,
     circulant,
@@ -214,11 +214,22 @@ def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, chec
     return z
 
 
-@mirror
+class _Filled:
+    """SciPy's function for plain numbers, whose other triangle is 0 from SciPy 1.18 on, if nothing is overwritten."""
+
+    @staticmethod
+    def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+        """With the other triangle of a."""
+        c, flags = _scipy.linalg().cho_factor(a, lower, False, check_finite)
+        is_lower = np.tri(c.shape[-1], dtype=bool)
+        return np.where(is_lower if lower else is_lower.T, c, a), flags if np.ndim(flags) else lower
+
+
+@mirror_of(lambda: _Filled)
 def cho_factor(
     a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[ArrayValue, bool]:
-    """The Cholesky factor for `cho_solve`; as SciPy's, the other triangle of the matrix holds that of a.
+    """The Cholesky factor for `cho_solve`; the other triangle of the matrix holds that of a, as SciPy's did before 1.18.
 
         a = c c^T for a lower factor c, a = c^T c for an upper one
 
@@ -427,7 +438,7 @@ def qr(
         return tuple(orthogonal_factors.qr(a, modes[mode]))
     r = orthogonal_factors.qr(a, "r")
     r = np.concatenate([r, np.zeros((*a.shape[:-2], m - n, n))], axis=-2) if m > n else r
-    return (r,) if a.ndim == 2 else r  # SciPy makes no tuple of one stack
+    return (r,) if a.ndim == 2 or _scipy.is_from("1.18.0") else r  # before, SciPy made no tuple of a stack
 
 
 # ---- inverses, determinants and norms --------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def mirror(implementation: Function) -> Any:
     return mirror_of(linalg)(implementation)
 
 
-def mirror_of(module: Callable[[], ModuleType]) -> Callable[[Function], Any]:
+def mirror_of(module: Callable[[], Any]) -> Callable[[Function], Any]:
     """The function of that name of a module of SciPy's where no argument holds a variable."""
     return lambda implementation: _call_scipy(module, implementation)
 
@@ -53,7 +53,7 @@ def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> 
     )
 
 
-def _call_scipy(module: Callable[[], ModuleType], implementation: Function) -> Any:
+def _call_scipy(module: Callable[[], Any], implementation: Function) -> Any:
     name = implementation.__name__
 
     @functools.wraps(implementation)

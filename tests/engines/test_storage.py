@@ -233,6 +233,7 @@ def test_levels_inside_each_other_have_arrays_of_their_own(own_pools):
         np.testing.assert_allclose(contad.grad(f)(x), 120.0 * x**4 + 4.0 * x)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape")  # deprecated from NumPy 2.5 on
 def test_primals_are_no_arrays_of_a_recording(own_pools):
     """What is done to one changes neither its recording nor the next, which has the same arrays of values."""
     x = np.array([1.0, 2.0, 3.0, 4.0])

@@ -206,5 +206,5 @@ def test_a_function_without_a_source_is_another_one_when_it_has_a_source(project
     text = "from numba import njit\n\n@njit\ndef f(x):\n    return x * x * 3.0\n"
     show = "import contad\nprint([contad.grad(f)(2.0), 0.0 + (contad.engine_name(f, args=(2.0,)) == 'tape')], 0)"
     (project.folder / "written.py").write_text(text)
-    assert project.run(f"{text}\n{show}")[0] == [12.0, 1.0]
+    assert project.run(f"exec({text!r})\n{show}")[0] == [12.0, 1.0]
     assert project.run(f"from written import f\n{show}")[0] == [12.0, 0.0]

@@ -152,6 +152,9 @@ def test_values_and_derivatives_of_both_orders(name):
 def test_the_values_are_those_of_scipy(name):
     call, args = case(name)
     expected = call(scipy.linalg, *args)
+    if name.startswith("cho_factor"):  # SciPy has zeros in the other triangle from 1.18 on
+        lower = np.tri(3, dtype=bool)
+        expected = np.where(lower if name.endswith("lower") else lower.T, expected, args[0])
     plain = call(mirror, *args)
     np.testing.assert_array_equal(plain, expected, strict=True)
     value, _ = contad.vjp(lambda *xs: call(mirror, *xs), *args)
@@ -201,6 +204,7 @@ def test_signatures_are_those_of_scipy(name):
     assert parts(getattr(mirror, name), younger) == expected
 
 
+@pytest.mark.filterwarnings("ignore:.*lwork")  # deprecated from SciPy 1.18 on
 def test_arguments_by_position_are_those_of_scipy():
     calls = [
         lambda m, x: np.sum(m.lu(x, False, True)[0]),  # overwrite_a, not p_indices

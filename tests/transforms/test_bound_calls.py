@@ -94,6 +94,7 @@ def test_what_it_holds_goes_with_it(options):
     assert watched() is None and [sys.getrefcount(a) for a in (x, w)] == counts and sys.getrefcount(out) == 2
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape")  # deprecated from NumPy 2.5 on
 def test_arrays_that_are_elsewhere_are_noticed():
     for change in (lambda x: x.resize(5000, refcheck=False), lambda x: setattr(x, "shape", (3, 1))):
         x, w, p = arguments()

@@ -101,9 +101,9 @@ CALLS = {
                            lambda a, b: np.linalg.cholesky(regular(a), upper=True)],
     "np.linalg.eigh": [lambda a, b: np.linalg.eigh(regular(a))],
     "np.linalg.eigvalsh": [lambda a, b: np.linalg.eigvalsh(regular(a))],
-    # NumPy's real eigenvalues may be views of complex ones
-    "np.linalg.eig": [lambda a, b: [x * 1.0 for x in np.linalg.eig(regular(a))]],
-    "np.linalg.eigvals": [lambda a, b: np.linalg.eigvals(regular(a)) * 1.0],
+    # NumPy's eigenvalues are complex or views of complex ones
+    "np.linalg.eig": [lambda a, b: [x.real * 1.0 for x in np.linalg.eig(regular(a))]],
+    "np.linalg.eigvals": [lambda a, b: np.linalg.eigvals(regular(a)).real * 1.0],
     "np.linalg.svd": [lambda a, b: np.linalg.svd(a, full_matrices=False)],
     "np.linalg.svdvals": [lambda a, b: np.linalg.svdvals(a)],
     "np.linalg.qr": [lambda a, b: np.linalg.qr(a), lambda a, b: np.linalg.qr(a, "r")],
