@@ -229,7 +229,7 @@ class _Filled:
 def cho_factor(
     a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[ArrayValue, bool]:
-    """The Cholesky factor for `cho_solve`; the other triangle of the matrix holds that of a, as SciPy's did before 1.18.
+    """The Cholesky factor for `cho_solve`; the other triangle holds that of a, as SciPy's does before 1.18.
 
         a = c c^T for a lower factor c, a = c^T c for an upper one
 

@@ -73,7 +73,8 @@ def test_a_pickle_names_the_function():
 
 def test_transforms_are_functions():
     help_of_grad = pydoc.render_doc(contad.grad, renderer=pydoc.plaintext)
-    assert "grad(f: " in help_of_grad.replace("\n    ", "") and "The gradient of a function that returns one number." in help_of_grad
+    assert "grad(f: " in help_of_grad.replace("\n    ", "")
+    assert "The gradient of a function that returns one number." in help_of_grad
     assert "argnums" in str(contad.grad.__wrapped__.__annotations__) and contad.grad.__doc__.startswith("The gradient")
     assert repr(contad.grad) == "<contad.grad>"
     assert functools.partial(contad.grad, argnums=1)(weighted)(X, Y) == pytest.approx(weighted_by_hand(X, Y)[1])

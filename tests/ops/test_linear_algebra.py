@@ -44,7 +44,9 @@ CASES = {
     "eigh vectors": (lambda x: unsigned(np.linalg.eigh(x).eigenvectors), S),
     "eigh upper": (lambda x: unsigned(np.linalg.eigh(x, "U")[1]), STACKED_S),
     "eigvalsh": (np.linalg.eigvalsh, STACKED_S),
-    "eig": (lambda x: unsigned(np.linalg.eig(x)[1].real), np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])),
+    "eig": (
+        lambda x: unsigned(np.linalg.eig(x)[1].real), np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]]),
+    ),
     "eigvals": (lambda a: np.linalg.eigvals(a).real, np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])),
     "svd values": (lambda x: np.linalg.svd(x, compute_uv=False), STACK),
     "svd u": (lambda x: unsigned(np.linalg.svd(x, full_matrices=False)[0]), TALL),
