@@ -192,7 +192,7 @@ def test_every_name_is_one_of_scipy_and_is_tried():
 OTHER_DEFAULT = {("solve", "assume_a"), ("qr", "lwork"), ("logm", "disp"), ("sqrtm", "disp"), ("sqrtm", "blocksize")}
 YOUNGER = {("inv", "assume_a"), ("inv", "lower"), *(("null_space", f"{x}") for x in
            ("overwrite_a", "check_finite", "lapack_driver"))}  # fmt: skip
-GONE = {("sqrtm", "disp"), ("sqrtm", "blocksize")}  # from SciPy 1.18 on
+GONE = {("logm", "disp"), ("sqrtm", "disp"), ("sqrtm", "blocksize")}  # from SciPy 1.18 on
 
 
 @pytest.mark.parametrize("name", mirror.__all__)
