@@ -9,6 +9,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
 import numba
@@ -48,7 +49,7 @@ class _LinkedLibrary(JITCodeLibrary):
                 cell = ir.GlobalVariable(module, _CELL, x.name)
                 cell.linkage, cell.initializer = "common", ir.Constant(_CELL, None)
         self._codegen._add_module(llvm.parse_assembly(str(module)))
-        self._finalize_specific()
+        self._codegen._engine.finalize_object()  # alone: of functions without machine code the linker gets no address
         self._finalized = True
 
 
@@ -57,6 +58,9 @@ class _DeferredLibrary(_LinkedLibrary):
 
     def _finalize_final_module(self) -> None:
         super()._finalize_final_module()
+        for x in self._final_module.functions:
+            if not x.is_declaration:
+                _Linker.deferred.setdefault(x.name, self)
         if any(x.name.startswith(RuntimeLinker.PREFIX) for x in self._final_module.global_variables):
             self._make()  # by way of recursion functions call addresses
 
@@ -86,6 +90,19 @@ class _DeferredLibrary(_LinkedLibrary):
             return JITCodeLibrary._unserialize(codegen, state)
 
 
+class _Linker(RuntimeLinker):
+    """Numba's, which fills in the addresses that recursive calls jump to: it asks for machine code of what they call."""
+
+    deferred: WeakValueDictionary[str, _DeferredLibrary] = WeakValueDictionary()  # by the names of their functions
+
+    def scan_unresolved_symbols(self, module: Any, engine: Any) -> None:
+        """Note the functions that a module calls by address."""
+        super().scan_unresolved_symbols(module, engine)
+        for name in list(self._unresolved):
+            if name in self.deferred:
+                self.deferred[name].get_pointer_to_function(name)
+
+
 @contextmanager
 def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
     before, codegen._library_class = codegen._library_class, kind
@@ -99,6 +116,7 @@ def _libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
 def defer_code() -> Iterator[None]:
     """Inside, what a function calls is linked into it, and optimised with it only."""
     codegen = cpu_target.target_context.codegen()
+    codegen._rtlinker.__class__ = _Linker  # from now on, for the user's own functions may call what is deferred here
     with global_compiler_lock, _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():
         yield
 
