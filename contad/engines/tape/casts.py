@@ -32,8 +32,12 @@ def plain_type(kind: Any) -> Any:
 
 
 # ---- signatures ------------------------------------------------------------------------------------------------------
-def with_signature(f: Any, inner: Any, options: dict[str, Any]) -> Any:
-    """The rebuilt function `inner` of the dispatcher f between the casts of the signature that Numba takes."""
+def with_signature(f: Any, inner: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    """The rebuilt function `inner` of the dispatcher f between the casts of the signature that Numba takes.
+
+    The second function is the same for `inner` itself to call. Numba inlines it: in a recursive call it knows what
+    `inner` has returned so far, but not what a function around `inner` returns.
+    """
     function = f.py_func
     called = inspect.signature(function)
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in called.parameters.values()):
@@ -48,7 +52,7 @@ def with_signature(f: Any, inner: Any, options: dict[str, Any]) -> Any:
     made: FunctionType = known["declared"]
     made.__name__ = made.__qualname__ = function.__name__
     made.__defaults__ = function.__defaults__
-    return njit(**options)(made)
+    return njit(**options)(made), njit(inline="always", **options)(made)
 
 
 def _casts(f: Any) -> dict[str, Any]:

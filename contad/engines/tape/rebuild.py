@@ -38,6 +38,7 @@ class Rebuilt:
     def __init__(self, dispatcher: Any, replaced: dict[Any, Any]) -> None:
         self.replaced = replaced  # what creates arrays -> what takes its place
         self._made: dict[int, Any] = {}
+        self._within: list[Any] = []  # what is between casts
         self._bodies: dict[Any, Any] = {}
         self._modules: dict[int, ModuleType] = {}
         self._kept: list[Any] = []  # ids are those of living objects
@@ -46,7 +47,7 @@ class Rebuilt:
     @property
     def made(self) -> list[Any]:
         """The dispatchers of all functions rebuilt."""
-        return list(self._made.values())
+        return [*self._made.values(), *self._within]
 
     def rebuild(self, dispatcher: Any, defaults: dict[str, Any] | None = None) -> Any:
         """The dispatcher's function under contad's options."""
@@ -63,7 +64,8 @@ class Rebuilt:
         # a recursive function meets itself among its own names
         found = self._made[id(dispatcher)] = njit(**_OWN | options)(made)
         if signatures(dispatcher):
-            found = self._made[id(dispatcher)] = with_signature(dispatcher, found, _OWN)
+            self._within.append(found)
+            found, self._made[id(dispatcher)] = with_signature(dispatcher, found, _OWN)
         self._kept.append(dispatcher)
         used = global_names(function.__code__)
         if "objmode" in used:
@@ -75,6 +77,7 @@ class Rebuilt:
         for name in sorted(used & names.keys()):
             names[name] = self._translate(names[name], used)
         bind_captured(made, captured_values(function), lambda x: self._translate(x, used))
+        self._made[id(dispatcher)] = found
         return found
 
     def _translate(self, value: Any, used: set[str]) -> Any:
