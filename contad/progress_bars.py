@@ -9,6 +9,8 @@ import threading
 import time
 from typing import Any
 
+from contad.forks import renew_in_children
+
 DELAY = 1.0  # seconds before a bar is shown
 INTERVAL = 0.2  # between two looks at how far the work is
 
@@ -40,7 +42,7 @@ class ProgressBar:
         self.what = what
         self.total = total
         self.done = 0
-        self._ended = threading.Event()
+        self._ended = renew_in_children(threading.Event())
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> "ProgressBar":

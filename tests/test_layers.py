@@ -17,7 +17,7 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "progress_bars", "display", "variables", "rules", "ops", "distributions", "scipy", "stan"),
+        *("errors", "forks", "progress_bars", "display", "variables", "rules", "ops", "distributions", "scipy", "stan"),
         *("protocols", "functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
         *("scipy.optimize", "scipy.integrate", "stan.functionals", "profiling", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
@@ -28,7 +28,7 @@ FLOORS = {
         *("build", ("description", "listing"), "__init__"),
     ),
 }
-ROOT_MODULES = {"errors", "progress_bars", "table"}  # beside __init__ and __main__
+ROOT_MODULES = {"errors", "forks", "progress_bars", "table"}  # beside __init__ and __main__
 
 
 # ---- imports ---------------------------------------------------------------------------------------------------------

@@ -107,9 +107,9 @@ def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]
                     found.append((name, text, untold[name]))
         now = named_values(function)
         for overload in dispatcher.overloads.values():
-            for name, value in _values_read(overload):
-                if value is ir.UNDEFINED:  # with types declared Numba compiles it before its own name is bound
-                    value = dispatcher
+            for name, read in _values_read(overload):
+                # with types declared Numba compiles a function before the name that it calls itself by is bound
+                value = dispatcher if read is ir.UNDEFINED else read
                 later = now.get(name, value)
                 if later is not value and _digest(later) != _digest(value):
                     found.append((f"{function.__name__}.{name}", _Reader().text(value), _Reader().text(later)))

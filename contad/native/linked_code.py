@@ -49,7 +49,7 @@ class _LinkedLibrary(JITCodeLibrary):
                 cell = ir.GlobalVariable(module, _CELL, x.name)
                 cell.linkage, cell.initializer = "common", ir.Constant(_CELL, None)
         self._codegen._add_module(llvm.parse_assembly(str(module)))
-        self._codegen._engine.finalize_object()  # alone: of functions without machine code the linker gets no address
+        self._codegen._engine.finalize_object()  # functions without machine code get no address
         self._finalized = True
 
 
@@ -60,7 +60,7 @@ class _DeferredLibrary(_LinkedLibrary):
         super()._finalize_final_module()
         for x in self._final_module.functions:
             if not x.is_declaration:
-                _Linker.deferred.setdefault(x.name, self)
+                _deferred.setdefault(x.name, self)
         if any(x.name.startswith(RuntimeLinker.PREFIX) for x in self._final_module.global_variables):
             self._make()  # by way of recursion functions call addresses
 
@@ -90,17 +90,18 @@ class _DeferredLibrary(_LinkedLibrary):
             return JITCodeLibrary._unserialize(codegen, state)
 
 
-class _Linker(RuntimeLinker):
-    """Numba's, which fills in the addresses that recursive calls jump to: it asks for machine code of what they call."""
+_deferred: WeakValueDictionary[str, _DeferredLibrary] = WeakValueDictionary()  # by the names of their functions
 
-    deferred: WeakValueDictionary[str, _DeferredLibrary] = WeakValueDictionary()  # by the names of their functions
+
+class _Linker(RuntimeLinker):
+    """Numba's, which fills in the addresses that recursive calls jump to; it has machine code made of what they call."""
 
     def scan_unresolved_symbols(self, module: Any, engine: Any) -> None:
         """Note the functions that a module calls by address."""
         super().scan_unresolved_symbols(module, engine)
         for name in list(self._unresolved):
-            if name in self.deferred:
-                self.deferred[name].get_pointer_to_function(name)
+            if name in _deferred:
+                _deferred[name].get_pointer_to_function(name)
 
 
 @contextmanager

@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite.binding import ffi as llvm
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.codegen import RuntimeLinker
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 from numba.core.typeinfer import register_dispatcher
 
 from contad.errors import UnsupportedError
+from contad.forks import hold_while_forking
 from contad.native.trust import close_folder, is_trusted_owner
 
 _DIGEST = 32  # bytes of SHA-256
@@ -30,6 +33,10 @@ _FOLDERS = (
     Path(__file__).parent / "elementary",
     *(Path(__file__).parents[1] / "engines" / name for name in ("tape", "source/runtime")),
 )
+
+# a compiler that another thread has left in the middle of its work is of no use to a child of a fork
+hold_while_forking(llvm.lib._lock._lock)
+hold_while_forking(global_compiler_lock._lock)
 
 
 class _SealedFile(IndexDataCacheFile):

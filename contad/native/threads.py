@@ -6,7 +6,6 @@ the caller's could disturb. They run machine code only: nothing in a block may n
 """
 
 import ctypes
-import os
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -19,6 +18,7 @@ from numba.core.callconv import Status, excinfo_ptr_t
 from numba.extending import intrinsic
 from numba.np.ufunc import parallel
 
+from contad.forks import call_in_children
 from contad.functions.python_copy import is_dispatcher
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
@@ -69,8 +69,7 @@ def _forget_threads() -> None:
     _numbers[_BUSY] = 0
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+call_in_children(_forget_threads)
 
 
 # ---- who runs the blocks ---------------------------------------------------------------------------------------------

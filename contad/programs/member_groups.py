@@ -10,7 +10,6 @@ where they lie: the groups of all chains with the same text have the same kernel
 """
 
 import itertools
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from typing import NamedTuple
 from contad.engines.stream.kernels import LEAVING, WRITING, accumulation_text, add_freely_to, partial_in_kernel
 from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import indent
+from contad.forks import make_lock
 from contad.native.rule_source import names_read
 from contad.programs.chain_members import IN_CELLS, PLACES, SHAPE, BlockPlace, Member
 from contad.programs.chains import Chain
@@ -32,7 +32,7 @@ Z, X, Y, Z_BAR, X_BAR, Y_BAR = PLACES
 BARS = (Z_BAR, X_BAR, Y_BAR)
 STRIDES = {Z: 4, X: 7, Y: 10, Z_BAR: 4, X_BAR: 7, Y_BAR: 10}
 
-_lock = threading.Lock()
+_lock = make_lock()
 _numbers: dict[str, int] = {}  # of the kernels, by text
 
 

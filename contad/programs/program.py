@@ -1,6 +1,5 @@
 """`contad.record`: a function recorded once, as a program that runs at other inputs without Python."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.errors import GuardError, NestingError, UnsupportedError
+from contad.forks import make_lock
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
 from contad.programs import plain_runs
@@ -109,7 +109,7 @@ class Program:
         self.traces: list[Trace] = []
         self._plans: list[ChainPlan] = []  # of traces, for compiled code
         self._numbers = 0  # that the largest trace computes with
-        self._lock = threading.RLock()
+        self._lock = make_lock()
         self._tangents = False
         self._interpreter: ModuleType | None = None  # until runs in plain Python have taken long enough
         self._spent = 0.0  # seconds that they have taken
@@ -153,6 +153,8 @@ class Program:
             return trace_of(tracer, first_row, inputs, y._index if isinstance(y, Var) else float(y))
 
     def _add(self, trace: Trace) -> None:
+        whole = int(self._header[COUNT])  # a fork may have left less of another thread's trace
+        del self.traces[whole:], self._plans[whole:]
         self.traces.append(trace)
         if self._interpreter is not None:
             try:

@@ -4,7 +4,6 @@ They read the same shapes as the kernels of adjoints: two nested axes with a str
 is 0 along an axis is a sum over it.
 """
 
-import threading
 from collections.abc import Iterable
 from types import ModuleType
 
@@ -28,6 +27,7 @@ from contad.engines.stream.kernels import (
 from contad.engines.stream.record_head import CODES, LINEAR
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
+from contad.forks import make_lock
 from contad.native.compiling import load_cached, write_options
 from contad.native.rule_source import names_read
 from contad.ops import multiply
@@ -56,7 +56,7 @@ VALUES, ADJOINTS, TANGENTS = range(3)
 Kernel = tuple[int, int]  # purpose, code
 ADDRESSES = np.zeros((PURPOSES, CODES), np.uintp)  # of kernels, by purpose and code; 0 where not compiled yet
 _WITHOUT = {CHAIN, GATHER, COMPARE, STOPPED, REPEATED}  # records without kernels of their own
-_lock = threading.Lock()
+_lock = make_lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
 # A sum starts from -0.0, to which 0.0 and -0.0 can be added without loss of the sign.

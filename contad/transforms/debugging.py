@@ -6,7 +6,6 @@ called through a method that looks at their results.
 
 import linecache
 import sys
-import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from contad.engines.stream.record_head import CALLBACK, INPUT, JOIN, LINEAR, PUL
 from contad.engines.stream.record_stream import Recording
 from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import NUMPY_FILES, OWN_FILES, NonFiniteError
+from contad.forks import make_lock
 from contad.protocols.number_protocols import general_methods, install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
@@ -128,7 +128,7 @@ def caller() -> tuple[str, str]:
 
 
 # ---- compiled derivatives --------------------------------------------------------------------------------------------
-_entering = threading.Lock()
+_entering = make_lock()
 _entered = 0  # contexts, of all threads
 
 
@@ -142,7 +142,7 @@ def _watch_compiled(step: int) -> None:
 
     with _entering:
         _entered += step
-        if _entered == 1 and step == 1:
+        if step == 1:
             Derivative.__call__ = _call_watched
         elif _entered == 0:
             del Derivative.__call__

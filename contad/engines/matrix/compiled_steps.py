@@ -5,7 +5,6 @@ numbers are not finite, Python evaluates the rule, in this sweep or at once.
 """
 
 import math
-import threading
 from collections.abc import Callable, Collection, Sequence
 from time import thread_time
 from types import NoneType
@@ -31,6 +30,7 @@ from contad.engines.stream.pullbacks import Continuation, Part, Pullback
 from contad.engines.stream.record_head import CELLS, PULLBACK
 from contad.engines.stream.storage import CELLS_WITH_VIEWS
 from contad.engines.stream.sweep import called_directly
+from contad.forks import make_lock
 from contad.native.step_fields import AT_ADDRESS, FIELDS, IS_CHECKED
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
@@ -54,7 +54,7 @@ _KNOWN = 1  # in the place of the step that keeps the factors: not this one
 _BRIEF = 1 << 12  # multiplications, some times of which a kernel takes microseconds for
 _NOTHING = np.empty(0)  # saved by most
 _new: Any = tuple.__new__
-_lock = threading.Lock()
+_lock = make_lock()
 
 
 class StepPullback(Continuation):

@@ -6,7 +6,6 @@ are all cases of it; so are sums (the result has stride 0) and dot products (a m
 
 import functools
 import math
-import threading
 from collections.abc import Callable, Sequence
 from types import ModuleType
 
@@ -15,6 +14,7 @@ import numpy as np
 from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
+from contad.forks import make_lock
 from contad.native.compiling import is_cached, load_cached
 from contad.native.rule_source import names_read
 from contad.ops import multiply
@@ -25,7 +25,7 @@ WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar
 WRITTEN_PLAINLY: dict[int, Callable[..., None]] = {}  # what these do, in NumPy
 FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
 ELEMENTARY = "elementary_"  # what the names of elementary functions for vector registers begin with
-_lock = threading.Lock()
+_lock = make_lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
 # e^x = 2^k e^r with |r| <= ln(2) / 2, where the Taylor series to r^13 is exact to rounding; ln(2) in two parts

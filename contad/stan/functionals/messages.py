@@ -6,7 +6,6 @@ of their content. A worker keeps parcels; it answers with the names of those tha
 
 import hashlib
 import pickle
-import threading
 import traceback
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.forks import make_lock
 from contad.stan.functionals.job_functions import Leaves, Results
 from contad.variables.layout import is_immutable
 from contad.variables.open_types import Nested
@@ -73,7 +73,7 @@ class ParcelStore:
     def __init__(self, most: int) -> None:
         self.most, self.size = most, 0
         self._kept: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
-        self._lock = threading.Lock()  # workers may be threads of one process
+        self._lock = make_lock()  # workers may be threads of one process
 
     def find(self, digest: bytes) -> Any:
         """What is kept, or None."""
