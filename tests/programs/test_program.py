@@ -264,6 +264,22 @@ def test_recordings_that_are_dropped_leave_nothing():
     assert resident() - before < 10e6
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_trace_that_another_thread_was_adding_when_the_process_forked_is_dropped(compiled):
+    def bent(x):
+        return np.sum(x * x) if x[0] > 0.0 else np.sum(x * x * x)
+
+    x = np.array([1.0, 2.0])
+    program = contad.record(bent, x, retrace=True)
+    if compiled:
+        program._compile()
+    program.traces.append(program._record((-x,)))
+    assert program(-x) == -9.0
+    np.testing.assert_array_equal(program.gradient(-x), 3.0 * x * x)
+    np.testing.assert_array_equal(program.gradient(x), 2.0 * x)
+    assert len(program.traces) == 2
+
+
 def test_threads_run_one_program_at_once():
     program = contad.record(piecewise, 2.0, retrace=True)
     model = contad.record(of_arrays, W, A, B)
