@@ -94,7 +94,7 @@ _deferred: WeakValueDictionary[str, _DeferredLibrary] = WeakValueDictionary()  #
 
 
 class _Linker(RuntimeLinker):
-    """Numba's, which fills in the addresses that recursive calls jump to; it has machine code made of what they call."""
+    """Numba's, which fills in where recursive calls jump to; it has machine code made of what they call."""
 
     def scan_unresolved_symbols(self, module: Any, engine: Any) -> None:
         """Note the functions that a module calls by address."""

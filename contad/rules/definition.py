@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import dis
 import functools
 import inspect
 import linecache
@@ -15,6 +16,7 @@ from contad.errors import StaleSourceError
 from contad.rules.function_names import captured_values, codes_of
 from contad.variables.open_types import Function
 
+_NOTHING = bytes((dis.opmap["NOP"], 0))
 WRITTEN = "__contad_written__"  # the attribute of a function that is another one with other flags: the one in the file
 
 
@@ -116,7 +118,10 @@ def _same(a: CodeType, b: CodeType) -> bool:
 
 def _essence(code: CodeType) -> tuple[Any, ...]:
     constants = tuple(_essence(x) if isinstance(x, CodeType) else repr(x) for x in code.co_consts)
-    return code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
+    written = code.co_code
+    while written.endswith(_NOTHING):  # line_profiler adds them, to tell functions of the same code apart
+        written = written.removesuffix(_NOTHING)
+    return code.co_name, written, code.co_names, code.co_varnames, code.co_freevars, constants
 
 
 def find_named(function: Any, node: ast.expr, refuse: Callable[[ast.expr, str], Exception], hint: str) -> Any:

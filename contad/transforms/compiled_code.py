@@ -1,9 +1,12 @@
 """What users ask about compiled derivatives: which engine runs, a C function, a primitive, the cache on disk."""
 
 import inspect
+import sys
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
@@ -194,8 +197,10 @@ def cfunc(f: Function, n: int, signature: str = "contad") -> Any:
     (0, array([-2.5]), array([-1., -2.]))
     """
     f = _require("cfunc", f)
-    if not isinstance(n, int) or n < 0:
-        fail("cfunc", "n", "be the length of f's argument", n)
+    longest = sys.maxsize // 8  # of an array of float64
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or not 0 <= n <= longest:
+        fail("cfunc", "n", f"be the length of f's argument, an integer from 0 to {longest}", repr(n))
+    n = int(n)
     from contad.front.cfunction import SIGNATURES, c_function
 
     if signature not in SIGNATURES:

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import re
 import threading
 
 import numba
@@ -199,6 +200,7 @@ def pointer(a):
 
 def test_a_c_function_gives_value_gradient_and_status():
     f = contad.cfunc(positive_squares, 3)
+    assert f is contad.cfunc(positive_squares, np.int64(3)) is contad.cfunc(positive_squares, np.uint8(3))
     assert f is contad.cfunc(positive_squares, 3) is not contad.cfunc(positive_squares, 2)
     x, value, g = np.array([1.0, 2.0, 3.0]), np.zeros(1), np.zeros(3)
     prototype = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.POINTER(ctypes.c_double)] * 3)
@@ -276,6 +278,10 @@ def test_scipy_integrates_a_gradient_by_its_c_interface():
     ("call", "error", "message"),
     [
         (lambda: contad.cfunc(positive_squares, -1), ValueError, "cfunc: n must be the length"),
+        *[
+            (lambda n=n: contad.cfunc(positive_squares, n), ValueError, f"cfunc: n must .* got {re.escape(repr(n))}")
+            for n in (2**63, 2**61, np.uint64(2**63), np.int64(-1), 2.0, np.float64(2.0), True, "2", None)
+        ],
         (lambda: contad.cfunc(ramp, 1, "c"), ValueError, "cfunc: signature must be one of 'contad', 'nuts', 'nlopt'"),
         (lambda: contad.cfunc(lambda x: x, 2), UnsupportedError, "must be a function made by numba.njit"),
         (

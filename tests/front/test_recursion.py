@@ -1,4 +1,4 @@
-"""Recursive functions: differentiated by the tape, and never a crash, whatever the disk holds or they are called with."""
+"""Recursive functions: differentiated by the tape, never a crash, whatever the disk holds or they are called with."""
 
 import os
 import subprocess
@@ -290,7 +290,7 @@ def test_a_second_process_with_a_disk_cache_differentiates_recursive_functions(f
 
 
 @pytest.mark.parametrize(
-    "program, names",
+    ("program", "names"),
     [
         (CALLED_WITH, "literal omitted local variable none true mutual tree constant"),
         (DECLARED, "normal calls_normal calls_cut calls_twice captured again"),

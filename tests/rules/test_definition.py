@@ -1,8 +1,10 @@
 """Source read from a file is held against the code that was imported."""
 
+import dis
 import importlib.util
 
 import numba
+import numpy as np
 import pytest
 
 import contad
@@ -101,3 +103,34 @@ def test_an_edited_njit_function_is_refused(tmp_path):
     with pytest.raises(StaleSourceError, match=r"edited_njit.py:3: the source of f has changed"):
         contad.grad(f, engine="matrix")(2.0)
     assert contad.grad(f)(2.0) == 4.0  # of what was imported, which the compiled engines have
+
+
+def waves(x):
+    s = 0.0
+    for k in range(x.size):
+        s += np.cos(x[k]) * k
+    return s
+
+
+@pytest.mark.parametrize("padding", [1, 2, 7])
+def test_code_that_a_profiler_has_padded_is_that_of_its_file(padding):
+    before = waves.__code__
+    x = np.array([0.4, 1.3])
+    try:  # as line_profiler does
+        waves.__code__ = before.replace(co_code=before.co_code + bytes((dis.opmap["NOP"], 0)) * padding)
+        assert definition_of(waves)[0].name == "waves"
+        assert "sin" in contad.source(waves, x)
+        gradient = contad.grad(numba.njit(waves), engine="matrix")(x)
+    finally:
+        waves.__code__ = before
+    np.testing.assert_array_equal(gradient, [0.0, -np.sin(1.3)])
+
+
+def test_other_code_at_its_end_is_not_padding():
+    before = waves.__code__
+    try:
+        waves.__code__ = before.replace(co_code=before.co_code + before.co_code[-2:])
+        with pytest.raises(StaleSourceError, match="the source of waves has changed"):
+            definition_of(waves)
+    finally:
+        waves.__code__ = before

@@ -133,7 +133,7 @@ def _read_sensitivity(name: str, sensitivity: Any) -> Adjoint | None:
         return Adjoint() if sensitivity == "adjoint" else None
     for argument in ("checkpoints", "steps"):
         x = getattr(sensitivity, argument)
-        if x is not None and (not isinstance(x, int) or isinstance(x, bool) or x < 1):
+        if x is not None and (not isinstance(x, (int, np.integer)) or isinstance(x, bool) or x < 1):
             arguments.fail(name, f"{argument} of Adjoint", "be a positive integer", repr(x))
     return sensitivity
 
