@@ -81,12 +81,15 @@ def _fits(have: NumbaType, want: NumbaType) -> bool:
     return bool(have == want or getattr(have, "literal_type", None) == want)
 
 
-def refuse_cast(f: NumbaFunction, what: str, t: NumbaType) -> UnsupportedError:
-    """The error for a declared type that would cut or round a derivative in a way that is not followed."""
+def refuse_cast(f: NumbaFunction, what: str, t: NumbaType, is_active: bool = False) -> UnsupportedError:
+    """The error for a declared type to which a value is cast in a way that is not followed.
+
+    `is_active` tells that the value is known to carry a derivative.
+    """
     remedy = "declare float64" if "float" in str(t) else "declare int64 or float64"
+    why = "to which a differentiated number is cast" if is_active else "in which this engine does not compute"
     return UnsupportedError(
-        f"{place_of(f)}: {what} is declared as {t}, to which a differentiated number is cast; {remedy}, or leave the "
-        "declaration away"
+        f"{place_of(f)}: {what} is declared as {t}, {why}; {remedy}, or leave the declaration away"
     )
 
 
@@ -156,21 +159,27 @@ def _find_bound(targets: Sequence[ast.expr]) -> list[str]:
 def cast_of_values(f: NumbaFunction, what: str, t: NumbaType) -> Callable[[Value], Value]:
     """The function that casts a value in a Python copy of f as Numba casts it to a declared type.
 
-    Raises UnsupportedError for types that the copy does not have: float32, and integers of other than 64 bits.
+    Raises UnsupportedError for types that the copy does not have: float32, and integers but int64 and int32. With the
+    latter Numba computes in 64 bits, as Python does.
     """
     parts = getattr(t, "types", None)
     if parts is not None:
         casts = [cast_of_values(f, what, part) for part in parts]
         return lambda x: tuple(cast(v) for cast, v in zip(casts, x, strict=True)) if type(x) is tuple else x
     kind = str(t.dtype if _is_array(t) else t)
-    if (is_number(t) or _is_array(t)) and kind not in ("float64", "int64", "bool"):
+    if (is_number(t) or _is_array(t)) and kind not in ("float64", "int64", "int32", "bool"):
         raise refuse_cast(f, what, t)
     if not is_number(t):
         return lambda x: x
     if kind == "float64":
         return lambda x: float(x) if isinstance(x, (int, np.integer, np.bool_)) else x
-    convert = int if kind == "int64" else bool
+    convert = {"int64": int, "int32": _wrapped, "bool": bool}[kind]
     return lambda x: observe(convert, x) if isinstance(x, (Number, int, float, np.number, np.bool_)) else x
+
+
+def _wrapped(x: Value) -> int:
+    """A number as one of int32."""
+    return int(np.int64(int(x)).astype(np.int32))
 
 
 def with_signature(f: NumbaFunction, twin: Function) -> Function:

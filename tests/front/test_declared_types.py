@@ -114,7 +114,7 @@ def slope(f, x):
     return (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
 
 
-CASTS = [of_integer, to_integer, either, counted, accumulated, calls, calls_more]
+CASTS = [of_integer, to_integer, either, counted, accumulated, small, calls, calls_more]
 
 
 @pytest.mark.parametrize(("f", "engine"), sampled(product(CASTS, ENGINES), 3, family=lambda case: case[1]))
@@ -152,15 +152,69 @@ def of_small_callee(x):
     return of_small(x, 300.0 + x, x) * x
 
 
-@pytest.mark.parametrize("f", [of_small_callee, small])
-def test_small_integers_are_numbas(f):
+def test_small_integers_are_numbas():
     """The tape follows every integer; engines that have 64 bits only refuse."""
+    f = of_small_callee
     value, gradient = contad.value_and_grad(f)(X)
     assert value == f(X) and gradient == pytest.approx(slope(f, X), abs=1e-6)
     assert contad.engine_name(f, args=(X,)) == "tape"
     for engine in ("generated", "matrix"):
-        with pytest.raises(UnsupportedError, match=r"test_declared_types.py:\d+: \w+: .*(int32|uint8).* declare int64"):
+        with pytest.raises(UnsupportedError, match=r"declared as uint8, in which this engine .* declare int64"):
             contad.grad(f, engine=engine)(X)
+
+
+@njit("f8(f8[:], i4, i4)")
+def sweeps(x, n, k):
+    s = 0.0
+    for j in range(n):
+        s += x[j] * (k + j) * k
+    return s
+
+
+@njit
+def calls_sweeps(x):
+    return sweeps(x, 2, 2**31 + 1) * x[0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("k", [3, np.int32(-2), 2**31 - 1, 2**31, 3 - 2**40])  # wrapped, and multiplied in 64 bits
+def test_int32_is_followed(engine, k):
+    x = np.array([2.7, 1.3, 0.4])
+    value, gradient = contad.value_and_grad(sweeps, engine=engine)(x, 2, k)
+    assert value == sweeps(x, 2, k)
+    by_hand = [sweeps(unit, 2, k) for unit in np.eye(3)]
+    np.testing.assert_allclose(gradient, by_hand, rtol=1e-15)
+
+
+def test_int32_of_constants_is_followed():
+    x = np.array([2.7, 1.3, 0.4])
+    found = [contad.value_and_grad(calls_sweeps, engine=engine)(x) for engine in ENGINES]
+    for value, gradient in found:
+        assert value == calls_sweeps(x)
+        np.testing.assert_allclose(gradient, found[0][1], rtol=1e-15)
+
+
+@njit("f8(f8, f4)")
+def scaled_by_single(x, w):
+    return x * w
+
+
+@njit("f8(f8[:], i4[:])")
+def of_places(x, places):
+    return x[places[0]] * x[places[1]]
+
+
+def test_messages_do_not_say_that_data_are_differentiated():
+    """The argument that is declared as float32 carries no derivative: the tape follows it."""
+    for engine in ("generated", "matrix"):
+        with pytest.raises(UnsupportedError, match=r"as float32, in which this engine does not compute") as info:
+            contad.grad(scaled_by_single, engine=engine)(X, 0.1)
+        assert "differentiated number" not in str(info.value)
+    assert contad.grad(scaled_by_single)(X, 0.1) == np.float32(0.1)
+    places = np.array([0, 2], np.int32)
+    with pytest.raises(UnsupportedError, match=r"places is declared as array\(int32, 1d, A\), and of what it is given"):
+        contad.grad(of_places, engine="generated")(np.ones(3), places)
+    np.testing.assert_array_equal(contad.grad(of_places)(np.array([2.0, 3.0, 5.0]), places), [5.0, 0.0, 2.0])
 
 
 @njit

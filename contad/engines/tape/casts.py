@@ -101,13 +101,13 @@ def _cast(f: Any, what: str, text: str, have: Any, want: Any) -> str:
         return f"({', '.join(parts)},)"
     if not is_number(want):
         if is_active_array(have) and getattr(want, "dtype", types.float64) != types.float64:
-            raise refuse_cast(f, what, want)
+            raise refuse_cast(f, what, want, True)
         return text
     if isinstance(have, Active):
         if want == types.float64:
             return text
         if isinstance(want, types.Float):
-            raise refuse_cast(f, what, want)
+            raise refuse_cast(f, what, want, True)
         text = f"{text}.value"
     if want == types.boolean:
         return f"({text} != 0)"

@@ -63,6 +63,7 @@ AND = _function("and", "{0} and {1}", "bool", 0.5)
 OR = _function("or", "{0} or {1}", "bool", 0.5)
 TO_FLOAT = _function("float", "float({0})", "float", 0.5)
 TO_INT = _function("int", "int({0})", "int", 1)
+TO_INT32 = _function("int32", "np.int64(np.int32({0}))", "int", 1)  # Numba computes with it in 64 bits
 CONSTANT = _function("constant", "float({0})", "float", 0.5)  # the value without a derivative
 WIDENED = {  # the elements of arrays with fewer bits
     "single": _function("float64", "np.float64({0})", "float", 0.5),

@@ -48,6 +48,7 @@ _FOLDED: dict[str, Callable[..., Any]] = {
     "multiply": lambda x, y: x * y,
     "negative": lambda x: -x,
     "not": lambda x: not x,
+    "int32": lambda x: (x + 2**31) % 2**32 - 2**31,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,

@@ -5,11 +5,19 @@ from typing import Any
 import numba
 from numba import types
 
+from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Object, Point, is_array, is_number
 from contad.engines.source.ir.single_assignment import Kind
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.builder import Builder
-from contad.functions.declared_types import chosen_signature, is_number as is_number_type, refuse_cast, signatures
+from contad.errors import UnsupportedError
+from contad.functions.declared_types import (
+    chosen_signature,
+    is_number as is_number_type,
+    place_of,
+    refuse_cast,
+    signatures,
+)
 
 _TYPES = {"float": types.float64, "int": types.int64, "bool": types.boolean}
 _KINDS = {"float64": Kind("float"), "int64": Kind("int"), "bool": Kind("bool")}
@@ -36,12 +44,19 @@ def type_of(entry: Any) -> Any:
 def cast_arguments(builder: Builder, f: Any, names: list[str], given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """The arguments of the dispatcher f as its declared signature takes them, and the type that its result is cast to.
 
-    Raises UnsupportedError where no signature takes them, or a cast to float32 or to small integers would have to be
-    followed.
+    Raises UnsupportedError where no signature takes them, or a cast to float32 or to integers other than int32 and
+    int64 would have to be followed.
     """
     if f is None or not signatures(f):
         return given, None
-    s = chosen_signature(f, [type_of(given[name]) for name in names])
+    known = [type_of(given[name]) for name in names]
+    if None in known:
+        k = known.index(None)
+        raise UnsupportedError(
+            f"{place_of(f)}: {names[k]} is declared as {signatures(f)[0].args[k]}, and of what it is given this engine "
+            "does not know the type; leave the declaration away"
+        )
+    s = chosen_signature(f, known)
     return (
         {name: cast(builder, f, name, given[name], t) for name, t in zip(names, s.args, strict=True)},
         s.return_type,
@@ -54,6 +69,8 @@ def cast(builder: Builder, f: Any, what: str, entry: Any, want: Any) -> Any:
         return like(entry, (cast(builder, f, what, *pair) for pair in zip(entry, want, strict=True)))
     if want is None or not is_number_type(want) or not is_number(entry):
         return entry
+    if want == types.int32:
+        return builder.apply(known_functions.TO_INT32, builder.convert(entry, _KINDS["int64"]))
     if str(want) not in _KINDS:
         raise refuse_cast(f, what, want)
     return builder.convert(entry, _KINDS[str(want)])
