@@ -8,7 +8,7 @@ import contextlib
 import dis
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 
 import numpy as np
@@ -100,14 +100,25 @@ class FirstCall:
             return
         if _distance(self._value(taken), expected, fast) > 0.0:
             return  # it has no value of its own: it counts its calls, say
-        draws = map(np.random.default_rng, range(_RUNS if np.isfinite(distance) else 0))
-        spread = max((_distance(self._value(_nudge(taken, draw)), expected, fast) for draw in draws), default=0.0)
-        if not distance <= _SPREADS * spread:
+        if is_rounding(self._value, taken, got, expected, fast):
+            return
+        if kinds[0] != kinds[1] and taken is args and self._is_so_of_floats(got, converted, fast):
             raise ValueMismatchError(
-                f"{self.what}: the engine {self.engine} computes the value {_show(got)} where the function gives "
-                f"{_show(expected)}, so its derivative would be that of another function; ask for another engine by "
-                "engine=, and report it; integers that become floats are the other reason: pass floats"
+                f"{self.what}: the function gives {_show(expected)} at integers, and {_show(got)} at the same numbers "
+                "as floats, of which it would be the derivative: integers wrap around beyond 64 bits, and arrays of "
+                "them drop fractions; pass floats"
             )
+        raise ValueMismatchError(
+            f"{self.what}: the engine {self.engine} computes the value {_show(got)} where the function gives "
+            f"{_show(expected)}, so its derivative would be that of another function; ask for another engine by "
+            "engine=, and report it"
+        )
+
+    def _is_so_of_floats(self, got: Nested, converted: tuple[Nested, ...], fast: bool) -> bool:
+        """Whether f has this value at the arguments as the engine took them."""
+        with contextlib.suppress(NumbaError, TypeError):
+            return _distance(got, self._value(converted), fast) <= (_FAST if fast else _CLOSE)
+        return False
 
     def _is_so_in_python(self, got: Nested, args: tuple[Nested, ...], fast: bool) -> bool:
         """Whether f as Python has this value, for an f that nobody has compiled and that passes once over its lines.
@@ -129,6 +140,16 @@ class FirstCall:
     def _spare(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments, or copies where f may write into them."""
         return map_leaves(_copy, args) if may_write_arrays(self.f) else args
+
+
+def is_rounding(
+    value: Callable[[tuple[Nested, ...]], Nested], args: tuple[Nested, ...], got: Nested, expected: Nested, fast: bool
+) -> bool:
+    """Whether two results of a function differ by no more than the last bits of its arguments are worth."""
+    distance = _distance(got, expected, fast)
+    draws = map(np.random.default_rng, range(_RUNS if np.isfinite(distance) else 0))
+    spread = max((_distance(value(_nudge(args, draw)), expected, fast) for draw in draws), default=0.0)
+    return distance <= _SPREADS * spread
 
 
 def _passes_once(function: FunctionType) -> bool:
@@ -191,7 +212,8 @@ def _distance(got: Nested, expected: Nested, fast: bool) -> float:
             return np.inf
         if finite.any():
             scale = max(np.abs(y[finite]).max(), np.finfo(float).tiny)
-            worst = max(worst, float(np.abs(x[finite] - y[finite]).max() / scale))
+            with np.errstate(over="ignore"):  # of something beside 0
+                worst = max(worst, float(np.abs(x[finite] - y[finite]).max() / scale))
     return worst
 
 

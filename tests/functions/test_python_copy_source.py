@@ -242,6 +242,31 @@ def test_what_the_python_copy_does_not_reproduce_is_refused():
 
 
 @numba.njit
+def over_factorial(x, n):
+    factorial = 1
+    for k in range(1, n + 1):
+        factorial *= k
+    return x / factorial
+
+
+@numba.njit
+def centred(x):
+    return np.sum(x - np.mean(x))
+
+
+def test_small_values_are_compared_as_large_ones_are():
+    with pytest.raises(UnsupportedError, match=r"over_factorial: its Python copy gives 9\.\d+e-26 .* 2\.1\d+e-19"):
+        contad.grad(over_factorial, engine="matrix")(1.5, 25)
+    assert contad.grad(over_factorial, engine="matrix")(1.5, 20) == 1.0 / math.factorial(20)
+
+
+def test_what_cancellation_leaves_is_no_other_value():
+    x = np.random.default_rng(0).normal(size=1001) * 1e3
+    assert 0.0 < abs(centred(x)) < 1e-9 and centred(x) != pytest.approx(centred.py_func(x), rel=0.1)
+    np.testing.assert_allclose(contad.grad(centred, engine="matrix")(x), np.zeros(1001), atol=1e-12)
+
+
+@numba.njit
 def writes(x, work):
     work[0] += x
     literal = np.array([0.0, 1.0])
