@@ -10,6 +10,7 @@ fourth with differences of mpmath numbers.
 import argparse
 import importlib.util
 import random
+import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +25,7 @@ import contad
 from contad.engines.tape import build
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import python_twin
+from contad.native.linked_code import defer_code
 from tests.engines.tape.requests import request
 
 Vector = np.ndarray
@@ -75,6 +77,8 @@ DECLARED = {
     "    k = 3.0 * a\n": "    k = int(3.0 * a)\n",
     '@njit("int64(float64)")\ndef whole_{}(a):\n    return 4.0 * a\n': "def whole_{}(a):\n    return int(4.0 * a)\n",
 }
+# calls of recursive callees: for a constant, for a number, without the last argument; of one that declares its types
+RECURSIVE = ("deep_{}(2, {}, {})", "deep_{}(n, {}, {})", "(deep_{}(1, {}) - {})", "(fall_{}({}) * {})")
 REDUCTIONS = ("np.sum(w * x)", "(w @ c)", "np.dot(w, w)", "w.sum()", "np.mean(w)", "np.prod(w * 0.7)")
 
 
@@ -106,7 +110,7 @@ class Generator:
             self.arrays_left -= 1
             return r.choice(REDUCTIONS)
         if kind < 0.50:
-            declared = r.choice(["cast_{}({}, {})", "counted_{}({}, {})", "(0.2 * whole_{}({}) * {})"])
+            declared = r.choice(["cast_{}({}, {})", "counted_{}({}, {})", "(0.2 * whole_{}({}) * {})", *RECURSIVE])
             return declared.format(self.number // GROUP, self.expression(depth - 1), self.leaf())
         if kind < 0.58:
             return f"callee_{self.number // GROUP}({self.expression(depth - 1)}, {self.leaf()})"
@@ -192,7 +196,17 @@ class Generator:
                  f"    return {self.random.choice(BINARY).format('b', 'a')}", ""]  # fmt: skip
         cast, name, whole = (text.format(self.number // GROUP) for text in DECLARED)
         counted = f'@njit(locals={{"k": int64}})\ndef counted_{self.number // GROUP}(a, b):\n{name}    return k * b\n'
-        return "\n".join([*lines, f"{cast}    return a * b\n", counted, whole])
+        group = self.number // GROUP
+        deep = (
+            f"@njit\ndef deep_{group}(m, a, b=0.7):\n    if m == 0:\n"
+            f"        return {self.random.choice(UNARY).format('a')} * b\n"
+            f"    return deep_{group}(m - 1, np.tanh(a), b) + 0.5 * a * b\n"
+        )
+        fall = (
+            f'@njit("float64(float64)")\ndef fall_{group}(a):\n    if abs(a) > 0.7:\n'
+            f"        return fall_{group}(0.5 * a) * a\n    return {self.random.choice(UNARY).format('a')}\n"
+        )
+        return "\n".join([*lines, f"{cast}    return a * b\n", counted, whole, deep, fall])
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -223,11 +237,13 @@ class Group:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None and spec.loader is not None
         self.module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = self.module  # or else Numba cannot compile recursive functions
         spec.loader.exec_module(self.module)
 
     def by_tape(self) -> list[Vector]:
         """The gradient of each program in (x, y)."""
-        run = build(request(self.module.every, *self.args, argnums=(0, 1), mode="vjp"))
+        with defer_code():  # as a derivative is compiled
+            run = build(request(self.module.every, *self.args, argnums=(0, 1), mode="vjp"))
         n = len(self.numbers)
         bars = [run(self.args, tuple(float(j == k) for j in range(n))) for k in range(n)]
         return [np.array([*x_bar, y_bar]) for x_bar, y_bar in bars]
