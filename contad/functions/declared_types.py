@@ -173,11 +173,11 @@ def cast_of_values(f: NumbaFunction, what: str, t: NumbaType) -> Callable[[Value
         return lambda x: x
     if kind == "float64":
         return lambda x: float(x) if isinstance(x, (int, np.integer, np.bool_)) else x
-    convert = {"int64": int, "int32": _wrapped, "bool": bool}[kind]
+    convert = _wrap if kind == "int32" else int if kind == "int64" else bool
     return lambda x: observe(convert, x) if isinstance(x, (Number, int, float, np.number, np.bool_)) else x
 
 
-def _wrapped(x: Value) -> int:
+def _wrap(x: Value) -> int:
     """A number as one of int32."""
     return int(np.int64(int(x)).astype(np.int32))
 
