@@ -19,6 +19,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes, IRProcessing
 
@@ -118,8 +119,10 @@ def defer_code() -> Iterator[None]:
     """Inside, what a function calls is linked into it, and optimised with it only."""
     codegen = cpu_target.target_context.codegen()
     codegen._rtlinker.__class__ = _Linker  # from now on, for the user's own functions may call what is deferred here
-    with global_compiler_lock, _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():
-        yield
+    with global_compiler_lock:
+        rtsys.initialize(cpu_target.target_context)  # functions of Numba's own, whose addresses the linker asks for
+        with _libraries(codegen, _DeferredLibrary), remember_calls(), _without_collections():
+            yield
 
 
 @contextmanager

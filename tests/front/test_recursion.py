@@ -257,6 +257,24 @@ DIFFERENTIATE = """
             assert abs(contad.jvp(f, (1.3,), (1.0,))[1] - gradient) <= 1e-12 * abs(gradient), name
 """
 
+LATER = """
+    from numba import int64, njit
+    from contad.native.linked_code import defer_code
+
+    @njit
+    def fibonacci(n):
+        return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    with defer_code():  # the first compilation of this process
+        fibonacci.compile((int64,))
+
+    @njit
+    def later():
+        return fibonacci(9)
+
+    print(later())
+"""
+
 
 @pytest.fixture
 def folder(tmp_path):
@@ -302,6 +320,11 @@ def test_recursive_functions_are_compiled_whatever_types_they_are_called_with(tm
     text = textwrap.dedent(DIFFERENTIATE).replace("for name", f"NAMES = {names.split()}\nfor name", 1)
     tmp_path.joinpath("run.py").write_text(text)
     assert run(tmp_path).split() == names.split()
+
+
+def test_functions_of_the_users_call_recursive_ones_that_contad_has_compiled(tmp_path):
+    tmp_path.joinpath("run.py").write_text(textwrap.dedent(LATER))
+    assert run(tmp_path) == "34\n"
 
 
 @pytest.mark.parametrize("since", ["its first derivative was made", "the function was compiled"])
