@@ -5,18 +5,18 @@ import contextlib
 import functools
 import importlib.machinery
 import itertools
+import math
 import os
 import re
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from contad.errors import OWN_FILES
-from contad.native.trust import is_private, is_trusted_owner
+from contad.native.trust import Folder, code_folder, make_folder, private_folder
 
 _BEGAN = time.time()
 _MARK = os.urandom(16)  # of this process
@@ -50,24 +50,13 @@ def cache_directory() -> Path:
 
         path = user_cache_path("contad", appauthor=False)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not is_private(path):
-            _warn_of(path)
-        elif os.access(path, os.W_OK):
-            return path
+        make_folder(path)
+        with private_folder(path) as folder:
+            if folder.is_writable():
+                return path
     except OSError:
         pass
     return temporary_directory()
-
-
-@functools.cache
-def _warn_of(path: Path) -> None:
-    """Say once that a directory is not trusted."""
-    warnings.warn(
-        f"contad: the cache directory {path} is not used, because other users own it or can write to it, and what it "
-        "holds is run; this process compiles anew what it needs (chmod go-w it, or set CONTAD_CACHE_DIR)",
-        stacklevel=3,
-    )
 
 
 @functools.cache
@@ -90,9 +79,11 @@ def load_cached(name: str, source: Callable[[], str], depends: Iterable[str]) ->
     """
     stem = _stem(name, depends)
     path = cache_directory() / f"{stem}.py"
-    if read_sealed(path) is None:
-        write_sealed(path, source())
-    return _load(path, stem)
+    text = read_sealed(path)
+    if text is None:
+        text = source()
+        path = write_sealed(path, text)
+    return _load(path, stem, text)
 
 
 def is_cached(name: str, depends: Iterable[str]) -> bool:
@@ -131,53 +122,79 @@ def mark_of(path: str) -> bytes:
     return _MARK if is_newer else b""
 
 
-def _seal(text: str) -> str:
+def seal(text: str) -> str:
+    """A text behind a line with its digest."""
     import hashlib
 
-    return f"# sha256 {hashlib.sha256(text.encode()).hexdigest()}\n"
+    return f"# sha256 {hashlib.sha256(text.encode()).hexdigest()}\n{text}"
 
 
 def read_sealed(path: Path) -> str | None:
-    """The text of a sealed file, or None where it is missing, altered, or put there by another user."""
+    """The text of a sealed file, or None where it is missing, altered, or may have been written by another user."""
     try:
-        with open(path, encoding="utf-8") as file:
-            if not is_trusted_owner(os.fstat(file.fileno()).st_uid, path.parent):
-                return None
-            seal, _, text = file.read().partition("\n")
+        with private_folder(path.parent) as folder:
+            sealed = folder.read(path.name).decode()
     except (OSError, UnicodeDecodeError):
         return None
-    return text if seal + "\n" == _seal(text) else None
+    text = sealed.partition("\n")[2]
+    return text if sealed == seal(text) else None
 
 
-def write_sealed(path: Path, text: str) -> None:
-    """Write atomically, so that concurrent processes see the whole file or none."""
-    import tempfile
+def write_sealed(path: Path, text: str) -> Path:
+    """Write atomically, so that concurrent processes see the whole file or none; in the place that is returned.
 
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(_seal(text) + text)
+    It is another one where the folder has been exchanged for one that is not private.
+    """
     try:
-        os.replace(temporary, path)
-    except PermissionError:  # on Windows, while another process reads the file, which has the same name and contents
-        os.unlink(temporary)
-        if read_sealed(path) != text:
-            raise
+        folder = private_folder(path.parent)
+    except PermissionError:
+        path = temporary_directory() / path.name
+        folder = private_folder(path.parent)
+    with folder:
+        try:
+            folder.write(path.name, seal(text).encode())
+        except PermissionError:  # on Windows, while another process reads the file, which has the same name and contents
+            if read_sealed(path) != text:
+                raise
     if next(_writes) % 32 == 0:  # looking takes milliseconds, and more as the cache grows
         make_room(path.parent)
+    return path
+
+
+def mark(path: Path) -> None:
+    """Leave an empty file."""
+    with contextlib.suppress(OSError), private_folder(path.parent) as folder:
+        folder.write(path.name, b"")
+
+
+def is_marked(path: Path) -> bool:
+    """Whether there is a file of that name, and nobody else can have put it there."""
+    try:
+        with private_folder(path.parent) as folder:
+            return folder.read(path.name) == b""
+    except OSError:
+        return False
 
 
 class _Sealed(importlib.machinery.SourceFileLoader):
-    """Loads a sealed file without Python's bytecode, whose damage nothing would notice."""
+    """Loads the text that has been read, whatever the file holds by now, and without Python's bytecode."""
+
+    def __init__(self, fullname: str, path: str, text: str) -> None:
+        super().__init__(fullname, path)
+        self._contents = seal(text).encode()
+
+    def get_data(self, path: str) -> bytes:
+        return self._contents
 
     def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)
+        return self.source_to_code(self._contents, self.path)
 
 
-def _load(path: Path, stem: str) -> ModuleType:
+def _load(path: Path, stem: str, text: str) -> ModuleType:
     import importlib.util
 
     qualified = f"contad._generated.{stem}"
-    spec = importlib.util.spec_from_file_location(qualified, path, loader=_Sealed(qualified, str(path)))
+    spec = importlib.util.spec_from_file_location(qualified, path, loader=_Sealed(qualified, str(path), text))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[qualified] = module  # Numba names the module when it loads a cached function
@@ -205,45 +222,53 @@ def make_room(directory: Path) -> None:
     except ValueError:
         size = 512.0 * 2**20
     bytes_of: dict[str, int] = {}
-    used: dict[str, float] = {}
-    files = _files(directory)
-    for stem, paths in files.items():
-        for path in paths:
-            with contextlib.suppress(OSError):  # gone meanwhile
-                status = path.stat()
-                bytes_of[stem] = bytes_of.get(stem, 0) + status.st_size
-                used[stem] = max(used.get(stem, 0.0), status.st_mtime)
-    total = sum(bytes_of.values())
-    if total <= size:
-        return
-    for stem in sorted(used, key=lambda stem: used[stem]):
-        if total <= 0.75 * size or used[stem] > time.time() - _IN_USE:
-            break
-        total -= bytes_of[stem]
-        _delete(files[stem])
+    unused: dict[str, float] = {}  # seconds
+    now = time.time()
+    with _files(directory) as files:
+        for stem, found in files.items():
+            for folder, name in found:
+                with contextlib.suppress(OSError):  # gone meanwhile
+                    status = folder.status_of(name)
+                    bytes_of[stem] = bytes_of.get(stem, 0) + status.st_size
+                    # a time to come is a clock's mistake, and as far away as one that is past
+                    unused[stem] = min(unused.get(stem, math.inf), abs(now - status.st_mtime))
+        total = sum(bytes_of.values())
+        if total <= size:
+            return
+        for stem in sorted(unused, key=lambda stem: -unused[stem]):
+            if total <= 0.75 * size or unused[stem] < _IN_USE:
+                break
+            total -= bytes_of[stem]
+            _delete(files[stem])
 
 
 def clear() -> None:
     """Delete the files of generated modules and of their machine code, of all versions of contad."""
-    for paths in _files(cache_directory()).values():
-        _delete(paths)
+    with _files(cache_directory()) as files:
+        for found in files.values():
+            _delete(found)
 
 
-def _delete(paths: Iterable[Path]) -> None:
-    for path in paths:
-        with contextlib.suppress(OSError):  # gone meanwhile, or held open by another process on Windows
-            path.unlink()
+def _delete(files: Iterable[tuple[Folder, str]]) -> None:
+    for folder, name in files:
+        folder.delete(name)
 
 
-def _files(directory: Path) -> dict[str, list[Path]]:
+@contextlib.contextmanager
+def _files(directory: Path) -> Iterator[dict[str, list[tuple[Folder, str]]]]:
     """The files of each module in the cache, by its name: source first, then machine code."""
-    found: dict[str, list[Path]] = {}
-    for folder in (directory, *_machine_code(directory)):
-        for path in folder.glob("*.*"):
-            stem = path.name.partition(".")[0]
-            if _STEM.match(stem):
-                found.setdefault(stem, []).append(path)
-    return found
+    found: dict[str, list[tuple[Folder, str]]] = {}
+    with contextlib.ExitStack() as stack:
+        for path in (directory, *_machine_code(directory)):
+            try:
+                folder = stack.enter_context(private_folder(path) if path == directory else code_folder(path, None))
+            except OSError:  # there is none, or it is another user's
+                continue
+            for name in folder.names():
+                stem, _, ending = name.partition(".")
+                if ending and _STEM.match(stem):
+                    found.setdefault(stem, []).append((folder, name))
+        yield found
 
 
 def _machine_code(directory: Path) -> list[Path]:

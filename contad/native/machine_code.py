@@ -22,9 +22,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 from numba.core.typeinfer import register_dispatcher
 
-from contad.errors import UnsupportedError
+from contad.errors import OWN_FILES, UnsupportedError
 from contad.forks import hold_while_forking
-from contad.native.trust import close_folder, is_trusted_owner
+from contad.native.trust import Folder, code_folder, has_owners, make_folder
 
 _DIGEST = 32  # bytes of SHA-256
 # where functions of contad's own are compiled that call each other
@@ -42,45 +42,71 @@ hold_while_forking(global_compiler_lock._lock)
 class _SealedFile(IndexDataCacheFile):
     """The index and the data files of a function, each behind the digest of its contents."""
 
+    def __init__(self, place: Any, filename_base: str, stamp: Any) -> None:
+        super().__init__(place.get_cache_path(), filename_base, stamp)
+        self._place = place
+
     def _load_index(self) -> dict[Any, str]:
         """What is kept by key: nothing where the index is missing, damaged, or of another source or Numba."""
         try:
-            found, stamp, entries = self._read(self._index_path)
+            found, stamp, entries = self._read(self._index_name)
         except Exception:  # whatever another version's contents raise while they are unpickled
             return {}
         return entries if (found, stamp) == (self._version, self._source_stamp) else {}
 
     def _save_index(self, overloads: dict[Any, str]) -> None:
-        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+        self._write(self._index_name, (self._version, self._source_stamp, overloads))
 
     def _load_data(self, name: str) -> Any:
         """What a data file holds; OSError where it is damaged, which Numba takes for a missing one."""
-        path = self._data_path(name)
-        data = self._read(path)
-        with contextlib.suppress(OSError):
-            os.utime(path)  # the oldest files go first where the cache has grown too large
-        return data
+        return self._read(name, is_use=True)  # the oldest files go first where the cache has grown too large
 
     def _save_data(self, name: str, data: Any) -> None:
-        self._write(self._data_path(name), data)
+        self._write(name, data)
 
-    def _read(self, path: str) -> Any:
-        with open(path, "rb") as file:
-            if not is_trusted_owner(os.fstat(file.fileno()).st_uid, Path(path).parent):
-                raise OSError(f"{path} is another user's")
-            digest, contents = file.read(_DIGEST), file.read()
-        if hashlib.sha256(contents).digest() != digest:
-            raise OSError(f"{path} is damaged")
-        return pickle.loads(contents)
+    def _read(self, name: str, is_use: bool = False) -> Any:
+        with _folder_of(self._place) as folder:
+            contents = memoryview(folder.read(name, is_use))
+        if hashlib.sha256(contents[_DIGEST:]).digest() != contents[:_DIGEST]:
+            raise OSError(f"{name} is damaged")
+        return pickle.loads(contents[_DIGEST:])
 
-    def _write(self, path: str, data: Any) -> None:
+    def _write(self, name: str, data: Any) -> None:
         contents = self._dump(data)
-        with self._open_for_write(path) as file:
-            file.write(hashlib.sha256(contents).digest() + contents)
+        with _folder_of(self._place) as folder:
+            folder.write(name, hashlib.sha256(contents).digest() + contents)
+
+
+class _PrivatePlace:
+    """What a locator of Numba's is mixed with: its folder is made for this user alone, whatever the umask."""
+
+    def ensure_cache_path(self) -> None:
+        """OSError where machine code cannot be kept there."""
+        path, source = Path(self.get_cache_path()), _source_of(self)  # type: ignore[attr-defined]
+        # Python's own cache beside an installed source serves all its users
+        make_folder(path, 0o700 if source is None else source.stat().st_mode & 0o755)
+        with _folder_of(self) as folder:
+            if not folder.is_writable():
+                raise PermissionError(f"{path} cannot be written to")
+        if not has_owners():
+            super().ensure_cache_path()  # type: ignore[misc]
+
+
+def _source_of(place: Any) -> Path | None:
+    """The folder of an installed source that machine code is kept beside; None where it is in a cache."""
+    file, folder = place._py_file, os.path.dirname(place._py_file)
+    return Path(folder) if file.startswith(OWN_FILES) and os.path.dirname(place.get_cache_path()) == folder else None
+
+
+def _folder_of(place: Any) -> Folder:
+    """The folder of machine code that a locator names."""
+    return code_folder(Path(place.get_cache_path()), _source_of(place))
 
 
 class _QuietImpl(CompileResultCacheImpl):
     """Without Numba's warning about code that cannot be kept: users have not asked for a cache of contad's files."""
+
+    _locator_classes = [type(kind.__name__, (_PrivatePlace, kind), {}) for kind in CompileResultCacheImpl._locator_classes]
 
     def check_cachable(self, cres: Any) -> bool:
         """Whether machine code holds no addresses of this process."""
@@ -104,13 +130,12 @@ class SealedCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        if not close_folder(Path(self._cache_path), Path(function.__code__.co_filename).parent):
-            raise RuntimeError(f"others can write to {self._cache_path}")
-        stamp = self._impl.locator.get_source_stamp()
+        place = self._impl.locator
+        stamp = place.get_source_stamp()
         if _is_own(function.__code__.co_filename):  # machine code has that of functions of other files in it
             stamp = (stamp, newest(_FOLDERS))
         stamp = (stamp, int(numba.config.OPT))  # what was compiled with little optimisation is not for other processes
-        self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp)
+        self._cache_file = _SealedFile(place, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, or None."""

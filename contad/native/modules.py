@@ -4,7 +4,6 @@ Numba keeps a compiled caller on disk with the names of the modules whose code i
 is where code of a function that has changed since is noticed.
 """
 
-import contextlib
 import functools
 import hashlib
 import importlib.abc
@@ -71,11 +70,12 @@ class Served:
         self.stem = f"{name}_{digest}"
         directory = disk.cache_directory() if self.stable else disk.temporary_directory()
         self.path = directory / f"{self.stem}.py"
+        self._text: str | None = None  # what has been read or written, which is run whatever the file holds by then
 
     def text(self) -> str | None:
         """The source on disk without its header; None where there is none."""
-        text = disk.read_sealed(self.path)
-        return text.partition("\n")[2] if text is not None else None
+        self._text = disk.read_sealed(self.path)
+        return self._text.partition("\n")[2] if self._text is not None else None
 
     def write(self, source: str) -> None:
         """Keep the source on disk, under a line that tells of which function it was made.
@@ -91,22 +91,23 @@ class Served:
             "digest": self.fingerprint.digest,
             "library": library_digest(),
         }
-        disk.write_sealed(self.path, f"{_HEADER}{json.dumps(header)}\n{source}")
+        self._text = f"{_HEADER}{json.dumps(header)}\n{source}"
+        self.path = disk.write_sealed(self.path, self._text)
 
     def is_compared(self) -> bool:
         """Whether the value that the module computes has been found to be that of its function."""
-        return self.path.with_suffix(_COMPARED).exists()
+        return disk.is_marked(self.path.with_suffix(_COMPARED))
 
     def mark_compared(self) -> None:
         """Remember that for all processes."""
-        with contextlib.suppress(OSError):
-            self.path.with_suffix(_COMPARED).touch()
+        disk.mark(self.path.with_suffix(_COMPARED))
 
     def load(self, names: Mapping[str, Any] | None = None) -> ModuleType:
         """Run the source, with these names defined. Each call makes a module, which lives as long as its functions."""
         module = ModuleType(PACKAGE + self.stem)
         module.__file__ = str(self.path)
-        code = compile(self.path.read_text(encoding="utf-8"), str(self.path), "exec")
+        assert self._text is not None
+        code = compile(disk.seal(self._text), str(self.path), "exec")
         vars(module).update(names or {}, __module=module, __name_in_use=_in_use(module.__name__))
         exec(code, vars(module))
         return module

@@ -1,5 +1,8 @@
 """Who may write what is run: sources and machine code of the cache are code, whoever has put them there.
 
+A folder is opened first, and its files are reached from its descriptor. Owners and modes are read from what is open, so
+that nobody can exchange it between the check and the use.
+
 Where the system has no owners and modes of POSIX's, on Windows, a user's folders are private by their access lists, and
 what lies elsewhere is the user's choice.
 """
@@ -8,10 +11,14 @@ import contextlib
 import functools
 import os
 import stat
+import warnings
 from pathlib import Path
+from typing import Self
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ROOT = 0  # who may write everything anyway
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a link is refused, and a pipe is not waited for
 
 
 def has_owners() -> bool:
@@ -19,38 +26,147 @@ def has_owners() -> bool:
     return hasattr(os, "getuid")
 
 
-def is_private(folder: Path) -> bool:
-    """Whether a folder is this user's, and nobody else can write to it."""
-    if not has_owners():
-        return True
-    status = folder.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & _OTHERS
-
-
-def is_trusted_owner(owner: int, folder: Path) -> bool:
-    """Whether what that user has put into a folder may be run: this user, root, and whom the folder belongs to."""
-    return not has_owners() or owner in (os.getuid(), _ROOT) or owner == folder.stat().st_uid
-
-
 @functools.cache
-def close_folder(folder: Path, source: Path) -> bool:
-    """See that nobody can write to a folder of machine code who cannot write to the folder of its source.
+def warn_of(what: str) -> None:
+    """Say once that a directory, or files in it, are not trusted."""
+    warnings.warn(
+        f"contad: {what} not used, because other users own it or can write to it, and what it "
+        "holds is run; this process compiles anew what it needs (chmod go-w it, or set CONTAD_CACHE_DIR)",
+        stacklevel=3,
+    )
 
-    A folder that is more open is closed, and the machine code in it is deleted. False where that is not possible.
-    """
-    if not has_owners():
-        return True
+
+def make_folder(path: Path, mode: int = 0o700) -> None:
+    """Make a folder, and private ones above it where they are missing, whatever the umask. One that exists stays."""
     try:
-        status, allowed = folder.stat(), source.stat()
-        if not is_trusted_owner(status.st_uid, source):
-            return False
-        inherited = allowed.st_mode & (_OTHERS if status.st_gid == allowed.st_gid else stat.S_IWOTH)
-        if not status.st_mode & _OTHERS & ~inherited:
-            return True
-        folder.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
-    except OSError:
-        return False
-    for file in (*folder.glob("*.nbi"), *folder.glob("*.nbc")):
-        with contextlib.suppress(OSError):  # gone meanwhile
-            file.unlink()
-    return True
+        os.mkdir(path, mode)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        if path.parent == path:
+            raise
+        make_folder(path.parent)
+        make_folder(path, mode)
+
+
+class Folder:
+    """An open folder. Its path is looked up once, where the system can open files from the descriptor of a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, _FOLDER) if os.open in os.supports_dir_fd else None
+        self.status = os.stat(path) if self._descriptor is None else os.fstat(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+    def is_private(self) -> bool:
+        """Whether it is this user's, and nobody else can write to it."""
+        return not has_owners() or (self.status.st_uid == os.getuid() and not self.status.st_mode & _OTHERS)
+
+    def is_trusted_owner(self, owner: int) -> bool:
+        """Whether what that user has put into it may be run: this user, root, and whom the folder belongs to."""
+        return not has_owners() or owner in (os.getuid(), _ROOT, self.status.st_uid)
+
+    def is_writable(self) -> bool:
+        """Whether this process can make files in it."""
+        return os.access(self._place(os.curdir), os.W_OK, dir_fd=self._descriptor)
+
+    def names(self) -> list[str]:
+        """The names of its files."""
+        return os.listdir(self.path if self._descriptor is None else self._descriptor)
+
+    def status_of(self, name: str) -> os.stat_result:
+        """The status of a file."""
+        return os.stat(self._place(name), dir_fd=self._descriptor, follow_symlinks=False)
+
+    def delete(self, name: str) -> None:
+        """Delete a file; one that is gone, or held open by another process on Windows, is left."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._place(name), dir_fd=self._descriptor)
+
+    def read(self, name: str, is_use: bool = False) -> bytes:
+        """The contents of a file, which is then the last used; PermissionError where others may have written it."""
+        with open(self._place(name), "rb", buffering=0, opener=self._open) as file:
+            status = os.fstat(file.fileno())
+            is_open = has_owners() and status.st_mode & _OTHERS
+            if is_open or not self.is_trusted_owner(status.st_uid) or not stat.S_ISREG(status.st_mode):
+                warn_of(f"a file in the cache directory {self.path} is")
+                raise PermissionError(f"{self.path / name} is another user's, or others can write to it")
+            if is_use:
+                with contextlib.suppress(OSError):
+                    os.utime(file.fileno() if os.utime in os.supports_fd else self._place(name))
+            return file.readall()
+
+    def write(self, name: str, contents: bytes) -> None:
+        """Write a file that only its owner can read, so that other processes see the whole of it or nothing."""
+        temporary = f"{name}.tmp.{os.urandom(8).hex()}"
+        try:
+            with open(self._place(temporary), "xb", opener=self._open) as file:
+                file.write(contents)
+            places = self._place(temporary), self._place(name)
+            os.replace(*places, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        except BaseException:
+            self.delete(temporary)
+            raise
+
+    def close_to_others(self, owner: int | None, inherited: int) -> None:
+        """See that nobody but its owner can write to it, `inherited` modes apart; PermissionError where that fails.
+
+        Machine code in a folder that was more open is deleted.
+        """
+        if not has_owners():
+            return
+        if self.status.st_uid not in (os.getuid(), _ROOT, owner):
+            raise PermissionError(f"{self.path} is another user's")
+        if not self.status.st_mode & _OTHERS & ~inherited:
+            return
+        if self.status.st_mode & stat.S_ISVTX:
+            raise PermissionError(f"{self.path} is for the files of all users")
+        os.chmod(self.path if self._descriptor is None else self._descriptor, stat.S_IMODE(self.status.st_mode) & ~_OTHERS)
+        for name in self.names():
+            if name.endswith((".nbi", ".nbc")):
+                self.delete(name)
+
+    def _open(self, place: str, flags: int) -> int:
+        return os.open(place, flags | _PLAIN, 0o600, dir_fd=self._descriptor)
+
+    def _place(self, name: str) -> str:
+        """What a file is called by: its name from the descriptor, else its path."""
+        return os.path.join(self.path, name) if self._descriptor is None else name
+
+
+def private_folder(path: Path) -> Folder:
+    """A folder that is this user's alone, opened; PermissionError for others."""
+    folder = Folder(path)
+    if not folder.is_private():
+        folder.__exit__()
+        warn_of(f"the cache directory {path} is")
+        raise PermissionError(f"{path} is another user's, or others can write to it")
+    return folder
+
+
+def code_folder(path: Path, source: Path | None) -> Folder:
+    """A folder of machine code, opened, to which nobody can write who cannot write to the folder of its source.
+
+    `source` is None where the source is itself of the cache: then nobody but this user can. PermissionError where the
+    folder is another user's, or is open and cannot be closed.
+    """
+    folder = Folder(path)
+    try:
+        allowed = None if source is None else source.stat()
+        if allowed is None:
+            folder.close_to_others(None, 0)
+        else:
+            shared = _OTHERS if folder.status.st_gid == allowed.st_gid else stat.S_IWOTH
+            folder.close_to_others(allowed.st_uid, allowed.st_mode & shared)
+    except BaseException as error:
+        folder.__exit__()
+        if isinstance(error, PermissionError):
+            warn_of(f"the cache directory {path} is")
+        raise
+    return folder

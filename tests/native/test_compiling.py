@@ -108,7 +108,7 @@ def test_a_file_that_another_process_reads_is_left(tmp_path, monkeypatch):
     path = tmp_path / "example_0123456789abcdef.py"
     compiling.write_sealed(path, "x = 1\n")
 
-    def refuse(source, target):
+    def refuse(*places, **folders):
         raise PermissionError("the file is in use")  # as on Windows
 
     monkeypatch.setattr(os, "replace", refuse)

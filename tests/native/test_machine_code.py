@@ -213,6 +213,22 @@ def test_the_longest_unused_modules_go(tmp_path, monkeypatch):
     assert len(list(folder.iterdir())) == 2
 
 
+def test_a_time_to_come_is_as_far_away_as_one_that_is_past(tmp_path, monkeypatch):
+    """A clock that was wrong has left it, or a copy from another machine."""
+    monkeypatch.setenv("CONTAD_CACHE_MEGABYTES", "0.01")
+    now = time.time()
+    ages = {"past": 5_000, "years_to_come": -10**8, "hour_to_come": -3_600, "to_come": -30, "now": 0}
+    for name, age in ages.items():
+        path = tmp_path / f"{name}_0123456789abcdef.py"
+        path.write_text("x" * 3000)
+        os.utime(path, (now - age,) * 2)
+    compiling.make_room(tmp_path)
+    assert {path.name.rpartition("_")[0] for path in tmp_path.iterdir()} == {"to_come", "now"}
+    monkeypatch.setenv("CONTAD_CACHE_MEGABYTES", "0")
+    compiling.make_room(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2  # which may be about to be loaded
+
+
 def test_writing_makes_room(tmp_path, monkeypatch):
     monkeypatch.setenv("CONTAD_CACHE_MEGABYTES", "0.01")
     for k in range(100):
