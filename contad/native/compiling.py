@@ -72,8 +72,8 @@ def temporary_directory() -> Path:
 _LONGEST = 64  # characters of a name in that of a file, to which Numba adds more; systems allow 260 with the folders
 
 
-def load_cached(name: str, source: Callable[[], str], depends: Iterable[str]) -> ModuleType:
-    """The module of generated source called `name`, made once for given contents of what it depends on (files or text).
+def load_cached(name: str, source: Callable[[], str], depends: Iterable[str] = ()) -> ModuleType:
+    """The module of generated source called `name`, made once for these texts and this version of contad.
 
     A truncated or altered file is written again, and machine code that is damaged is compiled again.
     """
@@ -86,7 +86,7 @@ def load_cached(name: str, source: Callable[[], str], depends: Iterable[str]) ->
     return _load(path, stem, text)
 
 
-def is_cached(name: str, depends: Iterable[str]) -> bool:
+def is_cached(name: str, depends: Iterable[str] = ()) -> bool:
     """Whether `load_cached` finds source and machine code in the directory."""
     directory = cache_directory()
     if next(directory.glob(f"{name[:_LONGEST]}_*.py"), None) is None:
@@ -102,24 +102,50 @@ def _stem(name: str, depends: Iterable[str]) -> str:
 
 
 def digest_of(depends: Iterable[str]) -> str:
-    """16 hexadecimal digits for the contents of files or texts, Numba, Python and this file."""
+    """16 hexadecimal digits for these texts, contad, Numba and Python."""
     import hashlib
 
     import numba
 
-    digest = hashlib.sha256()
-    for part in (numba.__version__, sys.version, __file__, *depends):
-        digest.update(Path(part).read_bytes() + mark_of(part) if os.path.isfile(part) else part.encode())
-    return digest.hexdigest()[:16]
+    texts = (numba.__version__, sys.version, library_digest(), *depends)
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
-def mark_of(path: str) -> bytes:
-    """What is added to the contents of a file of contad's own that has changed since this process has loaded it.
+@functools.cache
+def library_digest() -> str:
+    """A digest of contad's sources: code that was compiled from others is not used.
 
-    What this process makes is then its own: another one, which has the later contents, would take it for theirs.
+    All sources count: by late imports, and by those in the text that is generated, most kernels reach most of them.
     """
-    is_newer = path.startswith(OWN_FILES) and _BEGAN < os.stat(path).st_mtime <= time.time()  # not a clock's mistake
-    return _MARK if is_newer else b""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for path in _sources():
+        with open(path, "rb", buffering=0) as file:
+            contents = file.read()
+        # what this process makes from older contents is its own: another one would take it for that of the later ones
+        mark = _MARK if _is_later(os.stat(path)) else b""
+        digest.update(hashlib.sha256(contents).digest() + mark + path.removeprefix(OWN_FILES).encode())
+    return digest.hexdigest()
+
+
+def has_changed() -> bool:
+    """Whether a source has been written since this process has begun: what it imports from then on may not fit."""
+    return any(_is_later(os.stat(path)) for path in _sources())
+
+
+def _sources() -> list[str]:
+    files: list[str] = []
+    for folder, inside, names in os.walk(OWN_FILES):  # sooner than pathlib
+        if folder == OWN_FILES:  # of which no other module makes use
+            inside[:] = [x for x in inside if x not in ("command", "example", "testing")]
+        files += [os.path.join(folder, x) for x in names if x.endswith(".py")]
+    return sorted(files, key=lambda path: path.split(os.sep))
+
+
+def _is_later(status: os.stat_result) -> bool:
+    """Whether a file has been written, or put into its place, since this process has begun."""
+    return any(_BEGAN < t <= time.time() for t in (status.st_mtime, status.st_ctime))  # else a clock's mistake
 
 
 def seal(text: str) -> str:
@@ -143,17 +169,18 @@ def read_sealed(path: Path) -> str | None:
 def write_sealed(path: Path, text: str) -> Path:
     """Write atomically, so that concurrent processes see the whole file or none; in the place that is returned.
 
-    It is another one where the folder has been exchanged for one that is not private.
+    It is one of this process alone where contad's sources have changed, or where the folder is no longer private.
     """
+    own = temporary_directory() / path.name
     try:
+        path = own if has_changed() else path
         folder = private_folder(path.parent)
     except PermissionError:
-        path = temporary_directory() / path.name
-        folder = private_folder(path.parent)
+        path, folder = own, private_folder(own.parent)
     with folder:
         try:
             folder.write(path.name, seal(text).encode())
-        except PermissionError:  # on Windows, while another process reads the file, which has the same name and contents
+        except PermissionError:  # on Windows, while another process reads the file, which holds the same
             if read_sealed(path) != text:
                 raise
     if next(_writes) % 32 == 0:  # looking takes milliseconds, and more as the cache grows

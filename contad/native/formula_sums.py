@@ -21,7 +21,7 @@ from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_
 from contad.native.elementary.elementary_table import BY_CALL, has_fast_registers
 from contad.native.elementary.rows import ROWS
 from contad.native.rule_source import or_call, partial_source
-from contad.native.rules import Source, digest_of_rules
+from contad.native.rules import Source
 from contad.rules.scalar_rule import ScalarRule
 
 _HEAD = '''\
@@ -66,7 +66,7 @@ class SumKey(NamedTuple):
 
     def depends(self) -> list[str]:
         """What the module is made of."""
-        return [__file__, digest_of_rules(), repr(self.conditions), repr(has_fast_registers()), self.formula.name]
+        return [repr(self.conditions), repr(has_fast_registers()), self.formula.name]
 
 
 @functools.cache

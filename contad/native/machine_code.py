@@ -5,7 +5,6 @@ changes a number. Here a file whose digest does not fit counts as missing, so th
 """
 
 import contextlib
-import functools
 import hashlib
 import os
 import pickle
@@ -24,15 +23,10 @@ from numba.core.typeinfer import register_dispatcher
 
 from contad.errors import OWN_FILES, UnsupportedError
 from contad.forks import hold_while_forking
+from contad.native.compiling import has_changed, library_digest
 from contad.native.trust import Folder, code_folder, has_owners, make_folder
 
 _DIGEST = 32  # bytes of SHA-256
-# where functions of contad's own are compiled that call each other
-_FOLDERS = (
-    Path(__file__).parent,
-    Path(__file__).parent / "elementary",
-    *(Path(__file__).parents[1] / "engines" / name for name in ("tape", "source/runtime")),
-)
 
 # a compiler that another thread has left in the middle of its work is of no use to a child of a fork
 hold_while_forking(llvm.lib._lock._lock)
@@ -92,6 +86,9 @@ class _PrivatePlace:
             super().ensure_cache_path()  # type: ignore[misc]
 
 
+_PRIVATE_PLACES = [type(x.__name__, (_PrivatePlace, x), {}) for x in CompileResultCacheImpl._locator_classes]
+
+
 def _source_of(place: Any) -> Path | None:
     """The folder of an installed source that machine code is kept beside; None where it is in a cache."""
     file, folder = place._py_file, os.path.dirname(place._py_file)
@@ -106,7 +103,7 @@ def _folder_of(place: Any) -> Folder:
 class _QuietImpl(CompileResultCacheImpl):
     """Without Numba's warning about code that cannot be kept: users have not asked for a cache of contad's files."""
 
-    _locator_classes = [type(kind.__name__, (_PrivatePlace, kind), {}) for kind in CompileResultCacheImpl._locator_classes]
+    _locator_classes = _PRIVATE_PLACES
 
     def check_cachable(self, cres: Any) -> bool:
         """Whether machine code holds no addresses of this process."""
@@ -131,10 +128,8 @@ class SealedCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         place = self._impl.locator
-        stamp = place.get_source_stamp()
-        if _is_own(function.__code__.co_filename):  # machine code has that of functions of other files in it
-            stamp = (stamp, newest(_FOLDERS))
-        stamp = (stamp, int(numba.config.OPT))  # what was compiled with little optimisation is not for other processes
+        # what was compiled with little optimisation is not for other processes
+        stamp = _stamp_of(function, place), int(numba.config.OPT)
         self._cache_file = _SealedFile(place, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -148,17 +143,16 @@ class SealedCache(FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the compiled function if possible."""
         with contextlib.suppress(OSError):
-            super().save_overload(sig, data)
+            if not has_changed():
+                super().save_overload(sig, data)
 
 
-def _is_own(filename: str) -> bool:
-    return Path(filename).parent in _FOLDERS
-
-
-@functools.cache
-def newest(folders: tuple[Path, ...]) -> int:
-    """When a file of these folders was written last, in nanoseconds."""
-    return max(path.stat().st_mtime_ns for folder in folders for path in folder.glob("*.py"))
+def _stamp_of(function: Callable[..., Any], place: Any) -> Any:
+    """What machine code is made of. Numba takes a file for the same by its size and time, and looks at no other."""
+    file = function.__code__.co_filename
+    if file.startswith(OWN_FILES):
+        return library_digest()
+    return hashlib.sha256(Path(file).read_bytes()).digest() if os.path.isfile(file) else place.get_source_stamp()
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:

@@ -4,8 +4,6 @@ Numba keeps a compiled caller on disk with the names of the modules whose code i
 is where code of a function that has changed since is noticed.
 """
 
-import functools
-import hashlib
 import importlib.abc
 import importlib.machinery
 import inspect
@@ -19,7 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import contad.native.compiling as disk
-from contad.errors import OWN_FILES, StaleCacheError
+from contad.errors import StaleCacheError
 from contad.functions.python_copy import is_dispatcher
 from contad.native.fingerprint import Fingerprint, fingerprint
 
@@ -63,7 +61,7 @@ class Served:
         """
         self.function = f
         self.fingerprint = found or fingerprint(f)
-        digest = disk.digest_of((library_digest(), self.fingerprint.digest, *key))
+        digest = disk.digest_of((self.fingerprint.digest, *key))
         self.stable = stable and self.fingerprint.stable
         if not self.stable:  # known to this process only
             digest = f"{os.getpid()}_{next(_numbers)}"
@@ -89,7 +87,7 @@ class Served:
             "module": function.__module__,
             "name": function.__qualname__,
             "digest": self.fingerprint.digest,
-            "library": library_digest(),
+            "library": disk.library_digest(),
         }
         self._text = f"{_HEADER}{json.dumps(header)}\n{source}"
         self.path = disk.write_sealed(self.path, self._text)
@@ -114,20 +112,6 @@ class Served:
 
 
 # ---- staleness -------------------------------------------------------------------------------------------------------
-@functools.cache
-def library_digest() -> str:
-    """A digest of contad's sources: compiled code of another version is not used."""
-    digest, files = hashlib.sha256(), []
-    for folder, inside, names in os.walk(OWN_FILES):  # sooner than pathlib
-        if folder == OWN_FILES:
-            inside[:] = [x for x in inside if x not in ("command", "example", "testing")]
-        files += [os.path.join(folder, x) for x in names if x.endswith(".py")]
-    for path in sorted(files, key=lambda path: path.split(os.sep)):
-        with open(path, "rb", buffering=0) as file:
-            digest.update(file.read() + disk.mark_of(path))
-    return digest.hexdigest()
-
-
 def _require_current(stem: str) -> None:
     """StaleCacheError unless the function that a served module was made of is as it was."""
     text = disk.read_sealed(disk.cache_directory() / f"{stem}.py")
@@ -142,7 +126,7 @@ def _require_current(stem: str) -> None:
     if isinstance(found, FunctionType):  # the Numba function may have another name than what it compiles
         names = vars(sys.modules[header["module"]]).values()
         found = next((x for x in names if is_dispatcher(x) and x.py_func is found), found)
-    current = found is not None and header["library"] == library_digest()
+    current = found is not None and header["library"] == disk.library_digest()
     now = fingerprint(found) if current else None
     if now is not None and now.recursive:
         raise StaleCacheError(

@@ -14,8 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-import contad.ops.powers
-import contad.rules.body
 from contad.errors import RuleError, UnsupportedError
 from contad.ops._scipy import special
 from contad.ops.powers import COMMON, literal_power
@@ -25,7 +23,6 @@ from contad.rules.function_names import captured_values
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.stack import attempt
 
-GENERATORS = (__file__, contad.rules.body.__file__, contad.ops.powers.__file__)  # files that what is written depends on
 Lines = list[tuple[str, ast.expr]]  # assignments: a name and its value
 _AS_THEY_ARE: Mapping[str, str] = {}
 ValueOf = Callable[..., ast.expr]  # of a rule and the expressions of its arguments

@@ -6,20 +6,17 @@ that asks for one does not wait for the others. A user's rule is compiled in mem
 
 import functools
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 from numba import types
 from numba.core.registry import cpu_target
 
-import contad.distributions.formula
-import contad.ops.powers
 from contad.distributions.formula import Formula
-from contad.native.compiling import NJIT_OPTIONS, digest_of, load_cached, write_options
+from contad.native.compiling import NJIT_OPTIONS, load_cached, write_options
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload, require_compilable
-from contad.native.rule_source import GENERATORS, or_call, partial_source, value_source
+from contad.native.rule_source import or_call, partial_source, value_source
 from contad.rules.scalar_rule import ScalarRule, list_unlisted, rules
 
 _HEAD = '''\
@@ -76,19 +73,11 @@ def module_of(home: str, name: str = "", part: str = "value") -> ModuleType:
     short = home.rpartition(".")[2]
     if not name:
         own = [rule for rule in rules() if rule.__module__ == home]
-        return load_cached(f"rules_of_{short}", lambda: Source(own, own).text(), [digest_of_rules()])
+        return load_cached(f"rules_of_{short}", lambda: Source(own, own).text())
     own = [rule for rule in list_unlisted() if rule.name == name]
     if part == "value":
-        return load_cached(f"{short}_{name}", lambda: Source(own).text(), [digest_of_rules()])
-    return load_cached(f"{short}_{name}_{part}", lambda: Source([], own).text(), [digest_of_rules()])
-
-
-@functools.cache
-def digest_of_rules() -> str:
-    """What the modules depend on."""
-    rooms = [Path(str(x.__file__)).parent.glob("*.py") for x in (contad.ops.powers, contad.distributions.formula)]
-    special = str(Path(__file__).with_name("special_functions.py"))
-    return digest_of(sorted({*GENERATORS, __file__, special, *(str(path) for room in rooms for path in room)}))
+        return load_cached(f"{short}_{name}", lambda: Source(own).text())
+    return load_cached(f"{short}_{name}_{part}", lambda: Source([], own).text())
 
 
 @functools.cache

@@ -127,7 +127,8 @@ class Folder:
             return
         if self.status.st_mode & stat.S_ISVTX:
             raise PermissionError(f"{self.path} is for the files of all users")
-        os.chmod(self.path if self._descriptor is None else self._descriptor, stat.S_IMODE(self.status.st_mode) & ~_OTHERS)
+        place = self.path if self._descriptor is None else self._descriptor
+        os.chmod(place, stat.S_IMODE(self.status.st_mode) & ~_OTHERS)
         for name in self.names():
             if name.endswith((".nbi", ".nbc")):
                 self.delete(name)

@@ -22,10 +22,9 @@ from contad.engines.stream.rule_functions import (
     write_function,
     write_partials,
 )
-from contad.engines.stream.sweep import dependencies
 from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
 from contad.native.rule_source import with_functions
-from contad.programs import chain_loops, chain_members, chains, codes, header, more_axes, plain_rules
+from contad.programs import chain_loops, chain_members, chains, codes, header, more_axes
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.programs.plain_rules import find_compiled_rules, value, value_source
 from contad.progress_bars import ProgressBar
@@ -370,21 +369,12 @@ def _tangent_run(run: Run) -> str:
 
 
 @functools.cache
-def _dependencies() -> tuple[str, ...]:
-    """What the source depends on."""
-    modules = codes, plain_rules, header, chain_members, chains, chain_loops, more_axes
-    files = {str(module.__file__) for module in modules}
-    files |= {rule.function.__code__.co_filename for rule in find_compiled_rules()}
-    return (__file__, *sorted(files), numbering(), *dependencies())
-
-
-@functools.cache
 def interpreter() -> ModuleType:
     """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
     with ProgressBar("contad.record: compiling the interpreter, once per installation"):
-        return load_cached("interpreter", interpreter_source, _dependencies())
+        return load_cached("interpreter", interpreter_source, [numbering()])
 
 
 def has_compiled_interpreter() -> bool:
     """Whether it is in the disk cache."""
-    return is_cached("interpreter", _dependencies())
+    return is_cached("interpreter", [numbering()])

@@ -9,7 +9,6 @@ from types import ModuleType
 
 import numpy as np
 
-import contad.engines.stream.kernels
 from contad.engines.matrix.matrix_steps import find_address
 from contad.engines.stream.kernels import (
     ELEMENTARY,
@@ -26,7 +25,7 @@ from contad.engines.stream.kernels import (
 )
 from contad.engines.stream.record_head import CODES, LINEAR
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
-from contad.engines.stream.sweep import OPERATIONS, dependencies
+from contad.engines.stream.sweep import OPERATIONS, numbering
 from contad.forks import make_lock
 from contad.native.compiling import load_cached, write_options
 from contad.native.rule_source import names_read
@@ -194,8 +193,7 @@ def _kernel(purpose: int, code: int) -> int:
         return int(KERNELS[code])
     name = "linear" if code == LINEAR else "_".join((OPERATIONS[code][0].name, OPERATIONS[code][1]))
     kind = "values" if purpose == VALUES else "tangents"
-    depends = (__file__, contad.engines.stream.kernels.__file__, *dependencies())
-    module = load_cached(f"{kind}_{name}", lambda: kernel_source(purpose, code), depends)
+    module = load_cached(f"{kind}_{name}", lambda: kernel_source(purpose, code), [numbering()])
     _modules.append(module)
     return int(module.kernel.address)
 
@@ -208,18 +206,14 @@ def group_source(text: str) -> str:
 
 def _group(number: int) -> int:
     text = group_text(number)
-    module = load_cached("group", lambda: group_source(text), (__file__, text))
+    module = load_cached("group", lambda: group_source(text), [text])
     _modules.append(module)
     return int(module.kernel.address)
 
 
 def _products(purpose: int) -> int:
-    # which compile when they are imported
-    from contad.native import gram_matrices, looped_products, product_adjoints, product_kernels, recorded_products
-
     name = NAMES[purpose]
     source = product_source(name, write_options())
-    called = gram_matrices, looped_products, product_adjoints, product_kernels, recorded_products
-    module = load_cached(f"product_{name}", lambda: source, (source, *(str(module.__file__) for module in called)))
+    module = load_cached(f"product_{name}", lambda: source, [source])
     _modules.append(module)
     return int(getattr(module, name).address)

@@ -1,13 +1,17 @@
 """The disk cache of generated code: private, atomic, indifferent to damage, and hit by a second process."""
 
+import functools
 import os
+import shutil
 import stat
 import subprocess
 import sys
 
 import pytest
 
-from contad.native import compiling, modules
+from contad.native import compiling
+from tests.judges.sources import PACKAGE, SOURCES
+from tests.test_layers import imports_of
 
 COUNT = """
 from numba.core import event
@@ -127,20 +131,20 @@ def test_a_long_name_is_a_short_file(tmp_path, monkeypatch):
     assert {len(path.name) for path in tmp_path.glob("*.py")} == {64 + 1 + 16 + 3}
 
 
-def test_the_module_depends_on_its_sources(tmp_path, monkeypatch):
+def test_the_module_depends_on_texts_and_on_contad(tmp_path, monkeypatch):
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))
     tmp_path.chmod(0o700)
-    rule_file = tmp_path / "rules.txt"
     made = []
 
-    def source():
-        made.append(1)
-        return f"answer = {rule_file.read_text()}\n"
+    def source(text):
+        made.append(text)
+        return f"answer = {text}\n"
 
-    for text, answer, count in (("1", 1, 1), ("1", 1, 1), ("2", 2, 2)):
-        rule_file.write_text(text)
-        assert compiling.load_cached("example", source, [str(rule_file)]).answer == answer
+    for text, version, count in (("1", "a", 1), ("1", "a", 1), ("2", "a", 2), ("1", "b", 3), ("1", "a", 3)):
+        monkeypatch.setattr(compiling, "library_digest", lambda version=version: version)
+        assert compiling.load_cached("example", functools.partial(source, text), [text]).answer == int(text)
         assert len(made) == count
+    assert compiling.digest_of(["ab", "c"]) != compiling.digest_of(["a", "bc"])
 
 
 def test_an_error_in_generated_source_is_not_hidden(tmp_path, monkeypatch):
@@ -150,15 +154,107 @@ def test_an_error_in_generated_source_is_not_hidden(tmp_path, monkeypatch):
         compiling.load_cached("broken", lambda: "1 / 0\n", [])
 
 
+# ---- versions of contad ----------------------------------------------------------------------------------------------
+NOT_IN_KERNELS = ("command", "example", "testing")  # what no other module of the package imports
+
+
+def copy_package(folder, room=""):
+    """A copy of contad's sources, or of those in a room of it."""
+    shutil.copytree(PACKAGE / room, folder / "contad" / room, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder / "contad"
+
+
+def digest():
+    return compiling.library_digest.__wrapped__()
+
+
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")))
+def test_another_byte_in_any_module_is_another_version(tmp_path, monkeypatch, room):
+    """Whatever its size and its times."""
+    copy = copy_package(tmp_path, room)
+    monkeypatch.setattr(compiling, "OWN_FILES", os.path.join(copy, ""))
+    monkeypatch.setattr(compiling, "_is_later", lambda status: False)
+    before, files = digest(), list(copy.rglob("*.py"))
+    for path in files:
+        contents, status = path.read_bytes(), path.stat()
+        path.write_bytes(contents[:-1] + b" ")
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert (digest() == before) == (room in NOT_IN_KERNELS), path
+        path.write_bytes(contents)
+    assert files
+    assert digest() == before
+    files[0].rename(files[0].with_name("another.py"))
+    assert (digest() == before) == (room in NOT_IN_KERNELS)
+
+
+def test_what_is_no_part_of_a_version_is_imported_by_nothing_else():
+    for module, source in SOURCES.items():
+        if module.split(".")[1] not in (*NOT_IN_KERNELS, "__init__", "__main__", "table"):
+            rooms = {name.split(".")[1] for name, _ in imports_of(source) if name.count(".")}
+            assert not rooms & set(NOT_IN_KERNELS), module
+
+
+EXPONENTIAL = """
+import ctypes
+import numpy as np
+import contad
+from contad.engines.stream.sweep import OPERATIONS
+from contad.programs.program_kernels import VALUES, _kernel
+code = next(code for code, (rule, active) in OPERATIONS.items() if (rule.name, active) == ("exp", "v"))
+shape, x, z = np.array([0, 1, 3, 3, 1, 0, 3, 1, 0, 0, 0]), np.zeros(3), np.zeros(3)
+ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(_kernel(VALUES, code))(*[a.ctypes.data for a in (shape, x, x, z)])
+print(z)
+"""
+
+
+def test_two_versions_on_one_cache_do_not_share_machine_code(tmp_path):
+    """One constant of the exponential function differs, and neither the size nor the time of its file.
+
+    The kernel is that which programs call.
+    """
+    found = []
+    for name in ("one", "other", "one"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        if not (tmp_path / name / "contad").exists():
+            path = copy_package(tmp_path / name) / "native" / "elementary" / "exponentials.py"
+            text, status = path.read_text(), path.stat()
+            if name == "other":
+                path.write_text(text.replace("scale(1.0 + (high + fma(", "scale(2.0 + (high + fma("))
+                assert path.read_text() != text
+                os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        environment = dict(os.environ, CONTAD_CACHE_DIR=str(tmp_path / "cache"), PYTHONPATH=str(tmp_path / name))
+        environment["NUMBA_CACHE_DIR"] = str(tmp_path / "numba")
+        command = [sys.executable, "-c", EXPONENTIAL]
+        result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, cwd=tmp_path)
+        found.append(result.stdout)
+    assert found == ["[1. 1. 1.]\n", "[2. 2. 2.]\n", "[1. 1. 1.]\n"]
+
+
 def test_sources_that_change_under_a_process_are_not_taken_for_its_own(monkeypatch):
     """An old process that compiles after an upgrade would leave old machine code under the new version's name."""
-    path, now = compiling.__file__, os.stat(compiling.__file__).st_mtime
-    before = compiling.digest_of([path, "text"]), modules.library_digest.__wrapped__()
-    monkeypatch.setattr(compiling, "_BEGAN", now - 1.0)
-    changed = compiling.digest_of([path, "text"]), modules.library_digest.__wrapped__()
-    assert changed[0] != before[0] and changed[1] != before[1]
-    assert compiling.digest_of([path, "text"]) == changed[0]
-    monkeypatch.setattr(compiling, "_MARK", b"of another process")
-    assert compiling.digest_of([path, "text"]) not in (before[0], changed[0])
-    monkeypatch.setattr(compiling.time, "time", lambda: now - 0.5)  # a clock that went back
-    assert compiling.digest_of([path, "text"]) == before[0]
+    before = digest()
+    status = os.stat(compiling.__file__)
+    assert not compiling.has_changed()
+    for now in (status.st_mtime, status.st_ctime):  # written, or put into its place with the time that it had
+        monkeypatch.setattr(compiling, "_BEGAN", now - 1.0)
+        assert compiling.has_changed()
+        changed = digest()
+        assert changed != before
+        assert digest() == changed
+        monkeypatch.setattr(compiling, "_MARK", b"of another process")
+        assert digest() not in (before, changed)
+        monkeypatch.undo()
+    monkeypatch.setattr(compiling, "_BEGAN", min(status.st_mtime, status.st_ctime) - 1.0)
+    monkeypatch.setattr(compiling.time, "time", lambda: compiling._BEGAN + 0.5)  # a clock that went back
+    assert digest() == before
+
+
+def test_what_is_made_after_a_change_is_not_kept(tmp_path, monkeypatch):
+    """What is imported late may be of the later version, and the rest is of the earlier one."""
+    monkeypatch.setattr(compiling, "has_changed", lambda: True)
+    place = tmp_path / "module_0123456789abcdef.py"
+    assert compiling.write_sealed(place, "x = 1\n").parent == compiling.temporary_directory()
+    assert not place.exists()
+    monkeypatch.undo()
+    assert compiling.write_sealed(place, "x = 1\n") == place
+    assert place.exists()

@@ -12,7 +12,7 @@ import pytest
 
 from contad.native import compiling, machine_code
 from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import SealedCache, cfunc, newest, njit
+from contad.native.machine_code import SealedCache, cfunc, njit
 
 SIGNATURE = (numba.float64,)
 
@@ -56,21 +56,47 @@ def test_code_that_was_optimised_otherwise_is_not_found(cached, monkeypatch):
     assert found(dispatcher, function) is None
 
 
-def test_code_of_contad_is_compiled_again_where_a_file_beside_it_is_newer(monkeypatch, tmp_path):
-    """Numba looks at the file of the function alone, but the code has callees of other files in it."""
+@pytest.fixture
+def module(monkeypatch, tmp_path):
+    """The file of a module, and a function of it."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
-    for name in ("one", "other"):
-        (tmp_path / f"{name}.py").write_text("def double(x):\n    return 2.0 * x\n")
+    path = tmp_path / "one.py"
+    path.write_text("def double(x):\n    return 2.0 * x\n")
     scope = {"__name__": "one"}
     monkeypatch.setitem(sys.modules, "one", ModuleType("one"))
-    exec(compile((tmp_path / "one.py").read_text(), str(tmp_path / "one.py"), "exec"), scope)
-    monkeypatch.setattr(machine_code, "_FOLDERS", (tmp_path,))
-    dispatcher = njit(**NJIT_OPTIONS)(scope["double"])
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    return path, scope["double"]
+
+
+def test_code_of_contad_is_that_of_its_version(module, monkeypatch):
+    """Numba looks at the file of the function alone, but the code has callees of other files in it."""
+    path, function = module
+    monkeypatch.setattr(machine_code, "OWN_FILES", os.path.join(path.parent, ""))
+    monkeypatch.setattr(machine_code, "library_digest", lambda: "one")
+    dispatcher = njit(**NJIT_OPTIONS)(function)
     assert dispatcher(3.0) == 6.0
-    assert found(dispatcher, scope["double"]) is not None
-    os.utime(tmp_path / "other.py", (time.time() + 10.0,) * 2)
-    newest.cache_clear()
-    assert found(dispatcher, scope["double"]) is None
+    assert found(dispatcher, function) is not None
+    monkeypatch.setattr(machine_code, "library_digest", lambda: "other")
+    assert found(dispatcher, function) is None
+
+
+def test_a_file_of_the_same_size_and_time_may_be_another(module):
+    path, function = module
+    dispatcher = njit(**NJIT_OPTIONS)(function)
+    assert dispatcher(3.0) == 6.0
+    assert found(dispatcher, function) is not None
+    status = path.stat()
+    path.write_text(path.read_text().replace("2.0", "3.0"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert found(dispatcher, function) is None
+
+
+def test_code_that_is_made_after_a_change_of_contad_is_not_kept(module, monkeypatch):
+    _, function = module
+    monkeypatch.setattr(machine_code, "has_changed", lambda: True)
+    dispatcher = njit(**NJIT_OPTIONS)(function)
+    assert dispatcher(3.0) == 6.0
+    assert found(dispatcher, function) is None
 
 
 @pytest.mark.parametrize("which", ["index", "data"])

@@ -8,7 +8,7 @@ import pytest
 
 import contad
 from contad.errors import StaleCacheError
-from contad.native import modules
+from contad.native import compiling, modules
 from contad.native.modules import Served
 
 SOURCE = """\
@@ -87,7 +87,7 @@ def test_a_function_is_found_under_another_name(cache, monkeypatch):
 
 def test_code_of_another_version_is_stale(cache, monkeypatch):
     made = served()
-    monkeypatch.setattr(modules, "library_digest", lambda: "another")
+    monkeypatch.setattr(compiling, "library_digest", lambda: "another")
     assert Served("twice", scaled, ["one"]).stem != made.stem
     with pytest.raises(StaleCacheError, match="contad has changed since"):
         found(made)

@@ -16,7 +16,7 @@ import pytest
 
 from contad.native import compiling, trust
 from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import SealedCache, njit
+from contad.native.machine_code import SealedCache
 from contad.native.trust import Folder, code_folder, make_folder, private_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")

@@ -37,7 +37,6 @@ from contad.native.asked_derivatives import DERIVE as CALLED
 from contad.native.compiling import load_cached, write_options
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.fingerprint import fingerprint
-from contad.native.modules import library_digest
 from contad.native.request import Mode, Request
 from contad.native.user_rules import DERIVE
 
@@ -221,7 +220,7 @@ def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], 
         contents += [f"{name} {c.__module__}.{c.__qualname__} {c._fields}" for name, c in classes.items()]
         arrays = {name: x for name, x in constants.items() if name not in called and name not in classes}
         contents += [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in arrays.items()]
-        module = load_cached(f"generated_{name}", lambda: text, [library_digest(), text, *contents])
+        module = load_cached(f"generated_{name}", lambda: text, [text, *contents])
     else:
         module = ModuleType("contad._uncached")  # unlike those on disk it is found nowhere, which Numba accepts
         exec(compile(text, f"<derivative of {function}>", "exec"), vars(module))

@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
-from contad.engines.stream.sweep import OPERATIONS, dependencies
+from contad.engines.stream.sweep import OPERATIONS, numbering
 from contad.forks import make_lock
 from contad.native.compiling import is_cached, load_cached
 from contad.native.rule_source import names_read
@@ -301,7 +301,7 @@ def has_compiled_kernel(code: int) -> bool:
 
 
 def _depends(code: int) -> tuple[str, ...]:
-    return (__file__, *dependencies(), WRITTEN.get(code, ""))
+    return numbering(), WRITTEN.get(code, "")
 
 
 Strides = tuple[int, ...]

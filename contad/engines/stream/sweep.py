@@ -7,14 +7,13 @@ call the kernel of their operation (`kernels.py`) by its address.
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import contad.ops  # noqa: F401  (declares the rules)
-from contad.engines.stream import record_head, rule_functions
+from contad.engines.stream import record_head
 from contad.engines.stream.record_head import CELLS, CODES, VARIANTS
 from contad.engines.stream.rule_functions import (
     COMMON,
@@ -27,7 +26,6 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
-from contad.native.rule_source import GENERATORS
 from contad.native.step_fields import ADJOINT
 from contad.rules.scalar_rule import ScalarRule, rules
 
@@ -236,31 +234,20 @@ def _operands(active: str) -> list[str]:
 
 
 @functools.cache
-def dependencies() -> tuple[str, ...]:
-    """What generated code depends on: files of the generators and the rules, and the numbering of the operations."""
-    sources = {rule.function.__code__.co_filename for rule, _ in OPERATIONS.values()}
-    # the codes too: a sweep that numbers the operations differently would be silently wrong
-    numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
-    native = Path(__file__).parents[2] / "native"
-    # what generated code imports
-    names = (
-        *("words.py", "named_code.py", "number_lists.py", "python_functions.py", "brief_calls.py", "step_fields.py"),
-        "product_kernels.py",
-    )
-    imported = [str(native / name) for name in names]
-    own = (__file__, rule_functions.__file__, record_head.__file__)
-    return (*own, *GENERATORS, *imported, *sorted(sources), numbering)
+def numbering() -> str:
+    """What the codes of records mean: a sweep that numbers the operations differently would be silently wrong."""
+    return repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
 
 
 @functools.cache
 def compile_sweeps() -> ModuleType:
     """The module with `sweep` and `settle`, from the disk cache where it is there."""
-    return load_cached("sweep", sweep_source, dependencies())
+    return load_cached("sweep", sweep_source, [numbering()])
 
 
 def has_compiled_sweeps() -> bool:
     """Whether they are in the disk cache."""
-    return is_cached("sweep", dependencies())
+    return is_cached("sweep", [numbering()])
 
 
 @functools.cache

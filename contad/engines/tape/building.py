@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -39,8 +38,6 @@ from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.compiling import NJIT_OPTIONS, load_cached, write_options
 from contad.native.fingerprint import fingerprint
 from contad.native.request import Request
-from contad.native.rule_source import GENERATORS
-from contad.rules.scalar_rule import rules
 
 _NO_OTHER: Mapping[str, Any] = {}
 _HEAD = '''\
@@ -100,14 +97,12 @@ class TapePlan:
     def run(self) -> Any:
         """The compiled function."""
         request = self.request
-        own = sorted({*map(str, Path(__file__).parent.glob("*.py")), *GENERATORS})
-        own += sorted({rule.function.__code__.co_filename for rule in rules()})
         what = repr((request.types, request.argnums, request.has_aux, request.mode, numba.__version__))
         called = [kind.dispatcher for kind in request.types if isinstance(kind, types.Dispatcher)]
         found = [fingerprint(f) for f in (request.dispatcher, *called)]
         if all(x.stable for x in found):
             name = re.sub(r"\W", "", request.function.__name__)
-            module = load_cached(f"tape_{name}", self.source, [*own, *(x.digest for x in found), what])
+            module = load_cached(f"tape_{name}", self.source, [*(x.digest for x in found), what])
         else:
             module = ModuleType("contad._uncached")  # unlike those on disk it is found nowhere, which Numba accepts
             exec(compile(self.source({"cache": False}), "<contad tape>", "exec"), vars(module))

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from contad.native.compiling import load_cached, write_options
-from contad.native.elementary import angles, exponentials, logarithms, rows, tails
+from contad.native.elementary import angles, exponentials, logarithms, tails
 
 
 class Elementary(NamedTuple):
@@ -118,8 +118,7 @@ def _text() -> str:
 
 @functools.cache
 def _module() -> ModuleType:
-    files = [module.__file__ for module in (angles, exponentials, logarithms, rows, tails)]
-    return load_cached("elementary", _text, [__file__, *map(str, files)])
+    return load_cached("elementary", _text)
 
 
 def elementary(name: str) -> Any:

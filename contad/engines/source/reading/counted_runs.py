@@ -30,7 +30,6 @@ from contad.errors import UnsupportedError
 from contad.functions.python_copy import is_dispatcher
 from contad.native.compiling import load_cached, write_options
 from contad.native.fingerprint import fingerprint
-from contad.native.modules import library_digest
 from contad.native.repeatable import ONCE, draws, is_repeatable
 from contad.native.writes import calls_writers, may_write_arrays
 
@@ -347,7 +346,7 @@ def _load(function: Any, text: str, outside: dict[str, Any], options: dict[str, 
     if not all(x.stable for x in known):
         return numba.njit(function, **options)
     source = f"import numba\n\n\n@numba.njit({write_options(options | {'cache': True})})\n{text}\n"
-    depends = [library_digest(), source, *(f"{name} {x.digest}" for name, x in zip(outside, known, strict=True))]
+    depends = [source, *(f"{name} {x.digest}" for name, x in zip(outside, known, strict=True))]
     module = load_cached("counted", lambda: source, depends)
     vars(module).update(outside)
     return module.count
