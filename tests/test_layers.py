@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from contad.native.compiling import UNUSED
 from tests.judges.sources import PACKAGE, ROOT, SOURCES, nodes_of, parse
 
 MAX_LINES = 600
@@ -135,6 +136,18 @@ def test_every_room_has_a_floor():
 def test_imports_point_down_and_siblings_do_not_meet():
     found = {module: wrong_imports(module, source) for module, source in SOURCES.items()}
     assert {module: wrong for module, wrong in found.items() if wrong} == {}
+
+
+def imported_rooms(source):
+    return {room_of("contad", target.split(".")[1:]) for target, _ in imports_of(source) if target.count(".")}
+
+
+def test_what_is_no_part_of_compiled_code_is_imported_by_nothing_else():
+    apart = (*UNUSED, "__init__", "__main__", "table")
+    rest = {module: imported_rooms(source) for module, source in SOURCES.items() if module.split(".")[1] not in apart}
+    assert len(rest) > 600
+    assert {module: rooms for module, rooms in rest.items() if not rooms.isdisjoint(UNUSED)} == {}
+    assert not imported_rooms("from contad.testing import expect_ad\n").isdisjoint(UNUSED)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from contad.native.trust import Folder, code_folder, make_folder, private_folder
 
 _BEGAN = time.time()
 _MARK = os.urandom(16)  # of this process
+UNUSED = ("command", "example", "testing")  # rooms of contad that no other module imports
 
 # Every option, and why.
 NJIT_OPTIONS: dict[str, Any] = {
@@ -137,8 +138,8 @@ def has_changed() -> bool:
 def _sources() -> list[str]:
     files: list[str] = []
     for folder, inside, names in os.walk(OWN_FILES):  # sooner than pathlib
-        if folder == OWN_FILES:  # of which no other module makes use
-            inside[:] = [x for x in inside if x not in ("command", "example", "testing")]
+        if folder == OWN_FILES:
+            inside[:] = [x for x in inside if x not in UNUSED]
         files += [os.path.join(folder, x) for x in names if x.endswith(".py")]
     return sorted(files, key=lambda path: path.split(os.sep))
 

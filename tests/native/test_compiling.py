@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from contad.native import compiling
-from tests.judges.sources import PACKAGE, SOURCES
-from tests.test_layers import imports_of
+from tests.judges.sources import PACKAGE
 
 COUNT = """
 from numba.core import event
@@ -155,9 +154,6 @@ def test_an_error_in_generated_source_is_not_hidden(tmp_path, monkeypatch):
 
 
 # ---- versions of contad ----------------------------------------------------------------------------------------------
-NOT_IN_KERNELS = ("command", "example", "testing")  # what no other module of the package imports
-
-
 def copy_package(folder, room=""):
     """A copy of contad's sources, or of those in a room of it."""
     shutil.copytree(PACKAGE / room, folder / "contad" / room, ignore=shutil.ignore_patterns("__pycache__"))
@@ -179,19 +175,12 @@ def test_another_byte_in_any_module_is_another_version(tmp_path, monkeypatch, ro
         contents, status = path.read_bytes(), path.stat()
         path.write_bytes(contents[:-1] + b" ")
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        assert (digest() == before) == (room in NOT_IN_KERNELS), path
+        assert (digest() == before) == (room in compiling.UNUSED), path
         path.write_bytes(contents)
     assert files
     assert digest() == before
     files[0].rename(files[0].with_name("another.py"))
-    assert (digest() == before) == (room in NOT_IN_KERNELS)
-
-
-def test_what_is_no_part_of_a_version_is_imported_by_nothing_else():
-    for module, source in SOURCES.items():
-        if module.split(".")[1] not in (*NOT_IN_KERNELS, "__init__", "__main__", "table"):
-            rooms = {name.split(".")[1] for name, _ in imports_of(source) if name.count(".")}
-            assert not rooms & set(NOT_IN_KERNELS), module
+    assert (digest() == before) == (room in compiling.UNUSED)
 
 
 EXPONENTIAL = """

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import pickle
+import re
 import stat
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from contad.native import compiling, trust
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import SealedCache
 from contad.native.trust import Folder, code_folder, make_folder, private_folder
+from tests.judges.sources import SOURCES
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
 SOURCE = "def twice(x):\n    return 2.0 * x\n"
@@ -178,6 +180,29 @@ def test_a_file_of_another_user_counts_as_missing(tmp_path, monkeypatch):
         cache._read("data")
 
 
+def test_without_descriptors_of_folders_files_have_paths(tmp_path, monkeypatch):
+    """As on Windows."""
+    for name in ("supports_dir_fd", "supports_fd"):
+        monkeypatch.setattr(os, name, set())
+    for name in ("O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK"):
+        monkeypatch.delattr(os, name)
+    monkeypatch.setattr(trust, "_PLAIN", 0)
+    file = tmp_path / "module_0123456789abcdef.py"
+    assert compiling.write_sealed(file, "x = 1\n") == file
+    assert compiling.read_sealed(file) == "x = 1\n"
+    with private_folder(tmp_path) as folder:
+        assert folder._descriptor is None and folder.is_writable()
+        assert folder.names() == [file.name]
+        assert folder.status_of(file.name).st_size == file.stat().st_size
+        os.utime(file, (0, 0))
+        assert folder.read(file.name, is_use=True) and file.stat().st_mtime > 0
+        folder.delete(file.name)
+        folder.delete(file.name)
+    assert not file.exists()
+    inner, _ = folders(tmp_path, 0o777, 0o700)
+    assert is_usable(inner, None) and names(inner) == ["b.cpython-311.pyc"]
+
+
 # ---- modes -----------------------------------------------------------------------------------------------------------
 FILLED = """
 import os
@@ -283,6 +308,17 @@ def forge(path):
     return digest_first(pickle.dumps(Payload()))
 
 
+def asks_numba(source):
+    """The lines where Numba itself is asked for a cache, which looks at no owner and no mode."""
+    return [line for line in source.splitlines() if re.search(r"\bnumba\.\w+\(.*\bcache['\"]?\s*[:=]", line)]
+
+
+def test_numba_is_asked_for_no_cache():
+    assert {module: lines for module, source in SOURCES.items() if (lines := asks_numba(source))} == {}
+    assert asks_numba("@numba.njit(cache=True)")
+    assert asks_numba("text = f\"numba.njit({write_options(options | {'cache': True})})\"")
+
+
 def fill(cache, monkeypatch):
     """A cache with a module and its machine code; what loads both, and the files."""
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(cache))
@@ -293,17 +329,22 @@ def fill(cache, monkeypatch):
         return compiling.load_cached("small", lambda: text, ["text"]).f(3.0)
 
     assert load() == 6.0
-    real = Path(os.path.realpath(cache))
-    return load, sorted(path for path in real.rglob("small*.*") if path.suffix in (".py", ".nbi", ".nbc"))
+    folders = Path(os.path.realpath(cache)), cache.parent / "numba"
+    found = [path for folder in folders for path in folder.rglob("small*")]
+    return load, sorted(path for path in found if path.suffix in (".py", ".nbi", ".nbc"))
 
 
 @pytest.mark.parametrize("mode", [0o664, 0o666, 0o620])
-@pytest.mark.parametrize("suffix", [".py", ".nbi", ".nbc"])
-def test_a_file_that_others_can_write_is_not_loaded(place, monkeypatch, suffix, mode):
-    """Rewritten in place, with the right digest, in folders that others can enter only."""
+@pytest.mark.parametrize(
+    ("suffix", "numbas"), [(".py", False), (".nbi", False), (".nbc", False), (".nbi", True), (".nbc", True)]
+)
+def test_a_file_that_others_can_write_is_not_loaded(place, monkeypatch, suffix, numbas, mode):
+    """Rewritten in place, with the right digest, in folders that others can enter only; in Numba's place, too."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(place / "numba") if numbas else "")
     load, files = fill(place / "cache", monkeypatch)
     (file,) = (path for path in files if path.suffix == suffix)
-    for folder in (place / "cache", place / "cache" / "__pycache__"):
+    assert file.is_relative_to(place / "numba") == numbas
+    for folder in (path for path in place.rglob("*") if path.is_dir()):
         folder.chmod(0o755)
     forged = forge(file)
     if os.getuid() == 0:  # which can write whatever the modes

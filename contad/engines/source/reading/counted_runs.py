@@ -345,7 +345,8 @@ def _load(function: Any, text: str, outside: dict[str, Any], options: dict[str, 
     known = [fingerprint(x) for x in outside.values()]
     if not all(x.stable for x in known):
         return numba.njit(function, **options)
-    source = f"import numba\n\n\n@numba.njit({write_options(options | {'cache': True})})\n{text}\n"
+    decorator = f"@njit({write_options(options | {'cache': True})})"
+    source = f"from contad.native.machine_code import njit\n\n\n{decorator}\n{text}\n"
     depends = [source, *(f"{name} {x.digest}" for name, x in zip(outside, known, strict=True))]
     module = load_cached("counted", lambda: source, depends)
     vars(module).update(outside)
