@@ -120,8 +120,9 @@ def library_digest() -> str:
     """
     import hashlib
 
-    digest = hashlib.sha256()
-    for path in _sources():
+    files = sorted(_sources())
+    digest = hashlib.sha256(b"" if files else _MARK)  # where none can be read, no other process has the same
+    for path in files:
         with open(path, "rb", buffering=0) as file:
             contents = file.read()
         # what this process makes from older contents is its own: another one would take it for that of the later ones
@@ -132,16 +133,19 @@ def library_digest() -> str:
 
 def has_changed() -> bool:
     """Whether a source has been written since this process has begun: what it imports from then on may not fit."""
+    return _look_for_changes(int(time.monotonic() * 10.0))  # takes milliseconds: once in a tenth of a second
+
+
+@functools.lru_cache(1)
+def _look_for_changes(_: int) -> bool:
     return any(_is_later(os.stat(path)) for path in _sources())
 
 
-def _sources() -> list[str]:
-    files: list[str] = []
+def _sources() -> Iterator[str]:
     for folder, inside, names in os.walk(OWN_FILES):  # sooner than pathlib
         if folder == OWN_FILES:
             inside[:] = [x for x in inside if x not in UNUSED]
-        files += [os.path.join(folder, x) for x in names if x.endswith(".py")]
-    return sorted(files, key=lambda path: path.split(os.sep))
+        yield from (os.path.join(folder, x) for x in names if x.endswith(".py"))
 
 
 def _is_later(status: os.stat_result) -> bool:
@@ -172,12 +176,11 @@ def write_sealed(path: Path, text: str) -> Path:
 
     It is one of this process alone where contad's sources have changed, or where the folder is no longer private.
     """
-    own = temporary_directory() / path.name
     try:
-        path = own if has_changed() else path
-        folder = private_folder(path.parent)
+        folder = private_folder(temporary_directory() if has_changed() else path.parent)
     except PermissionError:
-        path, folder = own, private_folder(own.parent)
+        folder = private_folder(temporary_directory())
+    path = folder.path / path.name
     with folder:
         try:
             folder.write(path.name, seal(text).encode())

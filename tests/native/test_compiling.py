@@ -183,6 +183,13 @@ def test_another_byte_in_any_module_is_another_version(tmp_path, monkeypatch, ro
     assert (digest() == before) == (room in compiling.UNUSED)
 
 
+def test_where_no_source_can_be_read_no_process_has_the_code_of_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiling, "OWN_FILES", os.path.join(tmp_path, "contad.zip", "contad", ""))
+    before = digest()
+    monkeypatch.setattr(compiling, "_MARK", b"of another process")
+    assert digest() != before
+
+
 EXPONENTIAL = """
 import ctypes
 import numpy as np
@@ -226,6 +233,7 @@ def test_sources_that_change_under_a_process_are_not_taken_for_its_own(monkeypat
     assert not compiling.has_changed()
     for now in (status.st_mtime, status.st_ctime):  # written, or put into its place with the time that it had
         monkeypatch.setattr(compiling, "_BEGAN", now - 1.0)
+        compiling._look_for_changes.cache_clear()
         assert compiling.has_changed()
         changed = digest()
         assert changed != before
@@ -236,6 +244,8 @@ def test_sources_that_change_under_a_process_are_not_taken_for_its_own(monkeypat
     monkeypatch.setattr(compiling, "_BEGAN", min(status.st_mtime, status.st_ctime) - 1.0)
     monkeypatch.setattr(compiling.time, "time", lambda: compiling._BEGAN + 0.5)  # a clock that went back
     assert digest() == before
+    compiling._look_for_changes.cache_clear()
+    assert not compiling.has_changed()
 
 
 def test_what_is_made_after_a_change_is_not_kept(tmp_path, monkeypatch):
