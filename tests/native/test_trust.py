@@ -427,14 +427,14 @@ def try_all_flips(place, monkeypatch):
     mine.mkdir(mode=0o700)
     link.symlink_to(mine)
     load, files = fill(link, monkeypatch)
-    (theirs / "__pycache__").mkdir(parents=True)
     for file in files:
         forged = theirs / file.relative_to(mine)
+        forged.parent.mkdir(parents=True, exist_ok=True)
         forged.write_bytes(forge(file))
-        forged.chmod(0o666)
     for path in (theirs, *theirs.rglob("*")):
         if os.getuid() == 0:
             os.chown(path, NOBODY, NOBODY)
+            path.chmod(0o755)
         else:
             path.chmod(0o777)
     tried = 0
@@ -458,7 +458,9 @@ def try_all_flips(place, monkeypatch):
     return []
 
 
-def test_a_link_that_is_flipped_between_check_and_use(place, monkeypatch):
+@pytest.mark.parametrize("numbas", ["", "numba"])
+def test_a_link_that_is_flipped_between_check_and_use(place, monkeypatch, numbas):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(place / "link" / numbas) if numbas else "")
     assert try_all_flips(place, monkeypatch) == []
 
 
