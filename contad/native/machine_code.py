@@ -36,9 +36,9 @@ hold_while_forking(global_compiler_lock._lock)
 class _SealedFile(IndexDataCacheFile):
     """The index and the data files of a function, each behind the digest of its contents."""
 
-    def __init__(self, place: Any, filename_base: str, stamp: Any) -> None:
-        super().__init__(place.get_cache_path(), filename_base, stamp)
-        self._place = place
+    def __init__(self, folder: str, filename_base: str, stamp: Any, file: str) -> None:
+        super().__init__(folder, filename_base, stamp)
+        self._file = file  # the source
 
     def _load_index(self) -> dict[Any, str]:
         """What is kept by key: nothing where the index is missing, damaged, or of another source or Numba."""
@@ -59,7 +59,7 @@ class _SealedFile(IndexDataCacheFile):
         self._write(name, data)
 
     def _read(self, name: str, is_use: bool = False) -> Any:
-        with _folder_of(self._place) as folder:
+        with _folder_of(self._cache_path, self._file) as folder:
             contents = memoryview(folder.read(name, is_use))
         if hashlib.sha256(contents[_DIGEST:]).digest() != contents[:_DIGEST]:
             raise OSError(f"{name} is damaged")
@@ -67,7 +67,7 @@ class _SealedFile(IndexDataCacheFile):
 
     def _write(self, name: str, data: Any) -> None:
         contents = self._dump(data)
-        with _folder_of(self._place) as folder:
+        with _folder_of(self._cache_path, self._file) as folder:
             folder.write(name, hashlib.sha256(contents).digest() + contents)
 
 
@@ -76,10 +76,11 @@ class _PrivatePlace:
 
     def ensure_cache_path(self) -> None:
         """OSError where machine code cannot be kept there."""
-        path, source = Path(self.get_cache_path()), _source_of(self)  # type: ignore[attr-defined]
+        path, file = self.get_cache_path(), self._py_file  # type: ignore[attr-defined]
+        source = _source_of(path, file)
         # Python's own cache beside an installed source serves all its users
-        make_folder(path, 0o700 if source is None else source.stat().st_mode & 0o755)
-        with _folder_of(self) as folder:
+        make_folder(Path(path), 0o700 if source is None else source.stat().st_mode & 0o755)
+        with _folder_of(path, file) as folder:
             if not folder.is_writable():
                 raise PermissionError(f"{path} cannot be written to")
         if not has_owners():
@@ -89,15 +90,15 @@ class _PrivatePlace:
 _PRIVATE_PLACES = [type(x.__name__, (_PrivatePlace, x), {}) for x in CompileResultCacheImpl._locator_classes]
 
 
-def _source_of(place: Any) -> Path | None:
-    """The folder of an installed source that machine code is kept beside; None where it is in a cache."""
-    file, folder = place._py_file, os.path.dirname(place._py_file)
-    return Path(folder) if file.startswith(OWN_FILES) and os.path.dirname(place.get_cache_path()) == folder else None
+def _source_of(path: str, file: str) -> Path | None:
+    """The folder of the installed source that a folder of machine code lies beside; None where it is in a cache."""
+    folder = os.path.dirname(file)
+    return Path(folder) if file.startswith(OWN_FILES) and os.path.dirname(path) == folder else None
 
 
-def _folder_of(place: Any) -> Folder:
-    """The folder of machine code that a locator names."""
-    return code_folder(Path(place.get_cache_path()), _source_of(place))
+def _folder_of(path: str, file: str) -> Folder:
+    """The open folder of the machine code of a source."""
+    return code_folder(Path(path), _source_of(path, file))
 
 
 class _QuietImpl(CompileResultCacheImpl):
@@ -127,17 +128,17 @@ class SealedCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        place = self._impl.locator
         # what was compiled with little optimisation is not for other processes
-        stamp = _stamp_of(function, place), int(numba.config.OPT)
-        self._cache_file = _SealedFile(place, self._impl.filename_base, stamp)
+        stamp = _stamp_of(function, self._impl.locator), int(numba.config.OPT)
+        self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp, function.__code__.co_filename)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, or None."""
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # of a caller whose callee is gone, or of another version of a library
-            self.flush()
+            with contextlib.suppress(OSError):
+                self.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -218,7 +218,8 @@ def test_two_versions_on_one_cache_do_not_share_machine_code(tmp_path):
                 path.write_text(text.replace("scale(1.0 + (high + fma(", "scale(2.0 + (high + fma("))
                 assert path.read_text() != text
                 os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        environment = dict(os.environ, CONTAD_CACHE_DIR=str(tmp_path / "cache"), PYTHONPATH=str(tmp_path / name))
+        path = os.pathsep.join([str(tmp_path / name), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = dict(os.environ, CONTAD_CACHE_DIR=str(tmp_path / "cache"), PYTHONPATH=path)
         environment["NUMBA_CACHE_DIR"] = str(tmp_path / "numba")
         command = [sys.executable, "-c", EXPONENTIAL]
         result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, cwd=tmp_path)
