@@ -15,7 +15,7 @@ from contad.errors import UnsupportedError
 from contad.protocols.number_methods import as_array
 from contad.variables.array import Array
 from contad.variables.creation import array as array_of, assignable, full as full_of, makes_arrays_of_variables
-from contad.variables.number import Carrier, Number, peek
+from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 from contad.variables.trees import holds_carriers
 
@@ -58,7 +58,10 @@ def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> 
     """np.full_like; of a variable, the array is one of variables."""
     if isinstance(a, Carrier) or not isinstance(fill_value, Carrier):
         return _with_room(np.full_like(a, fill_value, *args, **options))
-    _require_float64("full_like", args[0] if args else options.get("dtype"))
+    dtype = args[0] if args else options.get("dtype")
+    if dtype is None and np.asarray(a).dtype.kind in "iub":  # to which NumPy converts the value: it is a constant
+        return np.full_like(a, map_numbers(primal, fill_value), *args, **options)
+    _require_float64("full_like", dtype)
     shape = options.get("shape")
     return full_of(np.shape(a) if shape is None else shape, fill_value)
 
@@ -83,7 +86,7 @@ def _converting(name: str) -> Function:
         _require_float64(name, dtype)
         order = (args[1] if len(args) > 1 else options.pop("order", None)) or "K"
         copy = options.pop("copy", name == "array")
-        axes = options.pop("ndmin", 0)
+        axes = options.pop("ndmin", int(name in _ORDERED))
         options.pop("subok", None)
         if options:
             raise UnsupportedError(f"np.{name}: {next(iter(options))}= is not supported on variables")

@@ -193,6 +193,7 @@ def cumulative(function, accumulate, first):
 
     def implementation(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
         refuse_given(function, dtype=dtype, out=out)
+        x = np.reshape(x, (1,)) if np.ndim(x) == 0 else x
         if axis is None and np.ndim(x) != 1:
             raise ValueError(f"np.{function.__name__}: axis must be given for an array of shape {np.shape(x)}")
         k = 0 if axis is None else axis

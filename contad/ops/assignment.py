@@ -14,8 +14,12 @@ from contad.variables.open_types import Function, Option, Value
 # ---- arrays like a given one -----------------------------------------------------------------------------------------
 def like(function: Function, x: Value, dtype: Option, order: Option, shape: Option, fill: Value) -> Value:
     """An array of the level of x, or of `fill` if that is higher, to assign to; a plain one for another dtype."""
+    plain = None if numbers_in(x) else np.asarray(peek(x)).dtype
+    if dtype is None and plain is not None and plain.kind in "iub":
+        dtype = plain
     if dtype is not None and np.dtype(dtype) != np.float64:
-        return np.full(x.shape if shape is None else shape, fill, dtype)
+        cut = map_numbers(primal, fill) if np.dtype(dtype).kind in "iub" else fill  # a constant, as of astype(int)
+        return np.full_like(peek(x), cut, dtype, order, shape=shape)
     zeros = np.zeros_like(peek(x), dtype=np.float64, order=order, shape=shape)
     z = owner_of(find_exported_name(function), numbers_in([x, fill])).writable(zeros)
     if not isinstance(fill, float) or fill != 0.0:
@@ -67,12 +71,17 @@ def store(function: Function, destination: Value, write: Write, y: Value) -> Non
 def copyto(dst: Value, src: Value, casting: Option = "same_kind", where: Option = True) -> None:
     """Assign src, broadcast, to the destination where a mask holds."""
     mask = map_numbers(primal, where)
+    if casting == "unsafe" and isinstance(dst, np.ndarray) and dst.dtype.kind in "iub":  # as np.full_like calls it
+        np.copyto(dst, map_numbers(primal, src), casting, mask)
+        return
     store(np.copyto, dst, lambda a, y: np.copyto(a, y, casting=casting, where=mask), src)
 
 
 @implements(np.put, layout="own")
 def put(a: Value, ind: Value, v: Value, mode: Option = "raise") -> None:
     """Assign v, repeated as needed, at flat positions."""
+    if not np.size(v) and np.size(a):
+        return  # NumPy does not look at the positions then
     places = map_numbers(primal, ind)
     store(np.put, a, lambda a, y: np.put(a, places, y, mode), v)
 

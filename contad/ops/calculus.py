@@ -7,7 +7,7 @@ from contad.ops.cotangents import plain, scale
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.array import Array, lower_constants
+from contad.variables.array import Array, lower_constants, numbers_in
 from contad.variables.number import Carrier, Number, observe
 
 
@@ -26,8 +26,10 @@ def diff(a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
     """Differences of neighbours along an axis, n times, between two given pieces."""
     if n < 0:
         raise ValueError(f"np.diff: n must be at least 0, got {n}")
+    if not numbers_in([a, prepend, append]):
+        return np.diff(a, n, axis, prepend, append)
     a = as_array(a)
-    if a.ndim == 0:
+    if np.ndim(a) == 0:
         raise ValueError("np.diff: a must have one or more dimensions, got shape ()")
     k = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     if n == 0:
@@ -46,9 +48,10 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     """Derivatives of samples by central differences, along each axis; spacings are numbers or coordinates."""
     f = as_array(f)
     axes = range(f.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, f.ndim)
-    spacings = list(varargs) if len(varargs) > 1 else list(varargs or (1.0,)) * len(axes)
+    one = not varargs or (len(varargs) == 1 and np.ndim(varargs[0]) == 0)
+    spacings = list(varargs or (1.0,)) * len(axes) if one else list(varargs)
     if len(spacings) != len(axes):
-        raise TypeError(f"np.gradient: expected 1 or {len(axes)} spacing(s), got {len(varargs)}")
+        raise TypeError(f"np.gradient: expected one number, or {len(axes)} spacing(s), got {len(varargs)}")
     if edge_order not in (1, 2):
         raise ValueError(f"np.gradient: edge_order must be 1 or 2, got {edge_order}")
     found = tuple(_along(f, as_array(x), k, edge_order) for k, x in zip(axes, spacings, strict=True))
@@ -65,7 +68,7 @@ def _along(f, spacing, axis, edge_order):
     else:
         if np.shape(spacing) != (n,):
             raise ValueError(f"np.gradient: coordinates must have shape ({n},), got {np.shape(spacing)}")
-        h = spacing[1:] - spacing[:-1]
+        h = diff(spacing)
         even = bool(np.all(observe(np.equal, h, h[0])))
         uniform = even and not isinstance(h, Carrier)
     slopes = _space(cut(f, axis, 1) - cut(f, axis, 0, -1), h, axis)
@@ -117,13 +120,13 @@ def unwrap(p, discont=None, axis=-1, *, period=2.0 * np.pi):
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """Integral of samples along an axis by the trapezoidal rule."""
     y = as_array(y)
-    k = axis % y.ndim
+    k = np.lib.array_utils.normalize_axis_index(axis, np.ndim(y))
     h = dx
     if x is not None:
         x = as_array(x)
         h = diff(x, axis=axis if x.ndim > 1 else -1)
         h = _column(h, y, k) if x.ndim == 1 else h
-    return np.sum(h * (cut(y, k, 1) + cut(y, k, 0, -1)) / 2.0, axis=k)
+    return np.sum(h * (cut(y, k, 1) + cut(y, k, 0, -1)) / 2.0, axis=axis)  # of x there may be more axes than of y
 
 
 # ---- sums by position ------------------------------------------------------------------------------------------------
@@ -264,7 +267,10 @@ def interp_of_points(x, xp, fp, left=None, right=None, period=None):
         left = right = None
     if not any(isinstance(v, Array | Number) for v in (lower_constants(xp), left, right)):
         return interp(x, fp, xp=xp, left=left, right=right)
-    x, xp, fp = map(as_array, (x, xp, fp))
+    x, xp, fp = (v if isinstance(v, Carrier) else np.asarray(v, np.float64) for v in (x, xp, fp))
+    for name, end in (("left", left), ("right", right)):
+        if end is not None and np.ndim(end):
+            raise TypeError(f"np.interp: {name} must be a number, got an array of shape {np.shape(end)}")
     if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp) or not np.size(xp):
         raise ValueError(
             f"np.interp: xp and fp must be of one length, got shapes {np.shape(xp)} and {np.shape(fp)}"

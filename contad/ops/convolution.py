@@ -81,7 +81,9 @@ def convolve_cotangent(z_bar, p, shape):
 @implements(np.correlate, layout="own")
 def correlate(a, v, mode="valid"):
     """Cross-correlation of two vectors: convolution with the second one reversed."""
-    a, v = np.atleast_1d(as_array(a)), np.atleast_1d(as_array(v))
+    a, v = as_array(a), as_array(v)
+    if np.ndim(a) != 1 or np.ndim(v) != 1:
+        raise ValueError(f"np.correlate: a and v must be vectors, got shapes {np.shape(a)} and {np.shape(v)}")
     if a.shape[0] >= v.shape[0]:
         return convolve(a, np.flip(v, 0), mode=mode)
     return np.flip(convolve(np.flip(a, 0), v, mode=mode), 0)

@@ -71,7 +71,7 @@ def kept_shape(shape, axis):
     >>> kept_shape((2, 3, 4), (0, -1))
     (1, 3, 1)
     """
-    axes = reduced_axes(len(shape), axis)
+    axes = reduced_axes(len(shape), axis) if shape else ()  # of a number NumPy takes the axes 0 and -1
     return tuple(1 if k in axes else n for k, n in enumerate(shape))
 
 

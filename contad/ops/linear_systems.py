@@ -44,7 +44,7 @@ def check_square(name, a):
 def check_lengths(name, a, b):
     """Raise ValueError unless b, a vector or matrices of columns, has as many rows as the matrix a."""
     shape = np.shape(b)
-    if shape and shape[-2:][0] != np.shape(a)[-1]:
+    if not shape or shape[-2:][0] != np.shape(a)[-1]:
         raise ValueError(f"{name}: a has shape {np.shape(a)}, b {shape}: their lengths differ")
 
 
@@ -197,7 +197,7 @@ def tensorsolve(a, b, axes=None):
     if axes is not None:
         others = [k for k in range(a.ndim) if k not in axes]
         a = np.transpose(a, (*others, *axes))
-    shape = a.shape[np.ndim(b) - a.ndim :] if a.ndim > np.ndim(b) else ()
+    shape = a.shape[-(a.ndim - np.ndim(b)) :]
     n = int(np.prod(shape, dtype=int))
     if a.size != n * n or n != np.size(b):
         raise np.linalg.LinAlgError(
@@ -211,6 +211,8 @@ def tensorsolve(a, b, axes=None):
 def tensorinv(a, ind=2):
     """The inverse of tensordot with a over its first `ind` axes."""
     a = as_array(a)
+    if np.ndim(a) == 0:
+        raise TypeError("tensorinv: a must be an array, got a number")
     if ind <= 0:
         raise ValueError(f"tensorinv: ind must be positive, got {ind}")
     first, rest = a.shape[:ind], a.shape[ind:]

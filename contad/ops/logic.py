@@ -45,10 +45,14 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
 def holds(condition: Function, *args: Value) -> Any:
     """Whether a condition, a function of NumPy's arrays and numbers, holds at the values of arguments.
 
+    It has the common shape of the arguments, of those too that the condition does not ask.
+
     >>> holds(np.less, 1.0, 2.0)
     True
     """
     found = np.asarray(observe(condition, *args))
+    shape = np.broadcast_shapes(*map(np.shape, args))
+    found = found if found.shape == shape else np.broadcast_to(found, shape)
     return found if found.ndim else bool(found)
 
 

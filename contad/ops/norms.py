@@ -116,6 +116,8 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     axes = reduced_axes(np.ndim(x), axis)
     if ord is None or ord == 2:
         return euclidean_norm(x, axis=axes, keepdims=keepdims)
+    if np.size(x) == 0 and ord in (np.inf, -np.inf):  # 0 or an error; there is nothing to differentiate
+        return observe(np.linalg.vector_norm, x, axis=axes, keepdims=keepdims, ord=ord)
     if ord == np.inf:
         return np.max(np.abs(x), axis=axes, keepdims=keepdims)
     if ord == -np.inf:
@@ -178,6 +180,8 @@ def norm(x, ord=None, axis=None, keepdims=False):
 def cond(x, p=None):
     """The condition number of matrices, in the norm p; by singular values for None, 2 and -2."""
     x = as_array(x)
+    if np.ndim(x) < 2 or not np.size(x):
+        raise np.linalg.LinAlgError(f"np.linalg.cond: x must be matrices with elements, got shape {np.shape(x)}")
     if p is None or p in (2, -2):
         s = svdvals(x)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]

@@ -49,7 +49,7 @@ def eval_jacobi(n, alpha, beta, x):
         linear = (c + 1.0) * ((c + 2.0) * c * x + alpha * alpha - beta * beta)
         return (linear * z - 2.0 * (k + alpha) * (k + beta) * (c + 2.0) * before) / scale
 
-    first = 1.0 + 0.0 * x
+    first = 1.0 + 0.0 * (alpha + beta + x)
     return _climb(_degree("eval_jacobi", n), first, alpha + 1.0 + 0.5 * (alpha + beta + 2.0) * (x - 1.0), step)
 
 
@@ -66,7 +66,7 @@ def eval_gegenbauer(n, alpha, x):
     -0.365
     """
     return _climb(
-        _degree("eval_gegenbauer", n), 1.0 + 0.0 * x, 2.0 * alpha * x,
+        _degree("eval_gegenbauer", n), 1.0 + 0.0 * (alpha + x), 2.0 * alpha * x,
         lambda k, z, before: (2.0 * (k + alpha) * x * z - (k + 2.0 * alpha - 1.0) * before) / (k + 1.0),
     )  # fmt: skip
 
@@ -209,7 +209,7 @@ def eval_genlaguerre(n, alpha, x):
     1.17
     """
     return _climb(
-        _degree("eval_genlaguerre", n), 1.0 + 0.0 * x, 1.0 + alpha - x,
+        _degree("eval_genlaguerre", n), 1.0 + 0.0 * (alpha + x), 1.0 + alpha - x,
         lambda k, z, before: ((2.0 * k + 1.0 + alpha - x) * z - (k + alpha) * before) / (k + 1.0),
     )  # fmt: skip
 

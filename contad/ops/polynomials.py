@@ -7,14 +7,18 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.products import as_array
 from contad.rules.numpy_functions import implements
-from contad.variables.number import observe
+from contad.variables.number import Carrier, observe
 
 
 @implements(np.polyval)
 def polyval(p, x):
     """The polynomial with coefficients p, the highest power first, at x; by Horner's scheme."""
     p, x = as_array(p), as_array(x)
-    z = np.zeros(np.shape(x)) * x if np.shape(p)[0] == 0 else p[0] + 0.0 * x
+    if np.ndim(p) == 0:
+        raise TypeError("np.polyval: p must be a vector of coefficients, got a number")
+    if np.shape(p)[0] == 0:
+        return observe(np.zeros_like, x)
+    z = p[0] + 0.0 * x
     for k in range(1, np.shape(p)[0]):
         z = z * x + p[k]
     return z
@@ -53,47 +57,64 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 # ---- arithmetic of coefficients, the highest power first -------------------------------------------------------------
-def _in_order(a, n):
-    """Coefficients with zeros for the powers above."""
+def coefficients(function, a):
+    """A vector of coefficients; a number is one."""
     a = np.atleast_1d(as_array(a))
-    return np.concatenate([np.zeros(n - np.size(a)), a]) if np.size(a) < n else a
+    if np.ndim(a) != 1:
+        raise UnsupportedError(f"{function}: on variables it takes vectors of coefficients, got shape {np.shape(a)}")
+    return a
+
+
+def _in_order(function, *polynomials):
+    """Coefficients with zeros for the powers above."""
+    found = [coefficients(function, a) for a in polynomials]
+    n = max(map(np.size, found))
+    return [np.concatenate([np.zeros(n - np.size(a)), a]) if np.size(a) < n else a for a in found]
 
 
 @implements(np.polyadd)
 def polyadd(a1, a2):
     """The sum of two polynomials."""
-    n = max(np.size(a1), np.size(a2))
-    return _in_order(a1, n) + _in_order(a2, n)
+    a1, a2 = _in_order("np.polyadd", a1, a2)
+    return a1 + a2
 
 
 @implements(np.polysub)
 def polysub(a1, a2):
     """The difference of two polynomials."""
-    n = max(np.size(a1), np.size(a2))
-    return _in_order(a1, n) - _in_order(a2, n)
+    a1, a2 = _in_order("np.polysub", a1, a2)
+    return a1 - a2
 
 
 @implements(np.polymul)
 def polymul(a1, a2):
-    """The product of two polynomials."""
-    return np.convolve(np.atleast_1d(as_array(a1)), np.atleast_1d(as_array(a2)))
+    """The product of two polynomials. First coefficients that are variables stay where they are 0, for derivatives."""
+    a1, a2 = (coefficients("np.polymul", a) for a in (a1, a2))
+    a1, a2 = (a if isinstance(a, Carrier) else np.trim_zeros(a, "f") for a in (a1, a2))
+    return np.convolve(*(a if np.size(a) else np.zeros(1) for a in (a1, a2)))
 
 
 @implements(np.polydiv)
 def polydiv(u, v):
     """Quotient and remainder of two polynomials."""
-    u, v = np.atleast_1d(as_array(u)), np.atleast_1d(as_array(v))
+    u, v = coefficients("np.polydiv", u) + 0.0, coefficients("np.polydiv", v) + 0.0
+    if not np.size(u) or not np.size(v):
+        raise IndexError(f"np.polydiv: u and v must have coefficients, got shapes {np.shape(u)} and {np.shape(v)}")
     n = np.size(u) - np.size(v)
     if n < 0:
-        return np.zeros(1), trim_zeros(u, "f") if np.size(u) > 1 else u
+        return np.zeros(1), _without_first_zeros(u)
     found = []
     for k in range(n + 1):
         found.append(u[k] / v[0])
         u = np.concatenate([u[: k + 1], u[k + 1 : k + np.size(v)] - found[k] * v[1:], u[k + np.size(v) :]])
-    rest = u[n + 1 :] if np.size(v) > 1 else 0.0 * u[-1:]
-    while np.size(rest) > 1 and -1e-8 <= rest[0] <= 1e-8:
-        rest = rest[1:]
-    return np.stack(found), rest
+    return np.stack(found), _without_first_zeros(u[n + 1 :] if np.size(v) > 1 else 0.0 * u[-1:])
+
+
+def _without_first_zeros(a):
+    """Coefficients without the first ones that are as good as 0; the last one stays."""
+    while np.size(a) > 1 and -1e-8 <= a[0] <= 1e-8:
+        a = a[1:]
+    return a
 
 
 @implements(np.polyder)
@@ -103,6 +124,8 @@ def polyder(p, m=1):
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
     p = as_array(p)
+    if np.ndim(p) != 1:
+        raise TypeError(f"np.polyder: p must be a vector of coefficients, got shape {np.shape(p)}")
     for _ in range(m):
         n = np.size(p) - 1
         p = p[:-1] * np.arange(n, 0.0, -1.0)
@@ -115,12 +138,14 @@ def polyint(p, m=1, k=None):
     m = operator.index(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    k = np.zeros(m) if k is None else np.atleast_1d(as_array(k))
+    k = np.zeros(m) if k is None else coefficients("np.polyint", k)
     if np.size(k) == 1 and m > 1:
         k = k[0] * np.ones(m)
     if np.size(k) < m:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
     p = as_array(p)
+    if np.ndim(p) != 1:
+        raise TypeError(f"np.polyint: p must be a vector of coefficients, got shape {np.shape(p)}")
     for i in range(m):
         n = np.size(p)
         p = np.concatenate([p / np.arange(n, 0.0, -1.0), k[i : i + 1]])
@@ -153,6 +178,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     lhs = vander(x, order)
     if w is not None:
         w = as_array(w)
+        if np.shape(w) != np.shape(x):
+            raise TypeError(f"np.polyfit: w must have the shape of x, {np.shape(x)}, got {np.shape(w)}")
         lhs, y = lhs * np.reshape(w, (-1, 1)), y * (w if np.ndim(y) == 1 else np.reshape(w, (-1, 1)))
     length = np.sqrt(np.sum(lhs * lhs, axis=0))
     found = np.linalg.lstsq(lhs / length, y, rcond=np.size(x) * 2.0**-52 if rcond is None else rcond)[0]

@@ -171,11 +171,23 @@ def inner(a, b, /):
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@implements(np.outer, np.linalg.outer, layout="own")
+@implements(np.outer, layout="own")
 def outer(a, b, out=None):
     """Products of all pairs of elements, as a matrix."""
     refuse_given(np.outer, out=out)
     return np.reshape(as_array(a), (-1, 1)) * np.reshape(as_array(b), (1, -1))
+
+
+@implements(np.linalg.outer, layout="own")
+def outer_of_vectors(x1, x2, /):
+    """Products of all pairs of elements of two vectors."""
+    x1, x2 = as_array(x1), as_array(x2)
+    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
+        raise ValueError(
+            f"np.linalg.outer: x1 and x2 must be vectors, got shapes {np.shape(x1)} and {np.shape(x2)}; np.outer takes "
+            "any arrays"
+        )
+    return outer(x1, x2)
 
 
 @implements(np.kron, layout="own")
@@ -194,6 +206,13 @@ def kron(a, b):
 def tensordot(a, b, axes=2):
     """Sum of products over pairs of axes."""
     a, b = as_array(a), as_array(b)
+    if np.ndim(a) == 0 or np.ndim(b) == 0:  # a number, which has no axes
+        if np.ndim(axes) == 0 and axes == 0:
+            return a * b
+        raise ValueError(
+            f"np.tensordot: a and b must have the axes that are summed over, {axes!r}, got shapes {np.shape(a)} and "
+            f"{np.shape(b)}; write a * b for the product with a number"
+        )
     if np.ndim(axes) == 0 and not isinstance(axes, (list, tuple)):
         over_a, over_b = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
     else:
@@ -224,8 +243,15 @@ if hasattr(np, "vecdot"):
 
     @implements(np.vecdot, np.linalg.vecdot, layout="own")
     def vecdot(x1, x2, /, *, axis=-1):
-        """Sum of products along an axis of two arrays that broadcast."""
-        return np.sum(as_array(x1) * as_array(x2), axis=axis)
+        """Sum of products along an axis of two arrays whose other axes broadcast."""
+        x1, x2 = as_array(x1), as_array(x2)
+        lengths = [np.shape(x)[axis] if np.ndim(x) else None for x in (x1, x2)]
+        if None in lengths or lengths[0] != lengths[1]:
+            raise ValueError(
+                f"np.vecdot: x1 and x2 must have one length along axis {axis}, got shapes {np.shape(x1)} and "
+                f"{np.shape(x2)}"
+            )
+        return np.sum(x1 * x2, axis=axis)
 
 
 # ---- the cross product -----------------------------------------------------------------------------------------------
@@ -254,8 +280,11 @@ def cross(a, b, *, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """
     axes = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
     for name, x, k in (("a", a, axes[0]), ("b", b, axes[1])):
-        if np.shape(x)[k] != 3:
-            raise ValueError(f"np.cross: {name} must have 3 elements along axis {k}, got shape {np.shape(x)}")
+        if not np.ndim(x) or np.shape(x)[k] != 3:
+            raise ValueError(
+                f"np.cross: {name} must have 3 elements along axis {k}, got shape {np.shape(x)}; of vectors with 2 "
+                "elements the product is a[0] * b[1] - a[1] * b[0]"
+            )
     return np.cross(a, b, *axes)
 
 

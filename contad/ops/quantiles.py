@@ -74,6 +74,8 @@ def _quantiles(function: Function, scale: float) -> None:
             raise UnsupportedError(f"{name}: weights must be constants; contad.value_of gives their values")
         a, q = as_array(a), as_array(q)
         share = observe(np.asarray, q) / scale
+        if np.ndim(q) > 2 or (np.ndim(q) == 2 and not np.size(q)):
+            raise ValueError(f"{name}: q must be a number, a vector or a matrix with elements, got shape {np.shape(q)}")
         if not np.all((share >= 0.0) & (share <= 1.0)):
             raise ValueError(f"{name}: q must be in [0, {scale:g}], got {peek(q)}")
         rows, reduced = rows_of(function, a, axis)
@@ -128,6 +130,8 @@ def nanmedian(
     """The middle one of the elements that are not nan, or the mean of the two middle ones; nan where there are none."""
     refuse_out(np.nanmedian, {"out": out})
     rows, reduced = rows_of(np.nanmedian, a, axis)
+    if not np.size(rows):  # no rows
+        return observe(np.nanmedian, a, axis, keepdims=keepdims)
     place = _find_places(np.nanquantile, rows, np.array([0.5]), {})
     place = np.where(np.isnan(place), 0.0, place)
     low, high = np.floor(place).astype(int), np.ceil(place).astype(int)

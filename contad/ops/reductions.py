@@ -87,6 +87,8 @@ def count(a, axis):
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """Weighted mean: sum_i w_i a_i / sum_i w_i; weights of one dimension lie along the axis."""
     keepdims = keepdims is True
+    if axis is not None:
+        axis = np.lib.array_utils.normalize_axis_tuple(axis, np.ndim(a))
     if weights is None:
         z = np.mean(a, axis=axis, keepdims=keepdims)
         total = z * 0.0 + count(a, axis)
@@ -105,9 +107,10 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 def _place(w, shape, axis):
     """Weights with the shape of the given axes, made to broadcast with the array."""
     axes = () if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
-    if axis is None or w.shape != tuple(shape[k] for k in axes):
-        expected = f"the shape of a, {shape}" if axis is None else f"the shape of a along axis {axis}"
-        raise ValueError(f"np.average: weights must have {expected}, got shape {w.shape}")
+    if axis is None:
+        raise TypeError(f"np.average: without an axis weights must have the shape of a, {shape}, got shape {w.shape}")
+    if w.shape != tuple(shape[k] for k in axes):
+        raise ValueError(f"np.average: weights must have the shape of a along axis {axis}, got shape {w.shape}")
     ordered = np.transpose(w, np.argsort(axes))
     return np.reshape(ordered, tuple(n if k in axes else 1 for k, n in enumerate(shape)))
 

@@ -12,13 +12,15 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.shape import refuse_given
 from contad.rules.numpy_functions import implements, refuse, refuse_out
+from contad.rules.written_ufuncs import stands_for
+from contad.variables.array import Array
 from contad.variables.number import map_numbers, observe, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 
 def rows_of(function: Function, x: Value, axis: Option) -> tuple[ArrayValue, tuple[int, ...]]:
     """x with the axes of a reduction merged into one, the last; and the shape of the result with keepdims=True."""
-    if x.ndim == 0 and axis in (0, -1):  # which NumPy lets pass
+    if x.ndim == 0 and axis in (0, -1) and function in REDUCTIONS:  # which ufuncs let pass
         axis = None
     axes = tuple(range(x.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
     others = tuple(k for k in range(x.ndim) if k not in axes)
@@ -29,6 +31,9 @@ def rows_of(function: Function, x: Value, axis: Option) -> tuple[ArrayValue, tup
     if axis is None:
         return x.reshape(-1), reduced
     return x.transpose(*others, *axes).reshape((*(x.shape[k] for k in others), merged)), reduced
+
+
+REDUCTIONS = frozenset((np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin))  # by ufuncs
 
 
 def number_or_array(z: Value) -> Value:
@@ -167,6 +172,7 @@ for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse,
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
+@stands_for(np._core.umath.clip)  # what the method `clip` of an ndarray calls
 @implements(np.clip, layout="own")
 def clip(
     a: Value, a_min: Value | None = None, a_max: Value | None = None, out: ArrayValue | None = None, *,
@@ -225,8 +231,12 @@ def select(condlist: Value, choicelist: Value, default: Value = 0.0) -> Value:
     if len(condlist) != len(choicelist):
         raise ValueError(f"np.select: expected as many choices as conditions, {len(condlist)}, got {len(choicelist)}")
     z = default
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        z = np.where(map_numbers(primal, condition), choice, z)
+    conditions = [np.asarray(map_numbers(primal, condition)) for condition in condlist]
+    for k, condition in enumerate(conditions):
+        if condition.dtype != bool:
+            raise TypeError(f"np.select: condlist[{k}] must be an array of bool, got {condition.dtype}")
+    for condition, choice in zip(reversed(conditions), reversed(choicelist), strict=True):
+        z = np.where(condition, choice, z)
     return z
 
 
@@ -235,9 +245,12 @@ def piecewise(
     x: Value, condlist: Value, funclist: Sequence[Function | Value], *args: Option, **options: Option
 ) -> Value:
     """Functions, or constants, of the elements where conditions hold; of two conditions the later one counts."""
-    conditions = np.asarray(map_numbers(primal, condlist), bool)
-    if conditions.ndim < 2 and (conditions.ndim == 0 or x.ndim != 0):
-        conditions = conditions[None]
+    given = map_numbers(primal, condlist)
+    if not isinstance(x, Array):
+        return np.piecewise(x, given, funclist, *args, **options)
+    if np.isscalar(given) or (not isinstance(given[0], (list, np.ndarray)) and x.ndim != 0):
+        given = [given]
+    conditions = np.asarray(given, bool)
     if len(funclist) == len(conditions) + 1:
         conditions = np.concatenate([conditions, ~conditions.any(0, keepdims=True)])
     elif len(funclist) != len(conditions):
@@ -246,9 +259,10 @@ def piecewise(
         )
     y = np.zeros_like(x)
     for condition, f in zip(conditions, funclist, strict=True):
-        chosen = np.broadcast_to(condition, x.shape)
         if not callable(f):
-            y[chosen] = f
-        elif chosen.any():
-            y[chosen] = f(x[chosen], *args, **options)
+            y[condition] = f
+            continue
+        chosen = x[condition]  # of fewer axes, a condition selects rows
+        if chosen.size:
+            y[condition] = f(chosen, *args, **options)
     return y

@@ -11,6 +11,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import find_exported_name, implements, move_elements, moves, refuse_out
 from contad.variables.array import Array, numbers_in
+from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
@@ -163,8 +164,10 @@ for _function, _parameters in (
 @implements(np.insert, layout="own")
 def insert(arr: Value, obj: Option, values: Value, axis: Option = None) -> Value:
     """Values, or variables, inserted before given positions along an axis."""
-    if not isinstance(arr, Array):  # NumPy converts values to the dtype of the array: variables are no integers
+    if not isinstance(arr, Array):
         arr = np.asarray(arr)
+        if arr.dtype.kind in "iub":  # to which NumPy converts the values: they are constants
+            return np.insert(arr, obj, map_numbers(primal, values), axis)
         arr = arr if arr.dtype == object else arr.astype(np.float64)
 
     def move(given: Sources) -> Value:
@@ -184,6 +187,12 @@ def holds_numbers(given: Sources) -> bool:
 @implements(np.ediff1d, layout="own")
 def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = None) -> Value:
     """Differences of consecutive elements, between two given pieces."""
+    if not numbers_in(ary):
+        kind = np.asarray(ary).dtype
+        for name, piece in (("to_begin", to_begin), ("to_end", to_end)):
+            given = np.asarray(map_numbers(primal, piece)).dtype if piece is not None else kind
+            if not np.can_cast(given, kind, "same_kind"):
+                raise TypeError(f"np.ediff1d: {name} must be of the kind of ary, {kind}, got {given}")
     a = np.ravel(ary)
     pieces = [to_begin, a[1:] - a[:-1], to_end]
     return np.concatenate([np.ravel(piece) for piece in pieces if piece is not None])

@@ -23,6 +23,8 @@ def as_rows(name, x, rowvar):
 def observations(m, y, rowvar):
     """The variables as rows: those of m, and those of y below."""
     x = as_rows("m", m, rowvar)
+    if not rowvar and np.ndim(m) == 2 and np.shape(m)[0] == 1:  # NumPy transposes one row of m, but not of y
+        x = transposed_of(x)
     return x if y is None else np.concatenate([x, as_rows("y", y, rowvar)], axis=0)
 
 

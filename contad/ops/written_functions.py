@@ -144,7 +144,7 @@ def heaviside(x, y):
     >>> heaviside(0.0, 0.5)
     0.5
     """
-    return select(holds(lambda x: np.equal(x, 0.0), x), y, observe(lambda x: np.heaviside(x, 0.5), x))
+    return select(holds(lambda x, y: np.equal(x, 0.0), x, y), y, observe(lambda x: np.heaviside(x, 0.5), x))
 
 
 @stands_for("huber")
@@ -161,7 +161,7 @@ def huber(delta, r):
     """
     inside = holds(lambda d, r: np.abs(r) <= d, delta, r)
     z = select(inside, 0.5 * r * r, delta * (absolute(r) - 0.5 * delta))
-    return select(holds(lambda d: np.less(d, 0.0), delta), math.inf, z)
+    return select(holds(lambda d, r: np.less(d, 0.0), delta, r), math.inf, z)
 
 
 @stands_for("pseudo_huber")
