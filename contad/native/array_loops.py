@@ -108,7 +108,8 @@ def _var(a):  # type: ignore[no-untyped-def]
 @loop_body(np.std, "a", 2)
 def _std(a):  # type: ignore[no-untyped-def]
     mean = np.divide(np.sum(a), float(a.size))
-    return np.sqrt(np.divide(np.sum((a - mean) * (a - mean)), float(a.size)))
+    variance = np.divide(np.sum((a - mean) * (a - mean)), float(a.size))
+    return 0.0 * variance if variance == 0.0 else np.sqrt(variance)  # a kink, where the derivative is 0
 
 
 @loop_body(np.trace, "a, offset=0", 2)
@@ -338,6 +339,8 @@ def _interp(x, xp, fp):  # type: ignore[no-untyped-def]
         found = fp[0]
     elif k >= n - 1:
         found = fp[n - 1]
+        if n > 1 and x == xp[n - 1] and xp[n - 2] < x:  # the slope of the last piece
+            found = np.divide(fp[n - 1] - fp[n - 2], xp[n - 1] - xp[n - 2]) * (x - xp[n - 1]) + found
     else:
         found = np.divide(fp[k + 1] - fp[k], xp[k + 1] - xp[k]) * (x - xp[k]) + fp[k]
     return x if np.isnan(x) else found

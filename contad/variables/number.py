@@ -16,7 +16,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.library_refusals import make_lost
 from contad.variables.open_types import Function, Nested, Option, Owner, Real, Value
-from contad.variables.unordered import refuse_of_numpy
+from contad.variables.unordered import refuse_of_numpy, refuse_tie_of_numpy
 
 _Class = TypeVar("_Class", bound="type[Number]")
 
@@ -230,6 +230,7 @@ def __{name}__(x, y):
     return compare_primals(compare, x, y)
 """
 _ORDERED = "({0}) if a {1} y or (a == a and y == y) else compare_primals(compare, x, y)"
+_TIED = "({0}) if a > y or a < y else compare_primals(compare, x, y)"
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -241,12 +242,15 @@ def compare_primals(compare: Callable[[Value, Value], Any], x: Number, y: Value)
         outcome = bool(observe(compare, x, y))
         if not outcome and compare in _ORDERS and (_is_nan(x) or _is_nan(y)):
             refuse_of_numpy(_ORDERS[compare], x._owner)
+        if outcome and compare in _WITH_TIES and x is not y and peek(x) == peek(y):
+            refuse_tie_of_numpy(x._owner)
         return outcome if x.is_float and stands_for_float(y) else np.bool_(outcome)
     if isinstance(y, (list, tuple)) and not x.is_float:  # an array to NumPy
         return _ufuncs[compare](x, y)
     return NotImplemented
 
 
+_WITH_TIES = (operator.ge, operator.le)
 _ORDERS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">="}
 
 
@@ -268,8 +272,9 @@ def _comparisons(outcome: str) -> dict[str, Function]:
             "compare": getattr(operator, name), "compare_primals": compare_primals,
             "true": np.True_, "false": np.False_, "__name__": __name__,
         }  # fmt: skip
-        # of a comparison that fails more is to be known: whether it is one with nan, and who asks
-        fast = outcome.format(symbol) if symbol in ("==", "!=") else _ORDERED.format(outcome.format(symbol), symbol)
+        # of a comparison that fails, or of equal numbers, more is to be known: whether it is one with nan, and who asks
+        form = "{0}" if symbol in ("==", "!=") else _TIED if symbol in (">=", "<=") else _ORDERED
+        fast = form.format(outcome.format(symbol), symbol)
         exec(_COMPARISON.format(name=name, outcome=fast), scope)
         methods[f"__{name}__"] = scope[f"__{name}__"]
     return methods

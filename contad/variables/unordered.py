@@ -1,8 +1,9 @@
-"""Comparisons with nan that NumPy makes for np.max, np.clip and np.sort of lists and object arrays of variables.
+"""Comparisons that NumPy makes for np.max, np.clip and np.sort of lists and object arrays of variables.
 
 Of floats these functions propagate nan. Of objects NumPy asks for `x >= y` and takes the other one where that is False,
-which loses the nan without a word. A comparison that a program writes itself is an instruction of its code; what comes
-from NumPy's code is refused.
+which loses the nan without a word. Where two numbers are equal, np.maximum and its kin give half of the derivative to
+each; of objects NumPy takes one of them. A comparison that a program writes itself is an instruction of its code; what
+comes from NumPy's code is refused.
 """
 
 import dis
@@ -27,28 +28,64 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
     Called by what a comparison calls. `>` and `<` are asked by Python's max and sorted, too, which do so with floats,
     and by the methods of arrays, which the code that calls them names.
     """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("contad.variables."):
-        frame = frame.f_back
-    if frame is None or frame.f_code.co_code[frame.f_lasti] == _COMPARE:
+    frame = _frame_of_numpy()
+    if frame is None:
         return
     name = str(frame.f_globals.get("__name__"))
-    if name.startswith("contad."):
-        return
     called = ""
     if symbol in ("<", ">") and not name.startswith("numpy."):
         method = _method_of_array(frame)
         if method is None:
             return
         called = f"{method}: "
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("numpy."):
-        called, frame = f"np.{frame.f_code.co_name.lstrip('_')}: ", frame.f_back
+    frame, of_numpy = _caller_of_numpy(frame)
+    called = of_numpy or called
     raise UnsupportedError(
         f"{frame.f_code.co_filename}:{frame.f_lineno}: {called}NumPy compares the variables in a list or an object "
         "array one by one, one of them is nan, and the nan would be lost; give it contad.to_varmat(v), or leave "
         "engine= out, so that arrays are array variables; np.fmax, np.nanmax and their like leave nan out",
         level=level,
     )
+
+
+def refuse_tie_of_numpy(level: object) -> None:
+    """Raise UnsupportedError where np.maximum, np.minimum, np.fmax, np.fmin or np.clip compares two equal numbers."""
+    frame = _frame_of_numpy()
+    if frame is None:
+        return
+    if str(frame.f_globals.get("__name__")).startswith("numpy."):
+        if frame.f_code.co_name != "_clip":
+            return  # what picks an element takes the first of equal ones
+        frame, called = _caller_of_numpy(frame)
+    else:
+        ufunc = _extreme_of_call(frame)
+        if ufunc is None:
+            return
+        called = f"np.{ufunc}: "
+    raise UnsupportedError(
+        f"{frame.f_code.co_filename}:{frame.f_lineno}: {called}NumPy compares the variables in a list or an object "
+        "array one by one, and takes one of two equal ones, where contad gives half of the derivative to each; give it "
+        "contad.to_varmat(v), or leave engine= out, so that arrays are array variables",
+        level=level,
+    )
+
+
+def _frame_of_numpy() -> FrameType | None:
+    """The frame whose call asks for a comparison; None where an instruction or contad asks."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("contad.variables."):
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_code[frame.f_lasti] == _COMPARE:
+        return None
+    return None if str(frame.f_globals.get("__name__")).startswith("contad.") else frame
+
+
+def _caller_of_numpy(frame: FrameType) -> tuple[FrameType, str]:
+    """The frame that calls NumPy, and the function of NumPy's that it calls; "" where that has no frame."""
+    called = ""
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("numpy."):
+        called, frame = f"np.{frame.f_code.co_name.lstrip('_')}: ", frame.f_back
+    return frame, called
 
 
 _LOADS = {
@@ -65,6 +102,7 @@ class _Call(NamedTuple):
     methods: set[str]  # of those that sort, as attributes or in strings
     names: set[str]  # that it looks up
     sorted_names: set[str]  # whose method `sort` it names
+    start: tuple[str, ...]  # the first names in it, of the function that is called
 
 
 def _method_of_array(frame: FrameType) -> str | None:
@@ -90,7 +128,20 @@ def _call_at(code: CodeType, offset: int) -> _Call:
     strings = [i.argval for i in inside if isinstance(i.argval, str)]
     loads = {name for i in inside if i.opname in _LOADS for name in _list_names(i)}
     of_lists = {_list_names(x)[-1] for x, i in pairwise(inside) if i.opname in _ATTRIBUTES and i.argval == "sort"}
-    return _Call(next(iter(strings), None), _METHODS.intersection(strings), loads, of_lists & loads)
+    start = tuple(strings[:3])
+    return _Call(next(iter(strings), None), _METHODS.intersection(strings), loads, of_lists & loads, start)
+
+
+_EXTREMES = {ufunc.__name__: ufunc for ufunc in (np.maximum, np.minimum, np.fmax, np.fmin)}
+
+
+def _extreme_of_call(frame: FrameType) -> str | None:
+    """The ufunc of two numbers that the call which a frame is in names; None for another one, and for its `reduce`."""
+    call = _call_at(frame.f_code, frame.f_lasti)
+    if "reduce" in call.start or "accumulate" in call.start:
+        return None
+    found = [frame.f_locals.get(name, frame.f_globals.get(name, _EXTREMES.get(name))) for name in call.start]
+    return next((name for name, ufunc in _EXTREMES.items() if any(x is ufunc for x in found)), None)
 
 
 def _list_names(i: dis.Instruction) -> tuple[Any, ...]:

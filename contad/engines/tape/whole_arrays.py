@@ -48,7 +48,8 @@ def _var(a: Any) -> Any:
 
 
 def _std(a: Any) -> Any:
-    return np.sqrt(np.var(a))
+    variance = np.var(a)
+    return 0.0 * variance if variance == 0.0 else np.sqrt(variance)  # a kink, where the derivative is 0
 
 
 def _max(a: Any) -> Any:

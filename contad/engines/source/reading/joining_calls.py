@@ -234,8 +234,11 @@ def _linspace(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
 
 
 # ---- numbers of an array ---------------------------------------------------------------------------------------------
+_MAXIMUM, _MINIMUM = (known_functions.function_of(ufunc) for ufunc in (np.maximum, np.minimum))
+
+
 def _clip(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-    """np.clip of an array; a limit may be an array, or None."""
+    """np.clip of an array; a limit may be an array, or None. At a limit both have half of the derivative."""
     taken = calls.take("a a_min a_max", arguments, keywords, node)
     if isinstance(taken[0], Point):
         found = points.compute(calls.arrays, taken, lambda *given: _clip(calls, list(given), {}, node))
@@ -247,11 +250,9 @@ def _clip(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
     if not floats or not known or not all(is_number(x) or is_array(x) for x in known):
         calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give an array and its limits")
     found = given
-    for limit, symbol in zip(limits, ("Gt", "Lt"), strict=True):
+    for limit, extreme in zip(limits, (_MAXIMUM, _MINIMUM), strict=True):
         if limit is not None:
-            bound = calls.as_float(limit)
-            beyond = calls.builder.apply(known_functions.COMPARISONS[symbol], bound, found)
-            found = calls.builder.apply(known_functions.SELECT, beyond, bound, found)
+            found = calls.builder.apply(extreme, found, calls.as_float(limit))
     return found
 
 
