@@ -28,10 +28,9 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
     Called by what a comparison calls. `>` and `<` are asked by Python's max and sorted, too, which do so with floats,
     and by the methods of arrays, which the code that calls them names.
     """
-    frame = _frame_of_numpy()
-    if frame is None:
+    frame, name = _frame_of_numpy()
+    if frame is None or name.startswith("contad."):
         return
-    name = str(frame.f_globals.get("__name__"))
     called = ""
     if symbol in ("<", ">") and not name.startswith("numpy."):
         method = _method_of_array(frame)
@@ -50,10 +49,10 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
 
 def refuse_tie_of_numpy(level: object) -> None:
     """Raise UnsupportedError where np.maximum, np.minimum, np.fmax, np.fmin or np.clip compares two equal numbers."""
-    frame = _frame_of_numpy()
-    if frame is None:
+    frame, name = _frame_of_numpy()
+    if frame is None or (name.startswith("contad.") and not name.startswith("contad.ops.")):
         return
-    if str(frame.f_globals.get("__name__")).startswith("numpy."):
+    if name.startswith("numpy."):
         if frame.f_code.co_name != "_clip":
             return  # what picks an element takes the first of equal ones
         frame, called = _caller_of_numpy(frame)
@@ -61,7 +60,7 @@ def refuse_tie_of_numpy(level: object) -> None:
         ufunc = _extreme_of_call(frame)
         if ufunc is None:
             return
-        called = f"np.{ufunc}: "
+        frame, called = _caller_of_numpy(frame)[0], f"np.{ufunc}: "
     raise UnsupportedError(
         f"{frame.f_code.co_filename}:{frame.f_lineno}: {called}NumPy compares the variables in a list or an object "
         "array one by one, and takes one of two equal ones, where contad gives half of the derivative to each; give it "
@@ -70,20 +69,20 @@ def refuse_tie_of_numpy(level: object) -> None:
     )
 
 
-def _frame_of_numpy() -> FrameType | None:
-    """The frame whose call asks for a comparison; None where an instruction or contad asks."""
+def _frame_of_numpy() -> tuple[FrameType | None, str]:
+    """The frame whose call asks for a comparison, and its module; None where an instruction asks."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("contad.variables."):
         frame = frame.f_back
     if frame is None or frame.f_code.co_code[frame.f_lasti] == _COMPARE:
-        return None
-    return None if str(frame.f_globals.get("__name__")).startswith("contad.") else frame
+        return None, ""
+    return frame, str(frame.f_globals.get("__name__"))
 
 
 def _caller_of_numpy(frame: FrameType) -> tuple[FrameType, str]:
     """The frame that calls NumPy, and the function of NumPy's that it calls; "" where that has no frame."""
     called = ""
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("numpy."):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(("numpy.", "contad.")):
         called, frame = f"np.{frame.f_code.co_name.lstrip('_')}: ", frame.f_back
     return frame, called
 

@@ -1,0 +1,160 @@
+"""At kinks and jumps every engine has the derivative of the table in the guide."""
+
+import functools
+import importlib.util
+import math
+import operator
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import contad
+from contad.errors import ContadError
+
+PAGE = (Path(__file__).parents[2] / "notes" / "guide" / "derivatives.md").read_text()
+SECTION = PAGE.split("## Kinks and jumps\n")[1].split("\n## ")[0]
+ROWS = {
+    call: (float(Fraction(by_x)), float(Fraction(by_y)))
+    for call, by_x, by_y in re.findall(r"^\| `(.+)` \| (\S+) \| (\S+) \|$", SECTION, re.M)
+}
+# what an engine refuses by name; it has no other number
+REFUSED = {
+    "closures": ("quantile", "percentile", "np.clip(np.array"),
+    "records": ("quantile", "percentile", "np.clip(np.array"),
+    "record": ("heaviside", "nanmax", "nanmin", "math.fmod"),
+}
+STEEP = re.compile("abs|norm|hypot|std|copysign|fdim")  # with second derivatives of their own
+
+
+def function_of(call):
+    return eval(f"lambda x, y: {call}", {"np": np, "math": math, "contad": contad})
+
+
+PYTHON = {
+    "closures": lambda f: contad.grad(f, (0, 1), engine="closures")(1.0, 1.0),
+    "records": lambda f: contad.grad(f, (0, 1), engine="records")(1.0, 1.0),
+    "matrix": lambda f: contad.grad(f, (0, 1))(1.0, 1.0),
+    "of an array": lambda f: contad.grad(lambda v: f(v[0], v[1]))(np.ones(2)),
+    "forward": lambda f: [contad.jvp(f, (1.0, 1.0), v)[1] for v in ((1.0, 0.0), (0.0, 1.0))],
+    "record": lambda f: contad.grad(contad.record(f, 1.0, 1.0), (0, 1))(1.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("engine", PYTHON)
+@pytest.mark.parametrize("call", ROWS)
+def test_python_engines_have_the_derivative_of_the_table(call, engine):
+    f = function_of(call)
+    if any(part in call for part in REFUSED.get(engine, ())):
+        with pytest.raises(ContadError):
+            PYTHON[engine](f)
+    else:
+        assert tuple(map(float, PYTHON[engine](f))) == ROWS[call]
+
+
+@pytest.mark.parametrize("call", [call for call in ROWS if not STEEP.search(call)])
+def test_second_order_takes_the_same_one(call):
+    f, (by_x, by_y) = function_of(call), ROWS[call]
+    expected = [[2.0 * by_x, by_y], [by_y, 0.0]]  # of a function with no second derivative beside the kink
+
+    def g(v):
+        return f(v[0], v[1]) * v[0]
+
+    np.testing.assert_array_equal(contad.hessian(g)(np.ones(2)), expected)
+    np.testing.assert_array_equal(contad.jacobian(contad.grad(g))(np.ones(2)), expected)
+
+
+# ---- Numba functions: the rows in one function, which is compiled once for each engine -------------------------------
+# what Numba does not have of these, or an engine not
+NOT_COMPILED = {
+    "generated": ("heaviside", "math.fmod", "np.clip(x", "max(x, y)", "quantile"),
+    "tape": ("heaviside", "math.fmod"),
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A function of x, y and weights of the rows, for an engine: Numba reads its source."""
+
+    @functools.cache
+    def make(engine):
+        rows = [call for call in ROWS if not any(part in call for part in NOT_COMPILED[engine])]
+        lines = ["import math", "import numba", "import numpy as np", "import contad", "", "@numba.njit",
+                 "def rows(x, y, w):", "    total = 0.0",
+                 *(f"    total += w[{k}] * ({call})" for k, call in enumerate(rows)), "    return total"]  # fmt: skip
+        path = tmp_path_factory.mktemp("kinks") / f"kinks_of_{engine}.py"
+        path.write_text("\n".join(lines) + "\n")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.rows, rows
+
+    return make
+
+
+@pytest.mark.parametrize("engine", NOT_COMPILED)
+def test_compiled_engines_have_the_derivative_of_the_table(compiled, engine):
+    f, rows = compiled(engine)
+    gradient = contad.grad(f, (0, 1), engine=engine)
+    found = {call: tuple(map(float, gradient(1.0, 1.0, w))) for call, w in zip(rows, np.eye(len(rows)), strict=True)}
+    assert found == {call: ROWS[call] for call in rows}
+
+
+def test_compiled_forward_mode_has_the_derivative_of_the_table(compiled):
+    f, rows = compiled("generated")
+    for call, w in zip(rows, np.eye(len(rows)), strict=True):
+        found = tuple(contad.jvp(lambda x, y, w=w: f(x, y, w), (1.0, 1.0), v)[1] for v in ((1.0, 0.0), (0.0, 1.0)))
+        assert (call, found) == (call, ROWS[call])
+
+
+# ---- object arrays ---------------------------------------------------------------------------------------------------
+relu = np.maximum
+TIED = {
+    "np.maximum": lambda v: np.sum(np.maximum(v, 2.0)),
+    "np.maximum under another name": lambda v: np.sum(relu(v, 2.0)),
+    "np.minimum of lists": lambda v: np.minimum([v[0], v[1]], [1.0, 3.0])[1],
+    "np.clip": lambda v: np.sum(np.clip(v, 0.0, 2.0)),
+    "v.clip": lambda v: np.sum(v.clip(2.0)),
+}
+
+
+@pytest.mark.parametrize("engine", ["closures", "records"])
+@pytest.mark.parametrize("name", TIED)
+def test_equal_numbers_that_numpy_compares_as_objects_are_refused(name, engine):
+    x = np.array([1.0, 2.0, 4.0])
+    with pytest.raises(ContadError, match="takes one of two equal ones"):
+        contad.grad(TIED[name], engine=engine)(x)
+    elsewhere = contad.grad(TIED[name], engine=engine)(x + 0.5)
+    np.testing.assert_array_equal(elsewhere, contad.grad(TIED[name])(x + 0.5))
+
+
+ANSWERED = {
+    "np.clip between numbers": lambda v: np.sum(np.clip(v, 2.0 * v[0], 3.5)),
+    "a reduction": lambda v: np.maximum.reduce([v[0], v[0] * 1.0]),
+    "a comparison": lambda v: np.sum(np.where(np.greater_equal(v, 2.0), v, 0.0 * v)),
+    "a function of operator": lambda v: v[0] if operator.ge(v[1], 2.0) else v[1],
+    "an instruction": lambda v: v[0] if v[1] >= 2.0 else v[1],
+    "numbers": lambda v: np.maximum(v[1], 2.0),
+    "Python's": lambda v: max(v[1], 2.0),
+}
+
+
+@pytest.mark.parametrize("engine", ["closures", "records"])
+@pytest.mark.parametrize("name", ANSWERED)
+def test_other_comparisons_of_equal_numbers_are_answered(name, engine):
+    x = np.array([1.0, 2.0, 4.0])
+    np.testing.assert_array_equal(contad.grad(ANSWERED[name], engine=engine)(x), contad.grad(ANSWERED[name])(x))
+
+
+# ---- the check -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("engine", PYTHON)
+def test_a_row_that_says_otherwise_is_noticed(engine, monkeypatch):
+    monkeypatch.setitem(ROWS, "np.maximum(x, y)", (1.0, 0.0))
+    with pytest.raises(AssertionError):
+        test_python_engines_have_the_derivative_of_the_table("np.maximum(x, y)", engine)
+
+
+def test_the_table_is_read():
+    assert len(ROWS) == len(re.findall(r"^\| `", SECTION, re.M)) > 50
