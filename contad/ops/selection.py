@@ -172,7 +172,7 @@ for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse,
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
-@stands_for(np._core.umath.clip)  # what the method `clip` of an ndarray calls
+@stands_for(np._core.umath.clip)  # type: ignore[attr-defined]  # what the method `clip` of an ndarray calls
 @implements(np.clip, layout="own")
 def clip(
     a: Value, a_min: Value | None = None, a_max: Value | None = None, out: ArrayValue | None = None, *,

@@ -234,7 +234,8 @@ def _linspace(calls: CallReader, arguments: list[Any], keywords: dict[str, Any],
 
 
 # ---- numbers of an array ---------------------------------------------------------------------------------------------
-_MAXIMUM, _MINIMUM = (known_functions.function_of(ufunc) for ufunc in (np.maximum, np.minimum))
+_MAXIMUM: Any = known_functions.function_of(np.maximum)
+_MINIMUM: Any = known_functions.function_of(np.minimum)
 
 
 def _clip(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
