@@ -70,9 +70,9 @@ _CALLED_BACK = (
 
 
 def make_lost(message: str, kind: str, level: Any) -> LostDerivativeError:
-    """The error of a conversion to plain numbers: this message, unless a function of SciPy or np.linalg converts."""
+    """The error of a conversion to plain numbers: this message, unless a function of SciPy or NumPy converts."""
     frames = _frames_above()
-    told = _refusal_of_scipy(frames, kind) or _refusal_of_linalg(frames) or _refusal_by_place(frames) or message
+    told = _refusal_of_scipy(frames, kind) or _refusal_of_python_code(frames) or _refusal_by_place(frames) or message
     return LostDerivativeError(told, level=level)
 
 
@@ -228,16 +228,23 @@ def _instead_of(function: str) -> str:
     )
 
 
-def _refusal_of_linalg(frames: list[FrameType]) -> str | None:
-    """What to say where a function of np.linalg, called by one of these frames, innermost first, converts."""
+_ADVICE = {  # on functions that NumPy writes in Python, where it is not that on object arrays
+    "np.ma": "masked arrays hold plain numbers; leave elements out by x[~mask], np.where, or np.nansum and its kin",
+    "np.roots": "it has no derivative here; contad.scipy.optimize.root_scalar has that of one root",
+}
+
+
+def _refusal_of_python_code(frames: list[FrameType]) -> str | None:
+    """What to say where one of these frames, innermost first, is np.linalg's, np.ma's or np.roots, which converts."""
     name = ""
     for frame in frames:
-        module = str(frame.f_globals.get("__name__"))
-        if module.startswith("numpy.linalg"):
-            name = f"np.linalg.{frame.f_code.co_name}"
-        elif name or not module.startswith("contad."):
+        module, called = str(frame.f_globals.get("__name__")), frame.f_code.co_name
+        if module.startswith(("numpy.linalg", "numpy.ma")) or (called == "roots" and module.startswith("numpy.")):
+            name = "np.ma" if module.startswith("numpy.ma") else f"np.{'' if called == 'roots' else 'linalg.'}{called}"
+        elif name or not module.startswith(("contad.", "numpy.")):
             break
-    return f"{name}: NumPy does not take object arrays of variables here; {_instead_of(name)}" if name else None
+    told = _ADVICE.get(name) or f"NumPy does not take object arrays of variables here; {_instead_of(name)}"
+    return f"{name}: {told}" if name else None
 
 
 def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 
 import contad
@@ -137,3 +138,26 @@ def test_a_refusal_is_noticed(monkeypatch):
     monkeypatch.setitem(numpy_functions._entries, np.flip, entry_of(np.flip)._replace(implementation=refused))
     with pytest.raises(AssertionError, match="not today"):
         check("np.flip(a)", 40)
+
+
+# ---- what users are told ---------------------------------------------------------------------------------------------
+TOLD = {
+    "circulant": (lambda x: np.sum(scipy.linalg.circulant(x)), r"scipy\.linalg\.circulant: .*contad\.scipy\.linalg\.c"),
+    "masked array": (lambda x: np.sum(np.ma.array(x, mask=[0, 1, 0])), r"np\.ma: .*np\.where, or np\.nansum"),
+    "masked mean": (lambda x: np.ma.mean(x), r"np\.ma: .*x\[~mask\]"),
+    "roots": (lambda x: np.sum(np.roots(x)), r"np\.roots: .*contad\.scipy\.optimize\.root_scalar"),
+    "cross": (lambda x: np.cross(x[:2], x[1:]), r"np\.cross: .*a\[0\] \* b\[1\] - a\[1\] \* b\[0\]"),
+    "tensordot": (lambda x: np.tensordot(x, x[0], 1), r"np\.tensordot: .*write a \* b"),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_refusal_names_the_function_and_what_to_write(name):
+    f, told = TOLD[name]
+    with pytest.raises((contad.errors.LostDerivativeError, ValueError), match=told):
+        contad.grad(f)(X)
+
+
+def test_products_with_a_number_without_axes():
+    found = contad.grad(lambda x: np.sum(np.tensordot(x, x[0], 0)))(X)
+    np.testing.assert_allclose(found, [X[0] + np.sum(X), X[0], X[0]])
