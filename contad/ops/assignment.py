@@ -7,14 +7,14 @@ from contad.errors import LostDerivativeError
 from contad.rules.numpy_functions import find_exported_name, implements
 from contad.rules.scalar_rule import owner_of
 from contad.variables.array import Array, Write, as_objects, numbers_in
-from contad.variables.number import map_numbers, peek, primal
+from contad.variables.number import Carrier, map_numbers, peek, primal
 from contad.variables.open_types import Function, Option, Value
 
 
 # ---- arrays like a given one -----------------------------------------------------------------------------------------
 def like(function: Function, x: Value, dtype: Option, order: Option, shape: Option, fill: Value) -> Value:
     """An array of the level of x, or of `fill` if that is higher, to assign to; a plain one for another dtype."""
-    plain = None if numbers_in(x) else np.asarray(peek(x)).dtype
+    plain = None if isinstance(x, Carrier) or numbers_in(x) else np.asarray(x).dtype
     if dtype is None and plain is not None and plain.kind in "iub":
         dtype = plain
     if dtype is not None and np.dtype(dtype) != np.float64:

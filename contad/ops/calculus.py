@@ -7,7 +7,7 @@ from contad.ops.cotangents import plain, scale
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.array import Array, lower_constants, numbers_in
+from contad.variables.array import Array, lower_constants
 from contad.variables.number import Carrier, Number, observe
 
 
@@ -26,9 +26,9 @@ def diff(a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
     """Differences of neighbours along an axis, n times, between two given pieces."""
     if n < 0:
         raise ValueError(f"np.diff: n must be at least 0, got {n}")
-    if not numbers_in([a, prepend, append]):
-        return np.diff(a, n, axis, prepend, append)
     a = as_array(a)
+    if a.__class__ is np.ndarray and a.dtype == bool and prepend is append is np._NoValue:
+        return np.diff(a, n, axis)  # whether neighbours differ
     if np.ndim(a) == 0:
         raise ValueError("np.diff: a must have one or more dimensions, got shape ()")
     k = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
@@ -267,7 +267,8 @@ def interp_of_points(x, xp, fp, left=None, right=None, period=None):
         left = right = None
     if not any(isinstance(v, Array | Number) for v in (lower_constants(xp), left, right)):
         return interp(x, fp, xp=xp, left=left, right=right)
-    x, xp, fp = (v if isinstance(v, Carrier) else np.asarray(v, np.float64) for v in (x, xp, fp))
+    x, xp, fp = map(as_array, (x, xp, fp))
+    fp = fp.astype(np.float64) if fp.__class__ is np.ndarray and fp.dtype == bool else fp
     for name, end in (("left", left), ("right", right)):
         if end is not None and np.ndim(end):
             raise TypeError(f"np.interp: {name} must be a number, got an array of shape {np.shape(end)}")

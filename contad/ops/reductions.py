@@ -87,8 +87,8 @@ def count(a, axis):
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """Weighted mean: sum_i w_i a_i / sum_i w_i; weights of one dimension lie along the axis."""
     keepdims = keepdims is True
-    if axis is not None:
-        axis = np.lib.array_utils.normalize_axis_tuple(axis, np.ndim(a))
+    if axis is not None and np.ndim(a) == 0:
+        np.lib.array_utils.normalize_axis_tuple(axis, 0)  # which raises
     if weights is None:
         z = np.mean(a, axis=axis, keepdims=keepdims)
         total = z * 0.0 + count(a, axis)
