@@ -36,7 +36,7 @@ def fdim(x, y):
 
         z = max(x - y, 0),     dz/dx = 1 if x > y else 0,     dz/dy = -1 if x > y else 0
 
-    Domain:  every (x, y); at a tie both partials are 0. z is nan where an argument is.
+    Domain:  every (x, y); at a tie both partials are 0. z and the partials are nan where an argument is.
     Ref:     C99, 7.12.12.1.
 
     >>> fdim(3.0, 1.0)
@@ -47,7 +47,8 @@ def fdim(x, y):
 
 @fdim.partials
 def fdim_partials(z, x, y):
-    return select(x > y, 1.0, 0.0), select(x > y, -1.0, 0.0)
+    kept = select(x > y, 1.0, select(x <= y, 0.0, math.nan))
+    return kept, -kept
 
 
 def _ldexp(x, n):

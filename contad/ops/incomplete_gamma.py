@@ -118,14 +118,17 @@ def gamma_density(n, a, x):
         z = d^n/da^n g(a, x) with g(a, x) = x^(a-1) e^-x / Gamma(a),     dz/dn = 0,
         dz/da = gamma_density(n + 1, a, x),     dz/dx = ((a - 1 - x) z + n gamma_density(n - 1, a, x)) / x
 
-    Domain:  n = 0, 1, ..., rounded to an integer, at most 20; a > 0, x > 0. Elsewhere nan, and 0 at x = inf.
+    Domain:  n = 0, 1, ..., rounded to an integer, at most 20; a > 0, x > 0. Elsewhere nan, and 0 at x = inf. At x = 0
+             it is the limit: 0 for a > 1, and for n = 0 it is 1 at a = 1 and inf for a < 1.
     Ref:     DLMF 5.2.2; a complete Bell polynomial in the derivatives of log g, times g.
 
     >>> round(gamma_density(0.0, 2.0, 1.0), 12)
     0.367879441171
     """
-    if not -0.5 <= n <= 20.0 or not 0.0 < a < math.inf or not x > 0.0:
+    if not -0.5 <= n <= 20.0 or not 0.0 < a < math.inf or not x >= 0.0:
         return math.nan
+    if x == 0.0:
+        return 0.0 if a > 1.0 else math.nan if n >= 0.5 else 1.0 if a == 1.0 else math.inf
     if math.isinf(x):
         return 0.0
     z = _density(a, x)

@@ -210,6 +210,21 @@ EDGES = [
     ("beta", (2.5, -4.5), 0.0, None),
     ("betaln", (0.5, -0.5), -INF, None),
     ("betaln", (1e300, 1.0), -math.log(1e300), (-1e-300, None)),
+    # ends of the interval, where a density has a limit
+    ("gammainc", (1.0, 0.0), 0.0, (0.0, 1.0)),
+    ("gammainc", (2.5, 0.0), 0.0, (0.0, 0.0)),
+    ("gammainc", (0.5, 0.0), 0.0, (0.0, INF)),
+    ("gammaincc", (1.0, 0.0), 1.0, (0.0, -1.0)),
+    ("gammaincc", (0.5, 0.0), 1.0, (0.0, -INF)),
+    ("gamma_density", (1.0, 1.0, 0.0), NAN, None),
+    ("betainc", (2.0, 1.0, 1.0), 1.0, (0.0, 0.0, 2.0)),
+    ("betainc", (1.0, 3.0, 0.0), 0.0, (0.0, 0.0, 3.0)),
+    ("betainc", (2.0, 3.0, 0.0), 0.0, (0.0, 0.0, 0.0)),
+    ("betainc", (2.0, 0.5, 1.0), 1.0, (0.0, 0.0, INF)),
+    ("betaincc", (1.0, 3.0, 0.0), 1.0, (0.0, 0.0, -3.0)),
+    ("fdim", (1.0, NAN), NAN, (NAN, NAN)),
+    ("fdim", (NAN, 1.0), NAN, (NAN, NAN)),
+    ("fdim", (1.0, INF), 0.0, (0.0, 0.0)),
 ]
 
 
