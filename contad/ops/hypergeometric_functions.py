@@ -15,6 +15,7 @@ from contad.rules.vectorised import mend
 BESSEL_OVERFLOWS = 1.27e5
 MOST_STEPS = 600
 MOST_TERMS = 2000
+LOST = 1e-8  # of the largest term: a sum below it has lost eight digits
 
 
 def _hyp0f1_of_arrays(v, x):
@@ -30,7 +31,8 @@ def hyp0f1(v, x):
         z = 0F1(; v; x) = sum_k x^k / ((v)_k k!),     dz/dv = hyp0f1_derivative(1, 0, v, x),
         dz/dx = hyp0f1_derivative(0, 1, v, x)
 
-    Domain:  partials: -1 < v <= 100, v not 0, -3e4 <= x <= 1e5; elsewhere nan.
+    Domain:  partials: -100 <= v <= 100, v not 0, -1, ..., and -3e4 <= x <= 1e5; elsewhere nan, and for v <= -1 where
+             the series at 0 loses eight digits.
     Accuracy: partials 40 ulp + 4 ulp x condition number
     Ref:     DLMF 16.2.1.
 
@@ -55,7 +57,8 @@ def hyp1f1(a, b, x):
         dz/db = hyp1f1_derivative(0, 1, 0, a, b, x),     dz/dx = hyp1f1_derivative(0, 0, 1, a, b, x)
 
     Domain:  |a| <= 1000, -100 <= b <= 1000, and nan elsewhere, where SciPy's function may end the process.
-             Partials: |a| <= 100, -1 < b <= 100, b not 0, |x| <= 700; elsewhere nan.
+             Partials: |a| <= 100, -100 <= b <= 100, b not 0, -1, ..., and |x| <= 700; elsewhere nan, and for b <= -1
+             where the series at 0 loses eight digits.
     Accuracy: partials 40 ulp + 4 ulp x condition number
     Ref:     DLMF 13.2.2.
 
@@ -121,7 +124,7 @@ def hyp0f1_derivative(n, d, v, x):
     >>> round(hyp0f1_derivative(0.0, 1.0, 0.5, 0.0), 12)
     2.0
     """
-    if not (_is_order(n) and _is_order(d) and -1.0 < v <= 100.0 and -3e4 <= x <= 1e5) or v == 0.0:
+    if not (_is_order(n) and _is_order(d) and -100.0 <= v <= 100.0 and -3e4 <= x <= 1e5) or _is_pole(v):
         return math.nan
     return _derivative(0, 0, 0, round(n), round(d), 0.0, 0.0, v, x)
 
@@ -145,8 +148,8 @@ def hyp1f1_derivative(n, m, d, a, b, x):
     >>> round(hyp1f1_derivative(0.0, 0.0, 1.0, 1.0, 2.0, 0.0), 12)
     0.5
     """
-    near = abs(a) <= 100.0 and -1.0 < b <= 100.0 and abs(x) <= 700.0
-    if not (near and _is_order(n) and _is_order(m) and _is_order(d)) or b == 0.0:
+    near = abs(a) <= 100.0 and -100.0 <= b <= 100.0 and abs(x) <= 700.0
+    if not (near and _is_order(n) and _is_order(m) and _is_order(d)) or _is_pole(b):
         return math.nan
     return _derivative(1, round(n), 0, round(m), round(d), a, 0.0, b, x)
 
@@ -209,6 +212,10 @@ def _is_order(n):
     return -0.5 <= n <= 8.0
 
 
+def _is_pole(c):
+    return c <= 0.0 and c == math.floor(c)
+
+
 def _derivative(kind, n, m, k, d, a, b, c, x):
     """The derivative of 0F1, 1F1 or 2F1, by `kind`: of order n in a, m in b, k in c and d in x.
 
@@ -225,6 +232,7 @@ def _derivative(kind, n, m, k, d, a, b, c, x):
     if abs(product) * reach > 1.5 * abs(c):
         reach = max(1.5 * abs(c) / abs(product), 1e-3 * reach)
     direct = kind < 2 and x > 0.0 and c > 0.0 and (kind == 0 or a > 0.0)  # all terms are positive
+    direct = direct or c <= -1.0  # another solution, x^(1 - c), drowns this one on the line
     if direct or abs(x) <= reach:
         return factor * _sum_at_0(kind, n, m, k, d, a, b, c, x)[size - 1]
     at = math.copysign(reach, x)
@@ -254,16 +262,18 @@ def _sum_at_0(kind, n, m, k, d, a, b, c, x):
     term = [0.0] * size
     term[0] = 1.0
     total = [0.0] * size
+    largest = 0.0
     small = 0
     for j in range(MOST_TERMS + d):
         if j >= d:
             still = True
+            largest = max(largest, abs(term[size - 1]))
             for i in range(size):
                 total[i] += term[i]
                 if not abs(term[i]) <= 1e-18 * abs(total[i]):
                     still = False
             small = small + 1 if still else 0
-            if small == 4 or not abs(total[0]) < math.inf:
+            if (small >= 4 and j + c > 0.0) or not abs(total[0]) < math.inf:
                 break
         if kind >= 1:
             for i in range(size - 1, -1, -1):
@@ -276,6 +286,8 @@ def _sum_at_0(kind, n, m, k, d, a, b, c, x):
         factor = (x if j >= d else 1.0) / (1.0 if j < d else j + 1.0 - d)
         for i in range(size):
             term[i] *= factor
+    if c <= -1.0 and not (small >= 4 and largest * LOST < abs(total[size - 1])):
+        total[size - 1] = math.nan
     return total
 
 

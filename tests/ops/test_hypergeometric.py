@@ -41,6 +41,36 @@ def test_partials(name):
                 assert error <= (fixed + 4 * condition) * 2.0**-52 * abs(slope), (point, k, float(slope))
 
 
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("hyp0f1", (-1.5, 0.7)), ("hyp0f1", (-14.4, 17.8)), ("hyp0f1", (-16.6, -7.9)), ("hyp0f1", (-97.3, 4.0)),
+        ("hyp1f1", (0.4, -1.5, 0.7)), ("hyp1f1", (-4.3, -14.4, 17.8)), ("hyp1f1", (2.7, -16.6, -7.9)),
+        ("hyp1f1", (0.9, -1.3, 40.0)),
+    ],
+)  # fmt: skip
+def test_partials_at_negative_parameters(name, point):
+    at, reference = rule(name), REFERENCE[name]
+    with mp.workdps(40):
+        args = tuple(map(mp.mpf, point))
+        exact = [float(mp.diff(reference, args, unit(at.arity, k), h=mp.mpf(10) ** -15)) for k in range(at.arity)]
+    found = contad.grad(at, tuple(range(at.arity)))(*point)
+    np.testing.assert_allclose(found, exact, rtol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_the_series_cancels_there_is_no_partial(seed):
+    """At negative parameters a partial is right to seven digits, or nan."""
+    rng = np.random.default_rng(seed)
+    a, b, x = rng.uniform(-8.0, 8.0), rng.uniform(-20.0, -1.0), rng.uniform(-20.0, 20.0)
+    for name, point in (("hyp0f1", (b, x)), ("hyp1f1", (a, b, x)), ("hyp1f1", (a, b, 10.0 * x))):
+        with mp.workdps(50):
+            args = tuple(map(mp.mpf, point))
+            exact = [float(mp.diff(REFERENCE[name], args, unit(len(point), k))) for k in range(len(point))]
+        for found, expected in zip(contad.grad(rule(name), tuple(range(len(point))))(*point), exact, strict=True):
+            assert math.isnan(found) or found == pytest.approx(expected, rel=1e-6), (name, point)
+
+
 def unit(n, *places):
     return tuple(places.count(k) for k in range(n))
 
