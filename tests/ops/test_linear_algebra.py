@@ -1,5 +1,6 @@
 """NumPy's linear algebra on array variables: values, derivatives of both orders, identities, degenerate matrices."""
 
+import numba
 import numpy as np
 import pytest
 from mpmath import mp
@@ -459,6 +460,15 @@ def test_empty_matrices():
 
         assert contad.value_and_grad(f)(x)[0] == f(x)
         assert contad.grad(f)(x).shape == (0, 0)
+
+
+@pytest.mark.parametrize("f", [lambda a: np.linalg.det(a), lambda a: np.linalg.slogdet(a)[1], lambda a: np.sum(np.linalg.inv(a))])
+@pytest.mark.parametrize("make", [lambda f: f, numba.njit], ids=["plain", "njit"])
+def test_tangents_of_empty_matrices(f, make):
+    f, x = make(f), np.empty((0, 0))
+    assert contad.jvp(f, (x,), (x,)) == (f(x), 0.0)
+    assert contad.hvp(f)(x, x).shape == (0, 0)
+    assert contad.hessian(f)(x).shape == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("ord", [None, 1, -1, 2, -2, "nuc", np.inf])

@@ -41,7 +41,7 @@ def det(a: Array, z: Real, a_dot: Array) -> Real:
             for j in range(3):
                 after, before, right, left = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
                 found += a_dot[i, j] * (a[after, right] * a[before, left] - a[after, left] * a[before, right])
-    elif 1e-290 < abs(z) < 1e290:
+    elif n > 3 and 1e-290 < abs(z) < 1e290:
         inverse = np.linalg.inv(a)
         if np.linalg.norm(a, 1) * np.linalg.norm(inverse, 1) < 1e8:
             is_found = True
