@@ -26,6 +26,9 @@ _EXPRESSIONS = (
 ARITHMETIC_ERRORS = (ZeroDivisionError, OverflowError, ValueError)
 
 
+PARTIALS = "<contad partial: "  # how the files of compiled partials are called
+
+
 class RuleBody:
     """The body of `partials`: `body(z, x, ...)` returning one partial per argument."""
 
@@ -172,7 +175,7 @@ class RuleBody:
         cells |= {key: CellType(value) for key, value in own.items()} | {name: CellType()}
         factory = f"def factory({', '.join(cells)}):\n{textwrap.indent(source, '    ')}\n    return {name}"
         made: dict[str, Any] = {}
-        exec(compile(factory, f"<{name}>", "exec"), made)
+        exec(compile(factory, f"{PARTIALS}{name}>", "exec"), made)
         code = made["factory"](*cells).__code__
         found = FunctionType(code, self.function.__globals__, name, defaults, tuple(cells[v] for v in code.co_freevars))
         cells[name].cell_contents = found

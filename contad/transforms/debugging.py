@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import NUMPY_FILES, OWN_FILES, NonFiniteError
 from contad.forks import make_lock
 from contad.protocols.number_protocols import general_methods, install
+from contad.rules.body import PARTIALS
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import like_numpy, map_numbers, peek
@@ -106,13 +107,23 @@ def require_finite(found: str, what: str, where: str) -> None:
         raise NonFiniteError(f"{what} made {found}, called at {where}", place="")
 
 
-def caller() -> tuple[str, str]:
-    """The rule that contad runs now, if it can be told, and the line of the user's code that called it."""
+class Caller(NamedTuple):
+    """Who asked for an operation."""
+
+    rule: str  # the one that contad runs now, if it can be told
+    where: str  # the line of the user's code
+    in_partial: bool  # while a partial is evaluated, whose `select` computes branches that it does not take
+
+
+def caller() -> Caller:
+    """Who asked for the operation that is looked at."""
     frame: FrameType | None = sys._getframe(1)
-    name = ""
+    name, in_partial = "", False
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith("<contad "):
+        if file.startswith(PARTIALS):
+            in_partial = True
+        elif file.startswith("<contad "):
             name = name or file.rpartition(": ")[2].rstrip(">")
         elif not file.startswith((OWN_FILES, NUMPY_FILES)):
             break
@@ -120,11 +131,11 @@ def caller() -> tuple[str, str]:
             name = getattr(frame.f_locals.get("rule"), "name", "")
         frame = frame.f_back
     if frame is None:
-        return name, "an unknown place"
+        return Caller(name, "an unknown place", in_partial)
     line = frame.f_lineno
     text = linecache.getline(frame.f_code.co_filename, line).strip()
     where = f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
-    return name, f"{where}: {text}" if text else where
+    return Caller(name, f"{where}: {text}" if text else where, in_partial)
 
 
 # ---- compiled derivatives --------------------------------------------------------------------------------------------
@@ -161,7 +172,7 @@ def _call_watched(derivative: Any, *args: Nested, **kwargs: Nested) -> Nested:
     found = fault(numbers, watch.infinities)
     if found:
         raise NonFiniteError(
-            f"{derivative.what} made {found}, called at {caller()[1]}; compiled code does not tell the operation: "
+            f"{derivative.what} made {found}, called at {caller().where}; compiled code does not tell the operation: "
             f'ask for the derivative of {derivative.__name__} by engine="matrix" here, which searches a Python copy',
             place="",
         )
@@ -183,10 +194,11 @@ class _StackWatch(ABC):
         """Push a record, and look at the values of what has been pushed."""
 
     def _examine(self, operation: str, value: Value) -> None:
-        name, where = caller()
+        name, where, in_partial = caller()
         self.places.append((name if operation in ("", VARIANTS[LINEAR], VARIANTS[JOIN]) else operation, where))
         what = "an argument of the gradient" if operation == VARIANTS[INPUT] else self.places[-1][0]
-        require_finite(fault(value, self.infinities), what, where)
+        if not in_partial:
+            require_finite(fault(value, self.infinities), what, where)
 
     def _require_adjoints(self, row: int, values: Value) -> None:
         """After the record of that number has passed adjoints on."""
@@ -206,13 +218,18 @@ class _RecordingWatch(_StackWatch):
             head, x, _, value = record[k : k + 4]
             code, _, n = decode(head)
             if head < 0:
-                value = s.buffers.values[s.top - n : s.top]
+                value = self._values_of_cells(s.top - n, s.top)
             name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
             if code in (PULLBACK, CALLBACK):
                 name = getattr(s.callbacks[int(x)], "name", "a callback")
             elif head < 0 and code == LINEAR:
                 name = ""
             self._examine(name, value)
+
+    def _values_of_cells(self, first: int, end: int) -> Value:
+        """The values of the newest cells; those of numbers of an outer level are beside the slab."""
+        outer = self.stack.outer_arrays
+        return outer[-1][1] if outer and outer[-1][0] == first else self.stack.buffers.values[first:end]
 
     def look_at_row(self, row: int, k: int, adjoints: Sequence[Real]) -> None:
         """Look at the adjoints that a record has passed on; k is its last cell."""
@@ -290,8 +307,10 @@ class _WatchedLevel(ForwardLevel):
         return self._look_at(rule, super().apply_array(rule, args, options))
 
     def _look_at(self, rule: Rule, z: Any) -> Any:
+        _, where, in_partial = caller()
+        if in_partial:
+            return z
         for part in z if isinstance(z, tuple) else (z,):
-            _, where = caller()
             require_finite(fault(part._value, self.infinities), rule.name, where)
             tangents = part._tangents if isinstance(part, ArrayDual) else [part._tangent]
             require_finite(fault(tangents, self.infinities), f"the derivative of {rule.name}", where)

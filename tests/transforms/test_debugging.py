@@ -248,3 +248,40 @@ def test_nothing_is_left_behind():
         assert np.isnan(grad(log_of_negative)(2.0))
         assert np.isnan(derivative(log_of_negative)(2.0))
     assert grad(lambda x: x * x)(3.0) == 6.0
+
+
+def powers_of_zero(x):
+    return np.sum(x**3 + x**4) + np.sum(x**4.0 * x) + np.sum(np.hypot(x, x - x[1]) ** 3.0)
+
+
+SECOND = {
+    "hessian": contad.hessian,
+    "jacobian of grad": lambda f: contad.jacobian(grad(f)),
+    "jvp of grad": lambda f: lambda x: jvp(grad(f), (x,), (np.ones(2),))[1],
+    "closures": lambda f: contad.hessian(f, engine="closures"),
+    "records": lambda f: contad.hessian(f, engine="records"),
+}
+
+
+@pytest.mark.parametrize("transform", SECOND.values(), ids=SECOND)
+@pytest.mark.parametrize(
+    "f", [powers_of_zero, lambda x: x[0] ** 3 + x[0] ** 4 * x[1], lambda x: x[1] / (1.0 + x[0] ** 3)]
+)
+def test_second_derivatives_that_are_finite(f, transform):
+    """A partial divides 0 by 0 in a branch it does not take; cells hold what an earlier gradient left."""
+    grad(lambda x: np.sum(x * x))(np.full(64, np.nan))
+    x = np.array([0.0, 1.0])
+    expected = transform(f)(x)
+    assert np.all(np.isfinite(expected))
+    with debug_nans():
+        np.testing.assert_array_equal(transform(f)(x), expected)
+
+
+@pytest.mark.parametrize("transform", SECOND.values(), ids=SECOND)
+def test_second_derivatives_that_are_not(transform):
+    def f(x):
+        return x[1] * x[0] ** 1.5  # first
+
+    with debug_nans(), pytest.raises(NonFiniteError) as caught:
+        transform(f)(np.array([0.0, 1.0]))
+    assert "<contad" not in str(caught.value), caught.value
