@@ -462,7 +462,10 @@ def test_empty_matrices():
         assert contad.grad(f)(x).shape == (0, 0)
 
 
-@pytest.mark.parametrize("f", [lambda a: np.linalg.det(a), lambda a: np.linalg.slogdet(a)[1], lambda a: np.sum(np.linalg.inv(a))])
+@pytest.mark.parametrize(
+    "f",
+    [lambda a: 1.0 * np.linalg.det(a), lambda a: np.linalg.slogdet(a)[1], lambda a: np.sum(np.linalg.inv(a))],
+)
 @pytest.mark.parametrize("make", [lambda f: f, numba.njit], ids=["plain", "njit"])
 def test_tangents_of_empty_matrices(f, make):
     f, x = make(f), np.empty((0, 0))
