@@ -132,7 +132,8 @@ def fresnel_s_partials(z, x):
     r = x - 2.0 * k
     t = 2.0 * k * r + 0.5 * r * r  # x^2 / 2 less a multiple of 2
     j = rint(t)
-    turn = 1.0 - 2.0 * absolute(j - 2.0 * rint(0.5 * j))
+    odd = j - 2.0 * rint(0.5 * j)
+    turn = 1.0 - 2.0 * odd * odd
     return turn * sin(math.pi * (t - j))
 
 
@@ -156,7 +157,8 @@ def fresnel_c_partials(z, x):
     r = x - 2.0 * k
     t = 2.0 * k * r + 0.5 * r * r  # x^2 / 2 less a multiple of 2
     j = rint(t)
-    turn = 1.0 - 2.0 * absolute(j - 2.0 * rint(0.5 * j))
+    odd = j - 2.0 * rint(0.5 * j)
+    turn = 1.0 - 2.0 * odd * odd
     s = t - j
     return turn * select(absolute(s) < 0.25, cos(math.pi * s), sin(math.pi * (0.5 - absolute(s))))
 

@@ -205,7 +205,7 @@ def beta_density(n, m, a, b, x):
     """
     if not (-0.5 <= n <= 20.0 and -0.5 <= m <= 20.0 and 0.0 < a < math.inf and 0.0 < b < math.inf and 0.0 <= x <= 1.0):
         return math.nan
-    if x == 0.0 or x == 1.0:
+    if not 0.0 < x < 1.0:
         near, other = (a, b) if x == 0.0 else (b, a)
         return 0.0 if near > 1.0 else math.nan if n + m >= 0.5 else other if near == 1.0 else math.inf
     z = _density(a, b, x)

@@ -26,7 +26,8 @@ DEGREE = math.pi / 180.0
 def _fold(x):
     """x less the nearest multiple of 180, and 1 or -1 for an even or an odd one."""
     k = rint(x / 180.0)  # whose derivative is 0
-    return x - 180.0 * k, 1.0 - 2.0 * absolute(k - 2.0 * rint(0.5 * k))
+    odd = k - 2.0 * rint(0.5 * k)
+    return x - 180.0 * k, 1.0 - 2.0 * odd * odd
 
 
 @stands_for("sindg")
