@@ -57,7 +57,8 @@ def sqrt(x):
 
         z = sqrt x,     dz/dx = 1 / (2 z)
 
-    Domain:  x >= 0; dz/dx = inf at 0, and z is nan below.
+    Domain:  x >= 0; dz/dx = inf at 0, and z is nan below. Where x is 0 and does not move (an exp that underflowed), the
+             tangent of z is 0; reverse mode, which does not know that, gives nan: inf times 0.
     Ref:     C99, 7.12.7.5.
 
     >>> sqrt(2.25)

@@ -4,6 +4,7 @@ import itertools
 import math
 import warnings
 
+import numba
 import numpy as np
 import pytest
 import scipy.special
@@ -139,6 +140,22 @@ def test_partials_at_edges(name, args, partials):
 def test_second_derivatives_at_edges(f, args, hessian, inner, outer):
     for j, k in itertools.product((0, 1), repeat=2):
         assert outer(inner(f, j), k)(*args) == pytest.approx(hessian[j][k], rel=1e-14), (j, k)
+
+
+@pytest.mark.parametrize("engine", ["closures", "records", "matrix", "generated", "tape", "record"])
+def test_a_root_of_what_has_underflowed(engine):
+    """Its slope is inf times 0: nan in reverse mode, on every engine; forward mode knows that the operand rests."""
+    x = np.array([-1000.0, 0.5])
+
+    def f(x):
+        return math.sqrt(math.exp(x[0])) + x[1]
+
+    if engine == "record":
+        found = contad.grad(contad.record(f, np.array([0.0, 0.5])))(x)
+    else:
+        found = grad(numba.njit(f) if engine in ("generated", "tape") else f, engine=engine)(x)
+    np.testing.assert_array_equal(found, [NAN, 1.0])
+    assert contad.jvp(f, (x,), (np.ones(2),)) == (0.5, 1.0)
 
 
 def test_an_unused_nan_partial_stays_out():
