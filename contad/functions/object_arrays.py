@@ -147,7 +147,12 @@ def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = Fal
     if (ord is not None and not two) or (len(axes) > 2 and axis is not None) or numbers.size == 0:
         return np.linalg.norm(numbers, ord, axis, keepdims)
     squares = np.sum(numbers * numbers, axis=axes, keepdims=keepdims)
-    return _roots(squares) if isinstance(squares, np.ndarray) else _root(squares)
+    lengths = squares
+    if np.any(np.equal(squares, 0.0)):  # a kink
+        lengths = np.abs(numbers)
+        for k in sorted(k % numbers.ndim for k in axes)[::-1]:
+            lengths = _lengths.reduce(lengths, axis=k, keepdims=keepdims)
+    return _roots(squares, lengths) if isinstance(squares, np.ndarray) else _root(squares, lengths)
 
 
 @functools.wraps(np.linalg.matrix_power)
@@ -163,12 +168,12 @@ def matrix_power(a: Value, n: int) -> ArrayValue:
     return z.reshape(numbers.shape)
 
 
-def _root(square: Real) -> Real:
-    """The root of a sum of squares; of 0 a 0 without derivatives of any order."""
-    return square * 0.0 if square == 0.0 else np.sqrt(square)
+def _root(square: Real, length: Real) -> Real:
+    """The root of a sum of squares; of 0 the length that hypot gives, which has derivatives there."""
+    return length if square == 0.0 else np.sqrt(square)
 
 
-_roots = np.frompyfunc(_root, 1, 1)
+_roots, _lengths = np.frompyfunc(_root, 2, 1), np.frompyfunc(np.hypot, 2, 1)
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 _ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
 OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variables

@@ -10,6 +10,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     convolution,
     determinants,
     einsum,
+    kinks,
     linear_systems,
     matrix_functions,
     norms,

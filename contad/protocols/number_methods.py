@@ -15,6 +15,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.shape import require_float64
 from contad.rules.numpy_functions import entry_of
+from contad.rules.scalar_rule import is_nested
 from contad.variables.array import Array, as_objects
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
@@ -107,7 +108,10 @@ def dtype(x: Number) -> Value:
 
 
 def _is_variance_of_equals(x: Number, frame: FrameType) -> bool:
-    return peek(x) == 0.0 and frame.f_code.co_name in ("_std", "nanstd") and not observe(operator.ne, x, 0.0)
+    """Whether x is a variance that is 0, whose root is a constant to a first derivative."""
+    if is_nested(x) or peek(x) != 0.0 or frame.f_code.co_name not in ("_std", "nanstd"):
+        return False
+    return not observe(operator.ne, x, 0.0)
 
 
 def sqrt(x: Value) -> Value:

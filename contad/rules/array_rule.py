@@ -16,7 +16,7 @@ from contad.rules.array_body import check_body
 from contad.rules.capturing import Capturing
 from contad.rules.compilable import Parts, WithParts, functions_of_text, make_positional
 from contad.rules.numpy_functions import Entry, register
-from contad.rules.scalar_rule import owner_of
+from contad.rules.scalar_rule import is_nested, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain
 from contad.variables.array import Array, lower_constants
 from contad.variables.number import Carrier, Number, is_real
@@ -28,6 +28,9 @@ _by_ufunc: dict[np.ufunc, "ArrayRule"] = {}  # those that stand for ufuncs: np.m
 
 class ArrayRule(Capturing, WithParts):
     """One array operation. Calling it accepts plain arrays, variables, duals, and object arrays of scalar variables."""
+
+    twin: Any = None  # takes its place at a kink where a gradient is differentiated: see `contad.ops.kinks`
+    is_at_kink: Any = None  # whether arguments (and options) are there
 
     def __init__(
         self, function: Function, numpy: Function | tuple[Function, ...] | None, parameters: str, linear: Sequence[str],
@@ -279,6 +282,8 @@ class ArrayRule(Capturing, WithParts):
         owner = owner_of(self.name, numbers)
         if owner is None:
             return self.function(*args, **options)
+        if self.twin is not None and any(map(is_nested, (*numbers, *args))) and self.is_at_kink(args, options):
+            return self.twin.general(args, options)
         return self.apply_on(owner, owner.apply_array, args, options)
 
 

@@ -42,6 +42,10 @@ class ScalarRule(Capturing):
     these.
     """
 
+    twin: Any = None  # takes its place at a kink where a gradient is differentiated: see `contad.ops.kinks`
+    is_at_kink: Any = None  # whether arguments (and options) are there
+    along: Function | None = None  # of a twin: its tangent from (values, tangents), without partials
+
     def __init__(
         self,
         function: Callable[..., float],
@@ -104,6 +108,10 @@ class ScalarRule(Capturing):
     def product(self, k: int) -> Callable[[Value, Value], Value]:
         """How an adjoint or a tangent, a number or an array, is multiplied by the partial of argument k."""
         return route if self.body is not None and self.body.routes(k) else scale
+
+    def push_product(self, k: int) -> Callable[[Value, Value], Value]:
+        """How a tangent is multiplied by it, where that is another way."""
+        return self.product(k)
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
     def evaluate(self, *args: Value) -> Real:
@@ -168,6 +176,8 @@ class ScalarRule(Capturing):
                 break
         else:
             return self.array_value(*args)
+        if self.twin is not None and any(map(is_nested, args)) and self.is_at_kink(args):
+            return self.twin.general(args)
         if any(isinstance(x, CONTAINERS) for x in args):
             if any(isinstance(x, Array) for x in args):
                 args = list_operands(args)
@@ -266,6 +276,14 @@ class ScalarRule(Capturing):
                 f"{self.name}: expected arrays of real numbers, got {[str(a.dtype) for a in arrays]}"
             )
         return self.array_value(*(a.astype(float, copy=False) for a in arrays))
+
+
+def is_nested(x: Value) -> bool:
+    """Whether x is a number or an array of a level whose value carries a derivative of an outer one."""
+    if not isinstance(x, Carrier):
+        return False
+    value = x._sync_parts()._value
+    return isinstance(value, Carrier) or (isinstance(value, np.ndarray) and value.dtype == object)
 
 
 def owner_of(function: str, args: Iterable[Value]) -> Owner:

@@ -30,8 +30,10 @@ from contad.front.repeated import gradient_of_gradient, is_first_gradient, is_re
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux, unshare
+from contad.ops.kinks import choose_first
 from contad.variables.activation import activate, pull, seeds
-from contad.variables.open_types import Function, Nested
+from contad.variables.number import Carrier, map_numbers, peek
+from contad.variables.open_types import Function, Nested, Options
 from contad.variables.stack import enter, leave
 from contad.variables.trees import Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
 from contad.variables.var import Var
@@ -111,9 +113,19 @@ class _Gradient:
             leave(s, error)
             raise
         gradient = gradients[0] if self.single else tuple(gradients)
+        if isinstance(y, Carrier):  # a gradient that is differentiated itself
+            gradient = choose_first(gradient, lambda: self._first_derivative(args, kwargs))
         if self.has_aux:
             return ((y, aux), gradient) if self.value else (gradient, aux)
         return (y, gradient) if self.value else gradient
+
+
+    def _first_derivative(self, args: Sequence[Nested], kwargs: Options) -> Nested:
+        """The gradient by itself, at the values of arguments."""
+        found = self(*map_numbers(peek, tuple(args)), **map_numbers(peek, kwargs))
+        if not (self.value or self.has_aux):
+            return found
+        return found[1] if self.value else found[0]
 
 
 class WrittenGradient(_Gradient):

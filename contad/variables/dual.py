@@ -8,7 +8,7 @@ import numpy as np
 
 from contad.errors import VariableError
 from contad.variables.arguments import array as float_array, constant, operand
-from contad.variables.array import Array, View, Write, level_of, numbers_in, require_no_inner, write_half
+from contad.variables.array import Array, View, Write, is_plain, level_of, numbers_in, require_no_inner, write_half
 from contad.variables.containers import like_tuple
 from contad.variables.layout import read_only, same_layout
 from contad.variables.level import HERE, array_of, next_level, raise_caught, refuse_unusable
@@ -268,9 +268,13 @@ class ForwardLevel:
         values = [x._value if isinstance(x, Dual) and x._owner is self else x for x in args]
         z = rule(*values)
         z_dot = None
+        own = [x._tangent if isinstance(x, Dual) and x._owner is self else None for x in args]
+        if rule.along is not None and all(t is None or is_plain(t) for t in (*values, *own)):
+            z_dot = plain_float(rule.along(values, own))
+            return self.dual(z, z_dot if self.several is None else np.broadcast_to(z_dot, (self.several,)).copy())
         for k, x in enumerate(args):
             if isinstance(x, Dual) and x._owner is self:
-                term = rule.product(k)(x._tangent, rule.partial(k)(z, *values))
+                term = rule.push_product(k)(x._tangent, rule.partial(k)(z, *values))
                 z_dot = term if z_dot is None else z_dot + term
         return self.dual(z, z_dot)
 
@@ -296,14 +300,20 @@ class ForwardLevel:
             z = plain_float(z[()] if isinstance(z, np.ndarray) else z)
         if all(t is None for t in tangents):
             return self.constant_result(z)
-        partials = [None if t is None else rule.array_partial(k)(z, *values) for k, t in enumerate(tangents)]
         directions = []
         shape = np.shape(z)
+        moved = [t for own in tangents if own is not None for t in own]
+        plain = rule.along is not None and all(map(is_plain, (*values, *moved)))
+        partials = [None if t is None or plain else rule.array_partial(k)(z, *values) for k, t in enumerate(tangents)]
         for j in range(self.several or 1):
+            if plain:
+                own = [None if t is None else t[j] for t in tangents]
+                directions.append(np.broadcast_to(rule.along(values, own), shape).copy())
+                continue
             total: Value = None
             for k, (t, p) in enumerate(zip(tangents, partials, strict=True)):
                 if t is not None:
-                    term = rule.product(k)(t[j], p)
+                    term = rule.push_product(k)(t[j], p)
                     total = term if total is None else total + term
             directions.append(total if np.shape(total) == shape else np.broadcast_to(total, shape).copy())
         return self._wrap(z, directions)

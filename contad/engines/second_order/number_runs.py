@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.second_order.dependencies import Dependencies
-from contad.engines.second_order.steps import Pass, SweepStep, partials_of
+from contad.engines.second_order.steps import Pass, SweepStep, partials_of, require_smooth
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.sweep import OPERATIONS
@@ -202,6 +202,7 @@ class Numbers(SweepStep):
         operands: Sequence[np.ndarray], values: np.ndarray,
     ) -> None:  # fmt: skip
         """The rows of one operation, with the cells of its variables among the fields."""
+        require_smooth(rule, operands)
         live = _live(rule, active)
         self.kinds.append((rows, rule, active, live))
         first, second = partials_of(rule, active, live, (values[self.z.start + rows], *operands))

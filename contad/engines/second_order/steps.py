@@ -20,11 +20,17 @@ from contad.rules.body_derivatives import derivatives_of_partial
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ForwardLevel, array_dual
 from contad.variables.layout import inverse
-from contad.variables.open_types import Rule, Value
+from contad.variables.open_types import Options, Rule, Value
 
 
 class Unsuited(Exception):
     """A recording that has to be differentiated by duals."""
+
+
+def require_smooth(rule: Rule, values: Sequence[Value], *options: Options) -> None:
+    """Leave an operation at its kink to duals, where its twin stands in its place."""
+    if rule.twin is not None and rule.is_at_kink(values, *options):
+        raise Unsuited
 
 
 class Pass:
@@ -134,6 +140,7 @@ class OperationStep(SweepStep):
     def __init__(
         self, rule: Rule, active: str, places: Sequence[Cells], values: Sequence[Value], z: Cells
     ) -> None:
+        require_smooth(rule, values[1:])
         literal = rule.body.literal
         self.to = z
         self.live = [a for a, kind in enumerate(active) if kind == "v" and literal(a) != 0.0]
@@ -314,6 +321,7 @@ def step_of(c: Any) -> SweepStep:
     if hasattr(c, "x_cell"):
         return ProductStep(c)
     if isinstance(c, ElementwisePullback) or (isinstance(c, Pullback) and isinstance(c.rule, ArrayRule)):
+        require_smooth(c.rule, c.values, *([c.options] if isinstance(c, Pullback) else []))
         return ByDuals(c)
     raise Unsuited  # somebody's own continuation
 

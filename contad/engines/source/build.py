@@ -150,8 +150,9 @@ def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
     if request.has_aux:
         program.returned = program.returned[0]
     is_reversed, along = request.mode == "hvp", request.along or (request.argnums,)
+    in_lanes = request.lanes > 1
     for argnums in along:
-        add_tangents(program, argnums, is_reversed, is_reversed or request.lanes > 1 or len(along) > 1)
+        add_tangents(program, argnums, is_reversed, is_reversed or in_lanes or len(along) > 1, in_lanes)
         tangent = program.returned = program.returned[0]
     program.returned = tangent, value
 

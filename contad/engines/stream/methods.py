@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from contad.rules.operators import ARITHMETIC
-from contad.rules.scalar_rule import ScalarRule
+from contad.rules.scalar_rule import ScalarRule, is_nested
 from contad.variables.number import Number
 from contad.variables.open_types import Function, Value
 from contad.variables.stack import forget
@@ -64,9 +64,34 @@ _NUMBER = """\
 
 _BODY = """\
 {reads}try: z = {value}
-except Exception: z = failed({arguments})
+except Exception:
+{otherwise}
 c = {made}(); c._value = z; c._owner = s
 {record}"""
+
+
+# numbers of an outer level may be at a kink, where the twin of a rule takes its place
+_FAILED = "    z = failed({arguments})"
+_FAILED_BESIDE_KINK = """\
+    found = at_kink({operands})
+    if found is not None: return found
+    z = failed({arguments})"""
+
+
+def _refuse() -> None:
+    raise TypeError("numbers of an outer level")
+
+
+def _find_twin(rule: ScalarRule) -> Function:
+    """The operation at a kink of numbers of an outer level, on which Python's function has failed; else None."""
+
+    def at_kink(*args: Value) -> Value | None:
+        if not any(map(is_nested, args)):
+            return None
+        forget(sys.exception())
+        return rule.twin.general(args) if rule.is_at_kink(args) else None
+
+    return at_kink
 
 
 def _where_it_failed(rule: ScalarRule) -> Function:
@@ -135,15 +160,23 @@ def generate(
     fields = {"name": f"{rule.name}_{cls.__name__}", "operation": rule.name}
     # a core rule's function returns a float, as it is compiled; any other may return a NumPy number or an int
     value = _VALUES.get(rule.operator or "") or (_CORE if rule.core else "evaluate({0})").format(arguments, floats)
+    failed = _FAILED
+    if rule.twin is not None:  # numbers of an outer level fail
+        failed = _FAILED_BESIDE_KINK.format(operands="a, b" if rule.arity == 2 else "a", arguments="{arguments}")
+        own = {"abs": "fabs(x)", "pow": value}
+        value = own.get(rule.operator or "", f"function({arguments}) if {floats} else refuse()")
+        scope |= {"at_kink": _find_twin(rule), "fabs": math.fabs, "refuse": _refuse}
     template = _UNARY if rule.arity == 1 else _BINARY
     for active in ("v",) if rule.arity == 1 else ("vv", "vc", "cv"):
         lines, names = record(rule, active)
         scope.update(names)
         if active in _PLACES:
-            fields[f"cases_{active}"] = _write_cases(cls, rule.name, active, value, arguments, lines)
+            fields[f"cases_{active}"] = _write_cases(cls, rule.name, active, value, arguments, lines, failed)
         else:
             made = "kind" if cls.is_float and active == "vv" else "Var"
-            fields[f"body_{active}"] = _write_body(active, value, made, arguments, lines, 3 if active == "vv" else 1)
+            fields[f"body_{active}"] = _write_body(
+                active, value, made, arguments, lines, failed, 3 if active == "vv" else 1
+            )
     source = template.format(**fields)
     filename = f"<contad {cls.__module__.rpartition('.')[2]}: {rule.name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # readable in tracebacks
@@ -155,7 +188,9 @@ def generate(
 _PLACES = {"vc": ("y", "b", "a"), "cv": ("x", "a", "b")}
 
 
-def _write_cases(cls: type[Number], operation: str, active: str, value: str, arguments: str, record: str) -> str:
+def _write_cases(
+    cls: type[Number], operation: str, active: str, value: str, arguments: str, record: str, failed: str
+) -> str:
     """The branches for a plain number beside the variable: what is made beside one of NumPy's is one of NumPy's."""
     number, constant, v = _PLACES[active]
     cases = []
@@ -168,18 +203,22 @@ def _write_cases(cls: type[Number], operation: str, active: str, value: str, arg
     return "\n".join(
         _NUMBER.format(
             word="elif" if active == "vc" or k else "if", kinds=kinds, v=v, operation=operation, number=number,
-            converted=converted, body=_write_body(active, value, made, arguments, record, 2),
+            converted=converted, body=_write_body(active, value, made, arguments, record, failed, 2),
         )
         for k, (kinds, converted, made) in enumerate(cases)
     )  # fmt: skip
 
 
-def _write_body(active: str, value: str, made: str, arguments: str, record: str, indent: int) -> str:
+def _write_body(
+    active: str, value: str, made: str, arguments: str, record: str, failed: str, indent: int
+) -> str:
     """The lines between the checks and the return; a value that is read once has no name."""
     read = {name: f"{operand}._value" for name, operand, kind in zip("xy", "ab", active, strict=False) if kind == "v"}
     named = [name for name in read if len(re.findall(rf"\b{name}\b", f"{value}\n{record}")) > 1]
     for name in read.keys() - named:
         value, arguments, record = (re.sub(rf"\b{name}\b", read[name], text) for text in (value, arguments, record))
     reads = "".join(f"{name} = {read[name]}\n" for name in named)
-    text = _BODY.format(reads=reads, value=value, arguments=arguments, made=made, record=record)
+    text = _BODY.format(
+        reads=reads, value=value, otherwise=failed.format(arguments=arguments), made=made, record=record
+    )
     return "\n".join("    " * indent + line for line in text.splitlines())

@@ -129,6 +129,9 @@ class Recording(ChainStack):
         if code is not None:
             fields = [x._index if own else x for x, own in zip(args, mine, strict=True)]
             return self._push(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
+        if rule.along is not None:  # its products decide about a partial that is nan
+            own_cells = [x._index if own else None for x, own in zip(args, mine, strict=True)]
+            return self._push_twin(rule, z, values, own_cells)
         partials = [
             (x._index, rule.partial(k)(z, *values)) for k, (x, own) in enumerate(zip(args, mine, strict=True)) if own
         ]
@@ -152,6 +155,19 @@ class Recording(ChainStack):
         self.push(stream)
         if k >= self.limit:
             self.flush_if_long()
+        return c
+
+    def _push_twin(self, rule: ScalarRule, z: Value, values: Sequence[Value], cells: Sequence[int | None]) -> Var:
+        """The twin of a rule at a kink, which is swept in Python."""
+
+        def twin_chain(adj: Adjoints) -> None:
+            d = adj.cells[c._index]
+            if d.__class__ is not float or d != 0.0:
+                for k, cell in enumerate(cells):
+                    if cell is not None:
+                        adj.cells[cell] = adj.cells[cell] + rule.product(k)(d, rule.partial(k)(z, *values))
+
+        c = self.push_callback(twin_chain, z)
         return c
 
     def push_callback(self, f: Callable[[Adjoints], None], value: Value) -> Var:

@@ -8,6 +8,7 @@ They follow the kernels of `runtime`: where those read one triangle, so do these
 import numpy as np
 from numba import njit
 
+from contad.engines.source.ir.kink_functions import nowhere
 from contad.ops.determinants import singular_cofactors
 from contad.ops.log_sums import softmax
 from contad.ops.spectra import NEAR
@@ -329,6 +330,32 @@ def norm(a: Array, z: Real, a_dot: Array) -> Real:
     if z != 0.0:
         found = np.sum(a * a_dot) / z
     return found
+
+
+def norm_on_line(a: Array, z: Real, a_dot: Array) -> tuple[Real, Real]:
+    """The norm and its tangent, as `norm`; at the kink u a and u a_dot, u = a_dot / |a_dot|, where there is one"""
+    length = z
+    if z != 0.0:
+        found = np.sum(a * a_dot) / z
+    else:
+        found = np.linalg.norm(a_dot)
+        if found != 0.0:
+            length = np.sum(a * (a_dot / found))
+        else:
+            length = np.sum(nowhere(a))
+            found = np.sum(nowhere(a_dot))
+    return length, found
+
+
+def norm_in_lanes(a: Array, z: Real, a_dot: Array) -> tuple[Real, Real]:
+    """As `norm_on_line`, but nan at the kink"""
+    length = z
+    if z != 0.0:
+        found = np.sum(a * a_dot) / z
+    else:
+        length = np.sum(nowhere(a))
+        found = np.sum(a_dot) * np.nan
+    return length, found
 
 
 def solve_triangular_as_it_is(

@@ -35,7 +35,7 @@ _BY_COLUMNS: dict[known.MatrixFunction, tuple[Callable[..., Any], ...]] = {
 # where the tangents are differentiated again
 _AGAIN: dict[known.MatrixFunction, Callable[..., Any]] = {
     known.EIGH: formulas.eigh_again, known.EIGVALSH: formulas.eigvalsh_again, known.EIG: formulas.eig_again,
-    known.EIGVALS: formulas.eig_again, known.SVD: formulas.svd_again,
+    known.EIGVALS: formulas.eig_again, known.SVD: formulas.svd_again, known.NORM: formulas.norm_on_line,
 }  # fmt: skip
 _WITH_RCOND = (known.PINV, known.LSTSQ)
 _ROUNDING = 1e-14  # singular values that are left out below this next to the largest one change no tangent
@@ -45,8 +45,9 @@ TABLES = (_FORMULAS, _BY_OPTION, _BY_COLUMNS)
 class MatrixTangents:
     """Writes the formulas into a program."""
 
-    def __init__(self, append: Appender, is_reversed: bool) -> None:
+    def __init__(self, append: Appender, is_reversed: bool, in_lanes: bool) -> None:
         self.append = append
+        self.in_lanes = in_lanes  # whether no tangent decides anything
         self.is_reversed = is_reversed  # whether the tangents are differentiated again
         self.is_called = False  # whether the program is that of a callee, in which products are loops
 
@@ -62,6 +63,8 @@ class MatrixTangents:
             else:
                 given += self._write(formulas.along_kept, [given[0], rcond, a_dot])
         again = _AGAIN.get(o.function) if self.is_reversed else None
+        if again is formulas.norm_on_line and self.in_lanes:
+            again = formulas.norm_in_lanes
         return self._write(again or _formula(o), given)
 
     def _copy_view(self, x: Value) -> Value:

@@ -8,15 +8,18 @@ that of the program. The result is a program like any other: it can be simplifie
 reversed (second derivatives).
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
-from contad.engines.source.analysis.finite_partials import may_be_infinite, wild_values
+from contad.engines.source.analysis.finite_partials import least, may_be_infinite, wild_values
 from contad.engines.source.analysis.partials import partial
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
-from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
+from contad.engines.source.ir.kink_functions import POLE, Kink, find_kink
+from contad.engines.source.ir.known_functions import AND, COMPARISONS, MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
+from contad.engines.source.ir.known_matrix_functions import NORM
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
@@ -75,6 +78,7 @@ class ProgramTangents:
         callees: CalleeTangents | None = None,
         is_reversed: bool = False,
         rules_written: bool = False,
+        in_lanes: bool = False,
     ) -> None:
         """Find what depends on the values that are given and reaches the outputs; only that has a tangent.
 
@@ -87,8 +91,9 @@ class ProgramTangents:
         self.program = program
         self.is_reversed = is_reversed  # whether the result is second derivatives
         self.rules_written = rules_written
+        self.in_lanes = in_lanes  # whether tangents are those of several directions, which decide nothing
         self.append = Appender(program.block)
-        self.matrices = MatrixTangents(self.append, is_reversed)
+        self.matrices = MatrixTangents(self.append, is_reversed, in_lanes)
         self.rules = RuleTangents(self.append, program)
         self.callees = callees or CalleeTangents(self._of_callee)
         self.dots: dict[Value, Value] = {}
@@ -180,6 +185,10 @@ class ProgramTangents:
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def _of_Apply(self, o: Apply) -> None:
         """The sum of the partials times the tangents of the operands."""
+        kink = find_kink(o.function) if self.is_reversed and least(o.inputs[0]) <= 0.0 else None
+        z = o.result
+        if kink is not None:
+            o.results[0] = self._rename(z, o)
         self.append.add(o)
         if o.function is SELECT:
             then, otherwise = map(self.dot, o.inputs[1:])
@@ -193,7 +202,31 @@ class ProgramTangents:
         for k, x in enumerate(o.inputs):
             if self.has_dot(x) and x.kind == FLOAT:
                 terms.append(self._term(o, k, partials))
-        self.dots[o.result] = self._give_name(self.append.sum(terms), o.result)
+        z_dot = self.append.sum(terms)
+        if kink is not None:
+            z_dot = self._cross(o, z, z_dot, kink)
+        self.dots[z] = self._give_name(z_dot, z)
+
+    def _rename(self, z: Value, o: Operation) -> Value:
+        """A value for the result of o, in whose place others will read something else."""
+        made = Value(z.kind, z.hint)
+        made.operation = o
+        return made
+
+    def _cross(self, o: Apply, z: Value, z_dot: Value, kink: Kink) -> Value:
+        """Let z be another function at a kink of o; returns its tangent."""
+        apply, dots = self.append.apply, [self.dot(x) for x in o.inputs]
+        at_kink = apply(COMPARISONS["Eq"], o.result, constant(0.0))
+        if self.in_lanes:
+            on_line = self.append.sum([apply(POLE.value, x) for x in o.inputs])
+            tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
+        elif kink is POLE:  # a number that moves away from 0 at once has the derivatives of the root
+            at_kink = apply(AND, at_kink, apply(COMPARISONS["Eq"], dots[0], constant(0.0)))
+            on_line, tangent = apply(POLE.value, o.inputs[0]), apply(POLE.tangent, dots[0])
+        else:
+            on_line, tangent = apply(kink.value, *o.inputs, *dots), apply(kink.tangent, *dots)
+        self.append.add(Apply(SELECT, [at_kink, on_line, o.result], z))
+        return apply(SELECT, at_kink, tangent, z_dot)
 
     def _term(self, o: Apply, k: int, partials: Partials | None) -> Value:
         """The tangent of operand k times its partial."""
@@ -221,7 +254,7 @@ class ProgramTangents:
         self.append.add(self.callees.with_tangents(o, self))
 
     def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramTangents":
-        ways = self.is_reversed, self.rules_written
+        ways = self.is_reversed, self.rules_written, self.in_lanes
         tangents = ProgramTangents(program, given, leaves(program.returned), self.callees, *ways)
         tangents.matrices.is_called = tangents.rules.is_called = True
         tangents.write()
@@ -280,8 +313,16 @@ class ProgramTangents:
         self.dots[o.result] = terms[0]
 
     def _of_MatrixCall(self, o: MatrixCall) -> None:
+        """By the formulas; a norm that is differentiated again is another function at its kink."""
+        z = o.results[0] if o.function is NORM and self.is_reversed else None
+        if z is not None:
+            o.results[0] = self._rename(z, o)
         self.append.add(o)
         found = self.matrices.tangents(o, {x: self.dots[x] for x in o.operands if x in self.active})
+        if z is not None:
+            on_line, self.dots[z] = found
+            self.append.add(Apply(TO_FLOAT, [on_line], z))
+            return
         for x, dot in zip(o.varying, found, strict=True):
             if not x.is_array:
                 self.dots[x] = dot
@@ -350,12 +391,13 @@ def walk_all(operations: list[Operation]) -> list[Operation]:
 
 
 def add_tangents(
-    program: SourceProgram, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False
-) -> None:
+    program: SourceProgram, argnums: Sequence[int], is_reversed: bool = False, rules_written: bool = False,
+    in_lanes: bool = False,
+) -> None:  # fmt: skip
     """Give a program a further parameter for each of these, its tangent; it returns (tangent, what it has returned)."""
     wanted = [program.parameters[k] for k in argnums]
     given = values_in(wanted)
-    tangents = ProgramTangents(program, given, leaves(program.returned), None, is_reversed, rules_written)
+    tangents = ProgramTangents(program, given, leaves(program.returned), None, is_reversed, rules_written, in_lanes)
     tangents.write()
     added = [map_tree(tree, lambda v: tangents.dots[v]) for tree in wanted]
     program.parameters += added

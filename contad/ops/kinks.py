@@ -1,0 +1,306 @@
+"""Rules at their kinks, where a gradient is itself differentiated.
+
+At a kink a first derivative is a subgradient, which contad chooses. A choice has no derivative. So a rule has a twin
+that takes its place where its arguments carry an outer derivative and are at the kink. The partial of the twin is nan,
+and only an adjoint or a tangent that is exactly 0 masks it.
+
+On a line through the kink more is known. A norm is homogeneous, f(t v) = t f(v) for t > 0: along v it is its own
+derivative, and its gradient on the line is its gradient at v. Forward mode knows v. So second derivatives of even
+functions of a norm, such as its square, are exact where forward mode is the outer level:
+
+    z = f(x),     z_dot = f(x_dot),     x_bar = 0,     x_bar_dot = z_bar_dot grad f(x_dot)     where z_bar = 0
+
+Near a pole, as that of the root at 0, a partial has no bound. There a zero tangent of x tells nothing about that of z.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.ops.arithmetic import absolute, power
+from contad.ops.cotangents import plain, spread
+from contad.ops.elementary import cbrt, hypot, sqrt
+from contad.ops.exponential import log
+from contad.ops.logic import select
+from contad.ops.norms import directions, euclidean_norm, power_norm, power_shares
+from contad.ops.reductions import direction, std
+from contad.ops.rounding import sign
+from contad.rules.array_rule import ArrayRule
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.array import is_plain
+from contad.variables.dual import ArrayDual, Dual
+from contad.variables.number import Carrier, observe, peek, scale
+from contad.variables.open_types import Function, Nested, Options, Value
+from contad.variables.trees import leaves_of, map_leaves
+
+Tangents = Sequence[Value | None]
+
+
+def cross(d: Value, p: Value) -> Value:
+    """d p, where p is nan at a kink: nan, but 0 for a d of 0, which passes its own derivative on to `edge`."""
+    return _multiply(d, p, math.nan)
+
+
+def cross_pole(d: Value, p: Value) -> Value:
+    """Likewise at a pole; but a d of 0 gives nan in reverse mode, which cannot tell whether it is 0 for good."""
+    return times(d, p) if isinstance(d, Carrier) and not isinstance(d, (Dual, ArrayDual)) else _multiply(d, p, p)
+
+
+def times(d: Value, p: Value) -> Value:
+    """d p without a mask and without warnings."""
+    with np.errstate(all="ignore"):
+        return d * p
+
+
+def _multiply(d: Value, p: Value, at_kink: Value) -> Value:
+    if d.__class__ is float and p.__class__ is float:
+        return scale(d, p)
+    kink = ~observe(np.isfinite, p) if np.ndim(p) else not observe(math.isfinite, p)
+    if not np.any(kink):
+        return scale(d, p)
+    dead = observe(np.equal, d, 0.0)
+    if np.ndim(kink) == 0 and np.ndim(dead) == 0:
+        return edge(d, p) if dead else times(d, at_kink)
+    return np.where(kink, np.where(dead, edge(d, p), times(d, at_kink)), scale(d, np.where(kink, 0.0, p)))
+
+
+# ---- operations on numbers -------------------------------------------------------------------------------------------
+class Twin(ScalarRule):
+    """Takes the place of a rule of numbers; `tangent(values, tangents)` gives its tangents in forward mode."""
+
+    has_pole = False  # whether the partial has no bound near the kink
+
+    def __init__(self, function: Function, array: Function, body: Function, tangent: Function | None = None) -> None:
+        super().__init__(function, None, None, False, (), array)
+        self.along = tangent
+        self.partials(body)
+
+    def product(self, k: int) -> Callable[[Value, Value], Value]:
+        return scale if self is edge else cross_pole if self.has_pole else cross
+
+    def push_product(self, k: int) -> Callable[[Value, Value], Value]:
+        """How a tangent is multiplied: a tangent of 0 does not mask a pole."""
+        return times if self.has_pole else self.product(k)
+
+    def _implement(self, args: tuple[Value, ...]) -> None:
+        """No level makes methods of a twin."""
+
+
+def _edge(d, p):
+    return 0.0
+
+
+def _edge_partials(z, d, p):
+    return math.nan, 0.0
+
+
+def _tangent_of_edge(values: Sequence[Value], tangents: Tangents) -> Value:
+    """The tangent of p is the gradient on the line: see `side`."""
+    d_dot, p_dot = tangents
+    return 0.0 if d_dot is None else scale(d_dot, math.nan if p_dot is None else p_dot)
+
+
+edge = Twin(
+    _edge, lambda d, p, out=None: np.zeros(np.broadcast_shapes(np.shape(d), np.shape(p))), _edge_partials,
+    _tangent_of_edge,
+)  # fmt: skip
+
+
+def side(rule: ScalarRule, k: int) -> Twin:
+    """nan, with the gradient of the rule on the line as its tangent, for operand k."""
+
+    def tangent(values: Sequence[Value], tangents: Tangents) -> Value:
+        dots = [np.zeros(np.shape(v)) if t is None else np.asarray(t) for v, t in zip(values, tangents, strict=True)]
+        z = rule.array_value(*dots)
+        return _number(np.where(z == 0.0, math.nan, rule.array_partial(k)(z, *dots)))
+
+    def array(*args: Value, out: Any = None) -> Value:
+        return np.full(np.broadcast_shapes(*map(np.shape, args)), math.nan)
+
+    number, body = (_nan, _flat) if rule.arity == 1 else (_nan_of_two, _flat_in_two)
+    return Twin(number, array, body, tangent)
+
+
+def _nan(x):
+    return math.nan
+
+
+def _nan_of_two(x, y):
+    return math.nan
+
+
+def _flat(z, x):
+    return 0.0
+
+
+def _flat_in_two(z, x, y):
+    return 0.0, 0.0
+
+
+def _are_zero(args: Sequence[Value]) -> bool:
+    """Whether some of the arguments, element by element, are all 0."""
+    return bool(np.any(functools.reduce(np.logical_and, (observe(np.equal, x, 0.0) for x in args))))
+
+
+def twin(rule: ScalarRule, body: Function, is_homogeneous: bool, meets: Function = _are_zero) -> None:
+    """Give a twin to a rule that has its kinks where it is 0."""
+
+    def tangent(values: Sequence[Value], tangents: Tangents) -> Value:
+        z, total = rule.array_value(*map(np.asarray, values)), np.zeros(())
+        dots = [0.0 if t is None else t for t in tangents]
+        for k, t in enumerate(tangents):
+            if t is not None:
+                p = rule.array_partial(k)(z, *values)
+                total = total + scale(t, np.where(z == 0.0, 0.0, p) if is_homogeneous else p)
+        if is_homogeneous:
+            return _number(np.where(z == 0.0, rule.array_value(*map(np.asarray, dots)), total))
+        rests = functools.reduce(np.logical_and, [np.equal(t, 0.0) for t in dots])
+        return _number(np.where(np.logical_and(z == 0.0, rests), math.nan, total))
+
+    made = rule.twin = Twin(rule.function, rule.array or rule.ufuncs[0], body, tangent)
+    rule.is_at_kink = meets
+    made.has_pole = not is_homogeneous
+    made.name = made.__name__ = rule.name
+    made.ufuncs = rule.ufuncs
+
+
+def _number(x: np.ndarray) -> Value:
+    """An array as it is, or a number of one that has no axes."""
+    return x[()]
+
+
+side_of_absolute = side(absolute, 0)
+side_of_hypot, other_side_of_hypot = side(hypot, 0), side(hypot, 1)
+
+
+def _pole(x):
+    return math.inf
+
+
+def _pole_partials(z, x):
+    return -math.inf
+
+
+pole = Twin(
+    _pole, lambda x, out=None: np.full(np.shape(x), math.inf), _pole_partials,
+    lambda values, tangents: _number(
+        np.where(tangents[0] == 0.0, math.nan, -np.copysign(math.inf, tangents[0]))
+    ),
+)  # fmt: skip
+pole.has_pole = True
+
+
+def _absolute_partials(z, x):
+    return select(x == 0.0, side_of_absolute(x), sign(x))
+
+
+def _hypot_partials(z, x, y):
+    length = select(z == 0.0, 1.0, z)
+    return select(z == 0.0, side_of_hypot(x, y), x / length), select(z == 0.0, other_side_of_hypot(x, y), y / length)
+
+
+def _sqrt_partials(z, x):
+    return select(z == 0.0, pole(x), 0.5 / select(z == 0.0, 1.0, z))
+
+
+def _cbrt_partials(z, x):
+    return select(z == 0.0, pole(x), 1.0 / (3.0 * z * z))
+
+
+twin(absolute, _absolute_partials, True)
+twin(hypot, _hypot_partials, True)
+twin(sqrt, _sqrt_partials, False)
+twin(cbrt, _cbrt_partials, False)
+
+
+def _power_partials(z, x, y):
+    return select(x == 0.0, pole(x), y * power(x, y - 1.0)), select(x == 0.0, 0.0, z * log(x))
+
+
+def _is_root_of_zero(args: Sequence[Value]) -> bool:
+    x, y = args
+    is_root = observe(np.greater, y, 0.0) & observe(np.less, y, 1.0)
+    return bool(np.any(np.logical_and(observe(np.equal, x, 0.0), is_root)))
+
+
+twin(power, _power_partials, False, _is_root_of_zero)
+
+
+# ---- first derivatives -----------------------------------------------------------------------------------------------
+def _take_first(g, first):
+    return first if g != g else g
+
+
+def _take_first_partials(z, g, first):
+    return 1.0, 0.0
+
+
+_choose = Twin(_take_first, lambda g, first, out=None: np.where(np.isnan(g), first, g), _take_first_partials)
+
+
+def choose_first(gradient: Nested, find: Callable[[], Nested]) -> Nested:
+    """A gradient that carries a derivative, with the subgradients of the first derivative, `find`, in place of nans."""
+    if not any(np.any(np.isnan(plain(g))) for g in leaves_of(gradient)):
+        return gradient
+    with np.errstate(all="ignore"):
+        return map_leaves(lambda g, first: _choose(g, first) if _carries(g) else g, gradient, find())
+
+
+def _carries(x: Value) -> bool:
+    return isinstance(x, Carrier) or (isinstance(x, np.ndarray) and x.dtype == object)
+
+
+# ---- operations on arrays --------------------------------------------------------------------------------------------
+def twin_of_norm(rule: ArrayRule, slopes: Function) -> None:
+    """Give a twin to a norm along axes; `slopes(z, x, **options)` are its partials, 0 at the kink."""
+    def full_of_nan(x, **options):
+        return np.full(np.shape(x), math.nan)
+
+    def on_line(z, x_dot, x, **options):
+        if not (is_plain(x) and is_plain(x_dot)):
+            return z
+        length = rule.function(x_dot, **options)
+        kink = spread(length, np.shape(x), options.get("axis")) == 0.0
+        return np.where(kink, math.nan, slopes(length, x_dot, **options))
+
+    def value(x, **options):
+        return rule.function(x, **options)
+
+    def pull(z, z_bar, x, **options):
+        axis = options.get("axis")
+        kink = observe(np.equal, spread(z, np.shape(x), axis), 0.0)
+        return cross(spread(z_bar, np.shape(x), axis), np.where(kink, side(x, **options), slopes(z, x, **options)))
+
+    def push(z, x_dot, x, **options):
+        axis, keepdims = options.get("axis"), options.get("keepdims", False)
+        p = slopes(z, x, **options)
+        if is_plain(x) and is_plain(x_dot):
+            off = np.sum(scale(x_dot, p), axis=axis, keepdims=keepdims)
+            return _number(np.where(np.equal(z, 0.0), rule.function(x_dot, **options), off))
+        kink = observe(np.equal, spread(z, np.shape(x), axis), 0.0)
+        return np.sum(cross(x_dot, np.where(kink, math.nan, p)), axis=axis, keepdims=keepdims)
+
+    def is_at_kink(args: Sequence[Value], options: Options) -> bool:
+        return bool(np.any(observe(np.equal, rule.function(*map(peek, args), **options), 0.0)))
+
+    side = _declare(rule, full_of_nan, lambda z, z_bar, x, **options: np.zeros(np.shape(x)), on_line)
+    rule.twin, rule.is_at_kink = _declare(rule, value, pull, push), is_at_kink
+
+
+def _declare(rule: ArrayRule, function: Function, pull: Function, push: Function) -> ArrayRule:
+    """A rule of one argument, with the names of another one; by its own, engines would take their kernels for it."""
+    made = ArrayRule(function, None, "", (), ())
+    made.argument_names, made.option_names = rule.argument_names, rule.option_names
+    (name,) = rule.argument_names
+    made.name = made.__name__ = f"{rule.name}_at_kink"
+    made.vjps[name], made.jvp_body = pull, push
+    made._needs[name] = frozenset(("z", name))
+    return made
+
+
+twin_of_norm(euclidean_norm, lambda z, x, axis=None, keepdims=False: directions(z, x, axis))
+twin_of_norm(power_norm, lambda z, x, ord, axis=None, keepdims=False: power_shares(z, x, ord, axis))
+twin_of_norm(std, lambda z, a, axis=None, ddof=0, keepdims=False: direction(z, a, axis, ddof))

@@ -1,0 +1,271 @@
+"""Second derivatives where a factor has no derivative: norms, standard deviations, absolute values and roots at 0.
+
+There a second derivative is the right number or nan, by every transform and on every engine, and never another number.
+"""
+
+import math
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+
+J = np.array([[1.0, 1.0], [2.0, 1.0], [0.0, 1.0]])
+EYE, NAN = np.eye(2), np.full((2, 2), np.nan)
+
+
+def norm_of_residuals(x):
+    return np.linalg.norm(J @ x) ** 2
+
+
+def vector_norm(x):
+    return np.linalg.vector_norm(x) ** 2
+
+
+def product_of_norms(x):
+    r = np.linalg.norm(x)
+    return r * r
+
+
+def norms_along_axis(x):
+    return np.sum(np.linalg.norm(np.stack([x, 2.0 * x]), axis=1) ** 2)
+
+
+def power_norm(x):
+    return np.linalg.norm(x, 3) ** 2
+
+
+def fourth_power(x):
+    return np.linalg.norm(x) ** 4
+
+
+def of_hypot(x):
+    return np.hypot(x[0], x[1]) ** 2
+
+
+def root_of_sum(x):
+    return np.sqrt(np.sum(x * x)) ** 2
+
+
+def root_of_numbers(x):
+    return math.sqrt(x[0] * x[0] + x[1] * x[1]) ** 2
+
+
+def standard_deviation(x):
+    return np.std(x) ** 2
+
+
+def squares_of_absolutes(x):
+    return np.sum(np.abs(x) ** 2)
+
+
+def squares_of_numbers(x):
+    return abs(x[0]) ** 2 + abs(x[1]) ** 2
+
+
+def absolutes_of_squares(x):
+    return np.sum(np.abs(x * x))
+
+
+def roots_of_powers(x):
+    return np.sum(np.sqrt(x**4))
+
+
+def half_powers(x):
+    return np.sum((x**4) ** 0.5)
+
+
+def cube_roots(x):
+    return np.sum(np.cbrt(x**6))
+
+
+def rbf(x):
+    return np.exp(-0.5 * np.linalg.norm(x) ** 2)
+
+
+def matern_three_halves(x):
+    r = math.sqrt(3.0) * np.linalg.norm(x)
+    return (1.0 + r) * np.exp(-r)
+
+
+def matern_five_halves(x):
+    r = math.sqrt(5.0) * np.linalg.norm(x)
+    return (1.0 + r + r * r / 3.0) * np.exp(-r)
+
+
+def cosine(x):
+    return np.cos(np.linalg.norm(x))
+
+
+# the second partial derivatives at 0, and whether they are found where the outer level is one of forward mode
+PROGRAMS = {
+    norm_of_residuals: (2.0 * J.T @ J, True), vector_norm: (2.0 * EYE, True), product_of_norms: (2.0 * EYE, True),
+    norms_along_axis: (10.0 * EYE, True), power_norm: (2.0 * EYE, True), fourth_power: (0.0 * EYE, True),
+    of_hypot: (2.0 * EYE, True), root_of_sum: (2.0 * EYE, False), root_of_numbers: (2.0 * EYE, False),
+    standard_deviation: (0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]]), True), squares_of_absolutes: (2.0 * EYE, True),
+    squares_of_numbers: (2.0 * EYE, True), absolutes_of_squares: (2.0 * EYE, False),
+    roots_of_powers: (2.0 * EYE, False), half_powers: (2.0 * EYE, False), cube_roots: (2.0 * EYE, False),
+    rbf: (-EYE, True), matern_three_halves: (-3.0 * EYE, True), matern_five_halves: (-5.0 / 3.0 * EYE, True),
+    cosine: (-EYE, True),
+}  # fmt: skip
+ENGINES = ("matrix", "closures", "records")
+
+
+IN_ELEMENTS = (vector_norm, power_norm, standard_deviation)  # of which NumPy takes roots on object arrays
+
+
+def by_rows(product):
+    return lambda f, x: np.stack([product(f, x, v) for v in np.eye(len(x))])
+
+
+FORWARD_OVER_REVERSE = {
+    "hvp": by_rows(lambda f, x, v: contad.hvp(f)(x, v)),
+    "record": lambda f, x: contad.hessian(contad.record(f, x + 1.0))(x),
+}
+for name in ENGINES:
+    FORWARD_OVER_REVERSE[f"hessian {name}"] = lambda f, x, e=name: contad.hessian(f, engine=e)(x)
+    FORWARD_OVER_REVERSE[f"jvp of grad {name}"] = by_rows(
+        lambda f, x, v, e=name: contad.jvp(contad.grad(f, engine=e), (x,), (v,))[1]
+    )
+OTHERS = {
+    "forward over forward": lambda f, x: contad.jacfwd(contad.jacfwd(f))(x),
+    "reverse over forward": lambda f, x: contad.jacrev(contad.jacfwd(f))(x),
+    "gradients of elements": lambda f, x: np.stack(
+        [contad.grad(lambda x, k=k: contad.grad(f)(x)[k])(x) for k in range(2)]
+    ),
+}
+for name in ENGINES:
+    OTHERS[f"jacobian of grad {name}"] = lambda f, x, e=name: contad.jacobian(contad.grad(f, engine=e), engine=e)(x)
+
+
+def require_right_or_nan(found, expected):
+    wrong = ~(np.isnan(found) | (np.abs(found - expected) < 1e-12))
+    assert not wrong.any(), found
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+@pytest.mark.parametrize("way", [*FORWARD_OVER_REVERSE, *OTHERS])
+def test_plain_functions(f, way):
+    expected, exact = PROGRAMS[f]
+    with np.errstate(all="ignore"):
+        found = (FORWARD_OVER_REVERSE | OTHERS)[way](f, np.zeros(2))
+    require_right_or_nan(found, expected)
+    in_elements = way.endswith(("closures", "records")) and f in IN_ELEMENTS
+    if exact and way in FORWARD_OVER_REVERSE and not in_elements:
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@numba.njit
+def of_residuals(x):
+    return np.linalg.norm(J @ x) ** 2
+
+
+@numba.njit
+def of_matern(x):
+    r = math.sqrt(5.0) * np.linalg.norm(x)
+    return (1.0 + r + r * r / 3.0) * math.exp(-r) + math.hypot(x[0], x[1]) ** 2
+
+
+@numba.njit
+def of_absolutes(x):
+    return np.sum(np.abs(x) ** 2) + abs(x[0]) ** 2 + np.sum(np.abs(x))
+
+
+@numba.njit
+def of_no_direction(x):
+    return abs(x[0] * x[0]) + np.linalg.norm(x * x)
+
+
+@numba.njit
+def of_roots(x):
+    return math.sqrt(x[0] * x[0] + x[1] * x[1]) ** 2
+
+
+@numba.njit
+def of_deviation(x):
+    return np.std(x) ** 2
+
+
+@numba.njit
+def of_higher_roots(x):
+    return np.sqrt(x[0] ** 4) + np.cbrt(x[1] ** 6) + (x[1] ** 4) ** 0.5
+
+
+COMPILED = {
+    of_residuals: (2.0 * J.T @ J, True), of_matern: (EYE / 3.0, True), of_no_direction: (NAN, False),
+    of_absolutes: (np.diag([4.0, 2.0]), True), of_roots: (2.0 * EYE, False),
+    of_deviation: (0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]]), False), of_higher_roots: (np.diag([2.0, 4.0]), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("f", COMPILED, ids=lambda f: f.__name__)
+def test_numba_functions(f):
+    expected, exact = COMPILED[f]
+    x = np.zeros(2)
+    rows = [contad.hvp(f)(x, v) for v in np.eye(2)]
+    if exact:
+        np.testing.assert_allclose(rows, expected, atol=1e-12)
+    for found in (np.stack(rows), contad.hessian(f)(x)):  # which takes several directions at once
+        require_right_or_nan(found, expected)
+    require_right_or_nan(contad.jacobian(contad.grad(f))(x), expected)
+    require_right_or_nan(np.array(contad.laplacian(f)(x)), np.trace(expected))
+
+
+def test_laplacians_of_squares():
+    x = np.zeros(3)
+    assert contad.laplacian(lambda x: np.linalg.norm(x) ** 2)(x) == 6.0
+    require_right_or_nan(contad.grad_tr_mat_times_hessian(lambda x: np.linalg.norm(x) ** 2, x, np.eye(3)), np.zeros(3))
+
+
+# ---- what is as it was -----------------------------------------------------------------------------------------------
+def lasso(x):
+    return np.sum(np.abs(x)) + np.sum(np.abs(J @ x)) + np.sum(x * x)
+
+
+def group_lasso(x):
+    return np.linalg.norm(x[:1]) + np.linalg.norm(x) + np.sum(x * x)
+
+
+@pytest.mark.parametrize("f", [lasso, group_lasso])
+@pytest.mark.parametrize("way", [*FORWARD_OVER_REVERSE, *OTHERS])
+def test_a_kink_of_the_function_itself_has_the_derivative_of_one_side(f, way):
+    found = (FORWARD_OVER_REVERSE | OTHERS)[way](f, np.zeros(2))
+    np.testing.assert_array_equal(found, 2.0 * EYE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_first_derivatives_are_subgradients_where_they_are_differentiated_too(engine):
+    x, v = np.array([0.0, 4.0]), np.array([1.0, 0.0])
+    gradient = contad.grad(lambda x: np.sum(np.abs(x)) + np.linalg.norm(x[:1]), engine=engine)
+    np.testing.assert_array_equal(contad.jvp(gradient, (x,), (v,)), ([0.0, 1.0], [0.0, 0.0]))
+    value, _ = contad.value_and_grad(lambda x: np.sum(gradient(x) ** 2), engine=engine)(x)
+    assert value == 1.0
+    assert contad.jvp(np.linalg.norm, (np.zeros(2),), (v,)) == (0.0, 0.0)
+
+
+def guarded_root(x):
+    return np.sum(np.where(x * x > 0.0, np.sqrt(x * x), 3.0 * x * x))
+
+
+def guarded_norm(x):
+    return np.where(x[0] > 0.0, np.linalg.norm(x), 3.0 * np.sum(x * x))
+
+
+def guarded_absolute(x):
+    return np.sum(np.where(x > 0.0, np.abs(x) ** 2 + np.abs(x), 3.0 * x * x))
+
+
+@pytest.mark.parametrize("f", [guarded_root, guarded_norm, guarded_absolute])
+@pytest.mark.parametrize("way", [*FORWARD_OVER_REVERSE, *OTHERS])
+def test_branches_that_are_not_taken_make_no_nan(f, way):
+    with np.errstate(all="ignore"):
+        found = (FORWARD_OVER_REVERSE | OTHERS)[way](f, np.zeros(2))
+    np.testing.assert_array_equal(found, 6.0 * EYE)
+
+
+def test_without_twins_it_is_wrong(monkeypatch):
+    """The check catches what it is there for."""
+    monkeypatch.setattr(contad.ops.absolute, "twin", None)
+    with pytest.raises(AssertionError):
+        require_right_or_nan(contad.hessian(squares_of_absolutes)(np.zeros(2)), 2.0 * EYE)
