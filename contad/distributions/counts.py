@@ -160,7 +160,8 @@ def _log_divergence_of_arrays(n, alpha):
         m = np.exp(alpha)
         few = (n >= 0.0) & (n < 5.0) & (np.abs(alpha) < 700.0)
         near = m - n * (alpha - np.take(SHIFTS, np.where(few, n, 0.0).astype(np.int64)))
-        return np.where(few, near, kl_div.array_value(np.where(few, 1.0, n), np.where(few, 1.0, m)))
+        rest = np.where(m == np.inf, m, kl_div.array_value(np.where(few, 1.0, n), np.where(few, 1.0, m)))
+        return np.where(few, near, rest)
 
 
 @unlisted_rule(points=[(3.0, 0.4), (9.0, 2.1)], array=_log_divergence_of_arrays)
@@ -172,7 +173,7 @@ def log_divergence(n, alpha):
     m = math.inf if alpha > 709.7 else math.exp(alpha)
     if 0.0 <= n < 5.0 and abs(alpha) < 700.0:
         return m - n * (alpha - SHIFTS[int(n)])
-    return m if n == 0.0 else kl_div.function(n, m)
+    return m if n == 0.0 or m == math.inf else kl_div.function(n, m)
 
 
 @log_divergence.partials
@@ -268,7 +269,7 @@ def beta_binomial_log_mass_of_shapes(n, N, alpha, beta):
     return mass
 
 
-@formula(where(valid="rate >= 0.0", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4), (0.0, 1.3)])
+@formula(where(valid="rate >= 0.0", outside=f"{NOT_A_COUNT} or rate == _inf"), ["n"], [(3.0, 2.4), (0.0, 1.3)])
 def poisson_log_mass(n, rate):
     """n log rate - rate - log n!.
 

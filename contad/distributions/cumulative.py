@@ -110,7 +110,7 @@ CUMULATIVE: dict[str, Cumulative] = {
     "skew_double_exponential": distribution(
         "skew_double_exponential", "mu sigma tau",
         _R + "; left = 2.0 * (1.0 - tau) * select(r < 0.0, r, 0.0); right = -2.0 * tau * select(r < 0.0, 0.0, r)",
-        positive="sigma", valid="0.0 < tau and tau < 1.0",
+        positive="sigma", valid="0.0 <= tau and tau <= 1.0",
         both=(
             "select(r < 0.0, tau * exp(left), 1.0 - (1.0 - tau) * exp(right))",
             "select(r < 0.0, 1.0 - tau * exp(left), (1.0 - tau) * exp(right))",

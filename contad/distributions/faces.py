@@ -31,6 +31,7 @@ DOMAINS = {
     "positive": ("be positive", "{x} > 0.0"),
     "positive finite": ("be positive and finite", "({x} > 0.0) and ({x} < np.inf)"),
     "nonnegative": ("be nonnegative", "{x} >= 0.0"),
+    "nonnegative finite": ("be nonnegative and finite", "({x} >= 0.0) and ({x} < np.inf)"),
     "probability": ("be between 0 and 1", "({x} >= 0.0) and ({x} <= 1.0)"),
     "inner probability": ("be between 0 and 1, and neither", "({x} > 0.0) and ({x} < 1.0)"),
     "at least one": ("be at least 1", "{x} >= 1.0"),
@@ -59,9 +60,10 @@ def as_operand(x: Value) -> Value:
 class Face(Compilable):
     """One function: of a formula, by the names of its arguments.
 
-    reduce    "sum" or "product" of the elements, or "" for the elements themselves
+    reduce    "sum" or "product" of the elements, whose arrays must have one shape; "" for the elements themselves
     domains   kinds of the arguments, by their names, as keys of DOMAINS; checked before anything is computed
-    orders    "above b", "up to b" or "at least b", by the name of the argument that has to be so
+    orders    "above b", "up to b" or "at least b", by the name of the argument that has to be so; b may be a difference
+    lenient   whether numbers are not checked beside an array without elements
     """
 
     has_bodies = True
@@ -69,12 +71,12 @@ class Face(Compilable):
     def __init__(
         self, module: str, name: str, formula: ScalarRule, doc: str, names: Sequence[str] = (), reduce: str = "",
         domains: dict[str, str] | None = None, defaults: dict[str, float] | None = None, has_propto: bool = False,
-        orders: dict[str, str] | None = None,
+        orders: dict[str, str] | None = None, lenient: bool = False,
     ) -> None:  # fmt: skip
         self.__module__, self.__name__, self.__qualname__, self.__doc__ = module, name, name, doc
         self.function = self
         self.formula: Any = formula  # a Formula, where terms without an argument that has a derivative may be dropped
-        self.reduce, self.has_propto = reduce, has_propto
+        self.reduce, self.has_propto, self.lenient = reduce, has_propto, lenient
         self.names = tuple(names) or formula.argument_names
         self.domains, self.defaults, self.orders = domains or {}, defaults or {}, orders or {}
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -100,6 +102,10 @@ class Face(Compilable):
             args = bound.args[: len(self.names)]
             propto = propto or (self.has_propto and bool(bound.args[-1]))
         given = [as_operand(x) for x in args]
+        if self.reduce:
+            shape = self._common_shape(given)
+            if self.lenient and 0 in shape:
+                return 0.0 if self.reduce == "sum" else 1.0
         rule = self.formula.without_constants() if propto else self.formula
         if self.reduce == "sum" and len(given) == rule.arity:
             owner = owner_of(self.__name__, [x for x in given if isinstance(x, Carrier)])
@@ -110,9 +116,19 @@ class Face(Compilable):
             if name in self.domains:
                 check_domain(self.__name__, name, x, self.domains[name])
         for name, relation in self.orders.items():
-            other = given[self.names.index(relation.rpartition(" ")[2])]
-            check_order(self.__name__, name, given[self.names.index(name)], relation, other)
+            check_order(self.__name__, name, relation, dict(zip(self.names, given, strict=True)))
         return self._reduce(rule(*given))
+
+    def _common_shape(self, given: list[Value]) -> tuple[int, ...]:
+        """The shape of the arrays among the arguments, () where all are numbers; ValueError where shapes differ."""
+        first, common = "", ()
+        for name, x in zip(self.names, given, strict=True):
+            shape = getattr(x, "shape", ())
+            if shape != common and shape:
+                if common:
+                    arguments.fail(self.__name__, name, f"have the shape of {first}, {common}", f"shape {shape}")
+                first, common = name, shape
+        return common
 
     @functools.cached_property
     def conditions(self) -> tuple[str, ...]:
@@ -127,9 +143,11 @@ class Face(Compilable):
                 what, condition = DOMAINS[self.domains[name]]
                 yield (name,), condition.format(x=at[name]), f"{self.__name__}: {name} must {what}"
         for name, relation in self.orders.items():
-            word, _, than = relation.rpartition(" ")
+            word, than = split_order(relation)
             what, sign = f"{ORDERS[word][0]} {than}", ORDERS[word][1]
-            yield (name, than), f"{at[name]} {sign} {at[than]}", f"{self.__name__}: {name} must {what}"
+            bound = " ".join(at.get(x, x) for x in than.split())
+            read = (name, *(x for x in than.split() if x in at))
+            yield read, f"{at[name]} {sign} {bound}", f"{self.__name__}: {name} must {what}"
 
     def _reduce(self, z: Value) -> Value:
         if z.__class__ is float or isinstance(z, Number):
@@ -164,7 +182,8 @@ class Face(Compilable):
             if {*read} & {*arrays}:
                 of_arrays.append((test, text))
             else:
-                checks += [f"if not ({test}):", f"    raise ValueError({text!r})"]
+                some = f"{arrays[0]}.size > 0 and " if self.lenient and arrays else ""
+                checks += [f"if {some}not ({test}):", f"    raise ValueError({text!r})"]
         values = [at.get(name, repr(float(self.defaults.get(name, 0.0)))) for name in self.names]
         call = f"rule({', '.join(values)})"
         if "propto" in names:
@@ -208,15 +227,27 @@ class Face(Compilable):
         return [self.formula, *([self.formula.without_constants()] if self.has_propto else [])]
 
 
-def check_order(function: str, name: str, x: Value, relation: str, other: Value) -> None:
-    """Raise ValueError where an element does not stand to another argument as it has to."""
-    word, _, than = relation.rpartition(" ")
+def split_order(relation: str) -> tuple[str, str]:
+    """The words of an order, and the argument or the difference of two that bounds.
+
+    >>> split_order("at least N - n")
+    ('at least', 'N - n')
+    """
+    word = next(word for word in ORDERS if relation.startswith(word))
+    return word, relation[len(word) + 1 :]
+
+
+def check_order(function: str, name: str, relation: str, given: dict[str, Value]) -> None:
+    """Raise ValueError where an element of an argument is not ordered beside others as it has to be."""
+    word, than = split_order(relation)
     what, _, holds = ORDERS[word]
+    first, _, less = than.partition(" - ")
+    x, other = given[name], given[first] - given[less] if less else given[first]
     good = holds(x, other)
     if not (good if isinstance(good, bool) else np.all(good)):
         a, b = np.broadcast_arrays(arguments.array(function, name, x), arguments.array(function, than, other))
-        first = np.unravel_index(np.argmin(holds(a, b)), a.shape)
-        arguments.fail(function, name, f"{what} {than}", f"{a[first]}{arguments.at(first)}")
+        at = np.unravel_index(np.argmin(holds(a, b)), a.shape)
+        arguments.fail(function, name, f"{what} {than}", f"{a[at]}{arguments.at(at)}")
 
 
 def check_domain(function: str, name: str, x: Value, kind: str) -> None:

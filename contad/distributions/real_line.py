@@ -137,7 +137,7 @@ def skew_normal_log_density(y, xi, omega, alpha):
     return -0.5 * r * r + log_ndtr(alpha * r) - log(omega) + LOG_2 - LOG_SQRT_TWO_PI
 
 
-@formula(where("sigma", "0.0 < tau and tau < 1.0", INFINITE), points=[(0.7, -0.3, 1.4, 0.3), (-9.1, 0.4, 0.6, 0.8)])
+@formula(where("sigma", "0.0 <= tau and tau <= 1.0", INFINITE), points=[(0.7, -0.3, 1.4, 0.3), (-9.1, 0.4, 0.6, 0.8)])
 def skew_double_exponential_log_density(y, mu, sigma, tau):
     """log(2 tau (1 - tau) / sigma) - 2 w |y - mu| / sigma, where w = tau above mu and 1 - tau below.
 

@@ -1,10 +1,11 @@
 """Stan's log densities and log masses: sums over data, by the names of Stan, for Python and for Numba functions.
 
-Each takes numbers, arrays and lists of the data and of the parameters, which are broadcast as NumPy does (inside njit,
-numbers and arrays of one shape), and returns the sum of the elements. `propto=True` drops the terms in which no
+Each takes numbers, arrays and lists of the data and of the parameters, and returns the sum of the elements. Arrays must
+have one shape; numbers go with each of their elements. `propto=True` drops the terms in which no
 argument occurs that a derivative could be taken of, as Stan does: log n! of Poisson counts and log (N over n) of
 binomial and beta-binomial ones as well. Of negative binomial counts log n! stays, where it is part of
-log Gamma(n + phi) - log Gamma(phi) - log n!. Arguments outside of their domains raise ValueError, which names them.
+log Gamma(n + phi) - log Gamma(phi) - log n!. Arguments outside of their domains raise ValueError, which
+names them; the domains are Stan's, name by name, so that some of them end at the support and others give -inf there.
 """
 
 from contad.distributions import circular, counts, intervals, positive_line, real_line
@@ -14,52 +15,63 @@ from contad.distributions.formula import Formula
 from contad.stan.face_docstrings import describe_face
 
 
-def _density(name: str, formula: Formula, orders: dict[str, str] | None = None, **domains: str) -> Face:
+def _density(
+    name: str, formula: Formula, orders: dict[str, str] | None = None, lenient: bool = False, **domains: str
+) -> Face:
     family, _, suffix = name.rpartition("_")
     kind, sign = ("mass", "p") if suffix == "lpmf" else ("density", "f")
     title = f"Log {kind} of the {family.replace('_', ' ')} distribution, summed over the data."
     written = f"log {sign} = {formula_of(formula)}"
     doc = describe_face(name, title, written, formula, formula.argument_names, domains)
-    return Face(__name__, name, formula, doc, reduce="sum", domains=domains, has_propto=True, orders=orders)
+    return Face(
+        __name__, name, formula, doc, reduce="sum", domains=domains, has_propto=True, orders=orders, lenient=lenient
+    )
 
 
 # ---- on the whole line -----------------------------------------------------------------------------------------------
-normal_lpdf = _density("normal_lpdf", real_line.normal_log_density, y="real", mu="finite", sigma="positive finite")
+normal_lpdf = _density("normal_lpdf", real_line.normal_log_density, y="real", mu="finite", sigma="positive")
 std_normal_lpdf = _density("std_normal_lpdf", real_line.std_normal_log_density, y="real")
-cauchy_lpdf = _density("cauchy_lpdf", real_line.cauchy_log_density, y="real", mu="finite", sigma="positive finite")
+cauchy_lpdf = _density(
+    "cauchy_lpdf", real_line.cauchy_log_density, lenient=True, y="real", mu="finite", sigma="positive finite"
+)
 student_t_lpdf = _density(
     "student_t_lpdf", real_line.student_t_log_density, y="real", nu="positive finite", mu="finite",
     sigma="positive finite",
 )  # fmt: skip
 logistic_lpdf = _density(
-    "logistic_lpdf", real_line.logistic_log_density, y="real", mu="finite", sigma="positive finite"
+    "logistic_lpdf", real_line.logistic_log_density, y="finite", mu="finite", sigma="positive finite"
 )
 double_exponential_lpdf = _density(
-    "double_exponential_lpdf", real_line.double_exponential_log_density, y="real", mu="finite", sigma="positive finite"
-)
-gumbel_lpdf = _density("gumbel_lpdf", real_line.gumbel_log_density, y="real", mu="finite", beta="positive finite")
+    "double_exponential_lpdf", real_line.double_exponential_log_density, lenient=True, y="finite", mu="finite",
+    sigma="positive finite",
+)  # fmt: skip
+gumbel_lpdf = _density("gumbel_lpdf", real_line.gumbel_log_density, y="real", mu="finite", beta="positive")
 exp_mod_normal_lpdf = _density(
     "exp_mod_normal_lpdf", real_line.exp_mod_normal_log_density, y="real", mu="finite", sigma="positive finite",
     rate="positive finite",
 )  # fmt: skip
 skew_normal_lpdf = _density(
-    "skew_normal_lpdf", real_line.skew_normal_log_density, y="real", xi="finite", omega="positive finite",
+    "skew_normal_lpdf", real_line.skew_normal_log_density, y="real", xi="finite", omega="positive",
     alpha="finite",
 )  # fmt: skip
 skew_double_exponential_lpdf = _density(
-    "skew_double_exponential_lpdf", real_line.skew_double_exponential_log_density, y="real", mu="finite",
-    sigma="positive finite", tau="inner probability",
+    "skew_double_exponential_lpdf", real_line.skew_double_exponential_log_density, lenient=True, y="real", mu="finite",
+    sigma="positive finite", tau="probability",
 )  # fmt: skip
 
 # ---- on the positive half --------------------------------------------------------------------------------------------
-exponential_lpdf = _density("exponential_lpdf", positive_line.exponential_log_density, y="real", beta="positive finite")
+exponential_lpdf = _density(
+    "exponential_lpdf", positive_line.exponential_log_density, y="nonnegative", beta="positive finite"
+)
 gamma_lpdf = _density(
-    "gamma_lpdf", positive_line.gamma_log_density, y="real", alpha="positive finite", beta="positive finite"
+    "gamma_lpdf", positive_line.gamma_log_density, y="positive finite", alpha="positive finite", beta="positive finite"
 )
 inv_gamma_lpdf = _density(
     "inv_gamma_lpdf", positive_line.inv_gamma_log_density, y="real", alpha="positive finite", beta="positive finite"
 )
-chi_square_lpdf = _density("chi_square_lpdf", positive_line.chi_square_log_density, y="real", nu="positive finite")
+chi_square_lpdf = _density(
+    "chi_square_lpdf", positive_line.chi_square_log_density, y="nonnegative", nu="positive finite"
+)
 inv_chi_square_lpdf = _density(
     "inv_chi_square_lpdf", positive_line.inv_chi_square_log_density, y="real", nu="positive finite"
 )
@@ -71,21 +83,23 @@ lognormal_lpdf = _density(
     "lognormal_lpdf", positive_line.lognormal_log_density, y="nonnegative", mu="finite", sigma="positive finite"
 )
 weibull_lpdf = _density(
-    "weibull_lpdf", positive_line.weibull_log_density, y="nonnegative", alpha="positive finite", sigma="positive finite"
+    "weibull_lpdf", positive_line.weibull_log_density, y="finite", alpha="positive finite", sigma="positive finite"
 )
 frechet_lpdf = _density(
     "frechet_lpdf", positive_line.frechet_log_density, y="positive", alpha="positive finite", sigma="positive finite"
 )
-rayleigh_lpdf = _density("rayleigh_lpdf", positive_line.rayleigh_log_density, y="positive", sigma="positive finite")
+rayleigh_lpdf = _density("rayleigh_lpdf", positive_line.rayleigh_log_density, y="positive", sigma="positive")
 pareto_lpdf = _density(
-    "pareto_lpdf", positive_line.pareto_log_density, y="real", y_min="positive finite", alpha="positive finite"
-)
+    "pareto_lpdf", positive_line.pareto_log_density, lenient=True, y="real", y_min="positive finite",
+    alpha="positive finite",
+)  # fmt: skip
 pareto_type_2_lpdf = _density(
-    "pareto_type_2_lpdf", positive_line.pareto_type_2_log_density, y="real", mu="finite", rate="positive finite",
+    "pareto_type_2_lpdf", positive_line.pareto_type_2_log_density, {"y": "at least mu"}, lenient=True, y="real",
+    mu="real", rate="positive finite",
     alpha="positive finite",
 )  # fmt: skip
 loglogistic_lpdf = _density(
-    "loglogistic_lpdf", positive_line.loglogistic_log_density, y="nonnegative", alpha="positive finite",
+    "loglogistic_lpdf", positive_line.loglogistic_log_density, y="positive finite", alpha="positive finite",
     beta="positive finite",
 )  # fmt: skip
 
@@ -94,20 +108,24 @@ uniform_lpdf = _density(
     "uniform_lpdf", intervals.uniform_log_density, {"beta": "above alpha"}, y="real", alpha="finite", beta="finite"
 )
 beta_lpdf = _density(
-    "beta_lpdf", intervals.beta_log_density, y="probability", alpha="positive finite", beta="positive finite"
-)
+    "beta_lpdf", intervals.beta_log_density, lenient=True, y="probability", alpha="positive finite",
+    beta="positive finite",
+)  # fmt: skip
 beta_proportion_lpdf = _density(
-    "beta_proportion_lpdf", intervals.beta_proportion_log_density, y="probability", mu="inner probability",
+    "beta_proportion_lpdf", intervals.beta_proportion_log_density, lenient=True, y="probability",
+    mu="inner probability",
     kappa="positive finite",
 )  # fmt: skip
 
 von_mises_lpdf = _density(
-    "von_mises_lpdf", circular.von_mises_log_density, y="finite", mu="finite", kappa="positive finite"
+    "von_mises_lpdf", circular.von_mises_log_density, y="finite", mu="finite", kappa="nonnegative finite"
 )
 
 # ---- whole numbers ---------------------------------------------------------------------------------------------------
 bernoulli_lpmf = _density("bernoulli_lpmf", counts.bernoulli_log_mass, n="binary", theta="probability")
-bernoulli_logit_lpmf = _density("bernoulli_logit_lpmf", counts.bernoulli_logit_log_mass, n="binary", alpha="real")
+bernoulli_logit_lpmf = _density(
+    "bernoulli_logit_lpmf", counts.bernoulli_logit_log_mass, lenient=True, n="binary", alpha="real"
+)
 binomial_lpmf = _density(
     "binomial_lpmf", counts.binomial_log_mass, {"n": "up to N"}, n="count", N="count", theta="probability"
 )
@@ -115,7 +133,7 @@ binomial_logit_lpmf = _density(
     "binomial_logit_lpmf", counts.binomial_logit_log_mass, {"n": "up to N"}, n="count", N="count", alpha="finite"
 )
 beta_binomial_lpmf = _density(
-    "beta_binomial_lpmf", counts.beta_binomial_log_mass, n="whole", N="count", alpha="positive finite",
+    "beta_binomial_lpmf", counts.beta_binomial_log_mass, lenient=True, n="whole", N="count", alpha="positive finite",
     beta="positive finite",
 )  # fmt: skip
 poisson_lpmf = _density("poisson_lpmf", counts.poisson_log_mass, n="count", rate="nonnegative")
@@ -139,5 +157,6 @@ discrete_range_lpmf = _density(
 )  # fmt: skip
 yule_simon_lpmf = _density("yule_simon_lpmf", counts.yule_simon_log_mass, n="positive count", alpha="positive finite")
 hypergeometric_lpmf = _density(
-    "hypergeometric_lpmf", counts.hypergeometric_log_mass, n="count", N="count", a="count", b="count"
-)
+    "hypergeometric_lpmf", counts.hypergeometric_log_mass,
+    {"n": "up to a", "N": "at least n", "b": "at least N - n"}, n="count", N="count", a="count", b="count",
+)  # fmt: skip
