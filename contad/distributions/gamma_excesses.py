@@ -29,7 +29,7 @@ def log_gamma_excess(a):
         return math.nan
     if a < LARGE:
         return math.lgamma(a) - a * math.log(a) + a
-    return 0.5 * math.log(2.0 * math.pi / a) + stirling_series(a)
+    return stirling_series(a) - 0.5 * math.log(a / (2.0 * math.pi))
 
 
 @log_gamma_excess.partials

@@ -98,7 +98,7 @@ def inverse_wishart_of_ratio(ratio, logs, scale_logs, df, size):
 
 def constant_of_wishart(df, size):
     """df k / 2 log 2 + log Gamma_k(df / 2)"""
-    return 0.5 * math.log(2.0) * size * df + multigammaln(0.5 * df, float(size))
+    return 0.5 * math.log(2.0) * size * df + multigammaln(0.5 * df, float(size)) if size > 0 else 0.0
 
 
 def log_constant_of_lkj(eta, size):

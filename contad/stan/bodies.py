@@ -75,6 +75,15 @@ def is_symmetric(a):
     return good
 
 
+def is_finite_symmetric(a):
+    """Whether a matrix is square, of finite numbers and symmetric up to 1e-8."""
+    good = a.shape[0] == a.shape[1]
+    for i in range(a.shape[0]):
+        for j in range(min(i + 1, a.shape[1])):
+            good = good and abs(a[i, j] - a[j, i]) <= 1e-8  # nan where one of them is not finite
+    return good
+
+
 def is_lower_triangular(a):
     """Whether the elements above the diagonal are 0."""
     good = True
@@ -243,6 +252,8 @@ def dirichlet_of_vector(theta, alpha):
 
 def dirichlet_multinomial_of_counts(n, alpha, propto=False):
     """The multinomial mass averaged over the Dirichlet density of its probabilities."""
+    if len(n) == 0:
+        return 0.0
     constant = log(max(np.sum(n), 1.0)) - sum_of_logs(np.maximum(n, 1.0)) if propto else 0.0
     return sum_of_rising_ratios(n, alpha) - log_rising_ratio(np.sum(n), np.sum(alpha)) - constant
 
@@ -256,7 +267,7 @@ def multinomial_of_shares(n, theta, propto=False):
 def multinomial_of_odds(n, odds, propto=False):
     """sum n log softmax(odds) and the coefficient."""
     constant = 0.0 if propto else log_multinomial_coefficient(n)
-    return np.sum(n * odds) - np.sum(n) * logsumexp(odds) + constant
+    return np.sum(n * (odds - logsumexp(odds))) + constant
 
 
 # ---- categories ------------------------------------------------------------------------------------------------------
@@ -293,13 +304,11 @@ def categorical_of_odds(y, odds):
     total = 0.0
     for k in range(len(y)):
         total += odds[int(y[k]) - 1]
-    return total - len(y) * logsumexp(odds)
+    return total - len(y) * logsumexp(odds) if len(y) > 0 else 0.0
 
 
 def categorical_of_predictors(y, predicted):
     """The sum over rows of predicted_y - log sum exp predicted."""
-    if len(y) != len(predicted):
-        raise ValueError("categorical_logit: y must have an outcome for each row")
     total = 0.0
     for k in range(len(y)):
         total += predicted[k, int(y[k]) - 1] - logsumexp(predicted[k])
@@ -309,7 +318,9 @@ def categorical_of_predictors(y, predicted):
 def ordered_logistic(y, eta, cuts):
     """log(expit(eta - c_(y-1)) - expit(eta - c_y)) of one outcome."""
     place = int(y) - 1
-    if place == 0:
+    if len(cuts) == 0:  # one category alone
+        found = 0.0
+    elif place == 0:
         found = log_expit(cuts[0] - eta)
     elif place == len(cuts):
         found = log_expit(eta - cuts[place - 1])
@@ -334,8 +345,6 @@ def ordered_probit(y, eta, cuts):
 
 def ordered_logistic_of_vectors(y, eta, cuts):
     """The sum over outcomes."""
-    if len(y) != len(eta):
-        raise ValueError("ordered_logistic: y must have an outcome for each location")
     total = 0.0
     for k in range(len(y)):
         total += ordered_logistic(y[k], eta[k], cuts)
@@ -350,10 +359,15 @@ def ordered_logistic_of_outcomes(y, eta, cuts):
     return total
 
 
+def ordered_logistic_of_predictors(y, predictor, cuts):
+    """The sum over outcomes of a model."""
+    if not (np.all(predictor > -np.inf) and np.all(predictor < np.inf)):
+        raise ValueError("ordered_logistic_glm_lpmf: predictor must be finite")
+    return ordered_logistic_of_vectors(y, predictor, cuts)
+
+
 def ordered_probit_of_vectors(y, eta, cuts):
     """The sum over outcomes."""
-    if len(y) != len(eta):
-        raise ValueError("ordered_probit: y must have an outcome for each location")
     total = 0.0
     for k in range(len(y)):
         total += ordered_probit(y[k], eta[k], cuts)

@@ -122,8 +122,10 @@ def _third(what: str) -> str:
 
 # ---- an array --------------------------------------------------------------------------------------------------------
 def _find_row(good: np.ndarray, a: np.ndarray, what: str) -> str:
+    if good.all():
+        return ""
     first = np.unravel_index(np.argmin(good), good.shape)
-    return "" if good.all() else f"{what}{a[first]}{arguments.at(first)}"
+    return f"{what}{a[first]}{arguments.at(first)}"
 
 
 def _square(a: np.ndarray) -> str:
@@ -132,6 +134,15 @@ def _square(a: np.ndarray) -> str:
 
 def _symmetric(a: np.ndarray) -> str:
     return _square(a) or _find_row(np.abs(a - a.T) <= TOLERANCE, a - a.T, "elements that differ by ")
+
+
+def _finite_symmetric(a: np.ndarray) -> str:
+    with np.errstate(invalid="ignore"):
+        return _square(a) or _find_row(np.isfinite(a), a, "the element ") or _symmetric(a)
+
+
+def _unit_symmetric(a: np.ndarray) -> str:
+    return _finite_symmetric(a) or _unit_diagonal(a)
 
 
 def _lower_triangular(a: np.ndarray) -> str:
@@ -157,10 +168,12 @@ def _positive_semidefinite(a: np.ndarray) -> str:
     return f"the eigenvalue {values[0]}" if values.size and values[0] < -TOLERANCE * max(values[-1], 1.0) else ""
 
 
-def _corr_matrix(a: np.ndarray) -> str:
-    if found := _positive_definite(a):
-        return found
+def _unit_diagonal(a: np.ndarray) -> str:
     return _find_row(np.abs(np.diagonal(a) - 1.0) <= TOLERANCE, np.diagonal(a), "a diagonal of ")
+
+
+def _corr_matrix(a: np.ndarray) -> str:
+    return _positive_definite(a) or _unit_diagonal(a)
 
 
 def _cholesky_factor(a: np.ndarray) -> str:
@@ -218,6 +231,7 @@ ARRAYS: dict[str, tuple[str, Callable[[np.ndarray], str]]] = {
     "cholesky_factor_corr": ("be the Cholesky factor of a correlation matrix", _cholesky_factor_corr),
     "corr_matrix": ("be a correlation matrix", _corr_matrix),
     "cov_matrix": ("be symmetric and positive definite", _positive_definite),
+    "finite_symmetric": ("be a symmetric matrix of finite numbers", _finite_symmetric),
     "lower_triangular": ("be lower triangular", _lower_triangular),
     "nonzero_size": ("have elements", lambda a: "" if a.size else f"shape {a.shape}"),
     "ordered": ("be increasing", _ordered),
@@ -228,6 +242,7 @@ ARRAYS: dict[str, tuple[str, Callable[[np.ndarray], str]]] = {
     "sorted": ("be in ascending order", _ascending),
     "square": ("be a square matrix", _square),
     "symmetric": ("be a symmetric matrix", _symmetric),
+    "unit_symmetric": ("be a symmetric matrix with ones on its diagonal", _unit_symmetric),
     "unit_vector": ("be of length 1", _unit_vector),
     "vector": ("be a vector, or a matrix of one row or column", _vector),
 }

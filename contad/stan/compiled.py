@@ -1,39 +1,77 @@
 """Functions of arrays that compiled code may call too: their bodies there, by the axes of the arguments.
 
-A body is written from the expression of its value and from what is checked before; what these call stands in
-`contad.stan.bodies`, or is a density of one formula. So the formula is one, for Python and for compiled code.
+A body is written from the expression of its value and from what is demanded of the arguments; what these call is in
+`contad.stan.bodies`, or a density of one formula. So the formula is one, for Python and for compiled code, and so are
+the demands.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.linalg import cholesky
 
-from contad.distributions.faces import function_of_text
+from contad.distributions.faces import as_operand, function_of_text
 from contad.rules.compilable import Compilable
 from contad.stan import bodies
+from contad.stan.domains import Demands, list_requirements, write_demands
 
-Checks = Sequence[tuple[str, str]]  # a condition that has to hold, and what has to be, in words
 Pattern = str  # of each argument the numbers of axes that it may have: "12 1 0"
 
 
 class WithBodies(Compilable):
-    """A function of Python, with an expression for arguments of each pattern of axes."""
+    """A function of Python, with an expression for arguments of each pattern of axes.
+
+    Python checks what is demanded before it calls the function, whose arguments are then numbers and arrays.
+    """
 
     __name__: str
     has_bodies = True
 
     def __init__(
-        self, function: Callable[..., Any], ways: Mapping[Pattern, str], checks: Checks, known: dict[str, Any]
-    ) -> None:
+        self, function: Callable[..., Any], ways: Mapping[Pattern, str], demands: Demands, finite: str, unless: str,
+        empty: str, known: dict[str, Any],
+    ) -> None:  # fmt: skip
         super().__init__(function)
         plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
         self.signature = inspect.Signature(plain)  # as text it is that of functions which engines write
-        self.ways, self.checks = ways, checks
+        self.ways, self.demands = ways, demands
+        self.finite, self.empty = [(name, "finite") for name in finite.split()], empty.split()
+        self.unless = unless or "False"
+        columns = zip(*(pattern.split() for pattern in ways), strict=True)
+        most = (max(map(int, "".join(axes))) for axes in columns)
+        self.most_axes = dict(zip(self.signature.parameters, most, strict=False))
         self.known = vars(bodies) | {"np": np, "cholesky": cholesky} | known
         self._bodies: dict[Any, Any] = {}
+        self._required: dict[Any, Any] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}: {error}") from None
+        given = {name: as_operand(x) for name, x in bound.arguments.items()}
+        if any(0 in np.shape(given[name]) and np.ndim(given[name]) == self.most_axes[name] for name in self.empty):
+            return 0.0
+        axes = {name: np.ndim(x) for name, x in given.items() if name != "propto"}
+        key = tuple(axes.values())
+        if key not in self._required:
+            names = list(axes)
+            self._required[key] = (
+                list_requirements(self.__name__, self.demands, names, axes),
+                list_requirements(self.__name__, self.finite, names, axes),
+                eval(f"lambda {', '.join(names)}: {self.unless}", {"np": np}),
+            )
+        before, after, unless = self._required[key]
+        numbers = {name: given[name] for name in axes}
+        for require in before:
+            require(numbers)
+        z = self.function(**given)
+        if after and not (z > -np.inf and z < np.inf) and not unless(**numbers):
+            for require in after:
+                require(numbers)
+        return z
 
     def body(self, given: tuple[Any, ...]) -> Any:
         """The body of the first pattern that fits; behind those of a pattern `propto` may follow."""
@@ -50,11 +88,15 @@ class WithBodies(Compilable):
 
     def _write(self, expression: str, given: tuple[Any, ...], has_propto: bool) -> Any:
         names = list(self.signature.parameters)[: len(given)]
-        lines = [f"def {self.__name__}({', '.join(names)}):"]
-        for condition, what in self.checks:
-            test = condition if given[0] else condition.replace("are_categories", "is_category")
-            lines += [f"    if not ({test}):", f"        raise ValueError({f'{self.__name__}: {what}'!r})"]
-        lines.append(f"    return {expression.replace('PROPTO', ', propto' if has_propto else '')}")
+        axes = dict(zip(names, given, strict=True))
+        value = expression.replace("PROPTO", ", propto" if has_propto else "")
+        lines = [f"def {self.__name__}({', '.join(names)}):", *write_demands(self.__name__, self.demands, axes)]
+        if self.finite:
+            unless = "" if self.unless == "False" else f" or {self.unless}"
+            lines += [f"    value = {value}", f"    if not (value > -np.inf and value < np.inf{unless}):"]
+            lines += [f"    {line}" for line in write_demands(self.__name__, self.finite, axes)]
+            value = "value"
+        lines.append(f"    return {value}")
         return function_of_text("\n".join(lines) + "\n", self.__name__, self.known)
 
     def refuse(self) -> str:
@@ -68,12 +110,16 @@ class WithBodies(Compilable):
 
 
 def with_bodies(
-    ways: Mapping[Pattern, str] | None = None, checks: Checks = (), **known: Any
+    ways: Mapping[Pattern, str] | None = None, demands: Demands = (), finite: str = "", unless: str = "",
+    empty: str = "", **known: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Let Numba functions call a function, too.
+    """Let Numba functions call a function, too; and check its arguments.
 
-    ways     an expression of the arguments for each pattern of axes; PROPTO in it is the argument propto, if given
-    checks   conditions that hold, and what ValueError says where one does not
-    known    what the expressions name beside `contad.stan.bodies`
+    ways      an expression of the arguments for each pattern of axes; PROPTO in it is the argument propto, if given
+    demands   what arguments have to be, of `contad.stan.domains`
+    finite    arguments that are finite, which is checked only where the value is not
+    unless    a condition under which that is not checked either
+    empty     arguments of as many axes as they may have, without which Python gives 0 before it checks anything
+    known     what the expressions name beside `contad.stan.bodies`
     """
-    return lambda function: WithBodies(function, ways or {}, checks, known)
+    return lambda function: WithBodies(function, ways or {}, demands, finite, unless, empty, known)

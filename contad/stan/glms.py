@@ -7,31 +7,57 @@ whose terms `propto=True` drops.
 
 import numpy as np
 
+from contad.distributions.faces import Face, check_domain
 from contad.ops.log_sums import logsumexp
-from contad.ops.products import as_array, matmul
+from contad.ops.products import matmul
 from contad.stan import densities, ordered_outcomes
 from contad.stan.compiled import with_bodies
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
-FITS = (("x.shape[1] == beta.shape[0]", "x must have a column for each element of beta"),)
+COLUMNS = ("x.shape[-1] == beta.shape[0]", "x must have a column for each element of beta")
 
 
-def _predictors(name: str, x: Nested, alpha: Value, beta: Nested) -> ArrayValue:
+def _for_rows(name: str) -> tuple[str, str]:
+    return f"x.ndim == 1 or len({name}) == len(x)", f"{name} must be a number or have an element for each row of x"
+
+
+FITS = (_for_rows("y"), COLUMNS, _for_rows("alpha"))
+
+
+def _predict(x: ArrayValue, alpha: Value, beta: ArrayValue) -> Value:
     """x beta + alpha."""
-    rows, coefficients = as_array(x), as_array(beta)
-    if np.ndim(rows) == 1:
-        rows = np.reshape(rows, (1, -1))
-    if np.ndim(rows) != 2 or np.shape(rows)[1] != np.shape(coefficients)[0]:
-        raise ValueError(
-            f"{name}: x must have a column for each element of beta, got shapes {np.shape(x)} and {np.shape(beta)}"
-        )
-    predicted = matmul(rows, coefficients)
-    if np.ndim(as_array(alpha)) == 1 and np.ndim(coefficients) == 1 and len(as_array(alpha)) != len(rows):
-        raise ValueError(f"{name}: alpha must be a number or one for each row, got shape {np.shape(alpha)}")
-    return predicted + (as_array(alpha) if isinstance(alpha, (list, tuple)) else alpha)
+    return matmul(x, beta) + alpha
 
 
-@with_bodies({"01 2 01 1 01": "normal_lpdf(y, x @ beta + alpha, sigmaPROPTO)"}, FITS, normal_lpdf=densities.normal_lpdf)
+def _outcomes(variable: str, name: str, density: Face, names: str, **domains: str) -> Face:
+    """A density under the name of the model, so that messages are of the model's arguments; `variable` is its own."""
+    called = names.split()
+    orders = {"n": "up to N"} if "N" in called else None
+    face = Face(__name__, name, density.formula, density.__doc__ or "", called, "sum", domains, None, True, orders)
+    face.__qualname__ = variable
+    return face
+
+
+_normal = _outcomes(
+    "_normal", "normal_id_glm_lpdf", densities.normal_lpdf, "y predictor sigma", sigma="positive finite"
+)
+_bernoulli = _outcomes(
+    "_bernoulli", "bernoulli_logit_glm_lpmf", densities.bernoulli_logit_lpmf, "y predictor", y="binary"
+)
+_binomial = _outcomes(
+    "_binomial", "binomial_logit_glm_lpmf", densities.binomial_logit_lpmf, "n N predictor", n="count", N="count"
+)
+_poisson = _outcomes("_poisson", "poisson_log_glm_lpmf", densities.poisson_log_lpmf, "y predictor", y="count")
+_neg_binomial = _outcomes(
+    "_neg_binomial", "neg_binomial_2_log_glm_lpmf", densities.neg_binomial_2_log_lpmf, "y predictor phi",
+    y="count", predictor="finite", phi="positive finite",
+)  # fmt: skip
+
+
+@with_bodies(
+    {"01 2 01 1 01": "outcomes(y, x @ beta + alpha, sigmaPROPTO)"},
+    (*FITS, _for_rows("sigma")), finite="y beta alpha x", outcomes=_normal,
+)  # fmt: skip
 def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: Value, propto: bool = False) -> Real:
     """Log density of y by normal distributions of mean x beta + alpha and standard deviation sigma.
 
@@ -46,13 +72,11 @@ def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: 
     >>> round(float(normal_id_glm_lpdf([0.3, -0.2], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2], 1.3)), 6)
     -2.647103
     """
-    predicted = _predictors("normal_id_glm_lpdf", x, alpha, beta)
-    return densities.normal_lpdf(y, predicted, sigma, propto=propto)
+    return _normal(y, _predict(x, alpha, beta), sigma, propto=propto)
 
 
 @with_bodies(
-    {"01 2 01 1": "bernoulli_logit_lpmf(y, x @ beta + alphaPROPTO)"},
-    FITS, bernoulli_logit_lpmf=densities.bernoulli_logit_lpmf,
+    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"}, FITS, finite="beta alpha x", outcomes=_bernoulli
 )
 def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of outcomes y, 0 or 1, by Bernoulli distributions of log odds x beta + alpha.
@@ -68,14 +92,14 @@ def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, p
     >>> round(float(bernoulli_logit_glm_lpmf([1, 0], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
     -1.78807
     """
-    predicted = _predictors("bernoulli_logit_glm_lpmf", x, alpha, beta)
-    return densities.bernoulli_logit_lpmf(y, predicted, propto=propto)
+    return _bernoulli(y, _predict(x, alpha, beta), propto=propto)
 
 
 @with_bodies(
-    {"01 01 2 01 1": "binomial_logit_lpmf(n, N, x @ beta + alphaPROPTO)"},
-    FITS, binomial_logit_lpmf=densities.binomial_logit_lpmf,
-)
+    {"01 01 2 01 1": "outcomes(n, N, x @ beta + alphaPROPTO)"},
+    (_for_rows("n"), _for_rows("N"), COLUMNS, _for_rows("alpha")), finite="beta alpha x", empty="n N x alpha beta",
+    outcomes=_binomial,
+)  # fmt: skip
 def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of n successes of N by binomial distributions of log odds x beta + alpha.
 
@@ -90,13 +114,13 @@ def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta:
     >>> round(float(binomial_logit_glm_lpmf([1, 3], [4, 5], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
     -2.627076
     """
-    predicted = _predictors("binomial_logit_glm_lpmf", x, alpha, beta)
-    return densities.binomial_logit_lpmf(n, N, predicted, propto=propto)
+    return _binomial(n, N, _predict(x, alpha, beta), propto=propto)
 
 
 @with_bodies(
-    {"01 2 01 1": "poisson_log_lpmf(y, x @ beta + alphaPROPTO)"}, FITS, poisson_log_lpmf=densities.poisson_log_lpmf,
-)
+    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
+    FITS, finite="beta alpha x", unless="np.all(x @ beta + alpha < np.inf)", outcomes=_poisson,
+)  # fmt: skip
 def poisson_log_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of counts y by Poisson distributions of log rate x beta + alpha.
 
@@ -111,14 +135,13 @@ def poisson_log_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propt
     >>> round(float(poisson_log_glm_lpmf([1, 3], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
     -2.655207
     """
-    predicted = _predictors("poisson_log_glm_lpmf", x, alpha, beta)
-    return densities.poisson_log_lpmf(y, predicted, propto=propto)
+    return _poisson(y, _predict(x, alpha, beta), propto=propto)
 
 
 @with_bodies(
-    {"01 2 01 1 01": "neg_binomial_2_log_lpmf(y, x @ beta + alpha, phiPROPTO)"},
-    FITS, neg_binomial_2_log_lpmf=densities.neg_binomial_2_log_lpmf,
-)
+    {"01 2 01 1 01": "outcomes(y, x @ beta + alpha, phiPROPTO)"},
+    (*FITS, _for_rows("phi"), ("beta", "finite"), ("alpha", "finite")), outcomes=_neg_binomial,
+)  # fmt: skip
 def neg_binomial_2_log_glm_lpmf(
     y: Nested, x: Nested, alpha: Value, beta: Nested, phi: Value, propto: bool = False
 ) -> Real:
@@ -136,14 +159,17 @@ def neg_binomial_2_log_glm_lpmf(
     >>> round(float(neg_binomial_2_log_glm_lpmf([1, 3], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2], 1.5)), 6)
     -3.420921
     """
-    predicted = _predictors("neg_binomial_2_log_glm_lpmf", x, alpha, beta)
-    return densities.neg_binomial_2_log_lpmf(y, predicted, phi, propto=propto)
+    return _neg_binomial(y, _predict(x, alpha, beta), phi, propto=propto)
 
 
 @with_bodies(
     {"1 2 1 2": "categorical_of_predictors(y, x @ beta + alpha)"},
-    (*FITS, (ordered_outcomes.CATEGORY.format("len(alpha)"), ordered_outcomes.CATEGORIES)),
-)
+    (
+        _for_rows("y"), COLUMNS, ("len(alpha) == beta.shape[1]", "alpha must have an element for each column of beta"),
+        (ordered_outcomes.CATEGORY.format("len(alpha)"), ordered_outcomes.CATEGORIES),
+    ),
+    finite="beta alpha x",
+)  # fmt: skip
 def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by log odds x beta + alpha.
 
@@ -159,13 +185,15 @@ def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested
     -0.66846
     """
     name = "categorical_logit_glm_lpmf"
-    predicted = _predictors(name, x, alpha, beta)
+    predicted = _predict(np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x, alpha, beta)
     places = ordered_outcomes.places(name, "y", y, np.shape(predicted)[1])
     chosen = predicted[np.arange(np.shape(predicted)[0]), np.broadcast_to(places, np.shape(predicted)[:1])]
     return np.sum(chosen) - np.sum(logsumexp(predicted, axis=1))
 
 
-@with_bodies({"1 2 1 1": "ordered_logistic_of_vectors(y, x @ beta, cuts)"}, (*FITS, *ordered_outcomes.ORDERED))
+@with_bodies(
+    {"1 2 1 1": "ordered_logistic_of_predictors(y, x @ beta, cuts)"}, (FITS[0], COLUMNS, *ordered_outcomes.ORDERED)
+)
 def ordered_logistic_glm_lpmf(y: Nested, x: Nested, beta: Nested, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories y = 1, ..., c by the location x beta and c - 1 cut points.
 
@@ -180,7 +208,7 @@ def ordered_logistic_glm_lpmf(y: Nested, x: Nested, beta: Nested, cuts: Nested, 
     >>> round(float(ordered_logistic_glm_lpmf([1, 3], [[0.5, 1.0], [1.5, -0.3]], [0.4, -0.2], [-0.5, 0.7])), 6)
     -1.687424
     """
-    predicted = _predictors("ordered_logistic_glm_lpmf", x, 0.0, beta)
-    return ordered_outcomes.ordered_lpmf(
-        "ordered_logistic_glm_lpmf", ordered_outcomes.LOGISTIC, y, predicted, cuts
-    )
+    name = "ordered_logistic_glm_lpmf"
+    predicted = matmul(x, beta)
+    check_domain(name, "predictor", predicted, "finite")
+    return ordered_outcomes.ordered_lpmf(name, ordered_outcomes.LOGISTIC, y, predicted, cuts)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from contad.ops.exponential import log
+from contad.stan.checks import ARRAYS
 from contad.stan.decompositions import cholesky_decompose
 from contad.stan.matrix_algebra import diag_pre_multiply
 from contad.stan.solves import mdivide_left_tri_low
@@ -14,7 +15,6 @@ from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Nested, Real
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
-_SYMMETRIC = 1e-8  # by how much a covariance may differ from its transposed, relative to its largest element
 
 
 def gaussian_dlm_obs_lpdf(
@@ -28,9 +28,9 @@ def gaussian_dlm_obs_lpdf(
     hidden states are integrated out by the Kalman filter; all arguments may be variables, y too where it is there.
 
     Shapes:  y (r, T), F (n, r), G and W (n, n), V (r, r) or (r,), m0 (n,), C0 (n, n) -> a number.
-    Domain:  covariances symmetric; that of each y_t given those before must be positive definite.
-    Raises:  ValueError for other shapes, covariances that are not symmetric, what is infinite, and where the covariance
-             of an observation is not positive definite: the time is named.
+    Domain:  covariances positive semidefinite; that of each y_t given those before must be positive definite.
+    Raises:  ValueError for other shapes, covariances that are not positive semidefinite, what is infinite, and where
+             the covariance of an observation is not positive definite: the time is named.
     Cost:    O(T (n^3 + n^2 r + r^3)) and some 20 array operations for each time; recorded, a multiple of the value's.
              Memory grows with T: `contad.checkpoint` around pieces of a series keeps less.
     Ref:     West & Harrison (1997), chapter 4; Stan's gaussian_dlm_obs_lpdf.
@@ -93,9 +93,10 @@ def _require_model(
         bad = np.isinf(x) if key == "y" else ~np.isfinite(x)
         if bad.any():
             fail(name, names.get(key, key), "be finite", x[bad][0])
+    words, judge = ARRAYS["pos_semidefinite"]
     for key in ("V", "W", "C"):
         x = plain[key]
-        if x.ndim == 2 and np.max(np.abs(x - x.T), initial=0.0) > _SYMMETRIC * np.max(np.abs(x), initial=0.0):
-            fail(name, names.get(key, key), "be symmetric", f"a difference of {np.max(np.abs(x - x.T)):.2g}")
+        if found := judge(x) if x.ndim == 2 else "" if np.all(x >= 0.0) else f"the diagonal {x}":
+            fail(name, names.get(key, key), words, found)
     missing: np.ndarray = np.isnan(plain["y"])
     return missing

@@ -15,53 +15,74 @@ from contad.distributions.vector_densities import (
     wishart_of_matrix,
 )
 from contad.ops.exponential import log
-from contad.ops.products import as_array
 from contad.ops.triangular_factors import cholesky_factor
 from contad.stan import bodies
 from contad.stan.compiled import with_bodies
-from contad.stan.recorded_checks import require_cholesky_factor, require_positive, require_simplex
+from contad.stan.domains import Demands
 from contad.stan.solves import log_determinant_spd
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
-FACTORS = (
-    ("is_factor(L_W)", "L_W must be a square matrix with a positive diagonal"),
-    ("is_factor(L_S)", "L_S must be a square matrix with a positive diagonal"),
-    ("nu > L_W.shape[0] - 1.0", "nu must be greater than the size of the matrix less 1"),
+ROWS = (
+    ("y.ndim == 1 or mu.ndim == 1 or len(y) == len(mu)", "y and mu must have as many rows, or one of them be a vector"),
+    ("y", "real"),
+    ("mu", "finite"),
 )
+# as Stan, which looks at one vector's factor less closely
+LOWER = (
+    "is_cholesky_factor(L) or (y.ndim == 1 and mu.ndim == 1 and is_factor(L))",
+    "L must be lower triangular with a positive diagonal",
+)
+FIT, FITS = "len({0}) == len({1})", "{0} and {1} must have the same length"
 
 
-def _rows(name: str, y: Nested, mu: Nested, size: int) -> ArrayValue:
+def _vectors(matrix: str, kind: tuple[str, str]) -> Demands:
+    """The demands of a density of vectors y and mu beside a matrix."""
+    square = f"len({matrix}) == {matrix}.shape[1]" + (f" and len({matrix}) > 0" if kind[1] == "covariance" else "")
+    fit = f"{square} and y.shape[-1] == len({matrix}) and mu.shape[-1] == len({matrix})"
+    return ((fit, f"y and mu must have the length of {matrix}, a square matrix"), *ROWS, kind)
+
+
+def _processes(matrix: str, kind: str) -> Demands:
+    """The demands of a density of rows y, a matrix and weights w."""
+    return (
+        ("len(y) == len(w)", "w must have an element for each row of y"),
+        (f"len({matrix}) == y.shape[-1] and len(y) > 0", f"y must have a column for each row of {matrix}"),
+        ("w", "positive finite"), ("y", "finite"), (matrix, kind),
+    )  # fmt: skip
+
+
+def _matrices(first: str, second: str, kind: str) -> Demands:
+    """The demands of a density of a matrix, degrees of freedom nu and the matrix of a scale."""
+    return (
+        (f"len({first}) == len({second})", f"{first} and {second} must have the same size"),
+        (f"nu > len({first}) - 1.0", "nu must be greater than the size of the matrix less 1"),
+        (first, kind), (second, kind),
+    )  # fmt: skip
+
+
+def _rows(y: ArrayValue, mu: ArrayValue, size: int) -> ArrayValue:
     """y - mu, a row for each observation."""
-    difference = as_array(y) - as_array(mu)
-    if np.ndim(difference) not in (1, 2) or np.shape(difference)[-1] != size:
-        raise ValueError(f"{name}: y and mu must have {size} elements, got shapes {np.shape(y)} and {np.shape(mu)}")
-    return np.reshape(difference, (-1, size))
+    difference = y - mu
+    return difference if np.ndim(difference) == 2 else np.reshape(difference, (1, size))
 
 
-def _factor(name: str, argument: str, a: Nested) -> ArrayValue:
-    matrix = as_array(a)
+def _factor(name: str, argument: str, matrix: ArrayValue) -> ArrayValue:
     try:
         return cholesky_factor(matrix)
     except np.linalg.LinAlgError as error:
         raise ValueError(f"{name}: {argument} must be a positive definite matrix: {error}") from None
 
 
-def _check_factor(name: str, argument: str, factor: ArrayValue) -> None:
-    if np.ndim(factor) != 2 or np.shape(factor)[0] != np.shape(factor)[1]:
-        raise ValueError(f"{name}: {argument} must be a square matrix, got shape {np.shape(factor)}")
-    if not np.all(np.diagonal(factor) > 0.0):
-        raise ValueError(f"{name}: {argument} must have a positive diagonal")
-
-
-def _normal(name: str, y: Nested, mu: Nested, factor: ArrayValue, propto: bool) -> Real:
-    size = np.shape(factor)[0]
-    rows = _rows(name, y, mu, size)
-    return bodies.normal_of_rows(rows, factor, propto)
+def _lkj(name: str, argument: str, matrix: ArrayValue, eta: Real) -> Real:
+    try:
+        return (eta - 1.0) * log_determinant_spd(matrix) + log_constant_of_lkj(eta, len(matrix))
+    except np.linalg.LinAlgError as error:
+        raise ValueError(f"{name}: {argument} must be a positive definite matrix: {error}") from None
 
 
 @with_bodies(
     {"1 1 2": "normal_of_rows(as_row(y - mu), LPROPTO)", "12 12 2": "normal_of_rows(y - mu, LPROPTO)"},
-    [("is_factor(L)", "L must be a square matrix with a positive diagonal")],
+    _vectors("L", LOWER), empty="y",
 )
 def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance L L^T.
@@ -78,9 +99,7 @@ def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = 
     >>> float(round(multi_normal_cholesky_lpdf([1.0, 0.0], [0.0, 0.0], [[1.0, 0.0], [0.5, 2.0]]), 12))
     -3.062274246969
     """
-    factor = as_array(L)
-    _check_factor("multi_normal_cholesky_lpdf", "L", factor)
-    return _normal("multi_normal_cholesky_lpdf", y, mu, factor, propto)
+    return bodies.normal_of_rows(_rows(y, mu, len(L)), L, propto)
 
 
 @with_bodies(
@@ -88,6 +107,7 @@ def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = 
         "1 1 2": "normal_of_rows(as_row(y - mu), cholesky(Sigma)PROPTO)",
         "12 12 2": "normal_of_rows(y - mu, cholesky(Sigma)PROPTO)",
     },
+    _vectors("Sigma", ("Sigma", "covariance")), empty="y",
 )
 def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance Sigma.
@@ -104,7 +124,7 @@ def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False
     >>> round(float(multi_normal_lpdf([1.0, 0.0], [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]])), 6)
     -2.403399
     """
-    return _normal("multi_normal_lpdf", y, mu, _factor("multi_normal_lpdf", "Sigma", Sigma), propto)
+    return bodies.normal_of_rows(_rows(y, mu, len(Sigma)), _factor("multi_normal_lpdf", "Sigma", Sigma), propto)
 
 
 @with_bodies(
@@ -112,6 +132,7 @@ def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False
         "1 1 2": "normal_of_rows_by_precision(as_row(y - mu), cholesky(Omega)PROPTO)",
         "12 12 2": "normal_of_rows_by_precision(y - mu, cholesky(Omega)PROPTO)",
     },
+    _vectors("Omega", ("Omega", "covariance")), empty="y",
 )
 def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and precision matrix Omega.
@@ -129,16 +150,7 @@ def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = 
     -1.808069
     """
     factor = _factor("multi_normal_prec_lpdf", "Omega", Omega)
-    size = np.shape(factor)[0]
-    rows = _rows("multi_normal_prec_lpdf", y, mu, size)
-    return bodies.normal_of_rows_by_precision(rows, factor, propto)
-
-
-def _student(name: str, y: Nested, nu: Real, mu: Nested, factor: ArrayValue, propto: bool) -> Real:
-    require_positive(name, "nu", nu)
-    size = np.shape(factor)[0]
-    rows = _rows(name, y, mu, size)
-    return bodies.student_of_rows(rows, nu, factor, propto)
+    return bodies.normal_of_rows_by_precision(_rows(y, mu, len(Omega)), factor, propto)
 
 
 @with_bodies(
@@ -146,7 +158,7 @@ def _student(name: str, y: Nested, nu: Real, mu: Nested, factor: ArrayValue, pro
         "1 0 1 2": "student_of_rows(as_row(y - mu), nu, cholesky(Sigma)PROPTO)",
         "12 0 12 2": "student_of_rows(y - mu, nu, cholesky(Sigma)PROPTO)",
     },
-    [("nu > 0.0", "nu must be positive")],
+    (("nu", "positive finite"), *_vectors("Sigma", ("Sigma", "covariance"))), empty="y",
 )
 def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix Sigma.
@@ -163,12 +175,13 @@ def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto:
     >>> round(float(multi_student_t_lpdf([1.0, 0.0], 4.0, [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]])), 6)
     -2.518279
     """
-    return _student("multi_student_t_lpdf", y, nu, mu, _factor("multi_student_t_lpdf", "Sigma", Sigma), propto)
+    factor = _factor("multi_student_t_lpdf", "Sigma", Sigma)
+    return bodies.student_of_rows(_rows(y, mu, len(Sigma)), nu, factor, propto)
 
 
 @with_bodies(
     {"1 0 1 2": "student_of_rows(as_row(y - mu), nu, LPROPTO)", "12 0 12 2": "student_of_rows(y - mu, nu, LPROPTO)"},
-    [("nu > 0.0", "nu must be positive"), ("is_factor(L)", "L must be a square matrix with a positive diagonal")],
+    (("nu", "positive finite"), *_vectors("L", ("L", "Cholesky factor"))), empty="y",
 )
 def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix L L^T.
@@ -185,20 +198,10 @@ def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, pr
     >>> round(float(multi_student_t_cholesky_lpdf([1.0, 0.0], 4.0, [0.5, 0.5], [[1.5, 0.0], [0.4, 0.9]])), 6)
     -2.56138
     """
-    factor = as_array(L)
-    _check_factor("multi_student_t_cholesky_lpdf", "L", factor)
-    return _student("multi_student_t_cholesky_lpdf", y, nu, mu, factor, propto)
+    return bodies.student_of_rows(_rows(y, mu, len(L)), nu, L, propto)
 
 
-def _gp(name: str, y: Nested, factor: ArrayValue, w: Nested, propto: bool) -> Real:
-    require_positive(name, "w", w)
-    return bodies.normal_of_weighted_rows(as_array(y), factor, as_array(w), propto)
-
-
-@with_bodies(
-    {"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"},
-    [("is_positive(w)", "w must be positive")],
-)
+@with_bodies({"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"}, _processes("Sigma", "covariance"))
 def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance Sigma / w_i.
 
@@ -213,16 +216,10 @@ def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> 
     >>> round(float(multi_gp_lpdf([[1.0, 0.0], [0.5, -0.5]], [[2.0, 0.5], [0.5, 1.0]], [0.7, 1.3])), 6)
     -4.901109
     """
-    return _gp("multi_gp_lpdf", y, _factor("multi_gp_lpdf", "Sigma", Sigma), w, propto)
+    return bodies.normal_of_weighted_rows(y, _factor("multi_gp_lpdf", "Sigma", Sigma), w, propto)
 
 
-@with_bodies(
-    {"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"},
-    [
-        ("is_positive(w)", "w must be positive"),
-        ("is_factor(L)", "L must be a square matrix with a positive diagonal"),
-    ],
-)
+@with_bodies({"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"}, _processes("L", "Cholesky factor"))
 def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance L L^T / w_i.
 
@@ -237,18 +234,13 @@ def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False
     >>> round(float(multi_gp_cholesky_lpdf([[1.0, 0.0], [0.5, -0.5]], [[1.5, 0.0], [0.4, 0.9]], [0.7, 1.3])), 6)
     -4.950658
     """
-    factor = as_array(L)
-    _check_factor("multi_gp_cholesky_lpdf", "L", factor)
-    return _gp("multi_gp_cholesky_lpdf", y, factor, w, propto)
+    return bodies.normal_of_weighted_rows(y, L, w, propto)
 
 
 # ---- simplices and counts --------------------------------------------------------------------------------------------
 @with_bodies(
     {"1 1": "dirichlet_of_vector(theta, alpha)"},
-    [
-        ("is_simplex(theta)", "theta must be a simplex: nonnegative numbers that sum to 1"),
-        ("is_positive(alpha)", "alpha must be positive"),
-    ],
+    ((FIT.format("theta", "alpha"), FITS.format("theta", "alpha")), ("alpha", "positive"), ("theta", "simplex")),
 )
 def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
     """Log density of points of a simplex.
@@ -263,25 +255,12 @@ def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
     >>> float(round(dirichlet_lpdf([0.2, 0.3, 0.5], [1.0, 1.0, 1.0]), 12))
     0.69314718056
     """
-    shares, weights = as_array(theta), as_array(alpha)
-    require_simplex("dirichlet_lpdf", "theta", shares)
-    require_positive("dirichlet_lpdf", "alpha", alpha)
-    return bodies.dirichlet_of_vector(shares, weights)
-
-
-def _counts(name: str, n: Nested) -> np.ndarray:
-    counts = np.asarray(n, dtype=np.float64)
-    if not bodies.are_counts(counts):
-        raise ValueError(f"{name}: n must be nonnegative whole numbers")
-    return counts
+    return bodies.dirichlet_of_vector(theta, alpha)
 
 
 @with_bodies(
     {"1 1": "multinomial_of_shares(n, thetaPROPTO)"},
-    [
-        ("is_simplex(theta)", "theta must be a simplex: nonnegative numbers that sum to 1"),
-        ("are_counts(n)", "n must be nonnegative whole numbers"),
-    ],
+    ((FIT.format("n", "theta"), FITS.format("n", "theta")), ("n", "count"), ("theta", "simplex")),
 )
 def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
     """Log mass of counts of draws with given probabilities.
@@ -296,12 +275,13 @@ def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
     >>> float(round(multinomial_lpmf([1, 2], [0.5, 0.5]), 12))
     -0.980829253012
     """
-    counts, shares = _counts("multinomial_lpmf", n), as_array(theta)
-    require_simplex("multinomial_lpmf", "theta", shares)
-    return bodies.multinomial_of_shares(counts, shares, propto)
+    return bodies.multinomial_of_shares(n, theta, propto)
 
 
-@with_bodies({"1 1": "multinomial_of_odds(n, gammaPROPTO)"}, [("are_counts(n)", "n must be nonnegative whole numbers")])
+@with_bodies(
+    {"1 1": "multinomial_of_odds(n, gammaPROPTO)"},
+    ((FIT.format("n", "gamma"), FITS.format("n", "gamma")), ("n", "count"), ("gamma", "finite")),
+)
 def multinomial_logit_lpmf(n: Nested, gamma: Nested, propto: bool = False) -> Real:
     """Log mass of counts of draws with the probabilities softmax(gamma).
 
@@ -316,12 +296,12 @@ def multinomial_logit_lpmf(n: Nested, gamma: Nested, propto: bool = False) -> Re
     >>> round(float(multinomial_logit_lpmf([1, 2], [0.3, -0.5])), 6)
     -1.61469
     """
-    return bodies.multinomial_of_odds(_counts("multinomial_logit_lpmf", n), as_array(gamma), propto)
+    return bodies.multinomial_of_odds(n, gamma, propto)
 
 
 @with_bodies(
     {"1 1": "dirichlet_multinomial_of_counts(n, alphaPROPTO)"},
-    [("are_counts(n)", "n must be nonnegative whole numbers"), ("is_positive(alpha)", "alpha must be positive")],
+    ((FIT.format("n", "alpha"), FITS.format("n", "alpha")), ("n", "count"), ("alpha", "positive finite")),
 )
 def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -> Real:
     """Log mass of counts of draws whose probabilities are of a Dirichlet density.
@@ -337,21 +317,11 @@ def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -
     >>> round(float(dirichlet_multinomial_lpmf([1, 2], [1.5, 2.0])), 6)
     -1.165752
     """
-    counts = _counts("dirichlet_multinomial_lpmf", n)
-    require_positive("dirichlet_multinomial_lpmf", "alpha", alpha)
-    return bodies.dirichlet_multinomial_of_counts(counts, as_array(alpha), propto)
+    return bodies.dirichlet_multinomial_of_counts(n, alpha, propto)
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
-def _check_freedom(name: str, nu: Real, size: int) -> None:
-    if not nu > size - 1.0:
-        raise ValueError(f"{name}: nu must be greater than {size - 1}, the size of the matrix less 1")
-
-
-@with_bodies(
-    {"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"},
-    [("nu > W.shape[0] - 1.0", "nu must be greater than the size of the matrix less 1")],
-)
+@with_bodies({"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"}, _matrices("W", "S", "covariance"))
 def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of a Wishart matrix of nu degrees of freedom and scale S.
 
@@ -365,16 +335,10 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     >>> round(float(wishart_lpdf([[2.0, 0.5], [0.5, 1.0]], 3.5, [[1.0, 0.2], [0.2, 1.5]])), 6)
     -4.639437
     """
-    matrix, scale = as_array(W), as_array(S)
-    size = np.shape(matrix)[0]
-    _check_freedom("wishart_lpdf", nu, size)
-    return wishart_of_matrix(cholesky_factor(matrix), cholesky_factor(scale), nu)
+    return wishart_of_matrix(_factor("wishart_lpdf", "W", W), _factor("wishart_lpdf", "S", S), nu)
 
 
-@with_bodies(
-    {"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"},
-    [("nu > W.shape[0] - 1.0", "nu must be greater than the size of the matrix less 1")],
-)
+@with_bodies({"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"}, _matrices("W", "S", "covariance"))
 def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of an inverse Wishart matrix of nu degrees of freedom and scale S.
 
@@ -388,15 +352,12 @@ def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Re
     >>> round(float(inv_wishart_lpdf([[2.0, 0.5], [0.5, 1.0]], 3.5, [[1.0, 0.2], [0.2, 1.5]])), 6)
     -5.057909
     """
-    matrix, scale = as_array(W), as_array(S)
-    size = np.shape(matrix)[0]
-    _check_freedom("inv_wishart_lpdf", nu, size)
-    return inverse_wishart_of_matrix(cholesky_factor(matrix), cholesky_factor(scale), nu)
+    return inverse_wishart_of_matrix(_factor("inv_wishart_lpdf", "W", W), _factor("inv_wishart_lpdf", "S", S), nu)
 
 
 @with_bodies(
     {"2 0 2": "wishart_of_factors(lower_triangle(L_W), L_S, nu) + log_jacobian_of_factor(L_WPROPTO)"},
-    FACTORS,
+    _matrices("L_W", "L_S", "Cholesky factor"),
 )
 def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
     """Log density of the Cholesky factor L_W of a Wishart matrix of nu degrees of freedom and scale L_S L_S^T.
@@ -412,14 +373,12 @@ def wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = Fal
     >>> float(round(wishart_cholesky_lpdf([[1.2]], 3.0, [[0.9]]), 12))
     -0.433955580972
     """
-    factor, scale = as_array(L_W), as_array(L_S)
-    _check_factors("wishart_cholesky_lpdf", nu, L_W, L_S)
-    return wishart_of_matrix(np.tril(factor), scale, nu) + bodies.log_jacobian_of_factor(factor, propto)
+    return wishart_of_matrix(np.tril(L_W), L_S, nu) + bodies.log_jacobian_of_factor(L_W, propto)
 
 
 @with_bodies(
     {"2 0 2": "inverse_wishart_of_factors(L_W, lower_triangle(L_S), nu) + log_jacobian_of_factor(L_WPROPTO)"},
-    FACTORS,
+    _matrices("L_W", "L_S", "Cholesky factor"),
 )
 def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool = False) -> Real:
     """Log density of the Cholesky factor L_W of an inverse Wishart matrix of nu degrees of freedom and scale L_S L_S^T.
@@ -436,21 +395,10 @@ def inv_wishart_cholesky_lpdf(L_W: Nested, nu: Real, L_S: Nested, propto: bool =
     >>> round(float(inv_wishart_cholesky_lpdf([[1.2]], 3.0, [[0.9]])), 6)
     -1.552409
     """
-    factor, scale = as_array(L_W), as_array(L_S)
-    _check_factors("inv_wishart_cholesky_lpdf", nu, L_W, L_S)
-    return inverse_wishart_of_matrix(factor, np.tril(scale), nu) + bodies.log_jacobian_of_factor(factor, propto)
+    return inverse_wishart_of_matrix(L_W, np.tril(L_S), nu) + bodies.log_jacobian_of_factor(L_W, propto)
 
 
-def _check_factors(name: str, nu: Real, factor: Nested, scale: Nested) -> None:
-    require_cholesky_factor(name, "L_W", factor)
-    require_cholesky_factor(name, "L_S", scale)
-    shapes = np.shape(as_array(factor)), np.shape(as_array(scale))
-    if shapes[0] != shapes[1] or shapes[0][0] != shapes[0][1]:
-        raise ValueError(f"{name}: L_W and L_S must be square and of one size, got shapes {shapes[0]} and {shapes[1]}")
-    _check_freedom(name, nu, shapes[0][0])
-
-
-@with_bodies({"2 0": "lkj_of_matrix(Omega, cholesky(Omega), eta)"}, [("eta > 0.0", "eta must be positive")])
+@with_bodies({"2 0": "lkj_of_matrix(Omega, cholesky(Omega), eta)"}, (("eta", "positive"), ("Omega", "correlation")))
 def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
     """Log density of correlation matrices.
 
@@ -464,14 +412,12 @@ def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
     >>> round(float(lkj_corr_lpdf([[1.0, 0.3], [0.3, 1.0]], 2.0)), 6)
     -0.381993
     """
-    require_positive("lkj_corr_lpdf", "eta", eta)
-    matrix = as_array(Omega)
-    return (eta - 1.0) * log_determinant_spd(matrix) + log_constant_of_lkj(eta, np.shape(matrix)[0])
+    return _lkj("lkj_corr_lpdf", "Omega", Omega, eta)
 
 
 @with_bodies(
     {"2 0": "lkj_of_factor(L, eta)"},
-    [("eta > 0.0", "eta must be positive"), ("is_factor(L)", "L must be a square matrix with a positive diagonal")],
+    (("eta", "positive"), ("len(L) == L.shape[-1]", "L must be a square matrix"), ("L", "Cholesky factor")),
 )
 def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
     """Log density of Cholesky factors of correlation matrices.
@@ -486,16 +432,18 @@ def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
     >>> round(float(lkj_corr_cholesky_lpdf([[1.0, 0.0], [0.6, 0.8]], 2.0)), 6)
     -0.733969
     """
-    require_positive("lkj_corr_cholesky_lpdf", "eta", eta)
-    factor = as_array(L)
-    _check_factor("lkj_corr_cholesky_lpdf", "L", factor)
-    return bodies.lkj_of_factor(factor, eta)
+    return bodies.lkj_of_factor(L, eta)
 
 
 @with_bodies(
     {"2 1 1 0": "lkj_of_covariance(y, mu, sigma, etaPROPTO)"},
-    [("eta > 0.0", "eta must be positive"), ("is_positive(sigma)", "sigma must be positive")],
-)
+    (
+        ("len(mu) == len(y)", "mu must be a number or have the length of y"),
+        ("len(sigma) == len(y)", "sigma must be a number or have the length of y"),
+        ("eta", "positive"), ("mu", "finite"), ("sigma", "positive finite"), ("y", "covariance"),
+        ("np.all(np.diag(y) > 0.0)", "y must have a positive diagonal"),
+    ),
+)  # fmt: skip
 def lkj_cov_lpdf(y: Nested, mu: Nested, sigma: Nested, eta: Real, propto: bool = False) -> Real:
     """Log density of covariance matrices: scales that are lognormal, and a correlation matrix of lkj_corr.
 
@@ -512,12 +460,8 @@ def lkj_cov_lpdf(y: Nested, mu: Nested, sigma: Nested, eta: Real, propto: bool =
     >>> round(float(lkj_cov_lpdf([[2.0, 0.5], [0.5, 1.0]], [0.1, 0.2], [1.0, 0.8], 2.0)), 6)
     -2.44417
     """
-    require_positive("lkj_cov_lpdf", "eta", eta)
-    require_positive("lkj_cov_lpdf", "sigma", sigma)
-    matrix = as_array(y)
-    scales = np.sqrt(np.diagonal(matrix))
+    scales = np.sqrt(np.diagonal(y))
     logs = log(scales)
-    spread = as_array(sigma)
-    r = (logs - as_array(mu)) / spread
-    total = np.sum(-0.5 * r * r - log(spread) - logs) - (0.0 if propto else 0.5 * np.shape(matrix)[0] * LOG_TWO_PI)
-    return total + lkj_corr_lpdf(matrix / scales[:, None] / scales, eta)
+    r = (logs - mu) / sigma
+    total = np.sum(-0.5 * r * r - log(sigma) - logs) - (0.0 if propto else 0.5 * len(y) * LOG_TWO_PI)
+    return total + _lkj("lkj_cov_lpdf", "y", y / scales[:, None] / scales, eta)

@@ -12,14 +12,15 @@ from contad.ops.log_sums import logsumexp
 from contad.ops.logistic import log1m_exp, log_expit
 from contad.ops.products import as_array
 from contad.stan.compiled import with_bodies
-from contad.stan.recorded_checks import require_simplex
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 CATEGORY, CATEGORIES = "are_categories(y, {})", "y must be a category, a whole number from 1 to their count"
+SAME_LENGTH = ("len(y) == len(eta)", "y must have an outcome for each location")
 ORDERED = (
-    ("increases(cuts)", "cuts must be a vector of increasing numbers"),
-    (CATEGORY.format("len(cuts) + 1"), CATEGORIES),
+    ("cuts.ndim == 1 and increases(cuts)", "cuts must be a vector of increasing numbers"),
+    ("cuts", "finite"),
+    ("cuts.ndim == 1 and " + CATEGORY.format("len(cuts) + 1"), CATEGORIES),
 )
 
 
@@ -36,7 +37,7 @@ def places(name: str, argument: str, y: Nested, count: int) -> np.ndarray:
 
 @with_bodies(
     {"0 1": "categorical_of_number(y, theta)", "1 1": "categorical_of_vector(y, theta)"},
-    [("is_simplex(theta)", "theta must be a simplex"), (CATEGORY.format("len(theta)"), CATEGORIES)],
+    [("theta", "simplex"), (CATEGORY.format("len(theta)"), CATEGORIES)],
 )
 def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by their probabilities.
@@ -51,14 +52,12 @@ def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
     >>> float(round(categorical_lpmf([1, 3], [0.2, 0.3, 0.5]), 12))
     -2.302585092994
     """
-    probabilities = as_array(theta)
-    require_simplex("categorical_lpmf", "theta", probabilities)
-    return np.sum(log(probabilities[places("categorical_lpmf", "y", y, len(probabilities))]))
+    return np.sum(log(theta[places("categorical_lpmf", "y", y, len(theta))]))
 
 
 @with_bodies(
     {"0 1": "beta[int(y) - 1] - logsumexp(beta)", "1 1": "categorical_of_odds(y, beta)"},
-    [(CATEGORY.format("len(beta)"), CATEGORIES)],
+    [(CATEGORY.format("len(beta)"), CATEGORIES), ("beta", "finite")],
 )
 def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by log odds.
@@ -73,9 +72,8 @@ def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Rea
     >>> float(round(categorical_logit_lpmf(2, [0.0, 1.0]), 12))
     -0.313261687518
     """
-    odds = as_array(beta)
-    at = places("categorical_logit_lpmf", "y", y, len(odds))
-    return np.sum(odds[at]) - float(np.size(at)) * logsumexp(odds)
+    at = places("categorical_logit_lpmf", "y", y, len(beta))
+    return np.sum(beta[at] - logsumexp(beta)) if np.size(at) else 0.0
 
 
 @with_bodies(
@@ -84,7 +82,7 @@ def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Rea
         "1 0 1": "ordered_logistic_of_outcomes(y, eta, cuts)",
         "1 1 1": "ordered_logistic_of_vectors(y, eta, cuts)",
     },
-    ORDERED,
+    (SAME_LENGTH, ("eta", "finite"), *ORDERED),
 )
 def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories between cut points of a logistic variable.
@@ -108,7 +106,7 @@ def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fa
         "1 0 1": "ordered_probit_of_outcomes(y, eta, cuts)",
         "1 1 1": "ordered_probit_of_vectors(y, eta, cuts)",
     },
-    ORDERED,
+    (("len(cuts) > 0", "cuts must have elements"), SAME_LENGTH, *ORDERED, ("eta", "finite")),
 )
 def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories between cut points of a normal variable.
@@ -129,8 +127,8 @@ def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fals
 def ordered_lpmf(name: str, link: "Link", y: Nested, eta: Value, cuts: Nested) -> Real:
     """The sum over the data, of those in the first category, in the last, and between two cut points."""
     points, location = as_array(cuts), as_array(eta)
-    if np.ndim(points) != 1 or not np.all(points[1:] > points[:-1]):
-        raise ValueError(f"{name}: cuts must be a vector of increasing numbers")
+    if not len(points):  # one category alone
+        return 0.0
     at = places(name, "y", y, len(points) + 1)
     at, _ = np.broadcast_arrays(at, np.empty(np.shape(location)))
     shape = np.shape(at)

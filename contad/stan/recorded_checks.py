@@ -8,7 +8,7 @@ import numpy as np
 from contad.ops.products import as_array
 from contad.stan.checks import TOLERANCE, check_cholesky_factor, check_simplex
 from contad.variables import check
-from contad.variables.open_types import Nested
+from contad.variables.open_types import ArrayValue, Nested
 
 
 def require_positive(function: str, name: str, x: Nested) -> None:
@@ -24,10 +24,14 @@ def require_simplex(function: str, name: str, x: Nested) -> None:
         check_simplex(function, name, x)
 
 
-def require_cholesky_factor(function: str, name: str, x: Nested) -> None:
-    """Raise ValueError unless a matrix is lower triangular with a positive diagonal, and no wider than high."""
-    a = as_array(x)
+def is_cholesky_factor(a: ArrayValue) -> bool:
+    """Whether a matrix is lower triangular with a positive diagonal, and no wider than high."""
     rows, columns = np.shape(a) if np.ndim(a) == 2 else (0, 1)
     above = np.triu_indices(rows, 1, columns)
-    if not (rows >= columns > 0 and np.all(a[above] == 0.0) and np.all(np.diagonal(a) > 0.0)):
+    return bool(rows >= columns > 0 and np.all(a[above] == 0.0) and np.all(np.diagonal(a) > 0.0))
+
+
+def require_cholesky_factor(function: str, name: str, x: Nested) -> None:
+    """Raise ValueError unless a matrix is lower triangular with a positive diagonal, and no wider than high."""
+    if not is_cholesky_factor(as_array(x)):
         check_cholesky_factor(function, name, x)

@@ -1,0 +1,133 @@
+"""What arguments of densities of vectors and matrices have to be: declared once, for Python and for compiled code.
+
+A demand is the name of an argument and a kind of KINDS, or a condition of several arguments and what it asks, in words.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.distributions.faces import DOMAINS, check_domain
+from contad.stan import bodies, checks
+from contad.stan.recorded_checks import is_cholesky_factor, require_cholesky_factor, require_simplex
+from contad.variables import arguments
+from contad.variables.number import Carrier, trace
+from contad.variables.open_types import Value
+
+Demands = Sequence[tuple[str, str]]
+Require = Callable[[str, str, Value], None]
+
+
+class Kind(NamedTuple):
+    """What one argument has to be: in words, how Python requires it, and the condition in compiled code."""
+
+    words: str
+    require: Require  # of a function and an argument, by their names, and a value
+    condition: str
+
+
+def _elements(name: str) -> Kind:
+    words, condition = DOMAINS[name]
+    return Kind(words, partial(_require_elements, name), condition)
+
+
+def _require_elements(kind: str, function: str, name: str, x: Value) -> None:
+    check_domain(function, name, x, kind)
+
+
+def _array(judged: str, holds: Callable[[Any], bool], condition: str) -> Kind:
+    return Kind(checks.ARRAYS[judged][0], partial(_require_array, judged, holds), condition)
+
+
+def _require_array(judged: str, holds: Callable[[Any], bool], function: str, name: str, x: Value) -> None:
+    seen = trace(x)
+    if isinstance(seen, Carrier) and np.ndim(seen) == 2 and holds(seen):  # comparisons, which a program repeats
+        return
+    words, judge = checks.ARRAYS[judged]
+    if found := judge(arguments.array(function, name, x)):
+        arguments.fail(function, name, words, found)
+
+
+def _is_symmetric(a: Any) -> bool:
+    return bool(a.shape[0] == a.shape[1] and np.all(np.abs(a - np.transpose(a)) <= checks.TOLERANCE))
+
+
+def _is_unit_symmetric(a: Any) -> bool:
+    return _is_symmetric(a) and bool(np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE))
+
+
+# Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway.
+KINDS: dict[str, Kind] = {
+    **{name: _elements(name) for name in DOMAINS if name != "binary"},
+    "binary": Kind(DOMAINS["binary"][0], _elements("binary").require, "({x} * {x} == {x}) and ({x} < np.inf)"),
+    "covariance": _array("finite_symmetric", _is_symmetric, "is_finite_symmetric({x})"),
+    "correlation": _array(
+        "unit_symmetric", _is_unit_symmetric, "is_finite_symmetric({x}) and has_unit_diagonal({x})"
+    ),
+    "Cholesky factor": Kind(
+        checks.ARRAYS["cholesky_factor"][0], require_cholesky_factor, "is_cholesky_factor({x})"
+    ),
+    "simplex": Kind(checks.ARRAYS["simplex"][0], require_simplex, "len({x}) > 0 and is_simplex({x})"),
+}  # fmt: skip
+
+
+_KNOWN = vars(bodies) | {"np": np, "is_cholesky_factor": is_cholesky_factor}  # what Python has no loops for
+
+
+def _is_of_numbers(demand: tuple[str, str], axes: Mapping[str, int]) -> bool:
+    """Whether a condition asks for the length of what is a number here, and so nothing."""
+    return any(axes.get(name) == 0 for name in re.findall(r"len\((\w+)\)", demand[0]))
+
+
+def write_demands(function: str, demands: Demands, axes: Mapping[str, int]) -> list[str]:
+    """The lines by which a body of compiled code checks arguments with these numbers of axes."""
+    lines: list[str] = []
+    for subject, what in demands:
+        if what in KINDS:
+            kind = KINDS[what]
+            test, message = kind.condition.format(x=subject), f"{subject} must {kind.words}"
+            if what in DOMAINS and axes[subject]:
+                test = " and ".join(f"np.all({part})" for part in test.split(" and "))
+        elif _is_of_numbers((subject, what), axes):
+            continue
+        else:
+            test, message = subject, what
+        lines += [f"    if not ({test}):", f"        raise ValueError({f'{function}: {message}'!r})"]
+    return lines
+
+
+def list_requirements(
+    function: str, demands: Demands, names: Sequence[str], axes: Mapping[str, int]
+) -> list[Callable[[Mapping[str, Value]], None]]:
+    """Functions of the arguments, by their names, that raise ValueError where a demand is not met."""
+    found: list[Callable[[Mapping[str, Value]], None]] = []
+    for subject, what in demands:
+        if what in KINDS:
+            found.append(partial(_require_kind, KINDS[what].require, function, subject))
+        elif not _is_of_numbers((subject, what), axes):
+            holds = eval(f"lambda {', '.join(names)}: {subject}", _KNOWN)
+            shown = [name for name in names if re.search(rf"\b{name}\b", f"{subject} {what}")]
+            found.append(partial(_require_condition, holds, f"{function}: {what}", tuple(shown)))
+    return found
+
+
+def _require_kind(require: Require, function: str, name: str, given: Mapping[str, Value]) -> None:
+    require(function, name, given[name])
+
+
+def _require_condition(
+    holds: Callable[..., Any], message: str, shown: Sequence[str], given: Mapping[str, Value]
+) -> None:
+    try:
+        good = bool(holds(**given))
+    except (AttributeError, IndexError):  # of shapes that are not what the condition is of
+        good = False
+    if not good:
+        raise ValueError(f"{message}, got {', '.join(_show(name, given[name]) for name in shown)}")
+
+
+def _show(name: str, x: Value) -> str:
+    return f"{name} of shape {np.shape(x)}" if np.ndim(x) else f"{name} = {arguments.array('', name, x)}"
