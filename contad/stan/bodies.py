@@ -270,6 +270,16 @@ def multinomial_of_odds(n, odds, propto=False):
     return np.sum(n * (odds - logsumexp(odds))) + constant
 
 
+def mixture_of_vectors(theta, x):
+    """log sum theta e^x."""
+    if not (np.all(theta >= 0.0) and np.all(theta <= 1.0) and len(theta) == len(x)):
+        raise ValueError("log_mix: theta must be between 0 and 1, and have the length of x")
+    if len(x) == 0:
+        return -np.inf
+    top = np.max(x)
+    return top + log(np.sum(theta * np.exp(x - top)))
+
+
 # ---- categories ------------------------------------------------------------------------------------------------------
 def is_category(y, count):
     """Whether a number is a whole number from 1 to count."""

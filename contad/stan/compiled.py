@@ -39,7 +39,7 @@ class WithBodies(Compilable):
         self.ways, self.demands = ways, demands
         self.finite, self.empty = [(name, "finite") for name in finite.split()], empty.split()
         self.unless = unless or "False"
-        columns = zip(*(pattern.split() for pattern in ways), strict=True)
+        columns = zip(*(pattern.split() for pattern in ways), strict=False)
         most = (max(map(int, "".join(axes))) for axes in columns)
         self.most_axes = dict(zip(self.signature.parameters, most, strict=False))
         self.known = vars(bodies) | {"np": np, "cholesky": cholesky} | known
@@ -47,6 +47,8 @@ class WithBodies(Compilable):
         self._required: dict[Any, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.demands:
+            return self.function(*args, **kwargs)
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -79,7 +81,7 @@ class WithBodies(Compilable):
             allowed = pattern.split()
             more = given[len(allowed) :]
             fits = len(given) >= len(allowed) and all(str(n) in axes for n, axes in zip(given, allowed, strict=False))
-            if fits and more in ((), (0,)):
+            if fits and more in ((), (0,) if "propto" in self.signature.parameters else ()):
                 key = given
                 if key not in self._bodies:
                     self._bodies[key] = self._write(expression, given, bool(more))

@@ -3,13 +3,15 @@
 Of factors whose sign is free, those of QR have a diagonal of r that is not negative, as in Stan.
 """
 
+import math
 
 import numpy as np
 
 from contad.ops import orthogonal_factors, spectra
-from contad.ops.linear_systems import check_square, in_c_order, transposed_of
+from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array
 from contad.ops.triangular_factors import cholesky_factor
+from contad.stan.recorded_checks import has_nan, require_symmetric
 from contad.stan.shapes import matrices
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
@@ -26,7 +28,7 @@ def cholesky_decompose(a: ArrayValue) -> ArrayValue:
 
     Shapes:  a (..., n, n) -> (..., n, n).
     Domain:  every symmetric positive definite a.
-    Raises:  LinAlgError if a is not positive definite or not square.
+    Raises:  ValueError if a is not symmetric, LinAlgError if it is not positive definite or not square.
     Cost:    O(n^3) forward, three times that in reverse.
     Ref:     Giles (2008), section 2.3.2; Murray (2016), equation 10;
              Stan Functions Reference, Cholesky decomposition.
@@ -36,7 +38,7 @@ def cholesky_decompose(a: ArrayValue) -> ArrayValue:
            [1., 3.]])
     """
     a = as_array(a)
-    check_square("cholesky_decompose", a)
+    require_symmetric("cholesky_decompose", "a", a, "real")
     return cholesky_factor(a)
 
 
@@ -252,15 +254,21 @@ def eigendecompose_sym(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 
     Shapes:  a (..., n, n) -> (..., n, n), (..., n).
     Domain:  every symmetric a; vectors of equal eigenvalues have the derivative nan, and their signs are LAPACK's.
-    Raises:  LinAlgError if a is not square.
+    Raises:  ValueError if a is not symmetric, LinAlgError if it is not square.
     Cost:    O(n^3) forward and reverse.
     Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
 
     >>> eigendecompose_sym([[3.0, 0.5], [0.5, 2.0]])[1].round(6)
     array([1.792893, 3.207107])
     """
+    return _spectrum("eigendecompose_sym", a)
+
+
+def _spectrum(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
+    a = as_array(a)
+    require_symmetric(name, "a", a)
     w, v = spectra.eigh(a)
-    return v, w
+    return (v * math.nan, w * math.nan) if has_nan(name, "a", a) else (v, w)  # LAPACK's are any numbers then
 
 
 def eigenvalues_sym(a: ArrayValue) -> ArrayValue:
@@ -270,14 +278,14 @@ def eigenvalues_sym(a: ArrayValue) -> ArrayValue:
 
     Shapes:  a (..., n, n) -> (..., n).
     Domain:  every symmetric a.
-    Raises:  LinAlgError if a is not square.
+    Raises:  ValueError if a is not symmetric, LinAlgError if it is not square.
     Cost:    as `eigendecompose_sym`.
     Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
 
     >>> eigenvalues_sym([[3.0, 0.5], [0.5, 2.0]]).round(6)
     array([1.792893, 3.207107])
     """
-    return eigendecompose_sym(a)[1]
+    return _spectrum("eigenvalues_sym", a)[1]
 
 
 def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
@@ -287,7 +295,7 @@ def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
 
     Shapes:  a (..., n, n) -> (..., n, n).
     Domain:  as of `eigendecompose_sym`.
-    Raises:  LinAlgError if a is not square.
+    Raises:  ValueError if a is not symmetric, LinAlgError if it is not square.
     Cost:    as `eigendecompose_sym`.
     Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
 
@@ -295,7 +303,7 @@ def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
     array([[0.382683, 0.92388 ],
            [0.92388 , 0.382683]])
     """
-    return eigendecompose_sym(a)[0]
+    return _spectrum("eigenvectors_sym", a)[0]
 
 
 def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:

@@ -6,6 +6,7 @@ import numpy as np
 from contad.ops import linear_systems, matrix_functions, quadratic_forms
 from contad.ops.linear_systems import as_columns, check_square, transposed_of
 from contad.ops.products import as_array, matmul
+from contad.stan.recorded_checks import require_symmetric
 from contad.stan.shapes import matrices, require_length, require_same_shape
 from contad.variables.open_types import ArrayValue, Real, Value
 
@@ -308,14 +309,16 @@ def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
     Shapes:  a (..., n, n), b (..., n, k) -> (..., k, k), exactly symmetric; b (n,) -> (...).
     Domain:  every symmetric a, every b.
-    Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
+    Raises:  LinAlgError if a is not square, ValueError if it is not symmetric or the lengths differ.
     Cost:    O(n^2 k) forward and in reverse.
     Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> quad_form_sym(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0]))
     np.float64(18.0)
     """
-    return quadratic_forms.quad_form_sym(*_of_form("quad_form_sym", a, b))
+    a, b = _of_form("quad_form_sym", a, b)
+    require_symmetric("quad_form_sym", "a", a)
+    return quadratic_forms.quad_form_sym(a, b)
 
 
 def trace_quad_form(a: ArrayValue, b: ArrayValue) -> Value:

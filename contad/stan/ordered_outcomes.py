@@ -127,9 +127,9 @@ def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fals
 def ordered_lpmf(name: str, link: "Link", y: Nested, eta: Value, cuts: Nested) -> Real:
     """The sum over the data, of those in the first category, in the last, and between two cut points."""
     points, location = as_array(cuts), as_array(eta)
+    at = places(name, "y", y, len(points) + 1)
     if not len(points):  # one category alone
         return 0.0
-    at = places(name, "y", y, len(points) + 1)
     at, _ = np.broadcast_arrays(at, np.empty(np.shape(location)))
     shape = np.shape(at)
     location = location + np.zeros(shape) if np.shape(location) != shape else location

@@ -5,9 +5,11 @@ Where one fails, the check of `contad.stan.checks` says what was wrong.
 
 import numpy as np
 
+from contad.distributions.faces import check_domain
 from contad.ops.products import as_array
 from contad.stan.checks import TOLERANCE, check_cholesky_factor, check_simplex
-from contad.variables import check
+from contad.variables import arguments, check
+from contad.variables.number import Carrier, trace
 from contad.variables.open_types import ArrayValue, Nested
 
 
@@ -15,6 +17,37 @@ def require_positive(function: str, name: str, x: Nested) -> None:
     """Raise ValueError unless every element is positive."""
     if not np.all(as_array(x) > 0.0):
         check.positive(function, name, x)
+
+
+def values_of(function: str, name: str, x: Nested) -> ArrayValue:
+    """What comparisons look at: the values, or variables of a program that is recorded."""
+    seen = trace(as_array(x))
+    return seen if isinstance(seen, Carrier) else arguments.array(function, name, seen)
+
+
+def require_symmetric(function: str, name: str, x: Nested, diagonal: str = "any") -> None:
+    """Raise ValueError unless matrices, or stacks of them, are symmetric up to 1e-8, with a diagonal of such a kind.
+
+    diagonal    "any", "real" where it has no nan, or "finite"; the rest is finite in any case
+    """
+    a = values_of(function, name, x)
+    shape = np.shape(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        arguments.fail(function, name, "be a square matrix", f"shape {shape}", np.linalg.LinAlgError)
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(np.tril(a, -1) - np.swapaxes(np.triu(a, 1), -1, -2))
+    if not np.all(difference <= TOLERANCE):
+        found = arguments.array(function, name, difference)
+        place = np.unravel_index(np.argmin(found <= TOLERANCE), found.shape)
+        arguments.fail(function, name, "be a symmetric matrix", f"a difference of {found[place]}{arguments.at(place)}")
+    if diagonal != "any":
+        check_domain(function, f"the diagonal of {name}", np.diagonal(a, 0, -2, -1), diagonal)
+
+
+def has_nan(function: str, name: str, x: Nested) -> bool:
+    """Whether some element is nan."""
+    a = values_of(function, name, x)
+    return not np.all(a == a)
 
 
 def require_simplex(function: str, name: str, x: Nested) -> None:

@@ -3,6 +3,12 @@
 They work element by element on arrays, and on variables of every engine.
 """
 
+from typing import Any
+
+import numpy as np
+
+import contad.ops as operations
+from contad.distributions.faces import check_domain
 from contad.ops import (
     absolute as abs,
     arccos as acos,
@@ -30,7 +36,8 @@ from contad.ops import (
     log1m,
     log_diff_exp,
     log_expit,
-    logsumexp as log_sum_exp,
+    logaddexp,
+    logsumexp,
     multigammaln,
     poch as rising_factorial,
     power as pow,
@@ -42,15 +49,53 @@ from contad.ops import (
     yv as bessel_second_kind,
 )
 from contad.ops.probabilities import stdtrit
-from contad.variables.open_types import ArrayValue, Value
+from contad.ops.products import as_array
+from contad.stan import bodies
+from contad.stan.checks import check_nonzero_size
+from contad.stan.compiled import with_bodies
+from contad.variables import arguments
+from contad.variables.open_types import ArrayValue, Nested, Value
 
 __all__ = [
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_first_kind", "bessel_second_kind",
-    "binary_log_loss", "choose", "falling_factorial", "gamma_p", "gamma_q", "hypergeometric_1F0", "inc_beta", "inv",
-    "inv_cloglog", "inv_erfc", "inv_inc_beta", "inv_sqrt", "inv_square", "lchoose", "lmgamma", "lmultiply",
-    "log1m_inv_logit", "log_falling_factorial", "log_inv_logit_diff", "log_modified_bessel_first_kind",
-    "log_rising_factorial", "log_softmax", "log_sum_exp", "modified_bessel_first_kind", "modified_bessel_second_kind",
-    "pow", "rising_factorial",
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bessel_first_kind",
+    "bessel_second_kind",
+    "binary_log_loss",
+    "choose",
+    "falling_factorial",
+    "gamma_p",
+    "gamma_q",
+    "hypergeometric_1F0",
+    "inc_beta",
+    "inv",
+    "inv_cloglog",
+    "inv_erfc",
+    "inv_inc_beta",
+    "inv_sqrt",
+    "inv_square",
+    "lchoose",
+    "lmgamma",
+    "lmultiply",
+    "log1m_inv_logit",
+    "log_falling_factorial",
+    "log_inv_logit_diff",
+    "log_mix",
+    "log_modified_bessel_first_kind",
+    "log_rising_factorial",
+    "log_softmax",
+    "log_sum_exp",
+    "modified_bessel_first_kind",
+    "modified_bessel_second_kind",
+    "pow",
+    "rising_factorial",
+    "softmax",
     "student_t_qf",
 ]  # fmt: skip
 
@@ -253,16 +298,81 @@ def student_t_qf(p: Value, nu: Value, mu: Value = 0.0, sigma: Value = 1.0) -> Va
     return mu + sigma * stdtrit(nu, p)
 
 
-def log_softmax(x: ArrayValue) -> ArrayValue:
-    """Logarithm of softmax.
+@with_bodies({"1": "rule(x)"}, rule=operations.softmax)
+def softmax(x: Nested, axis: int | None = -1) -> ArrayValue:
+    """e^x over its sum; of a list of vectors that of each, along the last axis.
+
+        z_i = e^(x_i) / sum_j e^(x_j)
+
+    Shapes:  x (..., n) -> (..., n).
+    Domain:  every finite x.
+    Ref:     Blanchard, Higham & Higham (2021); Stan Functions Reference, softmax.
+
+    >>> softmax([[0.0, 0.0], [1000.0, 1000.0]])
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    return operations.softmax(as_array(x), axis=axis)
+
+
+def log_softmax(x: Nested) -> ArrayValue:
+    """Logarithm of softmax; of a list of vectors that of each, along the last axis.
 
         z_i = x_i - log sum_j e^(x_j)
 
+    Shapes:  x (..., n) -> (..., n).
     Domain:  every finite x.
+    Raises:  ValueError for a vector without elements.
     Ref:     Blanchard, Higham & Higham (2021).
 
     >>> import numpy as np
     >>> log_softmax(np.array([0.0, 0.0])).round(12)
     array([-0.69314718, -0.69314718])
     """
-    return x - log_sum_exp(x)
+    a = as_array(x)
+    check_nonzero_size("log_softmax", "x", np.empty(np.shape(a)))
+    return a - logsumexp(a, axis=-1, keepdims=True)
+
+
+@with_bodies(
+    {"1": "rule(x)", "2": "rule(x)", "0 0": "both(x, y)", "1 1": "both(x, y)", "2 2": "both(x, y)"},
+    rule=logsumexp, both=logaddexp,
+)  # fmt: skip
+def log_sum_exp(x: Nested, y: Nested | None = None, axis: Any = None, b: Any = None, keepdims: bool = False) -> Value:
+    """log of the sum of e^x over all elements; of two arguments log(e^x + e^y), element by element.
+
+        z = log sum_i e^(x_i),     z = log(e^x + e^y)
+
+    The options are those of `contad.logsumexp`, which inside njit takes them, too.
+
+    Domain:  every x and y.
+    Ref:     Blanchard, Higham & Higham (2021); Stan Functions Reference, composed functions.
+
+    >>> round(log_sum_exp(0.5, 0.5), 12), round(float(log_sum_exp([0.5, 0.5])), 12)
+    (1.19314718056, 1.19314718056)
+    """
+    return logsumexp(x, axis=axis, b=b, keepdims=keepdims) if y is None else logaddexp(x, y)
+
+
+@with_bodies({"0 0 0": "rule(theta, x, y)", "1 1": "mixture_of_vectors(theta, x)"}, rule=operations.log_mix)
+def log_mix(theta: Value, x: Value, y: Value | None = None) -> Value:
+    """Logarithm of a mixture of two densities, or of as many as theta has shares, from their logarithms.
+
+        z = log(theta e^x + (1 - theta) e^y),     z = log sum_i theta_i e^(x_i)
+
+    Shapes:  theta, x and y as they broadcast; or theta and x (k,).
+    Domain:  0 <= theta <= 1, every x and y; outside z is nan. Of vectors theta is between 0 and 1, and x is finite.
+    Raises:  ValueError where vectors are outside of their domain.
+    Ref:     Stan Functions Reference, composed functions.
+
+    >>> round(log_mix(0.25, -1000.0, -1001.0), 12), round(float(log_mix([0.25, 0.75], [-1000.0, -1001.0])), 12)
+    (-1000.642625980491, -1000.642625980491)
+    """
+    if y is not None:
+        return operations.log_mix(theta, x, y)
+    shares, logs = as_array(theta), as_array(x)
+    if np.ndim(shares) != 1 or np.shape(shares) != np.shape(logs):
+        arguments.fail("log_mix", "x", f"be a vector as theta, of shape {np.shape(shares)}", f"shape {np.shape(logs)}")
+    check_domain("log_mix", "theta", shares, "probability")
+    check_domain("log_mix", "x", logs, "finite")
+    return bodies.mixture_of_vectors(shares, logs)

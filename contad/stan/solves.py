@@ -1,5 +1,6 @@
 """Stan's solutions of linear systems, inverses and determinants."""
 
+import math
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from contad.ops import (
 )
 from contad.ops.linear_systems import check_square, transposed_of
 from contad.ops.products import as_array
+from contad.stan.checks import check_lower_triangular
+from contad.stan.recorded_checks import has_nan, require_symmetric, values_of
 from contad.stan.shapes import matrices, require_length
 from contad.variables.open_types import ArrayValue, Value
 
@@ -30,6 +33,11 @@ def _right(name: str, b: ArrayValue, a: ArrayValue) -> tuple[ArrayValue, ArrayVa
     check_square(name, a)
     require_length(name, "b", b, -1, np.shape(a)[-2], "a has rows")
     return a, _turn(b)
+
+
+def _unless_nan(name: str, a: ArrayValue, z: ArrayValue) -> ArrayValue:
+    """z, or nan where the matrix has one, of which LAPACK makes any numbers."""
+    return z * math.nan if has_nan(name, "a", a) else z
 
 
 def _turn(x: ArrayValue) -> ArrayValue:
@@ -51,7 +59,8 @@ def mdivide_left(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     >>> mdivide_left([[2.0, 1.0], [0.5, 4.0]], [3.0, 8.25])
     array([0.5, 2. ])
     """
-    return linear_systems.solve(*_left("mdivide_left", a, b))
+    a, b = _left("mdivide_left", a, b)
+    return _unless_nan("mdivide_left", a, linear_systems.solve(a, b))
 
 
 def mdivide_right(b: ArrayValue, a: ArrayValue) -> ArrayValue:
@@ -69,7 +78,7 @@ def mdivide_right(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     array([0.5, 2. ])
     """
     a, columns = _right("mdivide_right", b, a)
-    return _turn(linear_systems.solve(a, columns, transposed=True))
+    return _unless_nan("mdivide_right", a, _turn(linear_systems.solve(a, columns, transposed=True)))
 
 
 def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
@@ -82,7 +91,8 @@ def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
     Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
     Domain:  every symmetric positive definite a, every b.
-    Raises:  LinAlgError if a is not positive definite or not square, ValueError if the lengths differ.
+    Raises:  LinAlgError if a is not positive definite or not square, ValueError if it is not symmetric, or the lengths
+             differ.
     Cost:    O(n^3 / 3 + n^2 k) forward, O(n^2 k) in reverse from the saved factor.
     Ref:     Giles (2008), section 2.3.1;
              Stan Functions Reference, symmetric positive-definite matrix division functions.
@@ -90,7 +100,9 @@ def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     >>> mdivide_left_spd([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
     array([1., 2.])
     """
-    return positive_definite.solve_spd(*_left("mdivide_left_spd", a, b))
+    a, b = _left("mdivide_left_spd", a, b)
+    require_symmetric("mdivide_left_spd", "a", a, "real")
+    return positive_definite.solve_spd(a, b)
 
 
 def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
@@ -100,7 +112,8 @@ def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
     Domain:  every symmetric positive definite a, every b.
-    Raises:  LinAlgError if a is not positive definite or not square, ValueError if the lengths differ.
+    Raises:  LinAlgError if a is not positive definite or not square, ValueError if it is not symmetric, or the lengths
+             differ.
     Cost:    as `mdivide_left_spd`.
     Ref:     Giles (2008), section 2.3.1;
              Stan Functions Reference, symmetric positive-definite matrix division functions.
@@ -108,7 +121,9 @@ def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     >>> mdivide_right_spd([8.0, 22.0], [[4.0, 2.0], [2.0, 10.0]])
     array([1., 2.])
     """
-    return _turn(positive_definite.solve_spd(*_right("mdivide_right_spd", b, a)))
+    a, columns = _right("mdivide_right_spd", b, a)
+    require_symmetric("mdivide_right_spd", "a", a, "real")
+    return _turn(positive_definite.solve_spd(a, columns))
 
 
 def mdivide_left_tri_low(a: ArrayValue, b: ArrayValue) -> ArrayValue:
@@ -168,7 +183,7 @@ def inverse(a: ArrayValue) -> ArrayValue:
     """
     a = as_array(a)
     check_square("inverse", a)
-    return linear_systems.inv(a)
+    return _unless_nan("inverse", a, linear_systems.inv(a))
 
 
 def inverse_spd(a: ArrayValue) -> ArrayValue:
@@ -180,7 +195,7 @@ def inverse_spd(a: ArrayValue) -> ArrayValue:
 
     Shapes:  a (..., n, n) -> (..., n, n), exactly symmetric.
     Domain:  every symmetric positive definite a.
-    Raises:  LinAlgError if a is not positive definite or not square.
+    Raises:  ValueError if a is not symmetric, LinAlgError if it is not positive definite or not square.
     Cost:    O(n^3) forward, two products in reverse.
     Ref:     Giles (2008), section 2.2.3; Stan Functions Reference, inverses.
 
@@ -188,6 +203,8 @@ def inverse_spd(a: ArrayValue) -> ArrayValue:
     array([[ 0.516129, -0.064516],
            [-0.064516,  0.258065]])
     """
+    a = as_array(a)
+    require_symmetric("inverse_spd", "a", a, "finite")
     return positive_definite.inverse_spd(a)
 
 
@@ -215,11 +232,9 @@ def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
 
         z = (l l^T)^-1,     z_dot = -z (l_dot l^T + l l_dot^T) z,     l_bar = -tril(z (z_bar + z_bar^T) z l)
 
-    What is above the diagonal is not read, and its cotangent is 0.
-
     Shapes:  l (..., n, n) -> (..., n, n), exactly symmetric.
-    Domain:  every l without zeros on the diagonal.
-    Raises:  LinAlgError if the diagonal has a zero or l is not square.
+    Domain:  every lower triangular l without zeros on the diagonal.
+    Raises:  ValueError if l is not lower triangular, LinAlgError if the diagonal has a zero or l is not square.
     Cost:    O(n^3) forward, three times that in reverse.
     Ref:     Giles (2008), section 2.2.3; Stan Functions Reference, inverses.
 
@@ -229,6 +244,8 @@ def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
     """
     l = as_array(l)  # noqa: E741
     check_square("chol2inv", l)
+    if not np.all(np.triu(values_of("chol2inv", "l", l), 1) == 0.0):
+        check_lower_triangular("chol2inv", "l", l)
     inverse = triangular_factors.solve_triangular(l, np.eye(np.shape(l)[-1]), lower=True)
     return quadratic_forms.tcrossprod(transposed_of(inverse))
 
@@ -279,11 +296,13 @@ def log_determinant_spd(a: ArrayValue) -> Value:
 
     Shapes:  a (..., n, n) -> (...).
     Domain:  every symmetric positive definite a.
-    Raises:  LinAlgError if a is not positive definite or not square.
+    Raises:  ValueError if a is not symmetric, LinAlgError if it is not positive definite or not square.
     Cost:    O(n^3 / 3) forward, O(n^3) in reverse; `mdivide_left_spd` of the same a shares the factor.
     Ref:     Giles (2008), section 2.2.4; Stan Functions Reference, determinants.
 
     >>> round(log_determinant_spd([[2.0, 0.5], [0.5, 4.0]]), 12)
     np.float64(2.047692843365)
     """
+    a = as_array(a)
+    require_symmetric("log_determinant_spd", "a", a)
     return positive_definite.log_determinant_spd(a)
