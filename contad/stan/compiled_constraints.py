@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from contad.stan.transforms.constraints import Constraint
 
 
+# what to write where compiled code has no function: of arguments that are arrays or variables
+WRITTEN_OUT = {
+    "lower_bound": ("lower", "lower + np.exp(u)"),
+    "upper_bound": ("upper", "upper - np.exp(u)"),
+    "lower_upper_bound": ("lower and upper", "lower + (upper - lower) * contad.expit(u)"),
+    "offset_multiplier": ("offset and multiplier", "offset + multiplier * u"),
+}
+
+
 def as_shape(value: str, shape: tuple[int, ...]) -> str:
     """An expression of a vector as one of the shape that a value has; those of matrices have theirs."""
     if not shape:
@@ -84,6 +93,7 @@ class ConstraintFunction(Compilable):
         """What a call with other arguments is told."""
         name, size, shape = self.constraint.name, self.constraint.size, self.constraint.shape
         if not self.loops:
-            return f"{name}: inside njit, offset and multiplier are numbers; write offset + multiplier * u"
+            names, formula = WRITTEN_OUT.get(name, ("its arguments", "the formula of its docstring"))
+            return f"{name}: inside njit, {names} must be finite numbers that are no variables; write {formula}"
         what = f"u, a vector of {size} float64 numbers" if self.argument == "u" else f"y of shape {shape}"
         return f"{name}: inside njit {self.__name__} takes {what}"

@@ -151,6 +151,37 @@ def free_of_zero_sum(y):
     return u
 
 
+def zero_sums_of(u, m, n):
+    """m x n numbers whose rows and columns sum to 0, by columns."""
+    rows = np.zeros((m, n - 1))
+    for j in range(n - 1):
+        column = zero_sum_of(u[j * (m - 1) : (j + 1) * (m - 1)])
+        for i in range(m):
+            rows[i, j] = column[i]
+    y = np.zeros((m, n))
+    for i in range(m):
+        row = zero_sum_of(rows[i])
+        for j in range(n):
+            y[i, j] = row[j]
+    return y
+
+
+def free_of_zero_sums(y):
+    """What `zero_sums_of` makes them of."""
+    m, n = y.shape
+    rows = np.zeros((m, n - 1))
+    for i in range(m):
+        row = free_of_zero_sum(y[i])
+        for j in range(n - 1):
+            rows[i, j] = row[j]
+    u = np.zeros((m - 1) * (n - 1))
+    for j in range(n - 1):
+        column = free_of_zero_sum(rows[:, j].copy())
+        for i in range(m - 1):
+            u[j * (m - 1) + i] = column[i]
+    return u
+
+
 # ---- matrices --------------------------------------------------------------------------------------------------------
 def place_of(i, j, k, by_columns):
     """Where the partial correlation of row i and column j stands in the vector of a k x k matrix."""

@@ -5,12 +5,13 @@ order: its terms are the products of (a_i + e)_k and 1 / (b_j + f)_k as polynomi
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from contad.distributions.faces import function_of_text
+from contad.distributions.faces import check_domain, function_of_text
 from contad.ops.hypergeometric_functions import hyp2f1
 from contad.ops.products import as_array
 from contad.ops.rounding import rint
@@ -28,15 +29,18 @@ def hypergeometric_2F1(a1: Real, a2: Real, b1: Real, z: Real) -> Real:
 
         2F1(a1, a2; b1; z) = sum_k (a1)_k (a2)_k / (b1)_k z^k / k!
 
-    Domain:  |z| < 1, |z| = 1 where b1 > a1 + a2, and every z where the series ends; b1 = 0, -1, ... only if it ends
-             before.
-    Raises:  ValueError where the series does not converge, as Stan does.
+    Domain:  z < 1, z = 1 where b1 > a1 + a2, and every z where the series ends; b1 = 0, -1, ... only if it ends
+             before; finite parameters.
+    Raises:  ValueError outside of the domain, as Stan does.
     Ref:     DLMF 15.2.1.
 
     >>> round(hypergeometric_2F1(1.5, 0.7, 2.2, 0.5), 12)
     1.368248958994
     """
-    check_2F1_converges("hypergeometric_2F1", a1, a2, b1, z)
+    name = "hypergeometric_2F1"
+    for argument, x in (("a1", a1), ("a2", a2), ("b1", b1)):
+        check_domain(name, argument, x, "finite")
+    check_2F1_converges(name, a1, a2, b1, -0.5 if z < -1.0 else z)  # below -1 it is continued
     return hyp2f1(a1, a2, b1, z)
 
 
@@ -68,7 +72,8 @@ def hypergeometric_pFq(a: Nested, b: Nested, z: Real) -> Real:
         pFq(a; b; z) = sum_k prod_i (a_i)_k / prod_j (b_j)_k z^k / k!
 
     Shapes:  a (p,), b (q,), z (); p at most q + 1.
-    Domain:  every z where p <= q or the series ends, |z| < 1 where p = q + 1; b = 0, -1, ... only if it ends before.
+    Domain:  every z where p <= q or the series ends; |z| < 1, or |z| = 1 and sum b > sum a, where p = q + 1;
+             b = 0, -1, ... only if it ends before.
     Raises:  ValueError where the series does not converge, takes more than 20,000 terms, or loses more than 7 digits.
     Ref:     DLMF 16.2.1.
 
@@ -81,7 +86,8 @@ def hypergeometric_pFq(a: Nested, b: Nested, z: Real) -> Real:
         raise ValueError(f"hypergeometric_pFq: a must be a vector with at most one element more than b, got {shapes}")
     if len(above) == len(below) + 1 and not abs(z) < 1.0 and not _ends(above):
         at = float(primal(z))
-        raise ValueError(f"hypergeometric_pFq: |z| must be less than 1 where a has one element more, got {at}")
+        if not (abs(z) == 1.0 and np.sum(below) > np.sum(above)):
+            raise ValueError(f"hypergeometric_pFq: |z| must be less than 1 where a has one element more, got {at}")
     return _evaluate("hypergeometric_pFq", above, below, z)
 
 
@@ -122,6 +128,29 @@ def _home(function):  # type: ignore[no-untyped-def]
     return function
 
 
+_SUMS = 4097
+
+
+def _extrapolate(sums: Sequence[float], z: float, excess: float, logs: int) -> float:
+    """The limit of partial sums at z = 1 or -1; nan where there is none.
+
+    At 1 the first n terms miss n^-excess (c_0 + c_1 / n + ...), where a derivative in a parameter makes c_j a
+    polynomial of log n; at -1 they alternate.
+    """
+    if z < 0.0:
+        found = list(sums[-40:])
+        while len(found) > 1:
+            found = [0.5 * (x + y) for x, y in itertools.pairwise(found)]
+        return found[0]
+    if not excess > 0.0:
+        return math.nan
+    found = [sums[2**k - 1] for k in range(4, 13)]
+    for step in range(len(found) - 1):
+        ratio = 2.0 ** (excess + step // (logs + 1))
+        found = [(ratio * y - x) / (ratio - 1.0) for x, y in itertools.pairwise(found)]
+    return found[0]
+
+
 def _sum(orders: Sequence[float], numbers: Sequence[float], p: int) -> float:
     """The sum, nan where it takes too many terms or where they cancel."""
     counts = [round(n) for n in orders]
@@ -130,7 +159,12 @@ def _sum(orders: Sequence[float], numbers: Sequence[float], p: int) -> float:
     scale = math.prod(math.factorial(n) for n in counts[:-1])
     total = largest = 0.0
     power, small = 1.0, 0
+    sums: list[float] = []  # where the terms are as powers of k
+    on_circle = abs(z) == 1.0 and 2 * p == len(numbers)
     for k in range(MOST_TERMS):
+        if on_circle and len(sums) == _SUMS:
+            excess = sum(numbers[p:-1]) - sum(numbers[:p]) - last
+            return scale * _extrapolate(sums, z, excess, sum(counts[:-1]))
         if k >= last:
             term = power * math.prod(s[-1] for s in series)
             total += term
@@ -140,6 +174,7 @@ def _sum(orders: Sequence[float], numbers: Sequence[float], p: int) -> float:
                 return scale * total if largest * 2e-16 <= LOST * abs(total) or total == 0.0 else math.nan
             if not math.isfinite(total):
                 return math.nan
+            sums.append(total)
         # z^(k - d) / (k - d)! for the derivative of order d in z, and what keeps the polynomials small
         power *= (z if k >= last else 1.0) / (k + 1.0 - last if k >= last else 1.0)
         for i, s in enumerate(series):

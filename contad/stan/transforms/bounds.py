@@ -11,6 +11,7 @@ from contad.ops.cotangents import plain
 from contad.ops.exponential import exp, log
 from contad.ops.logistic import log_expit, logit
 from contad.ops.products import as_array
+from contad.stan.recorded_checks import values_of
 from contad.stan.transforms.constraints import Constraint
 from contad.variables.arguments import fail
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
@@ -64,9 +65,18 @@ def _of_each(name: str, argument: str, x: Nested, shape: tuple[int, ...]) -> Val
         x = np.broadcast_to(x, shape)
     except ValueError:
         raise ValueError(f"{name}: {argument} must be a number or of shape {shape}, got shape {np.shape(x)}") from None
-    if not np.all(np.abs(x) < math.inf):
-        raise ValueError(f"{name}: {argument} must be finite where it is an array")
     return np.reshape(x, (-1,))
+
+
+def _is_free(name: str, argument: str, bound: Value, free: float) -> Value:
+    """Which elements of an array have an infinite bound, and so none."""
+    return np.reshape(values_of(name, argument, bound), (-1,)) == free
+
+
+def _require_finite(name: str, **given: Value) -> None:
+    for argument, x in given.items():
+        if not _is_all(np.abs(x) < math.inf):
+            raise ValueError(f"{name}: {argument} must be finite")
 
 
 def _is_plain(*bounds: Value) -> bool:
@@ -77,6 +87,18 @@ def _is_all(x: Value) -> bool:
     return bool(np.all(x))
 
 
+def _free_in_part(
+    name: str, shape: tuple[int, ...], free: Value, sign: float, bounds: Value, expected: str
+) -> Constraint:
+    """Numbers of which some are bounded, from below if the sign is 1, from above if it is -1."""
+    bound = np.where(free, 0.0, bounds)
+    return _elementwise(
+        name, shape, lambda u: (np.where(free, u, bound + sign * exp(u)), np.sum(np.where(free, 0.0, u))),
+        lambda y: np.where(free, y, log(np.where(free, 1.0, sign * (y - bound)))),
+        lambda y: _is_all(free | (sign * (np.reshape(y, (-1,)) - bound) >= 0.0)), expected, (),
+    )  # fmt: skip
+
+
 def lower_bound(lower: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
     """Numbers of at least `lower`.
 
@@ -84,7 +106,7 @@ def lower_bound(lower: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
 
     Shapes:  lower () or what broadcasts to `shape`.
     Domain:  every u; real numbers where lower is -inf. lower may be a variable.
-    Raises:  ValueError if lower has another shape, or infinite elements.
+    Raises:  ValueError if lower has another shape.
     Ref:     Stan Reference Manual, lower bounded scalar.
 
     >>> round(float(lower_bound(1.0).constrain(0.5)), 6)
@@ -94,6 +116,8 @@ def lower_bound(lower: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
     bound = _of_each("lower_bound", "lower", lower, shape)
     if _is_all(bound == -math.inf):
         return real(shape).rename("lower_bound")
+    if np.ndim(bound) and np.any(free := _is_free("lower_bound", "lower", bound, -math.inf)):
+        return _free_in_part("lower_bound", shape, free, 1.0, bound, f"be at least {plain(lower)}")
     loops = (f"np.exp(u) + {lower!r}", "np.sum(u)", f"np.log(y - {lower!r})", f"np.all(y >= {lower!r})")
     return _elementwise(
         "lower_bound", shape, lambda u: (exp(u) + bound, np.sum(u)), lambda y: log(y - bound),
@@ -109,7 +133,7 @@ def upper_bound(upper: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
 
     Shapes:  upper () or what broadcasts to `shape`.
     Domain:  every u; real numbers where upper is inf. upper may be a variable.
-    Raises:  ValueError if upper has another shape, or infinite elements.
+    Raises:  ValueError if upper has another shape.
     Ref:     Stan Reference Manual, upper bounded scalar.
 
     >>> round(float(upper_bound(1.0).constrain(0.5)), 6)
@@ -119,6 +143,8 @@ def upper_bound(upper: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
     bound = _of_each("upper_bound", "upper", upper, shape)
     if _is_all(bound == math.inf):
         return real(shape).rename("upper_bound")
+    if np.ndim(bound) and np.any(free := _is_free("upper_bound", "upper", bound, math.inf)):
+        return _free_in_part("upper_bound", shape, free, -1.0, bound, f"be at most {plain(upper)}")
     loops = (f"{upper!r} - np.exp(u)", "np.sum(u)", f"np.log({upper!r} - y)", f"np.all(y <= {upper!r})")
     return _elementwise(
         "upper_bound", shape, lambda u: (bound - exp(u), np.sum(u)), lambda y: log(bound - y),
@@ -149,6 +175,7 @@ def lower_upper_bound(lower: Nested, upper: Nested, shape: int | tuple[int, ...]
     if _is_all(low == -math.inf) or _is_all(high == math.inf):
         one = upper_bound(upper, shape) if _is_all(low == -math.inf) else lower_bound(lower, shape)
         return one.rename("lower_upper_bound")
+    _require_finite("lower_upper_bound", lower=low, upper=high)
     width = high - low
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
@@ -172,8 +199,8 @@ def offset_multiplier(offset: Nested, multiplier: Nested, shape: int | tuple[int
         y = offset + multiplier u,     log |J| = n log multiplier
 
     Shapes:  offset and multiplier () or what broadcasts to `shape`.
-    Domain:  every u and offset, multiplier > 0; both may be variables.
-    Raises:  ValueError if multiplier is not positive, or one of them has another shape.
+    Domain:  every u, offset finite, multiplier positive and finite; both may be variables.
+    Raises:  ValueError if they are outside of that, or one of them has another shape.
     Ref:     Stan Reference Manual, affinely transformed scalar.
 
     >>> round(float(offset_multiplier(1.0, 3.0).constrain(0.5)), 6)
@@ -182,8 +209,9 @@ def offset_multiplier(offset: Nested, multiplier: Nested, shape: int | tuple[int
     shape = _axes("offset_multiplier", shape)
     start = _of_each("offset_multiplier", "offset", offset, shape)
     unit = _of_each("offset_multiplier", "multiplier", multiplier, shape)
-    if not _is_all(unit > 0.0):
-        raise ValueError("offset_multiplier: multiplier must be positive")
+    _require_finite("offset_multiplier", offset=start)
+    if not _is_all((unit > 0.0) & (unit < math.inf)):
+        raise ValueError("offset_multiplier: multiplier must be positive and finite")
     scaled: Sequence[str] = ()
     if _is_plain(offset, multiplier):
         a, b = float(offset), float(multiplier)

@@ -22,13 +22,14 @@ def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
         total: Real = 0.0
         for _, logs in parts:
             total = total + logs
-        return np.stack([y for y, _ in parts], axis=1 - axis), total
+        return np.stack([y for y, _ in parts], axis=1 - axis) if parts else np.zeros(shape), total
 
     def lines(y: ArrayValue) -> list[ArrayValue]:
         return [y[:, j] if axis == 0 else y[j] for j in range(count)]
 
     return Constraint(
-        name, count * (k - 1), shape, forward, lambda y: np.concatenate([mend_stick(line) for line in lines(y)]),
+        name, count * (k - 1), shape, forward,
+        lambda y: np.concatenate([np.zeros(0), *(mend_stick(line) for line in lines(y))]),
         lambda y: all(map(is_simplex, lines(y))), f"have {'columns' if axis == 0 else 'rows'} that are simplices",
         (
             f"columns_of(u, {k}, {count}){'.T' if axis else ''}", f"log_jacobian_of_simplices(u, {count}, {k})",
@@ -75,11 +76,11 @@ def _log_squared_sech(u: ArrayValue) -> ArrayValue:
     return 2.0 * math.log(2.0) + log_expit(2.0 * u) + log_expit(-2.0 * u)
 
 
-def _correlation_rows(rows: list[ArrayValue]) -> tuple[ArrayValue, Real]:
+def _correlation_rows(rows: list[ArrayValue], size: int) -> tuple[ArrayValue, Real]:
     """The factor whose row i has the partial correlations tanh(rows[i - 1]), and the log-Jacobian."""
-    size = len(rows) + 1
     made = zeros((size, size))
-    made[0, 0] = 1.0
+    if size:
+        made[0, 0] = 1.0
     total: Real = 0.0
     for i, u in enumerate(rows, start=1):
         logs = _log_squared_sech(u)
@@ -129,7 +130,7 @@ def cholesky_factor_corr(k: int) -> Constraint:
     """
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
-        return _correlation_rows([u[i * (i - 1) // 2 : i * (i + 1) // 2] for i in range(1, k)])
+        return _correlation_rows([u[i * (i - 1) // 2 : i * (i + 1) // 2] for i in range(1, k)], k)
 
     return Constraint(
         "cholesky_factor_corr", k * (k - 1) // 2, (k, k), forward,
@@ -165,7 +166,7 @@ def corr_matrix(k: int) -> Constraint:
     places = _columns_first(k)
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
-        factor, _ = _correlation_rows([u[at] for at in places])
+        factor, _ = _correlation_rows([u[at] for at in places], k)
         columns = np.concatenate([np.full(k - 1 - j, float(k - j - 2)) for j in range(k - 1)] or [np.zeros(0)])
         return matmul(factor, factor.T), np.sum((1.0 + 0.5 * columns) * _log_squared_sech(u))
 
@@ -196,7 +197,7 @@ def _fill_factor(u: ArrayValue, m: int, n: int) -> tuple[ArrayValue, ArrayValue]
             made[i, i] = exp(u[start])
             logs.append(u[start : start + 1])
             start += 1
-    return made, np.concatenate(logs)
+    return made, np.concatenate([np.zeros(0), *logs])
 
 
 def _read_factor(y: ArrayValue) -> ArrayValue:
@@ -206,7 +207,7 @@ def _read_factor(y: ArrayValue) -> ArrayValue:
         parts.append(y[i, : min(i, n)])
         if i < n:
             parts.append(np.reshape(log(y[i, i]), (1,)))
-    return np.concatenate(parts)
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:

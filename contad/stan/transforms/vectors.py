@@ -97,25 +97,45 @@ def simplex(k: int) -> Constraint:
     )  # fmt: skip
 
 
-def sum_to_zero(k: int) -> Constraint:
-    """k numbers that sum to 0.
-
-        y = B u, B an orthonormal basis of these,     log |J| = 0
-
-    Domain:  every u.
-    Ref:     Stan Reference Manual, zero sum vector.
-
-    >>> sum_to_zero(3).constrain(np.array([0.5, -1.0])).round(6)
-    array([-0.054695, -0.761802,  0.816497])
-    """
+def _zero_sum_basis(k: int) -> np.ndarray:
+    """An orthonormal basis of k numbers that sum to 0, in columns."""
     basis = np.zeros((k, k - 1))
     for j in range(1, k):
         basis[:j, j - 1], basis[j, j - 1] = 1.0, -float(j)
         basis[:, j - 1] /= math.sqrt(j * (j + 1.0))
+    return basis
+
+
+def sum_to_zero(m: int, n: int | None = None) -> Constraint:
+    """m numbers that sum to 0; or m x n matrices whose rows and columns do, column by column.
+
+        y = B_m u,     y = B_m u B_n^T,     B_k an orthonormal basis of k numbers that sum to 0,     log |J| = 0
+
+    Domain:  every u.
+    Ref:     Stan Reference Manual, zero sum vector and zero sum matrix.
+
+    >>> sum_to_zero(3).constrain(np.array([0.5, -1.0])).round(6)
+    array([-0.054695, -0.761802,  0.816497])
+    >>> sum_to_zero(2, 3).constrain(np.array([0.5, -1.0])).round(6)
+    array([[-0.038675, -0.538675,  0.57735 ],
+           [ 0.038675,  0.538675, -0.57735 ]])
+    """
+    basis = _zero_sum_basis(m)
+    if n is None:
+        return Constraint(
+            "sum_to_zero", m - 1, (m,), lambda u: (matmul(basis, u), 0.0), lambda y: matmul(basis.T, y),
+            lambda y: bool(abs(np.sum(y)) <= 1e-8), "sum to 0",
+            ("zero_sum_of(u)", "0.0 * np.sum(u)", "free_of_zero_sum(y)", "abs(np.sum(y)) <= 1e-8"),
+        )  # fmt: skip
+    other = _zero_sum_basis(n)
+    test = "np.all(np.abs(np.sum(y, axis=0)) <= 1e-8) and np.all(np.abs(np.sum(y, axis=1)) <= 1e-8)"
     return Constraint(
-        "sum_to_zero", k - 1, (k,), lambda u: (matmul(basis, u), 0.0), lambda y: matmul(basis.T, y),
-        lambda y: bool(abs(np.sum(y)) <= 1e-8), "sum to 0",
-        ("zero_sum_of(u)", "0.0 * np.sum(u)", "free_of_zero_sum(y)", "abs(np.sum(y)) <= 1e-8"),
+        "sum_to_zero", (m - 1) * (n - 1), (m, n),
+        lambda u: (matmul(matmul(basis, np.transpose(np.reshape(u, (n - 1, m - 1)))), other.T), 0.0),
+        lambda y: np.reshape(np.transpose(matmul(matmul(basis.T, y), other)), (-1,)),
+        lambda y: bool(np.all(np.abs(np.sum(y, axis=0)) <= 1e-8) and np.all(np.abs(np.sum(y, axis=1)) <= 1e-8)),
+        "have rows and columns that sum to 0",
+        (f"zero_sums_of(u, {m}, {n})", "0.0 * np.sum(u)", "free_of_zero_sums(y)", test),
     )  # fmt: skip
 
 
@@ -136,8 +156,8 @@ def unit_vector(k: int) -> Constraint:
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         squares = np.sum(u * u)
-        if not squares > 0.0:
-            raise ValueError("unit_vector: u must be other than 0")
+        if not (squares > 0.0 and squares < math.inf):
+            raise ValueError("unit_vector: u must be finite and other than 0")
         return u / np.sqrt(squares), -0.5 * squares
 
     return Constraint(

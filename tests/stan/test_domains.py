@@ -1,0 +1,213 @@
+"""What Stan Math does at the edges of domains, name by name: it raises, or gives a value, and so does contad.stan."""
+
+import functools
+import math
+import re
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad import stan
+
+TABLE = Path(__file__).with_name("domain_table.txt")
+NAMES = {"nan": math.nan, "inf": math.inf}
+
+# where contad does something else, and why: what the rows look like, and whether contad raises or gives a value
+KEPT = [
+    (r"uniform_l?c?cdf", "value", "above the interval the probability is 1, which Stan has as 0"),
+    (r"beta_binomial_l?c?cdf iidd", "value", "Stan's series does not converge at these arguments"),
+    (r"gaussian_dlm_obs_lpdf .*0\.4,nan", "value", "nan is a value that is missing"),
+    (r"lkj_cov_lpdf mvvd .* 1\.0$", "value", "where eta is a constant of 1, Stan takes the covariances for correlations"),
+    (r"lkj_corr_cholesky_lpdf .*\[\[1.0,0.0\],\[0.6,0.8\],\[0.6,0.8\]\]", "raise", "no factor of a correlation matrix"),
+    (r"multi_normal(_prec)?_lpdf Vvm \[\] .* \[\]$", "value", "no vectors beside no matrix"),
+    (r"multi_normal_lpdf VVm \[\] \[\[", "value", "no vectors beside two means"),
+    (r"multi_student_t_lpdf vdvm \[\]", "raise", "a vector whose length is not that of the matrix"),
+    (r"multi_normal_prec_lpdf Vvm .*inf", "value", "infinite numbers times 0"),
+    (r"inv_wishart_cholesky_lpdf .*\[\[inf", "value", "infinite numbers less one another"),
+    (r"(inverse|mdivide_(left|right)|chol2inv|log_determinant_spd) ", "raise", "singular matrices have no inverse"),
+    (r"lower_upper_bound vvv .*-inf", "raise", "infinite bounds beside finite ones in an array"),
+    (r"(lower_bound|upper_bound|lower_upper_bound|offset_multiplier) v", "value", "one bound is that of all numbers"),
+]  # fmt: skip
+
+
+@functools.cache
+def read_table():
+    """The rows, as (arguments, outcome), by name and kinds of arguments."""
+    found = {}
+    for line in TABLE.read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        given, equals, outcome = line.partition(" = ")
+        if equals:
+            rows.append((given, outcome))
+        else:
+            rows = found.setdefault(tuple(line.split()), [])
+    return found
+
+
+def read(text, kind):
+    """An argument as contad takes it."""
+    x = eval(text, NAMES)
+    if kind in "mV":
+        return np.array(x, dtype=float).reshape((len(x), -1) if x else (0, 0))
+    return float(x) if kind in "di" else np.array(x, dtype=float)
+
+
+TRANSFORMS = {
+    "lower_bound": lambda x, *bounds: stan.lower_bound(*bounds, np.shape(x)),
+    "upper_bound": lambda x, *bounds: stan.upper_bound(*bounds, np.shape(x)),
+    "lower_upper_bound": lambda x, *bounds: stan.lower_upper_bound(*bounds, np.shape(x)),
+    "offset_multiplier": lambda x, *units: stan.offset_multiplier(*units, np.shape(x)),
+    "ordered": lambda x: stan.ordered(len(x)),
+    "positive_ordered": lambda x: stan.positive_ordered(len(x)),
+    "unit_vector": lambda x: stan.unit_vector(len(x)),
+    "simplex": lambda x: stan.simplex(len(x) + 1),
+    "stochastic_column": lambda x: stan.stochastic_column(len(x) + 1, x.shape[1]),
+    "stochastic_row": lambda x: stan.stochastic_row(len(x), x.shape[1] + 1),
+} | {
+    name: lambda x, *sizes, make=getattr(stan, name): make(*map(int, sizes))
+    for name in ("cholesky_factor_corr", "corr_matrix", "cov_matrix", "cholesky_factor_cov")
+}
+
+
+def call(name, args):
+    if name in TRANSFORMS:
+        x = np.transpose(args[0]) if name == "stochastic_column" else args[0]
+        return np.reshape(TRANSFORMS[name](*args).constrain(np.ravel(x)), TRANSFORMS[name](*args).shape)
+    z = getattr(stan, name)(*args)
+    return np.abs(z) if name == "eigenvectors_sym" else z  # whose signs are free
+
+
+def outcome_of(function, args):
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*args), dtype=float)
+    except ValueError as error:  # LinAlgError is one
+        assert re.search(r"\w+: |positive definite|[Ss]ingular", str(error)), f"no name in {error}"
+        return "raise"
+
+
+def agrees(found, expected):
+    if expected == "raise" or isinstance(found, str):
+        return isinstance(found, str) and expected in ("raise", "nan")
+    wanted = np.array(eval(expected, NAMES), dtype=float)
+    close = np.isclose(found, wanted, rtol=1e-6, atol=1e-9) if found.size == wanted.size else False
+    return bool(np.all(close | np.isnan(wanted)))  # for nan contad may have the limit
+
+
+def reason_to_differ(name, kinds, given, found):
+    what = "raise" if isinstance(found, str) else "value"
+    return any(re.match(row, f"{name} {kinds} {given}") and what == kind for row, kind, _ in KEPT)
+
+
+def require_table(name, kinds, function, skip=lambda given: False):
+    different = []
+    for given, expected in read_table()[name, kinds]:
+        found = outcome_of(function, [read(x, kind) for x, kind in zip(given.split(), kinds, strict=True)])
+        if not agrees(found, expected) and not skip(given) and not reason_to_differ(name, kinds, given, found):
+            different.append(f"{given}: Stan {expected}, contad {found}")
+    assert not different, "\n".join([f"{name} {kinds}", *different])
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in read_table()}))
+def test_every_row_in_python(name):
+    for known, kinds in read_table():
+        if known == name:
+            require_table(name, kinds, lambda *args: call(name, args))
+
+
+@pytest.mark.parametrize("planted", ["raise", "3.5", "-inf"])
+def test_a_planted_row_is_found(monkeypatch, planted):
+    monkeypatch.setitem(read_table(), ("normal_lpdf", "ddd"), [("0.4 0.3 1.2", planted)])
+    with pytest.raises(AssertionError, match="normal_lpdf ddd"):
+        require_table("normal_lpdf", "ddd", stan.normal_lpdf)
+
+
+@pytest.mark.parametrize(("row", "kind", "reason"), KEPT)
+def test_what_is_kept_differs_still(row, kind, reason):
+    for (name, kinds), rows in read_table().items():
+        for given, expected in rows:
+            if re.match(row, f"{name} {kinds} {given}"):
+                args = [read(x, k) for x, k in zip(given.split(), kinds, strict=True)]
+                found = outcome_of(lambda *args, name=name: call(name, args), args)
+                if not agrees(found, expected):
+                    assert kind == ("raise" if isinstance(found, str) else "value")
+                    return
+    pytest.fail(f"nothing differs: {reason}")
+
+
+COMPILED = [
+    ("normal_lpdf", "ddd"), ("gamma_lpdf", "DDD"), ("pareto_type_2_lpdf", "dddd"), ("beta_lpdf", "Ddd"),
+    ("hypergeometric_lpmf", "iiii"), ("uniform_cdf", "ddd"), ("multi_normal_lpdf", "Vvm"), ("wishart_lpdf", "mdm"),
+    ("multi_student_t_cholesky_lpdf", "vdvm"), ("lkj_corr_lpdf", "md"), ("multinomial_logit_lpmf", "Iv"),
+    ("dirichlet_lpdf", "vv"), ("ordered_logistic_lpmf", "Ivv"), ("normal_id_glm_lpdf", "vmvvv"),
+    ("poisson_log_glm_lpmf", "Imdv"), ("log_sum_exp", "dd"), ("log_mix", "vv"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "kinds"), COMPILED)
+def test_every_row_inside_njit(name, kinds):
+    arguments = ", ".join(f"x{k}" for k in range(len(kinds)))
+    scope = {"function": getattr(stan, name)}
+    exec(f"def f({arguments}):\n    return function({arguments})\n", scope)
+    # no vectors are of no length there
+    require_table(name, kinds, numba.njit(scope["f"]), lambda given: kinds[0] == "V" and given.startswith("[] "))
+
+
+def test_the_rows_of_a_matrix_that_sums_to_zero():
+    transform = stan.sum_to_zero(3, 4)
+    u = np.array([0.3, -0.7, 1.1, 0.2, 0.9, -1.4])
+    y = transform.constrain(u)
+    np.testing.assert_allclose([*y.sum(0), *y.sum(1)], np.zeros(7), atol=1e-14)
+    np.testing.assert_allclose(np.sum(y * y), np.sum(u * u), rtol=1e-13)  # the bases are orthonormal
+    np.testing.assert_allclose(transform.unconstrain(y), u, rtol=1e-13)
+    compiled = numba.njit(lambda u: np.sum(transform.constrain(u) ** 3))
+    plain = contad.grad(lambda u: np.sum(transform.constrain(u) ** 3))(u)
+    np.testing.assert_allclose(contad.grad(compiled)(u), plain, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [stan.softmax, stan.log_softmax])
+def test_lists_of_vectors_are_each_for_itself(function):
+    rows = [[0.3, -0.5, 1.2], [0.0, 700.0, 1.0]]
+    np.testing.assert_array_equal(function(rows), np.stack([function(row) for row in rows]))
+
+
+@pytest.mark.parametrize("function", [stan.inverse, lambda a: stan.mdivide_left(a, np.ones(2)), stan.eigenvalues_sym])
+def test_nan_in_a_matrix_stays_nan(function):
+    """Also of what is differentiated."""
+    a = np.array([[np.nan, 0.5], [0.5, 1.0]])
+    assert np.isnan(function(a)).all()
+    assert np.isnan(contad.grad(lambda a: np.sum(function(a)))(a)).any()
+
+
+def test_series_at_one_and_beyond():
+    assert stan.hypergeometric_2F1(2.0, 1.0, 2.0, -3.0) == pytest.approx(0.25, rel=1e-14)
+    assert stan.hypergeometric_3F2([1.0, 1.0, 0.5], [2.0, 1.5], 1.0) == pytest.approx(2.0 * math.log(2.0), rel=1e-12)
+    a, b = np.array([1.3, 0.7, 0.4]), np.array([2.4, 1.9])
+    for z in (1.0, -1.0):
+        slopes = contad.grad(stan.hypergeometric_3F2)(a, b, z)
+        for slope, e in zip(slopes, np.eye(3) * 1e-5, strict=True):
+            higher, lower = (stan.hypergeometric_3F2(a + sign * e, b, z) for sign in (1.0, -1.0))
+            assert slope == pytest.approx((higher - lower) / 2e-5, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "message"),
+    [
+        ("dirichlet_lpdf", ([0.3, 0.7], [1.0, -math.inf]), "dirichlet_lpdf: alpha must be positive, got -inf at index 1"),
+        ("normal_lpdf", ([0.1], [0.1, 0.2, 0.3], 1.0), r"normal_lpdf: mu must have the shape of y, \(1,\), got shape \(3,\)"),
+        ("normal_id_glm_lpdf", ([0.1], [[0.1]], 0.0, [0.3], -1.0), "normal_id_glm_lpdf: sigma must be positive and finite"),
+        ("binomial_logit_glm_lpmf", ([3], [2], [[0.1]], 0.0, [0.3]), "binomial_logit_glm_lpmf: n must be at most N, got 3"),
+        ("multi_normal_lpdf", ([0.1], [0.1, 0.2], np.eye(2)), r"multi_normal_lpdf: y and mu .* got y of shape \(1,\)"),
+    ],
+)  # fmt: skip
+def test_messages_name_function_and_argument(name, args, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(stan, name)(*args)
+
+
+def test_one_category_is_sure():
+    assert stan.ordered_logistic_lpmf(1, 0.7, []) == 0.0
