@@ -28,6 +28,7 @@ LOOPS = "contad.distributions.loops"  # the module of the functions written here
 DOMAINS = {
     "real": ("be a number, not nan", "{x} == {x}"),
     "finite": ("be finite", "({x} > -np.inf) and ({x} < np.inf)"),
+    "below infinity": ("be less than infinity", "{x} < np.inf"),
     "positive": ("be positive", "{x} > 0.0"),
     "positive finite": ("be positive and finite", "({x} > 0.0) and ({x} < np.inf)"),
     "nonnegative": ("be nonnegative", "{x} >= 0.0"),

@@ -274,6 +274,8 @@ def mixture_of_vectors(theta, x):
     """log sum theta e^x."""
     if not (np.all(theta >= 0.0) and np.all(theta <= 1.0) and len(theta) == len(x)):
         raise ValueError("log_mix: theta must be between 0 and 1, and have the length of x")
+    if not (np.all(x > -np.inf) and np.all(x < np.inf)):
+        raise ValueError("log_mix: x must be finite")
     if len(x) == 0:
         return -np.inf
     top = np.max(x)

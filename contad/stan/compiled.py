@@ -30,15 +30,15 @@ class WithBodies(Compilable):
     has_bodies = True
 
     def __init__(
-        self, function: Callable[..., Any], ways: Mapping[Pattern, str], demands: Demands, finite: str, unless: str,
-        empty: str, known: dict[str, Any],
+        self, function: Callable[..., Any], ways: Mapping[Pattern, str], demands: Demands, finite: str, empty: str,
+        known: dict[str, Any],
     ) -> None:  # fmt: skip
         super().__init__(function)
         plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
         self.signature = inspect.Signature(plain)  # as text it is that of functions which engines write
+        self.names = [name for name in self.signature.parameters if name != "propto"]
         self.ways, self.demands = ways, demands
         self.finite, self.empty = [(name, "finite") for name in finite.split()], empty.split()
-        self.unless = unless or "False"
         columns = zip(*(pattern.split() for pattern in ways), strict=False)
         most = (max(map(int, "".join(axes))) for axes in columns)
         self.most_axes = dict(zip(self.signature.parameters, most, strict=False))
@@ -49,28 +49,29 @@ class WithBodies(Compilable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.demands:
             return self.function(*args, **kwargs)
-        try:
-            bound = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self.__name__}: {error}") from None
-        given = {name: as_operand(x) for name, x in bound.arguments.items()}
-        if any(0 in np.shape(given[name]) and np.ndim(given[name]) == self.most_axes[name] for name in self.empty):
+        if not kwargs and len(args) == len(self.names):  # quickly, for what most calls are
+            named: Any = zip(self.names, args, strict=True)
+        else:
+            try:
+                named = self.signature.bind(*args, **kwargs).arguments.items()
+            except TypeError as error:
+                raise TypeError(f"{self.__name__}: {error}") from None
+        given = {name: as_operand(x) for name, x in named}
+        if any(np.size(given[name]) == 0 and np.ndim(given[name]) == self.most_axes[name] for name in self.empty):
             return 0.0
-        axes = {name: np.ndim(x) for name, x in given.items() if name != "propto"}
-        key = tuple(axes.values())
+        numbers = {name: given[name] for name in self.names}
+        key = tuple([getattr(x, "ndim", 0) for x in numbers.values()])
         if key not in self._required:
-            names = list(axes)
+            axes = dict(zip(self.names, key, strict=True))
             self._required[key] = (
-                list_requirements(self.__name__, self.demands, names, axes),
-                list_requirements(self.__name__, self.finite, names, axes),
-                eval(f"lambda {', '.join(names)}: {self.unless}", {"np": np}),
+                list_requirements(self.__name__, self.demands, self.names, axes),
+                list_requirements(self.__name__, self.finite, self.names, axes),
             )
-        before, after, unless = self._required[key]
-        numbers = {name: given[name] for name in axes}
+        before, after = self._required[key]
         for require in before:
             require(numbers)
         z = self.function(**given)
-        if after and not (z > -np.inf and z < np.inf) and not unless(**numbers):
+        if after and not (z > -np.inf and z < np.inf):
             for require in after:
                 require(numbers)
         return z
@@ -94,8 +95,7 @@ class WithBodies(Compilable):
         value = expression.replace("PROPTO", ", propto" if has_propto else "")
         lines = [f"def {self.__name__}({', '.join(names)}):", *write_demands(self.__name__, self.demands, axes)]
         if self.finite:
-            unless = "" if self.unless == "False" else f" or {self.unless}"
-            lines += [f"    value = {value}", f"    if not (value > -np.inf and value < np.inf{unless}):"]
+            lines += [f"    value = {value}", "    if not (value > -np.inf and value < np.inf):"]
             lines += [f"    {line}" for line in write_demands(self.__name__, self.finite, axes)]
             value = "value"
         lines.append(f"    return {value}")
@@ -112,16 +112,15 @@ class WithBodies(Compilable):
 
 
 def with_bodies(
-    ways: Mapping[Pattern, str] | None = None, demands: Demands = (), finite: str = "", unless: str = "",
-    empty: str = "", **known: Any,
+    ways: Mapping[Pattern, str] | None = None, demands: Demands = (), finite: str = "", empty: str = "",
+    **known: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Let Numba functions call a function, too; and check its arguments.
 
     ways      an expression of the arguments for each pattern of axes; PROPTO in it is the argument propto, if given
     demands   what arguments have to be, of `contad.stan.domains`
     finite    arguments that are finite, which is checked only where the value is not
-    unless    a condition under which that is not checked either
     empty     arguments of as many axes as they may have, without which Python gives 0 before it checks anything
     known     what the expressions name beside `contad.stan.bodies`
     """
-    return lambda function: WithBodies(function, ways or {}, demands, finite, unless, empty, known)
+    return lambda function: WithBodies(function, ways or {}, demands, finite, empty, known)

@@ -12,9 +12,8 @@ import numpy as np
 
 from contad.distributions.faces import DOMAINS, check_domain
 from contad.stan import bodies, checks
-from contad.stan.recorded_checks import is_cholesky_factor, require_cholesky_factor, require_simplex
+from contad.stan.recorded_checks import is_cholesky_factor, require_cholesky_factor, require_simplex, values_of
 from contad.variables import arguments
-from contad.variables.number import Carrier, trace
 from contad.variables.open_types import Value
 
 Demands = Sequence[tuple[str, str]]
@@ -43,8 +42,8 @@ def _array(judged: str, holds: Callable[[Any], bool], condition: str) -> Kind:
 
 
 def _require_array(judged: str, holds: Callable[[Any], bool], function: str, name: str, x: Value) -> None:
-    seen = trace(x)
-    if isinstance(seen, Carrier) and np.ndim(seen) == 2 and holds(seen):  # comparisons, which a program repeats
+    seen = values_of(function, name, x)
+    if np.ndim(seen) == 2 and holds(seen):
         return
     words, judge = checks.ARRAYS[judged]
     if found := judge(arguments.array(function, name, x)):
@@ -52,7 +51,13 @@ def _require_array(judged: str, holds: Callable[[Any], bool], function: str, nam
 
 
 def _is_symmetric(a: Any) -> bool:
-    return bool(a.shape[0] == a.shape[1] and np.all(np.abs(a - np.transpose(a)) <= checks.TOLERANCE))
+    """By comparisons, which a program that is recorded repeats."""
+    if a.shape[0] != a.shape[1]:
+        return False
+    if a.__class__ is np.ndarray and ((a == a.T) & (np.abs(a) < np.inf)).all():  # quickly, for what most are
+        return True
+    with np.errstate(invalid="ignore"):
+        return bool(np.all(np.abs(a - a.T) <= checks.TOLERANCE))  # nan, where one of two is not finite
 
 
 def _is_unit_symmetric(a: Any) -> bool:

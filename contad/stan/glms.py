@@ -42,12 +42,16 @@ _normal = _outcomes(
     "_normal", "normal_id_glm_lpdf", densities.normal_lpdf, "y predictor sigma", sigma="positive finite"
 )
 _bernoulli = _outcomes(
-    "_bernoulli", "bernoulli_logit_glm_lpmf", densities.bernoulli_logit_lpmf, "y predictor", y="binary"
-)
+    "_bernoulli", "bernoulli_logit_glm_lpmf", densities.bernoulli_logit_lpmf, "y predictor", y="binary",
+    predictor="finite",
+)  # fmt: skip
 _binomial = _outcomes(
-    "_binomial", "binomial_logit_glm_lpmf", densities.binomial_logit_lpmf, "n N predictor", n="count", N="count"
+    "_binomial", "binomial_logit_glm_lpmf", densities.binomial_logit_lpmf, "n N predictor", n="count", N="count",
+    predictor="finite",
+)  # fmt: skip
+_poisson = _outcomes(
+    "_poisson", "poisson_log_glm_lpmf", densities.poisson_log_lpmf, "y predictor", y="count", predictor="below infinity"
 )
-_poisson = _outcomes("_poisson", "poisson_log_glm_lpmf", densities.poisson_log_lpmf, "y predictor", y="count")
 _neg_binomial = _outcomes(
     "_neg_binomial", "neg_binomial_2_log_glm_lpmf", densities.neg_binomial_2_log_lpmf, "y predictor phi",
     y="count", predictor="finite", phi="positive finite",
@@ -76,7 +80,7 @@ def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: 
 
 
 @with_bodies(
-    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"}, FITS, finite="beta alpha x", outcomes=_bernoulli
+    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"}, FITS, outcomes=_bernoulli
 )
 def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of outcomes y, 0 or 1, by Bernoulli distributions of log odds x beta + alpha.
@@ -97,8 +101,7 @@ def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, p
 
 @with_bodies(
     {"01 01 2 01 1": "outcomes(n, N, x @ beta + alphaPROPTO)"},
-    (_for_rows("n"), _for_rows("N"), COLUMNS, _for_rows("alpha")), finite="beta alpha x", empty="n N x alpha beta",
-    outcomes=_binomial,
+    (_for_rows("n"), _for_rows("N"), COLUMNS, _for_rows("alpha")), empty="n N x alpha beta", outcomes=_binomial,
 )  # fmt: skip
 def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of n successes of N by binomial distributions of log odds x beta + alpha.
@@ -118,9 +121,8 @@ def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta:
 
 
 @with_bodies(
-    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
-    FITS, finite="beta alpha x", unless="np.all(x @ beta + alpha < np.inf)", outcomes=_poisson,
-)  # fmt: skip
+    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"}, FITS, outcomes=_poisson
+)
 def poisson_log_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of counts y by Poisson distributions of log rate x beta + alpha.
 
