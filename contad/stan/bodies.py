@@ -313,10 +313,11 @@ def categorical_of_vector(y, theta):
 
 def categorical_of_odds(y, odds):
     """The sum of odds_y - log sum exp odds."""
+    whole = logsumexp(odds)
     total = 0.0
     for k in range(len(y)):
-        total += odds[int(y[k]) - 1]
-    return total - len(y) * logsumexp(odds) if len(y) > 0 else 0.0
+        total += odds[int(y[k]) - 1] - whole
+    return total
 
 
 def categorical_of_predictors(y, predicted):

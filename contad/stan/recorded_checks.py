@@ -34,7 +34,7 @@ def require_symmetric(function: str, name: str, x: Nested, diagonal: str = "any"
     a = values_of(function, name, x)
     shape = np.shape(a)
     if len(shape) == 2 and shape[0] == shape[1] and diagonal != "finite" and a.__class__ is np.ndarray:
-        if (a == a.T).all():  # what most matrices are; nan and unequal elements go on
+        if (a == a.T).all() and np.abs(a).max(initial=0.0) < np.inf:  # what most matrices are
             return
     if len(shape) < 2 or shape[-1] != shape[-2]:
         arguments.fail(function, name, "be a square matrix", f"shape {shape}", np.linalg.LinAlgError)

@@ -74,7 +74,7 @@ CASES = {
     "rising_factorial": ((5.3, 2.1), 0, mp.rf),
     "student_t_qf": ((0.8, 3.7, 0.4, 1.3), 0, lambda p, nu, m, s: m + s * _root(lambda t: _t_cdf(t, nu) - p, 0.9)),
 }  # fmt: skip
-OF_VECTORS = {"log_softmax", "log_sum_exp"}
+OF_VECTORS = {"softmax", "log_softmax", "log_sum_exp"}
 
 
 def test_every_function_has_a_case():
