@@ -20,7 +20,7 @@ Demands = Sequence[tuple[str, str]]
 Require = Callable[[str, str, Value], None]
 
 
-class Kind(NamedTuple):
+class ArgumentKind(NamedTuple):
     """What one argument has to be: in words, how Python requires it, and the condition in compiled code."""
 
     words: str
@@ -28,17 +28,17 @@ class Kind(NamedTuple):
     condition: str
 
 
-def _elements(name: str) -> Kind:
+def _elements(name: str) -> ArgumentKind:
     words, condition = DOMAINS[name]
-    return Kind(words, partial(_require_elements, name), condition)
+    return ArgumentKind(words, partial(_require_elements, name), condition)
 
 
 def _require_elements(kind: str, function: str, name: str, x: Value) -> None:
     check_domain(function, name, x, kind)
 
 
-def _array(judged: str, holds: Callable[[Any], bool], condition: str) -> Kind:
-    return Kind(checks.ARRAYS[judged][0], partial(_require_array, judged, holds), condition)
+def _array(judged: str, holds: Callable[[Any], bool], condition: str) -> ArgumentKind:
+    return ArgumentKind(checks.ARRAYS[judged][0], partial(_require_array, judged, holds), condition)
 
 
 def _require_array(judged: str, holds: Callable[[Any], bool], function: str, name: str, x: Value) -> None:
@@ -65,17 +65,17 @@ def _is_unit_symmetric(a: Any) -> bool:
 
 
 # Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway.
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, ArgumentKind] = {
     **{name: _elements(name) for name in DOMAINS if name != "binary"},
-    "binary": Kind(DOMAINS["binary"][0], _elements("binary").require, "({x} * {x} == {x}) and ({x} < np.inf)"),
+    "binary": ArgumentKind(DOMAINS["binary"][0], _elements("binary").require, "({x} * {x} == {x}) and ({x} < np.inf)"),
     "covariance": _array("finite_symmetric", _is_symmetric, "is_finite_symmetric({x})"),
     "correlation": _array(
         "unit_symmetric", _is_unit_symmetric, "is_finite_symmetric({x}) and has_unit_diagonal({x})"
     ),
-    "Cholesky factor": Kind(
+    "Cholesky factor": ArgumentKind(
         checks.ARRAYS["cholesky_factor"][0], require_cholesky_factor, "is_cholesky_factor({x})"
     ),
-    "simplex": Kind(checks.ARRAYS["simplex"][0], require_simplex, "len({x}) > 0 and is_simplex({x})"),
+    "simplex": ArgumentKind(checks.ARRAYS["simplex"][0], require_simplex, "len({x}) > 0 and is_simplex({x})"),
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ KEPT = [
     (r"multi_normal(_prec)?_lpdf Vvm \[\] .* \[\]$", "value", "no vectors beside no matrix"),
     (r"multi_normal_lpdf VVm \[\] \[\[", "value", "no vectors beside two means"),
     (r"multi_student_t_lpdf vdvm \[\]", "raise", "a vector whose length is not that of the matrix"),
-    (r"bernoulli_logit_glm_lpmf Imdv .*inf", "raise", "an infinite predictor, also of an outcome that is sure then"),
+    (r"bernoulli_logit_glm_lpmf .*inf", "raise", "an infinite predictor, also of an outcome that is sure then"),
     (r"multi_normal_prec_lpdf Vvm .*inf", "value", "infinite numbers times 0"),
     (r"inv_wishart_cholesky_lpdf .*\[\[inf", "value", "infinite numbers less one another"),
     (r"(inverse|mdivide_(left|right)|chol2inv|log_determinant_spd) ", "raise", "singular matrices have no inverse"),

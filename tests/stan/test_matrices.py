@@ -114,7 +114,7 @@ CASES = {
     "inverse": (lambda x: stan.inverse(x), np.linalg.inv, STACK),
     "inverse_spd": (lambda x: stan.inverse_spd(whole(x)), lambda x: np.linalg.inv(whole(x)), LOW),
     "generalized_inverse": (lambda x: stan.generalized_inverse(x), np.linalg.pinv, WIDE),
-    "chol2inv": (lambda x: stan.chol2inv(x), lambda x: np.linalg.inv(np.tril(x) @ turned(np.tril(x))), STACK),
+    "chol2inv": (lambda x: stan.chol2inv(np.tril(x)), lambda x: np.linalg.inv(np.tril(x) @ turned(np.tril(x))), STACK),
     "determinant": (lambda x: stan.determinant(x), np.linalg.det, A),
     "log_determinant": (lambda x: stan.log_determinant(x), lambda x: np.log(abs(np.linalg.det(x))), STACK),
     "log_determinant_spd": (
@@ -195,7 +195,7 @@ SMALL = {
     "diag_pre_multiply": (lambda x, y: stan.diag_pre_multiply(x, y), V[:2], B[:2]),
     "mdivide_right": (lambda y, x: stan.mdivide_right(y, x), V[:2], A[:2, :2]),
     "mdivide_right_spd": (lambda y, x: stan.mdivide_right_spd(y, whole(x)), B[:2].T.copy(), LOW[:2, :2]),
-    "chol2inv": (lambda x: stan.chol2inv(x), A[:2, :2]),
+    "chol2inv": (lambda x: stan.chol2inv(np.tril(x)), A[:2, :2]),
     "log_determinant_spd": (lambda x: stan.log_determinant_spd(whole(x)), LOW[:2, :2]),
     "scale_matrix_exp_multiply": (lambda t, x, y: stan.scale_matrix_exp_multiply(t, x, y), 0.6, A[:2, :2], V[:2]),
     "csr_to_dense_matrix": (lambda w: stan.csr_to_dense_matrix(4, 4, w, INDICES, STARTS) ** 2, a(5)),
