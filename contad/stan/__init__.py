@@ -4,8 +4,9 @@ A function is here where NumPy has none of that meaning, or where a name that is
 rules are in `contad.ops`. What NumPy or SciPy spells itself, and what is missing, says `python -m contad.table --stan`.
 
 The functions take arrays, nested lists and variables, in Python code on every eager engine, at every order. They never
-broadcast lengths that differ. Where a matrix is symmetric by its meaning the lower triangle is read. Its cotangent has
-there the sum of both triangles, and zeros above; so it is the derivative of what was read.
+broadcast lengths that differ. What arguments may be is what Stan Math takes, by name. A matrix that is symmetric by its
+meaning must be so up to 1e-8, and its lower triangle is read. Its cotangent has there the sum of both triangles, and
+zeros above; so it is the derivative of what was read.
 
 >>> import contad, numpy as np
 >>> def log_density(y, x, sigma, length_scale):
@@ -16,8 +17,11 @@ there the sum of both triangles, and zeros above; so it is the derivative of wha
 0.10758201
 """
 
-from types import ModuleType
+import sys
+from types import FunctionType, ModuleType
 from typing import Any
+
+from contad.rules.compilable import Compilable
 
 from contad.ops import (  # isort: skip
     Phi, Phi_approx, beta, cbrt, ceil, cos, cosh, digamma, erf, erfc, exp, exp2, expm1, fdim, floor, fma, fmax,
@@ -562,3 +566,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _tell_numba() -> None:
+    """Let a Numba function that calls what runs in Python alone be told so, by its name."""
+    for name in __all__:
+        function = globals().get(name)
+        if isinstance(function, FunctionType) and function.__module__.startswith("contad.stan."):
+            found = Compilable(function)
+            globals()[name] = found
+            setattr(sys.modules[function.__module__], name, found)
+
+
+_tell_numba()

@@ -1,7 +1,7 @@
 """Stan's log densities of vectors and matrices.
 
 Vectors y are one vector (k,), or a row for each of n observations (n, k), over which the result is summed; so may mu.
-Symmetric matrices are read by their lower triangle. `propto=True` drops the terms in which no
+Symmetric matrices must be so up to 1e-8; their lower triangle is read. Domains are Stan's. `propto=True` drops the terms in which no
 argument occurs that has a derivative; in those of the Dirichlet, Wishart and LKJ densities there is one in each.
 """
 
@@ -90,7 +90,7 @@ def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = 
         log f = -|r|^2 / 2 - log|L| - k log(2 pi) / 2, with L r = y - mu; summed over the rows of y
 
     Shapes:  y and mu (k,) or (n, k), L (k, k) lower triangular.
-    Domain:  every y and mu, L lower triangular with a positive diagonal.
+    Domain:  y without nan, mu finite, L lower triangular with a positive diagonal.
     Raises:  ValueError where shapes do not fit, or the diagonal of L is not positive.
     Cost:    O(n k^2).
     Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 45;
@@ -115,7 +115,7 @@ def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False
         log f = -|r|^2 / 2 - log|L| - k log(2 pi) / 2, with L r = y - mu, L L^T = Sigma; summed over the rows of y
 
     Shapes:  y and mu (k,) or (n, k), Sigma (k, k).
-    Domain:  every y and mu, Sigma positive definite.
+    Domain:  y without nan, mu finite, Sigma positive definite.
     Raises:  ValueError where shapes do not fit, or Sigma is not positive definite.
     Cost:    O(k^3 + n k^2).
     Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 45;
@@ -140,7 +140,7 @@ def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = 
         log f = -|L^T (y - mu)|^2 / 2 + log|L| - k log(2 pi) / 2, with L L^T = Omega; summed over the rows of y
 
     Shapes:  y and mu (k,) or (n, k), Omega (k, k).
-    Domain:  every y and mu, Omega positive definite.
+    Domain:  y without nan, mu finite, Omega positive definite.
     Raises:  ValueError where shapes do not fit, or Omega is not positive definite.
     Cost:    O(k^3 + n k^2).
     Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 45;
@@ -167,7 +167,7 @@ def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto:
                 - (nu + k) / 2 log(1 + |r|^2 / nu), with L r = y - mu, L L^T = Sigma; summed over the rows of y
 
     Shapes:  y and mu (k,) or (n, k), nu (), Sigma (k, k).
-    Domain:  every y and mu, nu > 0, Sigma positive definite.
+    Domain:  y without nan, mu finite, nu positive and finite, Sigma positive definite.
     Raises:  ValueError where shapes do not fit, nu is not positive or Sigma not positive definite.
     Cost:    O(k^3 + n k^2).
     Ref:     Kotz & Nadarajah (2004), section 1.1; Stan Functions Reference, multivariate Student-t distribution.
@@ -190,7 +190,7 @@ def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, pr
                 - (nu + k) / 2 log(1 + |r|^2 / nu), with L r = y - mu; summed over the rows of y
 
     Shapes:  y and mu (k,) or (n, k), nu (), L (k, k) lower triangular.
-    Domain:  every y and mu, nu > 0, L lower triangular with a positive diagonal.
+    Domain:  y without nan, mu finite, nu positive and finite, L lower triangular with a positive diagonal.
     Raises:  ValueError where shapes do not fit, or nu or the diagonal of L is not positive.
     Cost:    O(n k^2).
     Ref:     Kotz & Nadarajah (2004), section 1.1; Stan Functions Reference, multivariate Student-t distribution.
@@ -208,8 +208,8 @@ def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> 
         log f = sum_i multi_normal_lpdf(y_i, 0, Sigma / w_i)
 
     Shapes:  y (d, n), Sigma (n, n), w (d,).
-    Domain:  every y, w > 0, Sigma positive definite.
-    Raises:  ValueError where w is not positive, or Sigma not positive definite.
+    Domain:  y finite, w positive and finite, Sigma positive definite.
+    Raises:  ValueError outside of the domain, or where shapes do not fit.
     Cost:    O(n^3 + d n^2).
     Ref:     Stan Functions Reference, multivariate Gaussian process distribution.
 
@@ -226,8 +226,8 @@ def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False
         log f = sum_i multi_normal_lpdf(y_i, 0, L L^T / w_i)
 
     Shapes:  y (d, n), L (n, n) lower triangular, w (d,).
-    Domain:  every y, w > 0, L lower triangular with a positive diagonal.
-    Raises:  ValueError where w or the diagonal of L is not positive.
+    Domain:  y finite, w positive and finite, L lower triangular with a positive diagonal.
+    Raises:  ValueError outside of the domain, or where shapes do not fit.
     Cost:    O(d n^2).
     Ref:     Stan Functions Reference, multivariate Gaussian process distribution, Cholesky parameterization.
 
@@ -288,8 +288,8 @@ def multinomial_logit_lpmf(n: Nested, gamma: Nested, propto: bool = False) -> Re
         log p = log N! - sum log n! + sum n (gamma - log sum e^gamma), with N = sum n
 
     Shapes:  n and gamma (k,).
-    Domain:  n = 0, 1, ..., every finite gamma.
-    Raises:  ValueError where n are no counts.
+    Domain:  n = 0, 1, ..., gamma finite.
+    Raises:  ValueError outside of the domain, or where lengths differ.
     Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35;
              Stan Functions Reference, multinomial distribution, logit parameterization.
 
@@ -309,7 +309,7 @@ def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -
         log p = log N + log B(sum alpha, N) - sum_(n > 0) (log n + log B(alpha, n)), with N = sum n
 
     Shapes:  n and alpha (k,).
-    Domain:  n = 0, 1, ..., alpha > 0.
+    Domain:  n = 0, 1, ..., alpha positive and finite.
     Raises:  ValueError where n are no counts, or alpha is not positive.
     Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35;
              Stan Functions Reference, Dirichlet-multinomial distribution.
@@ -329,7 +329,7 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
 
     Shapes:  W and S (k, k), nu ().
     Domain:  W and S positive definite, nu > k - 1.
-    Raises:  ValueError where nu is at most k - 1, LinAlgError where a matrix is not positive definite.
+    Raises:  ValueError where nu is at most k - 1, or a matrix is not symmetric and positive definite.
     Ref:     Gupta & Nagar (2000), chapter 3; Stan Functions Reference, Wishart distribution.
 
     >>> round(float(wishart_lpdf([[2.0, 0.5], [0.5, 1.0]], 3.5, [[1.0, 0.2], [0.2, 1.5]])), 6)
@@ -346,7 +346,7 @@ def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Re
 
     Shapes:  W and S (k, k), nu ().
     Domain:  W and S positive definite, nu > k - 1.
-    Raises:  ValueError where nu is at most k - 1, LinAlgError where a matrix is not positive definite.
+    Raises:  ValueError where nu is at most k - 1, or a matrix is not symmetric and positive definite.
     Ref:     Gupta & Nagar (2000), section 3.4; Stan Functions Reference, inverse Wishart distribution.
 
     >>> round(float(inv_wishart_lpdf([[2.0, 0.5], [0.5, 1.0]], 3.5, [[1.0, 0.2], [0.2, 1.5]])), 6)
@@ -406,7 +406,7 @@ def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
 
     Shapes:  Omega (k, k), eta ().
     Domain:  Omega a positive definite correlation matrix, eta > 0.
-    Raises:  ValueError where eta is not positive, LinAlgError where Omega is not positive definite.
+    Raises:  ValueError where eta is not positive, or Omega is no correlation matrix.
     Ref:     Lewandowski, Kurowicka & Joe (2009).
 
     >>> round(float(lkj_corr_lpdf([[1.0, 0.3], [0.3, 1.0]], 2.0)), 6)
@@ -425,8 +425,9 @@ def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
         log f = sum_i (k - i + 2 eta - 2) log L_ii - log c(eta), i = 2, ..., k, c as of lkj_corr_lpdf
 
     Shapes:  L (k, k) lower triangular, eta ().
-    Domain:  L the Cholesky factor of a correlation matrix, eta > 0.
-    Raises:  ValueError where eta or the diagonal of L is not positive.
+    Domain:  L the Cholesky factor of a correlation matrix, eta > 0; that its rows have length 1 is not checked, as in
+             Stan.
+    Raises:  ValueError where eta or the diagonal of L is not positive, or L is not lower triangular.
     Ref:     Lewandowski, Kurowicka & Joe (2009).
 
     >>> round(float(lkj_corr_cholesky_lpdf([[1.0, 0.0], [0.6, 0.8]], 2.0)), 6)
@@ -454,7 +455,7 @@ def lkj_cov_lpdf(y: Nested, mu: Nested, sigma: Nested, eta: Real, propto: bool =
 
     Shapes:  y (k, k), mu and sigma (k,) or (), eta ().
     Domain:  y positive definite, sigma and eta > 0.
-    Raises:  ValueError where sigma or eta is not positive, LinAlgError where y is not positive definite.
+    Raises:  ValueError where sigma or eta is not positive, or y is not symmetric and positive definite.
     Ref:     Lewandowski, Kurowicka & Joe (2009); Stan Math's lkj_cov_lpdf.
 
     >>> round(float(lkj_cov_lpdf([[2.0, 0.5], [0.5, 1.0]], [0.1, 0.2], [1.0, 0.8], 2.0)), 6)

@@ -213,3 +213,35 @@ def test_messages_name_function_and_argument(name, args, message):
 
 def test_one_category_is_sure():
     assert stan.ordered_logistic_lpmf(1, 0.7, []) == 0.0
+
+
+def cholesky(a):
+    return stan.cholesky_decompose(a)
+
+
+BOUNDS = stan.lower_bound([0.0, 1.0], (2,))
+
+
+def bounded(u):
+    return BOUNDS.constrain(u)
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "message"),
+    [
+        (cholesky, np.eye(2), "contad.stan.cholesky_decompose cannot be called inside njit; call it outside"),
+        (bounded, np.zeros(2), r"lower must be finite numbers .*; write lower \+ np.exp\(u\)"),
+    ],
+)
+def test_what_has_no_place_in_njit_says_what_to_do(function, x, message):
+    with pytest.raises((contad.UnsupportedError, numba.TypingError), match=message):
+        numba.njit(function)(x)
+
+
+def test_a_recorded_program_checks_again():
+    program = contad.record(lambda a, y: stan.multi_normal_lpdf(y, np.zeros(2), a), np.eye(2), np.ones(2))
+    expected = stan.multi_normal_lpdf(np.ones(2), np.zeros(2), 2.0 * np.eye(2))
+    assert program(2.0 * np.eye(2), np.ones(2)) == pytest.approx(expected)
+    for a, y in (([[1.0, 0.5], [0.2, 1.0]], [1.0, 1.0]), ([[1.0, 0.5], [0.5, 1.0]], [1.0, np.nan])):
+        with pytest.raises((ValueError, contad.errors.GuardError)):
+            program(np.array(a), np.array(y))
