@@ -33,7 +33,8 @@ def _outcomes(variable: str, name: str, density: Face, names: str, **domains: st
     """A density under the name of the model, so that messages are of the model's arguments; `variable` is its own."""
     called = names.split()
     orders = {"n": "up to N"} if "N" in called else None
-    face = Face(__name__, name, density.formula, density.__doc__ or "", called, "sum", domains, None, True, orders)
+    doc = f"The outcomes of {name} by their predictors."
+    face = Face(__name__, name, density.formula, doc, called, "sum", domains, None, True, orders)
     face.__qualname__ = variable
     return face
 

@@ -1,8 +1,9 @@
 """Stan's log densities of vectors and matrices.
 
 Vectors y are one vector (k,), or a row for each of n observations (n, k), over which the result is summed; so may mu.
-Symmetric matrices must be so up to 1e-8; their lower triangle is read. Domains are Stan's. `propto=True` drops the terms in which no
-argument occurs that has a derivative; in those of the Dirichlet, Wishart and LKJ densities there is one in each.
+Symmetric matrices must be so up to 1e-8; their lower triangle is read. Domains are Stan's. `propto=True` drops the
+terms in which no argument occurs that has a derivative; in those of the Dirichlet, Wishart and LKJ densities there is
+one in each.
 """
 
 

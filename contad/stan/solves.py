@@ -238,7 +238,7 @@ def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
     Cost:    O(n^3) forward, three times that in reverse.
     Ref:     Giles (2008), section 2.2.3; Stan Functions Reference, inverses.
 
-    >>> chol2inv([[2.0, 9.0], [1.0, 4.0]])
+    >>> chol2inv([[2.0, 0.0], [1.0, 4.0]])
     array([[ 0.265625, -0.03125 ],
            [-0.03125 ,  0.0625  ]])
     """
