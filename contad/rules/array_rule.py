@@ -19,6 +19,7 @@ from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import is_nested, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain
 from contad.variables.array import Array, lower_constants
+from contad.variables.arrays_of_rules import call_with_arrays
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 
@@ -58,6 +59,8 @@ class ArrayRule(Capturing, WithParts):
         self.reflected: dict[type, Function] = {}
         # the result where an engine's compiled code gives it, and finds all arguments finite; else None
         self.attempt: Function = _leave
+        # how its bodies are called: those of contad know object arrays
+        self._run: Function = _call if self.__module__.startswith("contad.") else call_with_arrays
         self._checked: set[Function] = set()
         self._needs: dict[str, frozenset[str]] = {}
         self._parts: dict[Any, Parts] = {}
@@ -142,7 +145,7 @@ class ArrayRule(Capturing, WithParts):
     def evaluate(self, values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
         """(z, saved) at values that are plain or of outer levels."""
         if self.forward_body is not None:
-            value: tuple[Value, Saved] = self.forward_body(*values, **options)
+            value: tuple[Value, Saved] = self._run(self.forward_body, *values, **options)
             return value
         return self(*values, **options), None
 
@@ -176,8 +179,8 @@ class ArrayRule(Capturing, WithParts):
         body = self._body(name)
         more = () if self.forward_body is None else (saved,)
         if self.common_body is not None:
-            more = (*more, self._pass(self.common_body)(z, z_bar, *values, *more, **options))
-        return body(z, z_bar, *values, *more, **options)
+            more = (*more, self._run(self._pass(self.common_body), z, z_bar, *values, *more, **options))
+        return self._run(body, z, z_bar, *values, *more, **options)
 
     def pull_each(
         self,
@@ -191,9 +194,9 @@ class ArrayRule(Capturing, WithParts):
         """The cotangents of some arguments, each when it is asked for; what they have in common is computed once."""
         more = () if self.forward_body is None else (saved,)
         if self.common_body is not None:
-            more = (*more, self._pass(self.common_body)(z, z_bar, *values, *more, **options))
+            more = (*more, self._run(self._pass(self.common_body), z, z_bar, *values, *more, **options))
         for name in names:
-            yield self._body(name)(z, z_bar, *values, *more, **options)
+            yield self._run(self._body(name), z, z_bar, *values, *more, **options)
 
     def push(
         self, z: Value, tangents: Sequence[Value | None], values: Sequence[Value], options: Options, saved: Saved = None
@@ -209,7 +212,7 @@ class ArrayRule(Capturing, WithParts):
             raise UnsupportedError(f"{self.name}: no forward mode; declare one with @{self.name}.jvp")
         more = () if self.forward_body is None else (saved,)
         dots = [np.zeros(np.shape(v)) if t is None else t for t, v in zip(tangents, values, strict=True)]
-        return self._pass(self.jvp_body)(z, *dots, *values, *more, **options)
+        return self._run(self._pass(self.jvp_body), z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Value, **options: Option) -> Value:
         if self.methods and len(args) == len(self.argument_names):
@@ -285,6 +288,10 @@ class ArrayRule(Capturing, WithParts):
         if self.twin is not None and any(map(is_nested, (*numbers, *args))) and self.is_at_kink(args, options):
             return self.twin.general(args, options)
         return self.apply_on(owner, owner.apply_array, args, options)
+
+
+def _call(f: Function, *args: Nested, **options: Option) -> Nested:
+    return f(*args, **options)
 
 
 def _leave(*args: Value, **options: Option) -> None:

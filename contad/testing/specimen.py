@@ -21,6 +21,7 @@ from contad.variables.trees import Tree, assemble, elements, flatten
 FORWARD = "forward"  # the name of forward mode among the engines
 MANY = 40  # beyond so many numbers in arrays, differences are taken along one direction
 LONG_ARRAY, LONG_TEXT = 12, 200  # more elements, or letters, of an argument are cut in messages
+_SECOND_ORDER = ("hessian", "symmetry", "whole hessian")  # legs that order=1 leaves out
 FEW = 8  # beyond so many numbers, forward mode and special values take a sample
 
 
@@ -161,7 +162,9 @@ class Specimen:
     def fail(self, leg: str, way: str, argument: str, expected: object, got: object) -> NoReturn:
         """Raise the AssertionError."""
         where = f"leg {leg}" + (f", engine {way}" if way else "") + (f", argument {argument}" if argument else "")
-        raise AssertionError(f"{self.report.call}: {where}: expected {expected}, got {got}")
+        higher = leg in _SECOND_ORDER or leg.startswith("order ")
+        remedy = "; order=1 checks first derivatives alone, as of a rule that calls code in C" if higher else ""
+        raise AssertionError(f"{self.report.call}: {where}: expected {expected}, got {got}{remedy}")
 
     def count(self, leg: str) -> None:
         """One more comparison has passed."""

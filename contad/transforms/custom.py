@@ -17,7 +17,8 @@ from contad.functions.user_call import name_of
 from contad.rules.compilable import Parts, WithParts, functions_of_text
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
-from contad.variables.array import lower_constants, numbers_in
+from contad.variables.array import numbers_in
+from contad.variables.arrays_of_rules import as_floats, call_with_arrays, is_lent
 from contad.variables.number import map_numbers
 from contad.variables.open_types import Function, Nested, Saved
 from contad.variables.trees import flatten, map_leaves
@@ -42,7 +43,7 @@ class _Custom(WithParts):
         given = bound.args
         if bound.kwargs:
             raise TypeError(f"{self.name}: keyword-only arguments are not supported; got {', '.join(bound.kwargs)}")
-        given = tuple(map_leaves(lower_constants, x) for x in given)
+        given = tuple(map_leaves(as_floats, x) for x in given)
         options = [x for n, x in enumerate(given) if n in self.nondiff_argnums]
         if numbers_in(flatten(options).leaves):
             raise RuleError(
@@ -120,15 +121,17 @@ class custom_vjp(_Custom):
         def value(*args: Nested) -> tuple[Nested, Saved]:
             if operation.owner is None:
                 return self.f(*merged(args)), None
+            if is_lent(operation.owner):
+                return self(*merged(args)), None
             if self.forward is None:
                 raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defvjp(forward, backward)")
-            found = self.forward(*merged(args))
+            found = call_with_arrays(self.forward, *merged(args))
             if not isinstance(found, tuple) or len(found) != 2:
                 raise RuleError(f"{self.name}: forward must return (value, saved), got {type(found).__name__}")
             return found
 
         def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
-            return self.backward(*options, saved, z_bar)  # type: ignore[misc]
+            return call_with_arrays(self.backward, *options, saved, z_bar)  # type: ignore[arg-type]
 
         def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
             raise UnsupportedError(
@@ -231,7 +234,7 @@ class custom_jvp(_Custom):
         def tangent(args: Sequence[Nested], tangents: Sequence[Nested], z: Nested) -> tuple[Nested, Nested]:
             if self.rule is None:
                 raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defjvp(rule)")
-            found = self.rule(*options, tuple(args), tuple(tangents))
+            found = call_with_arrays(self.rule, *options, tuple(args), tuple(tangents))
             if not isinstance(found, tuple) or len(found) != 2:
                 raise RuleError(f"{self.name}: the rule must return (value, tangent), got {type(found).__name__}")
             require_same_value(self.name, found[0], z)
@@ -239,7 +242,7 @@ class custom_jvp(_Custom):
 
         def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
             ones = [_fill(x, 1.0) for x in args]  # linear, so that any tangents will do
-            return pull_back(lambda *t: tangent(args, t, z), ones, z_bar, getattr(operation.owner, "engine", None))
+            return pull_back(lambda *t: tangent(args, t, z), ones, z_bar, None)
 
         def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
             return tangent(args, tangents, z)
@@ -310,11 +313,11 @@ def function_gradients(
         return (function_gradients(args, value, grads, rev=rev, fwd=fwd) if lower else value(*args)), None
 
     def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
-        return [None if g is None else g(z, z_bar, *args) for g in functions_of("rev", "reverse")]
+        return [None if g is None else call_with_arrays(g, z, z_bar, *args) for g in functions_of("rev", "reverse")]
 
     def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
         terms = [
-            g(z, t, *args)
+            call_with_arrays(g, z, t, *args)
             for n, (g, t) in enumerate(zip(functions_of("fwd", "forward"), tangents, strict=True))
             if g is not None and n in active
         ]

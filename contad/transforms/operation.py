@@ -14,7 +14,8 @@ from contad.functions.captured import Captured
 from contad.rules.scalar_rule import owner_of
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.jacobians import is_array
-from contad.variables.array import Array, lower_constants, numbers_in
+from contad.variables.array import Array, numbers_in
+from contad.variables.arrays_of_rules import as_floats
 from contad.variables.layout import read_only
 from contad.variables.number import Carrier, standing_for
 from contad.variables.open_types import Function, Nested, Options, Owner, Saved, Value
@@ -46,8 +47,8 @@ class CustomOperation:
         self.value, self.pull_all, self.push_all = value, pull, push
         self.trees = [flatten(x) for x in args]
         for tree in self.trees:
-            tree.leaves[:] = map(lower_constants, tree.leaves)
-        options[:] = [map_leaves(lower_constants, x) for x in options]
+            tree.leaves[:] = map(as_floats, tree.leaves)
+        options[:] = [map_leaves(as_floats, x) for x in options]
         # the leaves that carry derivatives: (argument, leaf); the others are constants
         self.places: Places = [
             (n, k) for n, tree in enumerate(self.trees) for k, x in enumerate(tree.leaves) if numbers_in(x)
@@ -64,7 +65,7 @@ class CustomOperation:
         """The result, on the level that owns the highest number among the arguments; plain where there is none."""
         self.owner = owner_of(self.name, [n for x in self.active for n in numbers_in(x)])
         if self.owner is None:
-            return self.value(*self.args)[0]
+            return self.value(*(tree.unflatten(tree.leaves) for tree in self.trees))[0]
         leaves = [real_leaf(x, f"{self.name}: {a}") for x, a in zip(self.active, self.argument_names, strict=True)]
         if isinstance(self.owner, ChainStack):  # a sweep comes later
             self._keep(self.owner)

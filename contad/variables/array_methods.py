@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from contad.errors import UnsupportedError, make_lost
+from contad.errors import UnsupportedError
 from contad.variables.array import Array, elements_of, plain_key
+from contad.variables.library_refusals import IN_A_RULE, make_lost
 from contad.variables.number import Number, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
 
@@ -210,13 +211,17 @@ def _write_flat(a: ArrayValue, y: Value) -> None:
         a.flat = y
 
 
+_MEMORY = ("ctypes", "data")  # what code in C is called with
+
+
 def _missing(name: str) -> property:
     """An attribute of ndarrays that arrays of variables lack; no `__getattr__`, which would slow down all others."""
 
     def refuse(x: Array) -> Any:
         if name == "strides" and str(sys._getframe(1).f_globals.get("__name__")).startswith("scipy."):
             raise make_lost(f"strides: an {x.kind} has none", x.kind, x._owner)  # which names SciPy's function
-        raise AttributeError(f"an {x.kind} has no attribute {name!r}; use contad.value_of(x).{name} for a constant")
+        remedy = IN_A_RULE if name in _MEMORY else f"use contad.value_of(x).{name} for a constant"
+        raise AttributeError(f"an {x.kind} has no attribute {name!r}; {remedy}")
 
     return property(refuse, doc=f"Refused: arrays of variables have no {name}.")
 

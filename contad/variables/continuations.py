@@ -80,7 +80,13 @@ def make_callback_var(value: Value, f: Callable[[Value, Adjoints], None]) -> Val
     _require_reverse("make_callback_var")
     _require_outer("make_callback_var", value)
     plain = real_leaf(value, "make_callback_var: value")
-    z = stack().push_callback(lambda adj: f(z, adj), plain)
+    s = stack()
+    if isinstance(plain, np.ndarray) and not s.has_arrays:
+        raise UnsupportedError(
+            f"make_callback_var: the engine {s.engine!r} has no array variables; leave engine= out, or write the "
+            "function as a rule, contad.custom_vjp"
+        )
+    z = s.push_callback(lambda adj: f(z, adj), plain)
     return z
 
 

@@ -36,6 +36,7 @@ _REFUSALS = re.compile(
 )
 _NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")  # of NumPy's own code
 _NO_NDARRAY = re.compile(r"argument \d+ must be numpy\.ndarray, not Array\w+$")  # of code in C that looks at types
+_NO_BUFFER = re.compile(r"(?:.*bytes-like object is required, not '\w*(?:Var|Dual)'|.*argument must be an ndarray)$")
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _METHOD = re.compile(r"__\w+__")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
@@ -62,6 +63,10 @@ _OTHERWISE |= {f"scipy.optimize.{name}": _ROOT_SCALAR for name in (
 _BY_A_RULE = (
     "differentiate its result by a rule, contad.custom_vjp or contad.scalar_rule (roots and minima by the implicit "
     "function theorem), or give it contad.value_of(v) where a constant is meant"
+)
+IN_A_RULE = (
+    "call code in C inside a rule, contad.custom_vjp, whose functions are given float arrays; if this is inside one, "
+    "the rule itself is being differentiated, for a derivative of higher order: its functions must call rules as well"
 )
 _CALLED_BACK = (
     "a function of SciPy or another library, written in C, called back a Python function and got a variable, of which "
@@ -184,11 +189,13 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
 
 def _refusal_of_c_code(error: BaseException) -> ContadError | None:
     """The error for code in C, such as the factors of scipy.sparse.linalg.splu, that takes ndarrays by their type."""
-    if not isinstance(error, TypeError) or _NO_NDARRAY.match(str(error)) is None:
+    of_memory = _NO_BUFFER.match(str(error)) is not None
+    if not of_memory and (not isinstance(error, TypeError) or _NO_NDARRAY.match(str(error)) is None):
         return None
+    of_factors = f"use the factors of contad.scipy.sparse.linalg.splu for those of SciPy's; else {_BY_A_RULE}"
+    remedy = IN_A_RULE if of_memory else of_factors
     return LostDerivativeError(
-        f"code in C computes with plain arrays, and got an array variable ({error}); use the factors of "
-        f"contad.scipy.sparse.linalg.splu for those of SciPy's; else {_BY_A_RULE}",
+        f"code in C computes with plain arrays, and got an array variable ({error}); {remedy}",
         place=place_in_trace(error),
     )
 

@@ -463,6 +463,11 @@ def set_engines(engine: Callable[[str], type[ChainStack]]) -> None:
     _engines[:] = [engine]
 
 
+def engine_named(name: str) -> type[ChainStack]:
+    """The stack class of an engine."""
+    return _engines[0](name)
+
+
 def stack() -> ChainStack:
     """This thread's chain stack: the innermost open level, or its base stack.
 
@@ -548,7 +553,7 @@ def nested(engine: str | None = None) -> Iterator[ChainStack]:
     outer = stack()
     if not engine and outer.tracer is not None:
         outer.tracer.refuse_levels()
-    with opened(_engines[0](engine) if engine else type(outer), "its nested level has been recovered") as s:
+    with opened(engine_named(engine) if engine else type(outer), "its nested level has been recovered") as s:
         yield s
         s.caught = None  # `gradient` has raised it, if anybody has asked for one
 

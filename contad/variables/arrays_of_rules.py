@@ -1,0 +1,91 @@
+"""What functions of a user's rule are given in the place of object arrays: float arrays, or array variables.
+
+Engines without array variables hold arrays as object arrays of numbers, whose memory C code would take for floats.
+Where the functions of a rule run on numbers of an outer level, such an array is lent to them as an array variable of a
+level that nobody sweeps. Its values are those numbers, and these record what is computed.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from contad.errors import RuleError
+from contad.variables.array import lower_constants, numbers_in
+from contad.variables.containers import like_tuple
+from contad.variables.number import is_real
+from contad.variables.open_types import Function, Nested, Options, Owner, Rule, Value
+from contad.variables.stack import ChainStack, engine_named, opened
+from contad.variables.trees import leaves_of, lower, map_leaves
+
+
+def as_floats(x: Value) -> Value:
+    """What an array of constants holds, as a float array; anything else as it is."""
+    x = lower_constants(x)
+    if x.__class__ is np.ndarray and x.dtype == object and all(map(is_real, x.flat)):
+        return x.astype(np.float64)
+    return x
+
+
+def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
+    """f(*args, **options) for a function of the user's, which is given no object array of numbers."""
+    if not _holds_objects(args):
+        return f(*args, **options)
+    args = tuple(map_leaves(as_floats, x) for x in args)
+    if not _holds_objects(args):
+        return f(*args, **options)
+    with opened(_lending_level()) as s:
+
+        def lend(x: Value) -> Value:
+            return s.adopt(s.array_variable(x)) if _is_of_numbers(x) else x
+
+        found = f(*(map_leaves(lend, x) for x in args), **options)
+        return map_leaves(lambda x: lower(x, s), found)
+
+
+def is_lent(owner: Owner) -> bool:
+    """Whether a level lends arrays of the level below: nobody sweeps it, and a rule holds below as well."""
+    return isinstance(owner, _lending_level())
+
+
+def _holds_objects(args: Sequence[Nested]) -> bool:
+    for x in args:
+        kind = x.__class__
+        if kind is np.ndarray:
+            if x.dtype == object:
+                return True
+        elif kind is not float and any(y.__class__ is np.ndarray and y.dtype == object for y in leaves_of(x)):
+            return True
+    return False
+
+
+def _is_of_numbers(x: Value) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype == object and bool(numbers_in(x))
+
+
+@cache
+def _lending_level() -> type[ChainStack]:
+    matrix: Any = engine_named("matrix")
+
+    class LendingStack(matrix):
+        """A level whose arrays are lent; array rules go to the level below, whose numbers are the values."""
+
+        __slots__ = ()
+
+        def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
+            if not hasattr(rule, "general"):
+                return super().apply_array(rule, args, options)
+            z = rule.general([lower(x, self) for x in args], dict(options))
+            return like_tuple(z, map(self._lend, z)) if isinstance(z, tuple) else self._lend(z)
+
+        def _lend(self, z: Value) -> Value:
+            return self.adopt(self.array_variable(z)) if np.ndim(z) else z
+
+        def push_callback(self, f: Function, value: Value) -> NoReturn:
+            raise RuleError(
+                "reverse_pass_callback and make_callback_var: a rule is differentiated as it stands, without "
+                "continuations of its own; write them as a rule, contad.custom_vjp"
+            )
+
+    return LendingStack
