@@ -17,7 +17,7 @@ from contad.rules.capturing import Capturing
 from contad.rules.compilable import Parts, WithParts, functions_of_text, make_positional
 from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import is_nested, owner_of
-from contad.variables.arguments import dtype_of, fail, require_plain
+from contad.variables.arguments import dtype_of, fail, require_plain, require_real
 from contad.variables.array import Array, lower_constants
 from contad.variables.arrays_of_rules import call_with_arrays
 from contad.variables.number import Carrier, Number, is_real
@@ -59,8 +59,6 @@ class ArrayRule(Capturing, WithParts):
         self.reflected: dict[type, Function] = {}
         # the result where an engine's compiled code gives it, and finds all arguments finite; else None
         self.attempt: Function = _leave
-        # how its bodies are called: those of contad know object arrays
-        self._run: Function = _call if self.__module__.startswith("contad.") else call_with_arrays
         self._checked: set[Function] = set()
         self._needs: dict[str, frozenset[str]] = {}
         self._parts: dict[Any, Parts] = {}
@@ -69,6 +67,8 @@ class ArrayRule(Capturing, WithParts):
         for name in self.linear:
             if name not in self.argument_names:
                 raise RuleError(f"array_rule: {self.name}: linear={name!r} is no argument of it")
+        if not self.__module__.startswith("contad."):
+            self.__dict__ |= _guarded(self)
 
     def __repr__(self) -> str:
         return f"<contad array rule {self.name}({', '.join(self.argument_names)})>"
@@ -145,7 +145,7 @@ class ArrayRule(Capturing, WithParts):
     def evaluate(self, values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
         """(z, saved) at values that are plain or of outer levels."""
         if self.forward_body is not None:
-            value: tuple[Value, Saved] = self._run(self.forward_body, *values, **options)
+            value: tuple[Value, Saved] = self.forward_body(*values, **options)
             return value
         return self(*values, **options), None
 
@@ -179,8 +179,8 @@ class ArrayRule(Capturing, WithParts):
         body = self._body(name)
         more = () if self.forward_body is None else (saved,)
         if self.common_body is not None:
-            more = (*more, self._run(self._pass(self.common_body), z, z_bar, *values, *more, **options))
-        return self._run(body, z, z_bar, *values, *more, **options)
+            more = (*more, self._pass(self.common_body)(z, z_bar, *values, *more, **options))
+        return body(z, z_bar, *values, *more, **options)
 
     def pull_each(
         self,
@@ -194,9 +194,9 @@ class ArrayRule(Capturing, WithParts):
         """The cotangents of some arguments, each when it is asked for; what they have in common is computed once."""
         more = () if self.forward_body is None else (saved,)
         if self.common_body is not None:
-            more = (*more, self._run(self._pass(self.common_body), z, z_bar, *values, *more, **options))
+            more = (*more, self._pass(self.common_body)(z, z_bar, *values, *more, **options))
         for name in names:
-            yield self._run(self._body(name), z, z_bar, *values, *more, **options)
+            yield self._body(name)(z, z_bar, *values, *more, **options)
 
     def push(
         self, z: Value, tangents: Sequence[Value | None], values: Sequence[Value], options: Options, saved: Saved = None
@@ -212,7 +212,7 @@ class ArrayRule(Capturing, WithParts):
             raise UnsupportedError(f"{self.name}: no forward mode; declare one with @{self.name}.jvp")
         more = () if self.forward_body is None else (saved,)
         dots = [np.zeros(np.shape(v)) if t is None else t for t, v in zip(tangents, values, strict=True)]
-        return self._run(self._pass(self.jvp_body), z, *dots, *values, *more, **options)
+        return self._pass(self.jvp_body)(z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Value, **options: Option) -> Value:
         if self.methods and len(args) == len(self.argument_names):
@@ -290,8 +290,31 @@ class ArrayRule(Capturing, WithParts):
         return self.apply_on(owner, owner.apply_array, args, options)
 
 
-def _call(f: Function, *args: Nested, **options: Option) -> Nested:
-    return f(*args, **options)
+def _guarded(rule: ArrayRule) -> dict[str, Function]:
+    """The methods that engines call of a rule of the user's: it sees no object arrays, and gives no complex numbers."""
+    evaluate, push, pull_each = rule.evaluate, rule.push, rule.pull_each
+
+    def evaluate_real(values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
+        found = evaluate(values, options) if rule.forward_body is None else call_with_arrays(evaluate, values, options)
+        require_real(rule.name, "its value", found[0])
+        return found
+
+    def pull_real(name: str, *args: Any) -> Value:
+        return next(pull_each_real((name,), *args))
+
+    def pull_each_real(names: Iterable[str], *args: Any) -> Iterator[Value]:
+        names = tuple(names)
+        found = call_with_arrays(lambda *given: [*pull_each(names, *given)], *args)
+        for name, x_bar in zip(names, found, strict=True):
+            require_real(rule.name, f"vjp({name!r})", x_bar)
+        return iter(found)
+
+    def push_real(*args: Any) -> Value:
+        z_dot = call_with_arrays(push, *args)
+        require_real(rule.name, "its tangent", z_dot)
+        return z_dot
+
+    return {"evaluate": evaluate_real, "pull": pull_real, "pull_each": pull_each_real, "push": push_real}
 
 
 def _leave(*args: Value, **options: Option) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from contad.errors import RuleError
 from contad.rules.definition import definition_of, describe_statement, find_named
 from contad.rules.vectorised import REWRITTEN, Vectoriser, by_element
+from contad.variables.arguments import require_real
 from contad.variables.open_types import Function, Value
 
 _EXPRESSIONS = (
@@ -107,11 +108,13 @@ class RuleBody:
                 raise self._error(
                     node, f"{type(node).__name__} is not allowed in a rule body; use operators and contad.ops"
                 )
+            if isinstance(node, ast.Constant) and isinstance(node.value, complex):
+                raise self._error(node, f"{ast.unparse(node)} is no real number")
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
                 if not (isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)):
                     raise self._error(node, "a power in a body needs an integer literal; use power(x, y)")
-            if isinstance(node, ast.Name) and node.id not in local:
-                self.resolve(node)
+            if isinstance(node, ast.Name) and node.id not in local and isinstance(self.resolve(node), complex):
+                raise self._error(node, f"{node.id} is no real number")
             if isinstance(node, ast.Attribute) and node not in called and not isinstance(self.resolve(node), float):
                 raise self._error(node, f"{ast.unparse(node)} is not a number")
             if isinstance(node, ast.Call):
@@ -287,4 +290,5 @@ _AS_NUMPY = "{x} = _numpy.float64({x}) if isinstance({x}, (float, int)) else {x}
 
 
 def _float(p: Value) -> Value:
+    require_real("scalar_rule", "a partial", p)
     return float(p) if isinstance(p, (np.floating, int)) else p

@@ -45,6 +45,14 @@ def kind_of(x: Any) -> str:
     return type(x).__name__ + ("; pass its numbers, x.to_numpy()" if hasattr(x, "to_numpy") else "")  # pandas and kin
 
 
+def require_real(function: str, name: str, z: Value) -> None:
+    """Refuse complex numbers in a number, an array, or a tuple of these; object arrays hold what has been checked."""
+    for x in z if isinstance(z, tuple) else (z,):
+        if x.__class__ is not float and isinstance(x, (complex, np.complexfloating, np.ndarray)):
+            if not isinstance(x, np.ndarray) or x.dtype.kind == "c":
+                fail(function, name, "be real", kind_of(x), UnsupportedError)
+
+
 _PARTS = "write the real and the imaginary part as two real numbers or arrays"
 
 

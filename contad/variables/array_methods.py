@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.variables.arguments import dtype_of
 from contad.variables.array import Array, elements_of, plain_key
 from contad.variables.library_refusals import IN_A_RULE, make_lost
 from contad.variables.number import Number, observe, peek, primal
@@ -143,7 +144,8 @@ def astype(x: Array, dtype: Option, **options: Option) -> ArrayValue:
         return primal(x).astype(dtype, **options)
     if np.dtype(dtype) == object:
         return elements_of(x)
-    raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
+    got = dtype_of(np.empty(0, dtype))
+    raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {got}")
 
 
 def fill(x: Array, y: Value) -> None:

@@ -10,14 +10,17 @@ import contad.transforms.jacobians
 from contad.engines import engine, records
 from contad.engines.stream import record_stream
 from contad.engines.stream.sweep import DirectSweeps
-from contad.rules import scalar_rule
+from contad.rules import array_rule, numpy_functions, scalar_rule
 from contad.variables.stack import ChainStack
 
 
 @contextlib.contextmanager
 def registered():
     """Whatever is registered inside is unregistered on the way out."""
-    tables = (scalar_rule._rules, scalar_rule._by_ufunc, scalar_rule._by_scipy_name)
+    tables = (
+        scalar_rule._rules, scalar_rule._by_ufunc, scalar_rule._by_scipy_name, array_rule._array_rules,
+        array_rule._by_ufunc, numpy_functions._entries,
+    )  # fmt: skip
     before = [dict(table) for table in tables]
     try:
         yield

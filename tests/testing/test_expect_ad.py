@@ -16,7 +16,6 @@ from contad.engines.second_order import steps
 from contad.engines.stream import pullbacks
 from contad.engines.stream.pullbacks import accumulate
 from contad.engines.stream.sweep import sweep_source
-from contad.rules.array_rule import _array_rules
 from contad.testing import Tolerances, check_grads, expect_ad
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import Number
@@ -28,11 +27,8 @@ class_of = type  # by another name, as functions that are differentiated ask for
 
 @pytest.fixture(autouse=True)
 def _planted_rules_go():
-    arrays = dict(_array_rules)
     with registered():
         yield
-    _array_rules.clear()
-    _array_rules.update(arrays)
 
 
 def sine(body):

@@ -160,7 +160,8 @@ def test_refused_methods_say_what_to_use(name):
 def test_missing_attributes_are_named(name):
     x = PositionLevel().input(M)
     assert not hasattr(x, name)
-    message = rf"an array variable has no attribute '{name}'; use contad.value_of\(x\).{name} for a constant"
+    remedy = "call code in C" if name in ("ctypes", "data") else rf"use contad.value_of\(x\).{name} for a constant"
+    message = rf"an array variable has no attribute '{name}'; {remedy}"
     with pytest.raises(AttributeError, match=message):
         getattr(x, name)
 

@@ -18,7 +18,7 @@ from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
-from contad.variables.arguments import constant
+from contad.variables.arguments import constant, require_real
 from contad.variables.array import Array, copy_parts, is_plain
 from contad.variables.containers import like_tuple
 from contad.variables.layout import inverse, layout_of, read_only
@@ -349,6 +349,7 @@ def push_pullback(stack: "MatrixStack", rule: Rule, args: Sequence[Value], optio
     operands, values = operands_of(stack, rule, args)
     if not operands:
         z = rule(*values, **options)
+        require_real(rule.name, "its value", z)
         return like_tuple(z, map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
     compiled = LOOPS.get(rule.name)
     in_c_order = all(v.flags.c_contiguous for v in map(peek, args) if isinstance(v, np.ndarray))
