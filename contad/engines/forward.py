@@ -19,6 +19,7 @@ from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel, NumpyDual, array_dual
 from contad.variables.library_refusals import error_behind
 from contad.variables.open_types import Function, Option, Owner, Value
+from contad.variables.overlaps import error_instead
 from contad.variables.stack import THREAD
 
 FLOAT = np.dtype(np.float64)
@@ -190,7 +191,7 @@ def forward_level(several: int | None = None) -> Iterator[ForwardLevel]:
         if level.caught is not None:
             level.require_none_caught()
     except Exception as error:
-        behind = error_behind(error, level.caught and level.caught[0])
+        behind = error_instead(error, level.caught and level.caught[0])
         if behind is None:
             raise
         raise behind from (None if behind is error.__cause__ else error)

@@ -7,6 +7,7 @@ from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, split_aux
 from contad.variables.activation import activate, pull, seeds
 from contad.variables.open_types import Function, Nested
+from contad.variables.overlaps import set_apart
 from contad.variables.stack import ChainStack, opened
 from contad.variables.trees import flatten, lower, output_leaves, with_cotangents
 
@@ -19,6 +20,7 @@ class Recorded:
         has_aux: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.what = name_of(f), what
+        primals = set_apart(what, primals)
         with opened(make_stack) as s:
             given, self.active = activate(s, what, range(len(primals)), primals)
             y, aux = split_aux(f(*given), has_aux, what)

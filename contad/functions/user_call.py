@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from contad.errors import OutputError, UnsupportedError
-from contad.variables.layout import KNOWN_IMMUTABLE, immutable_address
+from contad.variables.layout import KNOWN_IMMUTABLE, OVERLAPPING, immutable_address
 from contad.variables.number import Number, is_real
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
+from contad.variables.overlaps import set_apart
 
 
 def name_of(f: object) -> str:
@@ -29,13 +30,14 @@ def numba_function(f: object) -> NumbaFunction:
     return f if is_dispatcher(f) else None
 
 
-def unshare(args: tuple[Nested, ...], argnums: Sequence[int]) -> tuple[Nested, ...]:
+def unshare(what: str, args: tuple[Nested, ...], argnums: Sequence[int]) -> tuple[Nested, ...]:
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
     own = None
+    args = set_apart(what, args)
     for n, x in enumerate(args):
         if n not in argnums and isinstance(x, np.ndarray):
             known = KNOWN_IMMUTABLE.get(id(x))  # as `immutable_address`, whose call takes as long
-            if (known is None or known[0]() is not x) and not immutable_address(x):
+            if (known is None or known[0]() is not x) and not immutable_address(x) and id(x) not in OVERLAPPING:
                 own = own or list(args)
                 own[n] = x.copy("K")
     return args if own is None else tuple(own)
@@ -57,8 +59,11 @@ def positional(
     f: Function, what: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options
 ) -> tuple[tuple[Nested, ...], Options]:
     """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
+    if kwargs:
+        *given, kwargs = set_apart(what, (*args, kwargs))
+        args = tuple(given)
     if max(argnums) < len(args):
-        return unshare(args, argnums), kwargs
+        return unshare(what, args, argnums), kwargs
     try:
         bound = inspect.signature(f).bind(*args, **kwargs)
     except TypeError as error:
@@ -66,7 +71,7 @@ def positional(
     bound.apply_defaults()
     if max(argnums) >= len(bound.args):
         raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
-    return unshare(bound.args, argnums), bound.kwargs
+    return unshare(what, bound.args, argnums), bound.kwargs
 
 
 def require_number(x: Nested, what: str) -> None:

@@ -24,6 +24,7 @@ class Inputs:
         self.specs: list[Any] = []
         self.shapes: list[list[tuple[int, ...] | None]] = []  # of the leaves of each argument; None for a number
         self.size = 0
+        self.are_written = False  # whether the function writes into an argument
         for n, x in zip(argnums, args, strict=True):
             tree = flatten(x)
             leaves = [self._leaf(n, leaf) for leaf in tree.leaves]

@@ -57,10 +57,12 @@ from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables import check
 from contad.variables.activation import activate
+from contad.variables.array import Array
 from contad.variables.number import Number
 from contad.variables.open_types import Function, Nested, NumbaType, Real
+from contad.variables.overlaps import require_apart
 from contad.variables.stack import opened
-from contad.variables.trees import scalar_output
+from contad.variables.trees import leaves_of, scalar_output
 from contad.variables.var import Var
 
 MAX_TRACES = 64
@@ -146,6 +148,8 @@ class Program:
             tracer.check_plain()
             first_row, inputs = s.rows_packed, s.top - 1
             y = scalar_output(self._run(*active), self.what, s)
+            arrays = [x for x in leaves_of(active) if isinstance(x, Array)]
+            self.inputs.are_written |= any(x._root()._version for x in arrays)
             s.flush()
             tracer.check_plain()
             if isinstance(y, Number) and y._owner is not s:
@@ -245,6 +249,8 @@ class Program:
         return found
 
     def _outcome(self, args: Sequence[Nested], *run: np.ndarray) -> Outcome:
+        if self.inputs.are_written:
+            require_apart(self.what, args)
         found = self._try(run)
         if found.row < 0:
             return found

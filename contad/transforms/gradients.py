@@ -32,8 +32,10 @@ from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux, unshare
 from contad.ops.kinks import choose_first
 from contad.variables.activation import activate, pull, seeds
+from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.open_types import Function, Nested, Options
+from contad.variables.overlaps import hand_on_marks, set_apart
 from contad.variables.stack import enter, leave
 from contad.variables.trees import Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
 from contad.variables.var import Var
@@ -87,10 +89,12 @@ class _Gradient:
                 gradient = cotangents[0] if self.single else cotangents
                 return (y, gradient) if self.value else gradient
         if len(args) != self.whole or kwargs:
-            if len(args) > self.last:
-                args = unshare(args, self.argnums)
+            if len(args) > self.last and not kwargs:
+                args = unshare(self.what, args, self.argnums)
             else:
                 args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
+        elif self.last > 0 or (args[0].__class__ is not float and args[0].__class__ is not np.ndarray):
+            args = set_apart(self.what, args)
         s = self.stack_class.begin()
         try:  # as `with opened(...)`, which takes as long as fifty records
             enter(s)
@@ -323,6 +327,7 @@ def _push_forward(
 ) -> tuple[Nested, ...]:  # fmt: skip
     """The value and the tangent by running the function on duals."""
     run = function.runnable()
+    primals = set_apart(what, primals)
     pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
     lead: tuple[int, ...] = ()
     if several:
@@ -340,6 +345,8 @@ def _push_forward(
                     raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}, got {got}")
                 leaves.append(level.make_active(leaf, plain_leaf(what, "a tangent", leaf_dot), what))
             active.append(tree.unflatten(leaves))
+        if OVERLAPPING:
+            hand_on_marks(primals, active)
         y, aux = split_aux(run(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what, level)

@@ -29,6 +29,7 @@ from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.dual import plain_float
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaType, Options, Real
+from contad.variables.overlaps import set_apart
 from contad.variables.stack import THREAD, opened
 from contad.variables.trees import Tree, flatten, plain_leaf, scalar_output
 
@@ -49,9 +50,9 @@ class Curvature:
         self.gradient = gradient.eager() if is_compiled else gradient
         self.what = f"{transform}: {f.name}"
         self.argnums = positions(transform, argnums)
-        if max(self.argnums) >= len(args):  # the gradient copies constants itself, in case f writes to them
+        if max(self.argnums) >= len(args) or kwargs:  # the gradient copies constants itself, in case f writes to them
             args, kwargs = positional(self.gradient.run, self.what, self.argnums, args, kwargs)
-        self.args, self.kwargs = args, kwargs
+        self.args, self.kwargs = set_apart(self.what, args), kwargs
         self.trees = real_trees(self.what, self.argnums, self.args)
         self.size = sum(size_of(x) for tree in self.trees for x in tree.leaves)
         self.recorded: Any = None

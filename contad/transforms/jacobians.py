@@ -17,8 +17,10 @@ from contad.functions.user_call import positional, positions, split_aux
 from contad.variables.activation import activate, block
 from contad.variables.array import Array
 from contad.variables.dual import ForwardLevel, plain_float
+from contad.variables.layout import OVERLAPPING
 from contad.variables.number import stands_for_float
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
+from contad.variables.overlaps import hand_on_marks
 from contad.variables.stack import attempt, opened
 from contad.variables.trees import Tree, flatten, lower, output_leaves, real_leaf
 
@@ -214,6 +216,8 @@ def activate_rows(level: ForwardLevel, trees: Sequence[Tree], directions: ArrayV
                 own = np.reshape(directions[0, k : k + size_of(x)], shape) if shape else plain_float(directions[0, k])
             leaves.append(level.make_active(x, own))
             k += size_of(x)
+        if OVERLAPPING:
+            hand_on_marks(tree.leaves, leaves)
         made.append(tree.unflatten(leaves))
     return made
 

@@ -6,8 +6,10 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.array import Array
+from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Number, stands_for_float
 from contad.variables.open_types import CellIndex, Nested, Value
+from contad.variables.overlaps import hand_on_marks
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
 
@@ -33,6 +35,8 @@ def activate(
         else:
             given[n], tree = _activate_tree(s, f"{what}, argument {n}", arg)
             made.append(tree)
+    if OVERLAPPING:
+        hand_on_marks(args, given)
     return given, made
 
 

@@ -14,7 +14,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from contad.errors import NestingError, UnsupportedError
+from contad.errors import NestingError, OverlapError, UnsupportedError, place_of_user
+from contad.variables.layout import OVERLAPPING
 from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
@@ -133,6 +134,8 @@ class Array(ArrayCarrier):
         """Assign y by a NumPy operation: so what overlaps with what is written is read when NumPy reads it."""
         self._owner.check_usable("an assignment")
         root = self._root()
+        if OVERLAPPING and id(root) in OVERLAPPING:
+            raise OverlapError(f"{OVERLAPPING[id(root)][1]}; it writes at {place_of_user()}")
         root._open_for_writing()
         self._sync_parts()
         self._assign(write, y)

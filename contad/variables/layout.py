@@ -44,6 +44,10 @@ def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 KNOWN_IMMUTABLE: dict[int, tuple[weakref.ref[np.ndarray], int]] = {}
 
 
+# by id of the root: arrays that nobody may write to as arguments share memory, and what the error says
+OVERLAPPING: dict[int, tuple[weakref.ref[Any], str]] = {}
+
+
 def immutable_address(a: np.ndarray) -> int:
     """The address of an array that nobody can write to, as its memory is a bytes object (`contad.constant`); else 0."""
     known = KNOWN_IMMUTABLE.get(id(a))

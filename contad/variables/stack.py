@@ -41,6 +41,7 @@ from contad.variables.open_types import (
     Sources,
     Value,
 )
+from contad.variables.overlaps import error_instead
 from contad.variables.trees import assemble, map_lists
 from contad.variables.var import Var
 
@@ -507,7 +508,7 @@ def leave(s: ChainStack, error: BaseException | None = None, reason: str = "its 
         if error is None:
             s.require_none_caught()
         caught, s.caught = s.caught[0], None  # which refers to frames, and they to the level
-    if error is not None and (behind := error_behind(error, caught)) is not None:
+    if error is not None and (behind := error_instead(error, caught)) is not None:
         raise behind from (None if behind is error.__cause__ else error)
 
 

@@ -1,0 +1,104 @@
+"""Arguments that share memory. Each is differentiated as an array of its own, so none of them may be written to.
+
+With plain numbers a write to one would be seen in the others, and it is not clear which of them is differentiated. So
+such arguments are replaced by copies that are marked, and so are the variables that stand for these, on every level.
+"""
+
+import itertools
+import traceback
+import weakref
+from collections.abc import Sequence
+
+import numpy as np
+
+from contad.errors import ContadError, OverlapError, VariableError, error_behind
+from contad.variables.array import Array, root_of
+from contad.variables.layout import OVERLAPPING
+from contad.variables.number import peek
+from contad.variables.open_types import Nested, Value
+from contad.variables.trees import leaves_of, map_leaves
+
+
+def set_apart(what: str, args: Sequence[Nested]) -> Sequence[Nested]:
+    """The arguments, with copies that nobody may write to in the place of arrays that share memory."""
+    arrays: list[Value] = []
+    for x in args:
+        kind = x.__class__
+        if kind is np.ndarray:
+            arrays.append(x)
+        elif kind is not float:
+            arrays += [leaf for leaf in leaves_of(x) if isinstance(leaf, (np.ndarray, Array))]
+    return args if are_apart(arrays) else _separate(what, args)
+
+
+def require_apart(what: str, args: Sequence[Nested]) -> None:
+    """Refuse arguments that share memory, for a function that writes into its arguments."""
+    for x in leaves_of([*set_apart(what, args)]) if len(args) > 1 else ():
+        if isinstance(x, np.ndarray) and id(x) in OVERLAPPING:
+            raise OverlapError(OVERLAPPING[id(x)][1])
+
+
+def are_apart(arrays: Sequence[Value]) -> bool:
+    """Whether no two arrays have memory of one owner."""
+    return len(arrays) < 2 or len({_owner_of(x) for x in arrays}) == len(arrays)
+
+
+def _owner_of(x: Value) -> int:
+    if x.__class__ is np.ndarray and x.base is None:
+        return id(x)
+    root = root_of(x)
+    if isinstance(root, np.ndarray) and root.base is not None:  # a buffer
+        return id(getattr(root.base, "obj", root.base))
+    return id(root)
+
+
+def _separate(what: str, args: Sequence[Nested]) -> Sequence[Nested]:
+    leaves = [(n, x) for n, arg in enumerate(args) for x in leaves_of(arg) if isinstance(x, (np.ndarray, Array))]
+    messages: dict[int, str] = {}  # by id, of arrays that share elements with others
+    for (n, x), (k, y) in itertools.combinations(leaves, 2):
+        if _owner_of(x) == _owner_of(y) and _share_elements(x, y):
+            named = f"arguments {n} and {k}" if n != k else f"arrays in argument {n}"
+            for one in (x, y):
+                messages.setdefault(
+                    id(one), f"{what}: {named} overlap in memory and the function writes into one of them; pass copies"
+                )
+
+    def copy_marked(x: Value) -> Value:
+        return _mark(x.copy("K"), messages[id(x)]) if id(x) in messages else x
+
+    return tuple(map_leaves(copy_marked, x) for x in args) if messages else args
+
+
+def _share_elements(x: Value, y: Value) -> bool:
+    if x is y:
+        return bool(x.size)
+    try:
+        return np.shares_memory(peek(x), peek(y), max_work=10_000)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _mark(x: Value, message: str) -> Value:
+    root, key = root_of(x), id(root_of(x))
+    OVERLAPPING[key] = weakref.ref(root, lambda _: OVERLAPPING.pop(key, None)), message
+    if isinstance(x, np.ndarray):
+        x.flags.writeable = False
+    return x
+
+
+def hand_on_marks(given: Sequence[Nested], made: Sequence[Nested]) -> None:
+    """Mark what has been made of arguments that are marked."""
+    for arg, own in zip(given, made, strict=True):
+        for x, y in zip(leaves_of(arg), leaves_of(own), strict=True):
+            if y is not x and isinstance(x, (np.ndarray, Array)) and id(root_of(x)) in OVERLAPPING:
+                _mark(y, OVERLAPPING[id(root_of(x))][1])
+
+
+def error_instead(error: BaseException, caught: VariableError | None = None) -> ContadError | None:
+    """The error of contad's that belongs in the place of one that a function has raised, if any."""
+    if OVERLAPPING and isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's, of a marked array
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            for x in frame.f_locals.values():
+                if isinstance(x, np.ndarray) and id(root_of(x)) in OVERLAPPING:
+                    return OverlapError(OVERLAPPING[id(root_of(x))][1])
+    return error_behind(error, caught)
