@@ -14,7 +14,7 @@ import numpy as np
 from contad.errors import ContadError, OverlapError, VariableError, error_behind
 from contad.variables.array import Array, root_of
 from contad.variables.layout import OVERLAPPING
-from contad.variables.number import peek
+from contad.variables.number import Number, peek
 from contad.variables.open_types import Nested, Value
 from contad.variables.trees import leaves_of, map_leaves
 
@@ -27,8 +27,28 @@ def set_apart(what: str, args: Sequence[Nested]) -> Sequence[Nested]:
         if kind is np.ndarray:
             arrays.append(x)
         elif kind is not float:
-            arrays += [leaf for leaf in leaves_of(x) if isinstance(leaf, (np.ndarray, Array))]
-    return args if are_apart(arrays) else _separate(what, args)
+            _collect(x, arrays)
+    if len(arrays) < 2:
+        return args
+    owners = {id(x) if x.__class__ is np.ndarray and x.base is None else _owner_of(x) for x in arrays}
+    return args if len(owners) == len(arrays) else _separate(what, args)
+
+
+def _collect(x: Nested, arrays: list[Value]) -> None:
+    """Add the arrays in an argument; the usual containers take less time here than in a call of optree."""
+    kind = x.__class__
+    if isinstance(x, (np.ndarray, Array)):
+        arrays.append(x)
+    elif kind is dict or kind is list or kind is tuple:
+        parts = x.values() if kind is dict else x
+        if {*map(type, parts)} != _FLOATS:
+            for part in parts:
+                _collect(part, arrays)
+    elif not isinstance(x, (Number, str, float, int)) and x is not None:
+        arrays += [leaf for leaf in leaves_of(x) if isinstance(leaf, (np.ndarray, Array))]
+
+
+_FLOATS = {float}
 
 
 def require_apart(what: str, args: Sequence[Nested]) -> None:
@@ -38,14 +58,8 @@ def require_apart(what: str, args: Sequence[Nested]) -> None:
             raise OverlapError(OVERLAPPING[id(x)][1])
 
 
-def are_apart(arrays: Sequence[Value]) -> bool:
-    """Whether no two arrays have memory of one owner."""
-    return len(arrays) < 2 or len({_owner_of(x) for x in arrays}) == len(arrays)
-
-
 def _owner_of(x: Value) -> int:
-    if x.__class__ is np.ndarray and x.base is None:
-        return id(x)
+    """What tells the memory of an array from that of others."""
     root = root_of(x)
     if isinstance(root, np.ndarray) and root.base is not None:  # a buffer
         return id(getattr(root.base, "obj", root.base))
