@@ -150,6 +150,8 @@ class EngineLimitError(ContadError, ValueError):
 class OverlapError(ContadError, ValueError):
     """Array arguments share memory and the function may write into them: which of them is differentiated is unclear.
 
+    Plain functions raise it where they write, and may read one array twice; of a Numba function the source decides.
+
     Broken:  grad(f)(c, c)  where f assigns to elements of an argument
     Fixed:   grad(f)(c, c.copy())
     """

@@ -20,7 +20,7 @@ class Recorded:
         has_aux: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.what = name_of(f), what
-        primals = set_apart(what, primals)
+        primals = set_apart(what, tuple(primals))
         with opened(make_stack) as s:
             given, self.active = activate(s, what, range(len(primals)), primals)
             y, aux = split_aux(f(*given), has_aux, what)

@@ -327,7 +327,7 @@ def _push_forward(
 ) -> tuple[Nested, ...]:  # fmt: skip
     """The value and the tangent by running the function on duals."""
     run = function.runnable()
-    primals = set_apart(what, primals)
+    primals = set_apart(what, tuple(primals))
     pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
     lead: tuple[int, ...] = ()
     if several:

@@ -19,7 +19,7 @@ from contad.variables.open_types import Nested, Value
 from contad.variables.trees import leaves_of, map_leaves
 
 
-def set_apart(what: str, args: Sequence[Nested]) -> Sequence[Nested]:
+def set_apart(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
     """The arguments, with copies that nobody may write to in the place of arrays that share memory."""
     arrays: list[Value] = []
     for x in args:
@@ -53,7 +53,7 @@ _FLOATS = {float}
 
 def require_apart(what: str, args: Sequence[Nested]) -> None:
     """Refuse arguments that share memory, for a function that writes into its arguments."""
-    for x in leaves_of([*set_apart(what, args)]) if len(args) > 1 else ():
+    for x in leaves_of(set_apart(what, tuple(args))) if len(args) > 1 else ():
         if isinstance(x, np.ndarray) and id(x) in OVERLAPPING:
             raise OverlapError(OVERLAPPING[id(x)][1])
 
@@ -66,7 +66,7 @@ def _owner_of(x: Value) -> int:
     return id(root)
 
 
-def _separate(what: str, args: Sequence[Nested]) -> Sequence[Nested]:
+def _separate(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
     leaves = [(n, x) for n, arg in enumerate(args) for x in leaves_of(arg) if isinstance(x, (np.ndarray, Array))]
     messages: dict[int, str] = {}  # by id, of arrays that share elements with others
     for (n, x), (k, y) in itertools.combinations(leaves, 2):
@@ -87,7 +87,7 @@ def _share_elements(x: Value, y: Value) -> bool:
     if x is y:
         return bool(x.size)
     try:
-        return np.shares_memory(peek(x), peek(y), max_work=10_000)
+        return np.shares_memory(peek(x), peek(y), max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

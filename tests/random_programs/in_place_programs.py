@@ -29,8 +29,8 @@ KINDS = {
 }
 
 
-def generate(seed: int, n: int) -> InPlaceProgram:
-    """A program on arrays of n numbers."""
+def generate(seed: int, n: int, shared: bool = False) -> InPlaceProgram:
+    """A program on arrays of n numbers; of shared ones, it has no copies, and its arguments may overlap."""
     draw = random.Random(seed)
     lines = []
     kinds = draw.sample(list(KINDS), draw.randint(1, 4))
@@ -49,11 +49,16 @@ def generate(seed: int, n: int) -> InPlaceProgram:
     steps = draw.randint(2, 5)
     end = draw.choice(("np.sum(u * u) + np.sum(v)", "np.sum(u * v)", "np.sum(u[1:-1]) + u[0] + np.sum(v[3:] * v[:-3])"))
     body = "\n        ".join(lines)
+    first = "total = 0.0" if shared else "u, v, total = u.copy(), v.copy(), 0.0"
     text = (
-        f"def f(u, v, k):\n    u, v, total = u.copy(), v.copy(), 0.0\n    for _ in range({steps}):\n        {body}\n"
+        f"def f(u, v, k):\n    {first}\n    for _ in range({steps}):\n        {body}\n"
         f"    return total + {end}\n"
     )
     space: dict[str, Any] = {"np": np}
     exec(text, space)
     rng = np.random.default_rng(seed)
-    return InPlaceProgram(space["f"], (rng.normal(size=n), rng.normal(size=n), 0.3), text)
+    u, v = rng.normal(size=(2, n))
+    if shared:
+        memory = np.concatenate([u, v])
+        u, v = memory[:n], draw.choice((memory[:n], memory[n:], memory[2 : n + 2], memory[n - 1 :: -1]))
+    return InPlaceProgram(space["f"], (u, v, 0.3), text)

@@ -9,6 +9,7 @@ import contad
 from contad.functions import bound_names, callees, math_functions, reached, stand_in_classes, stand_in_objects
 from contad.rules.function_names import global_names
 from tests.judges.samples import shortened
+from tests.random_programs.in_place_programs import generate
 from tests.random_programs.plain_programs import GIVEN, REACHED, Writer, run
 
 X = np.array([0.6, -0.9, 1.3])
@@ -53,6 +54,27 @@ def search(seeds):
 @pytest.mark.parametrize("count", shortened(200, 20000))
 def test_random_plain_programs(count):
     assert search(range(count)) is None
+
+
+# ---- arguments that share memory -------------------------------------------------------------------------------------
+def lost_write(seed, argnums):
+    """What is wrong where a program is called with arrays that may overlap; None where nothing is."""
+    program = generate(seed, 14, shared=True)
+    value = program.function(*generate(seed, 14, shared=True).inputs)
+    try:
+        found = contad.value_and_grad(program.function, argnums)(*program.inputs)[0]
+    except contad.OverlapError:
+        return None if np.shares_memory(*program.inputs[:2]) else "arrays that share nothing are refused"
+    except contad.LostDerivativeError:  # of a constant array that is written to
+        return None if argnums != (0, 1) else "a write of a variable is refused"
+    return None if np.isclose(found, value, rtol=1e-10, equal_nan=True) else f"values {value}, {found}"
+
+
+@pytest.mark.parametrize("argnums", [0, 1, (0, 1)])
+@pytest.mark.parametrize("count", shortened(100, 4000))
+def test_a_write_to_shared_memory_is_seen_or_refused(count, argnums):
+    with np.errstate(all="ignore"):
+        assert [(seed, wrong) for seed in range(count) if (wrong := lost_write(seed, argnums))] == []
 
 
 def test_every_way_of_reaching_a_function_is_tried():
