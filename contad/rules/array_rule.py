@@ -68,7 +68,7 @@ class ArrayRule(Capturing, WithParts):
             if name not in self.argument_names:
                 raise RuleError(f"array_rule: {self.name}: linear={name!r} is no argument of it")
         if not self.__module__.startswith("contad."):
-            self.__dict__ |= _guarded(self)
+            self.__dict__ |= _guard(self)
 
     def __repr__(self) -> str:
         return f"<contad array rule {self.name}({', '.join(self.argument_names)})>"
@@ -290,7 +290,7 @@ class ArrayRule(Capturing, WithParts):
         return self.apply_on(owner, owner.apply_array, args, options)
 
 
-def _guarded(rule: ArrayRule) -> dict[str, Function]:
+def _guard(rule: ArrayRule) -> dict[str, Function]:
     """The methods that engines call of a rule of the user's: it sees no object arrays, and gives no complex numbers."""
     evaluate, push, pull_each = rule.evaluate, rule.push, rule.pull_each
 

@@ -16,7 +16,7 @@ from contad.variables.array import lower_constants, numbers_in
 from contad.variables.containers import like_tuple
 from contad.variables.number import is_real
 from contad.variables.open_types import Function, Nested, Options, Owner, Rule, Value
-from contad.variables.stack import ChainStack, engine_named, opened
+from contad.variables.stack import ENGINES, ChainStack, opened
 from contad.variables.trees import leaves_of, lower, map_leaves
 
 
@@ -66,7 +66,7 @@ def _is_of_numbers(x: Value) -> bool:
 
 @cache
 def _lending_level() -> type[ChainStack]:
-    matrix: Any = engine_named("matrix")
+    matrix: Any = ENGINES[0]("matrix")
 
     class LendingStack(matrix):
         """A level whose arrays are lent; array rules go to the level below, whose numbers are the values."""

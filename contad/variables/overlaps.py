@@ -21,17 +21,23 @@ from contad.variables.trees import leaves_of, map_leaves
 
 def set_apart(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
     """The arguments, with copies that nobody may write to in the place of arrays that share memory."""
+    first: Value = None
+    second: Value = None
+    for x in args:  # one or two arrays that have their own memory, as most calls have, in no call but this
+        kind = x.__class__
+        if kind is not float:
+            if kind is not np.ndarray or x.base is not None or second is not None or x is first:
+                break
+            if first is None:
+                first = x
+            else:
+                second = x
+    else:
+        return args
     arrays: list[Value] = []
     for x in args:
-        kind = x.__class__
-        if kind is np.ndarray:
-            arrays.append(x)
-        elif kind is not float:
-            _collect(x, arrays)
-    if len(arrays) < 2:
-        return args
-    owners = {id(x) if x.__class__ is np.ndarray and x.base is None else _owner_of(x) for x in arrays}
-    return args if len(owners) == len(arrays) else _separate(what, args)
+        _collect(x, arrays)
+    return args if len(set(map(_owner_of, arrays))) == len(arrays) else _separate(what, args)
 
 
 def _collect(x: Nested, arrays: list[Value]) -> None:

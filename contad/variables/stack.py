@@ -449,7 +449,7 @@ def alone() -> Iterator[None]:
 
 
 _base_engine: list[type[ChainStack]] = []
-_engines: list[Callable[[str], type[ChainStack]]] = []
+ENGINES: list[Callable[[str], type[ChainStack]]] = []
 # What gives back a thread's memory beside its pools; native code adds to it when it is first used.
 RECOVERIES: list[Callable[[], object]] = []
 
@@ -461,12 +461,7 @@ def set_base_engine(cls: type[ChainStack]) -> None:
 
 def set_engines(engine: Callable[[str], type[ChainStack]]) -> None:
     """What finds an engine by its name: the engines stand above their stack, and are made on demand."""
-    _engines[:] = [engine]
-
-
-def engine_named(name: str) -> type[ChainStack]:
-    """The stack class of an engine."""
-    return _engines[0](name)
+    ENGINES[:] = [engine]
 
 
 def stack() -> ChainStack:
@@ -554,7 +549,7 @@ def nested(engine: str | None = None) -> Iterator[ChainStack]:
     outer = stack()
     if not engine and outer.tracer is not None:
         outer.tracer.refuse_levels()
-    with opened(engine_named(engine) if engine else type(outer), "its nested level has been recovered") as s:
+    with opened(ENGINES[0](engine) if engine else type(outer), "its nested level has been recovered") as s:
         yield s
         s.caught = None  # `gradient` has raised it, if anybody has asked for one
 
