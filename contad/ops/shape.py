@@ -10,8 +10,9 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import find_exported_name, implements, move_elements, moves, refuse_out
+from contad.variables.arguments import require_real
 from contad.variables.array import Array, numbers_in
-from contad.variables.number import map_numbers, primal
+from contad.variables.number import map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
@@ -212,7 +213,8 @@ def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: O
         mode, options = "constant", {}
     sources = {"array": array}
     if "constant_values" in options:
-        sources["constant_values"] = options.pop("constant_values")
+        given = sources["constant_values"] = options.pop("constant_values")
+        require_real("np.pad", "constant_values", np.asarray(map_numbers(peek, given)))
 
     def move(given: Sources) -> Value:
         values = {name: x for name, x in given.items() if name != "array"}

@@ -18,7 +18,7 @@ from contad.rules.compilable import Parts, WithParts, functions_of_text
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
 from contad.variables.array import numbers_in
-from contad.variables.arrays_of_rules import as_floats, call_with_arrays, is_lent
+from contad.variables.arrays_of_rules import as_floats, call_with_arrays
 from contad.variables.number import map_numbers
 from contad.variables.open_types import Function, Nested, Saved
 from contad.variables.trees import flatten, map_leaves
@@ -121,7 +121,7 @@ class custom_vjp(_Custom):
         def value(*args: Nested) -> tuple[Nested, Saved]:
             if operation.owner is None:
                 return self.f(*merged(args)), None
-            if is_lent(operation.owner):
+            if operation.owner.lends_arrays:  # on the level below the rule holds as well
                 return self(*merged(args)), None
             if self.forward is None:
                 raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defvjp(forward, backward)")

@@ -17,7 +17,7 @@ import numpy as np
 from contad.errors import NestingError, OverlapError, UnsupportedError, place_of_user
 from contad.variables.layout import OVERLAPPING
 from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
-from contad.variables.number import ArrayCarrier, Carrier, Number, observe, peek, primal
+from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
 
 View = Callable[[ArrayValue], ArrayValue]
@@ -157,7 +157,8 @@ class Array(ArrayCarrier):
         self._owner.check_usable("value")
         if self._owner.tracer is not None:
             self._owner.tracer.refuse_reading()
-        return self._sync_parts()._value.copy()
+        value = self._sync_parts()._value.copy()
+        return map_numbers(lambda n: n.value, value) if self._owner.lends_arrays else value
 
     @property
     def shape(self) -> tuple[int, ...]:

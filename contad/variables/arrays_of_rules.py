@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from contad.errors import RuleError
-from contad.variables.array import lower_constants, numbers_in
+from contad.variables.array import Array, lower_constants, numbers_in
 from contad.variables.containers import like_tuple
-from contad.variables.number import is_real
-from contad.variables.open_types import Function, Nested, Options, Owner, Rule, Value
+from contad.variables.number import is_real, map_numbers
+from contad.variables.open_types import Function, Nested, Options, Rule, Value
 from contad.variables.stack import ENGINES, ChainStack, opened
-from contad.variables.trees import leaves_of, lower, map_leaves
+from contad.variables.trees import leaves_of, map_leaves
 
 
 def as_floats(x: Value) -> Value:
@@ -41,12 +41,19 @@ def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
             return s.adopt(s.array_variable(x)) if _is_of_numbers(x) else x
 
         found = f(*(map_leaves(lend, x) for x in args), **options)
-        return map_leaves(lambda x: lower(x, s), found)
+        return map_leaves(lambda x: _take_back(s, x), found)
 
 
-def is_lent(owner: Owner) -> bool:
-    """Whether a level lends arrays of the level below: nobody sweeps it, and a rule holds below as well."""
-    return isinstance(owner, _lending_level())
+def _take_back(s: ChainStack, x: Nested) -> Nested:
+    """x with the numbers of the level below in the place of those of the level that lends."""
+
+    def take(n: Any) -> Value:
+        if n._owner is not s:
+            return n
+        below = n._sync_parts()._value
+        return below.copy() if isinstance(below, (np.ndarray, Array)) else below
+
+    return map_numbers(take, x)
 
 
 def _holds_objects(args: Sequence[Nested]) -> bool:
@@ -72,11 +79,12 @@ def _lending_level() -> type[ChainStack]:
         """A level whose arrays are lent; array rules go to the level below, whose numbers are the values."""
 
         __slots__ = ()
+        lends_arrays = True
 
         def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
             if not hasattr(rule, "general"):
                 return super().apply_array(rule, args, options)
-            z = rule.general([lower(x, self) for x in args], dict(options))
+            z = rule.general([_take_back(self, x) for x in args], dict(options))
             return like_tuple(z, map(self._lend, z)) if isinstance(z, tuple) else self._lend(z)
 
         def _lend(self, z: Value) -> Value:

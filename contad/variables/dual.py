@@ -139,6 +139,7 @@ class ForwardLevel:
 
     __slots__ = ("level", "ended", "caught", "several", "is_here", "lock")
     has_arrays = True
+    lends_arrays = False
     tracer = None
 
     def __init__(self, several: int | None = None) -> None:

@@ -49,6 +49,10 @@ class Level(Protocol):
         """Whether float arrays become arrays of this level, not object arrays of its scalars."""
 
     @property
+    def lends_arrays(self) -> bool:
+        """Whether its arrays stand for object arrays of the level below (`contad.variables.arrays_of_rules`)."""
+
+    @property
     def tracer(self) -> Any:
         """What makes a program of the recording (`contad.programs.tracer.Tracer`): the guards of what is decided."""
 

@@ -57,9 +57,10 @@ class Number:
     @property
     def value(self) -> Value:
         """The value: a float, or a number of the next outer level when gradients are nested."""
-        if self._owner.tracer is not None:  # a program would freeze it
-            self._owner.tracer.refuse_reading()
-        return self._value
+        owner = self._owner
+        if owner.tracer is not None:  # a program would freeze it
+            owner.tracer.refuse_reading()
+        return map_numbers(lambda n: n.value, self._value) if owner.lends_arrays else self._value
 
     def _sync_parts(self) -> "Number":
         """Itself, with its present value, as an array's method does, whose views are brought up to date on demand."""

@@ -168,6 +168,11 @@ def _written(write):
     return f
 
 
+def _assigned(z, x):
+    z[:] = x
+    return z.real
+
+
 MEETINGS = {
     "value of custom_vjp": lambda x: np.real(_custom(lambda x: (x * 1j, None))(x)),
     "cotangent of custom_vjp": lambda x: _custom(lambda x: (x * 2.0, None), lambda s, d: (d * 1j,))(x),
@@ -187,6 +192,15 @@ MEETINGS = {
     "einsum": lambda x: np.einsum("i,i->", TURNED, x).real,
     "where": lambda x: np.where(x > 2.0, x, 1j).real,
     "concatenate": lambda x: np.concatenate([x, TURNED]).real,
+    "pad": lambda x: np.pad(x, 1, constant_values=1j),
+    "pad by two": lambda x: np.pad(x, 1, constant_values=[(0.0, 1j)]),
+    "insert": lambda x: np.insert(x, 0, 1j).real,
+    "append": lambda x: np.append(x, 1j).real,
+    "weights": lambda x: np.average(x, weights=TURNED).real,
+    "convolve": lambda x: np.convolve(x, TURNED).real,
+    "solve": lambda x: np.linalg.solve(np.eye(4) * 1j, x).imag,
+    "an array of zeros": lambda x: _assigned(np.zeros_like(x, dtype=complex), x),
+    "copyto": _written(lambda y: np.copyto(y, TURNED)),
     "clip": lambda x: np.clip(x, 1j, 3.0),
     "in place": _written(lambda y: y.__iadd__(1j)),
     "write of a number": _written(lambda y: y.__setitem__(0, 1j)),
@@ -207,7 +221,7 @@ def test_no_complex_number_meets_a_variable(what, way):
     def f(x):
         return np.sum(MEETINGS[what](x))
 
-    with pytest.raises((ContadError, TypeError), match="real|complex|no forward mode"):
+    with pytest.raises((ContadError, TypeError), match="real|complex|no forward mode|holds? variables|cannot hold"):
         jvp(f, (X,), (X,)) if way == "forward" else grad(f, engine=way)(X)
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -145,6 +146,51 @@ def along(gradient):
 def test_every_rule_in_every_nesting(kind, engines):
     expected = differentiated(lambda x, y: np.exp(x) * y, ["matrix"] * len(engines))
     np.testing.assert_allclose(differentiated(RULES[kind], engines), expected, rtol=1e-11)
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
+def _value_of(x):
+    look(contad.value_of(x), contad.value_of([x, x[1:]]))
+    assert isinstance(contad.value_of(x[0]), float)
+    return contad.value_of(x) * x
+
+
+def _solve(x):
+    return np.linalg.solve(np.outer(x, x) + np.eye(3), x)
+
+
+BODIES = {
+    "trees": (
+        lambda x: (Pair(x * x, [x[0], {"k": np.sin(x)}]), (x, Pair(x, "text"), None)),
+        lambda s, d: (2.0 * s[0] * d.first + d.second[1]["k"] * np.cos(s[1].first) + d.second[0] * np.eye(3)[0],),
+    ),
+    "the argument": (lambda x: (x, x), lambda x, d: (d * x * x,)),
+    "value_of": (lambda x: (_value_of(x), x), lambda x, d: (2.0 * d * x,)),
+    "stop_gradient": (lambda x: (contad.stop_gradient(x) * x, x), lambda x, d: (2.0 * d * x,)),
+    "np.linalg": (lambda x: (_solve(x), x), lambda x, d: contad.vjp(_solve, x)[1](d)),
+    "an inner gradient": (
+        lambda x: (grad(lambda y: np.sum(y**3 * x))(x), x), lambda x, d: (d * grad(lambda y: np.sum(y**3 * x))(x),)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engines", NESTED[:9], ids=" over ".join)
+@pytest.mark.parametrize("body", BODIES)
+def test_what_a_body_does_is_as_on_array_variables(body, engines):
+    rule = custom_vjp(lambda x: BODIES[body][0](x)[0])
+    rule.defvjp(lambda x: BODIES[body][0](x), lambda s, d: BODIES[body][1](s, d))
+
+    def f(x):
+        return sum(np.sum(z * np.cos(x[0])) for z in leaves_of(rule(x)))
+
+    def second(inner, outer):
+        return grad(lambda x: np.sum(grad(f, engine=inner)(x) * Y), engine=outer)(X)
+
+    np.testing.assert_allclose(second(*engines), second("matrix", "matrix"), rtol=1e-11)
 
 
 @pytest.mark.parametrize("engine", engine_names())
