@@ -23,6 +23,7 @@ from contad.variables.arrays_of_rules import call_with_arrays
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 
+FLOAT = np.dtype(np.float64)
 _array_rules: dict[str, "ArrayRule"] = {}
 _by_ufunc: dict[np.ufunc, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
 
@@ -290,17 +291,34 @@ class ArrayRule(Capturing, WithParts):
         return self.apply_on(owner, owner.apply_array, args, options)
 
 
+def _is_plain(*values: Value) -> bool:
+    """Whether these are floats and float arrays."""
+    for x in values:
+        if x.__class__ is not float and (x.__class__ is not np.ndarray or x.dtype is not FLOAT):
+            return False
+    return True
+
+
 def _guard(rule: ArrayRule) -> dict[str, Function]:
     """The methods that engines call of a rule of the user's: it sees no object arrays, and gives no complex numbers."""
-    evaluate, push, pull_each = rule.evaluate, rule.push, rule.pull_each
+    evaluate, push, pull, pull_each = rule.evaluate, rule.push, rule.pull, rule.pull_each
 
     def evaluate_real(values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
         found = evaluate(values, options) if rule.forward_body is None else call_with_arrays(evaluate, values, options)
-        require_real(rule.name, "its value", found[0])
+        if not _is_plain(found[0]):
+            require_real(rule.name, "its value", found[0])
         return found
 
-    def pull_real(name: str, *args: Any) -> Value:
-        return next(pull_each_real((name,), *args))
+    def pull_real(
+        name: str, z: Value, z_bar: Value, values: Sequence[Value], options: Options, saved: Saved = None
+    ) -> Value:
+        if saved is None and _is_plain(z, z_bar, *values):  # most calls, which `call_with_arrays` would delay
+            x_bar = pull(name, z, z_bar, values, options)
+        else:
+            x_bar = call_with_arrays(pull, name, z, z_bar, values, options, saved)
+        if not _is_plain(x_bar):
+            require_real(rule.name, f"vjp({name!r})", x_bar)
+        return x_bar
 
     def pull_each_real(names: Iterable[str], *args: Any) -> Iterator[Value]:
         names = tuple(names)

@@ -14,10 +14,12 @@ import numpy as np
 from contad.errors import RuleError
 from contad.variables.array import Array, lower_constants, numbers_in
 from contad.variables.containers import like_tuple
-from contad.variables.number import is_real, map_numbers
+from contad.variables.number import Carrier, is_real, map_numbers
 from contad.variables.open_types import Function, Nested, Options, Rule, Value
 from contad.variables.stack import ENGINES, ChainStack, opened
 from contad.variables.trees import leaves_of, map_leaves
+
+_FLOAT = np.dtype(np.float64)
 
 
 def as_floats(x: Value) -> Value:
@@ -56,15 +58,21 @@ def _take_back(s: ChainStack, x: Nested) -> Nested:
     return map_numbers(take, x)
 
 
-def _holds_objects(args: Sequence[Nested]) -> bool:
-    for x in args:
-        kind = x.__class__
-        if kind is np.ndarray:
-            if x.dtype == object:
-                return True
-        elif kind is not float and any(y.__class__ is np.ndarray and y.dtype == object for y in leaves_of(x)):
-            return True
-    return False
+def _holds_objects(x: Nested) -> bool:
+    """Whether there is an object array in x; the usual containers take less time here than in a call of optree."""
+    kind = x.__class__
+    if kind is np.ndarray:
+        return x.dtype is not _FLOAT and x.dtype == object
+    if kind is float or kind is str or kind is int or x is None:
+        return False
+    if kind is tuple or kind is list or kind is dict:
+        return any(map(_holds_objects, x.values() if kind is dict else x))
+    return not isinstance(x, (Carrier, np.ndarray)) and any(map(_holds_objects, _parts_of(x)))
+
+
+def _parts_of(x: Nested) -> list[Nested]:
+    leaves = leaves_of(x)
+    return [] if len(leaves) == 1 and leaves[0] is x else leaves
 
 
 def _is_of_numbers(x: Value) -> bool:
