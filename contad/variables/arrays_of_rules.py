@@ -6,7 +6,6 @@ level that nobody sweeps. Its values are those numbers, and these record what is
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -37,7 +36,8 @@ def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
     args = tuple(map_leaves(as_floats, x) for x in args)
     if not _holds_objects(args):
         return f(*args, **options)
-    with opened(_lending_level()) as s:
+    make_stack: Any = ENGINES[0]("matrix")
+    with opened(lambda: make_stack(lends_arrays=True)) as s:
 
         def lend(x: Value) -> Value:
             return s.adopt(s.array_variable(x)) if _is_of_numbers(x) else x
@@ -79,29 +79,19 @@ def _is_of_numbers(x: Value) -> bool:
     return isinstance(x, np.ndarray) and x.dtype == object and bool(numbers_in(x))
 
 
-@cache
-def _lending_level() -> type[ChainStack]:
-    matrix: Any = ENGINES[0]("matrix")
+def apply_below(s: ChainStack, rule: Rule, args: Sequence[Value], options: Options) -> Value:
+    """An array rule on arrays that are lent, performed by the level below, whose numbers are the values."""
 
-    class LendingStack(matrix):
-        """A level whose arrays are lent; array rules go to the level below, whose numbers are the values."""
+    def lend(z: Value) -> Value:
+        return s.adopt(s.array_variable(z)) if np.ndim(z) else z
 
-        __slots__ = ()
-        lends_arrays = True
+    z = rule.general([_take_back(s, x) for x in args], dict(options))
+    return like_tuple(z, map(lend, z)) if isinstance(z, tuple) else lend(z)
 
-        def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
-            if not hasattr(rule, "general"):
-                return super().apply_array(rule, args, options)
-            z = rule.general([_take_back(self, x) for x in args], dict(options))
-            return like_tuple(z, map(self._lend, z)) if isinstance(z, tuple) else self._lend(z)
 
-        def _lend(self, z: Value) -> Value:
-            return self.adopt(self.array_variable(z)) if np.ndim(z) else z
-
-        def push_callback(self, f: Function, value: Value) -> NoReturn:
-            raise RuleError(
-                "reverse_pass_callback and make_callback_var: a rule is differentiated as it stands, without "
-                "continuations of its own; write them as a rule, contad.custom_vjp"
-            )
-
-    return LendingStack
+def refuse_continuation() -> NoReturn:
+    """Raise RuleError: nobody sweeps a level that lends arrays."""
+    raise RuleError(
+        "reverse_pass_callback and make_callback_var: a rule is differentiated as it stands, without continuations of "
+        "its own; write them as a rule, contad.custom_vjp"
+    )

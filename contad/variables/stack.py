@@ -88,7 +88,7 @@ class ChainStack(ABC):
         *("last_continuation", "copies", "held", "is_here", "lock", "__weakref__"),
     )
     has_arrays = False
-    lends_arrays = False
+    lends_arrays: bool = False
     opens_calls: bool = False  # whether a Numba function that is called is recorded by its operations
     engine: str
     top: int

@@ -33,6 +33,7 @@ from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, is_plain
+from contad.variables.arrays_of_rules import apply_below, refuse_continuation
 from contad.variables.layout import inverse, layout_of, same_layout
 from contad.variables.level import next_level
 from contad.variables.number import like_numpy, peek
@@ -76,8 +77,8 @@ class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
     __slots__ = (
-        *("brim", "capacity", "factors", "float_class", "keeps_rules", "mixed_arrays", "number", "opens_calls"),
-        *("outer_arrays", "slab", "var_class", "views", "words"),
+        *("brim", "capacity", "factors", "float_class", "keeps_rules", "lends_arrays", "mixed_arrays", "number"),
+        *("opens_calls", "outer_arrays", "slab", "var_class", "views", "words"),
     )
     engine = "matrix"
     native: ClassVar[NativeParts]
@@ -85,13 +86,14 @@ class MatrixStack(Recording):
 
     def __init__(
         self, level: int | None = None, var_class: type[Var] = NumpyMatrixVar, keeps_rules: bool = False,
-        opens_calls: bool = False,
+        opens_calls: bool = False, lends_arrays: bool = False,
     ) -> None:  # fmt: skip
         Recording.__init__(self, level)
         self.var_class = var_class
         self.float_class: Any = var_class.float_class
         self.keeps_rules = keeps_rules
         self.opens_calls = opens_calls
+        self.lends_arrays = lends_arrays
         self.callbacks = Continuations()
         self.callbacks.buffers = self.buffers
         self.slab, self.words = self.buffers.values, self.buffers.words
@@ -195,6 +197,8 @@ class MatrixStack(Recording):
     def push_callback(self, f: Callable[[Adjoints], None], value: Value) -> Any:
         if self.tracer is not None:
             self.tracer.refuse_callback()
+        if self.lends_arrays:
+            refuse_continuation()
         if not isinstance(value, (np.ndarray, Array)):
             return super().push_callback(f, value)
         if not value.size:
@@ -372,6 +376,8 @@ class MatrixStack(Recording):
         return sum_formula(self, rule, args, tuple(conditions))
 
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
+        if self.lends_arrays and hasattr(rule, "general"):
+            return apply_below(self, rule, args, options)
         install_rule(rule)
         return push_pullback(self, rule, [take(self, x) for x in args], options)
 
