@@ -17,7 +17,6 @@ from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel, NumpyDual, array_dual
-from contad.variables.library_refusals import error_behind
 from contad.variables.open_types import Function, Option, Owner, Value
 from contad.variables.overlaps import error_instead
 from contad.variables.stack import THREAD

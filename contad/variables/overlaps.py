@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contad.errors import ContadError, OverlapError, VariableError, error_behind
+from contad.errors import ContadError, OverlapError, VariableError
 from contad.variables.array import Array, root_of
 from contad.variables.layout import OVERLAPPING
+from contad.variables.library_refusals import error_behind
 from contad.variables.number import Number, peek
 from contad.variables.open_types import Nested, Value
 from contad.variables.trees import leaves_of, map_leaves
