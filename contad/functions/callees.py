@@ -8,7 +8,7 @@ itself: its code with constants in place of these names (`contad.functions.bound
 
 import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import WeakSet
@@ -17,6 +17,7 @@ import numpy as np
 
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
+from contad.functions.live_names import LiveGlobals, LiveModule, Standing
 from contad.functions.memo import memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
 from contad.functions.on_numbers import AtVariables, OnNumbers
@@ -39,6 +40,7 @@ from contad.functions.questions import (
 from contad.functions.reached import (
     DATA,
     Family,
+    Watch,
     class_leads_on,
     classes_in,
     dispatches_on_type,
@@ -85,19 +87,24 @@ def with_numba_callees(f: Function, at_variables: AtVariables, takes_others: boo
     if isinstance(f, LiveCopy) or (isinstance(f, FunctionType) and f in _COPIES):
         return f
     if isinstance(f, FunctionType):
-        return _stand_ins_of(f, frozenset(), at_variables).live(f, takes_others)
+        stand_ins = _stand_ins_of(f, frozenset(), at_variables)
+        return stand_ins.live(f) if takes_others or stand_ins.stands_for_any else f
     if type(f) is functools.partial:
         function = with_numba_callees(f.func, at_variables)  # which takes what the partial holds
         return f if function is f.func else functools.partial(function, *f.args, **f.keywords)
-    if isinstance(f, MethodType):
-        function, own = f.__func__, f.__self__
-    else:  # an object that is called
-        function, own = inspect.getattr_static(type(f), "__call__", None), f
+    function, own = _method_of(f)
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
     stand_ins = _stand_ins_of(function, frozenset((type(own),)), at_variables)
     stands = stand_ins.stands_for_any or leads_to_objects(own, frozenset())
     return LiveCopy(f, stand_ins, own) if stands or (takes_others and _takes_others(function)) else f
+
+
+def _method_of(f: Function) -> tuple[Any, Any]:
+    """The function that a bound method, or an object that is called, runs now, and its object."""
+    if isinstance(f, MethodType):
+        return f.__func__, f.__self__
+    return inspect.getattr_static(type(f), "__call__", None), f
 
 
 def _stand_ins_of(
@@ -130,7 +137,7 @@ _Own = tuple["_StandIns", Function, Arguments]
 
 
 class LiveCopy:
-    """What runs in place of a function: its copy, made anew where a name that was bound stands for something else.
+    """What runs in place of a function: its copy, made anew where code or a name that was bound is another now.
 
     Functions and objects that are passed to it are replaced in the same way. Arrays that the function makes are plain
     ones until a variable is to be assigned to one; then the function runs again, and from then on, with arrays that
@@ -144,20 +151,24 @@ class LiveCopy:
         self._use(stand_ins)
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
-        stand_ins, run, as_it_is = self.current
-        if as_it_is and not kwargs and _ORDINARY.issuperset(map(type, args)):
-            return run(*args)
+        stand_ins, run, as_it_is, standing = self.current
+        if self.owner is not None and type(self.owner) is not self.kind:
+            stand_ins, run, as_it_is, standing = self.look_again()
+        for read, x, value in stand_ins.watched:
+            if read(x) is not value:
+                stand_ins, run, as_it_is, standing = self.look_again()
+                break
+        if as_it_is and (not self.takes_others or (not kwargs and _ORDINARY.issuperset(map(type, args)))):
+            return run(*args, **kwargs)
         if not SETTINGS.rewrite:
             return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
         call = CALL.here
         call.depth += 1
         try:
-            for names, name, value in stand_ins.bound:
-                if names.get(name) is not value:
-                    stand_ins, run, _ = self._use(stand_ins.again(anew=True))
-                    break
             if stand_ins.permanent:
                 call.objects.update(stand_ins.permanent)
+            if standing is not None:
+                standing.put_into(call.objects)
             own = given = args, kwargs
             if kwargs or not _ORDINARY.issuperset(map(type, args)):
                 stand_ins, run, own = self._replace(stand_ins, run, args, kwargs)
@@ -175,7 +186,7 @@ class LiveCopy:
         """What runs, at its own arguments: with stand-ins for the functions and objects among them."""
         others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
         if not all(map(stand_ins.knows, others)):
-            stand_ins, run, _ = self._use(self._with_classes(stand_ins, others))
+            stand_ins, run, _, _ = self._use(self._with_classes(stand_ins, others))
         own = tuple(map(stand_ins.of_argument, args)), {name: stand_ins.of_argument(x) for name, x in kwargs.items()}
         return stand_ins, run, own
 
@@ -204,15 +215,41 @@ class LiveCopy:
             return _stand_ins_of(stand_ins.f, classes, stand_ins.at_variables, stand_ins.family.assignable)
         return stand_ins.again(classes)
 
-    def _use(self, stand_ins: "_StandIns") -> tuple["_StandIns", Function, bool]:
-        run = stand_ins.of(stand_ins.f)
+    def look_again(self) -> "_Current":
+        """Make everything anew, of what the function and the names are now."""
+        stand_ins = self.current[0]
         if self.owner is not None:
-            run = MethodType(run, stand_ins.of_permanent(self.owner))
+            function, _ = _method_of(self.__wrapped__)  # type: ignore[attr-defined]
+            if not isinstance(function, FunctionType):
+                self.current = stand_ins, self.__wrapped__, True, None  # type: ignore[attr-defined]
+                return self.current
+            if function is not stand_ins.f or type(self.owner) is not self.kind:
+                self.owners = frozenset((type(self.owner),))
+                return self._use(_stand_ins_of(function, self.owners, stand_ins.at_variables))
+        return self._use(stand_ins.again(anew=True))
+
+    def _use(self, stand_ins: "_StandIns") -> "_Current":
+        run = stand_ins.of(stand_ins.f)
+        standing, self.kind = None, type(self.owner)
+        if self.owner is not None:
+            standing = stand_ins.standing(self.owner)
+            run = MethodType(run, self.owner if standing is None else standing.new)
+        self.takes_others = _takes_others(stand_ins.f)
         # whether it is the function itself, and nothing may stand for anything but arguments
-        stands = stand_ins.bound or stand_ins.permanent or stand_ins.views or stand_ins.stands_for_any
+        stands = stand_ins.permanent or stand_ins.views or stand_ins.stands_for_any
         as_it_is = run is self.__wrapped__ and not stands  # type: ignore[attr-defined]
-        self.current = stand_ins, run, as_it_is  # one object, because threads share this one
+        self.current = stand_ins, run, as_it_is, standing  # one object, because threads share this one
         return self.current
+
+
+_Current = tuple["_StandIns", Function, bool, "Standing | None"]
+
+
+def direct(run: Function) -> tuple[Function, Collection[Watch]]:
+    """What `run` calls wherever nothing changes that is watched, with this; itself where it does more than that."""
+    if isinstance(run, LiveCopy) and run.current[2] and not run.takes_others:
+        return run.current[1], run.current[0].watched
+    return run, ()
 
 
 def _has_lost(before: int) -> bool:
@@ -237,7 +274,7 @@ class _StandIns:
         self.owners, self.at_variables = owners, at_variables
         self.family = Family(f, owners, assignable)
         self.family.stand_ins.update()
-        self.bound: list[tuple[Any, str, Any]] = []  # (what has names: globals, name, what it stood for)
+        self.watched: list[Watch] = [*self.family.watched]  # and what names for which something stands stood for
         self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
         self.classes: dict[type, type] = {}
         self.views: dict[type, ObjectView | None] = {}
@@ -261,10 +298,8 @@ class _StandIns:
         assignable = assignable or self.family.assignable
         return _stand_ins_of(self.f, self.owners | owners, self.at_variables, assignable, anew)
 
-    def live(self, f: FunctionType, takes_others: bool) -> Function:
-        """f, or what runs in place of it."""
-        if not self.stands_for_any and not (takes_others and _takes_others(f)):
-            return f
+    def live(self, f: FunctionType) -> Function:
+        """What runs in place of f."""
         if self.copy is None:
             self.copy = LiveCopy(f, self)
         return self.copy
@@ -339,7 +374,7 @@ class _StandIns:
             self.made[id(value)] = value, new  # before it is filled: what is in it may name it, or hold it
             if any(self.of(y) is not y for y in looked_into(value)):
                 fill(new, self.of)
-                self.bound.append((Contents(value), "", True))
+                self.watched.append((Contents(value).get, "", True))
             else:
                 new = value
         elif kind is SimpleNamespace:
@@ -356,7 +391,7 @@ class _StandIns:
         elif kind is MethodType:
             new = MethodType(self.of(value.__func__), self.of(value.__self__))
         elif kind is ModuleType:
-            new = _LiveModule(value, self)
+            new = LiveModule(value, self)
             self._watch(value, self.family.attributes)
         else:
             new = value
@@ -374,12 +409,20 @@ class _StandIns:
         return next((value for value, known in made if known is new), new)
 
     def of_permanent(self, x: Any) -> Any:
-        """What stands for an object that a function names, or is a method of, for all calls."""
+        """What stands for an object that a function names, for all calls."""
+        standing = self.standing(x)
+        if standing is None:
+            return x
+        standing.put_into(self.permanent)
+        self.watched.append((standing.look, None, True))
+        return standing.new
+
+    def standing(self, x: Any) -> Standing | None:
+        """An object with what stands for it; None where that is itself."""
         new = self.of_object(x)
-        if new is not x:
-            self.permanent[id(x) if self.family.assignable else ~id(x)] = x, new
-            self.bound.append((_Attributes(self._for(type(x)).views[type(x)], x), "", True))
-        return new
+        if new is x:
+            return None
+        return Standing(x, new, self._for(type(x)).views[type(x)], id(x) if self.family.assignable else ~id(x))
 
     def of_object(self, x: Any) -> Any:
         """An object of the user's with the methods of the copies; it shares its attributes with the user's."""
@@ -418,7 +461,7 @@ class _StandIns:
 
     def is_current(self) -> bool:
         """Whether the names that were bound stand for what they stood for."""
-        return all(names.get(name) is value for names, name, value in self.bound)
+        return all(read(x) is value for read, x, value in self.watched)
 
     def _class(self, cls: type) -> Any:
         """A class of the user's, or what stands for it where copies of its methods, or of its bases', are made."""
@@ -443,7 +486,8 @@ class _StandIns:
     def _watch(self, x: Any, names: Iterable[str]) -> None:
         """Note what a module or a class has under these names, data apart."""
         values = vars(x)
-        self.bound += [(values, name, values.get(name)) for name in names if type(values.get(name)) not in _NUMBERS]
+        named = ((name, values.get(name)) for name in names)
+        self.watched += [(values.get, name, value) for name, value in named if type(value) not in _NUMBERS]
 
     def _function(self, f: FunctionType) -> Any:
         if dispatches_on_type(f):
@@ -458,7 +502,7 @@ class _StandIns:
         own = tuple(CellType() if new else cell for new, cell in zip(replaced, cells, strict=True))
         inner = questions_of(f.__code__).inside and (handles_unseen(f.__code__) or not CAN_BIND)
         if (inner or not CAN_BIND) and not passes_by_globals(f):
-            copy = FunctionType(code, _Globals(f, self), f.__name__, None, own)
+            copy = FunctionType(code, LiveGlobals(f, self), f.__name__, None, own)
         else:
             copy = answer(f, own, builtins_of(f, self.family.stand_ins))
         copy.__dict__ = f.__dict__  # shared, so that both see an attribute that is set later
@@ -474,8 +518,16 @@ class _StandIns:
             if new:
                 mine.cell_contents = self.of(cell.cell_contents)
         copy.__defaults__ = f.__defaults__ and tuple(map(self.of, f.__defaults__))
-        copy.__kwdefaults__ = f.__kwdefaults__ and {k: self.of(x) for k, x in f.__kwdefaults__.items()}
+        copy.__kwdefaults__ = self._options(f.__kwdefaults__)
         return copy
+
+    def _options(self, defaults: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The defaults of arguments given by name: the function's own, or others as long as these are what they are."""
+        made = {name: self.of(x) for name, x in (defaults or {}).items()}
+        if defaults is None or all(new is defaults[name] for name, new in made.items()):
+            return defaults
+        self.watched += [(defaults.get, name, x) for name, x in defaults.items()]
+        return made
 
     def _stands_in(self, value: Any) -> bool:
         """Whether something stands for a value; functions of which copies are being made may be captured by it."""
@@ -499,7 +551,7 @@ class _StandIns:
                         warn_if_it_asks(method.__code__)
                 elif new is not value:
                     names[name] = new
-                    self.bound.append((f.__globals__, name, value))
+                    self.watched.append((f.__globals__.get, name, value))
             elif name == "type" and not asked.compares_types:
                 names[name] = type_of_stand_in
             elif name in ANSWERS:
@@ -516,64 +568,8 @@ class _StandIns:
         return dispatch
 
 
-class _Attributes:
-    """An object that functions name: asked as a dictionary of names is, it sees what its attributes now lead to."""
-
-    def __init__(self, view: Any, x: Any) -> None:
-        self.view, self.x = view, x
-
-    def get(self, name: str) -> bool:
-        """Always True."""
-        if hasattr(self.x, "__dict__"):
-            self.view.look_at(self.x)
-        return True
-
-
 _FUNCTIONS = frozenset((FunctionType, MethodType, functools.partial))
 _VALUES = frozenset((tuple, frozenset))  # containers that nobody changes
 _MOST_OTHERS = 256  # classes of objects that are met in attributes
 _ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
 _NUMBERS = DATA - {type(None)}
-
-
-class _LiveModule(ModuleType):
-    """A module of the user's, read live, through the stand-ins."""
-
-    def __init__(self, module: ModuleType, stand_ins: _StandIns) -> None:
-        super().__init__(module.__name__, module.__doc__)
-        object.__setattr__(self, "_read", (module, stand_ins))
-
-    def __getattribute__(self, name: str) -> Any:
-        module, stand_ins = object.__getattribute__(self, "_read")
-        return stand_ins.of(getattr(module, name))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(object.__getattribute__(self, "_read")[0], name, value)
-
-    def __dir__(self) -> list[str]:
-        return dir(object.__getattribute__(self, "_read")[0])
-
-
-class _Globals(dict[str, Any]):
-    """The globals of a function, read live, through the stand-ins."""
-
-    def __init__(self, f: FunctionType, stand_ins: _StandIns) -> None:
-        real = f.__globals__
-        # what Python reads past __missing__: for imports, warnings and classes inside the function
-        super().__init__({name: real[name] for name in ("__name__", "__package__", "__spec__") if name in real})
-        super().__setitem__("__builtins__", builtins_of(f, stand_ins.family.stand_ins))
-        self.real = real
-        self.stand_ins = stand_ins
-
-    def __missing__(self, name: str) -> Any:
-        return self.stand_ins.of(self.real[name])
-
-    # for code that calls globals()
-    def __setitem__(self, name: str, value: object) -> None:
-        self.real[name] = value
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.real
-
-    def get(self, name: str, default: object = None) -> Any:
-        return self[name] if name in self.real else default

@@ -1,5 +1,6 @@
 """The plain functions that a function reaches, and which of them run as copies where variables are passed to them."""
 
+import builtins
 import functools
 import importlib.util
 import operator
@@ -7,6 +8,7 @@ import os
 import struct
 import sys
 import sysconfig
+from collections.abc import Callable, Iterator
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -27,6 +29,7 @@ from contad.functions.settings import SETTINGS
 from contad.functions.stand_in_classes import function_of
 from contad.functions.stand_in_containers import CONTAINERS, MAPPINGS
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
+from contad.rules.function_names import looked_up
 
 # where Python and libraries are, as the system compares names of files; NumPy may be beside the user's modules
 _PLACES = {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
@@ -70,16 +73,18 @@ _KEPT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, MethodType, np
 _PLAIN = frozenset((object, float, int, str, bool, tuple, list, dict, np.ndarray))
 DATA = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
 _MOST_CONTAINERS = 8  # of one in which containers are
+Watch = tuple[Callable[[Any], Any], Any, Any]  # read, x and what read(x) is as long as nothing has changed
+_code_of, _defaults_of, _options_of = map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__"))
 
 
 class Reached:
     """A function that another reaches, what it named when it was looked at, and the functions behind these names."""
 
-    __slots__ = ("f", "code", "names", "named", "kinds", "inside", "contents")
+    __slots__ = ("f", "code", "defaults", "options", "names", "named", "kinds", "inside", "contents")
 
     def __init__(self, f: FunctionType) -> None:
         self.f = f
-        self.code = f.__code__
+        self.code, self.defaults, self.options = f.__code__, f.__defaults__, f.__kwdefaults__
         self.names = tuple(questions_of(f.__code__).names)
         values = self.values()
         self.named = [x for x in values if x is not _MISSING]
@@ -103,7 +108,8 @@ class Reached:
 
     def is_as_it_was(self) -> bool:
         """Whether its names stand for the same functions, and for other objects of the same types."""
-        if self.f.__code__ is not self.code:
+        f = self.f
+        if f.__code__ is not self.code or f.__defaults__ is not self.defaults or f.__kwdefaults__ is not self.options:
             return False
         values = self.values()
         if len(values) != len(self.kinds) or not all(map(operator.is_, map(_kind, values), self.kinds)):
@@ -116,6 +122,33 @@ class Reached:
         return len(now) >= len(self.contents) and all(
             _same(functions_in(x, attributes), found) for x, found in self.contents
         )
+
+    def watches(self, is_copied: bool) -> Iterator[Watch]:
+        """What the function is, with its defaults where a copy holds them, and the functions that its names are."""
+        f = self.f
+        yield _code_of, f, f.__code__
+        if is_copied or f.__defaults__:
+            yield _defaults_of, f, f.__defaults__
+        if is_copied or f.__kwdefaults__:
+            yield _options_of, f, f.__kwdefaults__
+        own = f.__globals__
+        named = [(own.get, name, own.get(name)) for name in looked_up(f.__code__)]
+        named = [one for one in named if one[2] is not None or not hasattr(builtins, one[1])]
+        for read, x, value in named + [(_contents_of, cell, _contents_of(cell)) for cell in f.__closure__ or ()]:
+            if isinstance(value, ModuleType):
+                found = _named_in(value, attributes_of(f.__code__))
+                yield from ((vars(value).get, name, y) for name, y in found.items() if _is_code(y))
+            elif value is None or _is_code(value):  # a function may be put in the place of None
+                yield read, x, value
+
+
+def _is_code(x: object) -> bool:
+    """Whether x is a function or a class, or something that holds functions for good."""
+    return isinstance(x, (type, functools.partial)) or (_kind(x) is x and type(x) is not ModuleType)
+
+
+def _contents_of(cell: CellType) -> Any:
+    return cell.cell_contents if is_filled(cell) else None
 
 
 def _same(found: list[Any], before: list[Any]) -> bool:
@@ -237,17 +270,17 @@ def _parts_of(x: Any, attributes: frozenset[str]) -> list[Any] | None:
     if kind is MethodType:
         return [x.__func__, x.__self__]
     if kind is ModuleType:
-        return _named_in(x, attributes)
+        return [*_named_in(x, attributes).values()]
     return [x.pyfunc] if kind is np.vectorize else None
 
 
-def _named_in(module: ModuleType, attributes: frozenset[str]) -> list[Any]:
+def _named_in(module: ModuleType, attributes: frozenset[str]) -> dict[str, Any]:
     """What a module of the user's has under these names, data apart."""
     file = getattr(module, "__file__", None)
     if file is not None and (_is_left_alone(file, module.__name__) or module.__name__.partition(".")[0] == "contad"):
-        return []
-    found = [vars(module).get(name) for name in sorted(attributes)]
-    return [x for x in found if type(x) not in DATA]
+        return {}
+    found = {name: vars(module).get(name) for name in sorted(attributes)}
+    return {name: x for name, x in found.items() if type(x) not in DATA}
 
 
 def is_users_class(cls: type) -> bool:
@@ -341,6 +374,7 @@ class Family:
             }
             self.needing |= more
             grown = bool(more)
+        self.watched = [*self._watches()]
         # where it compares them, objects that it makes have to tell the classes of the user's
         self.compares_classes = any(questions_of(r.code).compares_classes for r in self.reached.values())
         for r in self.reached.values():
@@ -362,6 +396,16 @@ class Family:
             methods = [h for c in owners if is_users_class(c) for h in methods_of(c, self.attributes | _MAKING)]
             left = [h for h in methods if id(h) not in self.reached and self._is_users(h)]
         self.owners = frozenset(owners)
+
+    def _watches(self) -> Iterator[Watch]:
+        """What tells that nothing has changed that makes a difference, at a few identities for each function."""
+        for key, r in self.reached.items():
+            if not is_contads(r.f):
+                yield from r.watches(key in self.needing)
+        names = self.attributes | _MAKING | {"__call__"}
+        for c in {c for owner in self.owners if is_users_class(owner) for c in owner.__mro__[:-1]}:
+            own = vars(c)
+            yield from ((own.get, name, own[name]) for name in names & own.keys() if _is_code(function_of(own[name])))
 
     @staticmethod
     def _is_users(g: Any) -> bool:

@@ -28,6 +28,7 @@ from contad.front.passed_on import passed_on
 from contad.front.recorded import Recorded
 from contad.front.repeated import gradient_of_gradient, is_first_gradient, is_repeatable, product_along
 from contad.front.user_function import UserFunction
+from contad.functions.callees import direct
 from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux, unshare
 from contad.ops.kinks import choose_first
@@ -50,6 +51,7 @@ class _Gradient:
         functools.update_wrapper(self, f.f, updated=())
         self.f = f.f
         self.run = f.runnable()
+        self.direct, self.watched = direct(self.run)
         self.what = f"{'value_and_grad' if value else 'grad'}: {f.name}"
         self.argnums = argnums
         self.single = single
@@ -88,6 +90,11 @@ class _Gradient:
                 y, cotangents = found
                 gradient = cotangents[0] if self.single else cotangents
                 return (y, gradient) if self.value else gradient
+        for read, x, value in self.watched:
+            if read(x) is not value:
+                self.run.look_again()
+                self.direct, self.watched = direct(self.run)
+                break
         if len(args) != self.whole or kwargs:
             if len(args) > self.last and not kwargs:
                 args = unshare(self.what, args, self.argnums)
@@ -99,7 +106,7 @@ class _Gradient:
         try:  # as `with opened(...)`, which takes as long as fifty records
             enter(s)
             given, active = activate(s, self.what, self.argnums, args)
-            y = self.run(*given, **kwargs) if kwargs else self.run(*given)
+            y = self.direct(*given, **kwargs) if kwargs else self.direct(*given)
             aux = None
             if self.has_aux:
                 y, aux = split_aux(y, True, self.what)

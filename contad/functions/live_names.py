@@ -1,0 +1,68 @@
+"""Modules, globals and objects of the user's as copies of functions find them: read live, through the stand-ins."""
+
+from types import FunctionType, ModuleType
+from typing import Any
+
+from contad.functions.questions import builtins_of
+from contad.functions.stand_in_objects import ObjectView
+
+
+class Standing:
+    """An object of the user's with what stands for it, which sees what the attributes of the object now lead to."""
+
+    def __init__(self, x: Any, new: Any, view: ObjectView, key: int) -> None:
+        self.x, self.new, self.view, self.key = x, new, view, key
+
+    def put_into(self, objects: dict[int, tuple[Any, Any]]) -> None:
+        """Let it stand for the object there, where stand-ins are by identity."""
+        objects[self.key] = self.x, self.new
+        self.look()
+
+    def look(self, _: object = None) -> bool:
+        """Look at the attributes; always True."""
+        if hasattr(self.x, "__dict__"):
+            self.view.look_at(self.x)
+        return True
+
+
+class LiveModule(ModuleType):
+    """A module of the user's, read live, through the stand-ins."""
+
+    def __init__(self, module: ModuleType, stand_ins: Any) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        object.__setattr__(self, "_read", (module, stand_ins))
+
+    def __getattribute__(self, name: str) -> Any:
+        module, stand_ins = object.__getattribute__(self, "_read")
+        return stand_ins.of(getattr(module, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(object.__getattribute__(self, "_read")[0], name, value)
+
+    def __dir__(self) -> list[str]:
+        return dir(object.__getattribute__(self, "_read")[0])
+
+
+class LiveGlobals(dict[str, Any]):
+    """The globals of a function, read live, through the stand-ins."""
+
+    def __init__(self, f: FunctionType, stand_ins: Any) -> None:
+        real = f.__globals__
+        # what Python reads past __missing__: for imports, warnings and classes inside the function
+        super().__init__({name: real[name] for name in ("__name__", "__package__", "__spec__") if name in real})
+        super().__setitem__("__builtins__", builtins_of(f, stand_ins.family.stand_ins))
+        self.real = real
+        self.stand_ins = stand_ins
+
+    def __missing__(self, name: str) -> Any:
+        return self.stand_ins.of(self.real[name])
+
+    # for code that calls globals()
+    def __setitem__(self, name: str, value: object) -> None:
+        self.real[name] = value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.real
+
+    def get(self, name: str, default: object = None) -> Any:
+        return self[name] if name in self.real else default

@@ -1,0 +1,253 @@
+"""Derivatives of functions whose code, defaults or callees are replaced, as IPython's autoreload replaces them."""
+
+import functools
+import importlib
+import math
+import sys
+from types import FunctionType
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad.errors import ContadError
+from contad.functions import callees
+from contad.transforms import gradients
+
+POINT, DIRECTION = np.array([0.3, 0.5]), np.array([1.0, 2.0])
+COSINE = math.cos(0.3)
+
+
+# ---- every transform -------------------------------------------------------------------------------------------------
+def before(x):
+    return math.sin(x[0]) * x[1] ** 2
+
+
+def plain(x):  # of which no copy is made
+    return np.sin(x[0]) * x[1] ** 2
+
+
+def after(x):
+    return 2.0 * math.cos(x[0]) * x[1] ** 3
+
+
+def expected(x):
+    return 2.0 * np.cos(x[0]) * x[1] ** 3
+
+
+TRANSFORMS = {
+    "grad": contad.grad,
+    "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
+    "closures": functools.partial(contad.grad, engine="closures"),
+    "records": functools.partial(contad.grad, engine="records"),
+    "jacobian": contad.jacobian,
+    "hessian": contad.hessian,
+    "sparse_hessian": lambda f: lambda x: contad.sparse_hessian(f)(x).toarray(),
+    "laplacian": contad.laplacian,
+    "checkpoint": lambda f: contad.grad(contad.checkpoint(f)),
+    "of a partial": lambda f: contad.grad(functools.partial(lambda f, x: f(x), f)),
+    "of an argument": lambda f: lambda x: contad.grad(lambda f, x: f(x), 1)(f, x),
+    "grad of grad": lambda f: contad.grad(lambda x: contad.grad(f)(x) @ DIRECTION),
+    "vjp": lambda f: lambda x: contad.vjp(f, x)[1](1.0)[0],
+    "jvp": lambda f: lambda x: contad.jvp(f, (x,), (DIRECTION,))[1],
+    "hvp": lambda f: lambda x: contad.hvp(f)(x, DIRECTION),
+    "linearize": lambda f: lambda x: contad.linearize(f, x)[1](DIRECTION),
+    "derivative": lambda f: lambda x: contad.derivative(lambda t: f(t * x))(1.0),
+}  # fmt: skip
+
+
+def copied(f, closure=None):
+    """A function with the code of f, for which nothing has been made yet."""
+    return FunctionType(f.__code__, globals(), f.__name__, f.__defaults__, closure)
+
+
+@pytest.mark.parametrize("old", [before, plain], ids=["copied", "as it was"])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_every_transform_takes_the_code_that_a_function_has_now(name, old):
+    transform = TRANSFORMS[name]
+    right = transform(expected)(POINT)
+    f, inner = copied(old), copied(old)
+
+    def outer(x):
+        return 1.0 * inner(x)
+
+    kept = [transform(f), transform(outer)]
+    assert not np.allclose(kept[0](POINT), right)
+    assert not np.allclose(kept[1](POINT), right)
+    f.__code__ = inner.__code__ = after.__code__
+    for of_now in (*kept, transform(f), transform(outer)):
+        np.testing.assert_allclose(of_now(POINT), right, rtol=1e-12)
+
+
+# ---- every part of a function, and every way to reach it -------------------------------------------------------------
+def slope(f):
+    """Derivatives of a multiple of the sine, over the cosine: the multiple."""
+    return lambda g=contad.grad(f): round(g(0.3) / COSINE, 12)
+
+
+def sine(x, k=1.0):
+    return k * math.sin(x)
+
+
+def test_the_code_of_a_function_that_is_called_again_and_again():
+    f = copied(sine)
+    now = slope(f)
+    assert now() == slope(f)() == 1.0
+    f.__code__ = (lambda x, k=1.0: 2.0 * k * math.sin(x)).__code__
+    assert now() == slope(f)() == 2.0
+    f.__code__ = (lambda x, k=1.0: 3.0 * k * np.sin(x)).__code__
+    assert now() == slope(f)() == 3.0
+
+
+def test_defaults():
+    f = copied(sine)
+    now, behind = slope(f), slope(lambda x: f(x))
+    f.__defaults__ = (2.0,)
+    assert now() == behind() == slope(f)() == 2.0
+    f.__code__, f.__defaults__ = (lambda x, sine=math.sin: 3.0 * sine(x)).__code__, (np.sin,)
+    assert now() == behind() == 3.0
+    f.__defaults__ = (math.sin,)
+    assert now() == behind() == 3.0
+
+
+def test_defaults_of_arguments_given_by_name():
+    def f(x, *, k=1.0, sine=math.sin):
+        return k * sine(x)
+
+    now, behind = slope(f), slope(lambda x: f(x))
+    assert now() == behind() == 1.0
+    f.__kwdefaults__["k"] = 2.0
+    assert now() == behind() == slope(f)() == 2.0
+    f.__kwdefaults__ = {"k": 3.0, "sine": math.sin}
+    assert now() == behind() == slope(f)() == 3.0
+
+
+def test_captured_functions():
+    def make():
+        def inner(x):
+            return np.sin(x)
+
+        def f(x):
+            return inner(x)
+
+        def replace(new):
+            nonlocal inner
+            inner = new
+
+        return f, replace
+
+    f, replace = make()
+    now = slope(f)
+    assert now() == 1.0
+    for k in (2.0, 3.0):
+        replace(functools.partial(sine, k=k))
+        assert now() == slope(f)() == k
+
+
+def test_functions_that_names_stand_for_later():
+    names = {"math": math, "np": np, "__name__": __name__}
+    exec("def f(x):\n    return later(x)", names)
+    now = slope(names["f"])
+    exec("def later(x):\n    return np.sin(x)", names)
+    assert now() == 1.0
+    exec("def later(x):\n    return 2.0 * math.sin(x)", names)
+    assert now() == 2.0
+    exec("def later(x):\n    return 3.0 * math.sin(x) if isinstance(x, float) else np.sin(x)", names)
+    assert now() == slope(names["f"])() == 3.0
+
+
+def test_methods_and_objects_that_are_called():
+    class Model:
+        def helper(self, x):
+            return np.sin(x)
+
+        def method(self, x):
+            return self.helper(x)
+
+        def __call__(self, x):
+            return math.sin(x)
+
+    model = Model()
+    called, method = slope(model), slope(model.method)
+    assert called() == method() == 1.0
+    Model.helper.__code__ = Model.__call__.__code__ = (lambda self, x: 2.0 * math.sin(x)).__code__
+    assert called() == method() == slope(model)() == slope(model.method)() == 2.0
+    Model.helper = Model.__call__ = lambda self, x: 3.0 * math.sin(x)
+    assert called() == method() == slope(model)() == slope(model.method)() == 3.0
+
+    class Other(Model):
+        def helper(self, x):
+            return 4.0 * math.sin(x)
+
+        __call__ = helper
+
+    model.__class__ = Other  # as autoreload does
+    assert called() == method() == slope(model)() == slope(model.method)() == 4.0
+
+
+def test_functions_in_objects_containers_and_decorators():
+    class Holder:
+        pass
+
+    holder, inner = Holder(), copied(sine)
+    holder.inner, several = inner, [inner]
+
+    @functools.wraps(inner)
+    def decorated(*args):
+        return inner(*args)
+
+    ways = [slope(lambda x: holder.inner(x)), slope(lambda x: several[0](x)), slope(lambda x: decorated(x))]
+    assert [now() for now in ways] == [1.0] * 3
+    inner.__defaults__ = (2.0,)
+    assert [now() for now in ways] == [2.0] * 3
+    inner.__code__ = (lambda x, k=1.0: 2.0 * k * math.sin(x)).__code__
+    assert [now() for now in ways] == [4.0] * 3
+
+
+def test_a_module_that_is_loaded_again(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "reloaded.py"
+    file.write_text("import numpy as np\ndef helper(x):\n    return np.sin(x)\n")
+    module = importlib.import_module("reloaded")
+    now = slope(lambda x: module.helper(x))
+    assert now() == 1.0
+    file.write_text("import math\ndef helper(x):\n    return 2.0 * math.sin(x)\n")
+    importlib.reload(module)
+    assert now() == 2.0
+    module.helper.__code__ = (lambda x: 3.0 * math.sin(x)).__code__
+    assert now() == 3.0
+
+
+def test_a_numba_function_whose_code_is_replaced_is_refused():
+    factor = 1.0
+
+    @numba.njit
+    def f(x):
+        return factor * math.sin(x)
+
+    gradient = contad.grad(f)
+    assert gradient(0.3) == COSINE
+    f.py_func.__code__ = (lambda factor: lambda x: 2.0 * factor * math.sin(x))(1.0).__code__
+    for transform in (contad.hessian, contad.derivative):
+        with pytest.raises(ContadError, match="f has changed since its first derivative was made"):
+            transform(f)(0.3)
+    f.recompile()
+    with pytest.raises(ContadError, match="f has changed since its first derivative was made"):
+        gradient(0.3)
+
+
+# ---- planted faults --------------------------------------------------------------------------------------------------
+def test_a_copy_that_watches_nothing_is_found(monkeypatch):
+    monkeypatch.setattr(callees.Family, "_watches", lambda self: ())
+    with pytest.raises(AssertionError):
+        test_the_code_of_a_function_that_is_called_again_and_again()
+    with pytest.raises(AssertionError):
+        test_defaults()
+
+
+def test_a_gradient_that_does_not_look_is_found(monkeypatch):
+    monkeypatch.setattr(gradients, "direct", lambda run: (callees.direct(run)[0], ()))
+    with pytest.raises(ContadError, match=r"math\.cos"):
+        test_every_transform_takes_the_code_that_a_function_has_now("grad", plain)
