@@ -211,7 +211,7 @@ def test_functions_that_do_not_ask_run_as_they_are():
     def f(x):
         return x[0] * x[1]
 
-    assert contad.grad(f).run is f
+    assert contad.grad(f).direct is f
 
 
 def test_globals_are_read_live():

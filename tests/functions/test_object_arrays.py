@@ -14,6 +14,7 @@ from numpy.linalg import norm
 
 import contad
 from contad.front.user_function import runnable
+from contad.functions.callees import direct
 from contad.functions.questions import ANSWERS, answer
 from tests.judges.ways import POINT, WAYS, agree, differentiate
 
@@ -174,7 +175,7 @@ def test_a_copy_is_made_once_and_anew_where_names_change(monkeypatch):
     def asking(x):
         return x * FACTOR if isinstance(x, float) else x
 
-    assert runnable(plain) is plain
+    assert direct(runnable(plain))[0] is plain
     copy = runnable(asking)
     assert copy is not asking
     assert runnable(asking) is runnable(copy) is copy
@@ -182,9 +183,9 @@ def test_a_copy_is_made_once_and_anew_where_names_change(monkeypatch):
     assert runnable(asking) is copy
     assert copy(1.0) == 3.0
     monkeypatch.setitem(globals(), "ASKED", lambda v: isinstance(v, float))
-    assert runnable(plain) is not plain
+    assert direct(runnable(plain))[0] is not plain
     monkeypatch.undo()
-    assert runnable(plain) is plain
+    assert direct(runnable(plain))[0] is plain
 
 
 def test_no_other_thread_sees_the_names_of_a_copy():

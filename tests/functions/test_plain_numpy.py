@@ -443,7 +443,7 @@ def test_a_function_that_names_none_of_it_runs_as_it_is():
     def f(x):
         return np.sum(np.tanh(x)) * RATE
 
-    assert contad.grad(f).run is f
+    assert contad.grad(f).direct is f
 
 
 def test_without_source():
