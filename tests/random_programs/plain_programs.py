@@ -247,3 +247,15 @@ def run(source):
     module.MODULE = module
     exec(compile(source, "<a program>", "exec"), vars(module))
     return module
+
+
+def edited(source, sine):
+    """The source with other functions, which name `math` or NumPy for a sine."""
+    return source.replace(" + 0.1 * a * b\n", f" + 0.2 * a * b + {sine}.sin(b) ** 2\n")
+
+
+def edit(module, source):
+    """Give the functions of a module the code of this source, as IPython's autoreload does."""
+    for name, new in vars(run(source)).items():
+        if name[0] == "f" and name[1:].isdigit():
+            vars(module)[name].__code__ = new.__code__

@@ -10,15 +10,24 @@ from contad.functions import bound_names, callees, math_functions, reached, stan
 from contad.rules.function_names import global_names
 from tests.judges.samples import shortened
 from tests.random_programs.in_place_programs import generate
-from tests.random_programs.plain_programs import GIVEN, REACHED, Writer, run
+from tests.random_programs.plain_programs import GIVEN, REACHED, Writer, edit, edited, run
 
 X = np.array([0.6, -0.9, 1.3])
 
 
 def disagreement(seed):
-    """What is wrong with the program of a seed; None where nothing is."""
+    """What is wrong with the program of a seed, also after its functions were edited; None where nothing is."""
     program = Writer(seed)
     module, explicit = run(program.typed), run(program.explicit).main
+    wrong = compared(module, explicit, True)
+    if not wrong:
+        edit(module, edited(program.typed, "math"))
+        wrong = compared(module, run(edited(program.explicit, "np")).main, False)
+    return wrong
+
+
+def compared(module, explicit, is_new):
+    """Where values and derivatives of a module's `main` are not those of a function in which nothing is rewritten."""
     typed, others = module.main, (module.TABLE, module.OBJECT)
     try:
         value = typed(X, *others)
@@ -27,7 +36,7 @@ def disagreement(seed):
     with contad.settings(rewrite=False):
         right, slope = contad.value_and_grad(explicit)(X, *others)
         curvature = contad.hvp(explicit, vector=1)(X, X, *others)
-    for _ in range(2):  # the second call has found that variables are assigned
+    for _ in range(1 + is_new):  # the second call has found that variables are assigned
         found, gradient = contad.value_and_grad(typed)(X, *others)
         if not np.allclose([value, found], right, rtol=1e-12, atol=1e-12):
             return f"values {value}, {found}, {right}"
@@ -101,6 +110,7 @@ FAULTS = {
     "objects": (callees._StandIns, "of_object", lambda self, x: x),
     "attributes": (stand_in_objects._Reached, "__get__", lambda self, x, cls=None: x.__dict__[self.name]),
     "named tuples": (callees, "is_users_class", lambda cls: not issubclass(cls, tuple) and reached.is_users_class(cls)),
+    "what is watched": (reached.Family, "_watches", lambda self: ()),
     "what is left of an attempt": (callees, "forget_since", lambda before: None),
 }
 
