@@ -5,7 +5,6 @@ and the compiled derivative of what they call, the one that a recording would pu
 """
 
 import dis
-import functools
 import math
 from collections.abc import Sequence
 from types import CodeType, FunctionType
@@ -17,6 +16,7 @@ from contad.functions.settings import SETTINGS
 from contad.functions.user_call import numba_function
 from contad.variables.open_types import Function, Nested, NumbaFunction
 from contad.variables.stack import THREAD
+from contad.variables.weak_cache import weak_cache
 
 _FLOAT = np.dtype(np.float64)
 _PLAIN = frozenset((float, int, bool, str, type(None)))  # what holds nothing, and has its type by its class
@@ -147,7 +147,7 @@ _CONSTANTS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT"))
 _OF_ANOTHER_KIND = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200  # with further arguments; generators and coroutines
 
 
-@functools.lru_cache(maxsize=1024)
+@weak_cache
 def _read(code: CodeType) -> _PassedCall | None:
     """The call that the code returns; None where it does anything else."""
     if code.co_flags & _OF_ANOTHER_KIND or code.co_kwonlyargcount or code.co_nlocals != code.co_argcount:

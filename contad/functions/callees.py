@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Collection, Iterable
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -336,12 +336,12 @@ class _StandIns:
         if kind is np.vectorize:
             return stand_for_vectorized(x, self.of_argument(x.pyfunc))
         if kind is SimpleNamespace:
-            return stand_for_namespace(x, self.of_argument, leads_on)
+            return stand_for_namespace(x, _weak(self.of_argument), leads_on)
         if kind in CONTAINERS:
             inside = looked_into(x)
             if x and all(self.of_argument(y) is y for y in inside):
                 return x
-            return stand_for_container(x, self.of_argument, self.users_of)
+            return stand_for_container(x, self.of_argument, _weak(self.users_of))
         if isinstance(x, type):
             return self._for(x)._class(x) if is_users_class(x) else x
         return self.of_object(x)
@@ -368,9 +368,9 @@ class _StandIns:
         elif kind in _VALUES:
             new = value
             if any(self.of(y) is not y for y in looked_into(value)):
-                new = stand_for_container(value, self.of, self.users_of)
+                new = stand_for_container(value, self.of, _weak(self.users_of))
         elif kind in CONTAINERS:
-            new = make_empty(value, self.users_of)
+            new = make_empty(value, _weak(self.users_of))
             self.made[id(value)] = value, new  # before it is filled: what is in it may name it, or hold it
             if any(self.of(y) is not y for y in looked_into(value)):
                 fill(new, self.of)
@@ -378,7 +378,7 @@ class _StandIns:
             else:
                 new = value
         elif kind is SimpleNamespace:
-            new = stand_for_namespace(value, self.of_argument, leads_on)
+            new = stand_for_namespace(value, _weak(self.of_argument), leads_on)
         elif is_users_class(kind):
             new = self.of_permanent(value)
         elif not any(
@@ -391,7 +391,7 @@ class _StandIns:
         elif kind is MethodType:
             new = MethodType(self.of(value.__func__), self.of(value.__self__))
         elif kind is ModuleType:
-            new = LiveModule(value, self)
+            new = LiveModule(value, _weak(self.of))
             self._watch(value, self.family.attributes)
         else:
             new = value
@@ -437,7 +437,7 @@ class _StandIns:
                 if not any(map(leads_on, held_by(x))) and not class_leads_on(cls):
                     return x
                 stand_in = stand_ins._make_class(cls)
-            view = stand_ins.views[cls] = ObjectView(cls, stand_in, stand_ins.of_argument, leads_on)
+            view = stand_ins.views[cls] = ObjectView(cls, stand_in, _weak(stand_ins.of_argument), leads_on)
             self.views[cls] = view
         return view.of_object(x)
 
@@ -448,7 +448,7 @@ class _StandIns:
         known = self.others.get(cls)
         checked = CALL.here.checked
         if known is not None and id(known) not in checked:
-            checked.add(id(known))
+            checked[id(known)] = known
             if not known.is_current():
                 known = None
         if known is None:
@@ -456,7 +456,7 @@ class _StandIns:
                 self.others.clear()
             known = self.others[cls] = _StandIns(None, frozenset((cls,)), self.at_variables, self.family.assignable)
             known.others = self.others  # one for each class
-            checked.add(id(known))
+            checked[id(known)] = known  # which also keeps it as long as the call lasts
         return known
 
     def is_current(self) -> bool:
@@ -560,12 +560,27 @@ class _StandIns:
 
     def _dispatching(self, function: Any) -> Function:
         """A function of functools.singledispatch, for which a variable is of the class that it stands for."""
+        of = _weak(self.of)
 
         @functools.wraps(function)
         def dispatch(*args: Nested, **kwargs: Nested) -> Nested:
-            return self.of(function.dispatch(class_of_primal(args[0])))(*args, **kwargs)
+            return of(function.dispatch(class_of_primal(args[0])))(*args, **kwargs)
 
         return dispatch
+
+
+def _weak(method: Function) -> Function:
+    """A bound method of _StandIns that does not keep them alive, for what code names; without them x stands for x.
+
+    The collector does not look into code: whatever leads from a constant of code to this code is never freed.
+    """
+    own, function = ref(method.__self__), method.__func__
+
+    def call(x: Any) -> Any:
+        stand_ins = own()
+        return x if stand_ins is None else function(stand_ins, x)
+
+    return call
 
 
 _FUNCTIONS = frozenset((FunctionType, MethodType, functools.partial))

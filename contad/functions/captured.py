@@ -29,6 +29,7 @@ from contad.variables.layout import is_immutable, same_bits
 from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.open_types import Function, Nested, Value
 from contad.variables.trees import flatten
+from contad.variables.weak_cache import weak_cache
 
 _NONE = object()
 _OWN = object()  # what the function changes itself: a workspace, a count
@@ -445,7 +446,7 @@ def _is_library(module: str) -> bool:
     return file is not None and is_installed(file)
 
 
-@functools.lru_cache(maxsize=4096)
+@weak_cache
 def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
     """The captured names that a function and those inside it do not assign to, and the globals and attributes that
     they read only; a text may be an attribute's name, too."""

@@ -20,6 +20,7 @@ from contad.functions.reached import is_installed
 from contad.rules.function_names import codes_of, global_names
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Value
+from contad.variables.weak_cache import weak_cache
 
 _EMPTY = object()  # the contents of a cell that is not filled yet
 _LIBRARIES = frozenset(("contad", "numpy", "numba", *sys.stdlib_module_names)) - {"__main__"}
@@ -171,7 +172,7 @@ def _contents(cell: CellType) -> Any:
         return _EMPTY
 
 
-@functools.lru_cache(maxsize=4096)
+@weak_cache
 def _written_in(code: Any) -> frozenset[str]:
     found = (i for c in codes_of(code) for i in dis.get_instructions(c))
     return frozenset(i.argval for i in found if i.opname in ("STORE_DEREF", "DELETE_DEREF"))

@@ -1,5 +1,6 @@
 """Modules, globals and objects of the user's as copies of functions find them: read live, through the stand-ins."""
 
+from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -28,13 +29,13 @@ class Standing:
 class LiveModule(ModuleType):
     """A module of the user's, read live, through the stand-ins."""
 
-    def __init__(self, module: ModuleType, stand_ins: Any) -> None:
+    def __init__(self, module: ModuleType, of: Callable[[Any], Any]) -> None:
         super().__init__(module.__name__, module.__doc__)
-        object.__setattr__(self, "_read", (module, stand_ins))
+        object.__setattr__(self, "_read", (module, of))
 
     def __getattribute__(self, name: str) -> Any:
-        module, stand_ins = object.__getattribute__(self, "_read")
-        return stand_ins.of(getattr(module, name))
+        module, of = object.__getattribute__(self, "_read")
+        return of(getattr(module, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(object.__getattribute__(self, "_read")[0], name, value)

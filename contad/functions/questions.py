@@ -8,7 +8,6 @@ that name an exception are noticed without the source as well).
 
 import builtins
 import dis
-import functools
 import gc
 import linecache
 import math
@@ -29,6 +28,7 @@ from contad.functions.watched_blocks import look_at, watch
 from contad.rules.function_names import codes_of, global_names
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number
+from contad.variables.weak_cache import weak_cache
 
 _TYPES = {"float", "ndarray", "float64", "floating", "inexact", "number", "generic"}  # of what variables stand for
 _WRITING = {"put", "fill", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal", "sort", "at",
@@ -55,7 +55,7 @@ class Questions(NamedTuple):
     in_classes: frozenset[str]  # names that class bodies read, which look past the stand-ins
 
 
-@functools.lru_cache(4096)
+@weak_cache
 def questions_of(code: CodeType) -> Questions:
     """What a function may ask, by its code."""
     names = frozenset(global_names(code))
@@ -168,7 +168,7 @@ def passes_by_globals(f: FunctionType) -> bool:
     return bool(asked.stored) or any(name in f.__globals__ and name != "__name__" for name in asked.in_classes)
 
 
-@functools.lru_cache(4096)
+@weak_cache
 def _warn_of_unseen(code: CodeType) -> None:
     """Warn once where a function asks in a way that no copy of it can answer for variables."""
     for inner in codes_of(code):
@@ -191,14 +191,14 @@ def _warn_of_unseen(code: CodeType) -> None:
             return
 
 
-@functools.lru_cache(4096)
+@weak_cache
 def attributes_of(code: CodeType) -> frozenset[str]:
     """The names that the code of a function, and of functions inside it, looks up anywhere, also by getattr."""
     texts = {x for c in codes_of(code) for x in c.co_consts if isinstance(x, str) and x.isidentifier()}
     return frozenset(global_names(code)) | texts
 
 
-@functools.lru_cache(4096)
+@weak_cache
 def warn_if_it_asks(code: CodeType) -> None:
     """Warn once where a method of which no copy is made asks for the types of what variables stand for."""
     asked = questions_of(code)

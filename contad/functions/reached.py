@@ -30,6 +30,7 @@ from contad.functions.stand_in_classes import function_of
 from contad.functions.stand_in_containers import CONTAINERS, MAPPINGS
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 from contad.rules.function_names import looked_up
+from contad.variables.weak_cache import weak_cache
 
 # where Python and libraries are, as the system compares names of files; NumPy may be beside the user's modules
 _PLACES = {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
@@ -243,7 +244,7 @@ def leads_on(x: Any, depth: int = 4) -> bool:
 _FUNCTIONS = (FunctionType, MethodType, functools.partial, np.vectorize)
 
 
-@functools.lru_cache(1024)
+@weak_cache
 def class_leads_on(cls: type) -> bool:
     """Whether a class of the user's has functions or objects that are no methods of it."""
     named = [(name, x) for c in cls.__mro__[:-1] for name, x in vars(c).items() if name[:2] != "__"]
@@ -253,7 +254,7 @@ def class_leads_on(cls: type) -> bool:
 _MADE_UP = {"_abc_impl", "_fields", "_field_defaults"}  # by `abc` and `collections.namedtuple`
 
 
-@functools.lru_cache(1024)
+@weak_cache
 def _does_more(cls: type) -> bool:
     """Whether a class has methods beside those that data classes have."""
     own = {name for c in cls.__mro__[:-1] for name, x in vars(c).items() if isinstance(function_of(x), FunctionType)}
@@ -285,11 +286,19 @@ def _named_in(module: ModuleType, attributes: frozenset[str]) -> dict[str, Any]:
 
 def is_users_class(cls: type) -> bool:
     """Whether objects of a class are the user's, with attributes in a dictionary or slots, or a named tuple's."""
-    return _is_users_class(cls, SETTINGS.libraries)
+    answers, libraries = _answers_of(cls), SETTINGS.libraries
+    if libraries not in answers:
+        answers[libraries] = _is_users_class(cls)
+    return answers[libraries]
 
 
-@functools.lru_cache(1024)
-def _is_users_class(cls: type, libraries: frozenset[str]) -> bool:
+@weak_cache
+def _answers_of(cls: type) -> dict[frozenset[str], bool]:
+    """Whether objects of a class are the user's, by the libraries that the settings name."""
+    return {}
+
+
+def _is_users_class(cls: type) -> bool:
     bases = [c for c in cls.__mro__[:-1] if c is not tuple or not hasattr(cls, "_fields")]  # named tuples
     slots = sum(isinstance(x, MemberDescriptorType) for c in bases for x in vars(c).values())
     sizes = [c.__basicsize__ + slots * _POINTER for c in (object, _Plain)] if tuple not in cls.__mro__ else [

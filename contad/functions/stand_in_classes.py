@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
+from weakref import WeakValueDictionary
 
 from contad.functions.python_copy import is_dispatcher
 
@@ -97,9 +98,14 @@ def original(cls: type) -> type:
     return vars(cls).get("_stands_for", cls)
 
 
-@functools.lru_cache(64)
+_METACLASSES: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by the identity of what they stand above
+
+
 def _metaclass(kind: type) -> Any:
     """A metaclass whose classes know the objects of the class that they stand for, and pass on what is set."""
+    known = _METACLASSES.get(id(kind))
+    if known is not None:
+        return known
     names = {
         "__instancecheck__": lambda cls, x: isinstance(x, original(cls)),
         "__subclasscheck__": lambda cls, c: issubclass(c, original(cls)),
@@ -110,4 +116,5 @@ def _metaclass(kind: type) -> Any:
         ),
         "__delattr__": lambda cls, name: delattr(original(cls), name),
     }
-    return type(kind.__name__, (kind,), names)
+    made = _METACLASSES[id(kind)] = type(kind.__name__, (kind,), names)
+    return made

@@ -27,7 +27,7 @@ class _StandingIn:
     def __init__(self) -> None:
         self.depth = 0  # calls inside calls
         self.objects: dict[int, tuple[Any, Any]] = {}
-        self.checked: set[int] = set()
+        self.checked: dict[int, Any] = {}
 
     def forget(self) -> None:
         """Nothing stands for anything."""

@@ -15,6 +15,7 @@ from typing import Any
 from contad.errors import ContadError
 from contad.variables.library_refusals import error_behind
 from contad.variables.stack import THREAD
+from contad.variables.weak_cache import weak_cache
 
 _MARK = "contad: watched"  # the constant in whose place the object is put
 _FUTURE = 0x1FF0000  # flags of code that `from __future__` sets
@@ -64,7 +65,7 @@ def _mark() -> ast.withitem:
     return ast.withitem(ast.Constant(_MARK))
 
 
-@functools.lru_cache(4096)
+@weak_cache
 def watch(code: CodeType) -> CodeType | None:
     """The code of a function, and of functions inside it, with watched blocks; None without any, or without source."""
     if not _has_handlers(code):

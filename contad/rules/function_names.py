@@ -1,10 +1,11 @@
 """What a function names: globals, captured values and attributes; and a copy of it with other ones."""
 
 import dis
-import functools
 from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Any
+
+from contad.variables.weak_cache import weak_cache
 
 
 def codes_of(code: CodeType) -> list[CodeType]:
@@ -17,7 +18,7 @@ def global_names(code: CodeType) -> set[str]:
     return {name for inner in codes_of(code) for name in inner.co_names}
 
 
-@functools.lru_cache(maxsize=1024)
+@weak_cache
 def looked_up(code: CodeType) -> frozenset[str]:
     """Those of them that are looked up among globals and builtins: `math` of math.exp, and no `exp`."""
     steps = (step for inner in codes_of(code) for step in dis.get_instructions(inner))

@@ -8,7 +8,6 @@ comes from NumPy's code is refused.
 
 import dis
 import sys
-from functools import lru_cache
 from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.variables.weak_cache import weak_cache
 
 _COMPARE = dis.opmap["COMPARE_OP"]
 # what NumPy computes in C by `<` and `>`, with no frame of its own
@@ -119,8 +119,20 @@ def _method_of_array(frame: FrameType) -> str | None:
     return min(call.methods, default=None)
 
 
-@lru_cache(1024)
+@weak_cache
+def _known_calls(code: CodeType) -> dict[int, _Call]:
+    """The calls in code that have been looked at, by their offsets."""
+    return {}
+
+
 def _call_at(code: CodeType, offset: int) -> _Call:
+    known = _known_calls(code)
+    if offset not in known:
+        known[offset] = _read_call(code, offset)
+    return known[offset]
+
+
+def _read_call(code: CodeType, offset: int) -> _Call:
     instructions = list(dis.get_instructions(code))
     start, end = next((_extent(i) for i in instructions if i.offset == offset), ((0, 0), (sys.maxsize, 0)))
     inside = [i for i in instructions if start <= _extent(i)[0] and _extent(i)[1] <= end]

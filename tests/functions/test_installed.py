@@ -50,7 +50,7 @@ class Model:
 def test_what_python_puts_into_a_class_leads_nowhere():
     """`__static_attributes__`, since 3.13."""
     assert not reached.class_leads_on(Model)
-    reached.class_leads_on.cache_clear()
+    reached.class_leads_on.known.clear()
     Planted = type("Planted", (), {"__static_attributes__": (), "loss": lambda self, x: x})
     assert not reached.class_leads_on(Planted)
     assert reached.class_leads_on(type("Planted", (), {"other": [], "loss": lambda self, x: x}))

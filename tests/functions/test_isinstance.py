@@ -194,7 +194,7 @@ def test_variables_are_what_they_stand_for_however_a_function_is_reached(name):
 
 
 def test_methods_of_new_objects_are_warned_of_where_classes_are_compared():
-    questions.warn_if_it_asks.cache_clear()
+    questions.warn_if_it_asks.known.clear()
 
     def f(x):
         return Askers().run(x) if type(ASKERS) is Askers else 0.0
