@@ -24,6 +24,7 @@ _SHIFT = 0 if _OF_METHODS[0] == "LOAD_METHOD" else 1  # of an attribute's name i
 
 CAN_BIND = _CACHES is not None
 _NONE: Mapping[str, Any] = {}
+_MOST_NAMES = 127  # whose places are said without a prefix
 
 
 def methods_called(code: CodeType, name: str) -> list[str | None]:
@@ -39,7 +40,8 @@ def methods_called(code: CodeType, name: str) -> list[str | None]:
 
 
 def bind_names(
-    code: CodeType, values: Mapping[str, Any], methods: Mapping[str, Any] = _NONE, modules: Collection[str | None] = ()
+    code: CodeType, values: Mapping[str, Any], methods: Mapping[str, Any] = _NONE,
+    modules: Collection[str | None] = (), built_in: dict[str, Any] | None = None,
 ) -> CodeType:  # fmt: skip
     """The code with these objects where it, or a function inside it, reads these global names.
 
@@ -48,6 +50,10 @@ def bind_names(
 
     Each LOAD_GLOBAL becomes a LOAD_CONST of the same length, so that no jump, line or handler moves. Class bodies
     inside look their names up as before.
+
+    The collector does not look into code, so that values which lead to the code would live for ever as its constants.
+    With `built_in`, the built-in names of the function, they are put there under names of their own; functions inside
+    have other built-in names, and constants as ever.
 
     Cost:    one pass over the bytes of the code; a read is at least as fast as that of a global.
 
@@ -59,6 +65,9 @@ def bind_names(
     """
     assert _CACHES is not None
     inner = values, methods, modules
+    names = [*code.co_names]
+    if len(names) + len(values) > _MOST_NAMES:
+        built_in = None
     constants = [bind_names(x, *inner) if isinstance(x, CodeType) else x for x in code.co_consts]
     places: dict[str, int] = {}
     receiver = None
@@ -84,15 +93,24 @@ def bind_names(
             receiver = before
         if operation == _LOAD_GLOBAL and code.co_names[argument >> 1] in values:
             name = code.co_names[argument >> 1]
+            if built_in is not None:
+                own = f"{name}'"  # no name of a variable
+                if name not in places:
+                    places[name] = len(names)
+                    names.append(own)
+                    built_in[own] = values[name]
+                text[k + 1] = places[name] << 1 | argument & 1
+                text[start:k] = bytes([_NOP, 0]) * ((k - start) // 2)
+                start, high = k + 2, 0
+                continue
             if name not in places:
                 places[name] = len(constants)
                 constants.append(values[name])
             end = k + 2 + 2 * _CACHES
             text[start:end] = _load(places[name], bool(argument & 1), end - start)
         start, high = k + 2, 0
-    return code.replace(
-        co_code=bytes(text), co_consts=tuple(constants), co_stacksize=code.co_stacksize + bool(methods)
-    )  # fmt: skip
+    size = code.co_stacksize + bool(methods)
+    return code.replace(co_code=bytes(text), co_consts=tuple(constants), co_names=tuple(names), co_stacksize=size)
 
 
 def _load_method(place: int, length: int) -> bytes:

@@ -9,16 +9,16 @@ itself: its code with constants in place of these names (`contad.functions.bound
 import functools
 import inspect
 from collections.abc import Collection, Iterable
-from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
 import numpy as np
 
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
-from contad.functions.live_names import LiveGlobals, LiveModule, Standing
-from contad.functions.memo import memo_of
+from contad.functions.live_names import LiveGlobals, LiveModule, Standing, is_of_module, weakly
+from contad.functions.memo import memo_for, memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
 from contad.functions.on_numbers import AtVariables, OnNumbers
 from contad.functions.polynomial_classes import take_up
@@ -47,6 +47,7 @@ from contad.functions.reached import (
     functions_in,
     held_by,
     is_filled,
+    is_method,
     is_users_class,
     leads_on,
     leads_to_objects,
@@ -66,6 +67,7 @@ from contad.functions.stand_in_containers import (
 )
 from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
 from contad.functions.vectorized import stand_for_vectorized
+from contad.rules.function_names import looked_up
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier
@@ -114,10 +116,13 @@ def _stand_ins_of(
 
     It is made again where something has changed, and where `anew` says so.
     """
-    memo = memo_of(f).setdefault("for variables", {})
+    own = next(iter(owners)) if len(owners) == 1 else None
+    # a method of a base may live longer than the class; what is made of it for the class does not
+    kept = memo_of(f) if own is None or not is_method(f, own) else memo_for(own)
+    memo = kept.setdefault("for variables", {})
     if len(memo) > _MOST_CLASSES:
         memo.clear()
-    key = owners, SETTINGS.libraries
+    key = f, owners, SETTINGS.libraries
     known: _StandIns | None = memo.get(key)
     assignable = assignable or (known is not None and known.family.assignable)
     if anew or known is None or known.family.assignable < assignable or not known.family.is_as_it_was():
@@ -336,12 +341,12 @@ class _StandIns:
         if kind is np.vectorize:
             return stand_for_vectorized(x, self.of_argument(x.pyfunc))
         if kind is SimpleNamespace:
-            return stand_for_namespace(x, _weak(self.of_argument), leads_on)
+            return stand_for_namespace(x, weakly(self.of_argument), leads_on)
         if kind in CONTAINERS:
             inside = looked_into(x)
             if x and all(self.of_argument(y) is y for y in inside):
                 return x
-            return stand_for_container(x, self.of_argument, _weak(self.users_of))
+            return stand_for_container(x, self.of_argument, weakly(self.users_of))
         if isinstance(x, type):
             return self._for(x)._class(x) if is_users_class(x) else x
         return self.of_object(x)
@@ -368,9 +373,9 @@ class _StandIns:
         elif kind in _VALUES:
             new = value
             if any(self.of(y) is not y for y in looked_into(value)):
-                new = stand_for_container(value, self.of, _weak(self.users_of))
+                new = stand_for_container(value, self.of, weakly(self.users_of))
         elif kind in CONTAINERS:
-            new = make_empty(value, _weak(self.users_of))
+            new = make_empty(value, weakly(self.users_of))
             self.made[id(value)] = value, new  # before it is filled: what is in it may name it, or hold it
             if any(self.of(y) is not y for y in looked_into(value)):
                 fill(new, self.of)
@@ -378,7 +383,7 @@ class _StandIns:
             else:
                 new = value
         elif kind is SimpleNamespace:
-            new = stand_for_namespace(value, _weak(self.of_argument), leads_on)
+            new = stand_for_namespace(value, weakly(self.of_argument), leads_on)
         elif is_users_class(kind):
             new = self.of_permanent(value)
         elif not any(
@@ -391,7 +396,7 @@ class _StandIns:
         elif kind is MethodType:
             new = MethodType(self.of(value.__func__), self.of(value.__self__))
         elif kind is ModuleType:
-            new = LiveModule(value, _weak(self.of))
+            new = LiveModule(value, weakly(self.of))
             self._watch(value, self.family.attributes)
         else:
             new = value
@@ -437,7 +442,7 @@ class _StandIns:
                 if not any(map(leads_on, held_by(x))) and not class_leads_on(cls):
                     return x
                 stand_in = stand_ins._make_class(cls)
-            view = stand_ins.views[cls] = ObjectView(cls, stand_in, _weak(stand_ins.of_argument), leads_on)
+            view = stand_ins.views[cls] = ObjectView(cls, stand_in, weakly(stand_ins.of_argument), leads_on)
             self.views[cls] = view
         return view.of_object(x)
 
@@ -501,10 +506,13 @@ class _StandIns:
         replaced = [is_filled(cell) and self._stands_in(cell.cell_contents) for cell in cells]
         own = tuple(CellType() if new else cell for new, cell in zip(replaced, cells, strict=True))
         inner = questions_of(f.__code__).inside and (handles_unseen(f.__code__) or not CAN_BIND)
-        if (inner or not CAN_BIND) and not passes_by_globals(f):
+        lasts = is_of_module(f.__globals__)  # else what stands for a name may lead to these globals, and to the code
+        built_in = builtins_of(f, self.family.stand_ins)
+        if (inner or not CAN_BIND or not (lasts or not self._leads_on_inside(f))) and not passes_by_globals(f):
             copy = FunctionType(code, LiveGlobals(f, self), f.__name__, None, own)
         else:
-            copy = answer(f, own, builtins_of(f, self.family.stand_ins))
+            built_in = built_in if lasts else type(built_in)(built_in)
+            copy = answer(f, own, built_in)
         copy.__dict__ = f.__dict__  # shared, so that both see an attribute that is set later
         copy.__qualname__, copy.__doc__ = f.__qualname__, f.__doc__
         _COPIES.add(copy)
@@ -513,13 +521,21 @@ class _StandIns:
             asked = questions_of(f.__code__)
             known = ASSIGNABLE_METHODS if self.family.assignable else METHODS
             methods = known if asked.of_dot or asked.of_copy else {}
-            copy.__code__ = bind_names(code, self._names(f), methods, modules_of(f))
+            copy.__code__ = bind_names(code, self._names(f), methods, modules_of(f), None if lasts else built_in)
         for new, cell, mine in zip(replaced, cells, own, strict=True):
             if new:
                 mine.cell_contents = self.of(cell.cell_contents)
         copy.__defaults__ = f.__defaults__ and tuple(map(self.of, f.__defaults__))
         copy.__kwdefaults__ = self._options(f.__kwdefaults__)
         return copy
+
+    def _leads_on_inside(self, f: FunctionType) -> bool:
+        """Whether functions inside f read globals for which more stands than for those of NumPy and `math`."""
+        inside = {name for c in f.__code__.co_consts if isinstance(c, CodeType) for name in looked_up(c)}
+        values = [f.__globals__[name] for name in inside & f.__globals__.keys()]
+        own = [x for x in values if self.family.stand_ins.find(x) is None]
+        names = self.family.attributes
+        return any(leads_to_objects(x, names) or any(map(self.family.needs, functions_in(x, names))) for x in own)
 
     def _options(self, defaults: dict[str, Any] | None) -> dict[str, Any] | None:
         """The defaults of arguments given by name: the function's own, or others as long as these are what they are."""
@@ -560,27 +576,13 @@ class _StandIns:
 
     def _dispatching(self, function: Any) -> Function:
         """A function of functools.singledispatch, for which a variable is of the class that it stands for."""
-        of = _weak(self.of)
+        of = weakly(self.of)
 
         @functools.wraps(function)
         def dispatch(*args: Nested, **kwargs: Nested) -> Nested:
             return of(function.dispatch(class_of_primal(args[0])))(*args, **kwargs)
 
         return dispatch
-
-
-def _weak(method: Function) -> Function:
-    """A bound method of _StandIns that does not keep them alive, for what code names; without them x stands for x.
-
-    The collector does not look into code: whatever leads from a constant of code to this code is never freed.
-    """
-    own, function = ref(method.__self__), method.__func__
-
-    def call(x: Any) -> Any:
-        stand_ins = own()
-        return x if stand_ins is None else function(stand_ins, x)
-
-    return call
 
 
 _FUNCTIONS = frozenset((FunctionType, MethodType, functools.partial))

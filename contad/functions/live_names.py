@@ -1,11 +1,27 @@
 """Modules, globals and objects of the user's as copies of functions find them: read live, through the stand-ins."""
 
+import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
+from weakref import ref
 
 from contad.functions.questions import builtins_of
 from contad.functions.stand_in_objects import ObjectView
+
+
+def weakly(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A bound method that does not keep its object alive, for what code names; without the object x stands for x.
+
+    The collector does not look into code: what leads from a constant of code to this code would live for ever.
+    """
+    own, function = ref(method.__self__), method.__func__  # type: ignore[attr-defined]
+
+    def call(x: Any) -> Any:
+        found = own()
+        return x if found is None else function(found, x)
+
+    return call
 
 
 class Standing:
@@ -42,6 +58,12 @@ class LiveModule(ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(object.__getattribute__(self, "_read")[0])
+
+
+def is_of_module(names: dict[str, Any]) -> bool:
+    """Whether these globals are those of a module that is loaded, and so live as long as Python runs."""
+    module = sys.modules.get(names.get("__name__", ""))
+    return module is not None and vars(module) is names
 
 
 class LiveGlobals(dict[str, Any]):

@@ -1,4 +1,4 @@
-"""What has been made of a function, kept with the function."""
+"""What has been made of a function, or for a class, kept with it."""
 
 from collections.abc import Hashable
 from types import MethodType
@@ -24,4 +24,14 @@ def memo_of(f: NumbaFunction) -> dict[Hashable, Any]:
         if owner is not f and isinstance(f.__dict__, dict):
             memo = Memo()
             f.__dict__["__contad__"] = f, memo
+    return memo
+
+
+def memo_for(cls: type) -> dict[Hashable, Any]:
+    """What has been made of methods for objects of a class of the user's, kept in an attribute of the class."""
+    made = vars(cls).get("__contad__")
+    if made is None or made[0] is not cls:  # a copy of a class has the attributes of the other one
+        made = cls, Memo()
+        type.__setattr__(cls, "__contad__", made)
+    memo: dict[Hashable, Any] = made[1]
     return memo

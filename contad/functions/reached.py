@@ -331,6 +331,11 @@ _MAKING = frozenset(("__init__", "__new__"))
 _NOT_CALLED = frozenset(("__init__", "__new__", "__repr__", "__str__", "__del__", "__reduce__", "__init_subclass__"))
 
 
+def is_method(f: FunctionType, cls: type) -> bool:
+    """Whether a function is a method of a class, or of a base."""
+    return any(vars(c).get(f.__name__) is f for c in cls.__mro__)
+
+
 def methods_of(cls: type, attributes: frozenset[str] | None = None) -> list[Any]:
     """The functions that a class and its bases define, unwrapped; of those with a name, those that are attributes."""
     found: list[Any] = []

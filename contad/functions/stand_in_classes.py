@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from contad.functions.python_copy import is_dispatcher
 
 _KEPT = ("__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__", "__slots__",
-         "__abstractmethods__", "_abc_impl")  # fmt: skip
+         "__abstractmethods__", "_abc_impl", "__contad__")  # fmt: skip
 
 
 def function_of(x: Any) -> Any:
