@@ -35,6 +35,7 @@ from contad.native.fingerprint import Fingerprint, text_of_type
 from contad.native.frozen import Frozen, Otherwise
 from contad.native.linked_code import defer_code
 from contad.native.modules import Served, install_finder
+from contad.native.unread_arrays import require_read
 from contad.native.user_rules import holds_derivative
 from contad.native.written_arrays import name_returned, take_returned
 from contad.rules.compilable import WrittenOut
@@ -127,6 +128,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         """Called by Numba for argument types that are new; what it returns is called with the arguments."""
         self._compilation_chain_init_hook()
         self.frozen.check()
+        map_leaves(functools.partial(require_read, what=self.what), (args, kwargs))
         try:
             with attempt():
                 given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)

@@ -7,6 +7,7 @@ no more numbers in its arguments; the processor's counter of cycles tells. All o
 Calls whose results are new borrow the arrays among their arguments, and give Python copies of results of few numbers.
 """
 
+import sys
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -21,9 +22,12 @@ from numba.core.pythonapi import PythonAPI
 from numba.core.typed_passes import NativeLowering
 
 from contad.native.array_objects import FEW, emit_copy, is_copied
-from contad.native.words import WORD
+from contad.native.words import WORD, place
 
 SOON = 1 << 14  # cycles
+_KIND, _DESCRIPTOR = 1, 7  # words of NumPy's array object: its class, the description of its numbers
+_ORDER, _SWAPPED = 26, ord(">" if sys.byteorder == "little" else "<")  # a byte of this: the order of bytes
+_HEAP_TYPE = 1 << 9  # a flag of classes that Python code has made
 
 
 def has_cycles() -> bool:
@@ -47,6 +51,49 @@ class _BriefAPI(PythonAPI):
         if not self._depth:
             self._size = self.builder.add(self._size, self._count(typ, native.value))
         return native
+
+    def nrt_adapt_ndarray_from_python(self, ary: Any, ptr: Any) -> Any:
+        """Read an array, unless NumPy would read it otherwise: Numba does not look at masks and the order of bytes.
+
+        Python looks at arrays of subclasses, which are made by Python code, as ndarray is not, and at swapped ones.
+        """
+        builder = self.builder
+        address = builder.ptrtoint(ary, WORD)
+        kind = builder.inttoptr(builder.load(place(builder, address, _KIND)), self.pyobj)
+        flags = builder.call(self._get_function(ir.FunctionType(WORD, [self.pyobj]), name="PyType_GetFlags"), [kind])
+        descriptor = builder.inttoptr(builder.load(place(builder, address, _DESCRIPTOR)), self.voidptr)
+        order = builder.load(builder.gep(descriptor, [WORD(_ORDER)]))
+        is_other = builder.icmp_unsigned("!=", builder.and_(flags, WORD(_HEAP_TYPE)), WORD(0))
+        is_swapped = builder.icmp_unsigned("==", order, order.type(_SWAPPED))
+        failure = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
+        with builder.if_then(builder.or_(is_other, is_swapped), likely=False):
+            builder.store(self._ask_python(ary), failure)
+        with builder.if_then(builder.icmp_unsigned("==", builder.load(failure), failure.type.pointee(0)), likely=True):
+            builder.store(self._adapt(ary, ptr), failure)
+        return builder.load(failure)
+
+    def _ask_python(self, ary: Any) -> Any:
+        """0 where Python takes an array, -1 where it raises."""
+        builder = self.builder
+        code = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), -1))
+        module = self.import_module(self.context.insert_const_string(self.module, "contad.native.unread_arrays"))
+        with cgutils.if_likely(builder, cgutils.is_not_null(builder, module)):
+            check = self.object_getattr_string(module, "require_read")
+            self.decref(module)
+            none = self.call_function_objargs(check, [ary])
+            self.decref(check)
+            with builder.if_then(cgutils.is_not_null(builder, none)):
+                self.decref(none)
+                builder.store(code.type.pointee(0), code)
+        return builder.load(code)
+
+    def _adapt(self, ary: Any, ptr: Any) -> Any:
+        return super().nrt_adapt_ndarray_from_python(ary, ptr)
+
+    def err_set_string(self, exctype: Any, msg: Any) -> None:
+        """Raise an exception, unless one is being raised that says more."""
+        with self.builder.if_then(cgutils.is_null(self.builder, self.err_occurred())):
+            super().err_set_string(exctype, msg)
 
     def _count(self, typ: Any, value: Any) -> Any:
         total = ir.Constant(WORD, 0)
@@ -106,10 +153,9 @@ class _BorrowingAPI(_BriefAPI):
             self._borrows = _holds_arrays_itself(typ)
         return super().to_native_value(typ, obj)
 
-    def nrt_adapt_ndarray_from_python(self, ary: Any, ptr: Any) -> Any:
-        """Read an array."""
+    def _adapt(self, ary: Any, ptr: Any) -> Any:
         if not self._borrows:
-            return super().nrt_adapt_ndarray_from_python(ary, ptr)
+            return super()._adapt(ary, ptr)
         kind = ir.FunctionType(ir.IntType(32), [self.pyobj, self.voidptr])
         return self.builder.call(self._get_function(kind, name="numba_adapt_ndarray"), (ary, ptr))
 
