@@ -17,7 +17,7 @@ import numpy as np
 
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
-from contad.functions.live_names import LiveGlobals, LiveModule, Standing, is_of_module, weakly
+from contad.functions.live_reads import LiveGlobals, LiveModule, Standing, is_of_module, weakly
 from contad.functions.memo import memo_for, memo_of
 from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
 from contad.functions.on_numbers import AtVariables, OnNumbers
@@ -149,6 +149,8 @@ class LiveCopy:
     have room for variables.
     """
 
+    current: "_Current"  # one object, because threads share this one
+
     def __init__(self, f: Function, stand_ins: "_StandIns", owner: Any = None) -> None:
         functools.update_wrapper(self, f, updated=())
         self.owner = owner  # of a method, or the object that is called
@@ -243,7 +245,7 @@ class LiveCopy:
         # whether it is the function itself, and nothing may stand for anything but arguments
         stands = stand_ins.permanent or stand_ins.views or stand_ins.stands_for_any
         as_it_is = run is self.__wrapped__ and not stands  # type: ignore[attr-defined]
-        self.current = stand_ins, run, as_it_is, standing  # one object, because threads share this one
+        self.current = stand_ins, run, as_it_is, standing
         return self.current
 
 
@@ -427,7 +429,8 @@ class _StandIns:
         new = self.of_object(x)
         if new is x:
             return None
-        return Standing(x, new, self._for(type(x)).views[type(x)], id(x) if self.family.assignable else ~id(x))
+        view: Any = self._for(type(x)).views[type(x)]
+        return Standing(x, new, view, id(x) if self.family.assignable else ~id(x))
 
     def of_object(self, x: Any) -> Any:
         """An object of the user's with the methods of the copies; it shares its attributes with the user's."""

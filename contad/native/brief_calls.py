@@ -76,7 +76,9 @@ class _BriefAPI(PythonAPI):
         """0 where Python takes an array, -1 where it raises."""
         builder = self.builder
         code = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), -1))
-        module = self.import_module(self.context.insert_const_string(self.module, "contad.native.unread_arrays"))
+        name = self.context.insert_const_string(self.module, "contad.native.unread_arrays")
+        load = self._get_function(ir.FunctionType(self.pyobj, [self.cstring]), name="PyImport_ImportModule")
+        module = builder.call(load, [name])
         with cgutils.if_likely(builder, cgutils.is_not_null(builder, module)):
             check = self.object_getattr_string(module, "require_read")
             self.decref(module)

@@ -50,7 +50,7 @@ class _Gradient:
     ) -> None:
         functools.update_wrapper(self, f.f, updated=())
         self.f = f.f
-        self.run = f.runnable()
+        self.run: Any = f.runnable()
         self.direct, self.watched = direct(self.run)
         self.what = f"{'value_and_grad' if value else 'grad'}: {f.name}"
         self.argnums = argnums

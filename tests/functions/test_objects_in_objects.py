@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.functions import callees, live_names, stand_in_objects
+from contad.functions import callees, live_reads, stand_in_objects
 from tests.judges import ways
 
 X = np.array([0.5, 1.3, 0.7])
@@ -509,7 +509,7 @@ def as_it_is(self, x, value):
 
 @pytest.mark.parametrize("fault", [
     (callees._StandIns, "of_argument", always_anew), (stand_in_objects, "_same", lambda x, y: NotImplemented),
-    (live_names.Standing, "look", lambda *_: True), (callees._StandIns, "is_current", lambda self: True),
+    (live_reads.Standing, "look", lambda *_: True), (callees._StandIns, "is_current", lambda self: True),
     (callees, "bring_up_to_date", lambda new, of: None), (stand_in_objects._Reached, "__set__", as_it_is),
 ])  # fmt: skip
 def test_planted_faults_are_found(fault, monkeypatch):
