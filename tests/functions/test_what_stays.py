@@ -336,7 +336,7 @@ def test_a_method_keeps_no_object_and_asks_about_no_other_one():
 FAULTS = {
     "code leads back": (callees, "weakly", lambda method: method, "a lambda of an object"),
     "globals that are freed": (callees, "is_of_module", lambda names: True, "source of a helper"),
-    "a table of classes": (callees, "class_leads_on", functools.cache(callees.class_leads_on), "a class in a loop"),
+    "a table of classes": (callees, "is_users_class", functools.cache(callees.is_users_class), "a class in a loop"),
     "of a base": (callees, "is_method", lambda f, cls: False, "a class with a base"),
 }  # fmt: skip
 
