@@ -4,12 +4,28 @@ A decomposition is one rule whose value is one matrix: the values are its first 
 the others. What NumPy's functions give are views of it.
 """
 
-import itertools
-
 import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
+from contad.ops.close_singular_values import is_singular_right, second_of_doubles
+from contad.ops.close_values import (
+    CLOSE,
+    LEAST,
+    NEAR,
+    are_lost,
+    are_uneven,
+    column_sizes,
+    first_of_pairs,
+    first_size,
+    has_close,
+    is_first_right,
+    is_right,
+    largest_of,
+    part_equal,
+    second_of_pairs,
+    second_size,
+)
 from contad.ops.cotangents import all_finite, plain
 from contad.ops.linear_systems import check_square, in_c_order, inv, transposed_of
 from contad.ops.products import as_array, matmul
@@ -21,7 +37,6 @@ from contad.variables.number import Carrier
 
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 1.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.9, 0.4], [0.3, 0.4, 1.1]]
 _A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
-NEAR = 1e-13  # of the largest one: values nearer to each other leave less than three digits of what is divided by it
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
 
@@ -61,26 +76,14 @@ def reciprocal_gaps(w, live=True):
     return np.where(same | equal, np.where(lost, np.nan, 0.0), 1.0 / np.where(same | equal, 1.0, gaps))
 
 
-def near_pairs(w):
-    """The pairs of values that are equal, or as near to it as rounding leaves equal ones; none is its own.
-
-    >>> near_pairs(np.array([1.0, 3.0, 3.0]))
-    array([[False, False, False],
-           [False, False,  True],
-           [False,  True, False]])
-    """
-    w = plain(w)
-    near = np.abs(row(w) - column(w)) <= NEAR * np.max(np.abs(w), axis=-1, initial=0.0)[..., None, None]
-    return near & ~np.eye(w.shape[-1], dtype=bool)
-
-
 def taken_apart(w, c):
-    """The near pairs of values that c moves apart."""
-    near = near_pairs(w)
-    if np.any(near):
-        c = np.abs(plain(c))
-        near &= np.maximum(c, np.swapaxes(c, -1, -2)) > NEAR * np.max(c, axis=(-2, -1), keepdims=True)
-    return near
+    """The near pairs of values that c moves apart: their vectors turn too fast for six digits of anything else."""
+    w, c = plain(w), plain(c)
+    lost = np.zeros(c.shape, dtype=bool)
+    if has_close(w, 2.0 * LEAST):
+        for k in np.ndindex(w.shape[:-1]):
+            lost[k] = are_lost(w[k], c[k])
+    return lost
 
 
 def once_differentiable(w_dot, apart, z):
@@ -152,65 +155,60 @@ def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
 def symmetric_cotangent(z, z_bar, a, upper):
     """The cotangent of a symmetric matrix, of which one triangle is read."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
+    if isinstance(z, ArrayDual) and has_close(plain(w), CLOSE) and of_plain_parts(z, z_bar, a):
+        return cotangent_of_close(z, z_bar, a, upper)
     live = live_columns(v_bar)
-    if isinstance(z, ArrayDual) and not np.any(live) and of_plain_parts(z, z_bar, a) and np.any(near_pairs(w)):
-        return cotangent_of_values(z, z_bar, a, upper)
     inner = row(z_bar[..., 0, :]) * np.eye(np.shape(w)[-1])
     if np.any(live):
-        inner = inner + gaps_once_more(w, z_bar, live) * matmul(transposed_of(v), v_bar)
+        inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), v_bar)
+    inner = right_or_nan(inner, w, v, z_bar[..., 0, :], v_bar)
     return onto_triangle(0.5 * around(v, inner + transposed_of(inner)), upper)
 
 
-def gaps_once_more(w, z_bar, live):
-    """reciprocal_gaps, and where w is differentiated again nan between near values that take part."""
-    f = reciprocal_gaps(w, live)
-    if not isinstance(w, Carrier):
-        return f
-    part = np.any(plain(z_bar) != 0.0, axis=-2)
-    lost = near_pairs(w) & (row(part) | column(part))
-    return np.where(lost, np.nan, f) if np.any(lost) else f
+def right_or_nan(inner, w, v, w_bar, v_bar):
+    """The cotangent in vectors, or nan where gaps of w leave less than six digits of it, or of its derivative."""
+    again = isinstance(w, Carrier)
+    if not has_close(plain(w), CLOSE if again else 2.0 * LEAST):
+        return inner
+    w, v, w_bar, v_bar = map(plain, (w, v, w_bar, v_bar))
+    right = np.ones((*w.shape[:-1], 1, 1), dtype=bool)
+    for k in np.ndindex(w.shape[:-1]):
+        right[k] = is_first_right(w[k], v[k].T @ v_bar[k], w_bar[k], column_sizes(v_bar[k]), again)
+    return inner if np.all(right) else np.where(right, inner, np.nan)
 
 
-# Of equal eigenvalues any basis has eigenvectors, and the derivative of the cotangent along a_dot is that in the basis
-# in which v^T a_dot v is diagonal among them: there they change by its diagonal, and their vectors, with equal
-# cotangents, do not matter.
-def parting_basis(w, c):
-    """The r in which c is diagonal among near values of w: r^T c r; the identity where no two are near."""
-    r = np.zeros(c.shape) + np.eye(c.shape[-1])
-    near = near_pairs(w)
-    for k in np.ndindex(c.shape[:-2]):
-        ends = [0, *(j for j in range(1, w.shape[-1]) if not near[k][j - 1, j]), w.shape[-1]]
-        for start, end in itertools.pairwise(ends):
-            some = slice(start, end)
-            if end - start > 1 and np.all(np.isfinite(c[k])):
-                r[k][some, some] = np.linalg.eigh(c[k][some, some])[1]
-    return r
+def cotangent_of_close(z, z_bar, a, upper):
+    """symmetric_cotangent in duals of numbers, where values are close: by formulas without gaps that do not matter.
 
-
-def cotangent_of_values(z, z_bar, a, upper):
-    """symmetric_cotangent in duals, of a function of eigenvalues alone that treats equal ones alike, else nan."""
+    Of equal eigenvalues any basis has eigenvectors, and the derivative of the cotangent along a_dot is that in the
+    basis in which v^T a_dot v is diagonal among them: there they change by its diagonal.
+    """
     value, *tangents = dual_parts(z)
-    w, v = value[..., 0, :], value[..., 1:, :]
     bars = dual_parts(z_bar) if isinstance(z_bar, ArrayDual) else [z_bar] + [0.0 * z_bar for _ in tangents]
-    w_bar, near = bars[0][..., 0, :], near_pairs(w)
-    steps, f = row(w_bar) - column(w_bar), reciprocal_gaps(w, np.zeros(w.shape, dtype=bool))
-    found = [onto_triangle(around(v, row(w_bar) * np.eye(w.shape[-1])), upper)]
+    found = [symmetric_cotangent(value, bars[0], None, upper)]
     for a_dot, bar in zip(dual_parts(a)[1:], bars[1:], strict=True):
-        c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
-        r = parting_basis(w, c)
-        u, c, w_dot = matmul(v, r), matmul(matmul(transposed_of(r), c), r), bar[..., 0, :]
-        moved = np.max(np.abs(c), axis=(-2, -1))[..., None]
-        size = largest(w_bar) + largest(w_dot) * largest(w) / np.where(moved == 0.0, 1.0, moved)
-        rates = np.abs(row(diagonal_of(c)) - column(diagonal_of(c)))
-        uneven = (np.abs(steps) > 1e-8 * size[..., None]) & (rates > NEAR * moved[..., None])
-        turned = np.where(near, np.where(uneven, np.nan, 0.0), steps * f * c)
-        found.append(onto_triangle(around(u, turned + row(w_dot) * np.eye(w.shape[-1])), upper))
+        moved = np.zeros(np.shape(a_dot))
+        for k in np.ndindex(moved.shape[:-2]):
+            moved[k] = along_direction(value[k], bars[0][k], bar[k], symmetrise(a_dot[k], upper))
+        found.append(onto_triangle(moved, upper))
     return array_dual(z._owner, found[0], found[1:])
 
 
-def largest(x):
-    """The largest magnitudes along the last axis, which has length 1."""
-    return np.max(np.abs(x), axis=-1, keepdims=True)
+def along_direction(z, z_bar, bar, a_dot):
+    """How the cotangent of a symmetric matrix changes along a_dot, where that of its spectrum changes by `bar`."""
+    w, v = z[0], z[1:]
+    c = v.T @ a_dot @ v
+    c = 0.5 * (c + c.T)
+    w, r = part_equal(w, c)
+    v, c, v_bar, v_bar_dot = v @ r, r.T @ c @ r, z_bar[1:] @ r, bar[1:] @ r
+    sizes, more = column_sizes(v_bar), column_sizes(v_bar_dot)
+    size = second_size(w, c, z_bar[0], sizes) + first_size(w, bar[0], more)
+    if are_uneven(w, c, z_bar[0], bar[0]):
+        return np.full(a_dot.shape, np.nan)
+    g, error = second_of_pairs(w, c, v.T @ v_bar, z_bar[0], sizes)
+    x, rest = first_of_pairs(w, v.T @ v_bar_dot, bar[0], more)
+    right = is_right(error + rest, size + largest_of(g + x))
+    return around(v, g + x) if right else np.full(a_dot.shape, np.nan)
 
 
 def of_plain_parts(*arrays):
@@ -234,17 +232,26 @@ def symmetric_tangent(z, a_dot, upper):
     c = 0.5 * (c + transposed_of(c))  # to the last digit, so that turns among near eigenvalues cancel where they must
     apart = taken_apart(w, c)
     turned = np.where(apart, np.nan, reciprocal_gaps(w) * c)
-    return np.concatenate([row(parted_values(z, c, apart)), matmul(v, turned)], axis=-2)
+    return np.concatenate([row(parted_values(z, w, c, apart)), matmul(v, turned)], axis=-2)
 
 
-def parted_values(z, c, apart):
-    """The tangents of eigenvalues; nan of those that are taken apart where z is to be differentiated again."""
-    if isinstance(z, Carrier):
-        return once_differentiable(diagonal_of(c), apart, z)
-    if isinstance(c, Carrier) or c.dtype == object or not np.any(near_pairs(z[..., 0, :])):
-        return diagonal_of(c)
-    r = parting_basis(z[..., 0, :], c)
-    return diagonal_of(matmul(matmul(transposed_of(r), c), r))
+def parted_values(z, w, c, apart):
+    """The tangents of ordered values, diag(c) in the basis in which c is diagonal among equal ones.
+
+    Of those that are close, and taken apart, nan; so are those of equal ones where z is to be differentiated again.
+    """
+    w_dot = diagonal_of(c)
+    if isinstance(z, Carrier) or isinstance(c, Carrier) or c.dtype == object:
+        return once_differentiable(w_dot, apart, z)
+    if has_close(w, NEAR):
+        w_dot = w_dot.copy()
+        for k in np.ndindex(w.shape[:-1]):
+            _, r = part_equal(w[k], c[k])
+            w_dot[k] = diagonal_of(r.T @ c[k] @ r)
+    if not np.any(apart):
+        return w_dot
+    equal = np.abs(row(w) - column(w)) <= NEAR * np.max(np.abs(w), axis=-1, initial=0.0)[..., None, None]
+    return np.where(np.any(apart & ~equal, axis=-1), np.nan, w_dot)
 
 
 @array_rule(points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
@@ -361,7 +368,8 @@ def real_cotangent(z, z_bar):
     live = live_columns(v_bar)
     if np.any(live):
         across = v_bar - v * row(np.sum(v * v_bar, axis=-2))  # the lengths stay 1
-        inner = inner + gaps_once_more(w, z_bar, live) * matmul(transposed_of(v), across)
+        inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), across)
+    inner = right_or_nan(inner, w, v, z_bar[..., 0, :], v_bar)
     return matmul(matmul(transposed_of(inv(v)), inner), transposed_of(v))
 
 
@@ -422,6 +430,8 @@ def singular_spectrum(a):
 
 @singular_spectrum.vjp("a")
 def singular_spectrum_vjp_a(z, z_bar, a):
+    if isinstance(z, ArrayDual) and is_close(z, np.shape(a)) and of_plain_parts(z, z_bar, a):
+        return singular_cotangent_of_close(z, z_bar, a)
     return singular_cotangent(z, z_bar, np.shape(a))
 
 
@@ -433,16 +443,68 @@ def singular_cotangent(z, z_bar, shape):
     inner = row(z_bar[..., m, :]) * np.eye(np.shape(s)[-1])
     live = live_columns(u_bar) | live_columns(v_bar)
     if not np.any(live):
-        return matmul(matmul(u, inner), transposed_of(v))
-    f = gaps_once_more(s * s, z_bar, live)
+        return matmul(matmul(u, singular_or_nan(inner, z, z_bar, shape)), transposed_of(v))
     left, right = matmul(transposed_of(u), u_bar), matmul(transposed_of(v), v_bar)
-    inner = inner + f * (left - transposed_of(left)) * row(s) + column(s) * f * (right - transposed_of(right))
+    turned, even = left - transposed_of(left), right - transposed_of(right)
+    even, odd = 0.5 * (turned + even), 0.5 * (turned - even)
+    inner = singular_or_nan(inner + reciprocal_gaps(s, live) * even + reciprocal_sums(s, live) * odd, z, z_bar, shape)
     a_bar = matmul(matmul(u, inner), transposed_of(v))
     if shape[-2] != shape[-1]:
         r = row(reciprocal_values(s, live))
         a_bar = a_bar + matmul((u_bar - matmul(u, left)) * r, transposed_of(v))
         a_bar = a_bar + matmul(u * r, transposed_of(v_bar - matmul(v, right)))
     return a_bar
+
+
+def singular_or_nan(inner, z, z_bar, shape):
+    """`right_or_nan` of singular vectors and values: inner is the cotangent in them."""
+    m, again = shape[-2], isinstance(z, Carrier)
+    z, z_bar = plain(z), plain(z_bar)
+    if not is_close(z, shape, CLOSE if again else 2.0 * LEAST):
+        return inner
+    right = np.ones((*z.shape[:-2], 1, 1), dtype=bool)
+    for k in np.ndindex(z.shape[:-2]):
+        u, s, v, u_bar, s_bar, v_bar = (x[k][part] for x in (z, z_bar) for part in (slice(m), m, slice(m + 1, None)))
+        outside = column_sizes(u_bar if len(u) > len(v) else v_bar)[None] * (shape[-2] != shape[-1])
+        right[k] = is_singular_right(s, u.T @ u_bar, v.T @ v_bar, outside, u_bar, s_bar, v_bar, again)
+    return inner if np.all(right) else np.where(right, inner, np.nan)
+
+
+def is_close(z, shape, share=CLOSE):
+    """Whether gaps of singular values, or these themselves, are less than that share of the largest one."""
+    s = plain(z)[..., shape[-2], :]
+    return has_close(np.concatenate([s, -s], axis=-1), 2.0 * share)
+
+
+def along_matrix(factors, first, second, a_dot):
+    """`along_direction` of a matrix with at least as many rows as columns: first and second are cotangents."""
+    u, s, v = factors
+    c = u.T @ a_dot @ v
+    c = 0.5 * (c + c.T)
+    s, r = part_equal(s, c)
+    first, second = ((x @ r, d, y @ r) for x, d, y in (first, second))
+    moved, error, largest, usual = second_of_doubles(u @ r, s, v @ r, a_dot, first, second)
+    right = is_right(error, largest + usual) and not are_uneven(s, r.T @ c @ r, first[1], second[1])
+    return moved if right else np.full(a_dot.shape, np.nan)
+
+
+def singular_cotangent_of_close(z, z_bar, a):
+    """singular_cotangent in duals of numbers, where values are close, as `cotangent_of_close`."""
+    shape = np.shape(a)
+    m = shape[-2]
+    value, *tangents = dual_parts(z)
+    bars = dual_parts(z_bar) if isinstance(z_bar, ArrayDual) else [z_bar] + [0.0 * z_bar for _ in tangents]
+    found = [singular_cotangent(value, bars[0], shape)]
+    for a_dot, bar in zip(dual_parts(a)[1:], bars[1:], strict=True):
+        moved = np.zeros(np.shape(a_dot))
+        for k in np.ndindex(moved.shape[:-2]):
+            parts = [(x[k][:m], x[k][m], x[k][m + 1 :]) for x in (value, bars[0], bar)]
+            if shape[-2] >= shape[-1]:
+                moved[k] = along_matrix(*parts, a_dot[k])
+            else:
+                moved[k] = along_matrix(*(x[::-1] for x in parts), a_dot[k].T).T
+        found.append(moved)
+    return array_dual(z._owner, found[0], found[1:])
 
 
 @singular_spectrum.jvp
@@ -456,15 +518,42 @@ def singular_tangent(z, a_dot, shape):
     u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
     forth, back = matmul(a_dot, v), matmul(transposed_of(a_dot), u)
     c = matmul(transposed_of(u), forth)
-    apart, ct = taken_apart(s, c), transposed_of(c)
-    f = np.where(apart, np.nan, reciprocal_gaps(s * s))
-    u_dot = matmul(u, f * (c * row(s) + column(s) * ct))
-    v_dot = matmul(v, f * (column(s) * c + ct * row(s)))
+    ct = transposed_of(c)
+    even, odd = 0.5 * (c + ct), 0.5 * (c - ct)
+    apart = taken_apart(s, even)
+    even, odd = np.where(apart, np.nan, reciprocal_gaps(s)) * even, singular_rates(s, odd)
+    u_dot, v_dot = matmul(u, even + odd), matmul(v, even - odd)
     if shape[-2] != shape[-1]:
-        r = row(reciprocal_values(s))
+        r = row(rates_of_values(s, forth if shape[-2] > shape[-1] else back))
         u_dot = u_dot + (forth - matmul(u, c)) * r
         v_dot = v_dot + (back - matmul(v, ct)) * r
-    return np.concatenate([u_dot, row(once_differentiable(diagonal_of(c), apart, z)), v_dot], axis=-2)
+    return np.concatenate([u_dot, row(parted_values(z, s, 0.5 * (c + ct), apart)), v_dot], axis=-2)
+
+
+def reciprocal_sums(s, live=True):
+    """1 / (s_j + s_i), and 0 where i = j; where it is infinite nan, or 0 where no derivative of either is `live`."""
+    sums = row(s) + column(s)
+    same = np.eye(np.shape(s)[-1], dtype=bool)
+    zero = (plain(sums) == 0.0) & ~same
+    lost = zero & (row(live) | column(live)) if live is not True else zero
+    return np.where(same | zero, np.where(lost, np.nan, 0.0), 1.0 / np.where(same | zero, 1.0, sums))
+
+
+def singular_rates(s, odd):
+    """odd_ij / (s_j + s_i), nan of small values that it turns fast, as `are_lost` has it of gaps."""
+    values, rates = plain(s), np.abs(plain(odd))
+    share = LEAST * np.max(values, axis=-1, initial=0.0)[..., None, None]
+    lost = rates * share > (row(values) + column(values)) * np.max(rates, axis=(-2, -1), keepdims=True, initial=0.0)
+    return np.where(lost, np.nan, reciprocal_sums(s)) * odd
+
+
+def rates_of_values(s, moved):
+    """1 / s for what is outside of the shorter side; nan of small ones that move fast."""
+    values, rates = plain(s), np.max(np.abs(plain(moved)), axis=-2, initial=0.0)
+    lost = rates * LEAST * np.max(values, axis=-1, keepdims=True, initial=0.0) > values * np.max(
+        rates, axis=-1, keepdims=True, initial=0.0
+    )
+    return np.where(lost, np.nan, reciprocal_values(s))
 
 
 def reciprocal_values(s, live=True):

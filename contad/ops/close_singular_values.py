@@ -1,0 +1,108 @@
+"""Singular vectors as eigenvectors of ((0, a), (a^T, 0)), so that `close_values` decides for both.
+
+Its eigenvalues are s, -s, and 0 for what is outside of the shorter side; its eigenvectors (u, v), (u, -v) and (e, 0),
+the first two over the root of 2. Only those of s have a cotangent: the gaps are s_j - s_i, s_j + s_i and s_j, and no
+square of a singular value is taken.
+"""
+
+import numpy as np
+
+from contad.ops.close_values import (
+    column_sizes,
+    first_of_pairs,
+    first_size,
+    gaps_of,
+    is_right,
+    largest_of,
+    second_of_pairs,
+    second_size,
+)
+
+_ROOT = np.sqrt(2.0)
+_ROUNDING = 2.0**-52
+
+
+def double_values(s, outside):
+    """The eigenvalues, with so many of 0."""
+    return np.concatenate((s, -s, np.zeros(outside)))
+
+
+def double_cotangents(left, right, outside):
+    """p = y^T y_bar from left = u^T u_bar, right = v^T v_bar and outside = e^T u_bar."""
+    k, n = left.shape[0], 2 * left.shape[0] + outside.shape[0]
+    p = np.zeros((n, n))
+    p[:k, :k], p[k : 2 * k, :k], p[2 * k :, :k] = left + right, left - right, _ROOT * outside
+    return p
+
+
+def double_rates(c, outside):
+    """y^T ((0, a_dot), (a_dot^T, 0)) y from c = u^T a_dot v and outside = e^T a_dot v."""
+    k, n = c.shape[0], 2 * c.shape[0] + outside.shape[0]
+    found = np.zeros((n, n))
+    even, odd, rest = 0.5 * (c + c.T), 0.5 * (c.T - c), outside / _ROOT
+    found[:k, :k], found[k : 2 * k, k : 2 * k] = even, -even
+    found[:k, k : 2 * k], found[k : 2 * k, :k] = odd, odd.T
+    found[2 * k :, :k], found[:k, 2 * k :] = rest, rest.T
+    found[2 * k :, k : 2 * k], found[k : 2 * k, 2 * k :] = -rest, -rest.T
+    return found
+
+
+def double_sizes(u_bar, v_bar, n):
+    """The sizes of the columns of y_bar, of which all but the first are 0."""
+    found = np.zeros(n)
+    found[: u_bar.shape[1]] = _ROOT * np.maximum(column_sizes(u_bar), column_sizes(v_bar))
+    return found
+
+
+def first_of_doubles(w, p, d, sizes, k):
+    """`first_of_pairs`, where a pair (u, v) and (u, -v) of one singular value does not matter.
+
+    The sign of a singular value that is 0 up to rounding is unknown, so its own derivative is.
+    """
+    x, error = first_of_pairs(w, p, d, sizes)
+    for j in range(k):
+        x[j, k + j] = x[k + j, j] = error[j, k + j] = error[k + j, j] = 0.0
+        if d[j] != 0.0 and 0.0 < w[j] <= 4.0 * _ROUNDING * k * largest_of(w):
+            error[j, j] = abs(d[j]) / _ROUNDING
+    return x, error
+
+
+def is_singular_right(s, left, right, outside, u_bar, s_bar, v_bar, again):
+    """Whether six digits are left of the cotangent of a matrix, or where it is differentiated `again` of that."""
+    k = s.size
+    w, p = double_values(s, outside.shape[0]), double_cotangents(left, right, outside)
+    d, sizes = np.zeros(w.size), double_sizes(u_bar, v_bar, w.size)
+    d[:k], d[k : 2 * k] = 0.5 * s_bar, -0.5 * s_bar  # half of it for each of s and -s
+    x, error = first_of_doubles(w, p, d, sizes, k)
+    if again:
+        error = np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w)) * largest_of(w))
+        return is_right(error, first_size(w, d, sizes))
+    return is_right(error, first_size(w, d, sizes) + largest_of(x))
+
+
+def second_of_doubles(u, s, v, a_dot, first, second):
+    """The change of the cotangent of a along a_dot, its error over 2^-52, its largest magnitude, and its usual one.
+
+    `first` are the cotangents (u_bar, s_bar, v_bar), `second` their changes; a has at least as many rows as columns.
+    """
+    (u_bar, s_bar, v_bar), (u_more, s_more, v_more) = first, second
+    k = s.size
+    forth = np.dot(a_dot, v)
+    e = np.ascontiguousarray(np.linalg.qr(np.concatenate((u, forth, u_bar, u_more), axis=1))[0][:, k:])
+    if u.shape[0] == k:
+        e = e[:, :0]
+    c = double_rates(np.dot(u.T, forth), np.dot(e.T, forth))
+    w = double_values(s, e.shape[1])
+    p = double_cotangents(np.dot(u.T, u_bar), np.dot(v.T, v_bar), np.dot(e.T, u_bar))
+    q = double_cotangents(np.dot(u.T, u_more), np.dot(v.T, v_more), np.dot(e.T, u_more))
+    d, d_more = np.zeros(w.size), np.zeros(w.size)
+    d[:k], d[k : 2 * k] = 0.5 * s_bar, -0.5 * s_bar
+    d_more[:k], d_more[k : 2 * k] = 0.5 * s_more, -0.5 * s_more
+    sizes, more = double_sizes(u_bar, v_bar, w.size), double_sizes(u_more, v_more, w.size)
+    g, error = second_of_pairs(w, c, p, d, sizes)
+    x, rest = first_of_doubles(w, q, d_more, more, k)
+    size = second_size(w, c, d, sizes) + first_size(w, d_more, more)
+    total = g + x
+    upper = np.concatenate((u / _ROOT, u / _ROOT, e), axis=1)
+    lower = np.concatenate((v / _ROOT, -v / _ROOT, np.zeros((v.shape[0], e.shape[1]))), axis=1)
+    return 2.0 * np.dot(np.dot(upper, total), lower.T), error + rest, largest_of(total), size

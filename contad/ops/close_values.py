@@ -1,0 +1,164 @@
+"""Spectra whose values are close: every derivative is right to six digits, or nan.
+
+Two vectors turn into each other at the rate c_ij / (w_j - w_i). A function that does not depend on the choice of
+vectors multiplies this rate by a difference that is as small as the gap, of which rounding leaves few digits. What
+rounding may change is estimated here, beside the size that a derivative has where all gaps are as large as the values.
+
+These functions take one matrix of numbers each, in plain Python and in compiled code. In `f_ij = 1 / (w_j - w_i)` the
+column j is that of the vector whose cotangent takes part. No gap between two other vectors is divided by, however
+small it is.
+"""
+
+import numpy as np
+
+LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this share of the largest value leaves six digits of what is divided by it
+CLOSE = 1e-4  # gaps of this share leave digits enough of what is divided by their squares
+NEAR = 1e-13  # values that differ by less than this share of the largest one count as equal
+
+
+def has_close(w, share):
+    """Whether values differ by less than that share of the largest magnitude, in any row of w.
+
+    >>> has_close(np.array([[1.0, 2.0], [3.0, 3.0]]), 1e-3)
+    True
+    """
+    ordered = np.sort(w, axis=-1)
+    most = np.maximum(np.abs(ordered[..., :1]), np.abs(ordered[..., -1:]))
+    return bool(np.any(np.diff(ordered, axis=-1) <= share * most))
+
+
+def column_sizes(x):
+    """The largest magnitude in each column."""
+    found = np.zeros(x.shape[1])
+    for j in range(x.shape[1]):
+        if x.shape[0] > 0:
+            found[j] = np.max(np.abs(x[:, j]))
+    return found
+
+
+def largest_of(x):
+    """The largest magnitude in an array; 0 where it is empty."""
+    return np.max(np.abs(x)) if x.size > 0 else 0.0
+
+
+def gaps_of(w):
+    """w_j - w_i at row i and column j; nan instead of 0."""
+    gaps = np.reshape(w, (1, w.size)) - np.reshape(w, (w.size, 1))
+    return np.where(gaps == 0.0, np.nan, gaps)
+
+
+def first_of_pairs(w, p, d, sizes):
+    """(x, error): the cotangent of a symmetric matrix in its eigenvectors, and what rounding may change, over 2^-52.
+
+        x_ij = f_ij (p_ij - p_ji) / 2,     x_ii = d_i,     p = v^T v_bar,     d = w_bar
+
+    `sizes` are those of the columns of v_bar. Values that are near count as equal: where no vector of them takes part,
+    their cotangents are those in the basis that there is, whatever they are.
+    """
+    n, most = w.size, largest_of(w)
+    gaps, same = gaps_of(w), np.eye(n) == 1.0
+    pairs = np.reshape(sizes, (1, n)) + np.reshape(sizes, (n, 1))
+    uneven = np.abs(np.reshape(d, (1, n)) - np.reshape(d, (n, 1)))
+    x = np.where(same | (pairs == 0.0), 0.0, 0.5 * (p - p.T) / gaps)
+    noise = pairs + np.abs(x) * most + np.where(np.isnan(gaps), 0.0, uneven * most)
+    error = np.where(same | (noise == 0.0), 0.0, noise / np.abs(gaps))
+    tied = (np.isnan(gaps) | (np.abs(gaps) <= NEAR * most)) & (pairs == 0.0)  # they have the basis that there is
+    return x + np.diag(d), np.where(tied, 0.0, error)
+
+
+def second_of_pairs(w, c, p, d, sizes):
+    """(g, error): how the cotangent of a symmetric matrix changes along a direction, p and d being constants.
+
+        g = (m + m^T) / 2 + n,     n_ij = c_ij f_ij (d_j - d_i),     c = v^T a_dot v,     z = f p,     o = f c
+        m_ij = f_ij ((c z)_ij - z_ij c_jj - o_ij p_jj) + (o z^T)_ij,     m_ii = (o z^T)_ii - sum_k o_ki z_ki
+    """
+    n = w.size
+    over, same = 1.0 / gaps_of(w), np.eye(n) == 1.0
+    live = (np.reshape(sizes, (1, n)) + np.zeros((n, 1))) != 0.0
+    sides, rates = np.reshape(sizes, (1, n)), np.reshape(np.diag(c), (1, n))
+    z, o = np.where(live & ~same, p * over, 0.0), np.where(live & ~same, c * over, 0.0)
+    m = np.where(live & ~same, over * (np.dot(c, z) - z * rates - o * np.reshape(np.diag(p), (1, n))), 0.0)
+    m = m + np.dot(o, z.T) - np.diag(np.sum(o * z, axis=0))
+    turning = (np.abs(c) > NEAR * largest_of(c)) & ~same
+    d_row, d_column = np.reshape(d, (1, n)), np.reshape(d, (n, 1))
+    values = turning & ((d_row != 0.0) | (d_column != 0.0))
+    apart = np.where(values, c * over * (d_row - d_column), 0.0)
+
+    over, c, o = np.abs(over), np.abs(c), np.abs(o)
+    z = np.where(live & ~same, sides * over, 0.0)
+    error = np.where(live & ~same, over * (np.dot(c, z) + z * np.abs(rates) + o * sides), 0.0) + np.dot(o, z.T)
+    error = error + error.T + np.where(values, c * over * (np.abs(d_row) + np.abs(d_column)), 0.0)
+    return 0.5 * (m + m.T) + apart, error
+
+
+def are_uneven(w, c, d, d_dot):
+    """Whether equal values, whose cotangents d differ, move apart: a function of them has no second derivative there.
+
+    c is diagonal among equal values.
+    """
+    n, rates = w.size, np.diag(c)
+    steps = np.abs(np.reshape(d, (1, n)) - np.reshape(d, (n, 1))) > 1e-8 * (largest_of(d) + largest_of(d_dot))
+    apart = np.abs(np.reshape(rates, (1, n)) - np.reshape(rates, (n, 1))) > NEAR * largest_of(c)
+    return bool(np.any(steps & apart & (np.reshape(w, (1, n)) == np.reshape(w, (n, 1)))))
+
+
+def is_right(error, size):
+    """Whether six digits of a number of that size are left beside an error in units of rounding."""
+    return bool(np.all(4.0 * 2.0**-52 * error <= 1e-6 * size)) if error.size > 0 else True
+
+
+def first_size(w, d, sizes):
+    """The size of a cotangent where all gaps are as large as the values."""
+    most = largest_of(w)
+    return largest_of(d) + (largest_of(sizes) / most if most > 0.0 else 0.0)
+
+
+def is_first_right(w, p, d, sizes, again):
+    """Whether six digits are left of what `first_of_pairs` gives, or where it is differentiated `again` of that."""
+    x, error = first_of_pairs(w, p, d, sizes)
+    most = largest_of(w)
+    if again:
+        part = (sizes != 0.0) | (d != 0.0)
+        far = (np.abs(gaps_of(w)) > NEAR * most) | (np.eye(w.size) == 1.0)
+        if not np.all(far | ~(np.reshape(part, (1, w.size)) | np.reshape(part, (w.size, 1)))):
+            return False
+        return is_right(np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w)) * most), first_size(w, d, sizes))
+    return is_right(error, first_size(w, d, sizes) + largest_of(x))
+
+
+def second_size(w, c, d, sizes):
+    """The size of what `second_of_pairs` gives where all gaps are as large as the values."""
+    most = largest_of(w)
+    return largest_of(c) / most * first_size(w, d, sizes) if most > 0.0 else 0.0
+
+
+def are_lost(w, c):
+    """The pairs whose turn c_ij / (w_j - w_i) is so fast that it leaves less than six digits of anything else."""
+    n, most, size = w.size, largest_of(w), largest_of(c)
+    lost = np.zeros((n, n)) == 1.0
+    if most > 0.0 and size > 0.0:
+        gaps = np.abs(np.reshape(w / most, (1, n)) - np.reshape(w / most, (n, 1)))
+        rates = np.maximum(np.abs(c), np.abs(c.T)) / size
+        lost = (rates > NEAR) & (LEAST * rates > gaps) & (np.eye(n) == 0.0)
+    return lost
+
+
+def part_equal(w, c):
+    """(w, r): near values made equal, and what makes the symmetric c diagonal among them: r^T c r.
+
+    w is ordered, and equal values move apart by the diagonal of r^T c r, in the order of w. Where no two are near, r
+    is the identity.
+    """
+    n, most = w.size, largest_of(w)
+    equal, r, start = w.copy(), np.eye(n), 0
+    if not np.all(np.isfinite(c)):
+        return equal, r
+    for end in range(1, n + 1):
+        if end == n or abs(w[end] - w[end - 1]) > NEAR * most:
+            if end - start > 1:
+                found = np.linalg.eigh(np.ascontiguousarray(c[start:end, start:end]))[1]
+                if w[0] > w[n - 1]:
+                    found = found[:, ::-1]
+                r[start:end, start:end], equal[start:end] = found, w[start]
+            start = end
+    return equal, r
