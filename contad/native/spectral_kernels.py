@@ -1,11 +1,24 @@
 """Eigenvalues, singular values, QR factors and pseudoinverses in compiled code: adjoints and tangents.
 
 The rules are those of `contad.ops.spectra` and `orthogonal_factors`, for one matrix in C order. Where singular values
-or eigenvalues are equal, vectors whose cotangent is not zero have the derivative nan.
+or eigenvalues are close, `contad.ops.close_values` decides between a number and nan.
 """
 
 import numpy as np
 
+from contad.native.close_spectra import (
+    are_close,
+    are_lost,
+    column_sizes,
+    double_values,
+    is_first_right,
+    is_singular_right,
+    largest_in,
+    largest_of,
+    part_equal,
+    second_of_doubles,
+    second_of_pairs,
+)
 from contad.native.matrix_loops import (
     add,
     add_into,
@@ -25,6 +38,7 @@ from contad.native.matrix_loops import (
 from contad.native.overloads import in_machine_code
 from contad.native.products_in_place import add_product, is_in_place, solve_from_right
 from contad.native.small_systems import invert
+from contad.ops.close_values import LEAST
 
 
 @in_machine_code
@@ -39,6 +53,38 @@ def _divide_by_gaps(c, w, live):  # type: ignore[no-untyped-def]
                 c[i, j] = np.nan if live[i] or live[j] else 0.0
             else:
                 c[i, j] /= w[j] - w[i]
+
+
+@in_machine_code
+def _divide_by_sums(c, s, live):  # type: ignore[no-untyped-def]
+    """c_ij / (s_j + s_i) and a zero diagonal, in place; of sums of 0 nan where vector i or j is live, else 0."""
+    n = s.size
+    for i in range(n):
+        for j in range(n):
+            if i == j:
+                c[i, j] = 0.0
+            elif s[i] + s[j] == 0.0:
+                c[i, j] = np.nan if live[i] or live[j] else 0.0
+            else:
+                c[i, j] /= s[j] + s[i]
+
+
+@in_machine_code
+def _parted_values(w, c):  # type: ignore[no-untyped-def]
+    """The tangents of ordered values, as `parted_values` of `contad.ops.spectra`; nan in c of pairs that turn fast."""
+    w_dot = _diagonal(c)
+    if are_close(w):
+        lost = are_lost(w, c)
+        equal, r = part_equal(w, c)
+        parted = _diagonal(dot(dot(turn(r), c), r))
+        for i in range(w.size):
+            w_dot[i] = parted[i]
+            for j in range(w.size):
+                if lost[i, j]:
+                    c[i, j] = np.nan
+                    if equal[i] != equal[j]:
+                        w_dot[i] = np.nan
+    return w_dot
 
 
 @in_machine_code
@@ -60,18 +106,11 @@ def _diagonal(c):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def _reciprocals(s):  # type: ignore[no-untyped-def]
+def _reciprocals(s, live):  # type: ignore[no-untyped-def]
+    """1 / s; where s is 0, nan, or 0 where the vector is not live."""
     made = np.empty(s.size)
     for i in range(s.size):
-        made[i] = 1.0 / s[i]
-    return made
-
-
-@in_machine_code
-def _squares(s):  # type: ignore[no-untyped-def]
-    made = np.empty(s.size)
-    for i in range(s.size):
-        made[i] = s[i] * s[i]
+        made[i] = 1.0 / s[i] if s[i] != 0.0 else np.nan if live[i] else 0.0
     return made
 
 
@@ -80,22 +119,58 @@ def _squares(s):  # type: ignore[no-untyped-def]
 def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += v (diag(w_bar) + f (v^T v_bar)) v^T on the lower triangle, f_ij = 1 / (w_j - w_i)"""
     inner = np.zeros(v.shape)
+    right = True
     if not is_zero(v_bar):
         inner = dot(turn(v), v_bar)
+        right = _is_right(w, inner, w_bar, v_bar)
         _divide_by_gaps(inner, w, _live_columns(v_bar))
+    elif are_close(w):
+        right = is_first_right(w, inner, w_bar, np.zeros(w.size), 0)
     inner = add(inner, turn(inner))
     for i in range(w.size):
         inner[i, i] = 2.0 * w_bar[i]
-    add_scaled(a_bar, 0, 0, 0.5, onto_lower(dot(dot(v, inner), turn(v))))
+    add_scaled(a_bar, 0, 0, 0.5 if right else np.nan, onto_lower(dot(dot(v, inner), turn(v))))
+
+
+@in_machine_code
+def _is_right(w, p, w_bar, v_bar):  # type: ignore[no-untyped-def]
+    """Whether six digits are left of the cotangent in vectors."""
+    return not are_close(w) or is_first_right(w, p, w_bar, column_sizes(v_bar), 0)
 
 
 @in_machine_code
 def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
     """(w_dot, v_dot)"""
     c = dot(dot(turn(v), mirror_lower(a_dot)), v)
-    w_dot = _diagonal(c)
+    c = add(c, turn(c))  # symmetric to the last digit, so that turns among close values cancel where they must
+    for i in range(w.size):
+        for j in range(w.size):
+            c[i, j] *= 0.5
+    w_dot = _parted_values(w, c)
     _divide_by_gaps(c, w, np.ones(w.size, np.bool_))
     return w_dot, dot(v, c)
+
+
+@in_machine_code
+def eigh_along(a, a_dot, w, v):  # type: ignore[no-untyped-def]
+    """(w_dot, v_dot), as a function of a and a_dot."""
+    return eigh_tangent(w, v, a_dot)
+
+
+@in_machine_code
+def add_eigh_along(w_bar, v_bar, w, v, a_dot, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += what the cotangents of the tangents of values and vectors are of a, on the lower triangle.
+
+    It is the change of `add_eigh` along a_dot, by formulas without gaps that do not matter. Vectors that move and the
+    cotangents that come of it have other parts, which cancel; so what is left is compared with its usual size.
+    """
+    c = dot(dot(turn(v), mirror_lower(a_dot)), v)
+    c = add(c, turn(c))
+    for i in range(w.size):
+        for j in range(w.size):
+            c[i, j] *= 0.5
+    g, right = second_of_pairs(w, c, dot(turn(v), v_bar), w_bar, column_sizes(v_bar))
+    add_scaled(a_bar, 0, 0, 1.0 if right else np.nan, onto_lower(dot(dot(v, g), turn(v))))
 
 
 # ---- general matrices ------------------------------------------------------------------------------------------------
@@ -135,12 +210,16 @@ def _keep_lengths(v_bar, v):  # type: ignore[no-untyped-def]
 def add_eig(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += v^-T (diag(w_bar) + f (v^T (v_bar - v diag(v^T v_bar)))) v^T, f_ij = 1 / (w_j - w_i)"""
     inner = np.zeros(v.shape)
+    right = True
     if not is_zero(v_bar):
         inner = dot(turn(v), _keep_lengths(v_bar, v))
+        right = _is_right(w, inner, w_bar, v_bar)
         _divide_by_gaps(inner, w, _live_columns(v_bar))
+    elif are_close(w):
+        right = is_first_right(w, inner, w_bar, np.zeros(w.size), 0)
     for i in range(w.size):
         inner[i, i] = w_bar[i]
-    add_into(a_bar, dot(dot(turn(invert(v)), inner), turn(v)))
+    add_scaled(a_bar, 0, 0, 1.0 if right else np.nan, dot(dot(turn(invert(v)), inner), turn(v)))
 
 
 @in_machine_code
@@ -148,6 +227,12 @@ def eig_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
     """(w_dot, v_dot)"""
     c = dot(dot(invert(v), a_dot), v)
     w_dot = _diagonal(c)
+    if are_close(w):
+        lost = are_lost(w, c)
+        for i in range(w.size):
+            for j in range(w.size):
+                if lost[i, j]:
+                    c[i, j] = np.nan
     _divide_by_gaps(c, w, np.ones(w.size, np.bool_))
     return w_dot, _keep_lengths(dot(v, c), v)
 
@@ -168,48 +253,98 @@ def _outside(u, x):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += u (f (u^T u_bar - u_bar^T u) s + s f (v^T v_bar - v_bar^T v) + diag(s_bar)) v^T, and what of u_bar and
-    v_bar is outside of u and v, over s; f_ij = 1 / (s_j^2 - s_i^2)
+    """a_bar += u (e / (s_j - s_i) + o / (s_j + s_i) + diag(s_bar)) v^T, and what of u_bar and v_bar is outside of u and
+    v, over s; e and o are the even and the odd part of x - x^T, x = u^T u_bar, under exchange of u and v
     """
     m, n, k = u.shape[0], vt.shape[1], s.size
+    v_bar, v = turn(vt_bar), turn(vt)
+    left, right, scale = dot(turn(u), u_bar), dot(vt, v_bar), 1.0
+    if are_close(double_values(s, s_bar, 1)[0]):
+        if not is_singular_right(s, left, right, u_bar, s_bar, v_bar):
+            scale = np.nan
     inner = np.zeros((k, k))
+    if not (is_zero(u_bar) and is_zero(v_bar)):
+        live = _live_columns(u_bar)
+        for j, x in enumerate(_live_columns(v_bar)):
+            live[j] = live[j] or x
+        if m > k:
+            add_into(a_bar, dot(scale_columns(_outside(u, u_bar), _reciprocals(s, live)), vt))
+        if n > k:
+            add_into(a_bar, dot(u, turn(scale_columns(_outside(v, v_bar), _reciprocals(s, live)))))
+        left, right = subtract(left, turn(left)), subtract(right, turn(right))
+        even, odd = add(left, right), subtract(left, right)
+        _divide_by_gaps(even, s, live)
+        _divide_by_sums(odd, s, live)
+        add_scaled(inner, 0, 0, 0.5, even)
+        add_scaled(inner, 0, 0, 0.5, odd)
     for i in range(k):
         inner[i, i] = s_bar[i]
-    v_bar, v = turn(vt_bar), turn(vt)
-    if not is_zero(u_bar):
-        c = dot(turn(u), u_bar)
-        if m > k:
-            add_into(a_bar, dot(scale_columns(_outside(u, u_bar), _reciprocals(s)), vt))
-        c = subtract(c, turn(c))
-        _divide_by_gaps(c, _squares(s), _live_columns(u_bar))
-        add_into(inner, scale_columns(c, s))
-    if not is_zero(vt_bar):
-        c = dot(vt, v_bar)
-        if n > k:
-            add_into(a_bar, dot(u, turn(scale_columns(_outside(v, v_bar), _reciprocals(s)))))
-        c = subtract(c, turn(c))
-        _divide_by_gaps(c, _squares(s), _live_columns(v_bar))
-        add_into(inner, turn(scale_columns(turn(c), s)))
-    add_into(a_bar, dot(dot(u, inner), vt))
+    add_scaled(a_bar, 0, 0, scale, dot(dot(u, inner), vt))
 
 
 @in_machine_code
 def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
     """(u_dot, s_dot, vt_dot)"""
     m, n, k = u.shape[0], vt.shape[1], s.size
-    v = turn(vt)
+    v, live = turn(vt), np.ones(s.size, np.bool_)
     c = dot(dot(turn(u), a_dot), v)
-    s_dot = _diagonal(c)
-    left, right = scale_columns(c, s), scale_columns(turn(c), s)
-    left, right = add(left, turn(left)), add(right, turn(right))
-    _divide_by_gaps(left, _squares(s), np.ones(k, np.bool_))
-    _divide_by_gaps(right, _squares(s), np.ones(k, np.bool_))
-    u_dot, v_dot = dot(u, left), dot(v, right)
+    even, odd = add(c, turn(c)), subtract(c, turn(c))
+    for i in range(k):
+        for j in range(k):
+            even[i, j] *= 0.5
+            odd[i, j] *= 0.5
+    s_dot = _parted_values(s, even)
+    _lose_fast(odd, s)
+    _divide_by_gaps(even, s, live)
+    _divide_by_sums(odd, s, live)
+    u_dot, v_dot = dot(u, add(even, odd)), dot(v, subtract(even, odd))
     if m > k:
-        add_into(u_dot, scale_columns(_outside(u, dot(a_dot, v)), _reciprocals(s)))
+        moved = _outside(u, dot(a_dot, v))
+        _lose_small(moved, s)
+        add_into(u_dot, scale_columns(moved, _reciprocals(s, live)))
     if n > k:
-        add_into(v_dot, scale_columns(_outside(v, dot(turn(a_dot), u)), _reciprocals(s)))
+        moved = _outside(v, dot(turn(a_dot), u))
+        _lose_small(moved, s)
+        add_into(v_dot, scale_columns(moved, _reciprocals(s, live)))
     return u_dot, s_dot, turn(v_dot)
+
+
+@in_machine_code
+def _lose_fast(odd, s):  # type: ignore[no-untyped-def]
+    """nan of pairs of small values that odd turns fast."""
+    size, most = largest_in(odd), largest_of(s)
+    for i in range(s.size):
+        for j in range(s.size):
+            if size > 0.0 and abs(odd[i, j]) / size * LEAST > (s[i] + s[j]) / most:
+                odd[i, j] = np.nan
+
+
+@in_machine_code
+def _lose_small(moved, s):  # type: ignore[no-untyped-def]
+    """nan of columns that move fast beside small values."""
+    sizes, most = column_sizes(moved), largest_of(s)
+    size = largest_of(sizes)
+    for j in range(s.size):
+        if size > 0.0 and sizes[j] / size * LEAST > s[j] / most:
+            moved[:, j] = np.nan
+
+
+@in_machine_code
+def svd_along(a, a_dot, u, s, vt):  # type: ignore[no-untyped-def]
+    """(u_dot, s_dot, vt_dot), as a function of a and a_dot."""
+    return svd_tangent(u, s, vt, a_dot)
+
+
+@in_machine_code
+def add_svd_along(u_bar, s_bar, vt_bar, u, s, vt, a_dot, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += what the cotangents of the tangents of singular vectors and values are of a, as `add_eigh_along`."""
+    v, v_bar = turn(vt), turn(vt_bar)
+    if u.shape[0] >= v.shape[0]:
+        g, right = second_of_doubles(u, s, v, a_dot, u_bar, s_bar, v_bar)
+    else:
+        turned, right = second_of_doubles(v, s, u, turn(a_dot), v_bar, s_bar, u_bar)
+        g = turn(turned)
+    add_scaled(a_bar, 0, 0, 1.0 if right else np.nan, g)
 
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------
@@ -280,7 +415,7 @@ def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
 @in_machine_code
 def pseudoinverse(u, s, vt, rank):  # type: ignore[no-untyped-def]
     """The pseudoinverse from so many singular values."""
-    over = scale_columns(turn(take_block(vt, 0, rank, 0, vt.shape[1])), _reciprocals(s[:rank]))
+    over = scale_columns(turn(take_block(vt, 0, rank, 0, vt.shape[1])), _reciprocals(s[:rank], np.ones(rank, np.bool_)))
     return dot(over, turn(take_block(u, 0, u.shape[0], 0, rank)))
 
 

@@ -18,7 +18,7 @@ from contad.ops.close_values import (
     second_size,
 )
 
-_ROOT = np.sqrt(2.0)
+ROOT = np.sqrt(2.0)
 _ROUNDING = 2.0**-52
 
 
@@ -31,7 +31,7 @@ def double_cotangents(left, right, outside):
     """p = y^T y_bar from left = u^T u_bar, right = v^T v_bar and outside = e^T u_bar."""
     k, n = left.shape[0], 2 * left.shape[0] + outside.shape[0]
     p = np.zeros((n, n))
-    p[:k, :k], p[k : 2 * k, :k], p[2 * k :, :k] = left + right, left - right, _ROOT * outside
+    p[:k, :k], p[k : 2 * k, :k], p[2 * k :, :k] = left + right, left - right, ROOT * outside
     return p
 
 
@@ -39,7 +39,7 @@ def double_rates(c, outside):
     """y^T ((0, a_dot), (a_dot^T, 0)) y from c = u^T a_dot v and outside = e^T a_dot v."""
     k, n = c.shape[0], 2 * c.shape[0] + outside.shape[0]
     found = np.zeros((n, n))
-    even, odd, rest = 0.5 * (c + c.T), 0.5 * (c.T - c), outside / _ROOT
+    even, odd, rest = 0.5 * (c + c.T), 0.5 * (c.T - c), outside / ROOT
     found[:k, :k], found[k : 2 * k, k : 2 * k] = even, -even
     found[:k, k : 2 * k], found[k : 2 * k, :k] = odd, odd.T
     found[2 * k :, :k], found[:k, 2 * k :] = rest, rest.T
@@ -50,7 +50,7 @@ def double_rates(c, outside):
 def double_sizes(u_bar, v_bar, n):
     """The sizes of the columns of y_bar, of which all but the first are 0."""
     found = np.zeros(n)
-    found[: u_bar.shape[1]] = _ROOT * np.maximum(column_sizes(u_bar), column_sizes(v_bar))
+    found[: u_bar.shape[1]] = ROOT * np.maximum(column_sizes(u_bar), column_sizes(v_bar))
     return found
 
 
@@ -89,8 +89,6 @@ def second_of_doubles(u, s, v, a_dot, first, second):
     k = s.size
     forth = np.dot(a_dot, v)
     e = np.ascontiguousarray(np.linalg.qr(np.concatenate((u, forth, u_bar, u_more), axis=1))[0][:, k:])
-    if u.shape[0] == k:
-        e = e[:, :0]
     c = double_rates(np.dot(u.T, forth), np.dot(e.T, forth))
     w = double_values(s, e.shape[1])
     p = double_cotangents(np.dot(u.T, u_bar), np.dot(v.T, v_bar), np.dot(e.T, u_bar))
@@ -103,6 +101,6 @@ def second_of_doubles(u, s, v, a_dot, first, second):
     x, rest = first_of_doubles(w, q, d_more, more, k)
     size = second_size(w, c, d, sizes) + first_size(w, d_more, more)
     total = g + x
-    upper = np.concatenate((u / _ROOT, u / _ROOT, e), axis=1)
-    lower = np.concatenate((v / _ROOT, -v / _ROOT, np.zeros((v.shape[0], e.shape[1]))), axis=1)
+    upper = np.concatenate((u / ROOT, u / ROOT, e), axis=1)
+    lower = np.concatenate((v / ROOT, -v / ROOT, np.zeros((v.shape[0], e.shape[1]))), axis=1)
     return 2.0 * np.dot(np.dot(upper, total), lower.T), error + rest, largest_of(total), size

@@ -4,9 +4,9 @@ Two vectors turn into each other at the rate c_ij / (w_j - w_i). A function that
 vectors multiplies this rate by a difference that is as small as the gap, of which rounding leaves few digits. What
 rounding may change is estimated here, beside the size that a derivative has where all gaps are as large as the values.
 
-These functions take one matrix of numbers each, in plain Python and in compiled code. In `f_ij = 1 / (w_j - w_i)` the
-column j is that of the vector whose cotangent takes part. No gap between two other vectors is divided by, however
-small it is.
+These functions take one matrix of numbers each; `contad.native.close_spectra` has them for compiled code. In
+f_ij = 1 / (w_j - w_i) the column j is that of the vector whose cotangent takes part. No gap between two other vectors
+is divided by, however small it is.
 """
 
 import numpy as np
@@ -156,9 +156,8 @@ def part_equal(w, c):
     for end in range(1, n + 1):
         if end == n or abs(w[end] - w[end - 1]) > NEAR * most:
             if end - start > 1:
-                found = np.linalg.eigh(np.ascontiguousarray(c[start:end, start:end]))[1]
-                if w[0] > w[n - 1]:
-                    found = found[:, ::-1]
-                r[start:end, start:end], equal[start:end] = found, w[start]
+                rising = 1.0 if w[0] <= w[n - 1] else -1.0
+                r[start:end, start:end] = np.linalg.eigh(rising * c[start:end, start:end])[1]
+                equal[start:end] = w[start]
             start = end
     return equal, r

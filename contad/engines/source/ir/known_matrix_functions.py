@@ -23,15 +23,18 @@ SLOGDET = MatrixFunction("slogdet", 1, constant=1, is_finite=False)
 CHOLESKY = MatrixFunction("cholesky", 1, reads_all=False)
 EIGH = MatrixFunction("eigh", 1, reads_all=False)
 EIGVALSH = MatrixFunction("eigvalsh", 1, reads_all=False)
+EIGH_ALONG = MatrixFunction("eigh_along", 2, reads_all=False, lanes="all", plain="")  # tangents, which read w and v
 EIG = MatrixFunction("eig", 1, plain="")
 EIGVALS = MatrixFunction("eigvals", 1, plain="")
 SVD = MatrixFunction("svd", 1, reads_all=False, plain="np.linalg.{}({}, False)")
+SVD_ALONG = MatrixFunction("svd_along", 2, reads_all=False, lanes="all", plain="")
 QR = MatrixFunction("qr", 1, reads_all=False)
 PINV = MatrixFunction("pinv", 1)
 LSTSQ = MatrixFunction("lstsq", 2, reads_all=False, plain="")
 NORM = MatrixFunction("norm", 1, reads_all=False)
 NUMPY_FUNCTIONS = (
-    SOLVE, INV, DET, COFACTORS, SLOGDET, CHOLESKY, EIGH, EIGVALSH, EIG, EIGVALS, SVD, QR, PINV, LSTSQ, NORM,
+    SOLVE, INV, DET, COFACTORS, SLOGDET, CHOLESKY, EIGH, EIGH_ALONG, EIGVALSH, EIG, EIGVALS, SVD, SVD_ALONG, QR, PINV,
+    LSTSQ, NORM,
 )  # fmt: skip
 
 SOLVE_TRIANGULAR = MatrixFunction("solve_triangular", 2, reads_all=False, lanes="right", plain="")

@@ -14,6 +14,7 @@ from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, Matrix
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.rule_calls import read_rule
+from contad.native.spectral_kernels import eigh_along, svd_along
 from contad.ops.determinants import singular_cofactors
 from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.logic import stop_gradient
@@ -126,6 +127,14 @@ def _eigh(call: _MatrixReader, a: Any) -> Any:
     return w, v
 
 
+@_reader("a a_dot w v")
+def _eigh_along(call: _MatrixReader, a: Any, a_dot: Any, w: Any, v: Any) -> Any:
+    read = [call.operand(a, 2), call.operand(a_dot, 2), call.operand(w, 1), call.operand(v, 2)]
+    w_dot, v_dot = call.new(*call.shape(read[2]), hint="w"), call.new(*call.shape(read[3]), hint="v")
+    call.compute(known.EIGH_ALONG, read, [w_dot, v_dot])
+    return w_dot, v_dot
+
+
 @_reader("a")
 def _eigvalsh(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
@@ -171,6 +180,14 @@ def _add_svd(call: _MatrixReader, a: Value) -> tuple[Value, Value, Value]:
     u, s, vt = call.new(m, k, hint="u"), call.new(k, hint="s"), call.new(k, n, hint="vt")
     call.compute(known.SVD, [a], [u, s, vt])
     return u, s, vt
+
+
+@_reader("a a_dot u s vt")
+def _svd_along(call: _MatrixReader, a: Any, a_dot: Any, u: Any, s: Any, vt: Any) -> Any:
+    read = [call.operand(x, 2) for x in (a, a_dot, u)] + [call.operand(s, 1), call.operand(vt, 2)]
+    found = tuple(call.new(*call.shape(x), hint=hint) for x, hint in zip(read[2:], ("u", "s", "vt"), strict=True))
+    call.compute(known.SVD_ALONG, read, list(found))
+    return found
 
 
 @_reader("a")
@@ -408,7 +425,7 @@ MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
     np.linalg.eigvalsh: _eigvalsh, np.linalg.eig: _eig, np.linalg.eigvals: _eigvals,
     np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
     np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.cond: _cond, np.linalg.matrix_power: _matrix_power,
-    singular_cofactors: _cofactors,
+    singular_cofactors: _cofactors, eigh_along: _eigh_along, svd_along: _svd_along,
     linalg.solve_triangular: _solve_triangular, linalg.cho_factor: _cho_factor, linalg.cho_solve: _cho_solve,
     linalg.solve_banded: _solve_banded, linalg.expm: _expm,
     logsumexp: _logsumexp, softmax: _softmax, stop_gradient: _stop_gradient,

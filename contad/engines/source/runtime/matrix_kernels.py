@@ -10,7 +10,12 @@ Instead of an adjoint that nobody asks for stands None.
 import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
-from contad.engines.source.runtime.kernels_by_lanes import forward_solver, reverse_solver
+from contad.engines.source.runtime.kernels_by_lanes import (
+    forward_by_lanes,
+    forward_solver,
+    reverse_by_lanes,
+    reverse_solver,
+)
 from contad.engines.source.runtime.workspace import grow, kept_matrix
 from contad.native.factor_kernels import (
     add_cholesky,
@@ -42,12 +47,16 @@ from contad.native.small_systems import factor_slogdet, find_det, invert, solve_
 from contad.native.spectral_kernels import (
     add_eig,
     add_eigh,
+    add_eigh_along,
     add_lstsq,
     add_pinv,
     add_qr,
     add_svd,
+    add_svd_along,
+    eigh_along,
     find_real_spectrum,
     reduced_svd,
+    svd_along,
 )
 
 
@@ -226,6 +235,40 @@ def reverse_eigh(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def
 
 
 @forward_kernel()
+def forward_eigh_along(a, a_dot, w, v, w_dot, v_dot, work, top):  # type: ignore[no-untyped-def]
+    """The tangents of eigenvalues and eigenvectors; these are kept, and the direction."""
+    values, vectors = in_order(w), in_order(v)
+    of_values, of_vectors = eigh_along(a, in_order(a_dot), take_column(values), vectors)
+    write_column(w_dot, of_values)
+    write_into(v_dot, of_vectors)
+    work, top = keep(values, work, top)
+    work, top = keep(vectors, work, top)
+    return keep(a_dot, work, top)
+
+
+@reverse_kernel
+def reverse_eigh_along(w_bar, v_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
+    """On the lower triangle b_bar, of the direction, += what the values and vectors have; a_bar += its change."""
+    n = max(len(a_bar), len(b_bar))
+    a_dot, top = take(n, n, work, top)
+    v, top = take(n, n, work, top)
+    w, top = take(n, 1, work, top)
+    if not (is_zero(w_bar) and is_zero(v_bar)):
+        of_values, of_vectors = take_column(_adjoint(w_bar, w)), in_order(_adjoint(v_bar, v))
+        values, vectors = take_column(w), in_order(v)
+        if b_bar.size != 0:
+            add_eigh(of_values, of_vectors, values, vectors, b_bar)
+        if a_bar.size != 0:
+            add_eigh_along(of_values, of_vectors, values, vectors, in_order(a_dot), a_bar)
+    return top
+
+
+forward_lanes_eigh_along, reverse_lanes_eigh_along = (
+    forward_by_lanes(forward_eigh_along), reverse_by_lanes(reverse_eigh_along),
+)  # fmt: skip
+
+
+@forward_kernel()
 def forward_eigvalsh(a, w, work, top):  # type: ignore[no-untyped-def]
     """Eigenvalues of the lower triangle of a, which is kept."""
     require_square(a)
@@ -311,6 +354,45 @@ def reverse_svd(u_bar, s_bar, vt_bar, a_bar, work, top):  # type: ignore[no-unty
     if not (is_zero(u_bar) and is_zero(s_bar) and is_zero(vt_bar)):
         add_svd(_adjoint(u_bar, u), take_column(_adjoint(s_bar, s)), _adjoint(vt_bar, vt), u, take_column(s), vt, a_bar)
     return top
+
+
+@forward_kernel()
+def forward_svd_along(a, a_dot, u, s, vt, u_dot, s_dot, vt_dot, work, top):  # type: ignore[no-untyped-def]
+    """The tangents of singular values and vectors; these are kept, and the direction."""
+    left, values, right = in_order(u), in_order(s), in_order(vt)
+    of_left, of_values, of_right = svd_along(a, in_order(a_dot), left, take_column(values), right)
+    write_into(u_dot, of_left)
+    write_column(s_dot, of_values)
+    write_into(vt_dot, of_right)
+    work, top = keep(left, work, top)
+    work, top = keep(values, work, top)
+    work, top = keep(right, work, top)
+    return keep(a_dot, work, top)
+
+
+@reverse_kernel
+def reverse_svd_along(u_bar, s_bar, vt_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
+    """b_bar, of the direction, += what the values and vectors have; a_bar += its change."""
+    m, n = max(a_bar.shape[0], b_bar.shape[0]), max(a_bar.shape[1], b_bar.shape[1])
+    k = min(m, n)
+    a_dot, top = take(m, n, work, top)
+    vt, top = take(k, n, work, top)
+    s, top = take(k, 1, work, top)
+    u, top = take(m, k, work, top)
+    if not (is_zero(u_bar) and is_zero(s_bar) and is_zero(vt_bar)):
+        of_u, of_vt = in_order(_adjoint(u_bar, u)), in_order(_adjoint(vt_bar, vt))
+        of_s = take_column(_adjoint(s_bar, s))
+        left, values, right = in_order(u), take_column(s), in_order(vt)
+        if b_bar.size != 0:
+            add_svd(of_u, of_s, of_vt, left, values, right, b_bar)
+        if a_bar.size != 0:
+            add_svd_along(of_u, of_s, of_vt, left, values, right, in_order(a_dot), a_bar)
+    return top
+
+
+forward_lanes_svd_along, reverse_lanes_svd_along = (
+    forward_by_lanes(forward_svd_along), reverse_by_lanes(reverse_svd_along),
+)  # fmt: skip
 
 
 # ---- QR factors and least squares ------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ import numpy as np
 from numba import njit
 
 from contad.engines.source.ir.kink_functions import nowhere
+from contad.native.spectral_kernels import eigh_along, svd_along
+from contad.ops.close_values import NEAR
 from contad.ops.determinants import singular_cofactors
 from contad.ops.log_sums import softmax
-from contad.ops.spectra import NEAR
 from contad.scipy.linalg import cho_solve, expm, solve_banded, solve_triangular
 from contad.variables.open_types import ArrayValue, Real
 
@@ -98,36 +99,45 @@ def cholesky(a: Array, z: Array, a_dot: Array) -> Array:
 
 def eigh(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
     """w_dot = diag(c), v_dot = v (f c) with c = v^T a_dot v, f_ij = 1 / (w_j - w_i)"""
-    n = a.shape[0]
-    s = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            s[i, j] = a_dot[i, j] if j <= i else a_dot[j, i]
-    c = v.T @ s @ v
-    values = np.empty(n)
-    turned = np.zeros((n, n))
-    for i in range(n):
-        values[i] = c[i, i]
-        for j in range(n):
-            if i != j:
-                turned[i, j] = c[i, j] / (w[j] - w[i])
-    return values, v @ turned
+    return eigh_along(a, a_dot, w, v)
 
 
 def eigvalsh(a: Array, w: Array, a_dot: Array) -> Array:
     """diag(v^T a_dot v)"""
+    _, v = np.linalg.eigh(a)
+    values, _vectors = eigh_along(a, a_dot, w, v)
+    return values
+
+
+def eigh_along_again(
+    a: Array, b: Array, w: Array, v: Array, w_b: Array, v_b: Array, a_dot: Array, b_dot: Array
+) -> tuple[Array, Array]:
+    """The tangents of w_b = diag(c) and v_b = v (f c) with c = v^T b v, which third derivatives take."""
     n = a.shape[0]
-    s = np.empty((n, n))
+    s, t, t_dot = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
     for i in range(n):
         for j in range(n):
             s[i, j] = a_dot[i, j] if j <= i else a_dot[j, i]
-    _, v = np.linalg.eigh(a)
-    t = s @ v
-    values = np.zeros(n)
-    for j in range(n):
-        for i in range(n):
-            values[j] += v[i, j] * t[i, j]
-    return values
+            t[i, j] = b[i, j] if j <= i else b[j, i]
+            t_dot[i, j] = b_dot[i, j] if j <= i else b_dot[j, i]
+    c, e = v.T @ s @ v, v.T @ t @ v
+    turn = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                turn[i, j] = c[i, j] / (w[j] - w[i])
+    e_dot = v.T @ t_dot @ v + e @ turn - turn @ e
+    values = np.empty(n)
+    turned, along = np.zeros((n, n)), np.zeros((n, n))
+    for i in range(n):
+        values[i] = e_dot[i, i]
+        for j in range(n):
+            if i != j:
+                turned[i, j] = e[i, j] / (w[j] - w[i])
+                along[i, j] = (e_dot[i, j] - turned[i, j] * (c[j, j] - c[i, i])) / (w[j] - w[i])
+    vectors = v @ (turn @ turned + along)
+    mark_near(values, w)
+    return values, vectors
 
 
 def eig(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
@@ -153,29 +163,40 @@ def eig(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
 
 
 def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
-    """s_dot = diag(c), u_dot = u (f (c s + s c^T)) and what of a_dot v is outside of u, over s; vt_dot likewise
+    """s_dot = diag(c), u_dot and vt_dot as `svd_tangent` of `spectral_kernels` has them, with c = u^T a_dot v"""
+    return svd_along(a, a_dot, u, s, vt)
 
-    with c = u^T a_dot v and f_ij = 1 / (s_j^2 - s_i^2)
-    """
+
+def svd_along_again(
+    a: Array, b: Array, u: Array, s: Array, vt: Array, u_b: Array, s_b: Array, vt_b: Array, a_dot: Array, b_dot: Array
+) -> tuple[Array, Array, Array]:
+    """The tangents of what `svd` has along b, which third derivatives take."""
     (m, k), n = u.shape, vt.shape[1]
-    v = vt.T
-    forth, back = a_dot @ v, a_dot.T @ u
-    c = u.T @ forth
+    u_dot, s_dot, vt_dot = svd_along(a, a_dot, u, s, vt)
+    v, v_dot = vt.T, vt_dot.T
+    forth, back = b @ v, b.T @ u
+    forth_dot, back_dot = b_dot @ v + b @ v_dot, b_dot.T @ u + b.T @ u_dot
+    c, c_dot = u.T @ forth, u_dot.T @ forth + u.T @ forth_dot
     values = np.empty(k)
     left, right = np.zeros((k, k)), np.zeros((k, k))
+    left_dot, right_dot = np.zeros((k, k)), np.zeros((k, k))
     for i in range(k):
-        values[i] = c[i, i]
+        values[i] = c_dot[i, i]
         for j in range(k):
             if i != j:
-                f = 1.0 / (s[j] * s[j] - s[i] * s[i])
-                left[i, j] = f * (c[i, j] * s[j] + s[i] * c[j, i])
-                right[i, j] = f * (s[i] * c[i, j] + c[j, i] * s[j])
-    u_dot, v_dot = u @ left, v @ right
+                gap, total = s[j] - s[i], s[j] + s[i]
+                even, odd = 0.5 * (c[i, j] + c[j, i]) / gap, 0.5 * (c[i, j] - c[j, i]) / total
+                even_dot = (0.5 * (c_dot[i, j] + c_dot[j, i]) - even * (s_dot[j] - s_dot[i])) / gap
+                odd_dot = (0.5 * (c_dot[i, j] - c_dot[j, i]) - odd * (s_dot[j] + s_dot[i])) / total
+                left[i, j], right[i, j] = even + odd, even - odd
+                left_dot[i, j], right_dot[i, j] = even_dot + odd_dot, even_dot - odd_dot
+    u_found, v_found = u_dot @ left + u @ left_dot, v_dot @ right + v @ right_dot
     if m > k:
-        u_dot += (forth - u @ c) / s
+        u_found += (forth_dot - u_dot @ c - u @ c_dot - (forth - u @ c) / s * s_dot) / s
     if n > k:
-        v_dot += (back - v @ c.T) / s
-    return u_dot, values, v_dot.T
+        v_found += (back_dot - v_dot @ c.T - v @ c_dot.T - (back - v @ c.T) / s * s_dot) / s
+    mark_near(values, s)
+    return u_found, values, v_found.T
 
 
 # ---- where they are differentiated again: tangents of near values have no derivative, whatever the direction ---------
@@ -192,21 +213,7 @@ def mark_near(values: Array, w: Array) -> None:
                 values[i] *= np.nan
 
 
-_eigh, _eigvalsh, _eig, _svd = map(njit, (eigh, eigvalsh, eig, svd))  # which formulas may call
-
-
-def eigh_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
-    """eigh, with marks"""
-    values, vectors = _eigh(a, w, v, a_dot)
-    mark_near(values, w)
-    return values, vectors
-
-
-def eigvalsh_again(a: Array, w: Array, a_dot: Array) -> Array:
-    """eigvalsh, with marks"""
-    values = _eigvalsh(a, w, a_dot)
-    mark_near(values, w)
-    return values
+_eig = njit(eig)  # which a formula may call
 
 
 def eig_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
@@ -214,13 +221,6 @@ def eig_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]
     values, vectors = _eig(a, w, v, a_dot)
     mark_near(values, w)
     return values, vectors
-
-
-def svd_again(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
-    """svd, with marks"""
-    left, values, right = _svd(a, u, s, vt, a_dot)
-    mark_near(values, s)
-    return left, values, right
 
 
 def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ _FORMULAS: dict[known.MatrixFunction, Callable[..., Any]] = {
     known.SOLVE: formulas.solve, known.INV: formulas.inv, known.SLOGDET: formulas.slogdet,
     known.DET: formulas.det, known.COFACTORS: formulas.cofactors, known.CHOLESKY: formulas.cholesky,
     known.EIGH: formulas.eigh, known.EIGVALSH: formulas.eigvalsh, known.EIG: formulas.eig,
+    known.EIGH_ALONG: formulas.eigh_along_again, known.SVD_ALONG: formulas.svd_along_again,
     known.EIGVALS: formulas.eig, known.SVD: formulas.svd,
     known.QR: formulas.qr, known.PINV: formulas.pinv, known.NORM: formulas.norm, known.EXPM: formulas.expm_of_block,
     known.CHO_FACTOR: formulas.cho_factor, known.CHO_SOLVE: formulas.cho_solve_of_factor,
@@ -34,8 +35,7 @@ _BY_COLUMNS: dict[known.MatrixFunction, tuple[Callable[..., Any], ...]] = {
 }
 # where the tangents are differentiated again
 _AGAIN: dict[known.MatrixFunction, Callable[..., Any]] = {
-    known.EIGH: formulas.eigh_again, known.EIGVALSH: formulas.eigvalsh_again, known.EIG: formulas.eig_again,
-    known.EIGVALS: formulas.eig_again, known.SVD: formulas.svd_again, known.NORM: formulas.norm_on_line,
+    known.EIG: formulas.eig_again, known.EIGVALS: formulas.eig_again, known.NORM: formulas.norm_on_line,
 }  # fmt: skip
 _WITH_RCOND = (known.PINV, known.LSTSQ)
 _ROUNDING = 1e-14  # singular values that are left out below this next to the largest one change no tangent
