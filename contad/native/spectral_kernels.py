@@ -38,7 +38,7 @@ from contad.native.matrix_loops import (
 from contad.native.overloads import in_machine_code
 from contad.native.products_in_place import add_product, is_in_place, solve_from_right
 from contad.native.small_systems import invert
-from contad.ops.close_values import LEAST
+from contad.ops.close_values import LEAST, NEAR
 
 
 @in_machine_code
@@ -152,9 +152,22 @@ def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def eigh_along(a, a_dot, w, v):  # type: ignore[no-untyped-def]
-    """(w_dot, v_dot), as a function of a and a_dot."""
-    return eigh_tangent(w, v, a_dot)
+def eigh_along(a, a_dot, w, v, again):  # type: ignore[no-untyped-def]
+    """(w_dot, v_dot), as a function of a and a_dot; where it is differentiated again nan of w_dot of equal values."""
+    w_dot, v_dot = eigh_tangent(w, v, a_dot)
+    if again != 0.0:
+        _lose_equal(w_dot, w)
+    return w_dot, v_dot
+
+
+@in_machine_code
+def _lose_equal(w_dot, w):  # type: ignore[no-untyped-def]
+    """nan of the tangents of near values: they have no derivative, whatever the direction is."""
+    most = largest_of(w)
+    for i in range(w.size):
+        for j in range(w.size):
+            if i != j and abs(w[j] - w[i]) <= NEAR * most:
+                w_dot[i] = np.nan
 
 
 @in_machine_code
@@ -330,9 +343,12 @@ def _lose_small(moved, s):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def svd_along(a, a_dot, u, s, vt):  # type: ignore[no-untyped-def]
-    """(u_dot, s_dot, vt_dot), as a function of a and a_dot."""
-    return svd_tangent(u, s, vt, a_dot)
+def svd_along(a, a_dot, u, s, vt, again):  # type: ignore[no-untyped-def]
+    """(u_dot, s_dot, vt_dot), as `eigh_along`."""
+    u_dot, s_dot, vt_dot = svd_tangent(u, s, vt, a_dot)
+    if again != 0.0:
+        _lose_equal(s_dot, s)
+    return u_dot, s_dot, vt_dot
 
 
 @in_machine_code

@@ -127,9 +127,9 @@ def _eigh(call: _MatrixReader, a: Any) -> Any:
     return w, v
 
 
-@_reader("a a_dot w v")
-def _eigh_along(call: _MatrixReader, a: Any, a_dot: Any, w: Any, v: Any) -> Any:
-    read = [call.operand(a, 2), call.operand(a_dot, 2), call.operand(w, 1), call.operand(v, 2)]
+@_reader("a a_dot w v again")
+def _eigh_along(call: _MatrixReader, a: Any, a_dot: Any, w: Any, v: Any, again: Any) -> Any:
+    read = [call.operand(a, 2), call.operand(a_dot, 2), call.operand(w, 1), call.operand(v, 2), again]
     w_dot, v_dot = call.new(*call.shape(read[2]), hint="w"), call.new(*call.shape(read[3]), hint="v")
     call.compute(known.EIGH_ALONG, read, [w_dot, v_dot])
     return w_dot, v_dot
@@ -182,11 +182,11 @@ def _add_svd(call: _MatrixReader, a: Value) -> tuple[Value, Value, Value]:
     return u, s, vt
 
 
-@_reader("a a_dot u s vt")
-def _svd_along(call: _MatrixReader, a: Any, a_dot: Any, u: Any, s: Any, vt: Any) -> Any:
+@_reader("a a_dot u s vt again")
+def _svd_along(call: _MatrixReader, a: Any, a_dot: Any, u: Any, s: Any, vt: Any, again: Any) -> Any:
     read = [call.operand(x, 2) for x in (a, a_dot, u)] + [call.operand(s, 1), call.operand(vt, 2)]
     found = tuple(call.new(*call.shape(x), hint=hint) for x, hint in zip(read[2:], ("u", "s", "vt"), strict=True))
-    call.compute(known.SVD_ALONG, read, list(found))
+    call.compute(known.SVD_ALONG, [*read, again], list(found))
     return found
 
 

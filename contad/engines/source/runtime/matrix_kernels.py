@@ -235,10 +235,10 @@ def reverse_eigh(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def
 
 
 @forward_kernel()
-def forward_eigh_along(a, a_dot, w, v, w_dot, v_dot, work, top):  # type: ignore[no-untyped-def]
+def forward_eigh_along(a, a_dot, w, v, again, w_dot, v_dot, work, top):  # type: ignore[no-untyped-def]
     """The tangents of eigenvalues and eigenvectors; these are kept, and the direction."""
     values, vectors = in_order(w), in_order(v)
-    of_values, of_vectors = eigh_along(a, in_order(a_dot), take_column(values), vectors)
+    of_values, of_vectors = eigh_along(a, in_order(a_dot), take_column(values), vectors, again[0, 0])
     write_column(w_dot, of_values)
     write_into(v_dot, of_vectors)
     work, top = keep(values, work, top)
@@ -357,10 +357,10 @@ def reverse_svd(u_bar, s_bar, vt_bar, a_bar, work, top):  # type: ignore[no-unty
 
 
 @forward_kernel()
-def forward_svd_along(a, a_dot, u, s, vt, u_dot, s_dot, vt_dot, work, top):  # type: ignore[no-untyped-def]
+def forward_svd_along(a, a_dot, u, s, vt, again, u_dot, s_dot, vt_dot, work, top):  # type: ignore[no-untyped-def]
     """The tangents of singular values and vectors; these are kept, and the direction."""
     left, values, right = in_order(u), in_order(s), in_order(vt)
-    of_left, of_values, of_right = svd_along(a, in_order(a_dot), left, take_column(values), right)
+    of_left, of_values, of_right = svd_along(a, in_order(a_dot), left, take_column(values), right, again[0, 0])
     write_into(u_dot, of_left)
     write_column(s_dot, of_values)
     write_into(vt_dot, of_right)

@@ -99,18 +99,18 @@ def cholesky(a: Array, z: Array, a_dot: Array) -> Array:
 
 def eigh(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
     """w_dot = diag(c), v_dot = v (f c) with c = v^T a_dot v, f_ij = 1 / (w_j - w_i)"""
-    return eigh_along(a, a_dot, w, v)
+    return eigh_along(a, a_dot, w, v, 0.0)
 
 
 def eigvalsh(a: Array, w: Array, a_dot: Array) -> Array:
     """diag(v^T a_dot v)"""
     _, v = np.linalg.eigh(a)
-    values, _vectors = eigh_along(a, a_dot, w, v)
+    values, _vectors = eigh_along(a, a_dot, w, v, 0.0)
     return values
 
 
 def eigh_along_again(
-    a: Array, b: Array, w: Array, v: Array, w_b: Array, v_b: Array, a_dot: Array, b_dot: Array
+    a: Array, b: Array, w: Array, v: Array, again: Real, w_b: Array, v_b: Array, a_dot: Array, b_dot: Array
 ) -> tuple[Array, Array]:
     """The tangents of w_b = diag(c) and v_b = v (f c) with c = v^T b v, which third derivatives take."""
     n = a.shape[0]
@@ -164,15 +164,16 @@ def eig(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
 
 def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
     """s_dot = diag(c), u_dot and vt_dot as `svd_tangent` of `spectral_kernels` has them, with c = u^T a_dot v"""
-    return svd_along(a, a_dot, u, s, vt)
+    return svd_along(a, a_dot, u, s, vt, 0.0)
 
 
 def svd_along_again(
-    a: Array, b: Array, u: Array, s: Array, vt: Array, u_b: Array, s_b: Array, vt_b: Array, a_dot: Array, b_dot: Array
+    a: Array, b: Array, u: Array, s: Array, vt: Array, again: Real, u_b: Array, s_b: Array, vt_b: Array,
+    a_dot: Array, b_dot: Array,
 ) -> tuple[Array, Array, Array]:
     """The tangents of what `svd` has along b, which third derivatives take."""
     (m, k), n = u.shape, vt.shape[1]
-    u_dot, s_dot, vt_dot = svd_along(a, a_dot, u, s, vt)
+    u_dot, s_dot, vt_dot = svd_along(a, a_dot, u, s, vt, 1.0)
     v, v_dot = vt.T, vt_dot.T
     forth, back = b @ v, b.T @ u
     forth_dot, back_dot = b_dot @ v + b @ v_dot, b_dot.T @ u + b.T @ u_dot
@@ -214,6 +215,23 @@ def mark_near(values: Array, w: Array) -> None:
 
 
 _eig = njit(eig)  # which a formula may call
+
+
+def eigh_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
+    """eigh, with marks"""
+    return eigh_along(a, a_dot, w, v, 1.0)
+
+
+def eigvalsh_again(a: Array, w: Array, a_dot: Array) -> Array:
+    """eigvalsh, with marks"""
+    _, v = np.linalg.eigh(a)
+    values, _vectors = eigh_along(a, a_dot, w, v, 1.0)
+    return values
+
+
+def svd_again(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
+    """svd, with marks"""
+    return svd_along(a, a_dot, u, s, vt, 1.0)
 
 
 def eig_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:

@@ -35,7 +35,8 @@ _BY_COLUMNS: dict[known.MatrixFunction, tuple[Callable[..., Any], ...]] = {
 }
 # where the tangents are differentiated again
 _AGAIN: dict[known.MatrixFunction, Callable[..., Any]] = {
-    known.EIG: formulas.eig_again, known.EIGVALS: formulas.eig_again, known.NORM: formulas.norm_on_line,
+    known.EIGH: formulas.eigh_again, known.EIGVALSH: formulas.eigvalsh_again, known.EIG: formulas.eig_again,
+    known.EIGVALS: formulas.eig_again, known.SVD: formulas.svd_again, known.NORM: formulas.norm_on_line,
 }  # fmt: skip
 _WITH_RCOND = (known.PINV, known.LSTSQ)
 _ROUNDING = 1e-14  # singular values that are left out below this next to the largest one change no tangent
