@@ -118,7 +118,7 @@ def second_of_pairs(w, c, p, d, sizes):  # type: ignore[no-untyped-def]
             if i != j and size[i, j] > NEAR * turn_size and (d[i] != 0.0 or d[j] != 0.0):
                 over = 1.0 / (w[j] - w[i]) if w[j] != w[i] else np.nan
                 found[i, j] += c[i, j] * over * (d[j] - d[i])
-                noise += size[i, j] * abs(over) * (abs(d[i]) + abs(d[j]))
+                noise += size[i, j] * abs(over) * (abs(d[i]) + abs(d[j]) + most * abs(over) * abs(d[j] - d[i]))
             if not noise <= worst:
                 worst = noise
     usual = turn_size / most * first_size(w, d, sizes) if most > 0.0 else 0.0

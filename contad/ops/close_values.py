@@ -72,7 +72,7 @@ def second_of_pairs(w, c, p, d, sizes):
         g = (m + m^T) / 2 + n,     n_ij = c_ij f_ij (d_j - d_i),     c = v^T a_dot v,     z = f p,     o = f c
         m_ij = f_ij ((c z)_ij - z_ij c_jj - o_ij p_jj) + (o z^T)_ij,     m_ii = (o z^T)_ii - sum_k o_ki z_ki
     """
-    n = w.size
+    n, most = w.size, largest_of(w)
     over, same = 1.0 / gaps_of(w), np.eye(n) == 1.0
     live = (np.reshape(sizes, (1, n)) + np.zeros((n, 1))) != 0.0
     sides, rates = np.reshape(sizes, (1, n)), np.reshape(np.diag(c), (1, n))
@@ -87,7 +87,8 @@ def second_of_pairs(w, c, p, d, sizes):
     over, c, o = np.abs(over), np.abs(c), np.abs(o)
     z = np.where(live & ~same, sides * over, 0.0)
     error = np.where(live & ~same, over * (np.dot(c, z) + z * np.abs(rates) + o * sides), 0.0) + np.dot(o, z.T)
-    error = error + error.T + np.where(values, c * over * (np.abs(d_row) + np.abs(d_column)), 0.0)
+    uneven = np.abs(d_row) + np.abs(d_column) + most * over * np.abs(d_row - d_column)
+    error = error + error.T + np.where(values, c * over * uneven, 0.0)
     return 0.5 * (m + m.T) + apart, error
 
 

@@ -67,13 +67,23 @@ def reciprocal_gaps(w, live=True):
            [-0.5,  0. ,  0. ],
            [-0.5,  0. ,  0. ]])
     """
-    gaps = row(w) - column(w)
+    return reciprocals(row(w) - column(w), w, live)
+
+
+def reciprocals(x, w, live):
+    """1 / x and a zero diagonal, for what is made of all pairs of w; of 0 as `reciprocal_gaps` has it."""
     same = np.eye(np.shape(w)[-1], dtype=bool)
-    equal = (plain(gaps) == 0.0) & ~same
-    if not np.any(equal):
-        return np.where(same, 0.0, 1.0 / np.where(same, 1.0, gaps))
-    lost = equal & (row(live) | column(live)) if live is not True else equal
-    return np.where(same | equal, np.where(lost, np.nan, 0.0), 1.0 / np.where(same | equal, 1.0, gaps))
+    zero = (plain(x) == 0.0) & ~same
+    if isinstance(x, Carrier):  # whose derivatives have squares, which must not leave the range
+        most = np.max(np.abs(plain(w)), axis=-1, initial=0.0)[..., None, None]
+        unit = np.exp2(np.round(np.log2(np.where(most > 0.0, most, 1.0))))
+        found = 1.0 / np.where(same | zero, 1.0, x / unit) / unit
+    else:
+        found = 1.0 / np.where(same | zero, 1.0, x)
+    if not np.any(zero):
+        return np.where(same, 0.0, found)
+    lost = zero & (row(live) | column(live)) if live is not True else zero
+    return np.where(same | zero, np.where(lost, np.nan, 0.0), found)
 
 
 def taken_apart(w, c):
@@ -532,11 +542,7 @@ def singular_tangent(z, a_dot, shape):
 
 def reciprocal_sums(s, live=True):
     """1 / (s_j + s_i), and 0 where i = j; where it is infinite nan, or 0 where no derivative of either is `live`."""
-    sums = row(s) + column(s)
-    same = np.eye(np.shape(s)[-1], dtype=bool)
-    zero = (plain(sums) == 0.0) & ~same
-    lost = zero & (row(live) | column(live)) if live is not True else zero
-    return np.where(same | zero, np.where(lost, np.nan, 0.0), 1.0 / np.where(same | zero, 1.0, sums))
+    return reciprocals(row(s) + column(s), s, live)
 
 
 def singular_rates(s, odd):
