@@ -7,7 +7,7 @@ import numpy as np
 
 from contad.native.matrix_loops import add_into, dot, scale_columns, turn
 from contad.native.overloads import in_machine_code
-from contad.ops.close_singular_values import ROOT
+from contad.ops.close_singular_values import ROOT, UNSIGNED
 from contad.ops.close_values import LEAST, NEAR
 
 _ROUNDING = 2.0**-52
@@ -68,7 +68,7 @@ def is_first_right(w, p, d, sizes, k):  # type: ignore[no-untyped-def]
     """`is_first_right` of eigenvalues, where k is 0, or of k singular values as `first_of_doubles` has them."""
     most, size, error = largest_of(w), largest_of(d), 0.0
     for i in range(w.size):
-        if i < k and d[i] != 0.0 and 0.0 < w[i] <= 4.0 * _ROUNDING * k * most:
+        if i < k and d[i] != 0.0 and 0.0 < w[i] <= UNSIGNED * k * most:
             error = max(error, abs(d[i]) / _ROUNDING)
         for j in range(i):
             gap, pair, noise = abs(w[i] - w[j]), sizes[i] + sizes[j], abs(d[i] - d[j])

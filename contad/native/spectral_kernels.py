@@ -38,7 +38,9 @@ from contad.native.matrix_loops import (
 from contad.native.overloads import in_machine_code
 from contad.native.products_in_place import add_product, is_in_place, solve_from_right
 from contad.native.small_systems import invert
+from contad.ops.close_singular_values import UNSIGNED
 from contad.ops.close_values import LEAST, NEAR
+from contad.ops.orthogonal_factors import DEPENDENT
 
 
 @in_machine_code
@@ -307,6 +309,9 @@ def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
             even[i, j] *= 0.5
             odd[i, j] *= 0.5
     s_dot = _parted_values(s, even)
+    for j in range(k):  # whose sign is unknown
+        if 0.0 < s[j] <= UNSIGNED * k * s[0] and abs(c[j, j]) > NEAR * largest_in(c):
+            s_dot[j] = np.nan
     _lose_fast(odd, s)
     _divide_by_gaps(even, s, live)
     _divide_by_sums(odd, s, live)
@@ -365,6 +370,17 @@ def add_svd_along(u_bar, s_bar, vt_bar, u, s, vt, a_dot, a_bar):  # type: ignore
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------
 @in_machine_code
+def _of_full_rank(r, m):  # type: ignore[no-untyped-def]
+    """The square part of r, as `of_full_rank` of `contad.ops.orthogonal_factors`."""
+    square = take_block(r, 0, r.shape[0], 0, r.shape[0])
+    sizes = column_sizes(square)
+    for j in range(sizes.size):
+        if abs(square[j, j]) <= DEPENDENT * m * sizes[j]:
+            square[j, j] = np.nan
+    return square
+
+
+@in_machine_code
 def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += (q_bar + q c) r^-T, c: the symmetric matrix of the lower triangle of r r_bar^T - q_bar^T q
 
@@ -378,7 +394,7 @@ def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
         rest_bar = take_block(r_bar, 0, k, k, n)
         add_into(q_bar, dot(rest, turn(rest_bar)))
         add_scaled(a_bar, 0, k, 1.0, dot(q, rest_bar))
-    square = take_block(r, 0, k, 0, k)
+    square = _of_full_rank(r, m)
     c = dot(square, turn(take_block(r_bar, 0, k, 0, k)))
     add_product(-1.0, q_bar.T, q, c)
     c = mirror_lower(c)
@@ -413,7 +429,7 @@ def _over_upper(a, r):  # type: ignore[no-untyped-def]
 def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
     """(q_dot, r_dot)"""
     m, k, n = q.shape[0], r.shape[0], r.shape[1]
-    square = take_block(r, 0, k, 0, k)
+    square = _of_full_rank(r, m)
     over = _over_upper(take_block(a_dot, 0, m, 0, k), square)
     c = dot(turn(q), over)
     lower = copy_lower(c, -1)

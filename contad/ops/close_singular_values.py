@@ -8,18 +8,21 @@ square of a singular value is taken.
 import numpy as np
 
 from contad.ops.close_values import (
+    are_uneven,
     column_sizes,
     first_of_pairs,
     first_size,
     gaps_of,
     is_right,
     largest_of,
+    part_equal,
     second_of_pairs,
     second_size,
 )
 
 ROOT = np.sqrt(2.0)
 _ROUNDING = 2.0**-52
+UNSIGNED = 4.0 * _ROUNDING  # for each of k: a singular value of this share of the largest one is 0 up to rounding
 
 
 def double_values(s, outside):
@@ -62,7 +65,7 @@ def first_of_doubles(w, p, d, sizes, k):
     x, error = first_of_pairs(w, p, d, sizes)
     for j in range(k):
         x[j, k + j] = x[k + j, j] = error[j, k + j] = error[k + j, j] = 0.0
-        if d[j] != 0.0 and 0.0 < w[j] <= 4.0 * _ROUNDING * k * largest_of(w):
+        if d[j] != 0.0 and 0.0 < w[j] <= UNSIGNED * k * largest_of(w):
             error[j, j] = abs(d[j]) / _ROUNDING
     return x, error
 
@@ -104,3 +107,15 @@ def second_of_doubles(u, s, v, a_dot, first, second):
     upper = np.concatenate((u / ROOT, u / ROOT, e), axis=1)
     lower = np.concatenate((v / ROOT, -v / ROOT, np.zeros((v.shape[0], e.shape[1]))), axis=1)
     return 2.0 * np.dot(np.dot(upper, total), lower.T), error + rest, largest_of(total), size
+
+
+def along_matrix(factors, first, second, a_dot):
+    """`along_direction` of a matrix with at least as many rows as columns: first and second are cotangents."""
+    u, s, v = factors
+    c = u.T @ a_dot @ v
+    c = 0.5 * (c + c.T)
+    s, r = part_equal(s, c)
+    first, second = ((x @ r, d, y @ r) for x, d, y in (first, second))
+    moved, error, largest, usual = second_of_doubles(u @ r, s, v @ r, a_dot, first, second)
+    right = is_right(error, largest + usual) and not are_uneven(s, r.T @ c @ r, first[1], second[1])
+    return moved if right else np.full(a_dot.shape, np.nan)

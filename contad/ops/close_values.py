@@ -162,3 +162,22 @@ def part_equal(w, c):
                 equal[start:end] = w[start]
             start = end
     return equal, r
+
+
+def along_direction(z, z_bar, bar, a_dot):
+    """How the cotangent of a symmetric matrix changes along a_dot, where that of its spectrum changes by `bar`; or nan.
+
+    Of equal eigenvalues any basis has eigenvectors. This is the change in the basis in which v^T a_dot v is diagonal
+    among them, where they move apart by its diagonal.
+    """
+    w, v = z[0], z[1:]
+    c = v.T @ a_dot @ v
+    c = 0.5 * (c + c.T)
+    w, r = part_equal(w, c)
+    v, c, v_bar, v_bar_dot = v @ r, r.T @ c @ r, z_bar[1:] @ r, bar[1:] @ r
+    sizes, more = column_sizes(v_bar), column_sizes(v_bar_dot)
+    g, error = second_of_pairs(w, c, v.T @ v_bar, z_bar[0], sizes)
+    x, rest = first_of_pairs(w, v.T @ v_bar_dot, bar[0], more)
+    size = second_size(w, c, z_bar[0], sizes) + first_size(w, bar[0], more) + largest_of(g + x)
+    right = is_right(error + rest, size) and not are_uneven(w, c, z_bar[0], bar[0])
+    return v @ (g + x) @ v.T if right else np.full(a_dot.shape, np.nan)

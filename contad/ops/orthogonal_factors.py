@@ -17,6 +17,7 @@ from contad.variables.number import observe, peek
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
+DEPENDENT = 4.0 * 2.0**-52  # for each row: what rounding leaves of 0 on the diagonal of r, beside its column
 
 
 # ---- QR --------------------------------------------------------------------------------------------------------------
@@ -29,7 +30,7 @@ def orthogonal_factor(a):
         a_bar = (q_bar + q (t + l^T)) r^-T,     t: the lower triangle of r r_bar^T - q_bar^T q, l the strict one
 
     Shapes:  a (..., m, n), m >= n -> z (..., m + n, n).
-    Domain:  a of rank n; if the rank is less, the derivative is nan.
+    Domain:  a of rank n; if the rank is less, up to rounding, the derivative is nan.
     Cost:    O(m n^2) forward and reverse; saves nothing.
     Ref:     Walter & Lehmann (2013), section 3.
 
@@ -49,7 +50,7 @@ def orthogonal_factor_vjp_a(z, z_bar, a):
 
 def orthogonal_cotangent(z, z_bar, m):
     """The cotangent of a matrix, from those of its factors."""
-    q, q_bar, r = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
+    q, q_bar, r = z[..., :m, :], z_bar[..., :m, :], of_full_rank(z[..., m:, :], m)
     if are_matrices(z, z_bar) and z.size:
         found = _pull_numbers(q, q_bar, r, z_bar[m:])
         if all_finite(found):
@@ -77,12 +78,20 @@ def orthogonal_factor_jvp(z, a_dot, a):
 
 def orthogonal_tangent(z, a_dot, m):
     """The tangents of the factors of a matrix."""
-    q, r = z[..., :m, :], without_zeros(z[..., m:, :])
+    q, r = z[..., :m, :], of_full_rank(z[..., m:, :], m)
     x = transposed_of(solve_triangular(r, transposed_of(a_dot), transposed=True))
     c = matmul(transposed_of(q), x)
     low = np.tril(c, -1)
     turned = c - low + transposed_of(low)
     return np.concatenate([x - matmul(q, turned), matmul(turned, r)], axis=-2)
+
+
+def of_full_rank(r, m):
+    """r of a matrix of m rows, with nan on its diagonal for columns that depend on others, up to rounding."""
+    values = np.abs(plain(r))
+    sizes, diagonal = np.max(values, axis=-2, initial=0.0), np.diagonal(values, axis1=-2, axis2=-1)
+    lost = diagonal <= DEPENDENT * m * sizes
+    return np.where(np.eye(lost.shape[-1], dtype=bool) & lost[..., None], np.nan, r) if np.any(lost) else r
 
 
 def without_zeros(triangle):

@@ -8,23 +8,17 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
-from contad.ops.close_singular_values import is_singular_right, second_of_doubles
+from contad.ops.close_singular_values import UNSIGNED, along_matrix, is_singular_right
 from contad.ops.close_values import (
     CLOSE,
     LEAST,
     NEAR,
+    along_direction,
     are_lost,
-    are_uneven,
     column_sizes,
-    first_of_pairs,
-    first_size,
     has_close,
     is_first_right,
-    is_right,
-    largest_of,
     part_equal,
-    second_of_pairs,
-    second_size,
 )
 from contad.ops.cotangents import all_finite, plain
 from contad.ops.linear_systems import check_square, in_c_order, inv, transposed_of
@@ -202,23 +196,6 @@ def cotangent_of_close(z, z_bar, a, upper):
             moved[k] = along_direction(value[k], bars[0][k], bar[k], symmetrise(a_dot[k], upper))
         found.append(onto_triangle(moved, upper))
     return array_dual(z._owner, found[0], found[1:])
-
-
-def along_direction(z, z_bar, bar, a_dot):
-    """How the cotangent of a symmetric matrix changes along a_dot, where that of its spectrum changes by `bar`."""
-    w, v = z[0], z[1:]
-    c = v.T @ a_dot @ v
-    c = 0.5 * (c + c.T)
-    w, r = part_equal(w, c)
-    v, c, v_bar, v_bar_dot = v @ r, r.T @ c @ r, z_bar[1:] @ r, bar[1:] @ r
-    sizes, more = column_sizes(v_bar), column_sizes(v_bar_dot)
-    size = second_size(w, c, z_bar[0], sizes) + first_size(w, bar[0], more)
-    if are_uneven(w, c, z_bar[0], bar[0]):
-        return np.full(a_dot.shape, np.nan)
-    g, error = second_of_pairs(w, c, v.T @ v_bar, z_bar[0], sizes)
-    x, rest = first_of_pairs(w, v.T @ v_bar_dot, bar[0], more)
-    right = is_right(error + rest, size + largest_of(g + x))
-    return around(v, g + x) if right else np.full(a_dot.shape, np.nan)
 
 
 def of_plain_parts(*arrays):
@@ -475,7 +452,7 @@ def singular_or_nan(inner, z, z_bar, shape):
     right = np.ones((*z.shape[:-2], 1, 1), dtype=bool)
     for k in np.ndindex(z.shape[:-2]):
         u, s, v, u_bar, s_bar, v_bar = (x[k][part] for x in (z, z_bar) for part in (slice(m), m, slice(m + 1, None)))
-        outside = column_sizes(u_bar if len(u) > len(v) else v_bar)[None] * (shape[-2] != shape[-1])
+        outside = column_sizes(u_bar if len(u) > len(v) else v_bar)[None][: shape[-2] != shape[-1]]
         right[k] = is_singular_right(s, u.T @ u_bar, v.T @ v_bar, outside, u_bar, s_bar, v_bar, again)
     return inner if np.all(right) else np.where(right, inner, np.nan)
 
@@ -484,18 +461,6 @@ def is_close(z, shape, share=CLOSE):
     """Whether gaps of singular values, or these themselves, are less than that share of the largest one."""
     s = plain(z)[..., shape[-2], :]
     return has_close(np.concatenate([s, -s], axis=-1), 2.0 * share)
-
-
-def along_matrix(factors, first, second, a_dot):
-    """`along_direction` of a matrix with at least as many rows as columns: first and second are cotangents."""
-    u, s, v = factors
-    c = u.T @ a_dot @ v
-    c = 0.5 * (c + c.T)
-    s, r = part_equal(s, c)
-    first, second = ((x @ r, d, y @ r) for x, d, y in (first, second))
-    moved, error, largest, usual = second_of_doubles(u @ r, s, v @ r, a_dot, first, second)
-    right = is_right(error, largest + usual) and not are_uneven(s, r.T @ c @ r, first[1], second[1])
-    return moved if right else np.full(a_dot.shape, np.nan)
 
 
 def singular_cotangent_of_close(z, z_bar, a):
@@ -537,7 +502,15 @@ def singular_tangent(z, a_dot, shape):
         r = row(rates_of_values(s, forth if shape[-2] > shape[-1] else back))
         u_dot = u_dot + (forth - matmul(u, c)) * r
         v_dot = v_dot + (back - matmul(v, ct)) * r
-    return np.concatenate([u_dot, row(parted_values(z, s, 0.5 * (c + ct), apart)), v_dot], axis=-2)
+    s_dot = parted_values(z, s, 0.5 * (c + ct), apart)
+    values = plain(s)
+    most = np.max(values, axis=-1, keepdims=True, initial=0.0)
+    unsigned = (values > 0.0) & (values <= UNSIGNED * values.shape[-1] * most)
+    if np.any(unsigned):
+        moved = np.abs(plain(c))
+        still = diagonal_of(moved) <= NEAR * np.max(moved, axis=(-2, -1), initial=0.0)[..., None]
+        s_dot = np.where(unsigned & ~still, np.nan, s_dot)
+    return np.concatenate([u_dot, row(s_dot), v_dot], axis=-2)
 
 
 def reciprocal_sums(s, live=True):

@@ -13,6 +13,7 @@ from contad.native.spectral_kernels import eigh_along, svd_along
 from contad.ops.close_values import NEAR
 from contad.ops.determinants import singular_cofactors
 from contad.ops.log_sums import softmax
+from contad.ops.orthogonal_factors import DEPENDENT
 from contad.scipy.linalg import cho_solve, expm, solve_banded, solve_triangular
 from contad.variables.open_types import ArrayValue, Real
 
@@ -245,11 +246,15 @@ def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
     """q_dot = x - q (c - w), r_dot = (c - w) r with x = a_dot r^-1, c = q^T x, w = l - l^T, l: the strict lower
     triangle of c. Of a wide matrix r goes on with q^T times the columns behind the square part.
     """
-    (_m, k), n = q.shape, r.shape[1]
+    (m, k), n = q.shape, r.shape[1]
     square = np.empty((k, k))
-    for i in range(k):
-        for j in range(k):
-            square[i, j] = r[i, j] if r[i, j] != 0.0 or i != j else np.nan
+    for j in range(k):
+        most = 0.0
+        for i in range(k):
+            square[i, j] = r[i, j]
+            most = max(most, abs(r[i, j]))
+        if abs(r[j, j]) <= DEPENDENT * m * most:
+            square[j, j] = np.nan
     x = solve_triangular(square, a_dot[:, :k].T, trans=1, check_finite=False).T
     c = q.T @ x
     turned = np.zeros((k, k))
