@@ -59,6 +59,7 @@ def leaves_digits(error, size):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def first_size(w, d, sizes):  # type: ignore[no-untyped-def]
+    """The size of a cotangent where all gaps are as large as the values."""
     most = largest_of(w)
     return largest_of(d) + (largest_of(sizes) / most if most > 0.0 else 0.0)
 

@@ -502,12 +502,26 @@ def add_pinv(z_bar, z, a, rcond, a_bar):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
+def _beyond(a, z, x):  # type: ignore[no-untyped-def]
+    """(1 - a z) x: 0 where a has the rank of its rows; by QR factors, which keep digits, where that of its columns."""
+    m, n = a.shape
+    rank = 0.0
+    for i in range(m):
+        for j in range(n):
+            rank += a[i, j] * z[j, i]
+    if rank > m - 0.5:
+        return np.zeros(x.shape)
+    if rank > n - 0.5:
+        return _outside(in_order(np.linalg.qr(a)[0]), x)
+    return subtract(x, dot(a, dot(z, x)))
+
+
+@in_machine_code
 def _add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a), where the rank does not change"""
     zt, turned = turn(z), turn(z_bar)
-    left, right = dot(dot(turned, z), zt), dot(dot(zt, z), turned)
-    add_into(a_bar, subtract(left, dot(a, dot(z, left))))
-    add_into(a_bar, subtract(right, dot(dot(right, z), a)))
+    add_into(a_bar, _beyond(a, z, dot(dot(turned, z), zt)))
+    add_into(a_bar, turn(_beyond(turn(a), zt, dot(dot(z_bar, zt), z))))
     add_scaled(a_bar, 0, 0, -1.0, dot(dot(zt, z_bar), zt))
 
 
@@ -519,10 +533,9 @@ def pinv_tangent(z, a, rcond, a_dot):  # type: ignore[no-untyped-def]
         kept = _count_above(s, rcond)
         if kept < _count_above(s, _rounding(a)):
             a_dot = _along_kept(u, s, vt, kept, a_dot)
-    zt, dt = turn(z), turn(a_dot)
-    left, right = dot(dot(z, zt), dt), dot(dot(dt, zt), z)
-    made = subtract(left, dot(dot(left, a), z))
-    add_into(made, subtract(right, dot(z, dot(a, right))))
+    zt = turn(z)
+    made = turn(_beyond(a, z, dot(dot(a_dot, z), zt)))
+    add_into(made, _beyond(turn(a), zt, dot(dot(turn(a_dot), zt), z)))
     add_scaled(made, 0, 0, -1.0, dot(dot(z, a_dot), z))
     return made
 
@@ -535,9 +548,10 @@ def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: 
     zt, xt = turn(z), turn(x)
     rest, c = subtract(b, dot(a, x)), dot(zt, x_bar)
     scaled = scale_columns(rest, squares_bar)
-    of_x = dot(rest, turn(dot(z, c)))
+    of_x = dot(rest, turn(dot(z, c))) if rank < a.shape[0] else np.zeros(a.shape)
     add_scaled(of_x, 0, 0, -1.0, dot(c, xt))
-    add_into(of_x, dot(dot(zt, x), turn(subtract(x_bar, dot(turn(a), c)))))
+    if rank < a.shape[1]:
+        add_into(of_x, dot(dot(zt, x), turn(subtract(x_bar, dot(turn(a), c)))))
     add_into(a_bar, _along_kept(u, s, vt, rank, of_x) if rank < _count_above(s, _rounding(a)) else of_x)
     add_into(a_bar, dot(scale_columns(u, s_bar), vt))
     add_scaled(a_bar, 0, 0, -2.0, dot(scaled, xt))
@@ -553,8 +567,11 @@ def lstsq_tangent(x, rank, a, b, a_dot, b_dot):  # type: ignore[no-untyped-def]
     zt, e = turn(z), _along_kept(u, s, vt, rank, a_dot) if rank < _count_above(s, _rounding(a)) else a_dot
     rest, moved, dt = subtract(b, dot(a, x)), subtract(b_dot, dot(a_dot, x)), turn(e)
     outside = dot(dt, dot(zt, x))
-    x_dot = add(dot(z, subtract(b_dot, dot(e, x))), dot(dot(z, zt), dot(dt, rest)))
-    add_into(x_dot, subtract(outside, dot(z, dot(a, outside))))
+    x_dot = dot(z, subtract(b_dot, dot(e, x)))
+    if rank < a.shape[0]:
+        add_into(x_dot, dot(z, dot(zt, dot(dt, rest))))
+    if rank < a.shape[1]:
+        add_into(x_dot, subtract(outside, dot(z, dot(a, outside))))
     squares_dot = np.zeros(b.shape[1])
     for i in range(rest.shape[0]):
         for k in range(rest.shape[1]):

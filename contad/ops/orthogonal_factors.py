@@ -12,7 +12,7 @@ from contad.ops.triangular_factors import solve_triangular, strict_triangle, sym
 from contad.ops.truncated_spectra import along_kept, drops_some, truncated_matrix
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.number import observe, peek
+from contad.variables.number import Carrier, observe, peek
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
@@ -201,10 +201,20 @@ def pseudoinverse_cotangent(z, z_bar, a, rcond):
     if drops_some(a, rcond):
         return along_kept(a, pseudoinverse_cotangent(z, z_bar, truncated_matrix(a, bound=rcond), None), rcond)
     zt, across = transposed_of(z), transposed_of(z_bar)
-    c = matmul(across, matmul(z, zt)) - matmul(matmul(zt, z_bar), zt)
-    c = c - matmul(a, matmul(z, matmul(across, matmul(z, zt))))
-    right = matmul(matmul(zt, z), across)
-    return c + right - matmul(matmul(right, z), a)
+    c = beyond(a, z, matmul(matmul(across, z), zt)) - matmul(matmul(zt, z_bar), zt)
+    return c + transposed_of(beyond(transposed_of(a), zt, matmul(matmul(z_bar, zt), z)))
+
+
+def beyond(a, z, x):
+    """(1 - a z) x: 0 where a has the rank of its rows; by QR factors, which keep digits, where that of its columns."""
+    m, n = np.shape(a)[-2:]
+    rank = np.min(np.sum(plain(a) * np.swapaxes(plain(z), -1, -2), axis=(-2, -1)), initial=m)
+    if rank > m - 0.5:
+        return np.zeros(np.shape(x))
+    if rank > n - 0.5 and isinstance(z, Carrier):
+        q = orthogonal_factor(a)[..., :m, :]
+        return x - matmul(q, matmul(transposed_of(q), x))
+    return x - matmul(a, matmul(z, x))
 
 
 @pseudoinverse.jvp
@@ -217,10 +227,8 @@ def pseudoinverse_tangent(z, a_dot, a, rcond):
     if drops_some(a, rcond):
         return pseudoinverse_tangent(z, along_kept(a, a_dot, rcond), truncated_matrix(a, bound=rcond), None)
     zt, across = transposed_of(z), transposed_of(a_dot)
-    left = matmul(matmul(z, zt), across)
-    right = matmul(across, matmul(zt, z))
-    z_dot = left - matmul(matmul(left, a), z) - matmul(matmul(z, a_dot), z)
-    return z_dot + right - matmul(z, matmul(a, right))
+    z_dot = transposed_of(beyond(a, z, matmul(matmul(a_dot, z), zt))) - matmul(matmul(z, a_dot), z)
+    return z_dot + beyond(transposed_of(a), zt, matmul(matmul(across, zt), z))
 
 
 @implements(np.linalg.pinv, layout="own")

@@ -302,8 +302,24 @@ def along_kept(a: Array, rcond: Real, a_dot: Array) -> Array:
 
 def pinv(a: Array, rcond: Real, z: Array, a_dot: Array, e: Array) -> Array:
     """-z e z + z z^T e^T (1 - a z) + (1 - z a) e^T z^T z, e: the tangent of what rcond keeps of a"""
-    left, right = z @ (z.T @ e.T), (e.T @ z.T) @ z
-    return left - (left @ a) @ z - (z @ e) @ z + right - z @ (a @ right)
+    m, n = a.shape
+    rank = np.sum(z.T * a)
+    made = -(z @ e @ z)
+    if rank < m - 0.5:
+        across = (e @ z) @ z.T
+        if rank > n - 0.5:  # by QR factors, which keep digits
+            q, _ = np.linalg.qr(a)
+            made += (across - q @ (q.T @ across)).T
+        else:
+            made += (across - a @ (z @ across)).T
+    if rank < n - 0.5:
+        along = (e.T @ z.T) @ z
+        if rank > m - 0.5:
+            p, _ = np.linalg.qr(a.T.copy())
+            made += along - p @ (p.T @ along)
+        else:
+            made += along - z @ (a @ along)
+    return made
 
 
 def lstsq_of_vector(
@@ -317,7 +333,11 @@ def lstsq_of_vector(
     z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
     rest = b - a @ x
     outside = e.T @ (z.T @ x)
-    x_dot = z @ (b_dot - e @ x) + z @ (z.T @ (e.T @ rest)) + outside - z @ (a @ outside)
+    x_dot = z @ (b_dot - e @ x)
+    if rank < a.shape[0]:
+        x_dot += z @ (z.T @ (e.T @ rest))
+    if rank < a.shape[1]:
+        x_dot += outside - z @ (a @ outside)
     squares_dot = np.empty(1)
     squares_dot[0] = 2.0 * np.sum(rest * (b_dot - a_dot @ x))
     u, _, vt = np.linalg.svd(a, False)
@@ -336,7 +356,11 @@ def lstsq_of_columns(
     z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
     rest = b - a @ x
     outside = e.T @ (z.T @ x)
-    x_dot = z @ (b_dot - e @ x) + z @ (z.T @ (e.T @ rest)) + outside - z @ (a @ outside)
+    x_dot = z @ (b_dot - e @ x)
+    if rank < a.shape[0]:
+        x_dot += z @ (z.T @ (e.T @ rest))
+    if rank < a.shape[1]:
+        x_dot += outside - z @ (a @ outside)
     squares_dot = 2.0 * np.sum(rest * (b_dot - a_dot @ x), axis=0)
     u, _, vt = np.linalg.svd(a, False)
     t = u.T @ a_dot
