@@ -1,0 +1,326 @@
+"""Derivatives of spectra whose values are close: right to six digits or nan on every engine, beside mpmath."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.native import close_spectra
+from contad.ops import close_singular_values, close_values, spectra
+
+LEFT, RIGHT = (np.linalg.qr(f(np.arange(9.0).reshape(3, 3) * k + 0.4))[0] for f, k in ((np.sin, 3.1), (np.cos, 2.3)))
+M = np.array([[1.0, 0.3, -0.4], [0.5, -0.7, 0.2], [-0.9, 0.2, 0.6]])
+S = np.array([[0.3, -0.7, 0.4], [-0.5, 1.1, 0.6], [0.2, 0.9, -0.9]])
+T = np.array([[-0.6, 0.2, 0.5], [0.8, 0.1, -0.3], [0.7, -0.4, 0.4]])
+
+
+# ---- functions that do not depend on the choice of vectors; c is 1 over the scale of a -------------------------------
+def cube(a, c):
+    w, v = np.linalg.eigh(a)
+    return np.sum(M * ((v * (w * c) ** 3) @ v.T))
+
+
+def vector_apart(a, c):
+    v = np.linalg.eigh(a)[1][:, 2].copy()
+    return np.sum(M * np.outer(v, v))
+
+
+def pair_of_vectors(a, c):
+    v = np.linalg.eigh(a)[1][:, :2].copy()
+    return np.sum(M * (v @ v.T))
+
+
+def logarithms(a, c):
+    return np.sum(np.log(np.linalg.eigvalsh(a) * c) ** 2)
+
+
+def lowest_value(a, c):
+    return np.linalg.eigvalsh(a)[0] * c
+
+
+def polar_factor(a, c):
+    u, _, vt = np.linalg.svd(a, False)
+    return np.sum(M * (u @ vt))
+
+
+def cube_of_singular_values(a, c):
+    u, s, vt = np.linalg.svd(a, False)
+    return np.sum(M * ((u * (s * c) ** 3) @ vt))
+
+
+def left_vector_apart(a, c):
+    u = np.linalg.svd(a, False)[0][:, 0].copy()
+    return np.sum(M * np.outer(u, u))
+
+
+def roots_of_singular_values(a, c):
+    return np.sum(np.sqrt(1.0 + (np.linalg.svd(a, False)[1] * c) ** 2))
+
+
+def pseudoinverse(a, c):
+    return np.sum(M * np.linalg.pinv(a)) / c
+
+
+def least_squares(a, c):
+    return np.sum(M * np.linalg.lstsq(a, T, -1.0)[0]) / c
+
+
+def inner(x):
+    return mp.fsum(M[i, j] * x[i, j] for i in range(3) for j in range(3))
+
+
+def around(u, x, vt):
+    return inner(u * mp.diag([mp.mpf(1) * e for e in x]) * vt)
+
+
+OF_EIGENVALUES = {
+    cube: lambda w, v, c: around(v, [(x * c) ** 3 for x in w], v.T),
+    vector_apart: lambda w, v, c: around(v, [0, 0, 1], v.T),
+    pair_of_vectors: lambda w, v, c: around(v, [1, 1, 0], v.T),
+    logarithms: lambda w, v, c: mp.fsum(mp.log(x * c) ** 2 for x in w),
+    lowest_value: lambda w, v, c: w[0] * c,
+}
+OF_SINGULAR_VALUES = {
+    polar_factor: lambda u, s, vt, c: around(u, [1, 1, 1], vt),
+    cube_of_singular_values: lambda u, s, vt, c: around(u, [(x * c) ** 3 for x in s], vt),
+    left_vector_apart: lambda u, s, vt, c: around(u, [1, 0, 0], u.T),
+    roots_of_singular_values: lambda u, s, vt, c: mp.fsum(mp.sqrt(1 + (x * c) ** 2) for x in s),
+}
+OF_INVERSES = {
+    pseudoinverse: lambda z, c: inner(z) / c,
+    least_squares: lambda z, c: inner(z * mp.matrix(T.tolist())) / c,
+}
+FUNCTIONS = [*OF_EIGENVALUES, *OF_SINGULAR_VALUES, *OF_INVERSES]
+
+
+def exact_value(f, a, c):
+    if f in OF_INVERSES:
+        return OF_INVERSES[f](a**-1, c)
+    if f in OF_SINGULAR_VALUES:
+        return OF_SINGULAR_VALUES[f](*mp.svd_r(a), c)
+    for i in range(3):
+        for j in range(i):
+            a[j, i] = a[i, j]
+    return OF_EIGENVALUES[f](*mp.eigsy(a), c)
+
+
+def exact_derivatives(f, a, s, t, c):
+    """The derivative along s, and that along s and t, by differences in 90 digits."""
+    with mp.workdps(90):
+        h = mp.mpf(10) ** -25
+        a, s, t = (mp.matrix(x.tolist()) for x in (a, s, t))
+
+        def at(x, y):
+            return exact_value(f, a + x * h * s + y * h * t, mp.mpf(c))
+
+        second = (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / (4 * h * h)
+        return float((at(1, 0) - at(-1, 0)) / (2 * h)), float(second)
+
+
+def point(f, gap, scale):
+    """A matrix with two values of that gap, and two directions."""
+    if f in OF_EIGENVALUES:
+        a = LEFT * [1.0, 1.0 + gap, 2.5] @ LEFT.T
+        return [x * scale for x in ((a + a.T) / 2.0, np.tril(S), np.tril(T))]
+    return [x * scale for x in (LEFT * [2.5, 1.0 + gap, 1.0] @ RIGHT, S, T)]
+
+
+def wrong_numbers(f, gap, scale, g, with_hessian=True):
+    """The derivatives of g that are neither right nor nan; and how many are numbers."""
+    (a, s, t), c = point(f, gap, scale), 1.0 / scale
+    first, second = exact_derivatives(f, a, s, t, c)
+    found = {
+        "grad": (np.sum(contad.grad(g)(a, c) * s), first),
+        "jvp": (contad.jvp(g, (a, c), (s, 0.0))[1], first),
+        "hvp": (np.sum(contad.hvp(g)(a, c, t) * s), second),
+    }
+    if with_hessian and 1e-90 < scale < 1e90:  # its elements have the square of the scale
+        found["hessian"] = np.sum(np.tensordot(contad.hessian(g)(a, c), t * scale, 2) * s) / scale, second
+    numbers = {k: pair for k, pair in found.items() if not np.isnan(pair[0])}
+    return [(k, x, y) for k, (x, y) in numbers.items() if not abs(x - y) <= 1e-6 * (abs(y) + 0.05)], len(numbers)
+
+
+GAPS = [1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-2, 0.5]
+SCALES = [2.0**-660, 2.0**-300, 1.0, 2.0**300, 2.0**660]
+FEW = {(gap, 1.0) for gap in (1e-16, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)} | {(0.5, scale) for scale in SCALES}
+GRID = [
+    pytest.param(gap, scale, marks=[] if (gap, scale) in FEW else pytest.mark.long) for gap in GAPS for scale in SCALES
+]
+# of one of two values that count as equal the derivative is that in the basis there is
+is_tied = lambda f, gap: f is lowest_value and gap <= 1e-13  # noqa: E731
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(("gap", "scale"), GRID)
+@pytest.mark.filterwarnings("ignore")
+def test_derivatives_of_close_values_are_right_or_nan(f, gap, scale):
+    if not is_tied(f, gap):
+        wrong, count = wrong_numbers(f, gap, scale, f)
+        assert wrong == []
+        assert count >= 3 or gap < 0.5 or scale < 1e-190
+
+
+@pytest.mark.parametrize(
+    "f",
+    [pytest.param(f, marks=[] if f in (vector_apart, polar_factor) else pytest.mark.long) for f in FUNCTIONS],
+    ids=lambda f: f.__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_derivatives_of_close_values_are_right_or_nan(f):
+    g = njit(f)
+    for gap in GAPS[::2]:
+        for scale in SCALES:
+            if not is_tied(f, gap):
+                assert (gap, scale, wrong_numbers(f, gap, scale, g, with_hessian=scale == 1.0)[0]) == (gap, scale, [])
+
+
+@pytest.mark.parametrize("f", [vector_apart, *(pytest.param(f, marks=pytest.mark.long) for f in FUNCTIONS[2:])])
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_on_the_tape_and_of_recorded_programs_are_right_or_nan(f):
+    on_tape = contad.grad(njit(f), engine="tape")
+    for gap in GAPS[::3]:
+        a, s, t = point(f, gap, 1.0)
+        first = exact_derivatives(f, a, s, t, 1.0)[0]
+        program = contad.record(lambda x: f(x, 1.0), a)
+        for gradient in (on_tape(a, 1.0), program.gradient(a)):
+            found = np.sum(gradient * s)
+            if not np.isnan(found) and not is_tied(f, gap):
+                assert found == pytest.approx(first, rel=1e-6, abs=5e-8)
+
+
+@pytest.mark.parametrize(("gap", "lost"), [(1e-15, "grad"), (1e-8, "hvp")])
+@pytest.mark.filterwarnings("ignore")
+def test_the_grid_finds_what_is_not_guarded(monkeypatch, gap, lost):
+    assert wrong_numbers(cube, gap, 1.0, cube, with_hessian=False)[0] == []
+    monkeypatch.setattr(close_values, "is_right", lambda error, size: True)
+    assert lost in {name for name, _, _ in wrong_numbers(cube, gap, 1.0, cube, with_hessian=False)[0]}
+
+
+# ---- vectors beside others whose values coincide ---------------------------------------------------------------------
+C = np.array([[1.0, 0.3, -0.4], [0.3, -0.7, 0.2], [-0.4, 0.2, 0.5]])
+ALONG = np.array([[0.3, -0.7, 0.4], [-0.7, 1.1, 0.6], [0.4, 0.6, -0.9]])
+
+
+def of_last_vector(a):
+    v = np.linalg.eigh(a)[1][:, 2].copy()
+    return np.sum(C * np.outer(v, v))
+
+
+@pytest.mark.parametrize("f", [of_last_vector, njit(of_last_vector)], ids=["eager", "compiled"])
+def test_second_derivatives_of_a_vector_beside_equal_values(f):
+    """They are those of the resolvent: no gap of the two others is in them."""
+    a = np.ones((3, 3)) + np.eye(3)
+    v, low = np.ones(3) / np.sqrt(3.0), np.eye(3) - np.ones((3, 3)) / 3.0
+    e = ALONG
+    # v(t) = v + t x + t^2 y / 2, orthogonal parts: 3 x = low e v, 3 y = 2 (low e x - (v e v) x), along v: -|x|^2
+    x = low @ e @ v / 3.0
+    y = 2.0 * (low @ e @ x - (v @ e @ v) * x) / 3.0 - (x @ x) * v
+    second = 2.0 * (x @ C @ x + v @ C @ y)
+    found = contad.hvp(f)(a, e)
+    assert np.sum(found * e) == pytest.approx(second, rel=1e-12)
+    np.testing.assert_allclose(np.tensordot(contad.hessian(f)(a), np.tril(e), 2), found, rtol=1e-12)
+
+
+def gaussian_process(t):
+    x = np.linspace(0.0, 1.0, 12)
+    y = np.sin(7 * x) + np.cos(31 * x)
+    r, q = np.linalg.eigh(np.exp(-((np.expand_dims(x, 1) - x) ** 2) * t) + 1e-5 * np.eye(12))
+    w = q.T @ y
+    return np.sum(w * w / (r + 0.5))
+
+
+@pytest.mark.parametrize("f", [gaussian_process, njit(gaussian_process)], ids=["eager", "compiled"])
+def test_tangents_of_a_matrix_of_nearly_low_rank(f):
+    """Turns among close values cancel to the last digit; what a cotangent is there rounding hides, so it is nan."""
+    x = np.linspace(0.0, 1.0, 12)
+    y, d = np.sin(7 * x) + np.cos(31 * x), -((x[:, None] - x) ** 2)
+    right = contad.grad(lambda t: y @ np.linalg.solve(np.exp(d * t) + (0.5 + 1e-5) * np.eye(12), y))(1.3)
+    assert contad.jvp(f, (1.3,), (1.0,))[1] == pytest.approx(right, rel=1e-9)
+    assert np.isnan(contad.grad(f)(1.3)) or contad.grad(f)(1.3) == pytest.approx(right, rel=1e-6)
+
+
+# ---- matrices of less rank -------------------------------------------------------------------------------------------
+def of_factors(a):
+    q, r = np.linalg.qr(a)
+    return np.sum(q**3) + np.sum(r**2)
+
+
+def of_values(a):
+    return np.sum(np.linalg.svd(a, False)[1])
+
+
+@pytest.mark.parametrize("a", [np.arange(1.0, 10.0).reshape(3, 3), S @ [[1.0, 2, 3], [4, 5, 6], [5, 7, 9]]], ids=str)
+@pytest.mark.parametrize("f", [of_factors, of_values], ids=lambda f: f.__name__)
+def test_matrices_of_less_rank_up_to_rounding_have_no_derivative(f, a):
+    calls = [f, njit(f)] + [lambda x: np.linalg.norm(x, "nuc")] * (f is of_values)
+    for g in calls:
+        assert np.isnan(contad.grad(g)(a)).any()
+        assert np.isnan(contad.jvp(g, (a,), (np.cos(a),))[1])
+
+
+def of_solution(a, b):
+    return np.sum(np.linalg.lstsq(a, b, 1e-15)[0] ** 2)
+
+
+def of_pseudoinverse(a, b):
+    return np.sum((np.linalg.pinv(a, 1e-15) @ b) ** 2)
+
+
+@pytest.mark.parametrize("f", [of_solution, of_pseudoinverse], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_second_derivatives_of_least_squares_keep_digits(f, compiled):
+    """As many as the solution has: no square of the condition, 1e8, is lost."""
+    g = njit(f) if compiled else f
+    b = np.array([0.3, -0.7, 0.4])
+    square, tall = LEFT * [1.0, 1e-4, 1e-8] @ RIGHT, LEFT[:, :2] * [1.0, 1e-8] @ np.array([[0.6, -0.8], [0.8, 0.6]])
+    for a, s, t in ((square, S, T), (tall, S[:, :2], T[:, :2])):
+        with mp.workdps(80):
+            h = mp.mpf(10) ** -30
+
+            def at(x, y, a=a, s=s, t=t, h=h):
+                m = mp.matrix(a.tolist()) + x * h * mp.matrix(s.tolist()) + y * h * mp.matrix(t.tolist())
+                return mp.norm(mp.lu_solve(m.T * m, m.T * mp.matrix(b.tolist()))) ** 2
+
+            right = float((at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / (4 * h * h))
+        assert np.sum(contad.hvp(g)(a, b, t) * s) == pytest.approx(right, rel=1e-6)
+
+
+# ---- loops for compiled code do as the formulas ----------------------------------------------------------------------
+@pytest.mark.parametrize("gap", [1e-15, 1e-11, 1e-7, 0.3])
+def test_compiled_decisions_are_those_of_plain_python(gap):
+    a = LEFT * [1.0, 1.0 + gap, 2.5] @ LEFT.T
+    w, v = np.linalg.eigh((a + a.T) / 2.0)
+    c, p = v.T @ ALONG @ v, v.T @ S
+    for live in ([True, True, True], [False, False, True], [False, False, False]):
+        for d in (np.zeros(3), np.array([0.3, 0.3, 0.7]), np.array([0.3, -0.2, 0.7])):
+            sizes = close_values.column_sizes(S) * live
+            own = np.where(live, p, 0.0)
+            g, error = close_values.second_of_pairs(w, c, own, d, sizes)
+            found, right = close_spectra.second_of_pairs(w, c, own, d, sizes)
+            np.testing.assert_allclose(found, g, rtol=1e-12, atol=1e-12 * np.nanmax(np.abs(g), initial=1.0))
+            assert right == close_values.is_right(error, close_values.second_size(w, c, d, sizes))
+            plain = close_values.is_first_right(w, own, d, sizes, False)
+            assert close_spectra.is_first_right(w, own, d, sizes, 0) == plain
+    np.testing.assert_array_equal(close_spectra.are_lost(w, c), close_values.are_lost(w, c))
+    for x, y in zip(close_spectra.part_equal(w, c), close_values.part_equal(w, c), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-14)
+
+
+@pytest.mark.parametrize("gap", [1e-15, 1e-11, 1e-7, 0.3])
+@pytest.mark.parametrize("rows", [3, 4])
+def test_compiled_decisions_on_singular_values_are_those_of_plain_python(gap, rows):
+    a = np.concatenate([LEFT * [2.5, 1.0 + gap, 1.0] @ RIGHT, np.zeros((rows - 3, 3))])
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    u_bar, along = np.resize(S, u.shape), np.resize(T, a.shape)
+    none = np.zeros(u.shape), np.zeros(3), np.zeros((3, 3))
+    for v_bar in (M, np.zeros((3, 3))):
+        first = u_bar * np.any(v_bar), np.array([0.4, 0.3, 0.3]), v_bar
+        g, error, _, size = close_singular_values.second_of_doubles(u, s, vt.T, along, first, none)
+        found, right = close_spectra.second_of_doubles(u, s, vt.T, along, *first)
+        np.testing.assert_allclose(found, g, rtol=1e-9, atol=1e-9 * np.nanmax(np.abs(g), initial=1.0))
+        assert right == close_values.is_right(error, size)
+        z, z_bar = (np.concatenate([x, y[None], w]) for x, y, w in ((u, s, vt.T), first))
+        plain = not np.isnan(spectra.singular_cotangent(z, z_bar, a.shape)).any()
+        found = close_spectra.is_singular_right(s, u.T @ first[0], vt @ v_bar, *first)
+        assert found == plain
