@@ -304,21 +304,15 @@ def pinv(a: Array, rcond: Real, z: Array, a_dot: Array, e: Array) -> Array:
     """-z e z + z z^T e^T (1 - a z) + (1 - z a) e^T z^T z, e: the tangent of what rcond keeps of a"""
     m, n = a.shape
     rank = np.sum(z.T * a)
+    left, right = z @ (z.T @ e.T), (e.T @ z.T) @ z
+    left, right = left - (left @ a) @ z, right - z @ (a @ right)
     made = -(z @ e @ z)
-    if rank < m - 0.5:
-        across = (e @ z) @ z.T
-        if rank > n - 0.5:  # by QR factors, which keep digits
-            q, _ = np.linalg.qr(a)
-            made += (across - q @ (q.T @ across)).T
-        else:
-            made += (across - a @ (z @ across)).T
-    if rank < n - 0.5:
-        along = (e.T @ z.T) @ z
-        if rank > m - 0.5:
-            p, _ = np.linalg.qr(a.T.copy())
-            made += along - p @ (p.T @ along)
-        else:
-            made += along - z @ (a @ along)
+    for i in range(n):
+        for j in range(m):
+            if rank < m - 0.5:  # else it is 0, and so is its derivative
+                made[i, j] += left[i, j]
+            if rank < n - 0.5:
+                made[i, j] += right[i, j]
     return made
 
 
