@@ -8,6 +8,7 @@ import pytest
 import contad
 from contad import stan
 from contad.engines.matrix import summed_formulas
+from contad.native import formula_sums
 
 Y, MU = np.linspace(-3.0, 2.0, 300), np.linspace(1.0, -0.5, 300)
 COUNTS = np.arange(300.0) % 23.0
@@ -74,3 +75,16 @@ def test_second_derivatives_are_those_of_elements():
     second = contad.hessian(lambda sigma: stan.normal_lpdf(Y, 0.3, sigma))(1.4)
     r = (Y - 0.3) / 1.4
     assert math.isclose(second, np.sum(1.0 - 3.0 * r * r) / 1.4**2)
+
+
+def test_the_cache_is_asked_once_for_a_function(monkeypatch):
+    """To ask takes a list of the files in it."""
+    asked = []
+    monkeypatch.setattr(summed_formulas, "COMPILING", 1_000_000)
+    monkeypatch.setattr(summed_formulas, "_waited", {})
+    monkeypatch.setattr(summed_formulas, "_absent", set())
+    monkeypatch.setattr(formula_sums, "has_sum_function", lambda key: asked.append(key.stem))
+    for _ in range(5):
+        contad.grad(log_density, (1, 2))(np.array([0.3, 1.2, -0.4]), 0.5, 1.3)
+        contad.grad(log_density)(np.array([0.3, 1.2, -0.4]), 0.5, 1.3)
+    assert len(asked) == len(set(asked)) == 2

@@ -28,6 +28,7 @@ Key = tuple[
     str, tuple[bool, ...], tuple[bool, ...], tuple[str, ...]
 ]  # the formula, arrays, active arguments, conditions
 _waited: dict[Key, float] = {}  # elements
+_absent: set[Key] = set()  # not in the disk cache
 
 
 def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
@@ -59,7 +60,8 @@ def _is_worth_it(key: Key, rule: ScalarRule, n: int) -> bool:
         return False
     from contad.native.formula_sums import SumKey, has_sum_function
 
-    if waited <= COMPILING and not has_sum_function(SumKey(rule, *key[1:])):
+    if waited <= COMPILING and (key in _absent or not has_sum_function(SumKey(rule, *key[1:]))):
+        _absent.add(key)  # so that the files of the cache are listed once
         return False
     _waited[key] = np.inf
     return True
