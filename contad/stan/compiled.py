@@ -30,15 +30,14 @@ class WithBodies(Compilable):
     has_bodies = True
 
     def __init__(
-        self, function: Callable[..., Any], ways: Mapping[Pattern, str], demands: Demands, finite: str, empty: str,
+        self, function: Callable[..., Any], ways: Mapping[Pattern, str], demands: Demands, after: Demands, empty: str,
         known: dict[str, Any],
     ) -> None:  # fmt: skip
         super().__init__(function)
         plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
         self.signature = inspect.Signature(plain)  # as text it is that of functions which engines write
         self.names = [name for name in self.signature.parameters if name != "propto"]
-        self.ways, self.demands = ways, demands
-        self.finite, self.empty = [(name, "finite") for name in finite.split()], empty.split()
+        self.ways, self.demands, self.after, self.empty = ways, demands, after, empty.split()
         columns = zip(*(pattern.split() for pattern in ways), strict=False)
         most = (max(map(int, "".join(axes))) for axes in columns)
         self.most_axes = dict(zip(self.signature.parameters, most, strict=False))
@@ -57,17 +56,19 @@ class WithBodies(Compilable):
             except TypeError as error:
                 raise TypeError(f"{self.__name__}: {error}") from None
         given = {name: as_operand(x) for name, x in named}
-        if any(np.size(given[name]) == 0 and np.ndim(given[name]) == self.most_axes[name] for name in self.empty):
-            return 0.0
-        numbers = {name: given[name] for name in self.names}
+        numbers = given if len(given) == len(self.names) else {name: given[name] for name in self.names}
         key = tuple([getattr(x, "ndim", 0) for x in numbers.values()])
         if key not in self._required:
             axes = dict(zip(self.names, key, strict=True))
             self._required[key] = (
+                [name for name in self.empty if axes[name] == self.most_axes[name]],
                 list_requirements(self.__name__, self.demands, self.names, axes),
-                list_requirements(self.__name__, self.finite, self.names, axes),
+                list_requirements(self.__name__, self.after, self.names, axes),
             )
-        before, after = self._required[key]
+        empty, before, after = self._required[key]
+        for name in empty:
+            if 0 in np.shape(given[name]):
+                return 0.0
         for require in before:
             require(numbers)
         z = self.function(**given)
@@ -94,9 +95,9 @@ class WithBodies(Compilable):
         axes = dict(zip(names, given, strict=True))
         value = expression.replace("PROPTO", ", propto" if has_propto else "")
         lines = [f"def {self.__name__}({', '.join(names)}):", *write_demands(self.__name__, self.demands, axes)]
-        if self.finite:
+        if self.after:
             lines += [f"    value = {value}", "    if not (value > -np.inf and value < np.inf):"]
-            lines += [f"    {line}" for line in write_demands(self.__name__, self.finite, axes)]
+            lines += [f"    {line}" for line in write_demands(self.__name__, self.after, axes)]
             value = "value"
         lines.append(f"    return {value}")
         return function_of_text("\n".join(lines) + "\n", self.__name__, self.known)
@@ -112,15 +113,15 @@ class WithBodies(Compilable):
 
 
 def with_bodies(
-    ways: Mapping[Pattern, str] | None = None, demands: Demands = (), finite: str = "", empty: str = "",
+    ways: Mapping[Pattern, str] | None = None, demands: Demands = (), after: Demands = (), empty: str = "",
     **known: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Let Numba functions call a function, too; and check its arguments.
 
     ways      an expression of the arguments for each pattern of axes; PROPTO in it is the argument propto, if given
     demands   what arguments have to be, of `contad.stan.domains`
-    finite    arguments that are finite, which is checked only where the value is not
+    after     what they have to be besides, and are where the value is finite: checked only where it is not
     empty     arguments of as many axes as they may have, without which Python gives 0 before it checks anything
     known     what the expressions name beside `contad.stan.bodies`
     """
-    return lambda function: WithBodies(function, ways or {}, demands, finite, empty, known)
+    return lambda function: WithBodies(function, ways or {}, demands, after, empty, known)

@@ -12,7 +12,13 @@ import numpy as np
 
 from contad.distributions.faces import DOMAINS, check_domain
 from contad.stan import bodies, checks
-from contad.stan.recorded_checks import is_cholesky_factor, require_cholesky_factor, require_simplex, values_of
+from contad.stan.recorded_checks import (
+    equals_its_transposed,
+    is_cholesky_factor,
+    require_cholesky_factor,
+    require_simplex,
+    values_of,
+)
 from contad.variables import arguments
 from contad.variables.open_types import Value
 
@@ -42,7 +48,7 @@ def _array(judged: str, holds: Callable[[Any], bool], condition: str) -> Argumen
 
 
 def _require_array(judged: str, holds: Callable[[Any], bool], function: str, name: str, x: Value) -> None:
-    seen = values_of(function, name, x)
+    seen = x if x.__class__ is np.ndarray and x.dtype == np.float64 else values_of(function, name, x)
     if np.ndim(seen) == 2 and holds(seen):
         return
     words, judge = checks.ARRAYS[judged]
@@ -51,27 +57,24 @@ def _require_array(judged: str, holds: Callable[[Any], bool], function: str, nam
 
 
 def _is_symmetric(a: Any) -> bool:
-    """By comparisons, which a program that is recorded repeats."""
-    if a.shape[0] != a.shape[1]:
-        return False
-    if a.__class__ is np.ndarray and ((a == a.T) & (np.abs(a) < np.inf)).all():  # quickly, for what most are
+    """By comparisons, which a program that is recorded repeats; what is not finite may be so."""
+    if equals_its_transposed(a):
         return True
     with np.errstate(invalid="ignore"):
-        return bool(np.all(np.abs(a - a.T) <= checks.TOLERANCE))  # nan, where one of two is not finite
+        return a.shape[0] == a.shape[1] and bool(np.all(np.abs(a - a.T) <= checks.TOLERANCE))
 
 
-def _is_unit_symmetric(a: Any) -> bool:
-    return _is_symmetric(a) and bool(np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE))
+def _is_correlation(a: Any) -> bool:
+    return _is_symmetric(a) and bool(np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE) and np.all(np.abs(a) < np.inf))
 
 
-# Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway.
+# Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway, and whether it is finite
+# the density of it.
 KINDS: dict[str, ArgumentKind] = {
     **{name: _elements(name) for name in DOMAINS if name != "binary"},
     "binary": ArgumentKind(DOMAINS["binary"][0], _elements("binary").require, "({x} * {x} == {x}) and ({x} < np.inf)"),
-    "covariance": _array("finite_symmetric", _is_symmetric, "is_finite_symmetric({x})"),
-    "correlation": _array(
-        "unit_symmetric", _is_unit_symmetric, "is_finite_symmetric({x}) and has_unit_diagonal({x})"
-    ),
+    "symmetric": _array("finite_symmetric", _is_symmetric, "is_symmetric({x})"),
+    "correlation": _array("unit_symmetric", _is_correlation, "is_finite_symmetric({x}) and has_unit_diagonal({x})"),
     "Cholesky factor": ArgumentKind(
         checks.ARRAYS["cholesky_factor"][0], require_cholesky_factor, "is_cholesky_factor({x})"
     ),

@@ -61,7 +61,7 @@ _neg_binomial = _outcomes(
 
 @with_bodies(
     {"01 2 01 1 01": "outcomes(y, x @ beta + alpha, sigmaPROPTO)"},
-    (*FITS, _for_rows("sigma")), finite="y beta alpha x", outcomes=_normal,
+    (*FITS, _for_rows("sigma")), after=[(name, "finite") for name in ("y", "beta", "alpha", "x")], outcomes=_normal,
 )  # fmt: skip
 def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: Value, propto: bool = False) -> Real:
     """Log density of y by normal distributions of mean x beta + alpha and standard deviation sigma.
@@ -171,7 +171,7 @@ def neg_binomial_2_log_glm_lpmf(
         _for_rows("y"), COLUMNS, ("len(alpha) == beta.shape[1]", "alpha must have an element for each column of beta"),
         (ordered_outcomes.CATEGORY.format("len(alpha)"), ordered_outcomes.CATEGORIES),
     ),
-    finite="beta alpha x",
+    after=[(name, "finite") for name in ("beta", "alpha", "x")],
 )  # fmt: skip
 def categorical_logit_glm_lpmf(y: Nested, x: Nested, alpha: Nested, beta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by log odds x beta + alpha.

@@ -25,9 +25,8 @@ from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 ROWS = (
     ("y.ndim == 1 or mu.ndim == 1 or len(y) == len(mu)", "y and mu must have as many rows, or one of them be a vector"),
-    ("y", "real"),
-    ("mu", "finite"),
 )
+REAL = (("y", "real"), ("mu", "finite"))  # which shows in a value that is not finite
 # as Stan, which looks at one vector's factor less closely
 LOWER = (
     "is_cholesky_factor(L) or (y.ndim == 1 and mu.ndim == 1 and is_factor(L))",
@@ -36,9 +35,13 @@ LOWER = (
 FIT, FITS = "len({0}) == len({1})", "{0} and {1} must have the same length"
 
 
+def _finite(*names: str) -> Demands:
+    return [(name, "finite") for name in names]
+
+
 def _vectors(matrix: str, kind: tuple[str, str]) -> Demands:
     """The demands of a density of vectors y and mu beside a matrix."""
-    square = f"len({matrix}) == {matrix}.shape[1]" + (f" and len({matrix}) > 0" if kind[1] == "covariance" else "")
+    square = f"len({matrix}) == {matrix}.shape[1]" + (f" and len({matrix}) > 0" if kind[1] == "symmetric" else "")
     fit = f"{square} and y.shape[-1] == len({matrix}) and mu.shape[-1] == len({matrix})"
     return ((fit, f"y and mu must have the length of {matrix}, a square matrix"), *ROWS, kind)
 
@@ -48,7 +51,7 @@ def _processes(matrix: str, kind: str) -> Demands:
     return (
         ("len(y) == len(w)", "w must have an element for each row of y"),
         (f"len({matrix}) == y.shape[-1] and len(y) > 0", f"y must have a column for each row of {matrix}"),
-        ("w", "positive finite"), ("y", "finite"), (matrix, kind),
+        ("w", "positive finite"), (matrix, kind),
     )  # fmt: skip
 
 
@@ -83,7 +86,7 @@ def _lkj(name: str, argument: str, matrix: ArrayValue, eta: Real) -> Real:
 
 @with_bodies(
     {"1 1 2": "normal_of_rows(as_row(y - mu), LPROPTO)", "12 12 2": "normal_of_rows(y - mu, LPROPTO)"},
-    _vectors("L", LOWER), empty="y",
+    _vectors("L", LOWER), after=REAL, empty="y",
 )
 def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance L L^T.
@@ -108,7 +111,7 @@ def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = 
         "1 1 2": "normal_of_rows(as_row(y - mu), cholesky(Sigma)PROPTO)",
         "12 12 2": "normal_of_rows(y - mu, cholesky(Sigma)PROPTO)",
     },
-    _vectors("Sigma", ("Sigma", "covariance")), empty="y",
+    _vectors("Sigma", ("Sigma", "symmetric")), after=(*REAL, *_finite("Sigma")), empty="y",
 )
 def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance Sigma.
@@ -133,7 +136,7 @@ def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False
         "1 1 2": "normal_of_rows_by_precision(as_row(y - mu), cholesky(Omega)PROPTO)",
         "12 12 2": "normal_of_rows_by_precision(y - mu, cholesky(Omega)PROPTO)",
     },
-    _vectors("Omega", ("Omega", "covariance")), empty="y",
+    _vectors("Omega", ("Omega", "symmetric")), after=(*REAL, *_finite("Omega")), empty="y",
 )
 def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and precision matrix Omega.
@@ -159,7 +162,7 @@ def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = 
         "1 0 1 2": "student_of_rows(as_row(y - mu), nu, cholesky(Sigma)PROPTO)",
         "12 0 12 2": "student_of_rows(y - mu, nu, cholesky(Sigma)PROPTO)",
     },
-    (("nu", "positive finite"), *_vectors("Sigma", ("Sigma", "covariance"))), empty="y",
+    (("nu", "positive finite"), *_vectors("Sigma", ("Sigma", "symmetric"))), after=(*REAL, *_finite("Sigma")), empty="y",
 )
 def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix Sigma.
@@ -182,7 +185,7 @@ def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto:
 
 @with_bodies(
     {"1 0 1 2": "student_of_rows(as_row(y - mu), nu, LPROPTO)", "12 0 12 2": "student_of_rows(y - mu, nu, LPROPTO)"},
-    (("nu", "positive finite"), *_vectors("L", ("L", "Cholesky factor"))), empty="y",
+    (("nu", "positive finite"), *_vectors("L", ("L", "Cholesky factor"))), after=REAL, empty="y",
 )
 def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix L L^T.
@@ -202,7 +205,7 @@ def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, pr
     return bodies.student_of_rows(_rows(y, mu, len(L)), nu, L, propto)
 
 
-@with_bodies({"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"}, _processes("Sigma", "covariance"))
+@with_bodies({"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"}, _processes("Sigma", "symmetric"), after=_finite("y", "Sigma"))
 def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance Sigma / w_i.
 
@@ -220,7 +223,7 @@ def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> 
     return bodies.normal_of_weighted_rows(y, _factor("multi_gp_lpdf", "Sigma", Sigma), w, propto)
 
 
-@with_bodies({"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"}, _processes("L", "Cholesky factor"))
+@with_bodies({"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"}, _processes("L", "Cholesky factor"), after=_finite("y"))
 def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance L L^T / w_i.
 
@@ -322,7 +325,7 @@ def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
-@with_bodies({"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"}, _matrices("W", "S", "covariance"))
+@with_bodies({"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"}, _matrices("W", "S", "symmetric"), after=_finite("W", "S"))
 def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of a Wishart matrix of nu degrees of freedom and scale S.
 
@@ -339,7 +342,7 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     return wishart_of_matrix(_factor("wishart_lpdf", "W", W), _factor("wishart_lpdf", "S", S), nu)
 
 
-@with_bodies({"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"}, _matrices("W", "S", "covariance"))
+@with_bodies({"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"}, _matrices("W", "S", "symmetric"), after=_finite("W", "S"))
 def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of an inverse Wishart matrix of nu degrees of freedom and scale S.
 
@@ -442,9 +445,10 @@ def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
     (
         ("len(mu) == len(y)", "mu must be a number or have the length of y"),
         ("len(sigma) == len(y)", "sigma must be a number or have the length of y"),
-        ("eta", "positive"), ("mu", "finite"), ("sigma", "positive finite"), ("y", "covariance"),
+        ("eta", "positive"), ("mu", "finite"), ("sigma", "positive finite"), ("y", "symmetric"),
         ("np.all(np.diag(y) > 0.0)", "y must have a positive diagonal"),
     ),
+    after=_finite("y"),
 )  # fmt: skip
 def lkj_cov_lpdf(y: Nested, mu: Nested, sigma: Nested, eta: Real, propto: bool = False) -> Real:
     """Log density of covariance matrices: scales that are lognormal, and a correlation matrix of lkj_corr.

@@ -3,14 +3,19 @@
 Where one fails, the check of `contad.stan.checks` says what was wrong.
 """
 
+from typing import Any
+
 import numpy as np
 
 from contad.distributions.faces import check_domain
 from contad.ops.products import as_array
+from contad.ops.triangular_factors import lower_part
 from contad.stan.checks import TOLERANCE, check_cholesky_factor, check_simplex
 from contad.variables import arguments, check
 from contad.variables.number import Carrier, trace
 from contad.variables.open_types import ArrayValue, Nested
+
+SMALL = 1024  # elements of a matrix that is compared as bytes
 
 
 def require_positive(function: str, name: str, x: Nested) -> None:
@@ -26,16 +31,22 @@ def values_of(function: str, name: str, x: Nested) -> ArrayValue:
     return seen if plain else arguments.array(function, name, seen)
 
 
+def equals_its_transposed(a: Any) -> bool:
+    """Whether a matrix of plain numbers is symmetric to the last bit, also of nan: what most of them are, quickly."""
+    if a.__class__ is not np.ndarray or a.dtype != np.float64 or a.ndim != 2 or a.shape[0] != a.shape[1]:
+        return False
+    return a.tobytes() == a.tobytes("F") if a.size <= SMALL else bool((a == a.T).all())
+
+
 def require_symmetric(function: str, name: str, x: Nested, diagonal: str = "any") -> None:
     """Raise ValueError unless matrices, or stacks of them, are symmetric up to 1e-8, with a diagonal of such a kind.
 
     diagonal    "any", "real" where it has no nan, or "finite"; the rest is finite in any case
     """
     a = values_of(function, name, x)
+    if equals_its_transposed(a) and np.isfinite(a).all():
+        return
     shape = np.shape(a)
-    if len(shape) == 2 and shape[0] == shape[1] and diagonal != "finite" and a.__class__ is np.ndarray:
-        if (a == a.T).all() and np.abs(a).max(initial=0.0) < np.inf:  # what most matrices are
-            return
     if len(shape) < 2 or shape[-1] != shape[-2]:
         arguments.fail(function, name, "be a square matrix", f"shape {shape}", np.linalg.LinAlgError)
     with np.errstate(invalid="ignore"):
@@ -63,6 +74,9 @@ def require_simplex(function: str, name: str, x: Nested) -> None:
 
 def is_cholesky_factor(a: ArrayValue) -> bool:
     """Whether a matrix is lower triangular with a positive diagonal, and no wider than high."""
+    if a.__class__ is np.ndarray and a.ndim == 2 and 0 < len(a) == a.shape[1] and a.dtype == np.float64:
+        if a.tobytes() == lower_part(a).tobytes() and a.diagonal().min() > 0.0:  # what most are
+            return True
     rows, columns = np.shape(a) if np.ndim(a) == 2 else (0, 1)
     above = np.triu_indices(rows, 1, columns)
     return bool(rows >= columns > 0 and np.all(a[above] == 0.0) and np.all(np.diagonal(a) > 0.0))
