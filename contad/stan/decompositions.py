@@ -11,7 +11,7 @@ from contad.ops import orthogonal_factors, spectra
 from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array
 from contad.ops.triangular_factors import cholesky_factor
-from contad.stan.recorded_checks import has_nan, require_symmetric
+from contad.stan.recorded_checks import equals_its_transposed, has_nan, require_symmetric
 from contad.stan.shapes import matrices
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
@@ -38,8 +38,12 @@ def cholesky_decompose(a: ArrayValue) -> ArrayValue:
            [1., 3.]])
     """
     a = as_array(a)
-    require_symmetric("cholesky_decompose", "a", a, "real")
-    return cholesky_factor(a)
+    if not equals_its_transposed(a):
+        require_symmetric("cholesky_decompose", "a", a, "real")
+    z = cholesky_factor(a)
+    if z.__class__ is np.ndarray and z.size and not z[-1, -1] < math.inf:  # the last pivot, which nan reaches
+        require_symmetric("cholesky_decompose", "a", a, "real")
+    return z
 
 
 # ---- QR --------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 from contad.distributions.faces import DOMAINS, check_domain
 from contad.stan import bodies, checks
 from contad.stan.recorded_checks import (
+    are_finite,
     equals_its_transposed,
     is_cholesky_factor,
     require_cholesky_factor,
@@ -65,7 +66,10 @@ def _is_symmetric(a: Any) -> bool:
 
 
 def _is_correlation(a: Any) -> bool:
-    return _is_symmetric(a) and bool(np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE) and np.all(np.abs(a) < np.inf))
+    if equals_its_transposed(a) and are_finite(a):
+        return bool(abs(a.diagonal() - 1.0).max(initial=0.0) <= checks.TOLERANCE)
+    units = np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE)
+    return _is_symmetric(a) and bool(units and np.all(np.abs(a) < np.inf))
 
 
 # Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway, and whether it is finite
