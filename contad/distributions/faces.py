@@ -102,8 +102,8 @@ class Face(Compilable):
             bound.apply_defaults()
             args = bound.args[: len(self.names)]
             propto = propto or (self.has_propto and bool(bound.args[-1]))
-        given = [as_operand(x) for x in args]
-        if self.reduce:
+        given = [x if x.__class__ is float else as_operand(x) for x in args]
+        if self.reduce and not all([x.__class__ is float for x in given]):
             shape = self._common_shape(given)
             if self.lenient and 0 in shape:
                 return 0.0 if self.reduce == "sum" else 1.0
@@ -116,8 +116,10 @@ class Face(Compilable):
         for name, x in zip(self.names, given, strict=True):
             if name in self.domains:
                 check_domain(self.__name__, name, x, self.domains[name])
-        for name, relation in self.orders.items():
-            check_order(self.__name__, name, relation, dict(zip(self.names, given, strict=True)))
+        if self.orders:
+            numbers = dict(zip(self.names, given, strict=True))
+            for name, relation in self.orders.items():
+                check_order(self.__name__, name, relation, numbers)
         return self._reduce(rule(*given))
 
     def _common_shape(self, given: list[Value]) -> tuple[int, ...]:
@@ -228,6 +230,7 @@ class Face(Compilable):
         return [self.formula, *([self.formula.without_constants()] if self.has_propto else [])]
 
 
+@functools.cache
 def split_order(relation: str) -> tuple[str, str]:
     """The words of an order, and the argument or the difference of two that bounds.
 

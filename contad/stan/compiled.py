@@ -20,6 +20,9 @@ from contad.stan.domains import Demands, list_requirements, write_demands
 Pattern = str  # of each argument the numbers of axes that it may have: "12 1 0"
 
 
+_LISTS = frozenset((list, tuple))
+
+
 class WithBodies(Compilable):
     """A function of Python, with an expression for arguments of each pattern of axes.
 
@@ -48,33 +51,30 @@ class WithBodies(Compilable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.demands:
             return self.function(*args, **kwargs)
-        if not kwargs and len(args) == len(self.names):  # quickly, for what most calls are
-            named: Any = zip(self.names, args, strict=True)
-        else:
+        propto: tuple[Any, ...] = ()
+        if kwargs or len(args) != len(self.names):
             try:
-                named = self.signature.bind(*args, **kwargs).arguments.items()
+                bound = self.signature.bind(*args, **kwargs)
             except TypeError as error:
                 raise TypeError(f"{self.__name__}: {error}") from None
-        given = {name: as_operand(x) for name, x in named}
-        numbers = given if len(given) == len(self.names) else {name: given[name] for name in self.names}
-        key = tuple([getattr(x, "ndim", 0) for x in numbers.values()])
+            args, propto = bound.args[: len(self.names)], bound.args[len(self.names) :]
+        given = [as_operand(x) if x.__class__ in _LISTS else x for x in args]
+        key = tuple([getattr(x, "ndim", 0) for x in given])
         if key not in self._required:
             axes = dict(zip(self.names, key, strict=True))
             self._required[key] = (
-                [name for name in self.empty if axes[name] == self.most_axes[name]],
+                [k for k, name in enumerate(self.names) if name in self.empty and key[k] == self.most_axes[name]],
                 list_requirements(self.__name__, self.demands, self.names, axes),
                 list_requirements(self.__name__, self.after, self.names, axes),
             )
         empty, before, after = self._required[key]
-        for name in empty:
-            if 0 in np.shape(given[name]):
+        for k in empty:
+            if 0 in given[k].shape:
                 return 0.0
-        for require in before:
-            require(numbers)
-        z = self.function(**given)
-        if after and not (z > -np.inf and z < np.inf):
-            for require in after:
-                require(numbers)
+        before.require(given)
+        z = self.function(*given, *propto)
+        if self.after and not (z > -np.inf and z < np.inf):
+            after.require(given)
         return z
 
     def body(self, given: tuple[Any, ...]) -> Any:

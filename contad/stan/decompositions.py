@@ -11,7 +11,7 @@ from contad.ops import orthogonal_factors, spectra
 from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array
 from contad.ops.triangular_factors import cholesky_factor
-from contad.stan.recorded_checks import equals_its_transposed, has_nan, require_symmetric
+from contad.stan.recorded_checks import are_finite, equals_its_transposed, has_nan, require_symmetric
 from contad.stan.shapes import matrices
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
@@ -270,6 +270,9 @@ def eigendecompose_sym(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 
 def _spectrum(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     a = as_array(a)
+    if equals_its_transposed(a) and are_finite(a):
+        w, v = spectra.eigh(a)
+        return v, w
     require_symmetric(name, "a", a)
     w, v = spectra.eigh(a)
     return (v * math.nan, w * math.nan) if has_nan(name, "a", a) else (v, w)  # LAPACK's are any numbers then

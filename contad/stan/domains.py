@@ -13,9 +13,13 @@ import numpy as np
 from contad.distributions.faces import DOMAINS, check_domain
 from contad.stan import bodies, checks
 from contad.stan.recorded_checks import (
+    are_between,
     are_finite,
+    are_surely_counts,
     equals_its_transposed,
     is_cholesky_factor,
+    is_surely_cholesky_factor,
+    is_surely_simplex,
     require_cholesky_factor,
     require_simplex,
     values_of,
@@ -33,19 +37,35 @@ class ArgumentKind(NamedTuple):
     words: str
     require: Require  # of a function and an argument, by their names, and a value
     condition: str
+    is_surely: Callable[[Any], bool]  # whether plain numbers are so, by few calls; False where that is not known
 
 
 def _elements(name: str) -> ArgumentKind:
     words, condition = DOMAINS[name]
-    return ArgumentKind(words, partial(_require_elements, name), condition)
+    return ArgumentKind(words, partial(_require_elements, name), condition, _SURELY.get(name, _never))
+
+
+def _never(x: Any) -> bool:
+    return False
+
+
+_SURELY: dict[str, Callable[[Any], bool]] = {
+    "real": partial(are_between, -np.inf, True),
+    "finite": partial(are_between, -np.inf, True),
+    "positive": partial(are_between, 0.0, False),
+    "positive finite": partial(are_between, 0.0, True),
+    "count": are_surely_counts,
+}
 
 
 def _require_elements(kind: str, function: str, name: str, x: Value) -> None:
     check_domain(function, name, x, kind)
 
 
-def _array(judged: str, holds: Callable[[Any], bool], condition: str) -> ArgumentKind:
-    return ArgumentKind(checks.ARRAYS[judged][0], partial(_require_array, judged, holds), condition)
+def _array(
+    judged: str, holds: Callable[[Any], bool], condition: str, is_surely: Callable[[Any], bool]
+) -> ArgumentKind:
+    return ArgumentKind(checks.ARRAYS[judged][0], partial(_require_array, judged, holds), condition, is_surely)
 
 
 def _require_array(judged: str, holds: Callable[[Any], bool], function: str, name: str, x: Value) -> None:
@@ -59,30 +79,38 @@ def _require_array(judged: str, holds: Callable[[Any], bool], function: str, nam
 
 def _is_symmetric(a: Any) -> bool:
     """By comparisons, which a program that is recorded repeats; what is not finite may be so."""
-    if equals_its_transposed(a):
-        return True
     with np.errstate(invalid="ignore"):
         return a.shape[0] == a.shape[1] and bool(np.all(np.abs(a - a.T) <= checks.TOLERANCE))
 
 
 def _is_correlation(a: Any) -> bool:
-    if equals_its_transposed(a) and are_finite(a):
-        return bool(abs(a.diagonal() - 1.0).max(initial=0.0) <= checks.TOLERANCE)
     units = np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE)
     return _is_symmetric(a) and bool(units and np.all(np.abs(a) < np.inf))
+
+
+def _is_surely_correlation(a: Any) -> bool:
+    if not (equals_its_transposed(a) and are_finite(a)):
+        return False
+    return bool(abs(a.diagonal() - 1.0).max(initial=0.0) <= checks.TOLERANCE)
 
 
 # Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway, and whether it is finite
 # the density of it.
 KINDS: dict[str, ArgumentKind] = {
-    **{name: _elements(name) for name in DOMAINS if name != "binary"},
-    "binary": ArgumentKind(DOMAINS["binary"][0], _elements("binary").require, "({x} * {x} == {x}) and ({x} < np.inf)"),
-    "symmetric": _array("finite_symmetric", _is_symmetric, "is_symmetric({x})"),
-    "correlation": _array("unit_symmetric", _is_correlation, "is_finite_symmetric({x}) and has_unit_diagonal({x})"),
-    "Cholesky factor": ArgumentKind(
-        checks.ARRAYS["cholesky_factor"][0], require_cholesky_factor, "is_cholesky_factor({x})"
+    **{name: _elements(name) for name in DOMAINS},
+    "binary": _elements("binary")._replace(condition="({x} * {x} == {x}) and ({x} < np.inf)"),
+    "symmetric": _array("finite_symmetric", _is_symmetric, "is_symmetric({x})", equals_its_transposed),
+    "correlation": _array(
+        "unit_symmetric", _is_correlation, "is_finite_symmetric({x}) and has_unit_diagonal({x})",
+        _is_surely_correlation,
     ),
-    "simplex": ArgumentKind(checks.ARRAYS["simplex"][0], require_simplex, "len({x}) > 0 and is_simplex({x})"),
+    "Cholesky factor": ArgumentKind(
+        checks.ARRAYS["cholesky_factor"][0], require_cholesky_factor, "is_cholesky_factor({x})",
+        is_surely_cholesky_factor,
+    ),
+    "simplex": ArgumentKind(
+        checks.ARRAYS["simplex"][0], require_simplex, "len({x}) > 0 and is_simplex({x})", is_surely_simplex
+    ),
 }  # fmt: skip
 
 
@@ -111,20 +139,56 @@ def write_demands(function: str, demands: Demands, axes: Mapping[str, int]) -> l
     return lines
 
 
+class Requirements(NamedTuple):
+    """What arguments with some numbers of axes have to be."""
+
+    names: Sequence[str]
+    holds: Callable[..., Any]  # whether all conditions do, of several arguments or of one that is a number
+    kinds: Sequence[tuple[int, Callable[[Any], bool], Callable[[Value], None]]]  # of arguments, by their places
+    each: Sequence[Callable[[Mapping[str, Value]], None]]  # of each condition; raises ValueError
+
+    def require(self, given: Sequence[Value]) -> None:
+        """Raise ValueError where a demand is not met."""
+        try:
+            good = self.holds(*given)
+        except (AttributeError, IndexError, TypeError):  # of shapes that are not what a condition is of
+            good = False
+        if not good:
+            named = dict(zip(self.names, given, strict=True))
+            for require in self.each:
+                require(named)
+        for k, is_surely, require_kind in self.kinds:
+            if not is_surely(given[k]):
+                require_kind(given[k])
+
+
 def list_requirements(
     function: str, demands: Demands, names: Sequence[str], axes: Mapping[str, int]
-) -> list[Callable[[Mapping[str, Value]], None]]:
-    """Functions of the arguments, by their names, that raise ValueError where a demand is not met."""
-    found: list[Callable[[Mapping[str, Value]], None]] = []
+) -> Requirements:  # fmt: skip
+    """What Python requires of arguments with these numbers of axes."""
+    conditions, kinds, each = ["True"], [], []
     for subject, what in demands:
         if what in KINDS:
-            found.append(partial(_require_kind, KINDS[what].require, function, subject))
+            kind = KINDS[what]
+            if axes[subject] or what not in DOMAINS:
+                kinds.append((names.index(subject), kind.is_surely, partial(kind.require, function, subject)))
+                continue
+            conditions.append(kind.condition.format(x=subject))
+            each.append(partial(_require_kind, kind.require, function, subject))
         elif "are_categories" in subject:  # which `places` checks, and names the element
             continue
         elif not _is_of_numbers((subject, what), axes):
-            holds = eval(f"lambda {', '.join(names)}: {subject}", _KNOWN)
             shown = [name for name in names if re.search(rf"\b{name}\b", f"{subject} {what}")]
-            found.append(partial(_require_condition, holds, f"{function}: {what}", tuple(shown)))
+            each.append(
+                partial(_require_condition, _function_of(names, subject), f"{function}: {what}", tuple(shown))
+            )
+            conditions.append(subject)
+    holds = _function_of(names, " and ".join(f"({x})" for x in conditions))
+    return Requirements(names, holds, kinds, each)
+
+
+def _function_of(names: Sequence[str], expression: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {expression}", _KNOWN)
     return found
 
 

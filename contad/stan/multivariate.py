@@ -15,12 +15,12 @@ from contad.distributions.vector_densities import (
     log_constant_of_lkj,
     wishart_of_matrix,
 )
+from contad.ops import positive_definite
 from contad.ops.exponential import log
 from contad.ops.triangular_factors import cholesky_factor
 from contad.stan import bodies
 from contad.stan.compiled import with_bodies
 from contad.stan.domains import Demands
-from contad.stan.solves import log_determinant_spd
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 ROWS = (
@@ -79,7 +79,7 @@ def _factor(name: str, argument: str, matrix: ArrayValue) -> ArrayValue:
 
 def _lkj(name: str, argument: str, matrix: ArrayValue, eta: Real) -> Real:
     try:
-        return (eta - 1.0) * log_determinant_spd(matrix) + log_constant_of_lkj(eta, len(matrix))
+        return (eta - 1.0) * positive_definite.log_determinant_spd(matrix) + log_constant_of_lkj(eta, len(matrix))
     except np.linalg.LinAlgError as error:
         raise ValueError(f"{name}: {argument} must be a positive definite matrix: {error}") from None
 

@@ -31,27 +31,59 @@ def values_of(function: str, name: str, x: Nested) -> ArrayValue:
     return seen if plain else arguments.array(function, name, seen)
 
 
+# ---- plain numbers, quickly: True is sure, and where it is False another check follows --------------------------------
+def _are_plain(a: Any) -> bool:
+    return a.__class__ is np.ndarray and a.dtype == np.float64
+
+
 def equals_its_transposed(a: Any) -> bool:
-    """Whether a matrix of plain numbers is symmetric to the last bit, also of nan: what most of them are, quickly."""
-    if a.__class__ is not np.ndarray or a.dtype != np.float64 or a.ndim != 2 or a.shape[0] != a.shape[1]:
+    """Whether a matrix is symmetric to the last bit; its elements may be nan."""
+    if not _are_plain(a) or a.ndim != 2 or a.shape[0] != a.shape[1]:
         return False
     return a.tobytes() == a.tobytes("F") if a.size <= SMALL else bool((a == a.T).all())
 
 
 def are_finite(a: np.ndarray) -> bool:
-    """Whether all plain numbers are, quickly; False also of numbers whose squares leave the range."""
+    """Whether all elements and the sum of their squares are finite."""
     flat = a.ravel()
     return bool(flat.dot(flat) < np.inf)
 
 
+def are_between(low: float, finite: bool, a: Any) -> bool:
+    """Whether elements are above a number, and finite if they have to be."""
+    if not _are_plain(a) or not a.size:
+        return False
+    return (low == -np.inf or bool(a.min() > low)) and (not finite or are_finite(a))
+
+
+def are_surely_counts(a: Any) -> bool:
+    """Whether elements are nonnegative whole numbers."""
+    if a.__class__ is not np.ndarray or a.dtype.kind not in "if" or not a.size or not a.min() >= 0:
+        return False
+    return a.dtype.kind == "i" or bool((a == np.floor(a)).all())
+
+
+def is_surely_simplex(a: Any) -> bool:
+    """Whether elements are nonnegative and sum to 1."""
+    return _are_plain(a) and a.size > 0 and bool(a.min() >= 0.0 and abs(a.sum() - 1.0) <= TOLERANCE)
+
+
+def is_surely_cholesky_factor(a: Any) -> bool:
+    """Whether a square matrix is lower triangular with a positive diagonal."""
+    if not _are_plain(a) or a.ndim != 2 or not 0 < len(a) == a.shape[1]:
+        return False
+    return a.tobytes() == lower_part(a).tobytes() and bool(a.diagonal().min() > 0.0)
+
+
+# ---- variables and numbers -------------------------------------------------------------------------------------------
 def require_symmetric(function: str, name: str, x: Nested, diagonal: str = "any") -> None:
     """Raise ValueError unless matrices, or stacks of them, are symmetric up to 1e-8, with a diagonal of such a kind.
 
     diagonal    "any", "real" where it has no nan, or "finite"; the rest is finite in any case
     """
-    a = values_of(function, name, x)
-    if equals_its_transposed(a) and are_finite(a):  # what most are
+    if equals_its_transposed(x) and are_finite(x):
         return
+    a = values_of(function, name, x)
     shape = np.shape(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         arguments.fail(function, name, "be a square matrix", f"shape {shape}", np.linalg.LinAlgError)
@@ -74,18 +106,14 @@ def has_nan(function: str, name: str, x: Nested) -> bool:
 def require_simplex(function: str, name: str, x: Nested) -> None:
     """Raise ValueError unless elements are nonnegative and sum to 1."""
     a = as_array(x)
-    if a.__class__ is np.ndarray and a.dtype == np.float64 and a.size:
-        if a.min() >= 0.0 and abs(a.sum() - 1.0) <= TOLERANCE:  # quickly, of plain numbers
-            return
     if not (np.size(a) and np.all(a >= 0.0) and np.abs(np.sum(a) - 1.0) <= TOLERANCE):
         check_simplex(function, name, x)
 
 
 def is_cholesky_factor(a: ArrayValue) -> bool:
     """Whether a matrix is lower triangular with a positive diagonal, and no wider than high."""
-    if a.__class__ is np.ndarray and a.ndim == 2 and 0 < len(a) == a.shape[1] and a.dtype == np.float64:
-        if a.tobytes() == lower_part(a).tobytes() and a.diagonal().min() > 0.0:  # what most are
-            return True
+    if is_surely_cholesky_factor(a):
+        return True
     rows, columns = np.shape(a) if np.ndim(a) == 2 else (0, 1)
     above = np.triu_indices(rows, 1, columns)
     return bool(rows >= columns > 0 and np.all(a[above] == 0.0) and np.all(np.diagonal(a) > 0.0))
