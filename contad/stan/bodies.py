@@ -95,8 +95,12 @@ def is_lower_triangular(a):
 
 def is_cholesky_factor(a):
     """Whether a matrix is lower triangular with a positive diagonal, and no wider than high."""
-    good = a.shape[0] >= a.shape[1] > 0 and is_lower_triangular(a)
-    return good and np.all(np.diag(a) > 0.0)
+    good = a.shape[0] >= a.shape[1] > 0
+    for i in range(a.shape[1] if good else 0):
+        good = good and a[i, i] > 0.0
+        for j in range(i + 1, a.shape[1]):
+            good = good and a[i, j] == 0.0
+    return good
 
 
 def has_unit_rows(a):
