@@ -103,7 +103,7 @@ class Face(Compilable):
             args = bound.args[: len(self.names)]
             propto = propto or (self.has_propto and bool(bound.args[-1]))
         given = [x if x.__class__ is float else as_operand(x) for x in args]
-        if self.reduce and not all([x.__class__ is float for x in given]):
+        if self.reduce and [x for x in given if x.__class__ is not float]:
             shape = self._common_shape(given)
             if self.lenient and 0 in shape:
                 return 0.0 if self.reduce == "sum" else 1.0

@@ -94,8 +94,8 @@ def _is_surely_correlation(a: Any) -> bool:
     return bool(abs(a.diagonal() - 1.0).max(initial=0.0) <= checks.TOLERANCE)
 
 
-# Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway, and whether it is finite
-# the density of it.
+# Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway; whether it is finite,
+# the value of the density does.
 KINDS: dict[str, ArgumentKind] = {
     **{name: _elements(name) for name in DOMAINS},
     "binary": _elements("binary")._replace(condition="({x} * {x} == {x}) and ({x} < np.inf)"),

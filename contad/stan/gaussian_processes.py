@@ -7,21 +7,29 @@ of one set are exactly symmetric, and their cotangent is taken as it is, of ever
 
 import numpy as np
 
+from contad.distributions.faces import check_domain
 from contad.ops import covariances
 from contad.ops.products import as_array, matmul
 from contad.ops.quadratic_forms import tcrossprod
-from contad.variables import check
+from contad.stan.recorded_checks import are_between
 from contad.variables.open_types import ArrayValue, Real, Value
 
 
-def _sets(name: str, args: tuple[Value, ...], count: int) -> tuple[list[ArrayValue], list[Value]]:
-    """The one or two sets of points among the arguments, as matrices, and the `count` parameters after them."""
+def _sets(
+    name: str, args: tuple[Value, ...], count: int, kind: str = "real"
+) -> tuple[list[ArrayValue], list[Value]]:
+    """The one or two sets of points among the arguments, as matrices, and the `count` parameters after them.
+
+    kind    what coordinates have to be, of DOMAINS
+    """
     if len(args) not in (count + 1, count + 2):
         raise TypeError(f"{name}: expected one or two sets of points and {count} parameters, got {len(args)} arguments")
     found = [as_array(x) for x in args[: len(args) - count]]
     for k, x in enumerate(found):
         if np.ndim(x) not in (1, 2):
             raise ValueError(f"{name}: x{k + 1} must be a vector or a matrix of points, got shape {np.shape(x)}")
+        if not are_between(-np.inf, True, x):
+            check_domain(name, f"x{k + 1}", x, kind)
     points = [np.expand_dims(x, 1) if np.ndim(x) == 1 else x for x in found]
     if np.shape(points[0])[1] != np.shape(points[-1])[1]:
         shapes = " and ".join(str(np.shape(x)) for x in found)
@@ -29,8 +37,8 @@ def _sets(name: str, args: tuple[Value, ...], count: int) -> tuple[list[ArrayVal
     return points, list(args[len(args) - count :])
 
 
-def _number(name: str, argument: str, x: Real) -> Real:
-    check.positive(name, argument, x)
+def _number(name: str, argument: str, x: Real, kind: str = "positive") -> Real:
+    check_domain(name, argument, x, kind)
     if np.ndim(x):
         raise ValueError(f"{name}: {argument} must be a number, got shape {np.shape(x)}")
     return x
@@ -44,10 +52,10 @@ def _covariance(points: list[ArrayValue], sigma: Real, width: Real, profile: str
 def _scale(name: str, args: tuple[Value, ...], profile: str) -> ArrayValue:
     """The covariance with a length scale, or one for each coordinate."""
     points, (sigma, length_scale) = _sets(name, args, 2)
-    _number(name, "sigma", sigma)
-    lengths = as_array(length_scale)
-    if not np.all(lengths > 0.0):  # a comparison, which recorded programs can check
-        check.positive(name, "length_scale", length_scale)
+    lengths = length_scale if length_scale.__class__ is float else as_array(length_scale)
+    kind = "positive" if profile == "exponentiated quadratic" and not np.ndim(lengths) else "positive finite"
+    _number(name, "sigma", sigma, kind)
+    check_domain(name, "length_scale", lengths, kind)
     if np.ndim(lengths):
         if np.shape(lengths) != np.shape(points[0])[1:]:
             raise ValueError(
@@ -65,8 +73,8 @@ def gp_exp_quad_cov(*args: Value) -> ArrayValue:
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
-    Domain:  sigma and length_scale positive.
-    Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
+    Domain:  sigma and length_scale positive, and finite beside lengths for each coordinate; points without nan.
+    Raises:  ValueError outside of the domain, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
     Ref:     Rasmussen & Williams (2006), section 4.2.1.
 
@@ -84,8 +92,8 @@ def gp_exponential_cov(*args: Value) -> ArrayValue:
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
-    Domain:  sigma and length_scale positive.
-    Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
+    Domain:  sigma and length_scale positive and finite, points without nan.
+    Raises:  ValueError outside of the domain, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
     Ref:     Rasmussen & Williams (2006), section 4.2.1.
 
@@ -103,8 +111,8 @@ def gp_matern32_cov(*args: Value) -> ArrayValue:
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
-    Domain:  sigma and length_scale positive.
-    Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
+    Domain:  sigma and length_scale positive and finite, points without nan.
+    Raises:  ValueError outside of the domain, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
     Ref:     Rasmussen & Williams (2006), section 4.2.1.
 
@@ -122,8 +130,8 @@ def gp_matern52_cov(*args: Value) -> ArrayValue:
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
-    Domain:  sigma and length_scale positive.
-    Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
+    Domain:  sigma and length_scale positive and finite, points without nan.
+    Raises:  ValueError outside of the domain, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
     Ref:     Rasmussen & Williams (2006), section 4.2.1.
 
@@ -141,8 +149,8 @@ def gp_periodic_cov(*args: Value) -> ArrayValue:
 
     Calls:   (x, sigma, length_scale, period), or (x, y, sigma, length_scale, period) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale (), period () -> (n, n) or (n, m).
-    Domain:  sigma, length_scale and period positive.
-    Raises:  ValueError if sigma, length_scale or period is not positive, or if shapes do not fit.
+    Domain:  sigma, length_scale and period positive, points without nan.
+    Raises:  ValueError outside of the domain, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
     Ref:     Rasmussen & Williams (2006), section 4.2.3.
 
@@ -164,8 +172,8 @@ def gp_dot_prod_cov(*args: Value) -> ArrayValue:
 
     Calls:   (x, sigma), or (x, y, sigma) for two sets of points.
     Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma () -> (n, n) or (n, m).
-    Domain:  sigma >= 0.
-    Raises:  ValueError if sigma is negative, or if shapes do not fit.
+    Domain:  sigma >= 0 and finite, finite points.
+    Raises:  ValueError outside of the domain, or if shapes do not fit.
     Cost:    O(n m d) forward and reverse.
     Ref:     Rasmussen & Williams (2006), section 4.2.2.
 
@@ -173,8 +181,7 @@ def gp_dot_prod_cov(*args: Value) -> ArrayValue:
     array([[ 5.,  7.],
            [ 7., 13.]])
     """
-    points, (sigma,) = _sets("gp_dot_prod_cov", args, 1)
-    if np.ndim(sigma) or not sigma >= 0.0:
-        raise ValueError(f"gp_dot_prod_cov: sigma must be a number that is not negative, got {sigma}")
+    points, (sigma,) = _sets("gp_dot_prod_cov", args, 1, "finite")
+    _number("gp_dot_prod_cov", "sigma", sigma, "nonnegative finite")
     products = tcrossprod(points[0]) if len(points) == 1 else matmul(points[0], np.swapaxes(points[1], 0, 1))
     return sigma * sigma + products

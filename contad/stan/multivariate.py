@@ -162,7 +162,8 @@ def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = 
         "1 0 1 2": "student_of_rows(as_row(y - mu), nu, cholesky(Sigma)PROPTO)",
         "12 0 12 2": "student_of_rows(y - mu, nu, cholesky(Sigma)PROPTO)",
     },
-    (("nu", "positive finite"), *_vectors("Sigma", ("Sigma", "symmetric"))), after=(*REAL, *_finite("Sigma")), empty="y",
+    (("nu", "positive finite"), *_vectors("Sigma", ("Sigma", "symmetric"))),
+    after=(*REAL, *_finite("Sigma")), empty="y",
 )
 def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix Sigma.
@@ -205,7 +206,10 @@ def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, pr
     return bodies.student_of_rows(_rows(y, mu, len(L)), nu, L, propto)
 
 
-@with_bodies({"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"}, _processes("Sigma", "symmetric"), after=_finite("y", "Sigma"))
+@with_bodies(
+    {"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"},
+    _processes("Sigma", "symmetric"), after=_finite("y", "Sigma"),
+)  # fmt: skip
 def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance Sigma / w_i.
 
@@ -223,7 +227,9 @@ def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> 
     return bodies.normal_of_weighted_rows(y, _factor("multi_gp_lpdf", "Sigma", Sigma), w, propto)
 
 
-@with_bodies({"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"}, _processes("L", "Cholesky factor"), after=_finite("y"))
+@with_bodies(
+    {"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"}, _processes("L", "Cholesky factor"), after=_finite("y")
+)
 def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False) -> Real:
     """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance L L^T / w_i.
 
@@ -325,7 +331,10 @@ def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
-@with_bodies({"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"}, _matrices("W", "S", "symmetric"), after=_finite("W", "S"))
+@with_bodies(
+    {"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"},
+    _matrices("W", "S", "symmetric"), after=_finite("W", "S"),
+)  # fmt: skip
 def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of a Wishart matrix of nu degrees of freedom and scale S.
 
@@ -342,7 +351,10 @@ def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     return wishart_of_matrix(_factor("wishart_lpdf", "W", W), _factor("wishart_lpdf", "S", S), nu)
 
 
-@with_bodies({"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"}, _matrices("W", "S", "symmetric"), after=_finite("W", "S"))
+@with_bodies(
+    {"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"},
+    _matrices("W", "S", "symmetric"), after=_finite("W", "S"),
+)  # fmt: skip
 def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
     """Log density of an inverse Wishart matrix of nu degrees of freedom and scale S.
 

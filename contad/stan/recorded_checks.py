@@ -31,7 +31,7 @@ def values_of(function: str, name: str, x: Nested) -> ArrayValue:
     return seen if plain else arguments.array(function, name, seen)
 
 
-# ---- plain numbers, quickly: True is sure, and where it is False another check follows --------------------------------
+# ---- plain numbers, quickly: True is sure, and where it is False another check follows -------------------------------
 def _are_plain(a: Any) -> bool:
     return a.__class__ is np.ndarray and a.dtype == np.float64
 

@@ -185,6 +185,62 @@ def test_nan_in_a_matrix_stays_nan(function):
     assert np.isnan(contad.grad(lambda a: np.sum(function(a)))(a)).any()
 
 
+SCALES = ["gp_exponential_cov", "gp_matern32_cov", "gp_matern52_cov"]
+
+
+@pytest.mark.parametrize("name", [*SCALES, "gp_exp_quad_cov", "gp_periodic_cov", "gp_dot_prod_cov"])
+def test_covariances_take_points_and_scales_of_stan(name):
+    """By the checks in Stan Math's sources of these functions."""
+    covariance, rest = getattr(stan, name), {"gp_periodic_cov": (1.3, 2.0), "gp_dot_prod_cov": ()}.get(name, (1.3,))
+    x = np.array([0.3, 1.2])
+    for bad in ([0.3, math.nan], [[0.3, 0.1], [math.nan, 0.2]]):
+        for points in ((bad,), (bad, bad), ([0.1, 0.2], [0.3, math.nan])):
+            if np.ndim(points[0]) == np.ndim(points[-1]):
+                with pytest.raises(ValueError, match=f"{name}: x[12] must be"):
+                    covariance(*points, 1.2, *rest)
+    for sigma in (-1.0, math.nan):
+        with pytest.raises(ValueError, match=f"{name}: sigma must be"):
+            covariance(x, sigma, *rest)
+    finite = name in [*SCALES, "gp_dot_prod_cov"]
+    if finite:
+        with pytest.raises(ValueError, match=f"{name}: sigma must be .*finite, got inf"):
+            covariance(x, math.inf, *rest)
+    else:
+        assert np.all(covariance(x, math.inf, *rest) == math.inf)
+    if name in SCALES:
+        with pytest.raises(ValueError, match=f"{name}: length_scale must be positive and finite, got inf"):
+            covariance(x, 1.2, math.inf)
+    if name in [*SCALES, "gp_exp_quad_cov"]:
+        with pytest.raises(ValueError, match="length_scale must be positive and finite, got inf at index 1"):
+            covariance([[0.3, 0.1]], 1.2, [1.0, math.inf])
+    assert covariance([], 1.2, *rest).shape == (0, 0)
+    slope = contad.grad(lambda s: np.sum(covariance(x, s, *rest)))(1.2)
+    higher, lower = (np.sum(covariance(x, s, *rest)) for s in (1.2 + 1e-6, 1.2 - 1e-6))
+    assert slope == pytest.approx((higher - lower) / 2e-6, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("inc_beta", (1.0, 1.0, 1.2)), ("inc_beta", (-1.0, 1.0, 0.2)), ("gamma_p", (-1.0, 0.3)),
+        ("gamma_q", (1.0, -0.3)), ("acosh", (0.5,)), ("atanh", (1.5,)), ("log1p", (-2.0,)), ("log1m", (2.0,)),
+        ("sqrt", (-1.0,)), ("log", (-1.0,)),
+    ],
+)  # fmt: skip
+def test_functions_of_numbers_are_nan_outside_of_their_domain(name, args):
+    """As NumPy's, not as Stan's, which raise: notes/guide/coming-from.md says so."""
+    with np.errstate(all="ignore"):
+        assert math.isnan(getattr(stan, name)(*args))
+        assert np.isnan(getattr(stan, name)(*(np.array([x, x]) for x in args))).all()
+
+
+@pytest.mark.parametrize("function", [stan.singular_values, stan.generalized_inverse])
+def test_singular_values_of_nan_do_not_exist(function):
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        function([[math.nan, 1.0], [1.0, 2.0]])
+    assert function(np.zeros((0, 0))).size == 0
+
+
 def test_series_at_one_and_beyond():
     assert stan.hypergeometric_2F1(2.0, 1.0, 2.0, -3.0) == pytest.approx(0.25, rel=1e-14)
     assert stan.hypergeometric_3F2([1.0, 1.0, 0.5], [2.0, 1.5], 1.0) == pytest.approx(2.0 * math.log(2.0), rel=1e-12)
