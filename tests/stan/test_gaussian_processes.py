@@ -161,7 +161,8 @@ def test_distances_and_exponentials_are_computed_once(monkeypatch):
     ("call", "error", "message"),
     [
         (lambda x: stan.gp_exp_quad_cov(x, -1.0, 1.0), ValueError, "gp_exp_quad_cov: sigma must be positive, got -1.0"),
-        (lambda x: stan.gp_exp_quad_cov(x, 1.0, [1.0, 0.0]), ValueError, "length_scale must be positive and finite, got 0.0 at"),
+        (lambda x: stan.gp_exp_quad_cov(x, 1.0, [1.0, 0.0]), ValueError,
+         "length_scale must be positive and finite, got 0.0 at"),
         (lambda x: stan.gp_matern32_cov(x, 1.0, np.ones(3)), ValueError, "length_scale must be a number or one for"),
         (lambda x: stan.gp_matern52_cov(x, x[0], 1.0), ValueError, r"sigma must be .*positive|sigma must be a number"),
         (lambda x: stan.gp_periodic_cov(x, 1.0, 1.0, 0.0), ValueError, "gp_periodic_cov: period must be positive"),
