@@ -44,9 +44,8 @@ def equals_its_transposed(a: Any) -> bool:
 
 
 def are_finite(a: np.ndarray) -> bool:
-    """Whether all elements and the sum of their squares are finite."""
-    flat = a.ravel()
-    return bool(flat.dot(flat) < np.inf)
+    """Whether all elements are finite."""
+    return bool(np.isfinite(a).all())
 
 
 def are_between(low: float, finite: bool, a: Any) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 import contad
 from contad import stan
+from contad.stan import domains
 
 TABLE = Path(__file__).with_name("domain_table.txt")
 NAMES = {"nan": math.nan, "inf": math.inf}
@@ -183,6 +184,36 @@ def test_nan_in_a_matrix_stays_nan(function):
     a = np.array([[np.nan, 0.5], [0.5, 1.0]])
     assert np.isnan(function(a)).all()
     assert np.isnan(contad.grad(lambda a: np.sum(function(a)))(a)).any()
+
+
+def damage(a, rng):
+    """The array with a fault at a random place, or without one."""
+    a = a.copy()
+    at = tuple(rng.integers(size) for size in a.shape)
+    a[at] = rng.choice([math.nan, math.inf, -math.inf, -1.0, 0.0, 1e-9, a[at] + 1e-9, a[at] + 1e-7, 1e200, a[at]])
+    return a
+
+
+GOOD = {
+    "symmetric": np.array([[1.0, 0.3, 0.1], [0.3, 1.2, 0.2], [0.1, 0.2, 0.9]]),
+    "correlation": np.array([[1.0, 0.3, 0.1], [0.3, 1.0, 0.2], [0.1, 0.2, 1.0]]),
+    "Cholesky factor": np.array([[1.0, 0.0, 0.0], [0.3, 1.2, 0.0], [0.1, 0.2, 0.9]]),
+    "simplex": np.array([0.2, 0.3, 0.5]),
+    "count": np.array([2.0, 0.0, 1.0]),
+    **{kind: np.array([0.2, 1.3, 0.5]) for kind in ("real", "finite", "positive", "positive finite")},
+}
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_what_is_surely_so_is_so(kind):
+    """The looks that come first never pass what the checks behind them refuse, but for matrices that are not finite."""
+    rng = np.random.default_rng(17)
+    known = domains.KINDS[kind]
+    assert known.is_surely(GOOD[kind])
+    for _ in range(300):
+        a = damage(damage(GOOD[kind], rng), rng)
+        if known.is_surely(a) and (kind != "symmetric" or np.isfinite(a).all()):
+            known.require("f", "a", a)
 
 
 SCALES = ["gp_exponential_cov", "gp_matern32_cov", "gp_matern52_cov"]
