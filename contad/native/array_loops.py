@@ -109,7 +109,9 @@ def _var(a):  # type: ignore[no-untyped-def]
 def _std(a):  # type: ignore[no-untyped-def]
     mean = np.divide(np.sum(a), float(a.size))
     variance = np.divide(np.sum((a - mean) * (a - mean)), float(a.size))
-    return 0.0 * variance if variance == 0.0 else np.sqrt(variance)  # a kink, where the derivative is 0
+    if variance == 0.0:  # a kink, where the derivative is 0
+        return np.linalg.norm(a - mean) / np.sqrt(float(a.size))
+    return np.sqrt(variance)
 
 
 @loop_body(np.trace, "a, offset=0", 2)

@@ -344,10 +344,16 @@ def scale(d: Value, p: Value) -> Value:
     """d * p, in which a zero d masks a non-finite partial p, so that dead code never makes a nan.
 
     Only the partial is masked: on outer levels the derivative of d is kept. Either may be an array, element by element.
+    A p that is 0 and stays 0 masks a nan of d there, as the subgradient that is not known at a kink.
     """
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
     a, b = trace(d), trace(p)
+    if isinstance(d, Carrier):
+        none = observe(np.isnan, a) & _stays_zero(p)
+        if np.any(none):
+            with np.errstate(all="ignore"):
+                return np.where(none, 0.0, d * p) if np.ndim(none) else 0.0
     if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
         with np.errstate(all="ignore"):
             masked = ~observe(np.isfinite, b)
@@ -357,6 +363,18 @@ def scale(d: Value, p: Value) -> Value:
     if isinstance(a, Carrier) or isinstance(b, Carrier):
         return d * p if observe(math.isfinite, b) or observe(operator.ne, a, 0.0) else d * 0.0
     return d * 0.0 if a == 0.0 and not math.isfinite(b) else d * p
+
+
+def _stays_zero(p: Value) -> Any:
+    """Where p is 0, and so are its tangents."""
+    still = observe(operator.eq, p, 0.0)
+    if not isinstance(p, Carrier) or not np.any(still):
+        return still
+    tangent = getattr(p, "tangent", None)
+    if tangent is None:
+        return False
+    rests = observe(operator.eq, tangent, 0.0)
+    return still & (rests if np.ndim(rests) == np.ndim(p) else np.all(rests, axis=0))  # of several directions
 
 
 def route(d: Value, p: Value) -> Value:

@@ -12,7 +12,7 @@ import pytest
 import contad
 
 J = np.array([[1.0, 1.0], [2.0, 1.0], [0.0, 1.0]])
-EYE, NAN = np.eye(2), np.full((2, 2), np.nan)
+EYE = np.eye(2)
 
 
 def norm_of_residuals(x):
@@ -193,9 +193,9 @@ def of_higher_roots(x):
 
 
 COMPILED = {
-    of_residuals: (2.0 * J.T @ J, True), of_matern: (EYE / 3.0, True), of_no_direction: (NAN, False),
+    of_residuals: (2.0 * J.T @ J, True), of_matern: (EYE / 3.0, True), of_no_direction: (np.diag([4.0, 2.0]), False),
     of_absolutes: (np.diag([4.0, 2.0]), True), of_roots: (2.0 * EYE, False),
-    of_deviation: (0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]]), False), of_higher_roots: (np.diag([2.0, 4.0]), False),
+    of_deviation: (0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]]), True), of_higher_roots: (np.diag([2.0, 4.0]), False),
 }  # fmt: skip
 
 
@@ -262,6 +262,64 @@ def test_branches_that_are_not_taken_make_no_nan(f, way):
     with np.errstate(all="ignore"):
         found = (FORWARD_OVER_REVERSE | OTHERS)[way](f, np.zeros(2))
     np.testing.assert_array_equal(found, 6.0 * EYE)
+
+
+PLACES = np.array([1.0, 2.0, 4.0])
+LAGS = PLACES[:, None] - PLACES
+
+
+def masked_penalty(t):
+    return np.sum(np.abs(np.array([1.0, 0.0]) * t) * t)
+
+
+def kernel_of_lags(t):
+    return np.sum(np.exp(-np.abs(t[0] * LAGS))) * t[1]
+
+
+def kernel_of_scaled_lags(t):
+    return np.sum(np.exp(-np.abs(LAGS / np.exp(t[0])))) * t[1]
+
+
+def kernel_of_distances(t):
+    r = np.linalg.norm(t * (PLACES[:, None, None] - PLACES[:, None]), axis=-1)
+    return np.linalg.slogdet(np.exp(-r) + 0.1 * np.eye(3))[1]
+
+
+def kernel_in_loops(t):
+    total = 0.0
+    for i in range(3):
+        for j in range(3):
+            total += math.exp(-math.hypot(LAGS[i, j] / math.exp(t[0]), 0.0 * t[0])) * t[1]
+    return total
+
+
+STILL = (masked_penalty, kernel_of_lags, kernel_of_scaled_lags, kernel_of_distances, kernel_in_loops)
+
+
+def differences(f, x):
+    gradient = contad.grad(f)
+    return np.stack([(gradient(x + 1e-6 * v) - gradient(x - 1e-6 * v)) / 2e-6 for v in np.eye(len(x))])
+
+
+@pytest.mark.parametrize("f", STILL)
+def test_what_is_0_at_every_argument_is_no_kink(f):
+    x = np.array([0.3, 0.7])
+    for found in (contad.hessian(f)(x), [contad.hvp(f)(x, v) for v in np.eye(2)]):
+        np.testing.assert_allclose(found, differences(f, x), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("f", [masked_penalty, kernel_of_lags, kernel_in_loops])
+def test_nor_is_it_in_numba_functions(f):
+    x, compiled = np.array([0.3, 0.7]), numba.njit(f)
+    assert contad.engine_name(contad.hessian(compiled), args=(x,)) == "generated"
+    for found in (contad.hessian(compiled)(x), [contad.hvp(compiled)(x, v) for v in np.eye(2)]):
+        np.testing.assert_allclose(found, differences(f, x), rtol=1e-6, atol=1e-8)
+
+
+def test_a_factor_that_moves_is_no_such_one():
+    for f in (lambda x: abs(x[0] * x[0]) * x[1], lambda x: np.sum(np.abs(x * x)) + abs(0.0 * x[0]) * x[1]):
+        assert np.isnan(contad.hessian(f)(np.array([0.0, 1.0]))[0, 0])
+        assert np.isnan(contad.hessian(numba.njit(f))(np.array([0.0, 1.0]))[0, 0])
 
 
 def test_without_twins_it_is_wrong(monkeypatch):

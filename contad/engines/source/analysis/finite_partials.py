@@ -43,6 +43,18 @@ TAME = frozenset(
     )
 )
 
+# their partials are not finite only where they are not either
+BOUNDED = TAME | {"divide", "reciprocal", "exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "cosh", "sinh"}
+
+
+def has_bounded_slopes(operations: Iterable[Operation]) -> bool:
+    """Whether all slopes of operations have bounds where their values are finite; not if others are called."""
+    return all(
+        o.function.name in BOUNDED or o.result.kind != FLOAT if isinstance(o, Apply)
+        else o.function.is_finite if isinstance(o, MatrixCall) else not isinstance(o, (Call, Handed))
+        for o in operations
+    )  # fmt: skip
+
 
 def wild_values(program: SourceProgram, given: Iterable[Value] = ()) -> set[Value]:
     """The numbers, and the arrays by their roots, that may be infinite or nan; among the parameters those given."""

@@ -468,6 +468,7 @@ class SourceProgram:
         self.block = block
         self.tangents: list[Any] = []  # the last parameters, where tangents have been added; as parameters
         self.returned: Any = None
+        self.has_unknown_slopes = False  # whether nans are of kinks alone; a partial of 0 masks them
         self.returns_small = False  # whether it returns numbers that Numba has in fewer than 64 bits
         self.fastmath: Any = False  # Numba's option under which all of it may be compiled
         self.captured: dict[str, Any] = {}  # global arrays, by the name under which the generated source finds them

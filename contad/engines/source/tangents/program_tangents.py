@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
-from contad.engines.source.analysis.finite_partials import least, may_be_infinite, wild_values
+from contad.engines.source.analysis.finite_partials import has_bounded_slopes, least, may_be_infinite, wild_values
 from contad.engines.source.analysis.partials import partial
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
@@ -89,6 +89,7 @@ class ProgramTangents:
         refuse_lost(program, self.active)
         self.wild = wild_values(program)
         self.program = program
+        self.has_kinks = False  # that second derivatives meet
         self.is_reversed = is_reversed  # whether the result is second derivatives
         self.rules_written = rules_written
         self.in_lanes = in_lanes  # whether tangents are those of several directions, which decide nothing
@@ -107,7 +108,9 @@ class ProgramTangents:
         for root in dict.fromkeys(r for o in walk_all(operations) for x in (*o.inputs, *o.results) for r in x.roots):
             if root not in made and root not in self.dots and root in self.active:  # an argument that is written into
                 self._new_zeros(root)
+        had = walk_all(operations)
         self._operations(operations)
+        self.program.has_unknown_slopes |= self.has_kinks and has_bounded_slopes(had)
 
     def dot(self, value: Value) -> Value:
         """The tangent of a value; of a number that has none, 0."""
@@ -215,11 +218,16 @@ class ProgramTangents:
 
     def _cross(self, o: Apply, z: Value, z_dot: Value, kink: Kink) -> Value:
         """Let z be another function at a kink of o; returns its tangent."""
+        self.has_kinks = True
         apply, dots = self.append.apply, [self.dot(x) for x in o.inputs]
         at_kink = apply(COMPARISONS["Eq"], o.result, constant(0.0))
         if self.in_lanes:
             on_line = self.append.sum([apply(POLE.value, x) for x in o.inputs])
-            tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
+            if kink is POLE:
+                tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
+            else:
+                unknown = [f for dot in dots for f in (apply(CHAIN, dot, constant(math.nan)), apply(POLE.value, dot))]
+                tangent = self.append.sum(unknown)
         elif kink is POLE:  # a number that moves away from 0 at once has the derivatives of the root
             at_kink = apply(AND, at_kink, apply(COMPARISONS["Eq"], dots[0], constant(0.0)))
             on_line, tangent = apply(POLE.value, o.inputs[0]), apply(POLE.tangent, dots[0])
@@ -316,6 +324,7 @@ class ProgramTangents:
         """By the formulas; a norm that is differentiated again is another function at its kink."""
         z = o.results[0] if o.function is NORM and self.is_reversed else None
         if z is not None:
+            self.has_kinks = True
             o.results[0] = self._rename(z, o)
         self.append.add(o)
         found = self.matrices.tangents(o, {x: self.dots[x] for x in o.operands if x in self.active})

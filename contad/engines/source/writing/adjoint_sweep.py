@@ -202,13 +202,15 @@ class AdjointWriter:
         """An adjoint times a partial.
 
         Where the adjoint is 0 the product is 0, though the partial may be infinite; and where the partial of a
-        selection is 0, though the adjoint may be.
+        selection is 0, though the adjoint may be. A partial of 0 masks the slope at a kink, which has a bound but is
+        not known.
         """
         simple = text.replace("_", "").replace(".", "").isalnum()
         text = text if simple or (text.startswith("math.") and text.count("(") == 1) else f"({text})"
         rule = o.function.rule
         masked = may_be_infinite(o, k, self.wild, self.unselected)
-        if rule is not None and rule.body is not None and rule.body.routes(k):
+        routes = rule is not None and rule.body is not None and rule.body.routes(k)
+        if routes or self.writer.program.has_unknown_slopes:
             slope = f"chain_slope({d}, {bare(text)})" if masked else bare(text)
             return f"chain({slope}, {d})"
         return f"chain({d}, {bare(text)})" if masked else f"{d} * {text}"

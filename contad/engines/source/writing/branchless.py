@@ -18,7 +18,9 @@ def chain(d: Any, p: Any) -> Any:
     """d * p, and 0 where d is 0, whatever p is: an adjoint of 0 has no part in a partial that is infinite or nan."""
     if isinstance(d, Lanes):
         return Lanes([chain(x, lane(p, k)) for k, x in enumerate(d.numbers)])
-    return d * p if d != 0.0 else 0.0 * p if isinstance(p, Lanes) else 0.0
+    if isinstance(p, Lanes):
+        return Lanes([chain(d, x) for x in p.numbers])
+    return d * p if d != 0.0 else 0.0
 
 
 def chain_slope(d: Any, p: Any) -> Any:
