@@ -121,7 +121,8 @@ def maximum(x, y):
 
         z = max(x, y),     dz/dx = 1 if x > y else 0,     dz/dy = 1 if y > x else 0
 
-    Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials.
+    Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials;
+             nan where z is.
     Ref:     IEEE 754-2019, section 9.6.
 
     >>> maximum(1.5, 2.0)
@@ -132,7 +133,7 @@ def maximum(x, y):
 
 @maximum.partials
 def maximum_partials(z, x, y):
-    tie = select(x == y, 0.5, 0.0)
+    tie = select(x == y, 0.5, select(z == z, 0.0, math.nan))
     return select(x > y, 1.0, tie), select(y > x, 1.0, tie)
 
 
@@ -142,7 +143,8 @@ def minimum(x, y):
 
         z = min(x, y),     dz/dx = 1 if x < y else 0,     dz/dy = 1 if y < x else 0
 
-    Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials.
+    Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials;
+             nan where z is.
 
     >>> minimum(1.5, 2.0)
     1.5
@@ -152,7 +154,7 @@ def minimum(x, y):
 
 @minimum.partials
 def minimum_partials(z, x, y):
-    tie = select(x == y, 0.5, 0.0)
+    tie = select(x == y, 0.5, select(z == z, 0.0, math.nan))
     return select(x < y, 1.0, tie), select(y < x, 1.0, tie)
 
 
@@ -162,7 +164,7 @@ def fmax(x, y):
 
         z = fmax(x, y),     dz/dx = 1 if x > y or y is nan else 0,     dz/dy = 1 if y > x or x is nan else 0
 
-    Domain:  every (x, y); at a tie both partials are 1/2, as those of `maximum`.
+    Domain:  every (x, y); at a tie both partials are 1/2, as those of `maximum`; nan where z is.
     Ref:     C99, 7.12.12.2.
 
     >>> fmax(1.5, float("nan"))
@@ -174,7 +176,8 @@ def fmax(x, y):
 @fmax.partials
 def fmax_partials(z, x, y):
     tie = select(x == y, 0.5, 0.0)
-    return select(x > y or y != y, 1.0, tie), select(y > x or x != x, 1.0, tie)
+    all_of_it = select(z == z, 1.0, math.nan)
+    return select(x > y or y != y, all_of_it, tie), select(y > x or x != x, all_of_it, tie)
 
 
 @scalar_rule(ufunc=np.fmin, points=[(1.3, -0.7), (0.4, 1.9)])
@@ -183,7 +186,7 @@ def fmin(x, y):
 
         z = fmin(x, y),     dz/dx = 1 if x < y or y is nan else 0,     dz/dy = 1 if y < x or x is nan else 0
 
-    Domain:  every (x, y); at a tie both partials are 1/2, as those of `minimum`.
+    Domain:  every (x, y); at a tie both partials are 1/2, as those of `minimum`; nan where z is.
     Ref:     C99, 7.12.12.3.
 
     >>> fmin(1.5, float("nan"))
@@ -195,4 +198,5 @@ def fmin(x, y):
 @fmin.partials
 def fmin_partials(z, x, y):
     tie = select(x == y, 0.5, 0.0)
-    return select(x < y or y != y, 1.0, tie), select(y < x or x != x, 1.0, tie)
+    all_of_it = select(z == z, 1.0, math.nan)
+    return select(x < y or y != y, all_of_it, tie), select(y < x or x != x, all_of_it, tie)

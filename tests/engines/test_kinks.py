@@ -8,6 +8,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -158,3 +159,58 @@ def test_a_row_that_says_otherwise_is_noticed(engine, monkeypatch):
 
 def test_the_table_is_read():
     assert len(ROWS) == len(re.findall(r"^\| `", SECTION, re.M)) > 50
+
+
+# ---- nan -------------------------------------------------------------------------------------------------------------
+def larger(x):
+    return np.maximum(x[0], x[1])
+
+
+def smaller(x):
+    return np.minimum(x[0], x[1])
+
+
+def larger_number(x):
+    return np.fmax(x[1], x[1])
+
+
+@pytest.mark.parametrize("f", [larger, smaller, larger_number])
+def test_partials_of_nan_are_nan(f):
+    x = np.array([1.0, math.nan, 2.0])
+    gradients = [contad.grad(f, engine=engine)(x) for engine in ("matrix", "closures", "records")]
+    gradients += [contad.grad(numba.njit(f), engine=engine)(x) for engine in ("generated", "tape")]
+    for found in gradients:
+        assert np.isnan(found[1]) and found[2] == 0.0
+    assert np.isnan(contad.jvp(f, (x,), (np.ones(3),))[1])
+
+
+def test_branches_that_are_not_taken_have_no_nan():
+    data = np.array([1.0, math.nan, -2.0])
+
+    def f(x):
+        return np.sum(np.where(np.isnan(data), 0.0, np.maximum(x * data, 0.5)))
+
+    for found in (contad.grad(f)(np.ones(3)), contad.grad(numba.njit(f))(np.ones(3))):
+        np.testing.assert_array_equal(found, [1.0, 0.0, 0.0])
+
+
+def largest(x):
+    return np.max(2.0 * x)
+
+
+def smallest(x):
+    return (2.0 * x).min()
+
+
+def span(x):
+    return np.ptp(2.0 * x)
+
+
+@pytest.mark.parametrize("f", [largest, smallest, span])
+@pytest.mark.parametrize("engine", ["generated", "tape"])
+def test_compiled_extremes_keep_a_nan_wherever_it_is(f, engine):
+    derivative, eager = contad.value_and_grad(numba.njit(f), engine=engine), contad.value_and_grad(f)
+    for x in ([1.0, math.nan, 3.0], [math.nan, 1.0, 2.0], [1.0, 2.0, math.nan], [math.nan, 1.0, math.nan]):
+        value, gradient = derivative(np.array(x))
+        assert np.isnan(value)
+        np.testing.assert_array_equal(gradient, eager(np.array(x))[1])

@@ -60,6 +60,10 @@ def _min(a: Any) -> Any:
     return a.flat[np.argmin(a)]
 
 
+def _ptp(a: Any) -> Any:
+    return a.flat[np.argmax(a)] - a.flat[np.argmin(a)]
+
+
 def _reduction(name: str, whole: Callable[..., Any]) -> None:
     """Register np.<name> of an array and the method; along an axis Numba has them of sums only."""
     whole = njit(**_OPTIONS)(whole)
@@ -74,6 +78,7 @@ def _reduction(name: str, whole: Callable[..., Any]) -> None:
 
 for _name, _whole in (("prod", _prod), ("mean", _mean), ("var", _var), ("std", _std), ("max", _max), ("min", _min)):
     _reduction(_name, _whole)
+_reduction("ptp", _ptp)
 _reduction("amax", _max)
 _reduction("amin", _min)
 

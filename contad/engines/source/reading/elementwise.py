@@ -185,15 +185,20 @@ class WholeArrays:
             size = length if size.constant == 1 else self.builder.apply(known_functions.MULTIPLY, size, length)
         return size
 
-    def extreme(self, entry: Any, symbol: str) -> Value:
-        """The largest (">") or smallest element; an empty array is an error, as in NumPy."""
+    def extreme(self, entry: Any, symbol: str, takes_nan: bool = True) -> Value:
+        """The largest (">") or smallest element, the first nan before all; an empty array is an error, as in NumPy."""
         first = [constant(0)] * entry.kind.ndim
         empty = self.builder.apply(known_functions.COMPARISONS["Eq"], self.size(entry), constant(0))
         self.builder.add(Check(empty, "ValueError('zero-size array to reduction operation not possible')"))
-        better = known_functions.COMPARISONS["Gt" if symbol == ">" else "Lt"]
+        compare, apply = known_functions.COMPARISONS, self.builder.apply
 
         def step(found: Value, x: Value) -> Value:
-            chosen: Value = self.builder.apply(known_functions.SELECT, self.builder.apply(better, x, found), x, found)
+            if takes_nan and x.kind.base == "float":
+                is_none = apply(known_functions.NOT, apply(compare["LtE" if symbol == ">" else "GtE"], x, found))
+                better = apply(known_functions.AND, is_none, apply(compare["Eq"], found, found))
+            else:
+                better = apply(compare["Gt" if symbol == ">" else "Lt"], x, found)
+            chosen: Value = apply(known_functions.SELECT, better, x, found)
             return chosen
 
         return self.fold(entry, self.element(entry, first), step)

@@ -248,7 +248,7 @@ def _norm_of_vector(call: _MatrixReader, x: Value, order: float) -> Any:
     if order == 2:
         return call.compute(known.NORM, [x], [], (FLOAT,))[0]
     if math.isinf(order):
-        return arrays.extreme(size, ">" if order > 0 else "<")
+        return arrays.extreme(size, ">" if order > 0 else "<", takes_nan=False)  # as Numba
     if order in (0, 1):
         apply = call.builder.apply
         some = apply(known_functions.COMPARISONS["NotEq"], x, constant(0.0))
@@ -269,7 +269,7 @@ def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
         call.refuse()
     axis = constant(0 if abs(order) == 1 else 1)
     sums = arrays.along(builder.apply(known_functions.ABSOLUTE, x), axis, lambda a, line: a.total(line), call.node)
-    return arrays.extreme(sums, ">" if order > 0 else "<")
+    return arrays.extreme(sums, ">" if order > 0 else "<", takes_nan=False)
 
 
 @_reader("x p")
