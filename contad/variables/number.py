@@ -370,11 +370,11 @@ def _stays_zero(p: Value) -> Any:
     still = observe(operator.eq, p, 0.0)
     if not isinstance(p, Carrier) or not np.any(still):
         return still
-    tangent = getattr(p, "tangent", None)
+    tangent: Any = getattr(p, "tangent", None)
     if tangent is None:
         return False
     rests = observe(operator.eq, tangent, 0.0)
-    return still & (rests if np.ndim(rests) == np.ndim(p) else np.all(rests, axis=0))  # of several directions
+    return still & (rests if np.ndim(rests) == np.ndim(still) else np.all(rests, axis=0))  # of several directions
 
 
 def route(d: Value, p: Value) -> Value:
