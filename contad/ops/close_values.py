@@ -9,11 +9,26 @@ f_ij = 1 / (w_j - w_i) the column j is that of the vector whose cotangent takes 
 is divided by, however small it is.
 """
 
+from threading import get_ident
+
 import numpy as np
 
 LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this share of the largest value leaves six digits of what is divided by it
 CLOSE = 1e-4  # gaps of this share leave digits enough of what is divided by their squares
 NEAR = 1e-13  # values that differ by less than this share of the largest one count as equal
+LOST: set[int] = set()  # threads whose reverse sweep met a cotangent without six digits
+
+
+def note_lost() -> None:
+    """Tell the gradient whose sweep this is that its cotangent of a spectrum is nan because digits were lost."""
+    LOST.add(get_ident())
+
+
+def was_lost() -> bool:
+    """Whether this thread noted it since it asked last."""
+    found = get_ident() in LOST
+    LOST.discard(get_ident())
+    return found
 
 
 def has_close(w, share):

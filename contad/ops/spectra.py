@@ -18,6 +18,7 @@ from contad.ops.close_values import (
     column_sizes,
     has_close,
     is_first_right,
+    note_lost,
     part_equal,
 )
 from contad.ops.cotangents import all_finite, plain
@@ -178,7 +179,11 @@ def right_or_nan(inner, w, v, w_bar, v_bar):
     right = np.ones((*w.shape[:-1], 1, 1), dtype=bool)
     for k in np.ndindex(w.shape[:-1]):
         right[k] = is_first_right(w[k], v[k].T @ v_bar[k], w_bar[k], column_sizes(v_bar[k]), again)
-    return inner if np.all(right) else np.where(right, inner, np.nan)
+    if np.all(right):
+        return inner
+    if not again:
+        note_lost()
+    return np.where(right, inner, np.nan)
 
 
 def cotangent_of_close(z, z_bar, a, upper):
@@ -454,7 +459,11 @@ def singular_or_nan(inner, z, z_bar, shape):
         u, s, v, u_bar, s_bar, v_bar = (x[k][part] for x in (z, z_bar) for part in (slice(m), m, slice(m + 1, None)))
         outside = column_sizes(u_bar if len(u) > len(v) else v_bar)[None][: shape[-2] != shape[-1]]
         right[k] = is_singular_right(s, u.T @ u_bar, v.T @ v_bar, outside, u_bar, s_bar, v_bar, again)
-    return inner if np.all(right) else np.where(right, inner, np.nan)
+    if np.all(right):
+        return inner
+    if not again:
+        note_lost()
+    return np.where(right, inner, np.nan)
 
 
 def is_close(z, shape, share=CLOSE):

@@ -31,7 +31,9 @@ from contad.front.user_function import UserFunction
 from contad.functions.callees import direct
 from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux, unshare
+from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
+from contad.transforms.lost_digits import find_lost
 from contad.variables.activation import activate, pull, seeds
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
@@ -102,6 +104,8 @@ class _Gradient:
                 args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
         elif self.last > 0 or (args[0].__class__ is not float and args[0].__class__ is not np.ndarray):
             args = set_apart(self.what, args)
+        if LOST:
+            was_lost()  # what other transforms left
         s = self.stack_class.begin()
         try:  # as `with opened(...)`, which takes as long as fifty records
             enter(s)
@@ -126,6 +130,8 @@ class _Gradient:
         gradient = gradients[0] if self.single else tuple(gradients)
         if isinstance(y, Carrier):  # a gradient that is differentiated itself
             gradient = choose_first(gradient, lambda: self._first_derivative(args, kwargs))
+        elif LOST and was_lost():
+            gradient = find_lost(self, args, kwargs, gradient)
         if self.has_aux:
             return ((y, aux), gradient) if self.value else (gradient, aux)
         return (y, gradient) if self.value else gradient
