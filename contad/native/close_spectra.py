@@ -3,14 +3,38 @@
 Numba compiles a loop in a tenth of the time that it takes for the same in expressions of arrays.
 """
 
+import ctypes
+
 import numpy as np
+from llvmlite import binding as llvm
+from numba import types
 
 from contad.native.matrix_loops import add_into, dot, scale_columns, turn
 from contad.native.overloads import in_machine_code
 from contad.ops.close_singular_values import ROOT, UNSIGNED
-from contad.ops.close_values import LEAST, NEAR
+from contad.ops.close_values import LEAST, NEAR, note_lost
 
 _ROUNDING = 2.0**-52
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int64)
+def _call_note() -> int:
+    """`note_lost`, for compiled code."""
+    note_lost()
+    return 0
+
+
+llvm.add_symbol("contad_note_lost", ctypes.cast(_call_note, ctypes.c_void_p).value)
+_note = types.ExternalFunction("contad_note_lost", types.int64())
+
+
+@in_machine_code
+def one_or_nan(right):  # type: ignore[no-untyped-def]
+    """1 where digits are left; else nan, which the gradient of a plain function is told of."""
+    if right:
+        return 1.0
+    _note()
+    return np.nan
 
 
 @in_machine_code

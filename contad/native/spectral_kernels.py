@@ -15,6 +15,7 @@ from contad.native.close_spectra import (
     is_singular_right,
     largest_in,
     largest_of,
+    one_or_nan,
     part_equal,
     second_of_doubles,
     second_of_pairs,
@@ -131,7 +132,7 @@ def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
     inner = add(inner, turn(inner))
     for i in range(w.size):
         inner[i, i] = 2.0 * w_bar[i]
-    add_scaled(a_bar, 0, 0, 0.5 if right else np.nan, onto_lower(dot(dot(v, inner), turn(v))))
+    add_scaled(a_bar, 0, 0, 0.5 * one_or_nan(right), onto_lower(dot(dot(v, inner), turn(v))))
 
 
 @in_machine_code
@@ -234,7 +235,7 @@ def add_eig(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
         right = is_first_right(w, inner, w_bar, np.zeros(w.size), 0)
     for i in range(w.size):
         inner[i, i] = w_bar[i]
-    add_scaled(a_bar, 0, 0, 1.0 if right else np.nan, dot(dot(turn(invert(v)), inner), turn(v)))
+    add_scaled(a_bar, 0, 0, one_or_nan(right), dot(dot(turn(invert(v)), inner), turn(v)))
 
 
 @in_machine_code
@@ -275,8 +276,7 @@ def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-d
     v_bar, v = turn(vt_bar), turn(vt)
     left, right, scale = dot(turn(u), u_bar), dot(vt, v_bar), 1.0
     if are_close(double_values(s, s_bar, 1)[0]):
-        if not is_singular_right(s, left, right, u_bar, s_bar, v_bar):
-            scale = np.nan
+        scale = one_or_nan(is_singular_right(s, left, right, u_bar, s_bar, v_bar))
     inner = np.zeros((k, k))
     if not (is_zero(u_bar) and is_zero(v_bar)):
         live = _live_columns(u_bar)

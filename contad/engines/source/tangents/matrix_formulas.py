@@ -304,15 +304,19 @@ def pinv(a: Array, rcond: Real, z: Array, a_dot: Array, e: Array) -> Array:
     """-z e z + z z^T e^T (1 - a z) + (1 - z a) e^T z^T z, e: the tangent of what rcond keeps of a"""
     m, n = a.shape
     rank = np.sum(z.T * a)
-    left, right = z @ (z.T @ e.T), (e.T @ z.T) @ z
-    left, right = left - (left @ a) @ z, right - z @ (a @ right)
     made = -(z @ e @ z)
-    for i in range(n):
-        for j in range(m):
-            if rank < m - 0.5:  # else it is 0, and so is its derivative
-                made[i, j] += left[i, j]
-            if rank < n - 0.5:
-                made[i, j] += right[i, j]
+    if rank < m - 0.5:  # else it is 0, and so is its derivative
+        left, inside, over = z @ (z.T @ e.T), a, z
+        if rank > n - 0.5:  # QR factors keep digits where this is differentiated again
+            inside = np.linalg.qr(a)[0]
+            over = inside.T.copy()
+        made += left - (left @ inside) @ over
+    if rank < n - 0.5:
+        right, inside, over = (e.T @ z.T) @ z, z, a
+        if rank > m - 0.5:
+            inside = np.linalg.qr(a.T)[0]
+            over = inside.T.copy()
+        made += right - inside @ (over @ right)
     return made
 
 
