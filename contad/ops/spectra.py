@@ -2,6 +2,10 @@
 
 A decomposition is one rule whose value is one matrix: the values are its first row (or the row below u), the vectors
 the others. What NumPy's functions give are views of it.
+
+Where gaps of values leave less than six digits of a derivative, beside the size of the whole derivative, it is nan.
+A tangent has these digits where the matrix does not turn the close vectors into each other; a cotangent has to hold for
+every direction.
 """
 
 import numpy as np

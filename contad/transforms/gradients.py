@@ -131,7 +131,7 @@ class _Gradient:
         if isinstance(y, Carrier):  # a gradient that is differentiated itself
             gradient = choose_first(gradient, lambda: self._first_derivative(args, kwargs))
         elif LOST and was_lost():
-            gradient = find_lost(self, args, kwargs, gradient)
+            gradient = find_lost(self, jvp, args, kwargs, gradient)
         if self.has_aux:
             return ((y, aux), gradient) if self.value else (gradient, aux)
         return (y, gradient) if self.value else gradient

@@ -308,13 +308,13 @@ def pinv(a: Array, rcond: Real, z: Array, a_dot: Array, e: Array) -> Array:
     if rank < m - 0.5:  # else it is 0, and so is its derivative
         left, inside, over = z @ (z.T @ e.T), a, z
         if rank > n - 0.5:  # QR factors keep digits where this is differentiated again
-            inside = np.linalg.qr(a)[0]
+            inside = np.linalg.qr(a)[0].copy()
             over = inside.T.copy()
         made += left - (left @ inside) @ over
     if rank < n - 0.5:
         right, inside, over = (e.T @ z.T) @ z, z, a
         if rank > m - 0.5:
-            inside = np.linalg.qr(a.T)[0]
+            inside = np.linalg.qr(a.T)[0].copy()
             over = inside.T.copy()
         made += right - inside @ (over @ right)
     return made
