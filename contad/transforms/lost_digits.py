@@ -1,7 +1,7 @@
 """Gradients whose reverse sweep loses digits among close eigenvalues or singular values: forward mode has them.
 
 The cotangent of a matrix there is nan: rounding hides what it is among the close vectors. Most gradients have no use
-for that part. Of a kernel matrix of nearly low rank, for one, it is multiplied by a tangent that is 0 there up to rounding.
+for that part: of a kernel matrix of nearly low rank it is multiplied by a tangent that is 0 there up to rounding.
 A tangent knows this, and a sweep does not; so each element of the gradient is the tangent of one direction.
 """
 
