@@ -81,7 +81,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         self.f = f
         self.form = form
         self.engine = engine
-        self.frozen = Frozen(f, self.what, memo)
+        self.frozen = Frozen(f, self.what, memo, self._forget_calls)
         self.choices: dict[tuple[NumbaType, ...], Choice] = {}
         self.eager = functools.cache(eager)
         # modules whose functions are among the overloads
@@ -362,13 +362,18 @@ class Derivative(CPUDispatcher, WrittenOut):
         """A Numba function for arguments of these types that does the same, for a function that is differentiated."""
         return write_out(self, given)
 
+    def _forget_calls(self) -> None:
+        """Have no call go straight to machine code, those that are bound included."""
+        self._recompilations[0] += 1
+        self._called.clear()
+        self._clear()
+
     def recompile(self) -> None:
         """Compile all signatures again, with what the names of the function stand for now."""
         self.frozen.note()
-        self._recompilations[0] += 1
+        self._forget_calls()
         self.choices.clear()
         self._made.clear()
-        self._called.clear()
         self._following = self._saving = None
         self.eager.cache_clear()
         super().recompile()

@@ -6,12 +6,16 @@ function, so a value that changes in between would part the two without a word.
 
 import ctypes
 from collections.abc import Callable
+from types import MethodType
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 from numba.core import event
 
 from contad.errors import FrozenValueError
+from contad.functions.memo import memo_of
+from contad.functions.python_copy import is_dispatcher
 from contad.native.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told
 
 _compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
@@ -40,10 +44,11 @@ class Frozen:
     """What the function f and those that it calls stand for, as it was when this was made.
 
     `what` is how messages call the derivative. `memo` holds what has been made of f: all derivatives of f take what
-    it stood for when the first of them was made.
+    it stood for when the first of them was made. `forget` makes calls come here again that went past `check`, because
+    there was nothing to look at: it is called when f is recompiled, after which there is.
     """
 
-    def __init__(self, f: Any, what: str, memo: dict[Any, Any]) -> None:
+    def __init__(self, f: Any, what: str, memo: dict[Any, Any], forget: Callable[[], None] | None = None) -> None:
         self.f = f
         self.what = what
         self.memo = memo
@@ -53,6 +58,11 @@ class Frozen:
         now, self.places = fingerprint_and_places(f)
         self.noted: Fingerprint = memo.setdefault("frozen", now)
         self._table: Any = None
+        self._forget = forget
+        self._recompiled = False
+        if self.is_empty and is_dispatcher(f):
+            memo_of(f).setdefault("passed by", WeakSet()).add(self)
+            vars(f)["recompile"] = MethodType(_recompile, f)
 
     def note(self) -> None:
         """Take what f stands for now."""
@@ -64,7 +74,13 @@ class Frozen:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing that could change."""
-        return not (self.places.names or self.places.cells or self.places.arrays)
+        return not (self._recompiled or self.places.names or self.places.cells or self.places.arrays)
+
+    def require_looks(self) -> None:
+        """Look at f at every call from now on."""
+        self._recompiled = True
+        if self._forget is not None:
+            self._forget()
 
     def is_told(self) -> bool:
         """Whether `require_unchanged` knows all that f was compiled with, if it was."""
@@ -123,6 +139,13 @@ class Frozen:
     def _make_table(self) -> None:
         self._table = _Table(self.places, self.noted.dispatchers, self._look)
         self._head[0] = self._table.words.ctypes.data
+
+
+def _recompile(f: Any) -> None:
+    """The method `recompile` of a Numba function of which calls of derivatives do not look at anything."""
+    for frozen in memo_of(f).pop("passed by", ()):
+        frozen.require_looks()
+    type(f).recompile(f)
 
 
 class _Table:

@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.variables.layout import subclass_of_arrays
+from contad.variables.layout import plain_form, subclass_of_arrays
 from contad.variables.number import Carrier, Number, is_real, map_numbers, primal
 from contad.variables.open_types import Nested, Real, Value
 
@@ -21,7 +21,7 @@ def fail(function: str, name: str, expected: str, got: object, error: type[Excep
 def require_plain(function: str, name: str, x: Nested) -> None:
     """Refuse arrays of a class with semantics of its own, which would be lost."""
     if subclass_of_arrays(x):
-        fail(function, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
+        fail(function, name, f"be a plain array, {plain_form(x)}", subclass_of_arrays(x), UnsupportedError)
 
 
 def operand(function: str, name: str, value: Nested) -> Real:

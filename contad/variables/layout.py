@@ -96,6 +96,11 @@ def subclass_of_arrays(x: object) -> str:
     return "" if plain else type(x).__name__
 
 
+def plain_form(x: object) -> str:
+    """What to pass in the place of such an array; of a masked one np.asarray drops the mask without a word."""
+    return "x.filled(value) or x.compressed()" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
+
+
 def read_only(v: Value) -> Value:
     """A view that nobody can write through."""
     if isinstance(v, np.ndarray):

@@ -13,7 +13,7 @@ import numpy as np
 from contad.errors import NestingError, OutputError, UnsupportedError
 from contad.variables.arguments import kind_of, operand
 from contad.variables.array import Array
-from contad.variables.layout import subclass_of_arrays
+from contad.variables.layout import plain_form, subclass_of_arrays
 from contad.variables.level import Level
 from contad.variables.number import Carrier, Number, is_real, map_numbers
 from contad.variables.open_types import ArrayValue, Function, Nested, Owner, Real, Value
@@ -137,7 +137,7 @@ def real_leaf(leaf: Value, what: str) -> Value:
     if subclass_of_arrays(leaf):
         raise UnsupportedError(
             f"{what}: expected plain arrays, got {subclass_of_arrays(leaf)}, whose semantics would be lost; pass "
-            "np.asarray(x)"
+            f"{plain_form(leaf)}"
         )
     if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fiu":
         return leaf.astype(np.float64, copy=False)
@@ -171,7 +171,8 @@ def plain_leaf(what: str, name: str, leaf: Value) -> Value:
     if isinstance(leaf, Array):
         return leaf
     if subclass_of_arrays(leaf):
-        raise UnsupportedError(f"{what}: {name} must be a plain array, np.asarray(x), got {subclass_of_arrays(leaf)}")
+        expected = f"a plain array, {plain_form(leaf)}"
+        raise UnsupportedError(f"{what}: {name} must be {expected}, got {subclass_of_arrays(leaf)}")
     if isinstance(leaf, np.ndarray) and leaf.dtype != object:
         if leaf.dtype.kind not in "fiu":
             operand(what, name, leaf)

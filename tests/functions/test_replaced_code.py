@@ -243,6 +243,53 @@ def test_a_numba_function_whose_code_is_replaced_is_refused():
         gradient(0.3)
 
 
+COMPILED = {
+    "grad": contad.grad,
+    "value_and_grad": lambda f: lambda x: contad.value_and_grad(f)(x)[1],
+    "tape": lambda f: contad.grad(f, engine="tape"),
+    "eager": lambda f: contad.grad(f, engine="matrix"),
+    "called": lambda f: contad.grad(lambda x: f(x)),
+    "hessian": contad.hessian,
+    "grad of grad": lambda f: contad.grad(contad.grad(f)),
+    "bound": lambda f: contad.bind(contad.grad(f), 0.3),
+}
+
+
+def without_names(x):
+    return x * x * x
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_kept_derivative_of_a_numba_function_without_names_is_of_now_once_that_is_recompiled(name):
+    f = numba.njit(copied(without_names))
+    derivative = COMPILED[name](f)
+    at = () if name == "bound" else (0.3,)
+    for _ in range(3):
+        before = derivative(*at)
+    f.recompile()  # and nothing has changed
+    if name != "bound":
+        assert derivative(*at) == before
+    f.py_func.__code__ = (lambda x: 5.0 * x * x * x).__code__
+    f.recompile()
+    assert f(1.0) == 5.0
+    for _ in range(2):
+        with pytest.raises((ContadError, ValueError, RuntimeError), match="changed since its first|bind again"):
+            derivative(*at)
+
+
+def test_functions_that_are_recompiled_die():
+    import gc
+    import weakref
+
+    f = numba.njit(copied(without_names))
+    contad.grad(f)(0.3)
+    f.recompile()
+    of = weakref.ref(f)
+    del f
+    gc.collect()
+    assert of() is None
+
+
 # ---- planted faults --------------------------------------------------------------------------------------------------
 def test_a_copy_that_watches_nothing_is_found(monkeypatch):
     monkeypatch.setattr(callees.Family, "_watches", lambda self: ())
