@@ -38,7 +38,10 @@ def set_apart(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
     arrays: list[Value] = []
     for x in args:
         _collect(x, arrays)
-    return args if len(set(map(_owner_of, arrays))) == len(arrays) else _separate(what, args)
+    owners = [owner for owner in map(_owner_of, arrays) if owner is not _FOREIGN]
+    if len(set(owners)) == len(owners) and (len(owners) == len(arrays) or not _may_share(arrays)):
+        return args
+    return _separate(what, args)
 
 
 def _collect(x: Nested, arrays: list[Value]) -> None:
@@ -65,19 +68,26 @@ def require_apart(what: str, args: Sequence[Nested]) -> None:
             raise OverlapError(OVERLAPPING[id(x)][1])
 
 
-def _owner_of(x: Value) -> int:
+def _may_share(arrays: list[Value]) -> bool:
+    """Whether two arrays lie between addresses that overlap."""
+    return any(itertools.starmap(np.may_share_memory, itertools.combinations(map(peek, arrays), 2)))
+
+
+_FOREIGN = None  # the owner of memory that NumPy did not make: that of another array, perhaps
+
+
+def _owner_of(x: Value) -> int | None:
     """What tells the memory of an array from that of others."""
     root = root_of(x)
-    if isinstance(root, np.ndarray) and root.base is not None:  # a buffer
-        return id(getattr(root.base, "obj", root.base))
-    return id(root)
+    return _FOREIGN if isinstance(root, np.ndarray) and root.base is not None else id(root)
 
 
 def _separate(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
     leaves = [(n, x) for n, arg in enumerate(args) for x in leaves_of(arg) if isinstance(x, (np.ndarray, Array))]
     messages: dict[int, str] = {}  # by id, of arrays that share elements with others
     for (n, x), (k, y) in itertools.combinations(leaves, 2):
-        if _owner_of(x) == _owner_of(y) and _share_elements(x, y):
+        owners = {_owner_of(x), _owner_of(y)}
+        if (len(owners) == 1 or _FOREIGN in owners) and _share_elements(x, y):
             named = f"arguments {n} and {k}" if n != k else f"arrays in argument {n}"
             for one in (x, y):
                 messages.setdefault(

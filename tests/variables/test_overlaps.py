@@ -1,8 +1,10 @@
 """Arguments that share memory may be read by the function that is differentiated, and not written to."""
 
 import contextlib
+import ctypes
 import gc
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -99,7 +101,26 @@ def _of_buffer():
     return np.frombuffer(buffer)[1:4], np.frombuffer(buffer)[2:5]
 
 
-PAIRS = {"twice": lambda: (Y.copy(),) * 2, "overlapping": _views, "reversed": _reversed, "of a buffer": _of_buffer}
+def _of_an_address():
+    base = RISING.copy() + 1.0
+    pointer = base.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    return base[1:4], np.ctypeslib.as_array(pointer, base.shape)[2:5]
+
+
+def _of_an_interface():
+    base = RISING.copy() + 1.0
+    return np.asarray(SimpleNamespace(__array_interface__=base[:3].__array_interface__)), base[1:4]
+
+
+def _windows():
+    base = RISING.copy() + 1.0
+    return base[:6], np.lib.stride_tricks.sliding_window_view(base, 6, writeable=True)[1]
+
+
+PAIRS = {
+    "twice": lambda: (Y.copy(),) * 2, "overlapping": _views, "reversed": _reversed, "of a buffer": _of_buffer,
+    "of an address": _of_an_address, "of an interface": _of_an_interface, "windows": _windows,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("writes", WRITERS)
