@@ -38,6 +38,8 @@ def set_apart(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
     arrays: list[Value] = []
     for x in args:
         _collect(x, arrays)
+    if len(arrays) < 2:
+        return args
     owners = [owner for owner in map(_owner_of, arrays) if owner is not _FOREIGN]
     if len(set(owners)) == len(owners) and (len(owners) == len(arrays) or not _may_share(arrays)):
         return args

@@ -1,5 +1,6 @@
 """The guide is true: its pages run and print what they show, its links lead somewhere, its limits hold."""
 
+import ctypes
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import scipy.special
 
 import contad
 from contad import errors, table
+from contad.engines import engine_names
 from tests.notes import documents
 
 ROOT = Path(__file__).parents[2]
@@ -170,6 +172,33 @@ def test_a_limit_holds_and_its_remedy_works(words, refused, remedy):
     with pytest.raises(contad.ContadError):
         contad.grad(refused)(x)
     assert np.any(contad.grad(remedy)(x) != 0.0)
+
+
+def by_address(x):
+    return x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))[0]
+
+
+def test_memory_of_object_arrays_is_read_in_rules_alone():
+    assert limit("`x.ctypes`")
+    rule = contad.custom_vjp(by_address)
+    rule.defvjp(lambda x: (by_address(x), None), lambda saved, z_bar: (np.array([z_bar, 0.0]),))
+    for engine in engine_names():
+        np.testing.assert_array_equal(contad.grad(rule, engine=engine)(np.array([1.5, 2.5])), [1.0, 0.0])
+    with pytest.raises(AttributeError, match="custom_vjp"):
+        contad.grad(by_address)(np.ones(2))
+
+
+def test_arrays_that_share_memory_are_seen_among_arguments():
+    assert limit("A global or captured array that shares memory")
+    y = np.array([1.0, 2.0])
+
+    def f(a, b):
+        a[0] = 3.0
+        return a[0] * b[0]
+
+    assert contad.value_and_grad(lambda a: f(a, y))(y)[0] == 3.0  # and 9 with plain numbers
+    with pytest.raises(contad.OverlapError):
+        contad.grad(f)(y, y)
 
 
 def test_what_object_arrays_refuse_is_what_the_table_says():
