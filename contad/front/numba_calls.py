@@ -164,12 +164,12 @@ _PLAIN = frozenset({float, int, bool, str, type(None)})  # what holds nothing
 def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> tuple[str, NumbaFunction] | None:
     """("number" or "several", the compiled derivative) for arguments of these types; None where there is none."""
     memo = memo_of(f)
-    key = "call", active, tuple(map(_kind, plain))
+    key = "call", active, tuple(_kind(f, x) for x in plain)
     if key not in memo:
-        from numba import typeof, types
+        from numba import types
 
         try:
-            given = tuple(map(typeof, plain))
+            given = tuple(_type_of(f, x) for x in plain)
         except ValueError:  # of Numba, for values without a type
             return None
         with attempt():
@@ -177,19 +177,31 @@ def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> 
     return memo[key]
 
 
-def _kind(x: Nested) -> Hashable:
+def _kind(f: NumbaFunction, x: Nested) -> Hashable:
     """What tells the type of an argument apart, of numbers and arrays sooner than Numba finds the type."""
     kind = x.__class__
     if kind is float:
         return kind
     if kind is np.ndarray:
         return x.dtype, x.ndim, x.flags.num
+    try:
+        return _type_of(f, x)
+    except ValueError:
+        return None
+
+
+def _type_of(f: NumbaFunction, x: Nested) -> NumbaType:
+    """The Numba type of an argument; the refusal says what to pass where Numba's would not."""
     from numba import typeof
+    from numba.core.errors import NumbaError
 
     try:
         return typeof(x)
-    except ValueError:
-        return None
+    except NumbaError:
+        from contad.native.unread_arrays import require_read
+
+        map_leaves(functools.partial(require_read, what=f.__name__), x)
+        raise
 
 
 def _find(

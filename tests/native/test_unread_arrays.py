@@ -94,6 +94,14 @@ def test_messages_say_what_to_do():
         contad.grad(make())(X, SWAPPED)
 
 
+@pytest.mark.parametrize("data", [MASKED, SWAPPED], ids=["masked", "swapped"])
+def test_plain_functions_that_call_a_numba_function_say_what_to_do(data):
+    called, in_tuple = make(), in_a_tuple()
+    for f in (lambda x: called(x, data), lambda x: in_tuple(x, (1.0, (data,)))):
+        with pytest.raises(UnsupportedError, match=r"f: expected .* pass x\.(filled|astype)"):
+            contad.grad(f)(X)
+
+
 def test_other_subclasses_are_read(tmp_path):
     class Own(np.ndarray):
         pass
