@@ -7,9 +7,11 @@ protect is whole at any time, or is made whole by the next one who closes the lo
 Some locks protect what is not: a compiler at work. `hold_while_forking` lets a fork wait until nobody holds them.
 """
 
+import importlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -47,7 +49,17 @@ def call_in_children(renew: Callable[[], None]) -> None:
     _calls.append(renew)
 
 
+def _await_imports() -> None:
+    """Let other threads import what they are importing: a child finds such modules closed for ever."""
+    until = time.monotonic() + LONGEST
+    for find in list(getattr(importlib._bootstrap, "_module_locks", {}).values()):  # type: ignore[attr-defined]
+        lock = find()
+        while getattr(lock, "owner", None) not in (None, threading.get_ident()) and time.monotonic() < until:
+            time.sleep(0.001)
+
+
 def _hold() -> None:
+    _await_imports()
     _own.locks = [lock for lock in reversed(_held) if lock.acquire(timeout=LONGEST)]
 
 

@@ -66,6 +66,18 @@ def test_every_lock_of_a_module_is_registered():
     assert len(found) >= 5
 
 
+@needs_fork
+def test_a_child_finds_modules_whole_that_another_thread_was_importing(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(1.0)\nx = 3.0\n")
+    thread = threading.Thread(target=importlib.import_module, args=["slow_to_import"])
+    thread.start()
+    while "slow_to_import" not in sys.modules:
+        time.sleep(0.001)
+    assert in_child(lambda: importlib.import_module("slow_to_import").x, 10.0)
+    thread.join()
+
+
 # ---- what a child finds ----------------------------------------------------------------------------------------------
 def in_child(function, seconds=20.0):
     """Whether a function returns in a child within so many seconds."""
