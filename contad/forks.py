@@ -52,7 +52,7 @@ def call_in_children(renew: Callable[[], None]) -> None:
 def _await_imports() -> None:
     """Let other threads import what they are importing: a child finds such modules closed for ever."""
     until = time.monotonic() + LONGEST
-    for find in list(getattr(importlib._bootstrap, "_module_locks", {}).values()):  # type: ignore[attr-defined]
+    for find in list(getattr(importlib._bootstrap, "_module_locks", {}).values()):
         lock = find()
         while getattr(lock, "owner", None) not in (None, threading.get_ident()) and time.monotonic() < until:
             time.sleep(0.001)
