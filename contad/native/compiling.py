@@ -103,18 +103,24 @@ def _stem(name: str, depends: Iterable[str]) -> str:
 
 
 def digest_of(depends: Iterable[str]) -> str:
-    """16 hexadecimal digits for these texts, contad, Numba and Python."""
+    """16 hexadecimal digits for these texts, the processor, contad and what it is run with."""
     import hashlib
 
-    import numba
-
-    texts = (numba.__version__, sys.version, library_digest(), *depends)
+    texts = (_processor(), library_digest(), *depends)
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 @functools.cache
+def _processor() -> str:
+    """What Numba compiles for, as it keys machine code. It decides what generated source calls."""
+    from numba.core.registry import cpu_target
+
+    return repr(cpu_target.target_context.codegen().magic_tuple())
+
+
+@functools.cache
 def library_digest() -> str:
-    """A digest of contad's sources: code that was compiled from others is not used.
+    """A digest of contad's sources and of the versions of what they import: code that came from others is not used.
 
     All sources count: by late imports, and by those in the text that is generated, most kernels reach most of them.
     """
@@ -122,6 +128,7 @@ def library_digest() -> str:
 
     files = sorted(_sources())
     digest = hashlib.sha256(b"" if files else _MARK)  # where none can be read, no other process has the same
+    digest.update("\0".join(_versions()).encode())
     for path in files:
         with open(path, "rb", buffering=0) as file:
             contents = file.read()
@@ -129,6 +136,20 @@ def library_digest() -> str:
         mark = _MARK if _is_later(os.stat(path)) else b""
         digest.update(hashlib.sha256(contents).digest() + mark + path.removeprefix(OWN_FILES).encode())
     return digest.hexdigest()
+
+
+def _versions() -> tuple[str, ...]:
+    """Those of the libraries on which the meaning of machine code depends."""
+    from importlib.util import find_spec
+
+    import llvmlite
+    import numba
+    import numpy as np
+
+    scipy = find_spec("scipy")  # importing it, or asking for its metadata, takes longer than all the rest
+    assert scipy is not None and scipy.origin is not None
+    version = Path(scipy.origin).with_name("version.py").read_text(encoding="utf-8")
+    return sys.version, numba.__version__, llvmlite.__version__, np.__version__, version
 
 
 def has_changed() -> bool:

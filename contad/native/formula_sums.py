@@ -66,7 +66,7 @@ class SumKey(NamedTuple):
 
     def depends(self) -> list[str]:
         """What the module is made of."""
-        return [repr(self.conditions), repr(has_fast_registers()), self.formula.name]
+        return [repr(self.conditions), self.formula.name]
 
 
 @functools.cache

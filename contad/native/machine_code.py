@@ -27,6 +27,9 @@ from contad.native.compiling import has_changed, library_digest
 from contad.native.trust import Folder, code_folder, has_owners, make_folder
 
 _DIGEST = 32  # bytes of SHA-256
+# what decides, beside the processor, how Numba compiles; without its own library of vector functions code that calls
+# them is of no use
+_FLAGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
 
 # a compiler that another thread has left in the middle of its work is of no use to a child of a fork
 hold_while_forking(llvm.lib._lock._lock)
@@ -34,11 +37,23 @@ hold_while_forking(global_compiler_lock._lock)
 
 
 class _SealedFile(IndexDataCacheFile):
-    """The index and the data files of a function, each behind the digest of its contents."""
+    """The index and the data files of a function, each behind the digest of its contents.
+
+    Processes that write at once may number their data files alike, so that each says what it holds.
+    """
 
     def __init__(self, folder: str, filename_base: str, stamp: Any, file: str) -> None:
         super().__init__(folder, filename_base, stamp)
         self._file = file  # the source
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep what was compiled."""
+        super().save(key, (self._version, self._source_stamp, key, data))
+
+    def load(self, key: Any) -> Any:
+        """What was compiled, or None."""
+        *found, data = super().load(key) or (None,)
+        return data if found == [self._version, self._source_stamp, key] else None
 
     def _load_index(self) -> dict[Any, str]:
         """What is kept by key: nothing where the index is missing, damaged, or of another source or Numba."""
@@ -128,8 +143,8 @@ class SealedCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        # what was compiled with little optimisation is not for other processes
-        stamp = _stamp_of(function, self._impl.locator), int(numba.config.OPT)
+        # what was compiled with little optimisation, or without checks, is not for other processes
+        stamp = _stamp_of(function, self._impl.locator), *(str(getattr(numba.config, x)) for x in _FLAGS)
         self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp, function.__code__.co_filename)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -153,7 +168,8 @@ def _stamp_of(function: Callable[..., Any], place: Any) -> Any:
     file = function.__code__.co_filename
     if file.startswith(OWN_FILES):
         return library_digest()
-    return hashlib.sha256(Path(file).read_bytes()).digest() if os.path.isfile(file) else place.get_source_stamp()
+    found = hashlib.sha256(Path(file).read_bytes()).digest() if os.path.isfile(file) else place.get_source_stamp()
+    return library_digest(), found  # a file of the user's is compiled with what it calls of contad
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:

@@ -1,6 +1,8 @@
 """The disk cache of generated code: private, atomic, indifferent to damage, and hit by a second process."""
 
 import functools
+import importlib.machinery
+import importlib.util
 import os
 import shutil
 import stat
@@ -190,6 +192,24 @@ def test_where_no_source_can_be_read_no_process_has_the_code_of_another(tmp_path
     assert digest() != before
 
 
+@pytest.mark.parametrize("library", ["llvmlite", "numba", "numpy", "scipy"])
+def test_another_version_of_a_library_is_another_version(tmp_path, monkeypatch, library):
+    """Machine code that follows one NumPy's functions is not that for another's, whose environment shares the cache."""
+    before, text = digest(), compiling.digest_of(())
+    if library == "scipy":  # which is not imported for its version
+        (tmp_path / "version.py").write_text('version = "1.18.9"\n')
+        spec = importlib.machinery.ModuleSpec("scipy", None, origin=str(tmp_path / "__init__.py"))
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    else:
+        monkeypatch.setattr(sys.modules[library], "__version__", "0.0.0")
+    after = digest()
+    assert after != before
+    monkeypatch.setattr(compiling, "library_digest", lambda: after)
+    assert compiling.digest_of(()) != text
+    monkeypatch.undo()
+    assert (digest(), compiling.digest_of(())) == (before, text)
+
+
 EXPONENTIAL = """
 import ctypes
 import numpy as np
@@ -225,6 +245,31 @@ def test_two_versions_on_one_cache_do_not_share_machine_code(tmp_path):
         result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, cwd=tmp_path)
         found.append(result.stdout)
     assert found == ["[1. 1. 1.]\n", "[2. 2. 2.]\n", "[1. 1. 1.]\n"]
+
+
+PROCESSOR = EXPONENTIAL + """
+import sys
+from pathlib import Path
+from contad.native import compiling
+from contad.native.elementary.elementary_table import has_fast_registers
+modules = [x for name, x in sys.modules.items() if name.startswith("contad._generated.")]
+is_vectorised = any('ELEMENTARY["exp"]' in Path(x.__file__).read_text() for x in modules)
+print(is_vectorised == has_fast_registers(), compiling.library_digest(), compiling.digest_of(()))
+"""
+
+
+def test_two_processors_on_one_cache_do_not_share_what_is_written_for_one(tmp_path):
+    """Generated source calls kernels for vector registers where there are any; machine code has Numba's own key."""
+    found = []
+    for settings in ({}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}, {"NUMBA_CPU_FEATURES": ""}):
+        places = {"CONTAD_CACHE_DIR": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+        environment = os.environ | places | settings
+        command = [sys.executable, "-c", PROCESSOR]
+        result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, cwd=tmp_path)
+        found.append(result.stdout.removeprefix("[1. 1. 1.]\n").split())
+    fits, libraries, texts = zip(*found, strict=True)
+    assert fits == ("True",) * 3
+    assert (len({*libraries}), len({*texts})) == (1, 3)
 
 
 def test_sources_that_change_under_a_process_are_not_taken_for_its_own(monkeypatch):

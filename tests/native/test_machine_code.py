@@ -50,9 +50,37 @@ def test_a_healthy_file_is_found(cached):
     assert found(dispatcher, function) is not None
 
 
-def test_code_that_was_optimised_otherwise_is_not_found(cached, monkeypatch):
+@pytest.mark.parametrize("flag", machine_code._FLAGS)
+def test_code_that_was_compiled_otherwise_is_not_found(cached, monkeypatch, flag):
     dispatcher, function, _, _ = cached
-    monkeypatch.setattr(numba.config, "OPT", 2)
+    monkeypatch.setattr(numba.config, flag, "another value")
+    assert found(dispatcher, function) is None
+
+
+def test_processes_that_number_their_files_alike_do_not_take_one_for_the_other(cached):
+    """Each has found no index, and written one with its own signature, before the other wrote its code."""
+    dispatcher, function, index, data = cached
+    mine, wanted = index.read_bytes(), data.read_bytes()
+    index.unlink()
+    other = njit(**NJIT_OPTIONS)(function)
+    assert other(3) == 6  # of int64
+    assert data.read_bytes() != wanted
+    index.write_bytes(mine)
+    assert found(dispatcher, function) is None
+    data.write_bytes(wanted)
+    assert found(dispatcher, function) is not None
+
+
+def test_code_of_another_version_under_this_ones_number_is_not_run(cached, monkeypatch):
+    dispatcher, function, index, data = cached
+    monkeypatch.setattr(machine_code, "library_digest", lambda: "another")
+    njit(**NJIT_OPTIONS)(function)(3.0)
+    theirs = data.read_bytes()
+    monkeypatch.undo()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(index.parent.parent))
+    njit(**NJIT_OPTIONS)(function)(3.0)
+    assert found(dispatcher, function) is not None
+    data.write_bytes(theirs)
     assert found(dispatcher, function) is None
 
 
