@@ -22,6 +22,8 @@ from contad.variables.trees import leaves_of, map_leaves
 
 def set_apart(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
     """The arguments, with copies that nobody may write to in the place of arrays that share memory."""
+    if {*map(type, args)} == _FLOATS or (len(args) == 1 and isinstance(args[0], (np.ndarray, Array))):
+        return args
     first: Value = None
     second: Value = None
     for x in args:  # one or two arrays that have their own memory, as most calls have, in no call but this
@@ -49,13 +51,14 @@ def set_apart(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
 def _collect(x: Nested, arrays: list[Value]) -> None:
     """Add the arrays in an argument; the usual containers take less time here than in a call of optree."""
     kind = x.__class__
-    if isinstance(x, (np.ndarray, Array)):
-        arrays.append(x)
-    elif kind is dict or kind is list or kind is tuple:
+    if kind is dict or kind is list or kind is tuple:
         parts = x.values() if kind is dict else x
         if {*map(type, parts)} != _FLOATS:
             for part in parts:
-                _collect(part, arrays)
+                if part.__class__ is not float:
+                    _collect(part, arrays)
+    elif isinstance(x, (np.ndarray, Array)):
+        arrays.append(x)
     elif not isinstance(x, (Number, str, float, int)) and x is not None:
         arrays += [leaf for leaf in leaves_of(x) if isinstance(leaf, (np.ndarray, Array))]
 
