@@ -49,7 +49,10 @@ def cache_directory() -> Path:
     else:
         from platformdirs import user_cache_path
 
-        path = user_cache_path("contad", appauthor=False)
+        try:
+            path = user_cache_path("contad", appauthor=False)
+        except RuntimeError:  # a user without a home, as in containers
+            return temporary_directory()
     try:
         make_folder(path)
         with private_folder(path) as folder:

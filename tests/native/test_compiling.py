@@ -102,6 +102,15 @@ def test_the_place_is_that_of_the_users_caches(tmp_path, monkeypatch, variable, 
     assert (tmp_path / place).stat().st_mode & 0o777 == 0o700
 
 
+def test_a_user_without_a_home_has_a_cache_of_the_process(monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("CONTAD_CACHE_DIR", raising=False)
+    monkeypatch.setattr("platformdirs.user_cache_path", refuse)
+    assert compiling.cache_directory() == compiling.temporary_directory()
+
+
 def test_a_place_that_cannot_be_made_falls_back(tmp_path, monkeypatch):
     blocker = tmp_path / "file"
     blocker.write_text("")
