@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from contad.ops.arithmetic import absolute, power
-from contad.ops.cotangents import plain, spread
+from contad.ops.cotangents import spread
 from contad.ops.elementary import cbrt, hypot, sqrt
 from contad.ops.exponential import log
 from contad.ops.logic import select
@@ -243,7 +243,7 @@ _choose = Twin(_take_first, lambda g, first, out=None: np.where(np.isnan(g), fir
 
 def choose_first(gradient: Nested, find: Callable[[], Nested]) -> Nested:
     """A gradient that carries a derivative, with the subgradients of the first derivative, `find`, in place of nans."""
-    if not any(np.any(np.isnan(plain(g))) for g in leaves_of(gradient)):
+    if not any(np.any(np.isnan(peek(g))) for g in leaves_of(gradient)):
         return gradient
     with np.errstate(all="ignore"):
         return map_leaves(lambda g, first: _choose(g, first) if _carries(g) else g, gradient, find())
