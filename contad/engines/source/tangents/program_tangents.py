@@ -34,6 +34,7 @@ from contad.engines.source.ir.single_assignment import (
     Handed,
     If,
     Kind,
+    Length,
     Load,
     Loop,
     MatrixCall,
@@ -98,6 +99,9 @@ class ProgramTangents:
         self.rules = RuleTangents(self.append, program)
         self.callees = callees or CalleeTangents(self._of_callee)
         self.dots: dict[Value, Value] = {}
+        self.given = frozenset(given)
+        others = [o for o in walk(program.block) if not isinstance(o, (Load, Length))]
+        self.touched = {root for o in others for x in o.inputs for root in x.roots}  # arrays that may be written to
         for value in given:
             self.new_dot(value)
 
@@ -189,6 +193,7 @@ class ProgramTangents:
     def _of_Apply(self, o: Apply) -> None:
         """The sum of the partials times the tangents of the operands."""
         kink = find_kink(o.function) if self.is_reversed and least(o.inputs[0]) <= 0.0 else None
+        kink = None if kink is POLE and self._is_given(o.inputs[0]) else kink
         z = o.result
         if kink is not None:
             o.results[0] = self._rename(z, o)
@@ -209,6 +214,12 @@ class ProgramTangents:
         if kink is not None:
             z_dot = self._cross(o, z, z_dot, kink)
         self.dots[z] = self._give_name(z_dot, z)
+
+    def _is_given(self, x: Value) -> bool:
+        """Whether a number is an argument or an element of one, whose tangent is the same at all arguments."""
+        if isinstance(x.operation, Load):
+            return x.operation.array in self.given and x.operation.array not in self.touched
+        return x in self.given
 
     def _rename(self, z: Value, o: Operation) -> Value:
         """A value for the result of o, in whose place others will read something else."""
