@@ -1,0 +1,115 @@
+"""Random programs whose second derivatives pass through a norm, a root or an absolute value that is 0.
+
+A program is a sum of weighted even functions of lengths of residuals, all of which are 0 at the point, beside smooth
+terms. It is written twice: with the lengths, which have a kink there, and as the smooth function that it is to second
+order. Differences of complex steps of the second text are the truth, which shares no derivative with contad. Second
+derivatives of the first text must be this number or nan.
+
+    python -m tests.random_programs.kink_programs --count 500 --seed 1 --compiled
+"""
+
+import argparse
+import linecache
+import random
+import zlib
+
+import numba
+import numpy as np
+
+import contad
+
+# text with a kink, and the same to second order
+TERMS = (
+    ("np.linalg.norm({r}) ** 2", "np.sum({r} * {r})"),
+    ("np.linalg.norm({r}) * np.linalg.norm({r}) * 0.7", "0.7 * np.sum({r} * {r})"),
+    ("np.linalg.norm({r}) ** 4", "np.sum({r} * {r}) ** 2"),
+    ("np.hypot({r}[0], {r}[1]) ** 2", "{r}[0] * {r}[0] + {r}[1] * {r}[1]"),
+    ("np.abs({r}[1]) ** 2", "{r}[1] * {r}[1]"),
+    ("np.abs({r}[0]) * np.abs({r}[0])", "{r}[0] * {r}[0]"),
+    ("np.std({r}) ** 2", "np.mean(({r} - np.mean({r})) ** 2)"),
+    ("np.exp(-np.linalg.norm({r}) ** 2)", "np.exp(-np.sum({r} * {r}))"),
+    ("np.cos(np.linalg.norm({r}))", "1.0 - 0.5 * np.sum({r} * {r})"),
+    ("(1.0 + np.linalg.norm({r})) * np.exp(-np.linalg.norm({r}))", "1.0 - 0.5 * np.sum({r} * {r})"),
+    ("np.sqrt(np.sum({r} * {r})) ** 2", "np.sum({r} * {r})"),
+    ("np.sqrt({r}[0] ** 4)", "{r}[0] * {r}[0]"),
+    ("np.cbrt({r}[1] ** 6)", "{r}[1] * {r}[1]"),
+    ("np.sum(np.sin(x) * x)", "np.sum(np.sin(x) * x)"),
+)
+WEIGHTS = ("0.7", "(1.0 + 0.3 * np.sin(x[{j}]))", "x[{j}]", "np.exp(0.2 * x[{j}])")
+
+
+class Program:
+    """A program with its point, and the product of its Hessian with the unit vectors as differences."""
+
+    def __init__(self, seed: int) -> None:
+        draw = random.Random(seed)
+        n = draw.randint(2, 3)
+        self.point = np.array([round(draw.uniform(0.2, 1.5), 2) for _ in range(n)])
+        lines, kinked, smooth = [], [], []
+        for k in range(draw.randint(1, 3)):
+            rows = [[float(draw.randint(-2, 2)) for _ in range(n)] for _ in range(draw.randint(2, 3))]
+            lines.append(f"    r{k} = np.dot(np.array({rows}), x - np.array({self.point.tolist()}))")
+            weight = draw.choice(WEIGHTS).format(j=draw.randrange(n))
+            for text, found in zip(draw.choice(TERMS), (kinked, smooth), strict=True):
+                found.append(f"{weight} * ({text.format(r=f'r{k}')})")
+        head = "\n".join(["def f(x):", *lines])
+        self.kinked, self.smooth = (f"{head}\n    return {' + '.join(terms)}\n" for terms in (kinked, smooth))
+
+    def function(self, text: str):
+        """The function of a text."""
+        names, filename = {"np": np}, f"<kink program {zlib.crc32(text.encode())}>"
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)  # which Numba functions are read from
+        exec(compile(text, filename, "exec"), names)
+        return names["f"]
+
+    def truth(self) -> np.ndarray:
+        """The Hessian."""
+        f, n, h = self.function(self.smooth), len(self.point), 1e-5
+
+        def gradient(x):
+            return np.array([f(x + 1e-30j * e).imag / 1e-30 for e in np.eye(n)])
+
+        return np.array([(gradient(self.point + h * e) - gradient(self.point - h * e)) / (2.0 * h) for e in np.eye(n)])
+
+
+def second_derivatives(f, x, compiled=False):
+    """Ways to the Hessian of f at x: name, and the matrix."""
+    unit = np.eye(len(x))
+    yield "hessian", contad.hessian(f)(x)
+    yield "hvp", np.stack([contad.hvp(f)(x, e) for e in unit])
+    if compiled:
+        return
+    yield "jvp of grad", np.stack([contad.jvp(contad.grad(f), (x,), (e,))[1] for e in unit])
+    yield "grad of grad", np.stack([contad.grad(lambda y, e=e: contad.grad(f)(y) @ e)(x) for e in unit])
+    yield "jacobian of grad", contad.jacobian(contad.grad(f))(x)
+    for engine in ("records", "closures"):
+        yield f"hessian, {engine}", contad.hessian(f, engine=engine)(x)
+
+
+def mismatch(seed: int, compiled: bool = False) -> str | None:
+    """What is neither the truth nor nan, in words."""
+    program = Program(seed)
+    f, truth = program.function(program.kinked), program.truth()
+    for name, found in second_derivatives(numba.njit(f) if compiled else f, program.point, compiled):
+        wrong = ~np.isnan(found) & ~(np.abs(found - truth) <= 1e-6 * (1.0 + np.abs(truth)))
+        if np.any(wrong):
+            return f"seed {seed}, {name}: {found.tolist()} for {truth.tolist()}\n{program.kinked}"
+    return None
+
+
+def exact(seed: int) -> bool:
+    """Whether the Hessian is there, and not nan."""
+    program = Program(seed)
+    return not np.any(np.isnan(contad.hessian(program.function(program.kinked))(program.point)))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--compiled", action="store_true", help="as Numba functions, which takes seconds each")
+    given = parser.parse_args()
+    seeds = range(given.seed, given.seed + given.count)
+    found = [text for seed in seeds if (text := mismatch(seed, given.compiled))]
+    print("\n".join(found[:10]))
+    print(f"{len(found)} of {given.count} are wrong; {sum(map(exact, seeds))} Hessians are exact")
