@@ -22,12 +22,11 @@ from numba.core.pythonapi import PythonAPI
 from numba.core.typed_passes import NativeLowering
 
 from contad.native.array_objects import FEW, emit_copy, is_copied
-from contad.native.words import WORD, place
+from contad.native.words import WORD, external_words, place
 
 SOON = 1 << 14  # cycles
 _KIND, _DESCRIPTOR = 1, 7  # words of NumPy's array object: its class, the description of its numbers
 _ORDER, _SWAPPED = 26, ord(">" if sys.byteorder == "little" else "<")  # a byte of this: the order of bytes
-_HEAP_TYPE = 1 << 9  # a flag of classes that Python code has made
 
 
 def has_cycles() -> bool:
@@ -55,18 +54,19 @@ class _BriefAPI(PythonAPI):
     def nrt_adapt_ndarray_from_python(self, ary: Any, ptr: Any) -> Any:
         """Read an array, unless NumPy would read it otherwise: Numba does not look at masks and the order of bytes.
 
-        Python looks at arrays of subclasses, which are made by Python code, as ndarray is not, and at swapped ones.
+        Python looks at swapped arrays, and at what has another class: a subclass of arrays, or no array at all.
         """
         builder = self.builder
-        address = builder.ptrtoint(ary, WORD)
-        kind = builder.inttoptr(builder.load(place(builder, address, _KIND)), self.pyobj)
-        flags = builder.call(self._get_function(ir.FunctionType(WORD, [self.pyobj]), name="PyType_GetFlags"), [kind])
-        descriptor = builder.inttoptr(builder.load(place(builder, address, _DESCRIPTOR)), self.voidptr)
-        order = builder.load(builder.gep(descriptor, [WORD(_ORDER)]))
-        is_other = builder.icmp_unsigned("!=", builder.and_(flags, WORD(_HEAP_TYPE)), WORD(0))
-        is_swapped = builder.icmp_unsigned("==", order, order.type(_SWAPPED))
+        address, plain = builder.ptrtoint(ary, WORD), external_words(builder.module, "contad_array_class", 1)
+        kind = builder.load(place(builder, address, _KIND))
+        is_plain = builder.icmp_unsigned("==", kind, builder.ptrtoint(plain, WORD))
+        asks = cgutils.alloca_once_value(builder, builder.not_(is_plain))
+        with builder.if_then(is_plain, likely=True):
+            descriptor = builder.inttoptr(builder.load(place(builder, address, _DESCRIPTOR)), self.voidptr)
+            order = builder.load(builder.gep(descriptor, [WORD(_ORDER)]))
+            builder.store(builder.icmp_unsigned("==", order, order.type(_SWAPPED)), asks)
         failure = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
-        with builder.if_then(builder.or_(is_other, is_swapped), likely=False):
+        with builder.if_then(builder.load(asks), likely=False):
             builder.store(self._ask_python(ary), failure)
         with builder.if_then(builder.icmp_unsigned("==", builder.load(failure), failure.type.pointee(0)), likely=True):
             builder.store(self._adapt(ary, ptr), failure)

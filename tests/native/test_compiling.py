@@ -259,11 +259,13 @@ def test_two_versions_on_one_cache_do_not_share_machine_code(tmp_path):
 PROCESSOR = EXPONENTIAL + """
 import sys
 from pathlib import Path
+from numba.core.registry import cpu_target
 from contad.native import compiling
 from contad.native.elementary.elementary_table import has_fast_registers
 modules = [x for name, x in sys.modules.items() if name.startswith("contad._generated.")]
 is_vectorised = any('ELEMENTARY["exp"]' in Path(x.__file__).read_text() for x in modules)
-print(is_vectorised == has_fast_registers(), compiling.library_digest(), compiling.digest_of(()))
+processor = "".join(cpu_target.target_context.codegen().magic_tuple()).replace(" ", "")
+print(is_vectorised == has_fast_registers(), compiling.library_digest(), compiling.digest_of(()), processor)
 """
 
 
@@ -276,9 +278,9 @@ def test_two_processors_on_one_cache_do_not_share_what_is_written_for_one(tmp_pa
         command = [sys.executable, "-c", PROCESSOR]
         result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, cwd=tmp_path)
         found.append(result.stdout.removeprefix("[1. 1. 1.]\n").split())
-    fits, libraries, texts = zip(*found, strict=True)
+    fits, libraries, texts, processors = zip(*found, strict=True)
     assert fits == ("True",) * 3
-    assert (len({*libraries}), len({*texts})) == (1, 3)
+    assert len({*libraries}) == 1 < len({*texts}) == len({*processors})  # Numba may not know this one's name
 
 
 def test_sources_that_change_under_a_process_are_not_taken_for_its_own(monkeypatch):
