@@ -136,7 +136,6 @@ class _Gradient:
             return ((y, aux), gradient) if self.value else (gradient, aux)
         return (y, gradient) if self.value else gradient
 
-
     def _first_derivative(self, args: Sequence[Nested], kwargs: Options) -> Nested:
         """The gradient by itself, at the values of arguments."""
         found = self(*map_numbers(peek, tuple(args)), **map_numbers(peek, kwargs))

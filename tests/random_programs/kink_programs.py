@@ -58,7 +58,7 @@ class Program:
     def function(self, text: str):
         """The function of a text."""
         names, filename = {"np": np}, f"<kink program {zlib.crc32(text.encode())}>"
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)  # which Numba functions are read from
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)  # for Numba functions
         exec(compile(text, filename, "exec"), names)
         return names["f"]
 
