@@ -175,6 +175,7 @@ def test_the_interpreter_does_what_it_should():
     check(EXAMPLE, Statistics())
 
 
+@pytest.mark.filterwarnings("ignore:floating point number truncated")  # SciPy's, of the order of expn
 @settings(max_examples=60, report_multiple_bugs=False)
 @given(programs())
 def test_the_source_computes_what_the_interpreter_does(program):

@@ -64,7 +64,7 @@ def test_several_directions(name, mode):
 def test_every_function_of_matrices_takes_lanes():
     """Adjoints everywhere; tangents enter the right sides of solvers, and the exponential of a block."""
     takes = {f.name for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS) if f.lanes}
-    assert takes == {"solve", "solve_triangular", "cho_solve", "solve_banded", "expm"}
+    assert takes == {"solve", "solve_triangular", "cho_solve", "solve_banded", "expm", "eigh_along", "svd_along"}
     for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS):
         module = matrix_kernels if f in NUMPY_FUNCTIONS else system_kernels
         adjoints = getattr(module, f"reverse_{f.name}").parameters

@@ -195,7 +195,8 @@ class WholeArrays:
         def step(found: Value, x: Value) -> Value:
             if takes_nan and x.kind.base == "float":
                 is_none = apply(known_functions.NOT, apply(compare["LtE" if symbol == ">" else "GtE"], x, found))
-                better = apply(known_functions.AND, is_none, apply(compare["Eq"], found, found))
+                has_none = apply(compare["Eq"], found, found)
+                better = apply(known_functions.BITWISE["BitAnd"], is_none, has_none)  # no branch
             else:
                 better = apply(compare["Gt" if symbol == ">" else "Lt"], x, found)
             chosen: Value = apply(known_functions.SELECT, better, x, found)

@@ -27,6 +27,8 @@ def chain_slope(d: Any, p: Any) -> Any:
     """p where d * p is the product that `chain` gives, and 0 where d is 0 and p is infinite or nan."""
     if isinstance(d, Lanes):
         return Lanes([chain_slope(x, lane(p, k)) for k, x in enumerate(d.numbers)])
+    if isinstance(p, Lanes):
+        return Lanes([chain_slope(d, x) for x in p.numbers])
     return p if d != 0.0 or math.isfinite(p) else 0.0
 
 

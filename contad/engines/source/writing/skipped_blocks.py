@@ -73,7 +73,7 @@ def _find_test(loop: ast.For, after: Names) -> list[ast.Assign] | None:
         return None
     tests = {_test_of(made, name) for name in carried}
     test = tests.pop() if len(tests) == 1 else None
-    if test is None or not isinstance(made[test].value, ast.Compare):
+    if test is None or not isinstance(made[test].value, (ast.Compare, ast.BinOp)):
         return None
     needed, waiting = set(), [test]
     while waiting:
