@@ -317,7 +317,7 @@ def _files(directory: Path) -> Iterator[dict[str, list[tuple[Folder, str]]]]:
         for path in (directory, *_machine_code(directory)):
             try:
                 folder = stack.enter_context(private_folder(path) if path == directory else code_folder(path, None))
-            except OSError:  # there is none, or it is another user's
+            except OSError:  # no such file, or another user owns it
                 continue
             for name in folder.names():
                 stem, _, ending = name.partition(".")

@@ -132,7 +132,7 @@ _SUMS = 4097
 
 
 def _extrapolate(sums: Sequence[float], z: float, excess: float, logs: int) -> float:
-    """The limit of partial sums at z = 1 or -1; nan where there is none.
+    """The sum of the series at z = 1 or -1; nan where it diverges.
 
     At 1 the first n terms miss n^-excess (c_0 + c_1 / n + ...), where a derivative in a parameter makes c_j a
     polynomial of log n; at -1 they alternate.

@@ -219,7 +219,7 @@ def _arguments_of(frame: FrameType) -> list[Any]:
 
 
 def _kind_of(x: Any) -> str | None:
-    """What a value that carries a derivative is called, or the first one in a sequence; None where there is none."""
+    """What messages call a value that carries a derivative, or the first such value in a sequence; else None."""
     if isinstance(x, (list, tuple)):
         return next(filter(None, map(_kind_of, x)), None)
     return x.kind if hasattr(type(x), "_owner") else None

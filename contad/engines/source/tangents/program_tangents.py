@@ -100,7 +100,7 @@ class ProgramTangents:
         self.callees = callees or CalleeTangents(self._of_callee)
         self.dots: dict[Value, Value] = {}
         self.given = frozenset(given)
-        others = [o for o in walk(program.block) if not isinstance(o, (Load, Length))]
+        others = [o for o in walk(program.block) if not isinstance(o, (Load, Length))] if is_reversed else []
         self.touched = {root for o in others for x in o.inputs for root in x.roots}  # arrays that may be written to
         for value in given:
             self.new_dot(value)
