@@ -17,6 +17,7 @@ from contad.functions.memo import memo_of
 from contad.functions.on_numbers import OnNumbers
 from contad.functions.python_copy import assignable, python_twin
 from contad.native.frozen import Frozen
+from contad.native.unread_arrays import require_read
 from contad.variables.array import Array
 from contad.variables.number import Number, map_numbers, peek
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
@@ -38,6 +39,7 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
     def run(*args: Nested, **kwargs: Nested) -> Nested:
         check()
         given, n = [*args, *kwargs.values()], len(args)
+        require_read(f.__name__, zip([f"argument {k}" for k in (*range(n), *kwargs)], given, strict=True))
         for_twin = [assignable(x) for x in given]
         # both may write into their arrays, so they share none
         plain = [x if own is not x else _for_comparison(x) for x, own in zip(given, for_twin, strict=True)]
@@ -60,7 +62,10 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
                 )
         # small floats round in compiled code, and are Python's in the twin
         small = any(isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.dtype != float for x in given)
-        expected = f(*plain[:n], **dict(zip(kwargs, plain[n:], strict=True)))
+        try:
+            expected = f(*plain[:n], **dict(zip(kwargs, plain[n:], strict=True)))
+        except NumbaError as error:
+            raise UnsupportedError(_tell_refusal(f, error)) from error
         for got, value in zip(flatten(map_numbers(peek, y)).leaves, flatten(expected).leaves, strict=True):
             if isinstance(value, str):  # of which the derivative is refused, or which is aux
                 continue
@@ -108,15 +113,19 @@ def _refusal_of_numba(f: NumbaFunction, args: list[Nested], kwargs: Options) -> 
             f.typingctx, tuple(map(typeof, args)), {name: typeof(x) for name, x in kwargs.items()}
         )
     except NumbaError as error:
-        told = reason(error)
-        plain = re.search(r"name '(\w+)'.*<class 'function'>", told)
-        more = "call it with plain numbers to see all that Numba says"
-        if plain is not None:
-            more = f"decorate {plain[1]}, a plain Python function, with numba.njit"
-        return f"{f.__name__}: Numba cannot compile this function itself ({told}); {more}"
+        return _tell_refusal(f, error)
     except Exception:  # of typeof, for values without a type
         return None
     return None
+
+
+def _tell_refusal(f: NumbaFunction, error: NumbaError) -> str:
+    told = reason(error)
+    plain = re.search(r"name '(\w+)'.*<class 'function'>", told)
+    more = "call it with plain numbers to see all that Numba says"
+    if plain is not None:
+        more = f"decorate {plain[1]}, a plain Python function, with numba.njit"
+    return f"{f.__name__}: Numba cannot compile this function itself ({told}); {more}"
 
 
 def _raises(f: NumbaFunction, args: list[Nested], kwargs: Options) -> bool:

@@ -1,5 +1,6 @@
 """Which compiled engine answers a request: the first that does not refuse it, or the one that was asked for."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -75,7 +76,7 @@ def describe_refusal(engine: str, why: str) -> str:
 
 def reason(error: Exception) -> str:
     """An error as one line; of Numba's long reports what stands before the first empty line."""
-    text, longest = str(error), 400
+    text, longest = re.sub(r"\x1b\[\d*m", "", str(error)), 400  # of Numba's without its colours
     if isinstance(error, NumbaError):
         lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         text = " ".join(line for line in lines if line and not line.startswith("Failed in"))

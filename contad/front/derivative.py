@@ -16,6 +16,7 @@ import numpy as np
 from numba import typeof, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import OmittedArg
+from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.extending import typeof_impl
@@ -128,7 +129,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         """Called by Numba for argument types that are new; what it returns is called with the arguments."""
         self._compilation_chain_init_hook()
         self.frozen.check()
-        map_leaves(functools.partial(require_read, what=self.what), (args, kwargs))
+        require_read(self.what, zip(self._argument_names(len(args)), args, strict=True))
         try:
             with attempt():
                 given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)
@@ -256,6 +257,12 @@ class Derivative(CPUDispatcher, WrittenOut):
         argnums = self.form.argnums or range(len(args))
         return tuple(map_leaves(_as_floats, x) if n in argnums else x for n, x in enumerate(args))
 
+    def _argument_names(self, count: int) -> list[str]:
+        """How messages call the arguments of this."""
+        if self.form.is_packed:
+            return ["primals", "cotangent" if self.form.kind == "vjp" else "tangents"]
+        return [f"argument {n}" for n in range(count)]
+
     def _of_f(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments of f among those of the derivative."""
         return self.form.of_f(args)
@@ -274,7 +281,10 @@ class Derivative(CPUDispatcher, WrittenOut):
 
     def typeof_pyval(self, val: Nested) -> NumbaType:
         """The type of an argument, for Numba's choice among what has been compiled."""
-        return types.pyobject if holds_carriers(val) else super().typeof_pyval(val)
+        try:
+            return types.pyobject if holds_carriers(val) else super().typeof_pyval(val)
+        except NumbaError:  # of an array in a tuple; the call is refused by name
+            return types.pyobject
 
     def _run_eager(self, why: str, *args: Nested) -> Nested:
         if self.py_func.__code__.co_flags & inspect.CO_VARARGS:  # which Numba has packed
@@ -403,7 +413,7 @@ class Derivative(CPUDispatcher, WrittenOut):
             raise UnsupportedError(self._refusal(choice))
         if not served.stable:
             self._warn_of_compilation(args)
-        names = {"run": choice.run, "run_along": choice.along}
+        names = {"run": choice.run, "run_along": choice.along, "__called": (self.what, self._argument_names(len(args)))}
         if self.form.needs_f:
             names["f"] = self.f
         module = served.load(names)
@@ -436,7 +446,7 @@ class Derivative(CPUDispatcher, WrittenOut):
     def _plan(self, args: tuple[NumbaType, ...], lanes: bool = False) -> Plan:
         try:
             return plan(self.f, self.form, args, self.what, lanes)
-        except UnsupportedError as error:
+        except (UnsupportedError, NumbaError) as error:  # the latter where Numba cannot compile f itself
             self.choices[args] = choice = Choice(None, None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None
 

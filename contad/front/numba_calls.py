@@ -164,12 +164,12 @@ _PLAIN = frozenset({float, int, bool, str, type(None)})  # what holds nothing
 def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> tuple[str, NumbaFunction] | None:
     """("number" or "several", the compiled derivative) for arguments of these types; None where there is none."""
     memo = memo_of(f)
-    key = "call", active, tuple(_kind(f, x) for x in plain)
+    key = "call", active, tuple(_kind(f, n, x) for n, x in enumerate(plain))
     if key not in memo:
         from numba import types
 
         try:
-            given = tuple(_type_of(f, x) for x in plain)
+            given = tuple(_type_of(f, n, x) for n, x in enumerate(plain))
         except ValueError:  # of Numba, for values without a type
             return None
         with attempt():
@@ -177,7 +177,7 @@ def _how(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> 
     return memo[key]
 
 
-def _kind(f: NumbaFunction, x: Nested) -> Hashable:
+def _kind(f: NumbaFunction, n: int, x: Nested) -> Hashable:
     """What tells the type of an argument apart, of numbers and arrays sooner than Numba finds the type."""
     kind = x.__class__
     if kind is float:
@@ -185,13 +185,13 @@ def _kind(f: NumbaFunction, x: Nested) -> Hashable:
     if kind is np.ndarray:
         return x.dtype, x.ndim, x.flags.num
     try:
-        return _type_of(f, x)
+        return _type_of(f, n, x)
     except ValueError:
         return None
 
 
-def _type_of(f: NumbaFunction, x: Nested) -> NumbaType:
-    """The Numba type of an argument; the refusal says what to pass where Numba's would not."""
+def _type_of(f: NumbaFunction, n: int, x: Nested) -> NumbaType:
+    """The Numba type of argument n; the refusal says what to pass where Numba's would not."""
     from numba import typeof
     from numba.core.errors import NumbaError
 
@@ -200,7 +200,7 @@ def _type_of(f: NumbaFunction, x: Nested) -> NumbaType:
     except NumbaError:
         from contad.native.unread_arrays import require_read
 
-        map_leaves(functools.partial(require_read, what=f.__name__), x)
+        require_read(f.__name__, [(f"argument {n}", x)])
         raise
 
 
@@ -211,7 +211,12 @@ def _find(
 
     if not all(isinstance(x, types.Number | types.Boolean | types.UnicodeType) for x in given) and may_write_arrays(f):
         return None
-    signature = f._numba_type_.get_call_type(f.typingctx, given, {})
+    from numba.core.errors import NumbaError
+
+    try:
+        signature = f._numba_type_.get_call_type(f.typingctx, given, {})
+    except NumbaError:  # it cannot be compiled itself, as its copy will say
+        return None
     if signature is None:  # its signatures are given, and none fits
         return None
     returned = signature.return_type

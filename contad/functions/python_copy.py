@@ -8,6 +8,7 @@ error model, and powers give nan and inf where Python's raise or turn complex. T
 import ast
 import builtins
 import inspect
+import linecache
 import math
 import operator
 import sys
@@ -137,10 +138,20 @@ def _compile_factory(function: Function, code: types.CodeType, casts: list[str])
         ) from None
     if not isinstance(definition, ast.FunctionDef):
         raise UnsupportedError(f"{code.co_filename}:{start}: {NOT_COPIED}; write it as a function")
+    line = linecache.getline(code.co_filename, start)
+    _indent(definition, len(line) - len(line.lstrip()))
     casting = NameCasts({name: f"__contad_cast_{name}" for name in casts})
     definition = casting.function(without_annotations(definition))
     _Operations().visit(definition)
     return compile(factory_of(definition, "__contad_factory", code.co_freevars), code.co_filename, "exec")
+
+
+def _indent(definition: ast.AST, columns: int) -> None:
+    """Let what is compiled of a definition tell its places in the lines of its file."""
+    for node in ast.walk(definition):
+        if hasattr(node, "col_offset"):
+            node.col_offset += columns
+            node.end_col_offset += columns  # type: ignore[attr-defined]
 
 
 class _Operations(ast.NodeTransformer):

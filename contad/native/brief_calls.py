@@ -41,9 +41,12 @@ class _BriefAPI(PythonAPI):
         super().__init__(context, builder)
         self._size: Any = ir.Constant(WORD, 0)
         self._depth = 0
+        self.what, self.names = "a compiled derivative", iter(())  # how messages call it, and its arguments
 
     def to_native_value(self, typ: Any, obj: Any) -> Any:
         """An argument; the numbers in it are counted."""
+        if not self._depth:
+            self._argument, self._name = obj, next(self.names, "an argument")
         self._depth += 1
         native = super().to_native_value(typ, obj)
         self._depth -= 1
@@ -80,10 +83,13 @@ class _BriefAPI(PythonAPI):
         load = self._get_function(ir.FunctionType(self.pyobj, [self.cstring]), name="PyImport_ImportModule")
         module = builder.call(load, [name])
         with cgutils.if_likely(builder, cgutils.is_not_null(builder, module)):
-            check = self.object_getattr_string(module, "require_read")
+            check = self.object_getattr_string(module, "require_array_read")
             self.decref(module)
-            none = self.call_function_objargs(check, [ary])
-            self.decref(check)
+            named = (self.what, self._name)
+            texts = [self.string_from_string(self.context.insert_const_string(self.module, text)) for text in named]
+            none = self.call_function_objargs(check, [ary, self._argument, *texts])
+            for made in (check, *texts):
+                self.decref(made)
             with builder.if_then(cgutils.is_not_null(builder, none)):
                 self.decref(none)
                 builder.store(code.type.pointee(0), code)
@@ -194,10 +200,15 @@ class _BriefWrapper(PyCallWrapper):
     """The function that Python calls."""
 
     api: type[_BriefAPI] = _BriefAPI
+    called: Any = None  # how messages call the function, and the names of its arguments
 
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
         """As Numba's."""
-        super().build_wrapper(self.api(self.context, builder), builder, closure, args, kws)
+        api = self.api(self.context, builder)
+        api.what, names = self.called or (api.what, ())
+        given = zip(names, self.fndesc.argtypes, strict=False)
+        api.names = iter([name for name, t in given if not isinstance(t, types.Omitted)])
+        super().build_wrapper(api, builder, closure, args, kws)
 
 
 class _BorrowingWrapper(_BriefWrapper):
@@ -219,6 +230,7 @@ class _BriefLower(Lower):
         wrapper = self.wrapper(
             self.context, module, called, self.fndesc, self.env, call_helper=self.call_helper, release_gil=release_gil
         )
+        wrapper.called = self.func_ir.func_id.func.__globals__.get("__called")
         wrapper.build()
         self.library.add_ir_module(module)
 

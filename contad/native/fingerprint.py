@@ -26,6 +26,7 @@ from contad.functions.declared_types import declared_names, signatures
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.reached import is_installed
+from contad.native.unread_arrays import require_read
 from contad.rules.compilable import WithParts
 from contad.rules.function_names import global_names, looked_up, named_values
 from contad.rules.scalar_rule import ScalarRule
@@ -284,6 +285,8 @@ class _Reader:
     def text(self, x: Any) -> str:
         """A value as text: numbers as they are, arrays by their contents, anything else by its identity."""
         if isinstance(x, np.ndarray) and x.dtype != object:
+            function, _, name = self._name.rpartition(".")
+            require_read(function, [(f"the global or captured {name}", x)])
             kind = f"array of {x.dtype!r}, shape {x.shape}, strides {x.strides}"
             if is_read_in_place(x):
                 self.stable = False

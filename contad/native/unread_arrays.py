@@ -1,20 +1,51 @@
-"""Arrays that compiled code would read as other numbers than NumPy: those with a mask, and those of swapped bytes."""
+"""Arrays that compiled code would read as other numbers than NumPy: those with a mask, and those of swapped bytes.
+
+Numba tells them from others when it compiles, but not at later calls.
+"""
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.open_types import Nested
+from contad.variables.trees import leaves_of
 
 
-def require_read(x: Nested, what: str = "a compiled derivative") -> None:
-    """UnsupportedError where x is an array that Numba tells from others when it compiles, but not at later calls."""
+def require_read(what: str, named: Iterable[tuple[str, Nested]]) -> None:
+    """UnsupportedError where one of these arguments of `what`, given with their names, holds such an array."""
+    for name, x in named:
+        for k, leaf in enumerate(leaves_of(x)):
+            told = _refusal(leaf)
+            if told:
+                raise UnsupportedError(f"{what}, {name}{_path(x, k)}: expected {told}")
+
+
+def require_array_read(array: Nested, argument: Nested, what: str, name: str) -> None:
+    """The same of one array in an argument, which machine code asks."""
+    if _refusal(array):
+        require_read(what, [(name, argument)])
+
+
+def _refusal(x: Nested) -> str:
+    """What is expected of an array instead, and what was got; "" where compiled code reads it as NumPy does."""
     if isinstance(x, np.ma.MaskedArray):
-        raise UnsupportedError(
-            f"{what}: expected plain arrays, got {type(x).__name__}, whose mask compiled code does not read; pass "
-            "x.filled(value), or x.data and weights of 0 and 1"
+        return (
+            f"plain arrays, got {type(x).__name__}, whose mask compiled code does not read; pass x.filled(value), or "
+            "x.data and weights of 0 and 1"
         )
     if isinstance(x, np.ndarray) and not x.dtype.isnative:
-        raise UnsupportedError(
-            f"{what}: expected arrays in the order of bytes of this machine, got {x.dtype.str!r}, whose bytes compiled "
-            f"code does not swap; pass x.astype({x.dtype.newbyteorder('=').str!r})"
+        return (
+            f"arrays in the order of bytes of this machine, got {x.dtype.str!r}, whose bytes compiled code does not "
+            f"swap; pass x.astype({x.dtype.newbyteorder('=').str!r})"
         )
+    return ""
+
+
+def _path(x: Nested, k: int) -> str:
+    """How a leaf is reached in an argument."""
+    if isinstance(x, np.ndarray):
+        return ""
+    import optree
+
+    return "".join(f"[{step!r}]" for step in optree.tree_paths(x, none_is_leaf=True)[k])

@@ -16,7 +16,7 @@ from contad.transforms.gradients import grad, jvp, value_and_grad
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Real, Value
-from contad.variables.trees import Tree, assemble, elements, flatten
+from contad.variables.trees import Tree, assemble, elements, flatten, real_leaf
 
 FORWARD = "forward"  # the name of forward mode among the engines
 MANY = 40  # beyond so many numbers in arrays, differences are taken along one direction
@@ -68,6 +68,10 @@ class Specimen:
         self.name = name_of(f)
         self.report = Report(f"{self.name}({describe_arguments(args)})")
         self.trees = [flatten(x) for x in args]
+        for n, tree in enumerate(self.trees):
+            for leaf in tree.leaves:
+                if np.asarray(leaf).dtype.kind != "b":
+                    real_leaf(leaf, f"checks of {self.name}, argument {self.name_of_argument(n)}")
         self.has_arrays = any(isinstance(leaf, np.ndarray) for tree in self.trees for leaf in tree.leaves)
         self.numbers = [float(v) for x in args for v in numbers_of(x)]
         self.labels = [label for n in range(len(args)) for label in self._labels(n)]

@@ -348,14 +348,18 @@ def _push_forward(
             raise TypeError(f"{what}: with several=True every tangent must be an array with a leading axis")
     with forward_level(lead[0] if lead else None) as level:
         active = []
-        for tree in pairs:
+        for n, tree in enumerate(pairs):
             leaves = []
             for leaf, leaf_dot in tree.leaves:
+                if leaf.__class__ is float and leaf_dot.__class__ is float and not lead:
+                    leaves.append(level.make_active(leaf, leaf_dot, what))
+                    continue
                 shape = lead + getattr(leaf, "shape", ())
                 if getattr(leaf_dot, "shape", ()) != shape:
                     got = getattr(leaf_dot, "shape", ())
-                    raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}, got {got}")
-                leaves.append(level.make_active(leaf, plain_leaf(what, "a tangent", leaf_dot), what))
+                    raise TypeError(f"{what}: tangent {n} must have its primal's shape, {shape}, got {got}")
+                x_dot = plain_leaf(what, f"tangent {n}", leaf_dot)
+                leaves.append(level.make_active(leaf, x_dot, f"{what}, argument {n}"))
             active.append(tree.unflatten(leaves))
         if OVERLAPPING:
             hand_on_marks(primals, active)

@@ -39,6 +39,7 @@ _NO_NDARRAY = re.compile(r"argument \d+ must be numpy\.ndarray, not Array\w+$") 
 _NO_BUFFER = re.compile(r"(?:.*bytes-like object is required, not '\w*(?:Var|Dual)'|.*argument must be an ndarray)$")
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _METHOD = re.compile(r"__\w+__")
+_NO_KIND = re.compile(r"ufunc '(\w+)' cannot use operands with types dtype\('([^']+)'\) and dtype\('([^']+)'\)")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
 _IN_ARRAYS = "S @ x takes array variables (of a list contad.array([...]), of an object array contad.to_varmat(v)), and "
 _MIRRORED = {  # how names begin: what to say beside the function of contad's that has the name, if there is one
@@ -143,6 +144,13 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
         return LostDerivativeError(
             f"np.{found[1]}: an array of floats cannot hold a variable (out=, or an operation in place); write "
             "a = a + x, or create a with contad.zeros",
+            place=place_in_trace(error),
+        )
+    found = _NO_KIND.match(str(error))
+    if found is not None and "O" in found.groups():  # of an engine whose arrays hold variables
+        kind = np.dtype(found[3] if found[2] == "O" else found[2])
+        return UnsupportedError(
+            f"np.{found[1]}: expected real numbers beside variables, got an array of {kind}",
             place=place_in_trace(error),
         )
     found = _NO_METHOD.search(str(error))

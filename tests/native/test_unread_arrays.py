@@ -7,6 +7,7 @@ import pytest
 import contad
 from contad.errors import UnsupportedError
 from contad.native import unread_arrays
+from contad.testing import check_grads, expect_ad
 
 X, DATA = np.array([0.3, 0.5, 0.7]), np.array([1.0, 2.0, 3.0])
 MASKED = np.ma.array(DATA, mask=[False, True, False])
@@ -43,7 +44,14 @@ TRANSFORMS = {
     "hvp": lambda f: lambda x, data: contad.hvp(f, vector=2)(x, data, x),
     "vjp": lambda f: lambda x, data: contad.vjp(f, x, data)[1](1.0),
     "jvp": lambda f: lambda x, data: contad.jvp(f, (x, data), (x, X)),
+    "by name": lambda f: lambda x, data: contad.grad(f)(x, data=data),
+    "closures": lambda f: contad.grad(f, engine="closures"),
+    "records": lambda f: contad.grad(f, engine="records"),
+    "matrix": lambda f: contad.grad(f, engine="matrix"),
 }
+
+
+NAMED = r"f, (argument (1|data)|primals\[1\]): expected .*, got "  # function, argument, expected, got
 
 
 def make():
@@ -62,6 +70,14 @@ def in_a_tuple():
     return f
 
 
+def in_a_dict():
+    @numba.njit
+    def f(x, data):
+        return np.sum(x * x * data["a"][0])
+
+    return f
+
+
 @pytest.mark.parametrize("kind", AFTER)
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_no_transform_reads_them_as_other_numbers_after_others_or_at_first(name, kind):
@@ -73,7 +89,7 @@ def test_no_transform_reads_them_as_other_numbers_after_others_or_at_first(name,
             for got, expected in zip(derivative(X, data), right, strict=True):
                 np.testing.assert_array_equal(got, expected)
         else:
-            with pytest.raises(UnsupportedError, match="Masked|'[<>]f8'"):
+            with pytest.raises(UnsupportedError, match=rf"{NAMED}(Masked|'[<>]f8')"):
                 derivative(X, data)
 
 
@@ -83,12 +99,62 @@ def test_they_are_refused_in_tuples(kind):
     gradient = contad.grad(in_a_tuple())
     np.testing.assert_array_equal(gradient(X, (1.0, (before,))), 2.0 * X * DATA)
     for derivative in (gradient, contad.grad(in_a_tuple())):
-        with pytest.raises(UnsupportedError, match="got (Masked|'[<>]f8')"):
+        with pytest.raises(UnsupportedError, match=r"grad: f, argument 1\[1\]\[0\]: .* got (Masked|'[<>]f8')"):
             derivative(X, (1.0, (data,)))
+    with pytest.raises(UnsupportedError, match=r"f, argument 1\['a'\]\[0\]: .* got (Masked|'[<>]f8')"):
+        contad.grad(in_a_dict())(X, {"a": [data]})
+
+
+@pytest.mark.parametrize("data", [MASKED, SWAPPED], ids=["masked", "swapped"])
+def test_they_are_refused_as_globals_of_numba_functions(data):
+    @numba.njit
+    def f(x):
+        return np.sum(x * x * data)
+
+    for run in (
+        lambda: contad.grad(f)(X),
+        lambda: contad.hessian(f)(X),
+        lambda: contad.grad(f, engine="closures")(X),
+        lambda: contad.grad(lambda x: f(x) + 1.0)(X),
+        lambda: contad.jvp(f, (X,), (X,)),
+        lambda: contad.record(f, X),
+    ):
+        with pytest.raises(UnsupportedError, match="f, the global or captured data: expected .* got (Masked|'[<>]f8')"):
+            run()
+
+
+OTHERS = {
+    "dates": np.array(["2026-01-01"] * 3, "M8[D]"),
+    "texts": np.array(["1", "2", "3"]),
+    "records": np.zeros(3, [("a", float)]),
+    "complex": DATA + 1.0j,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*a Python copy of it answers")
+@pytest.mark.parametrize(
+    ("name", "kind"), [*((name, "dates") for name in TRANSFORMS), *(("grad", kind) for kind in OTHERS)]
+)
+def test_arrays_of_no_real_numbers_are_refused_by_name(name, kind):
+    """By the argument or the operation; where Numba cannot compile the function itself, with its reason."""
+    told = r"(argument 1: expected|multiply: (y must be|expected)|cannot compile this|refuses it)"
+    for f in (make(), make().py_func):
+        if name != "tape" or not hasattr(f, "__code__"):
+            with pytest.raises(UnsupportedError, match=told) as caught:
+                TRANSFORMS[name](f)(X, OTHERS[kind])
+            assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [MASKED, *OTHERS.values()], ids=["masked", *OTHERS])
+def test_checks_refuse_them_by_name(data):
+    for f in (make(), make().py_func):
+        for check in (lambda f: check_grads(f, (X, data)), lambda f: expect_ad(f, X, data)):
+            with pytest.raises(UnsupportedError, match="checks of f, argument data: expected .*[;,] got "):
+                check(f)
 
 
 def test_messages_say_what_to_do():
-    with pytest.raises(UnsupportedError, match=r"grad: f: .* got MaskedArray, .* pass x\.filled\(value\)"):
+    with pytest.raises(UnsupportedError, match=r"grad: f, argument 1: .* got MaskedArray, .* pass x\.filled\(value\)"):
         contad.grad(make())(X, MASKED)
     with pytest.raises(UnsupportedError, match=r"got '[<>]f8', .* pass x\.astype\('[<>]f8'\)"):
         contad.grad(make())(X, SWAPPED)
@@ -98,7 +164,7 @@ def test_messages_say_what_to_do():
 def test_plain_functions_that_call_a_numba_function_say_what_to_do(data):
     called, in_tuple = make(), in_a_tuple()
     for f in (lambda x: called(x, data), lambda x: in_tuple(x, (1.0, (data,)))):
-        with pytest.raises(UnsupportedError, match=r"f: expected .* pass x\.(filled|astype)"):
+        with pytest.raises(UnsupportedError, match=r"f, argument 1.*: expected .* pass x\.(filled|astype)"):
             contad.grad(f)(X)
 
 
@@ -116,7 +182,7 @@ def test_other_subclasses_are_read(tmp_path):
 def test_a_fault_in_what_is_asked_is_found(monkeypatch):
     gradient = contad.grad(make())
     gradient(X, unaligned(DATA))
-    monkeypatch.setattr(unread_arrays, "require_read", lambda x: None)
+    monkeypatch.setattr(unread_arrays, "require_array_read", lambda *_: None)
     assert not np.allclose(gradient(X, SWAPPED), 2.0 * X * DATA)
 
 
