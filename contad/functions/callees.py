@@ -165,7 +165,7 @@ class LiveCopy:
             if read(x) is not value:
                 stand_ins, run, as_it_is, standing = self.look_again()
                 break
-        if as_it_is and (not self.takes_others or (not kwargs and _ORDINARY.issuperset(map(type, args)))):
+        if as_it_is and (not self.takes_others or (not kwargs and ORDINARY.issuperset(map(type, args)))):
             return run(*args, **kwargs)
         if not SETTINGS.rewrite:
             return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
@@ -177,7 +177,7 @@ class LiveCopy:
             if standing is not None:
                 standing.put_into(call.objects)
             own = given = args, kwargs
-            if kwargs or not _ORDINARY.issuperset(map(type, args)):
+            if kwargs or not ORDINARY.issuperset(map(type, args)):
                 stand_ins, run, own = self._replace(stand_ins, run, args, kwargs)
             # the functions of other objects are found as it runs
             family = stand_ins.family
@@ -191,7 +191,7 @@ class LiveCopy:
 
     def _replace(self, stand_ins: "_StandIns", run: Function, args: tuple[Nested, ...], kwargs: Options) -> "_Own":
         """What runs, at its own arguments: with stand-ins for the functions and objects among them."""
-        others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
+        others = [x for x in (*args, *kwargs.values()) if type(x) not in ORDINARY]
         if not all(map(stand_ins.knows, others)):
             stand_ins, run, _, _ = self._use(self._with_classes(stand_ins, others))
         own = tuple(map(stand_ins.of_argument, args)), {name: stand_ins.of_argument(x) for name, x in kwargs.items()}
@@ -253,8 +253,11 @@ _Current = tuple["_StandIns", Function, bool, "Standing | None"]
 
 
 def direct(run: Function) -> tuple[Function, Collection[Watch]]:
-    """What `run` calls wherever nothing changes that is watched, with this; itself where it does more than that."""
-    if isinstance(run, LiveCopy) and run.current[2] and not run.takes_others:
+    """What `run` calls with ordinary arguments wherever nothing changes that is watched, with this.
+
+    Itself where it does more than that.
+    """
+    if isinstance(run, LiveCopy) and run.current[2]:
         return run.current[1], run.current[0].watched
     return run, ()
 
@@ -314,10 +317,10 @@ class _StandIns:
     def of_argument(self, x: Any) -> Any:
         """What stands for a value that is passed to the function, or held by an object: one while a call lasts."""
         kind = type(x)
-        if kind in _ORDINARY:
+        if kind in ORDINARY:
             return x
         if isinstance(x, Carrier):
-            _ORDINARY.add(kind)
+            ORDINARY.add(kind)
             return x
         key = id(x) if self.family.assignable else ~id(x)
         call = CALL.here
@@ -591,5 +594,5 @@ class _StandIns:
 _FUNCTIONS = frozenset((FunctionType, MethodType, functools.partial))
 _VALUES = frozenset((tuple, frozenset))  # containers that nobody changes
 _MOST_OTHERS = 256  # classes of objects that are met in attributes
-_ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
+ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
 _NUMBERS = DATA - {type(None)}

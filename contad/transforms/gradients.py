@@ -28,7 +28,7 @@ from contad.front.passed_on import passed_on
 from contad.front.recorded import Recorded
 from contad.front.repeated import gradient_of_gradient, is_first_gradient, is_repeatable, product_along
 from contad.front.user_function import UserFunction
-from contad.functions.callees import direct
+from contad.functions.callees import ORDINARY, direct
 from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux, unshare
 from contad.ops.close_values import LOST, was_lost
@@ -92,25 +92,28 @@ class _Gradient:
                 y, cotangents = found
                 gradient = cotangents[0] if self.single else cotangents
                 return (y, gradient) if self.value else gradient
-        for read, x, value in self.watched:
-            if read(x) is not value:
-                self.run.look_again()
-                self.direct, self.watched = direct(self.run)
-                break
+        run = self.run
         if len(args) != self.whole or kwargs:
             if len(args) > self.last and not kwargs:
                 args = unshare(self.what, args, self.argnums)
             else:
-                args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
-        elif self.last > 0 or (args[0].__class__ is not float and args[0].__class__ is not np.ndarray):
+                args, kwargs = positional(run, self.what, self.argnums, args, kwargs)
+        elif self.last > 0:
             args = set_apart(self.what, args)
+        if self.last == 0 == len(args) - 1 or (not kwargs and ORDINARY.issuperset(map(type, args))):
+            for read, x, value in self.watched:
+                if read(x) is not value:
+                    run.look_again()
+                    self.direct, self.watched = direct(run)
+                    break
+            run = self.direct
         if LOST:
             was_lost()  # what other transforms left
         s = self.stack_class.begin()
         try:  # as `with opened(...)`, which takes as long as fifty records
             enter(s)
             given, active = activate(s, self.what, self.argnums, args)
-            y = self.direct(*given, **kwargs) if kwargs else self.direct(*given)
+            y = run(*given, **kwargs) if kwargs else run(*given)
             aux = None
             if self.has_aux:
                 y, aux = split_aux(y, True, self.what)

@@ -9,7 +9,7 @@ from contad.variables.array import Array
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Number, stands_for_float
 from contad.variables.open_types import CellIndex, Nested, Value
-from contad.variables.overlaps import hand_on_marks
+from contad.variables.overlaps import hand_on_marks, set_apart
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
 
@@ -33,25 +33,29 @@ def activate(
             x = given[n] = s.float_variable(arg)
             made.append(x)
         else:
-            given[n], tree = _activate_tree(s, f"{what}, argument {n}", arg)
+            given[n], tree = _activate_tree(s, what, n, arg)
             made.append(tree)
     if OVERLAPPING:
         hand_on_marks(args, given)
     return given, made
 
 
-def _activate_tree(s: ChainStack, what: str, arg: Nested) -> tuple[Nested, Tree]:
-    """An argument with variables in place of its leaves, and their tree."""
+def _activate_tree(s: ChainStack, what: str, n: int, arg: Nested) -> tuple[Nested, Tree]:
+    """Argument n with variables in place of its leaves, and their tree."""
     tree = flatten(arg)
-    if not tree.leaves:
-        raise UnsupportedError(f"{what}: expected numbers or arrays to differentiate, got {arg!r}")
     if {*map(type, tree.leaves)} == {float}:
         leaves: list[Value] = s.float_variables(tree.leaves)
         return tree.unflatten(leaves), Tree(leaves, tree.spec)
-    leaves = [make_active(s, leaf, what) for leaf in tree.leaves]
+    named = f"{what}, argument {n}"
+    if not tree.leaves:
+        raise UnsupportedError(f"{named}: expected numbers or arrays to differentiate, got {arg!r}")
+    (apart,) = set_apart(what, (tree.leaves,), n)
+    leaves = [make_active(s, leaf, named) for leaf in apart]
     # f may write into its arguments; the derivative is with respect to what it was given
-    given = tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
-    return given, Tree(leaves, tree.spec)
+    own = [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+    if OVERLAPPING:
+        hand_on_marks(apart, own)
+    return tree.unflatten(own), Tree(leaves, tree.spec)
 
 
 def trees_of(made: Sequence[Active]) -> list[Tree]:

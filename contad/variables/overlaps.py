@@ -20,9 +20,12 @@ from contad.variables.open_types import Nested, Value
 from contad.variables.trees import leaves_of, map_leaves
 
 
-def set_apart(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
-    """The arguments, with copies that nobody may write to in the place of arrays that share memory."""
-    if {*map(type, args)} == _FLOATS or (len(args) == 1 and isinstance(args[0], (np.ndarray, Array))):
+def set_apart(what: str, args: tuple[Nested, ...], first_number: int = 0) -> tuple[Nested, ...]:
+    """The arguments, with copies that nobody may write to in the place of arrays that share memory.
+
+    Messages count the arguments from the first number.
+    """
+    if len(args) == 1 and isinstance(args[0], (np.ndarray, Array)):
         return args
     first: Value = None
     second: Value = None
@@ -45,7 +48,7 @@ def set_apart(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
     owners = [owner for owner in map(_owner_of, arrays) if owner is not _FOREIGN]
     if len(set(owners)) == len(owners) and (len(owners) == len(arrays) or not _may_share(arrays)):
         return args
-    return _separate(what, args)
+    return _separate(what, args, first_number)
 
 
 def _collect(x: Nested, arrays: list[Value]) -> None:
@@ -87,8 +90,9 @@ def _owner_of(x: Value) -> int | None:
     return _FOREIGN if isinstance(root, np.ndarray) and root.base is not None else id(root)
 
 
-def _separate(what: str, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
-    leaves = [(n, x) for n, arg in enumerate(args) for x in leaves_of(arg) if isinstance(x, (np.ndarray, Array))]
+def _separate(what: str, args: tuple[Nested, ...], first_number: int) -> tuple[Nested, ...]:
+    found = ((n, x) for n, arg in enumerate(args, first_number) for x in leaves_of(arg))
+    leaves = [(n, x) for n, x in found if isinstance(x, (np.ndarray, Array))]
     messages: dict[int, str] = {}  # by id, of arrays that share elements with others
     for (n, x), (k, y) in itertools.combinations(leaves, 2):
         owners = {_owner_of(x), _owner_of(y)}

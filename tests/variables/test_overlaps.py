@@ -234,5 +234,7 @@ def test_a_missing_mark_is_noticed(monkeypatch):
     """Without the marks the value is that of arrays that share nothing."""
     monkeypatch.setattr("contad.transforms.gradients.set_apart", lambda what, args: args)
     assert value_and_grad(write_first, (0, 1))(Y, Y)[0] == 19.0
+    monkeypatch.setattr("contad.variables.activation.set_apart", lambda what, args, first_number: args)
+    assert value_and_grad(lambda t: write_first(*t))([Y, Y])[0] == 19.0
     y = Y.copy()
     assert write_first(y, y) == 49.0
