@@ -8,6 +8,7 @@ import functools
 import inspect
 import json
 import warnings
+import weakref
 from collections.abc import Callable, Hashable
 from types import ModuleType
 from typing import Any
@@ -28,8 +29,9 @@ from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
 from contad.front.plan import OUT, VECTOR, Plan, plan
 from contad.front.written_out import write_out
+from contad.functions.memo import memo_of
 from contad.functions.pickling import reference, remade
-from contad.functions.python_copy import NOT_COPIED
+from contad.functions.python_copy import NOT_COPIED, is_dispatcher
 from contad.functions.user_call import level_of_user
 from contad.native.arena import TOO_LARGE
 from contad.native.fingerprint import Fingerprint, text_of_type
@@ -44,7 +46,7 @@ from contad.rules.definition import has_source
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
-from contad.variables.trees import holds_carriers, map_leaves
+from contad.variables.trees import holds_carriers, leaves_of, map_leaves
 
 _STUBS: dict[str, Function] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
 _STUBS["jvps"] = _STUBS["jvp"]
@@ -95,6 +97,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         self._recompilations = np.zeros(1, np.int64)  # which bound calls look at
         self.called: dict[tuple[Hashable, ...], Any] = {}  # operations of functions that call this, differentiated
         self.calls_of_tape: list[Any] = []  # what has been compiled of these
+        self._kept: list[Any] = []  # what entries need that look at functions among the arguments
         self._made_by = made_by or (None, {})
         install_finder()
 
@@ -132,6 +135,9 @@ class Derivative(CPUDispatcher, WrittenOut):
         require_read(self.what, zip(self._argument_names(len(args)), args, strict=True))
         try:
             with attempt():
+                for one in leaves_of(args):
+                    if is_dispatcher(one):
+                        self._frozen_argument(one).check()
                 given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)
                 self.compile(given)
                 return functools.partial(self._call_first, tuple(map(types.unliteral, given)))
@@ -158,8 +164,22 @@ class Derivative(CPUDispatcher, WrittenOut):
             if given not in self._called:
                 self._called.add(given)
                 entry = self.frozen.guard(self.overloads[given].entry_point, otherwise)
+                for one in leaves_of(args):
+                    if is_dispatcher(one):
+                        entry = self._frozen_argument(one).guard(entry, kept=self._kept)
                 self._insert([t._code for t in given], entry, False)
         return result
+
+    def _frozen_argument(self, function: NumbaFunction) -> Frozen:
+        """What a Numba function among the arguments has frozen, which machine code for it holds; it dies with that."""
+        by_derivative = memo_of(function).setdefault("as an argument", weakref.WeakKeyDictionary())
+        found: Frozen | None = by_derivative.get(self)
+        if found is None:
+            what = f"{self.what}, the function {function.__name__} among its arguments"
+            found = Frozen(function, what, memo_of(function), _weakly(self._forget_calls))
+            found.require_unchanged()
+            by_derivative[self] = found
+        return found
 
     def _call_and_compare(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
         module, served = self._made[given]
@@ -472,6 +492,18 @@ class Derivative(CPUDispatcher, WrittenOut):
             raise UnsupportedError(f"pickle: {self!r} is a part of what contad.{self.form.kind} returns")
         of = reference(self.f) if self.inner is None else self.inner
         return remade, (transform, (of,), options)
+
+
+def _weakly(method: Callable[[], None]) -> Callable[[], None]:
+    """A bound method that does not keep its object alive."""
+    held = weakref.WeakMethod(method)
+
+    def call() -> None:
+        found = held()
+        if found is not None:
+            found()
+
+    return call
 
 
 def _with_vector(f: NumbaFunction, form: Form) -> Function:

@@ -89,7 +89,7 @@ class Frozen:
     def require_unchanged(self) -> None:
         """FrozenValueError where anything is another value now, or was when f was compiled. Compares all contents."""
         now, places = fingerprint_and_places(self.f)
-        remedy = "pass it as an argument, or define the function again"
+        again = "define the function again"
         for since, changed, more in (
             ("its first derivative was made", self.noted.find_changes(now), ""),
             ("the function was compiled", find_changed_since(now.dispatchers), ", or call its recompile()"),
@@ -99,7 +99,7 @@ class Frozen:
                     self.memo.pop("frozen", None)
                 raise FrozenValueError(
                     f"{self.what}: {name} has changed since {since}, from {before} to {after}; Numba freezes such "
-                    f"values, so {remedy}{more}"
+                    f"values, so {again if name == self.f.__name__ else f'pass it as an argument, or {again}'}{more}"
                 )
         self.places = places  # equal, and perhaps other objects
         if self._table is not None:

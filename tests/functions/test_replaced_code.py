@@ -290,6 +290,49 @@ def test_functions_that_are_recompiled_die():
     assert of() is None
 
 
+@numba.njit
+def apply(f, x):
+    return 2.0 * f(x)
+
+
+@numba.njit
+def apply_both(functions, x):
+    return functions[0](x) + functions[1][0](x)
+
+
+FACTOR = 2.0
+
+
+def with_a_name(x):
+    return FACTOR * x * x
+
+
+WITH_FUNCTIONS = {
+    "grad": lambda f: lambda x, g=contad.grad(apply, 1): g(f, x),
+    "tape": lambda f: lambda x, g=contad.grad(apply, 1, engine="tape"): g(f, x),
+    "derivative": lambda f: lambda x, g=contad.derivative(apply, 1): g(f, x),
+    "hessian": lambda f: lambda x, g=contad.hessian(apply, 1): g(f, x),
+    "in tuples": lambda f: lambda x, g=contad.grad(apply_both, 1): g((f, (f,)), x),
+    "in plain code": lambda f: lambda x, g=contad.grad(lambda x: apply(f, x)): g(x),
+}
+
+
+@pytest.mark.parametrize("code", [without_names, with_a_name], ids=["without names", "with a name"])
+@pytest.mark.parametrize("name", WITH_FUNCTIONS)
+def test_a_numba_function_among_the_arguments_is_refused_once_it_is_another(name, code):
+    f = numba.njit(copied(code))
+    derivative = WITH_FUNCTIONS[name](f)
+    for _ in range(3):
+        before = derivative(0.3)
+    f.recompile()  # and nothing has changed
+    assert derivative(0.3) == derivative(0.3) == before
+    f.py_func.__code__ = (lambda x: 5.0 * x * x * x).__code__
+    f.recompile()
+    for _ in range(2):
+        with pytest.raises(ContadError, match="has changed since its first derivative|its Python copy gives"):
+            derivative(0.3)
+
+
 # ---- planted faults --------------------------------------------------------------------------------------------------
 def test_a_copy_that_watches_nothing_is_found(monkeypatch):
     monkeypatch.setattr(callees.Family, "_watches", lambda self: ())
