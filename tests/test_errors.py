@@ -318,3 +318,30 @@ def test_errors_outside_of_functions_have_none():
     assert str(raised(lambda: float(x))).startswith(f"{__file__}:") and isinstance(
         raised(lambda: float(x)), LostDerivativeError
     )
+
+
+# ---- wrong arguments -------------------------------------------------------------------------------------------------
+WRONG = {  # function, argument, expected, got
+    "elementwise_grad: argnums must be an argument's position or a tuple of them, got 'x'": lambda: (
+        contad.elementwise_grad(np.sin, "x")
+    ),
+    "scan: step must be callable, got int": lambda: contad.scan(3, 0.0, X),
+    "zeros: shape must be a length, or a tuple of lengths, got -1": lambda: contad.zeros(-1),
+    "empty: shape must be a length, or a tuple of lengths, got 'a'": lambda: contad.empty("a"),
+    "full: shape must be a length, or a tuple of lengths, got 1.5": lambda: contad.full(1.5, 0.0),
+    "full: value must be a real number, got str": lambda: contad.full(3, "a"),
+    "set_memory_limit: limit must be a number of bytes or None, got str": lambda: contad.set_memory_limit("a"),
+    "show_stack: of must be a chain stack, as contad.stack(), or None, got int": lambda: contad.show_stack(3),
+    "jvp: <lambda>, argument 0: expected real numbers, or lists, tuples, dicts and arrays of them; got an array of": (
+        lambda: contad.jvp(lambda x: x, (np.array(["a"]),), (np.ones(1),))
+    ),
+    "jvp: <lambda>: tangent 1 must have its primal's shape, (3,), got (2,)": lambda: (
+        contad.jvp(lambda x, y: x @ y, (X, X), (X, X[:2]))
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_arguments_are_named(message):
+    with pytest.raises((TypeError, ValueError, UnsupportedError), match=re.escape(message)):
+        WRONG[message]()

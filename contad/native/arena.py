@@ -70,8 +70,11 @@ def set_memory_limit(limit: int | None) -> None:
 
     Compiled gradients that need more raise MemoryError. What is in use stays in use.
 
-    Raises ValueError for a negative number.
+    Raises ValueError for a negative number, TypeError for what is none.
     """
+    if not (limit is None or isinstance(limit, (int, float, np.number))):
+        kind = type(limit).__name__
+        raise TypeError(f"set_memory_limit: limit must be a number of bytes or None, got {kind}")
     if limit is not None and limit < 0:
         raise ValueError(f"set_memory_limit: limit must be a number of bytes or None, got {limit}")
     _numbers[_LIMIT] = (machine_memory() or 2**62) // 5 * 4 if limit is None else limit

@@ -230,6 +230,7 @@ def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None)
     >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
+    positions("elementwise_grad", argnum)
     return grad(_total_of(f), argnum, engine=engine)
 
 

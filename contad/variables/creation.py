@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contad.variables.arguments import array as float_array
+from contad.variables.arguments import array as float_array, fail
 from contad.variables.array import Array, as_objects, level_of, numbers_in
 from contad.variables.layout import remember_immutable
 from contad.variables.level import Level
@@ -25,7 +25,7 @@ def zeros(shape: Shape) -> ArrayValue:
     >>> zeros(3).shape
     (3,)
     """
-    return assignable(np.zeros(shape))
+    return assignable(_make("zeros", shape))
 
 
 def empty(shape: Shape) -> ArrayValue:
@@ -34,7 +34,7 @@ def empty(shape: Shape) -> ArrayValue:
     >>> empty((2, 3)).shape
     (2, 3)
     """
-    return assignable(np.zeros(shape))
+    return assignable(_make("empty", shape))
 
 
 def full(shape: Shape, value: Value) -> ArrayValue:
@@ -43,9 +43,21 @@ def full(shape: Shape, value: Value) -> ArrayValue:
     >>> full(2, 0.5).shape
     (2,)
     """
-    filled = assignable(np.zeros(shape))
+    filled = assignable(_make("full", shape))
+    if isinstance(value, str):
+        fail("full", "value", "be a real number", "str", TypeError)
     filled[...] = value
     return filled
+
+
+def _make(function: str, shape: Shape) -> np.ndarray:
+    """Zeros, or an error that names the function."""
+    try:
+        return np.zeros(shape)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{function}: shape must be a length, or a tuple of lengths, got {shape!r} ({error})"
+        ) from None
 
 
 def array(x: Nested) -> ArrayValue:

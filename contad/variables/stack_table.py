@@ -29,6 +29,8 @@ def show_stack(of: ChainStack | None = None) -> "StackTable":
         2  multiply   1 1      3 3       9
         3  add        2 [1]    1         10
     """
+    if not (of is None or isinstance(of, ChainStack)):
+        raise TypeError(f"show_stack: of must be a chain stack, as contad.stack(), or None, got {type(of).__name__}")
     s = stack() if of is None else of
     return StackTable.of(s)
 
