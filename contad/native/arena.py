@@ -72,10 +72,12 @@ def set_memory_limit(limit: int | None) -> None:
 
     Raises ValueError for a negative number, TypeError for what is none.
     """
-    if not (limit is None or isinstance(limit, (int, float, np.number))):
+    try:
+        is_negative = limit is not None and limit < 0
+    except TypeError:
         kind = type(limit).__name__
-        raise TypeError(f"set_memory_limit: limit must be a number of bytes or None, got {kind}")
-    if limit is not None and limit < 0:
+        raise TypeError(f"set_memory_limit: limit must be a number of bytes or None, got {kind}") from None
+    if is_negative:
         raise ValueError(f"set_memory_limit: limit must be a number of bytes or None, got {limit}")
     _numbers[_LIMIT] = (machine_memory() or 2**62) // 5 * 4 if limit is None else limit
 

@@ -100,7 +100,7 @@ class _Gradient:
                 args, kwargs = positional(run, self.what, self.argnums, args, kwargs)
         elif self.last > 0:
             args = set_apart(self.what, args)
-        if self.last == 0 == len(args) - 1 or (not kwargs and ORDINARY.issuperset(map(type, args))):
+        if not kwargs and (self.last == 0 == len(args) - 1 or ORDINARY.issuperset(map(type, args))):
             for read, x, value in self.watched:
                 if read(x) is not value:
                     run.look_again()

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import math
 import pickle
 import subprocess
 import sys
@@ -335,3 +336,15 @@ def test_messages_name_the_transform_that_was_called():
         derivative(product)(np.ones(2), 1.0)
     with pytest.raises(TypeError, match=r"grad: product: missing a required argument: 'x'"):
         grad(product)()
+
+
+def test_functions_that_are_passed_take_variables():
+    """Whether by position, by name or as a default, and also once the gradient has been called with numbers alone."""
+
+    def f(x, g=None):
+        return 2.0 * x if g is None else g(x)
+
+    gradient = contad.grad(f)
+    for _ in range(2):
+        assert gradient(0.3) == 2.0
+        assert gradient(0.3, math.sin) == gradient(0.3, g=math.sin) == contad.grad(contad.sin)(0.3)
