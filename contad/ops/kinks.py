@@ -16,13 +16,13 @@ Near a pole, as that of the root at 0, a partial has no bound. There a zero tang
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contad.ops.arithmetic import absolute, power
 from contad.ops.cotangents import spread
-from contad.ops.elementary import cbrt, hypot, sqrt
+from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, sqrt
 from contad.ops.exponential import log
 from contad.ops.logic import select
 from contad.ops.norms import directions, euclidean_norm, power_norm, power_shares
@@ -32,7 +32,7 @@ from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.array import is_plain
 from contad.variables.dual import ArrayDual, Dual
-from contad.variables.number import Carrier, observe, peek, scale
+from contad.variables.number import Carrier, observe, peek, primal, route, scale
 from contad.variables.open_types import Function, Nested, Options, Value
 from contad.variables.trees import leaves_of, map_leaves
 
@@ -227,6 +227,110 @@ def _is_root_of_zero(args: Sequence[Value]) -> bool:
 
 
 twin(power, _power_partials, False, _is_root_of_zero)
+
+
+# ---- ties of extremes ------------------------------------------------------------------------------------------------
+class Share(NamedTuple):
+    """What an operand of a maximum or minimum has of it: `first` in first derivatives, half of it at a tie."""
+
+    first: Value
+    tie: Value
+    sides: Sequence[Value] | None  # 1 at a tie that the operand leaves on the side of the extreme, for each direction
+    level: Any  # the forward level that knows the directions
+    both_move: bool  # or one of the operands is a constant bound
+
+
+class ExtremeTwin(Twin):
+    """Takes the place of a maximum or minimum at a tie, where forward mode knows which operand the extreme follows.
+
+    z_dot = max(x_dot, y_dot), and adjoints that change along v are those of the operand with that tangent.
+    """
+
+    def __init__(self, rule: ScalarRule) -> None:
+        assert rule.body is not None
+        super().__init__(rule.function, rule.ufuncs[0], rule.body.function, self._find_tangent)
+        self.rule, self.name, self.ufuncs = rule, rule.name, rule.ufuncs
+
+    def _find_tangent(self, values: Sequence[Value], tangents: Tangents) -> Value:
+        z, dots = self.rule.array_value(*map(np.asarray, values)), [0.0 if t is None else t for t in tangents]
+        off = sum(route(t, self.rule.array_partial(k)(z, *values)) for k, t in enumerate(dots))
+        return _number(np.where(np.equal(*values), self.rule.array_value(*map(np.asarray, dots)), off))
+
+    def partial(self, k: int) -> Function:
+        def find_share(z: Value, *args: Value) -> Share:
+            first, tie = self.rule.array_partial(k)(*map(peek, (z, *args))), observe(np.equal, *args)
+            moving = [x for x in args if isinstance(x, Carrier)]
+            dots = [tangents_of(x) for x in args]
+            if not moving or any(x._owner is not moving[0]._owner for x in moving) or None in dots:
+                return Share(first, tie & bool(moving), None, None, len(moving) == 2)
+            level, sides = moving[0]._owner, []
+            count = level.several or 1
+            for xy_dot in zip(*(d * count if len(d) < count else d for d in dots), strict=True):
+                z_dot = self.rule.array_value(*map(np.asarray, xy_dot))
+                side = self.rule.array_partial(k)(z_dot, *xy_dot)
+                sides.append(np.where(np.equal(*xy_dot) & (len(moving) == 2), math.nan, side))
+            return Share(first, tie, sides, level, len(moving) == 2)
+
+        return find_share
+
+    def array_partial(self, k: int, warns: bool = False) -> Function:
+        return self.partial(k)
+
+    def product(self, k: int) -> Callable[[Value, Value], Value]:
+        return share
+
+    def push_product(self, k: int) -> Callable[[Value, Value], Value]:
+        return share_tangent
+
+
+def tangents_of(x: Value) -> list[Value] | None:
+    """The plain tangents of an operand, of a constant 0; None where a level has no plain ones."""
+    if not isinstance(x, Carrier):
+        return [0.0]
+    tangent = getattr(x, "tangent", None)
+    if tangent is None or not is_plain(tangent):
+        return None
+    return [tangent] if x._owner.several is None else list(tangent)  # type: ignore[attr-defined]
+
+
+def share(d: Value, s: Share) -> Value:
+    """The part of an adjoint d that an operand has.
+
+    Where no direction is known, or it does not leave the tie of two numbers that both move, that is nan, but for a d
+    of 0. A constant bound has half of it there.
+    """
+    dots = tangents_of(d)
+    if s.sides is None or dots is None or (isinstance(d, Carrier) and d._owner is not s.level):
+        dead = observe(np.equal, d, 0.0)
+        at_tie = _where(dead, edge(d, math.nan), times(d, math.nan if s.both_move else 0.5))
+        return _where(s.tie, at_tie, route(d, _where(s.tie, 0.0, s.first)))
+    lost = s.tie & np.not_equal(primal(d), 0.0) & np.any(np.isnan(s.sides), axis=0)
+    first = np.where(lost, math.nan, s.first)
+    value = route(primal(d), first)
+    if not isinstance(d, Carrier):
+        return value
+    sides = (np.where(s.tie & ~np.isnan(side), side, first) for side in s.sides)
+    return s.level.wrap(value, [route(t, side) for t, side in zip(dots, sides, strict=True)])
+
+
+def share_tangent(d: Value, s: Share) -> Value:
+    """The part of a tangent d, on the side of all directions."""
+    if s.sides is None:
+        return _where(s.tie, cross(d, math.nan), route(d, s.first)) if s.both_move else route(d, s.first)
+    side = np.where(np.all(np.equal(s.sides, s.sides[0]), axis=0), s.sides[0], math.nan)
+    return route(d, _number(np.where(s.tie, side, s.first)))
+
+
+def _where(condition: Any, x: Value, y: Value) -> Value:
+    return np.where(condition, x, y) if np.ndim(condition) else x if condition else y
+
+
+def _are_equal(args: Sequence[Value]) -> bool:
+    return bool(np.any(observe(np.equal, *args)))
+
+
+for _rule in (maximum, minimum, fmax, fmin):
+    _rule.twin, _rule.is_at_kink = ExtremeTwin(_rule), _are_equal
 
 
 # ---- first derivatives -----------------------------------------------------------------------------------------------

@@ -317,7 +317,7 @@ class ForwardLevel:
                     term = rule.push_product(k)(t[j], p)
                     total = term if total is None else total + term
             directions.append(total if np.shape(total) == shape else np.broadcast_to(total, shape).copy())
-        return self._wrap(z, directions)
+        return self.wrap(z, directions)
 
     def apply_sum(self, rule: Rule, args: Sequence[Value], conditions: Sequence[str]) -> None:
         """A sum of a formula is that of its elements here."""
@@ -333,8 +333,8 @@ class ForwardLevel:
             for j in range(self.several or 1)
         ]
         if isinstance(z, tuple):
-            return like_tuple(z, (self._wrap(v, [d[n] for d in directions]) for n, v in enumerate(z)))
-        return self._wrap(z, directions)
+            return like_tuple(z, (self.wrap(v, [d[n] for d in directions]) for n, v in enumerate(z)))
+        return self.wrap(z, directions)
 
     def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
@@ -350,14 +350,14 @@ class ForwardLevel:
         constant = all(map(self.is_constant, sources.values()))
 
         def wrap(value: Value, *tangents: Value) -> Value:
-            z = self._wrap(value, tangents)
+            z = self.wrap(value, tangents)
             if constant and isinstance(z, ArrayDual):
                 z._holds_constants = True
             return z._value if constant and isinstance(z, Dual) else z
 
         return map_lists(wrap, values, *directions)
 
-    def _wrap(self, value: Value, directions: Sequence[Value]) -> Value:
+    def wrap(self, value: Value, directions: Sequence[Value]) -> Value:
         if np.ndim(value) == 0 and not isinstance(value, Array):
             value = plain_float(value[()] if isinstance(value, np.ndarray) else value)
             return self.dual(value, self.join([plain_float(d) for d in directions]))
