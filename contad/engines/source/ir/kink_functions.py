@@ -3,7 +3,8 @@
     z = f(x),     z_dot = f'(x) x_dot     at a kink     z = u x,     z_dot = u x_dot = f(x_dot)
 
 For the absolute value and the length of two numbers u is the gradient at x_dot, that on the line through the kink: see
-`contad.ops.kinks`. Where x_dot is 0, and of a root, there is no u, and all derivatives are nan.
+`contad.ops.kinks`. Where x_dot is 0, and of a root, there is no u, and all derivatives are nan. The extreme of two
+equal numbers is the one with the extreme tangent; its adjoint is divided into halves, as where it is not differentiated.
 """
 
 import math
@@ -96,6 +97,49 @@ def _nowhere_partials(z, x):  # type: ignore[no-untyped-def]
     return math.nan + x
 
 
+def _maximum_on_line(x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
+    return x
+
+
+def _minimum_on_line(x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
+    return x
+
+
+def _maximum_on_line_partials(z, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
+    of_x = select(x_dot == y_dot, 0.5, select(x_dot > y_dot, 1.0, 0.0))
+    return of_x, 1.0 - of_x, 0.0, 0.0
+
+
+def _minimum_on_line_partials(z, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
+    of_x = select(x_dot == y_dot, 0.5, select(x_dot < y_dot, 1.0, 0.0))
+    return of_x, 1.0 - of_x, 0.0, 0.0
+
+
+def _larger_tangent(x_dot, y_dot):  # type: ignore[no-untyped-def]
+    return x_dot if x_dot >= y_dot else y_dot
+
+
+def _smaller_tangent(x_dot, y_dot):  # type: ignore[no-untyped-def]
+    return x_dot if x_dot <= y_dot else y_dot
+
+
+def _larger_or_bound(x_dot, y_dot):  # type: ignore[no-untyped-def]
+    return x_dot if x_dot >= y_dot else y_dot
+
+
+def _smaller_or_bound(x_dot, y_dot):  # type: ignore[no-untyped-def]
+    return x_dot if x_dot <= y_dot else y_dot
+
+
+def _bound_partials(z, x_dot, y_dot):  # type: ignore[no-untyped-def]
+    return 0.5, 0.5
+
+
+def _two_sides_partials(z, x_dot, y_dot):  # type: ignore[no-untyped-def]
+    known = select(x_dot == y_dot, math.nan, 0.5)
+    return known, known
+
+
 POLE = Kink(
     _function("0.0", _pole, _pole_partials), _function("np.nan", _pole_of_tangent, _pole_of_tangent_partials)
 )
@@ -112,6 +156,26 @@ _KINKS = {
 }  # fmt: skip
 
 
+_LARGER, _SMALLER = "({0} if {0} >= {1} else {1})", "({0} if {0} <= {1} else {1})"
+_LARGEST = _function("{0}", _maximum_on_line, _maximum_on_line_partials)
+_LEAST = _function("{0}", _minimum_on_line, _minimum_on_line_partials)
+# of a number and a bound that does not move, and of two numbers that move
+_MAXIMUM = (
+    Kink(_LARGEST, _function(_LARGER, _larger_or_bound, _bound_partials)),
+    Kink(_LARGEST, _function(_LARGER, _larger_tangent, _two_sides_partials)),
+)
+_MINIMUM = (
+    Kink(_LEAST, _function(_SMALLER, _smaller_or_bound, _bound_partials)),
+    Kink(_LEAST, _function(_SMALLER, _smaller_tangent, _two_sides_partials)),
+)
+_TIES = {"maximum": _MAXIMUM, "fmax": _MAXIMUM, "minimum": _MINIMUM, "fmin": _MINIMUM}
+
+
 def find_kink(function: Function) -> Kink | None:
     """What a function of the program is where it is 0, a kink."""
     return _KINKS.get(function.name)
+
+
+def find_tie(function: Function, both_move: bool) -> Kink | None:
+    """What an extreme of two numbers is where they are equal."""
+    return _TIES[function.name][both_move] if function.name in _TIES else None

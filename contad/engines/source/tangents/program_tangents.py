@@ -17,7 +17,7 @@ from contad.engines.source.analysis.finite_partials import has_bounded_slopes, l
 from contad.engines.source.analysis.partials import partial
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
-from contad.engines.source.ir.kink_functions import POLE, Kink, find_kink
+from contad.engines.source.ir.kink_functions import POLE, Kink, find_kink, find_tie
 from contad.engines.source.ir.known_functions import AND, COMPARISONS, MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
 from contad.engines.source.ir.known_matrix_functions import NORM
 from contad.engines.source.ir.masked_products import CHAIN
@@ -192,8 +192,7 @@ class ProgramTangents:
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def _of_Apply(self, o: Apply) -> None:
         """The sum of the partials times the tangents of the operands."""
-        kink = find_kink(o.function) if self.is_reversed and least(o.inputs[0]) <= 0.0 else None
-        kink = None if kink is POLE and self._is_given(o.inputs[0]) else kink
+        kink = self._find_kink(o) if self.is_reversed else None
         z = o.result
         if kink is not None:
             o.results[0] = self._rename(z, o)
@@ -215,6 +214,14 @@ class ProgramTangents:
             z_dot = self._cross(o, z, z_dot, kink)
         self.dots[z] = self._give_name(z_dot, z)
 
+    def _find_kink(self, o: Apply) -> Kink | None:
+        both_move = all(map(self.has_dot, o.inputs))
+        tie = find_tie(o.function, both_move)
+        if tie is not None:
+            return tie if both_move or not self.in_lanes else None
+        kink = find_kink(o.function) if least(o.inputs[0]) <= 0.0 else None
+        return None if kink is POLE and self._is_given(o.inputs[0]) else kink
+
     def _is_given(self, x: Value) -> bool:
         """Whether a number is an argument or an element of one, whose tangent is the same at all arguments."""
         if isinstance(x.operation, Load):
@@ -231,9 +238,10 @@ class ProgramTangents:
         """Let z be another function at a kink of o; returns its tangent."""
         self.has_kinks = True
         apply, dots = self.append.apply, [self.dot(x) for x in o.inputs]
-        at_kink = apply(COMPARISONS["Eq"], o.result, constant(0.0))
+        is_tie = len(o.inputs) == 2 and find_tie(o.function, True) is not None
+        at_kink = apply(COMPARISONS["Eq"], *(o.inputs if is_tie else (o.result, constant(0.0))))
         if self.in_lanes:
-            on_line = self.append.sum([apply(POLE.value, x) for x in o.inputs])
+            on_line = self.append.sum([*o.inputs[:is_tie], *(apply(POLE.value, x) for x in o.inputs)])
             if kink is POLE:
                 tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
             else:
