@@ -32,7 +32,7 @@ from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.array import is_plain
 from contad.variables.dual import ArrayDual, Dual
-from contad.variables.number import Carrier, observe, peek, primal, route, scale
+from contad.variables.number import Carrier, is_at_pole, observe, peek, primal, route, scale
 from contad.variables.open_types import Function, Nested, Options, Value
 from contad.variables.trees import leaves_of, map_leaves
 
@@ -41,12 +41,14 @@ Tangents = Sequence[Value | None]
 
 def cross(d: Value, p: Value) -> Value:
     """d p, where p is nan at a kink: nan, but 0 for a d of 0, which passes its own derivative on to `edge`."""
-    return _multiply(d, p, math.nan)
+    return _multiply(d, p, lose)
 
 
 def cross_pole(d: Value, p: Value) -> Value:
     """Likewise at a pole; but a d of 0 gives nan in reverse mode, which cannot tell whether it is 0 for good."""
-    return times(d, p) if isinstance(d, Carrier) and not isinstance(d, (Dual, ArrayDual)) else _multiply(d, p, p)
+    if isinstance(d, Carrier) and not isinstance(d, (Dual, ArrayDual)):
+        return times(d, p)
+    return _multiply(d, p, at_pole)
 
 
 def times(d: Value, p: Value) -> Value:
@@ -55,7 +57,22 @@ def times(d: Value, p: Value) -> Value:
         return d * p
 
 
-def _multiply(d: Value, p: Value, at_kink: Value) -> Value:
+def lose(d: Value, p: Value) -> Value:
+    """nan, but a slope of a pole as it is."""
+    pole = is_at_pole(d) if isinstance(d, Carrier) else False
+    return _where(pole, d, times(d, math.nan)) if np.any(pole) else times(d, math.nan)
+
+
+def at_pole(d: Value, p: Value) -> Value:
+    """d p at a pole; where its tangent is not known inf, which no factor masks, and of no sign, so that none cancel."""
+    tangent = getattr(p, "tangent", None)
+    unknown = False if tangent is None else observe(np.isnan, tangent)
+    if np.ndim(unknown) > np.ndim(p):  # of several directions
+        unknown = np.any(unknown, axis=0)
+    return _where(unknown, unbounded(d, p), times(d, p)) if np.any(unknown) else times(d, p)
+
+
+def _multiply(d: Value, p: Value, at_kink: Function) -> Value:
     if d.__class__ is float and p.__class__ is float:
         return scale(d, p)
     kink = ~observe(np.isfinite, p) if np.ndim(p) else not observe(math.isfinite, p)
@@ -63,8 +80,8 @@ def _multiply(d: Value, p: Value, at_kink: Value) -> Value:
         return scale(d, p)
     dead = observe(np.equal, d, 0.0)
     if np.ndim(kink) == 0 and np.ndim(dead) == 0:
-        return edge(d, p) if dead else times(d, at_kink)
-    return np.where(kink, np.where(dead, edge(d, p), times(d, at_kink)), scale(d, np.where(kink, 0.0, p)))
+        return edge(d, p) if dead else at_kink(d, p)
+    return np.where(kink, np.where(dead, edge(d, p), at_kink(d, p)), scale(d, np.where(kink, 0.0, p)))
 
 
 # ---- operations on numbers -------------------------------------------------------------------------------------------
@@ -193,6 +210,20 @@ pole = Twin(
 pole.has_pole = True
 
 
+def _unbounded(d, p):
+    return math.inf
+
+
+def _fill(number: float, *args: Value) -> Value:
+    return np.full(np.broadcast_shapes(*map(np.shape, args)), number)
+
+
+unbounded = Twin(
+    _unbounded, lambda d, p, out=None: _fill(math.inf, d, p), _edge_partials,
+    lambda values, tangents: _number(_fill(math.nan, *values)),
+)  # fmt: skip
+
+
 def _absolute_partials(z, x):
     return select(x == 0.0, side_of_absolute(x), sign(x))
 
@@ -302,7 +333,7 @@ def share(d: Value, s: Share) -> Value:
     dots = tangents_of(d)
     if s.sides is None or dots is None or (isinstance(d, Carrier) and d._owner is not s.level):
         dead = observe(np.equal, d, 0.0)
-        at_tie = _where(dead, edge(d, math.nan), times(d, math.nan if s.both_move else 0.5))
+        at_tie = _where(dead, edge(d, math.nan), lose(d, math.nan) if s.both_move else 0.5 * d)
         return _where(s.tie, at_tie, route(d, _where(s.tie, 0.0, s.first)))
     lost = s.tie & np.not_equal(primal(d), 0.0) & np.any(np.isnan(s.sides), axis=0)
     first = np.where(lost, math.nan, s.first)

@@ -344,16 +344,19 @@ def scale(d: Value, p: Value) -> Value:
     """d * p, in which a zero d masks a non-finite partial p, so that dead code never makes a nan.
 
     Only the partial is masked: on outer levels the derivative of d is kept. Either may be an array, element by element.
-    A p that is 0 and stays 0 masks a nan of d there, as the subgradient that is not known at a kink.
+    A p that is 0 and stays 0 masks a nan of d there, as the subgradient that is not known at a kink. It does not mask
+    the slope at a pole, an infinite d with a tangent of nan, which has no bound nearby; only a constant p of 0 does.
     """
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
     a, b = trace(d), trace(p)
-    if isinstance(d, Carrier):
-        none = observe(np.isnan, a) & _stays_zero(p)
-        if np.any(none):
+    if isinstance(d, Carrier) and not np.all(observe(np.isfinite, a)):
+        stays, pole = _stays_zero(p), is_at_pole(d)
+        none = stays & (observe(np.isnan, a) | (pole & (not isinstance(p, Carrier))))
+        kept = pole & ~none & observe(operator.eq, p, 0.0)
+        if np.any(none | kept):
             with np.errstate(all="ignore"):
-                return np.where(none, 0.0, d * p) if np.ndim(none) else 0.0
+                return np.where(none, 0.0, np.where(kept, d, d * p)) if np.ndim(none | kept) else d if kept else 0.0
     if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
         with np.errstate(all="ignore"):
             masked = ~observe(np.isfinite, b)
@@ -375,6 +378,16 @@ def _stays_zero(p: Value) -> Any:
         return False
     rests = observe(operator.eq, tangent, 0.0)
     return still & (rests if np.ndim(rests) == np.ndim(still) else np.all(rests, axis=0))  # of several directions
+
+
+def is_at_pole(d: Value) -> Any:
+    """Where d is infinite, and a tangent of it nan."""
+    wild = observe(np.isinf, d)
+    tangent: Any = getattr(d, "tangent", None)
+    if tangent is None:
+        return wild & False
+    unknown = observe(np.isnan, tangent)
+    return wild & (unknown if np.ndim(unknown) == np.ndim(wild) else np.any(unknown, axis=0))  # of several directions
 
 
 def route(d: Value, p: Value) -> Value:
