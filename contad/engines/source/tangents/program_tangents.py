@@ -215,12 +215,19 @@ class ProgramTangents:
         self.dots[z] = self._give_name(z_dot, z)
 
     def _find_kink(self, o: Apply) -> Kink | None:
+        """What takes the place of o at its kink, if it may be there."""
         both_move = all(map(self.has_dot, o.inputs))
         tie = find_tie(o.function, both_move)
         if tie is not None:
             return tie if both_move or not self.in_lanes else None
-        kink = find_kink(o.function) if least(o.inputs[0]) <= 0.0 else None
-        return None if kink is POLE and self._is_given(o.inputs[0]) else kink
+        if o.function.name == "power":
+            exponent = o.inputs[1].constant
+            kink = POLE if exponent is None or 0.0 < exponent < 1.0 else None
+        else:
+            kink = find_kink(o.function)
+        if kink is None or least(o.inputs[0]) > 0.0 or (kink is POLE and self._is_given(o.inputs[0])):
+            return None
+        return kink
 
     def _is_given(self, x: Value) -> bool:
         """Whether a number is an argument or an element of one, whose tangent is the same at all arguments."""
@@ -236,12 +243,16 @@ class ProgramTangents:
 
     def _cross(self, o: Apply, z: Value, z_dot: Value, kink: Kink) -> Value:
         """Let z be another function at a kink of o; returns its tangent."""
-        self.has_kinks = True
-        apply, dots = self.append.apply, [self.dot(x) for x in o.inputs]
-        is_tie = len(o.inputs) == 2 and find_tie(o.function, True) is not None
+        operands = o.inputs[:1] if kink is POLE else o.inputs
+        apply, dots = self.append.apply, [self.dot(x) for x in operands]
+        is_tie = find_tie(o.function, True) is not None
+        self.has_kinks |= not is_tie or all(map(self.has_dot, operands))
         at_kink = apply(COMPARISONS["Eq"], *(o.inputs if is_tie else (o.result, constant(0.0))))
+        if o.function.name == "power" and o.inputs[1].constant is None:
+            above, below = (apply(COMPARISONS[k], o.inputs[1], constant(n)) for k, n in (("Gt", 0.0), ("Lt", 1.0)))
+            at_kink = apply(AND, at_kink, apply(AND, above, below))  # of a root
         if self.in_lanes:
-            on_line = self.append.sum([*o.inputs[:is_tie], *(apply(POLE.value, x) for x in o.inputs)])
+            on_line = self.append.sum([*o.inputs[:is_tie], *(apply(POLE.value, x) for x in operands)])
             if kink is POLE:
                 tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
             else:
