@@ -33,6 +33,18 @@ TERMS = (
     ("np.sqrt(np.sum({r} * {r})) ** 2", "np.sum({r} * {r})"),
     ("np.sqrt({r}[0] ** 4)", "{r}[0] * {r}[0]"),
     ("np.cbrt({r}[1] ** 6)", "{r}[1] * {r}[1]"),
+    ("np.sqrt(np.abs({r}[0] ** 3) ** (4 / 3))", "{r}[0] * {r}[0]"),
+    ("np.cbrt(({r}[1] ** 3) ** 2)", "{r}[1] * {r}[1]"),
+    ("(({r}[0] ** 3) ** 4) ** (1 / 6)", "{r}[0] * {r}[0]"),
+    ("np.log1p(np.sqrt(np.sqrt(({r}[1] ** 4) ** 2)))", "{r}[1] * {r}[1]"),
+    ("np.maximum({r}[0], -{r}[0]) ** 2", "{r}[0] * {r}[0]"),
+    ("(2.0 + np.fmax({r}[0], {r}[1])) * (2.0 + np.fmin({r}[0], {r}[1]))", "(2.0 + {r}[0]) * (2.0 + {r}[1])"),
+    ("np.exp(np.minimum({r}[1], np.sin({r}[0]))) * np.exp(np.maximum({r}[1], np.sin({r}[0])))",
+     "np.exp({r}[1] + np.sin({r}[0]))"),
+    ("np.maximum({r}[0] * {r}[0], -{r}[0] * {r}[0])", "{r}[0] * {r}[0]"),
+    ("np.max(np.stack(({r}[:1], -{r}[:1]))) ** 2", "{r}[0] * {r}[0]"),
+    ("np.sort(np.stack(({r}[:1], -{r}[:1])).reshape(-1))[1] ** 2", "{r}[0] * {r}[0]"),
+    ("np.median(np.stack(({r}[1:2], -{r}[1:2], 3.0 + {r}[:1])).reshape(-1)) ** 2", "{r}[1] * {r}[1]"),
     ("np.sum(np.sin(x) * x)", "np.sum(np.sin(x) * x)"),
 )
 WEIGHTS = ("0.7", "(1.0 + 0.3 * np.sin(x[{j}]))", "x[{j}]", "np.exp(0.2 * x[{j}])")
@@ -77,6 +89,7 @@ def second_derivatives(f, x, compiled=False):
     unit = np.eye(len(x))
     yield "hessian", contad.hessian(f)(x)
     yield "hvp", np.stack([contad.hvp(f)(x, e) for e in unit])
+    yield "hvp to the other side", -np.stack([contad.hvp(f)(x, -e) for e in unit])
     if compiled:
         return
     yield "jvp of grad", np.stack([contad.jvp(contad.grad(f), (x,), (e,))[1] for e in unit])
