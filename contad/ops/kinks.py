@@ -336,11 +336,10 @@ def share(d: Value, s: Share) -> Value:
         at_tie = _where(dead, edge(d, math.nan), lose(d, math.nan) if s.both_move else 0.5 * d)
         return _where(s.tie, at_tie, route(d, _where(s.tie, 0.0, s.first)))
     lost = s.tie & np.not_equal(primal(d), 0.0) & np.any(np.isnan(s.sides), axis=0)
-    first = np.where(lost, math.nan, s.first)
-    value = route(primal(d), first)
+    value = route(primal(d), _number(np.where(lost, math.nan, s.first)))
     if not isinstance(d, Carrier):
         return value
-    sides = (np.where(s.tie & ~np.isnan(side), side, first) for side in s.sides)
+    sides = (_number(np.where(s.tie & ~np.isnan(side), side, s.first)) for side in s.sides)
     return s.level.wrap(value, [route(t, side) for t, side in zip(dots, sides, strict=True)])
 
 
