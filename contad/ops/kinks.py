@@ -10,7 +10,11 @@ functions of a norm, such as its square, are exact where forward mode is the out
 
     z = f(x),     z_dot = f(x_dot),     x_bar = 0,     x_bar_dot = z_bar_dot grad f(x_dot)     where z_bar = 0
 
-Near a pole, as that of the root at 0, a partial has no bound. There a zero tangent of x tells nothing about that of z.
+Near a pole, as that of the root at 0, a partial has no bound. There a zero tangent of x tells nothing about that of z,
+and a factor that is 0 with a tangent of 0 does not mask it.
+
+Where two numbers tie, their extreme is, on the line along v, the one with the extreme tangent. An adjoint is divided
+into halves, as in first derivatives, and what changes of it along v belongs to that number alone.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Second derivatives where a factor has no derivative: norms, standard deviations, absolute values and roots at 0.
+"""Second derivatives where a factor has no derivative: norms, deviations, absolute values and roots at 0, and ties.
 
 There a second derivative is the right number or nan, by every transform and on every engine, and never another number.
 """
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import contad
+from contad.variables import number
 
 J = np.array([[1.0, 1.0], [2.0, 1.0], [0.0, 1.0]])
 EYE = np.eye(2)
@@ -98,6 +99,49 @@ def cosine(x):
     return np.cos(np.linalg.norm(x))
 
 
+def roots_of_roots(x):
+    return np.sqrt(np.abs(x[0] ** 3) ** (4 / 3)) + np.log1p(np.sqrt(np.sqrt((x[1] ** 4) ** 2)))
+
+
+def roots_of_powers_of_powers(x):
+    return np.cbrt((x[0] ** 3) ** 2) + ((x[1] ** 3) ** 4) ** (1 / 6)
+
+
+def power_of_root(x):
+    return np.sum(np.sqrt(x**3) ** (4 / 3))
+
+
+def differences_of_roots(x):
+    cubes = x**3
+    return np.sum(np.cbrt(8.0 * cubes * cubes) - np.cbrt(cubes * cubes))
+
+
+def ties(x):
+    return np.maximum(x[0], -x[0]) ** 2 + np.fmin(x[1], -x[1]) ** 2
+
+
+def extremes_of_two(x):
+    return (2.0 + np.fmax(x[0], x[1])) * (2.0 + np.minimum(x[0], x[1]))
+
+
+def extremes_of_curves(x):
+    a, b = np.exp(x[0]), 1.0 + np.sin(x[1])
+    return np.maximum(a, b) * np.minimum(a, b) * (1.0 + x[0])
+
+
+def clipped(x):
+    return np.clip(x[0], -x[0], 5.0) ** 2 + np.clip(x[1], -5.0, -x[1]) ** 2
+
+
+def picked(x):
+    pair, three = np.stack([x[0], -x[0]]), np.stack([x[1], -x[1], 3.0])
+    return np.max(pair) ** 2 + np.median(three) ** 2 + np.sort(pair)[1] ** 2
+
+
+def tie_of_squares(x):
+    return np.maximum(x[0] * x[0], -x[0] * x[0]) + np.maximum(x[1] * x[1], -(x[1] ** 4))
+
+
 # the second partial derivatives at 0, and whether they are found where the outer level is one of forward mode
 PROGRAMS = {
     norm_of_residuals: (2.0 * J.T @ J, True), vector_norm: (2.0 * EYE, True), product_of_norms: (2.0 * EYE, True),
@@ -107,7 +151,10 @@ PROGRAMS = {
     squares_of_numbers: (2.0 * EYE, True), absolutes_of_squares: (2.0 * EYE, False),
     roots_of_powers: (2.0 * EYE, False), half_powers: (2.0 * EYE, False), cube_roots: (2.0 * EYE, False),
     rbf: (-EYE, True), matern_three_halves: (-3.0 * EYE, True), matern_five_halves: (-5.0 / 3.0 * EYE, True),
-    cosine: (-EYE, True),
+    cosine: (-EYE, True), roots_of_roots: (2.0 * EYE, False), roots_of_powers_of_powers: (2.0 * EYE, False),
+    power_of_root: (2.0 * EYE, False), differences_of_roots: (2.0 * EYE, False), ties: (2.0 * EYE, True),
+    extremes_of_two: (EYE[::-1], True), extremes_of_curves: (np.array([[3.0, 2.0], [2.0, 0.0]]), True),
+    clipped: (2.0 * EYE, True), picked: (np.diag([4.0, 2.0]), True), tie_of_squares: (2.0 * EYE, False),
 }  # fmt: skip
 ENGINES = ("matrix", "closures", "records")
 
@@ -156,6 +203,47 @@ def test_plain_functions(f, way):
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def ramps(x):
+    return (np.maximum(x[0], 0.0) + np.maximum(-x[0], 0.0)) ** 2 + np.maximum(x[1], 0.0) ** 2 + np.fmin(x[1], 0.0) ** 2
+
+
+def product_of_ramps(x):
+    return (1.0 + np.maximum(x[0], 0.0)) * (1.0 - np.maximum(-x[0], 0.0)) + x[1] * x[1]
+
+
+def pieces(x):
+    return np.minimum(np.maximum(x[0], 0.0), 1.0) ** 2 + np.minimum(x[0], 0.0) ** 2 + np.clip(x[1], 0.0, 1.0) ** 3
+
+
+@pytest.mark.parametrize("way", FORWARD_OVER_REVERSE)
+@pytest.mark.parametrize(("f", "expected"), [
+    (ramps, 2.0 * EYE), (product_of_ramps, np.diag([0.0, 2.0])), (pieces, np.diag([2.0, 0.0])),
+])  # fmt: skip
+def test_ramps_that_together_are_smooth(f, expected, way):
+    np.testing.assert_allclose(FORWARD_OVER_REVERSE[way](f, np.zeros(2)), expected, atol=1e-12)
+
+
+def network(x):
+    hidden = np.maximum(np.array([[1.0, -1.0], [2.0, 1.0], [1.0, 1.0]]) @ x[:2], 0.0)
+    return (hidden @ (x[2:5] + 1.0) + x[5] - 1.0) ** 2
+
+
+@pytest.mark.parametrize("way", [lambda f, x: contad.hessian(f)(x), OTHERS["jacobian of grad matrix"],
+                                 by_rows(lambda f, x, v: contad.jvp(contad.grad(f), (x,), (v,))[1])])  # fmt: skip
+def test_networks_with_units_at_their_bounds_are_finite(way):
+    for x in (np.zeros(6), np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.5])):
+        assert np.all(np.isfinite(way(network, x)))
+
+
+def test_a_kink_at_a_tie_has_the_derivatives_of_the_side_of_v():
+    for f, of_right, of_left in ((lambda t: np.maximum(t, 0.0) ** 2, 2.0, 0.0),
+                                 (lambda t: np.maximum(t, -t) * t, 2.0, -2.0),
+                                 (lambda t: np.minimum(2.0 * t, t) * np.exp(t), 2.0, 4.0)):  # fmt: skip
+        for g in (f, numba.njit(f)):
+            assert contad.hvp(g)(0.0, 1.0) == of_right
+            assert contad.hvp(g)(0.0, -1.0) == -of_left
+
+
 @numba.njit
 def of_residuals(x):
     return np.linalg.norm(J @ x) ** 2
@@ -192,10 +280,28 @@ def of_higher_roots(x):
     return np.sqrt(x[0] ** 4) + np.cbrt(x[1] ** 6) + (x[1] ** 4) ** 0.5
 
 
+@numba.njit
+def of_roots_of_powers(x):
+    return ((x[0] ** 3) ** 4) ** (1 / 6) + (x[1] ** 6) ** (x[0] + 1 / 3)
+
+
+@numba.njit
+def of_ties(x):
+    a, b = np.exp(x[0]), 1.0 + np.sin(x[1])
+    return np.maximum(x[0], -x[0]) ** 2 + np.fmin(x[1], -x[1]) ** 2 + np.maximum(a, b) * np.minimum(a, b)
+
+
+@numba.njit
+def of_tied_squares(x):
+    return np.sum(np.maximum(x * x, -x * x))
+
+
 COMPILED = {
     of_residuals: (2.0 * J.T @ J, True), of_matern: (EYE / 3.0, True), of_no_direction: (np.diag([4.0, 2.0]), False),
     of_absolutes: (np.diag([4.0, 2.0]), True), of_roots: (2.0 * EYE, False),
     of_deviation: (0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]]), True), of_higher_roots: (np.diag([2.0, 4.0]), False),
+    of_roots_of_powers: (2.0 * EYE, False), of_ties: (np.array([[3.0, 1.0], [1.0, 2.0]]), True),
+    of_tied_squares: (2.0 * EYE, False),
 }  # fmt: skip
 
 
@@ -322,8 +428,17 @@ def test_a_factor_that_moves_is_no_such_one():
         assert np.isnan(contad.hessian(numba.njit(f))(np.array([0.0, 1.0]))[0, 0])
 
 
-def test_without_twins_it_is_wrong(monkeypatch):
+@pytest.mark.parametrize(("rule", "f"), [
+    (contad.ops.absolute, squares_of_absolutes), (contad.ops.maximum, ties), (contad.ops.cbrt, cube_roots),
+])  # fmt: skip
+def test_without_twins_it_is_wrong(rule, f, monkeypatch):
     """The check catches what it is there for."""
-    monkeypatch.setattr(contad.ops.absolute, "twin", None)
+    monkeypatch.setattr(rule, "is_at_kink", lambda args: False)
     with pytest.raises(AssertionError):
-        require_right_or_nan(contad.hessian(squares_of_absolutes)(np.zeros(2)), 2.0 * EYE)
+        require_right_or_nan(contad.hessian(f)(np.zeros(2)), 2.0 * EYE)
+
+
+def test_a_pole_that_is_masked_is_wrong(monkeypatch):
+    monkeypatch.setattr(number, "is_at_pole", lambda d: np.zeros(np.shape(d), bool))
+    with pytest.raises(AssertionError):
+        require_right_or_nan(contad.hessian(roots_of_powers_of_powers)(np.zeros(2)), 2.0 * EYE)

@@ -261,7 +261,7 @@ def test_a_copy_of_a_program_shares_nothing_that_changes():
 
 
 # ---- random programs, and planted bugs -------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", [1, 94, 100, 104, 4134, 197])
+@pytest.mark.parametrize("seed", [1, 94, 99, 104, 4134, 197])
 def test_random_programs(seed):
     """Callees, parts, products in loops, lengths of arrays without adjoints; `second_order_programs` has thousands."""
     assert second_order_programs.check(seed) is None
