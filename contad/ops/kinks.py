@@ -295,15 +295,14 @@ class ExtremeTwin(Twin):
         def find_share(z: Value, *args: Value) -> Share:
             first, tie = self.rule.array_partial(k)(*map(peek, (z, *args))), observe(np.equal, *args)
             moving = [x for x in args if isinstance(x, Carrier)]
-            dots = [tangents_of(x) for x in args]
-            if not moving or any(x._owner is not moving[0]._owner for x in moving) or None in dots:
+            level: Any = moving[0]._owner if moving else None
+            dots = [d for d in map(tangents_of, args) if d is not None]
+            if level is None or any(x._owner is not level for x in moving) or len(dots) < 2:
                 return Share(first, tie & bool(moving), None, None, len(moving) == 2)
-            level, sides = moving[0]._owner, []
-            count = level.several or 1
-            for xy_dot in zip(*(d * count if len(d) < count else d for d in dots), strict=True):
-                z_dot = self.rule.array_value(*map(np.asarray, xy_dot))
-                side = self.rule.array_partial(k)(z_dot, *xy_dot)
-                sides.append(np.where(np.equal(*xy_dot) & (len(moving) == 2), math.nan, side))
+            sides, count = [], level.several or 1
+            for x_dot, y_dot in zip(*(d * count if len(d) < count else d for d in dots), strict=True):
+                side = self.rule.array_partial(k)(self.rule.array_value(*map(np.asarray, (x_dot, y_dot))), x_dot, y_dot)
+                sides.append(np.where(np.equal(x_dot, y_dot) & (len(moving) == 2), math.nan, side))
             return Share(first, tie, sides, level, len(moving) == 2)
 
         return find_share
@@ -325,7 +324,7 @@ def tangents_of(x: Value) -> list[Value] | None:
     tangent = getattr(x, "tangent", None)
     if tangent is None or not is_plain(tangent):
         return None
-    return [tangent] if x._owner.several is None else list(tangent)  # type: ignore[attr-defined]
+    return [tangent] if x._owner.several is None else list(tangent)
 
 
 def share(d: Value, s: Share) -> Value:
@@ -351,8 +350,10 @@ def share_tangent(d: Value, s: Share) -> Value:
     """The part of a tangent d, on the side of all directions."""
     if s.sides is None:
         return _where(s.tie, cross(d, math.nan), route(d, s.first)) if s.both_move else route(d, s.first)
-    side = np.where(np.all(np.equal(s.sides, s.sides[0]), axis=0), s.sides[0], math.nan)
-    return route(d, _number(np.where(s.tie, side, s.first)))
+    one: Value = s.sides[0]
+    side = np.where(np.all(np.equal(s.sides, one), axis=0), one, math.nan)
+    p: Any = np.where(s.tie, side, s.first)
+    return route(d, _number(p))
 
 
 def _where(condition: Any, x: Value, y: Value) -> Value:

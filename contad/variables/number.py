@@ -351,12 +351,14 @@ def scale(d: Value, p: Value) -> Value:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
     a, b = trace(d), trace(p)
     if isinstance(d, Carrier) and not np.all(observe(np.isfinite, a)):
-        stays, pole = _stays_zero(p), is_at_pole(d)
-        none = stays & (observe(np.isnan, a) | (pole & (not isinstance(p, Carrier))))
-        kept = pole & ~none & observe(operator.eq, p, 0.0)
+        pole, zero = is_at_pole(d), observe(operator.eq, p, 0.0)
+        none = zero & pole if not isinstance(p, Carrier) else np.False_
+        none = none | (observe(np.isnan, a) & _stays_zero(p))
+        kept: Any = pole & zero & ~none
         if np.any(none | kept):
+            own: Value = d
             with np.errstate(all="ignore"):
-                return np.where(none, 0.0, np.where(kept, d, d * p)) if np.ndim(none | kept) else d if kept else 0.0
+                return np.where(none, 0.0, np.where(kept, own, d * p)) if np.ndim(none | kept) else d if kept else 0.0
     if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
         with np.errstate(all="ignore"):
             masked = ~observe(np.isfinite, b)

@@ -4,7 +4,7 @@
 
 For the absolute value and the length of two numbers u is the gradient at x_dot, that on the line through the kink: see
 `contad.ops.kinks`. Where x_dot is 0, and of a root, there is no u, and all derivatives are nan. The extreme of two
-equal numbers is the one with the extreme tangent; its adjoint is divided into halves, as where it is not differentiated.
+equal numbers is the one with the extreme tangent; its adjoint is divided into halves, as in first derivatives.
 """
 
 import math
