@@ -93,17 +93,28 @@ class Twin(ScalarRule):
     """Takes the place of a rule of numbers; `tangent(values, tangents)` gives its tangents in forward mode."""
 
     has_pole = False  # whether the partial has no bound near the kink
+    find_share: Function | None = None  # of an extreme: what takes the place of partial k, of (k, z, *arguments)
 
     def __init__(self, function: Function, array: Function, body: Function, tangent: Function | None = None) -> None:
         super().__init__(function, None, None, False, (), array)
         self.along = tangent
         self.partials(body)
 
+    def partial(self, k: int) -> Function:
+        return super().partial(k) if self.find_share is None else functools.partial(self.find_share, k)
+
+    def array_partial(self, k: int, warns: bool = False) -> Function:
+        return super().array_partial(k, warns) if self.find_share is None else self.partial(k)
+
     def product(self, k: int) -> Callable[[Value, Value], Value]:
+        if self.find_share is not None:
+            return share
         return scale if self is edge else cross_pole if self.has_pole else cross
 
     def push_product(self, k: int) -> Callable[[Value, Value], Value]:
         """How a tangent is multiplied: a tangent of 0 does not mask a pole."""
+        if self.find_share is not None:
+            return share_tangent
         return times if self.has_pole else self.product(k)
 
     def _implement(self, args: tuple[Value, ...]) -> None:
@@ -214,7 +225,7 @@ pole = Twin(
 pole.has_pole = True
 
 
-def _unbounded(d, p):
+def _infinity(d, p):
     return math.inf
 
 
@@ -223,7 +234,7 @@ def _fill(number: float, *args: Value) -> Value:
 
 
 unbounded = Twin(
-    _unbounded, lambda d, p, out=None: _fill(math.inf, d, p), _edge_partials,
+    _infinity, lambda d, p, out=None: _fill(math.inf, d, p), _edge_partials,
     lambda values, tangents: _number(_fill(math.nan, *values)),
 )  # fmt: skip
 
@@ -275,46 +286,34 @@ class Share(NamedTuple):
     both_move: bool  # or one of the operands is a constant bound
 
 
-class ExtremeTwin(Twin):
-    """Takes the place of a maximum or minimum at a tie, where forward mode knows which operand the extreme follows.
+def twin_of_extreme(rule: ScalarRule) -> None:
+    """Give a twin to a maximum or minimum, for ties: forward mode knows which operand the extreme follows.
 
     z_dot = max(x_dot, y_dot), and adjoints that change along v are those of the operand with that tangent.
     """
 
-    def __init__(self, rule: ScalarRule) -> None:
-        assert rule.body is not None
-        super().__init__(rule.function, rule.ufuncs[0], rule.body.function, self._find_tangent)
-        self.rule, self.name, self.ufuncs = rule, rule.name, rule.ufuncs
+    def tangent(values: Sequence[Value], tangents: Tangents) -> Value:
+        z, dots = rule.array_value(*map(np.asarray, values)), [0.0 if t is None else t for t in tangents]
+        off = sum(route(t, rule.array_partial(k)(z, *values)) for k, t in enumerate(dots))
+        return _number(np.where(np.equal(*values), rule.array_value(*map(np.asarray, dots)), off))
 
-    def _find_tangent(self, values: Sequence[Value], tangents: Tangents) -> Value:
-        z, dots = self.rule.array_value(*map(np.asarray, values)), [0.0 if t is None else t for t in tangents]
-        off = sum(route(t, self.rule.array_partial(k)(z, *values)) for k, t in enumerate(dots))
-        return _number(np.where(np.equal(*values), self.rule.array_value(*map(np.asarray, dots)), off))
+    def find_share(k: int, z: Value, *args: Value) -> Share:
+        first, tie = rule.array_partial(k)(*map(peek, (z, *args))), observe(np.equal, *args)
+        moving = [x for x in args if isinstance(x, Carrier)]
+        level: Any = moving[0]._owner if moving else None
+        dots = [d for d in map(tangents_of, args) if d is not None]
+        if level is None or any(x._owner is not level for x in moving) or len(dots) < 2:
+            return Share(first, tie & bool(moving), None, None, len(moving) == 2)
+        sides, count = [], level.several or 1
+        for x_dot, y_dot in zip(*(d * count if len(d) < count else d for d in dots), strict=True):
+            side = rule.array_partial(k)(rule.array_value(*map(np.asarray, (x_dot, y_dot))), x_dot, y_dot)
+            sides.append(np.where(np.equal(x_dot, y_dot) & (len(moving) == 2), math.nan, side))
+        return Share(first, tie, sides, level, len(moving) == 2)
 
-    def partial(self, k: int) -> Function:
-        def find_share(z: Value, *args: Value) -> Share:
-            first, tie = self.rule.array_partial(k)(*map(peek, (z, *args))), observe(np.equal, *args)
-            moving = [x for x in args if isinstance(x, Carrier)]
-            level: Any = moving[0]._owner if moving else None
-            dots = [d for d in map(tangents_of, args) if d is not None]
-            if level is None or any(x._owner is not level for x in moving) or len(dots) < 2:
-                return Share(first, tie & bool(moving), None, None, len(moving) == 2)
-            sides, count = [], level.several or 1
-            for x_dot, y_dot in zip(*(d * count if len(d) < count else d for d in dots), strict=True):
-                side = self.rule.array_partial(k)(self.rule.array_value(*map(np.asarray, (x_dot, y_dot))), x_dot, y_dot)
-                sides.append(np.where(np.equal(x_dot, y_dot) & (len(moving) == 2), math.nan, side))
-            return Share(first, tie, sides, level, len(moving) == 2)
-
-        return find_share
-
-    def array_partial(self, k: int, warns: bool = False) -> Function:
-        return self.partial(k)
-
-    def product(self, k: int) -> Callable[[Value, Value], Value]:
-        return share
-
-    def push_product(self, k: int) -> Callable[[Value, Value], Value]:
-        return share_tangent
+    assert rule.body is not None
+    made = rule.twin = Twin(rule.function, rule.ufuncs[0], rule.body.function, tangent)
+    made.name, made.ufuncs, made.find_share = rule.name, rule.ufuncs, find_share
+    rule.is_at_kink = _are_equal
 
 
 def tangents_of(x: Value) -> list[Value] | None:
@@ -342,7 +341,7 @@ def share(d: Value, s: Share) -> Value:
     value = route(primal(d), _number(np.where(lost, math.nan, s.first)))
     if not isinstance(d, Carrier):
         return value
-    sides = (_number(np.where(s.tie & ~np.isnan(side), side, s.first)) for side in s.sides)
+    sides = (_number(np.where(np.asarray(s.tie) & ~np.isnan(side), side, s.first)) for side in s.sides)
     return s.level.wrap(value, [route(t, side) for t, side in zip(dots, sides, strict=True)])
 
 
@@ -352,8 +351,7 @@ def share_tangent(d: Value, s: Share) -> Value:
         return _where(s.tie, cross(d, math.nan), route(d, s.first)) if s.both_move else route(d, s.first)
     one: Value = s.sides[0]
     side = np.where(np.all(np.equal(s.sides, one), axis=0), one, math.nan)
-    p: Any = np.where(s.tie, side, s.first)
-    return route(d, _number(p))
+    return route(d, np.where(s.tie, side, s.first)[()])
 
 
 def _where(condition: Any, x: Value, y: Value) -> Value:
@@ -365,7 +363,7 @@ def _are_equal(args: Sequence[Value]) -> bool:
 
 
 for _rule in (maximum, minimum, fmax, fmin):
-    _rule.twin, _rule.is_at_kink = ExtremeTwin(_rule), _are_equal
+    twin_of_extreme(_rule)
 
 
 # ---- first derivatives -----------------------------------------------------------------------------------------------

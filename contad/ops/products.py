@@ -87,7 +87,8 @@ def masked_product(d, p):
     if d.__class__ is np.ndarray and p.__class__ is np.ndarray and d.dtype == p.dtype == np.float64:
         z = d.dot(p) if d.ndim == p.ndim == 2 else np.matmul(d, p)  # the ufunc takes longer than a small product
     else:
-        z = matmul(d, p)
+        with np.errstate(invalid="ignore"):  # of an adjoint that has come from a pole
+            z = matmul(d, p)
     if all_finite(z):
         return z
     v = plain(p)
