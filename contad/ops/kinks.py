@@ -341,7 +341,7 @@ def share(d: Value, s: Share) -> Value:
     value = route(primal(d), _number(np.where(lost, math.nan, s.first)))
     if not isinstance(d, Carrier):
         return value
-    sides = (_number(np.where(np.asarray(s.tie) & ~np.isnan(side), side, s.first)) for side in s.sides)
+    sides = (_where(s.tie & ~np.isnan(side), side, s.first) for side in s.sides)
     return s.level.wrap(value, [route(t, side) for t, side in zip(dots, sides, strict=True)])
 
 
