@@ -60,36 +60,29 @@ def expi_partials(z, x):
 def _expn(n, x):
     order = np.trunc(n)
     known = (order >= 0.0) & (order <= 1e9)
-    return mend(special().expn(np.where(known, order, 0.0), x), ~known, expn.function, n, x)
+    return np.where(known, special().expn(np.where(known, order, 0.0), x), math.nan)
 
 
 @scalar_rule(ufunc="scipy.special.expn", array=_expn, points=[(1.4, 0.7), (3.4, 4.3), (0.4, 1.6)])
 def expn(n, x):
     """Exponential integral E_n.
 
-        z = int_1^inf e^(-x t) / t^n dt,     dz/dn = 0,     dz/dx = -expn(n - 1, x)
+        z = int_1^inf e^(-x t) / t^n dt,     dz/dn = 0,     dz/dx = -expn(n - 1, x), and -z (1 + 1 / x) for n = 0
 
-    Domain:  n = 0, 1, ..., 1e9, cut to an integer as in SciPy, x >= 0; also n = -1, ..., -20, for the derivatives.
+    Domain:  n = 0, 1, ..., 1e9, cut to an integer as in SciPy, x >= 0; nan elsewhere.
     Ref:     DLMF 8.19.2, 8.19.13.
 
     >>> round(expn(2.0, 1.0), 12)
     0.148495506776
     """
-    if not -21.0 < n <= 1e9:
-        return math.nan
-    if n > -1.0:
-        return float(special().expn(float(int(n)), x))
-    if not x > 0.0:
-        return math.inf if x == 0.0 else math.nan
-    total = 1.0
-    for k in range(1, int(-n) + 1):  # E_(-m) = (e^-x + m E_(1 - m)) / x
-        total = 1.0 + k * total / x
-    return math.exp(-x) / x * total
+    return float(special().expn(float(int(n)), x)) if -1.0 < n <= 1e9 else math.nan
 
 
 @expn.partials
 def expn_partials(z, n, x):
-    return 0.0, -expn(trunc(n) - 1.0, x)
+    first = n < 1.0
+    lower = expn(select(first, 1.0, trunc(n)) - 1.0, x)
+    return 0.0, select(first, -z * (1.0 + 1.0 / x), -lower)
 
 
 def _si(x):

@@ -8,8 +8,10 @@ Ref:  DLMF 18.9.1, table 18.9.1.
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.ops.logic import select
 from contad.rules.written_ufuncs import stands_for
 from contad.variables.array import numbers_in
+from contad.variables.number import observe
 
 
 def _degree(name, n):
@@ -17,6 +19,11 @@ def _degree(name, n):
     if numbers_in(n) or np.ndim(n) or not 0 <= n < 10_000 or n != round(float(n)):
         raise UnsupportedError(f"{name}: on variables n must be one plain whole number from 0 to 9999, got {n!r}")
     return round(float(n))
+
+
+def _one(*args):
+    """1 in the shape of the arguments, also where they are infinite; nan where one is nan."""
+    return observe(lambda *xs: np.where(sum(map(np.isnan, xs)), np.nan, 1.0)[()], *args)
 
 
 def _climb(n, first, second, step):
@@ -49,7 +56,7 @@ def eval_jacobi(n, alpha, beta, x):
         linear = (c + 1.0) * ((c + 2.0) * c * x + alpha * alpha - beta * beta)
         return (linear * z - 2.0 * (k + alpha) * (k + beta) * (c + 2.0) * before) / scale
 
-    first = 1.0 + 0.0 * (alpha + beta + x)
+    first = _one(alpha, beta, x)
     return _climb(_degree("eval_jacobi", n), first, alpha + 1.0 + 0.5 * (alpha + beta + 2.0) * (x - 1.0), step)
 
 
@@ -66,7 +73,7 @@ def eval_gegenbauer(n, alpha, x):
     -0.365
     """
     return _climb(
-        _degree("eval_gegenbauer", n), 1.0 + 0.0 * (alpha + x), 2.0 * alpha * x,
+        _degree("eval_gegenbauer", n), _one(alpha, x), 2.0 * alpha * x,
         lambda k, z, before: (2.0 * (k + alpha) * x * z - (k + 2.0 * alpha - 1.0) * before) / (k + 1.0),
     )  # fmt: skip
 
@@ -84,7 +91,7 @@ def eval_legendre(n, x):
     -0.365
     """
     return _climb(
-        _degree("eval_legendre", n), 1.0 + 0.0 * x, x,
+        _degree("eval_legendre", n), _one(x), x,
         lambda k, z, before: ((2.0 * k + 1.0) * x * z - k * before) / (k + 1.0),
     )  # fmt: skip
 
@@ -101,7 +108,7 @@ def eval_chebyt(n, x):
     >>> round(eval_chebyt(2, 0.3), 12)
     -0.82
     """
-    return _climb(_degree("eval_chebyt", n), 1.0 + 0.0 * x, x, lambda k, z, before: 2.0 * x * z - before)
+    return _climb(_degree("eval_chebyt", n), _one(x), x, lambda k, z, before: 2.0 * x * z - before)
 
 
 @stands_for("eval_chebyu")
@@ -116,7 +123,7 @@ def eval_chebyu(n, x):
     >>> round(eval_chebyu(2, 0.3), 12)
     -0.64
     """
-    return _climb(_degree("eval_chebyu", n), 1.0 + 0.0 * x, 2.0 * x, lambda k, z, before: 2.0 * x * z - before)
+    return _climb(_degree("eval_chebyu", n), _one(x), 2.0 * x, lambda k, z, before: 2.0 * x * z - before)
 
 
 @stands_for("eval_sh_legendre")
@@ -177,7 +184,7 @@ def eval_hermite(n, x):
     -1.64
     """
     return _climb(
-        _degree("eval_hermite", n), 1.0 + 0.0 * x, 2.0 * x, lambda k, z, before: 2.0 * (x * z - k * before)
+        _degree("eval_hermite", n), _one(x), 2.0 * x, lambda k, z, before: 2.0 * (x * z - k * before)
     )
 
 
@@ -193,7 +200,7 @@ def eval_hermitenorm(n, x):
     >>> round(eval_hermitenorm(2, 0.3), 12)
     -0.91
     """
-    return _climb(_degree("eval_hermitenorm", n), 1.0 + 0.0 * x, x, lambda k, z, before: x * z - k * before)
+    return _climb(_degree("eval_hermitenorm", n), _one(x), x, lambda k, z, before: x * z - k * before)
 
 
 @stands_for("eval_genlaguerre")
@@ -208,10 +215,11 @@ def eval_genlaguerre(n, alpha, x):
     >>> round(eval_genlaguerre(2, 0.5, 0.3), 12)
     1.17
     """
-    return _climb(
-        _degree("eval_genlaguerre", n), 1.0 + 0.0 * (alpha + x), 1.0 + alpha - x,
+    z = _climb(
+        _degree("eval_genlaguerre", n), _one(alpha, x), 1.0 + alpha - x,
         lambda k, z, before: ((2.0 * k + 1.0 + alpha - x) * z - (k + alpha) * before) / (k + 1.0),
     )  # fmt: skip
+    return z * select(alpha > -1.0, 1.0, np.nan)
 
 
 @stands_for("eval_laguerre")

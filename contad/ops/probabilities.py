@@ -1,21 +1,30 @@
 """SciPy's distribution functions and their inverses, written with incomplete gamma and beta functions.
 
-Counts k are cut to whole numbers, as SciPy does, and carry no derivative. What is said of the accuracy of `betainc` and
-`gammainc` holds for these too.
+Counts are cut to whole numbers, as SciPy does, and carry no derivative; those that SciPy takes as C integers are nan
+from 2^31 on. Outside the domain a value is nan, and so are its derivatives: a factor that is 1 inside and nan outside
+sees to both. What is said of the accuracy of `betainc` and `gammainc` holds for these too.
 """
+
+import math
 
 import numpy as np
 
 from contad.ops._scipy import special
 from contad.ops.beta_functions import betaln
+from contad.ops.elementary import sqrt
+from contad.ops.error_functions import ndtr
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
-from contad.ops.logic import holds, select
-from contad.ops.rounding import floor
+from contad.ops.logic import holds, select, stop_gradient
+from contad.ops.rounding import floor, trunc
 from contad.rules.written_ufuncs import stands_for
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
+
+INF, NAN = math.inf, math.nan
+COUNT_END = 2147483648.0  # of C's int
+NORMAL = 1e12  # degrees of freedom from which Student's t distribution is the normal one to 12 digits
 
 
 @stands_for("bdtr")
@@ -24,14 +33,18 @@ def bdtr(k, n, p):
 
         z = betaincc(k + 1, n - k, p)
 
-    Domain:  0 <= k < n, 0 <= p <= 1.
+    Domain:  0 <= k <= n, 0 <= p <= 1; k is rounded down and n is cut to a whole number.
     Ref:     DLMF 8.17.5.
 
     >>> round(bdtr(2, 5, 0.3), 12)
     0.83692
     """
     m = floor(k)
-    return betaincc(m + 1.0, n - m, p)
+    whole = trunc(n)
+    full = select(m == whole, 1.0, 0.0)  # where every number of successes counts
+    valid = select(m < 0.0, NAN, select(whole < m, NAN, select(whole < COUNT_END, 1.0, NAN)))
+    z = betaincc(m + 1.0, whole - m + full, p)
+    return (full + (1.0 - full) * z) * valid
 
 
 @stands_for("bdtrc")
@@ -40,14 +53,19 @@ def bdtrc(k, n, p):
 
         z = betainc(k + 1, n - k, p)
 
-    Domain:  0 <= k < n, 0 <= p <= 1.
+    Domain:  k <= n, 0 <= p <= 1; k is rounded down and n is cut to a whole number; z = 1 for k < 0.
     Ref:     DLMF 8.17.5.
 
     >>> round(bdtrc(2, 5, 0.3), 12)
     0.16308
     """
     m = floor(k)
-    return betainc(m + 1.0, n - m, p)
+    whole = trunc(n)
+    below = select(m < 0.0, 1.0, 0.0)  # where every number of successes counts
+    full = select(m == whole, 1.0, 0.0)
+    valid = select(whole < m, NAN, select(whole < COUNT_END, 1.0, NAN))
+    z = betainc(select(m < 0.0, 1.0, m + 1.0), select(m < 0.0, 1.0, whole - m + full), p)
+    return (below + (1.0 - below) * (1.0 - full) * z) * valid
 
 
 @stands_for("bdtri")
@@ -56,14 +74,16 @@ def bdtri(k, n, y):
 
         z = p where bdtr(k, n, p) = y
 
-    Domain:  0 <= k < n, 0 < y < 1.
+    Domain:  0 <= k < n, 0 < y < 1; k is rounded down and n is cut to a whole number.
     Ref:     DLMF 8.17.5.
 
     >>> round(bdtri(2, 5, 0.83692), 12)
     0.3
     """
     m = floor(k)
-    return betainccinv(m + 1.0, n - m, y)
+    whole = trunc(n)
+    valid = select(m < 0.0, NAN, select(m < whole, select(whole < COUNT_END, 1.0, NAN), NAN))
+    return betainccinv(m + 1.0, whole - m, y) * valid
 
 
 @stands_for("nbdtr")
@@ -72,13 +92,16 @@ def nbdtr(k, n, p):
 
         z = betainc(n, k + 1, p)
 
-    Domain:  k >= 0, n > 0, 0 <= p <= 1.
+    Domain:  k >= 0, n >= 1, 0 <= p <= 1; k and n are cut to whole numbers.
     Ref:     DLMF 8.17.24.
 
     >>> round(nbdtr(2, 3, 0.3), 12)
     0.16308
     """
-    return betainc(n, floor(k) + 1.0, p)
+    m = trunc(k)
+    whole = trunc(n)
+    few = select(m < COUNT_END, select(whole < COUNT_END, 1.0, NAN), NAN)
+    return betainc(whole, m + 1.0, p) * select(m < 0.0, NAN, select(whole > 0.0, few, NAN))
 
 
 @stands_for("nbdtrc")
@@ -87,13 +110,16 @@ def nbdtrc(k, n, p):
 
         z = betaincc(n, k + 1, p)
 
-    Domain:  k >= 0, n > 0, 0 <= p <= 1.
+    Domain:  k >= 0, n >= 1, 0 <= p <= 1; k and n are cut to whole numbers.
     Ref:     DLMF 8.17.24.
 
     >>> round(nbdtrc(2, 3, 0.3), 12)
     0.83692
     """
-    return betaincc(n, floor(k) + 1.0, p)
+    m = trunc(k)
+    whole = trunc(n)
+    few = select(m < COUNT_END, select(whole < COUNT_END, 1.0, NAN), NAN)
+    return betaincc(whole, m + 1.0, p) * select(m < 0.0, NAN, select(whole > 0.0, few, NAN))
 
 
 @stands_for("nbdtri")
@@ -102,13 +128,16 @@ def nbdtri(k, n, y):
 
         z = p where nbdtr(k, n, p) = y
 
-    Domain:  k >= 0, n > 0, 0 < y < 1.
+    Domain:  k >= 0, n >= 1, 0 < y < 1; k and n are cut to whole numbers.
     Ref:     DLMF 8.17.24.
 
     >>> round(nbdtri(2, 3, 0.16308), 12)
     0.3
     """
-    return betaincinv(n, floor(k) + 1.0, y)
+    m = trunc(k)
+    whole = trunc(n)
+    few = select(m < COUNT_END, select(whole < COUNT_END, 1.0, NAN), NAN)
+    return betaincinv(whole, m + 1.0, y) * select(m < 0.0, NAN, select(whole > 0.0, few, NAN))
 
 
 @stands_for("pdtr")
@@ -123,7 +152,8 @@ def pdtr(k, m):
     >>> round(pdtr(2, 1.3), 12)
     0.857112489092
     """
-    return gammaincc(floor(k) + 1.0, m)
+    whole = floor(k)
+    return gammaincc(whole + 1.0, m) * select(whole < 0.0, NAN, 1.0)
 
 
 @stands_for("pdtrc")
@@ -138,7 +168,8 @@ def pdtrc(k, m):
     >>> round(pdtrc(2, 1.3), 12)
     0.142887510908
     """
-    return gammainc(floor(k) + 1.0, m)
+    whole = floor(k)
+    return gammainc(whole + 1.0, m) * select(whole < 0.0, NAN, 1.0)
 
 
 @stands_for("pdtri")
@@ -147,13 +178,15 @@ def pdtri(k, y):
 
         z = m where pdtr(k, m) = y
 
-    Domain:  k >= 0, 0 < y < 1.
+    Domain:  k >= 0, 0 < y < 1; k is cut to a whole number.
     Ref:     DLMF 8.4.10.
 
     >>> round(pdtri(2, 0.857112489092), 9)
     1.3
     """
-    return gammainccinv(floor(k) + 1.0, y)
+    whole = trunc(k)
+    valid = select(whole < 0.0, NAN, select(whole < COUNT_END, select(y < 1.0, 1.0, NAN), NAN))
+    return gammainccinv(whole + 1.0, y) * valid
 
 
 @stands_for("chdtr")
@@ -198,7 +231,7 @@ def chdtri(v, p):
     >>> round(chdtri(2.0, 0.36787944117144233), 12)
     2.0
     """
-    return 2.0 * gammainccinv(0.5 * v, p)
+    return 2.0 * gammainccinv(0.5 * v, p) * select(p < 0.0, NAN, select(p > 1.0, NAN, 1.0))
 
 
 @stands_for("gdtr")
@@ -213,7 +246,7 @@ def gdtr(a, b, x):
     >>> round(gdtr(2.0, 1.0, 0.5), 12)
     0.632120558829
     """
-    return gammainc(b, a * x)
+    return gammainc(b, a * x) * select(x < 0.0, NAN, 1.0)
 
 
 @stands_for("gdtrc")
@@ -228,7 +261,7 @@ def gdtrc(a, b, x):
     >>> round(gdtrc(2.0, 1.0, 0.5), 12)
     0.367879441171
     """
-    return gammaincc(b, a * x)
+    return gammaincc(b, a * x) * select(x < 0.0, NAN, 1.0)
 
 
 @stands_for("gdtrix")
@@ -243,7 +276,7 @@ def gdtrix(a, b, p):
     >>> round(gdtrix(2.0, 1.0, 0.5), 12)
     0.34657359028
     """
-    return gammaincinv(b, p) / a
+    return gammaincinv(b, p) / a * select(a < INF, select(b < INF, 1.0, NAN), NAN)
 
 
 @stands_for("gdtria")
@@ -258,7 +291,7 @@ def gdtria(p, b, x):
     >>> round(gdtria(0.5, 1.0, 2.0), 12)
     0.34657359028
     """
-    return gammaincinv(b, p) / x
+    return gammaincinv(b, p) / x * select(x == 0.0, NAN, 1.0)
 
 
 @stands_for("fdtr")
@@ -273,7 +306,12 @@ def fdtr(dfn, dfd, x):
     >>> round(fdtr(2.0, 4.0, 1.0), 12)
     0.555555555556
     """
-    return betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+    finite = select(dfn < INF, select(dfd < INF, 1.0, NAN), NAN)
+    valid = select(dfn > 0.0, select(dfd > 0.0, select(x < 0.0, NAN, finite), NAN), NAN)
+    end = select(x == INF, 1.0, 0.0)
+    at = select(x == INF, 1.0, x)
+    part = dfn * at / (dfd + dfn * at) * (1.0 - end) + end
+    return betainc(0.5 * dfn, 0.5 * dfd, part) * valid
 
 
 @stands_for("fdtrc")
@@ -288,7 +326,9 @@ def fdtrc(dfn, dfd, x):
     >>> round(fdtrc(2.0, 4.0, 1.0), 12)
     0.444444444444
     """
-    return betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))
+    finite = select(dfn < INF, select(dfd < INF, 1.0, NAN), NAN)
+    valid = select(dfn > 0.0, select(dfd > 0.0, select(x < 0.0, NAN, finite), NAN), NAN)
+    return betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x)) * valid
 
 
 @stands_for("fdtri")
@@ -303,7 +343,10 @@ def fdtri(dfn, dfd, p):
     >>> round(fdtri(2.0, 4.0, 0.5555555555555556), 12)
     1.0
     """
-    return dfd / dfn * betaincinv(0.5 * dfn, 0.5 * dfd, p) / betainccinv(0.5 * dfd, 0.5 * dfn, p)
+    finite = select(dfn < INF, select(dfd < INF, 1.0, NAN), NAN)
+    valid = select(dfn > 0.0, select(dfd > 0.0, finite, NAN), NAN)
+    odds = betaincinv(0.5 * dfn, 0.5 * dfd, p) / betainccinv(0.5 * dfd, 0.5 * dfn, p)
+    return dfd * odds / dfn * valid
 
 
 # ---- Student's t -----------------------------------------------------------------------------------------------------
@@ -327,17 +370,23 @@ def stdtr(df, t):
     >>> round(stdtr(4.0, 1.0), 12)
     0.813049516850
     """
+    is_normal = holds(lambda t, df: np.greater(df, NORMAL), t, df)
+    normal, (t, df) = ndtr(t), (select(is_normal, a, b) for a, b in ((0.0, t), (1.0, df)))
     r = t * t / df
     is_near = holds(lambda x, df: x * (df + 1.0) < 0.0625, r, df)
-    beyond = select(is_near, 1.0, r)
-    tail = 0.5 * betainc(0.5 * df, 0.5, 1.0 / (1.0 + beyond))
+    is_far = holds(lambda x: np.greater(x, 1.0), r)
+    far, middle = select(is_far, r, 2.0), select(is_far, 1.0, select(is_near, 1.0, r))
+    tail = 0.5 * select(
+        is_far, betainc(0.5 * df, 0.5, 1.0 / (1.0 + far)), betaincc(0.5, 0.5 * df, middle / (1.0 + middle))
+    )
     inside = select(is_near, r, 0.0)
     total = term = 1.0
     for k in range(1, 11):
         term = -term * inside * (0.5 * df + (k - 0.5)) / k
         total = total + term / (2.0 * k + 1.0)
     is_left = holds(lambda t: np.less(t, 0.0), t)
-    return select(is_near, 0.5 + select(is_near, t, 0.0) * _t_scale(df) * total, select(is_left, tail, 1.0 - tail))
+    found = select(is_near, 0.5 + select(is_near, t, 0.0) * _t_scale(df) * total, select(is_left, tail, 1.0 - tail))
+    return select(is_normal, normal, found * select(df > 0.0, 1.0, NAN))
 
 
 @stands_for("stdtrit")
@@ -357,7 +406,13 @@ def stdtrit(df, p):
     z = observe(lambda df, p: special().stdtrit(df, p), df, p)
     if not numbers_in([df, p]):
         return z if np.ndim(z) else float(z)
+    is_normal = holds(lambda df, p: np.greater(df, NORMAL), df, p)
+    freedom = select(is_normal, 1.0, df)
+    edge = sqrt(0.0 * p)  # 0, whose derivative is nan
     for _ in range(2):
-        density = _t_scale(df) * exp(-0.5 * (df + 1.0) * log1p(z * z / df))
-        z = z - (stdtr(df, z) - p) / density
+        density = _t_scale(freedom) * exp(-0.5 * (freedom + 1.0) * log1p(z * z / freedom))
+        density = select(is_normal, exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi), density)
+        is_positive = holds(lambda d, z: np.greater(d, 0.0) & np.isfinite(z), density, z)
+        step = (stdtr(df, select(is_positive, z, 0.0)) - p) / select(is_positive, density, 1.0)
+        z = z - select(is_positive, step - stop_gradient(step), edge)  # of which the value stays SciPy's
     return z

@@ -9,9 +9,10 @@ from contad.ops.arithmetic import absolute, power
 from contad.ops.bessel_functions import kv, yv
 from contad.ops.elementary import hypot
 from contad.ops.elliptic_integrals import ellipkm1
-from contad.ops.exponential import expm1, log
+from contad.ops.exponential import expm1
 from contad.ops.gamma_functions import gamma
 from contad.ops.gamma_ratios import binom, poch
+from contad.ops.entropies import xlogy
 from contad.ops.logic import holds, select
 from contad.ops.rounding import rint, trunc
 from contad.ops.trigonometric import sin
@@ -20,6 +21,7 @@ from contad.rules.written_ufuncs import stands_for
 from contad.variables.number import observe
 
 DEGREE = math.pi / 180.0
+INF, NAN = math.inf, math.nan
 
 
 # ---- angles in degrees -----------------------------------------------------------------------------------------------
@@ -129,13 +131,15 @@ def powm1(x, y):
 
         z = x^y - 1 = e^(y log x) - 1
 
-    Domain:  x > 0, every y.
+    Domain:  x >= 0, every y; x < 0 and whole y.
     Ref:     C99, 7.12.6.3, of y log x.
 
     >>> powm1(2.0, 1e-20)
     6.931471805599453e-21
     """
-    return expm1(y * log(x))
+    negative = x < 0.0
+    z = expm1(xlogy(y, select(negative, 1.0, x)))
+    return z + (power(select(negative, x, 1.0), select(negative, y, 1.0)) - 1.0)
 
 
 @stands_for(np.heaviside)
@@ -169,15 +173,18 @@ def huber(delta, r):
 def pseudo_huber(delta, r):
     """A smooth relative of Huber's loss, without cancellation.
 
-        z = delta^2 (sqrt(1 + (r / delta)^2) - 1) = r^2 / (1 + sqrt(1 + (r / delta)^2))
+        z = delta^2 (sqrt(1 + (r / delta)^2) - 1) = delta r^2 / (delta + sqrt(delta^2 + r^2))
 
-    Domain:  delta > 0, every r.
+    Domain:  delta >= 0, every r; z = inf for delta < 0.
     Ref:     Hartley & Zisserman (2003), appendix 6.8.
 
     >>> round(pseudo_huber(1.0, 3.0), 12)
     2.162277660168
     """
-    return r * r / (1.0 + hypot(1.0, r / delta))
+    below = select(delta < 0.0, 1.0, 0.0)
+    total = delta + hypot(delta, r)
+    z = r * (delta * (r / select(total == 0.0, 1.0, total)))
+    return (1.0 - below) * z + select(delta < 0.0, INF, 0.0)
 
 
 @stands_for("agm")
@@ -240,7 +247,7 @@ def kn(n, x):
     >>> round(kn(1.0, 1.5), 12)
     0.277387800457
     """
-    return kv(trunc(n), x)
+    return kv(trunc(n), x) * select(n == n, 1.0, NAN)
 
 
 @stands_for("yn")

@@ -42,10 +42,10 @@ KNOWN: dict[str, Any] = {
 
 # functions of the files of operations that are formulas as they stand, with their arguments that are whole numbers
 AS_THEY_ARE = {
-    "bdtr": "k", "bdtrc": "k", "bdtri": "k", "nbdtr": "k", "nbdtrc": "k", "nbdtri": "k", "pdtr": "k", "pdtrc": "k",
-    "pdtri": "k", "chdtr": "", "chdtrc": "", "chdtri": "", "gdtr": "", "gdtrc": "", "gdtrix": "", "gdtria": "",
-    "fdtr": "", "fdtrc": "", "fdtri": "", "exp10": "", "powm1": "", "pseudo_huber": "", "agm": "", "radian": "",
-    "kn": "n", "yn": "n",
+    "bdtr": "k n", "bdtrc": "k n", "bdtri": "k n", "nbdtr": "k n", "nbdtrc": "k n", "nbdtri": "k n", "pdtr": "k",
+    "pdtrc": "k", "pdtri": "k", "chdtr": "", "chdtrc": "", "chdtri": "", "gdtr": "", "gdtrc": "", "gdtrix": "",
+    "gdtria": "", "fdtr": "", "fdtrc": "", "fdtri": "", "exp10": "", "powm1": "", "pseudo_huber": "", "agm": "",
+    "radian": "", "kn": "n", "yn": "n",
 }  # fmt: skip
 
 _COUNTED = "k >= 0.0 and k <= {n} and {n} >= 0.0"
