@@ -240,7 +240,8 @@ def erfinv_partials(z, y):
     tail = 1.0 - size
     near = select(size < 0.5, z, 0.0)
     far = select(tail <= 0.0, 1.0, erfcx(select(y < 0.0, -z, z)))
-    return select(size < 0.5, HALF_SQRT_PI * exp(near * near), HALF_SQRT_PI * far / tail)
+    beyond = select(tail < 0.0, z, tail)  # nan
+    return select(size < 0.5, HALF_SQRT_PI * exp(near * near), HALF_SQRT_PI * far / beyond)
 
 
 @scalar_rule(ufunc="scipy.special.erfcinv", array=_erfcinv, points=[(0.3,), (1.8,)])
@@ -269,7 +270,8 @@ def erfcinv_partials(z, y):
     tail = select(y < 1.0, y, 2.0 - y)
     near = select(tail > 0.5, z, 0.0)
     far = select(tail <= 0.0, 1.0, erfcx(select(y > 1.0, -z, z)))
-    return select(tail > 0.5, -HALF_SQRT_PI * exp(near * near), -HALF_SQRT_PI * far / tail)
+    beyond = select(tail < 0.0, z, tail)  # nan
+    return select(tail > 0.5, -HALF_SQRT_PI * exp(near * near), -HALF_SQRT_PI * far / beyond)
 
 
 @scalar_rule(points=[(0.7,), (-1.6,)])

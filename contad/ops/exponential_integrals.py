@@ -13,7 +13,6 @@ from contad.ops.rounding import trunc
 from contad.ops.spherical_bessel import spherical_jn
 from contad.ops.trigonometric import cos
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.vectorised import mend
 from contad.rules.written_ufuncs import stands_for
 
 
@@ -34,7 +33,7 @@ def exp1(x):
 
 @exp1.partials
 def exp1_partials(z, x):
-    return -exp(-x) / x
+    return select(x < 0.0, z, -exp(-x) / x)
 
 
 @scalar_rule(ufunc="scipy.special.expi", points=[(0.7,), (-1.6,)])

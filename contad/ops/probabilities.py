@@ -371,7 +371,9 @@ def stdtr(df, t):
     0.813049516850
     """
     is_normal = holds(lambda t, df: np.greater(df, NORMAL), t, df)
-    normal, (t, df) = ndtr(t), (select(is_normal, a, b) for a, b in ((0.0, t), (1.0, df)))
+    inside = holds(lambda t, df: np.greater(df, 0.0) & ~np.greater(df, NORMAL), t, df)
+    normal, valid = ndtr(t), select(df > 0.0, 1.0, NAN)
+    t, df = select(is_normal, 0.0, t), select(inside, df, 1.0)
     r = t * t / df
     is_near = holds(lambda x, df: x * (df + 1.0) < 0.0625, r, df)
     is_far = holds(lambda x: np.greater(x, 1.0), r)
@@ -386,7 +388,7 @@ def stdtr(df, t):
         total = total + term / (2.0 * k + 1.0)
     is_left = holds(lambda t: np.less(t, 0.0), t)
     found = select(is_near, 0.5 + select(is_near, t, 0.0) * _t_scale(df) * total, select(is_left, tail, 1.0 - tail))
-    return select(is_normal, normal, found * select(df > 0.0, 1.0, NAN))
+    return select(is_normal, normal, found) * valid
 
 
 @stands_for("stdtrit")
@@ -407,7 +409,7 @@ def stdtrit(df, p):
     if not numbers_in([df, p]):
         return z if np.ndim(z) else float(z)
     is_normal = holds(lambda df, p: np.greater(df, NORMAL), df, p)
-    freedom = select(is_normal, 1.0, df)
+    freedom = select(holds(lambda df, p: np.greater(df, 0.0) & ~np.greater(df, NORMAL), df, p), df, 1.0)
     edge = sqrt(0.0 * p)  # 0, whose derivative is nan
     for _ in range(2):
         density = _t_scale(freedom) * exp(-0.5 * (freedom + 1.0) * log1p(z * z / freedom))

@@ -9,10 +9,10 @@ from contad.ops.arithmetic import absolute, power
 from contad.ops.bessel_functions import kv, yv
 from contad.ops.elementary import hypot
 from contad.ops.elliptic_integrals import ellipkm1
+from contad.ops.entropies import xlogy
 from contad.ops.exponential import expm1
 from contad.ops.gamma_functions import gamma
 from contad.ops.gamma_ratios import binom, poch
-from contad.ops.entropies import xlogy
 from contad.ops.logic import holds, select
 from contad.ops.rounding import rint, trunc
 from contad.ops.trigonometric import sin
