@@ -18,6 +18,7 @@ from contad.ops.gamma_functions import gammaln, polygamma_difference
 from contad.ops.incomplete_beta import (
     bell_polynomial,
     beta_cumulants,
+    beta_density,
     beta_density_slope,
     beta_density_weight,
     betainc,
@@ -29,6 +30,7 @@ from contad.ops.incomplete_beta import (
 )
 from contad.ops.incomplete_gamma import (
     gamma_cumulants,
+    gamma_density,
     gamma_density_weight,
     gammainc,
     gammainc_derivative,
@@ -90,8 +92,13 @@ def log_gamma_part(upper, a, x):
 
 @log_gamma_part.partials
 def log_gamma_part_partials(z, upper, a, x):
-    by_x = gamma_hazard(upper, a, x) / x
-    return 0.0, gamma_part_ratio(upper, 1.0, a, x), select(upper > 0.5, -by_x, by_x)
+    inside = x > 0.0 and x < math.inf
+    u = select(inside, x, 1.0)
+    # at the ends by the derivatives of the function itself
+    part = select(inside, 1.0, select(upper > 0.5, -exp(z), exp(z)))
+    hazard = select(upper > 0.5, -gamma_hazard(upper, a, u), gamma_hazard(upper, a, u))
+    by_a = select(inside, gamma_part_ratio(upper, 1.0, a, u), gammainc_derivative(1.0, a, x) / part)
+    return 0.0, by_a, select(inside, hazard / u, gamma_density(0.0, a, x) / part)
 
 
 def _gamma_hazard_of_arrays(upper, a, x):
@@ -305,9 +312,20 @@ def log_beta_part_of_ratio(a, b, x, y):
 
 @log_beta_part_of_ratio.partials
 def log_beta_part_of_ratio_partials(z, a, b, x, y):
-    t = x / y
-    hazard = beta_hazard(a, b, t)
-    return beta_part_ratio(1.0, 0.0, a, b, t), beta_part_ratio(0.0, 1.0, a, b, t), hazard / x, -hazard / y
+    inside = x > 0.0 and y > 0.0
+    u = select(inside, x, 1.0)
+    v = select(inside, y, 1.0)
+    hazard = beta_hazard(a, b, u / v)
+    # at the ends by the derivatives of the function itself, in 1 - q
+    part = select(inside, 1.0, exp(z))
+    rest = y / (x + y)
+    by_rest = beta_density(0.0, 0.0, b, a, rest) / part / (x + y)
+    return (
+        select(inside, beta_part_ratio(1.0, 0.0, a, b, u / v), -betainc_derivative(0.0, 1.0, b, a, rest) / part),
+        select(inside, beta_part_ratio(0.0, 1.0, a, b, u / v), -betainc_derivative(1.0, 0.0, b, a, rest) / part),
+        select(inside, hazard / u, by_rest * rest),
+        select(inside, -hazard / v, by_rest * (rest - 1.0)),
+    )
 
 
 def _beta_hazard_of_arrays(a, b, t):

@@ -148,7 +148,9 @@ def distribution(
     made = []
     ends = ((0.0, 1.0), (1.0, 0.0), (-math.inf, 0.0), (0.0, -math.inf))
     for suffix, text, (first, last) in zip(("cdf", "ccdf", "lcdf", "lccdf"), (*both, *logs), ends, strict=True):
-        cases = [*((test, math.nan) for test in invalid), (low, first), (high, last)]
+        # where the complement's logarithm is given, its slope goes up to the end; only log 0 has no slope there
+        start = low if suffix == "lcdf" or not upper or survival[0] else low.replace("<=", "<")
+        cases = [*((test, math.nan) for test in invalid), (start, first), (high, last)]
         own = "" if text == exact else flat
         if text in ("exp(below)", "exp(above)"):
             own = f"{text[4:-1]} < -1e5"

@@ -197,6 +197,7 @@ def beta_density(n, m, a, b, x):
 
     Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; a, b > 0, 0 < x < 1. Elsewhere nan. At
              x = 0 it is the limit: 0 for a > 1, and for n = m = 0 it is b at a = 1 and inf for a < 1; likewise at 1.
+             So are its partials there, or nan.
     Accuracy: partials 200 ulp + 4 ulp x condition number
     Ref:     a complete Bell polynomial in the derivatives of log g, times g.
 
@@ -222,9 +223,15 @@ def beta_density_partials(z, n, m, a, b, x):
     m_above = rint(m)
     n_below = (n_above + absolute(n_above - 1.0) - 1.0) / 2.0  # n - 1, and 0 for 0, where its factor is 0
     m_below = (m_above + absolute(m_above - 1.0) - 1.0) / 2.0
-    left = ((a - 1.0) * z + n_above * beta_density(n_below, m_above, a, b, x)) / x
-    right = ((b - 1.0) * z + m_above * beta_density(n_above, m_below, a, b, x)) / (1.0 - x)
-    return 0.0, 0.0, beta_density(n_above + 1.0, m, a, b, x), beta_density(n, m_above + 1.0, a, b, x), left - right
+    left = ((a - 1.0) * z + n_above * beta_density(n_below, m_above, a, b, x)) / select(x > 0.0, x, 1.0)
+    right = ((b - 1.0) * z + m_above * beta_density(n_above, m_below, a, b, x)) / select(x < 1.0, 1.0 - x, 1.0)
+    # at the ends by the density of one shape less, where there is one
+    low = a > 1.0
+    high = b > 1.0
+    first = (a + b - 1.0) * beta_density(n_above, m_above, select(low, a - 1.0, a), b, select(x > 0.0, 0.0, x))
+    last = (a + b - 1.0) * beta_density(n_above, m_above, a, select(high, b - 1.0, b), select(x < 1.0, 1.0, x))
+    slope = select(x > 0.0 or not low, left, first) - select(x < 1.0 or not high, right, last)
+    return 0.0, 0.0, beta_density(n_above + 1.0, m, a, b, x), beta_density(n, m_above + 1.0, a, b, x), slope
 
 
 @scalar_rule(points=[(1.0, 0.0, 2.3, 1.7, 0.4), (0.0, 1.0, 0.6, 3.2, 0.3), (1.0, 1.0, 3.1, 0.8, 0.7)])

@@ -116,10 +116,12 @@ def gamma_density(n, a, x):
     """The n-th derivative in a of the density of the gamma distribution.
 
         z = d^n/da^n g(a, x) with g(a, x) = x^(a-1) e^-x / Gamma(a),     dz/dn = 0,
-        dz/da = gamma_density(n + 1, a, x),     dz/dx = ((a - 1 - x) z + n gamma_density(n - 1, a, x)) / x
+        dz/da = gamma_density(n + 1, a, x),     dz/dx = ((a - 1 - x) z + n gamma_density(n - 1, a, x)) / x,
+        which is gamma_density(n, a - 1, x) - z
 
     Domain:  n = 0, 1, ..., rounded to an integer, at most 20; a > 0, x > 0. Elsewhere nan, and 0 at x = inf. At x = 0
              it is the limit: 0 for a > 1, and for n = 0 it is 1 at a = 1 and inf for a < 1.
+             So are its partials there, or nan.
     Ref:     DLMF 5.2.2; a complete Bell polynomial in the derivatives of log g, times g.
 
     >>> round(gamma_density(0.0, 2.0, 1.0), 12)
@@ -142,7 +144,13 @@ def gamma_density(n, a, x):
 def gamma_density_partials(z, n, a, x):
     order = rint(n)
     lower = (order + absolute(order - 1.0) - 1.0) / 2.0  # n - 1, and 0 for 0, where its factor is 0
-    return 0.0, gamma_density(order + 1.0, a, x), ((a - 1.0 - x) * z + order * gamma_density(lower, a, x)) / x
+    inside = x > 0.0 and x < math.inf
+    u = select(inside, x, 1.0)
+    slope = ((a - 1.0 - u) * z + order * gamma_density(lower, a, u)) / u
+    far = a > 1.0
+    less = gamma_density(order, select(far, a - 1.0, 1.0), select(inside, 0.0, x))
+    at_end = select(far, less, 0.0) - z  # at x = 0 also for a = 1
+    return 0.0, gamma_density(order + 1.0, a, x), select(inside, slope, at_end)
 
 
 @scalar_rule(points=[(1.0, 2.3, 1.7), (2.0, 0.6, 1.2), (1.0, 6.1, 9.8)])

@@ -9,7 +9,7 @@ from mpmath import mp
 
 import contad
 from contad import stan
-from contad.distributions.faces import Face
+from contad.distributions.faces import Face, function_of_text
 from contad.distributions.incomplete_logarithms import log_beta_part, log_gamma_part
 from contad.distributions.rice_probabilities import log_rice_part
 from contad.scipy import stats
@@ -234,3 +234,64 @@ def test_compiled_code(engine):
 
     expected = contad.grad(f.py_func, (0, 1, 2))(0.3, 0.1, 2.0)
     assert contad.grad(f, (0, 1, 2), engine=engine)(0.3, 0.1, 2.0) == pytest.approx(expected, rel=1e-13)
+
+
+# ---- where a parameter is at the end of its domain: derivatives from the one side that there is ----------------------
+AT_ENDS = [
+    ("poisson_lcdf(2, {})", 0.0, lambda r: mp.log(mp.exp(-r) * (1 + r + r**2 / 2))),
+    ("poisson_cdf(2, {})", 0.0, lambda r: mp.exp(-r) * (1 + r + r**2 / 2)),
+    ("poisson_cdf(1, {})", 0.0, lambda r: mp.exp(-r) * (1 + r)),
+    ("poisson_lcdf(0, {})", 0.0, lambda r: -r),
+    ("poisson_lccdf(2, {})", math.inf, lambda r: mp.mpf(0)),
+    ("poisson_cdf(2, {})", math.inf, lambda r: mp.mpf(0)),
+    ("binomial_lcdf(1, 3, {})", 0.0, lambda p: mp.log((1 - p) ** 3 + 3 * p * (1 - p) ** 2)),
+    ("binomial_lcdf(0, 3, {})", 0.0, lambda p: 3 * mp.log(1 - p)),
+    ("binomial_cdf(1, 3, {})", 0.0, lambda p: (1 - p) ** 3 + 3 * p * (1 - p) ** 2),
+    ("binomial_cdf(1, 3, {})", 1.0, lambda p: (1 - p) ** 3 + 3 * p * (1 - p) ** 2),
+    ("binomial_lccdf(1, 3, {})", 1.0, lambda p: mp.log(p**3 + 3 * p**2 * (1 - p))),
+    ("binomial_lccdf(2, 3, {})", 1.0, lambda p: 3 * mp.log(p)),
+    ("exponential_cdf({}, 1.3)", 0.0, lambda y: 1 - mp.exp(-1.3 * y)),
+    ("exponential_lccdf({}, 1.3)", 0.0, lambda y: -1.3 * y),
+    ("pareto_type_2_cdf({}, 0.4, 1.3, 0.7)", 0.4, lambda y: 1 - (1 + (y - 0.4) / 1.3) ** -0.7),
+    ("pareto_type_2_lccdf({}, 0.4, 1.3, 0.7)", 0.4, lambda y: -0.7 * mp.log(1 + (y - 0.4) / 1.3)),
+    ("gamma_p(3.0, {})", 0.0, lambda x: 1 - mp.exp(-x) * (1 + x + x**2 / 2)),
+    ("gamma_q(1.0, {})", 0.0, lambda x: mp.exp(-x)),
+    ("inc_beta(2.0, 2.0, {})", 0.0, lambda x: 3 * x**2 - 2 * x**3),
+    ("inc_beta(2.0, 1.0, {})", 1.0, lambda x: x**2),
+]
+LINES = [eval(f"lambda x: stan.{call.format('x')}") for call, _, _ in AT_ENDS]
+
+
+@pytest.mark.parametrize("k", range(len(AT_ENDS)))
+def test_derivatives_at_the_ends_of_parameters(k):
+    """Of the first three orders."""
+    (_, x, exact), f = AT_ENDS[k], LINES[k]
+    for order in (1, 2, 3):
+        f = contad.grad(f)
+        expected = 0.0 if math.isinf(x) else float(mp.diff(exact, x, order))
+        assert f(x) == pytest.approx(expected, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("k", range(len(AT_ENDS)))
+def test_engines_agree_at_the_ends_of_parameters(k):
+    x, f = AT_ENDS[k][1], LINES[k]
+    expected = contad.grad(f)(x)
+    assert contad.jvp(f, (x,), (1.0,))[1] == expected
+    assert contad.grad(contad.record(f, x))(x) == expected
+    assert contad.grad(f, engine="closures")(x) == contad.grad(f, engine="records")(x) == expected
+    np.testing.assert_array_equal(contad.grad(lambda x: np.sum(f(x)))(np.array([x])), [expected])
+
+
+@pytest.mark.parametrize("chosen", [(0, 6, 12), pytest.param(range(len(AT_ENDS)), marks=pytest.mark.long)])
+def test_compiled_code_at_the_ends_of_parameters(chosen):
+    """Lines in one function, with both orders of Python: on the tape, too, where they are all lines."""
+    numba = pytest.importorskip("numba")
+    ends = np.array([AT_ENDS[k][1] for k in chosen])
+    terms = " + ".join(f"stan.{AT_ENDS[k][0].format(f'x[{i}]')}" for i, k in enumerate(chosen))
+    total = numba.njit(function_of_text(f"def total(x):\n    return {terms}\n", "total", {"stan": stan}))
+    slopes = np.array([contad.grad(LINES[k])(x) for k, x in zip(chosen, ends, strict=True)])
+    for engine in ("generated", "tape")[: 1 + (len(chosen) > 3)]:
+        np.testing.assert_allclose(contad.grad(total, engine=engine)(ends), slopes, rtol=1e-12, atol=1e-14)
+    weights = 0.5 + np.arange(len(ends)) / 10
+    curved = [contad.grad(contad.grad(LINES[k]))(x) for k, x in zip(chosen, ends, strict=True)]
+    np.testing.assert_allclose(contad.hvp(total)(ends, weights), weights * curved, rtol=1e-12, atol=1e-14)
