@@ -34,13 +34,13 @@ class WithBodies(Compilable):
 
     def __init__(
         self, function: Callable[..., Any], ways: Mapping[Pattern, str], demands: Demands, after: Demands, empty: str,
-        known: dict[str, Any],
+        far: bool, known: dict[str, Any],
     ) -> None:  # fmt: skip
         super().__init__(function)
         plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
         self.signature = inspect.Signature(plain)  # as text it is that of functions which engines write
         self.names = [name for name in self.signature.parameters if name != "propto"]
-        self.ways, self.demands, self.after, self.empty = ways, demands, after, empty.split()
+        self.ways, self.demands, self.after, self.empty, self.far = ways, demands, after, empty.split(), far
         columns = zip(*(pattern.split() for pattern in ways), strict=False)
         most = (max(map(int, "".join(axes))) for axes in columns)
         self.most_axes = dict(zip(self.signature.parameters, most, strict=False))
@@ -75,6 +75,7 @@ class WithBodies(Compilable):
         z = self.function(*given, *propto)
         if self.after and not (z > -np.inf and z < np.inf):
             after.require(given)
+            return -np.inf if self.far and z != z else z
         return z
 
     def body(self, given: tuple[Any, ...]) -> Any:
@@ -98,7 +99,7 @@ class WithBodies(Compilable):
         if self.after:
             lines += [f"    value = {value}", "    if not (value > -np.inf and value < np.inf):"]
             lines += [f"    {line}" for line in write_demands(self.__name__, self.after, axes)]
-            value = "value"
+            value = "value if value == value else -np.inf" if self.far else "value"
         lines.append(f"    return {value}")
         return function_of_text("\n".join(lines) + "\n", self.__name__, self.known)
 
@@ -114,7 +115,7 @@ class WithBodies(Compilable):
 
 def with_bodies(
     ways: Mapping[Pattern, str] | None = None, demands: Demands = (), after: Demands = (), empty: str = "",
-    **known: Any,
+    far: bool = False, **known: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Let Numba functions call a function, too; and check its arguments.
 
@@ -122,6 +123,7 @@ def with_bodies(
     demands   what arguments have to be, of `contad.stan.domains`
     after     what they have to be besides, and are where the value is finite: checked only where it is not
     empty     arguments of as many axes as they may have, without which Python gives 0 before it checks anything
+    far       whether the value is -inf where infinite numbers, or overflow, make it nan
     known     what the expressions name beside `contad.stan.bodies`
     """
-    return lambda function: WithBodies(function, ways or {}, demands, after, empty, known)
+    return lambda function: WithBodies(function, ways or {}, demands, after, empty, far, known)

@@ -44,7 +44,7 @@ _normal = _outcomes(
 )
 _bernoulli = _outcomes(
     "_bernoulli", "bernoulli_logit_glm_lpmf", densities.bernoulli_logit_lpmf, "y predictor", y="binary",
-    predictor="finite",
+    predictor="real",
 )  # fmt: skip
 _binomial = _outcomes(
     "_binomial", "binomial_logit_glm_lpmf", densities.binomial_logit_lpmf, "n N predictor", n="count", N="count",
@@ -81,16 +81,17 @@ def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: 
 
 
 @with_bodies(
-    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"}, FITS, outcomes=_bernoulli
-)
+    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
+    FITS, after=[(name, "finite") for name in ("beta", "alpha", "x")], outcomes=_bernoulli,
+)  # fmt: skip
 def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
     """Log mass of outcomes y, 0 or 1, by Bernoulli distributions of log odds x beta + alpha.
 
         log p = sum_i bernoulli_logit_lpmf(y_i, alpha_i + x_i beta)
 
     Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,).
-    Domain:  y 0 or 1, the rest no nan.
-    Raises:  ValueError where y is neither 0 nor 1, or shapes do not fit.
+    Domain:  y 0 or 1, the rest finite, or infinite where the outcome is then sure.
+    Raises:  ValueError where y is neither 0 nor 1, what is infinite gives no finite value, or shapes do not fit.
     Cost:    O(n k) forward and reverse.
     Ref:     McCullagh & Nelder (1989), chapter 4; Stan Functions Reference, Bernoulli-logit generalized linear model.
 

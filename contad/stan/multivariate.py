@@ -111,7 +111,7 @@ def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = 
         "1 1 2": "normal_of_rows(as_row(y - mu), cholesky(Sigma)PROPTO)",
         "12 12 2": "normal_of_rows(y - mu, cholesky(Sigma)PROPTO)",
     },
-    _vectors("Sigma", ("Sigma", "symmetric")), after=(*REAL, *_finite("Sigma")), empty="y",
+    _vectors("Sigma", ("Sigma", "symmetric")), after=(*REAL, *_finite("Sigma")), empty="y", far=True,
 )
 def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and covariance Sigma.
@@ -136,7 +136,7 @@ def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False
         "1 1 2": "normal_of_rows_by_precision(as_row(y - mu), cholesky(Omega)PROPTO)",
         "12 12 2": "normal_of_rows_by_precision(y - mu, cholesky(Omega)PROPTO)",
     },
-    _vectors("Omega", ("Omega", "symmetric")), after=(*REAL, *_finite("Omega")), empty="y",
+    _vectors("Omega", ("Omega", "symmetric")), after=(*REAL, *_finite("Omega")), empty="y", far=True,
 )
 def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = False) -> Real:
     """Log density of normal vectors of mean mu and precision matrix Omega.
@@ -163,7 +163,7 @@ def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = 
         "12 0 12 2": "student_of_rows(y - mu, nu, cholesky(Sigma)PROPTO)",
     },
     (("nu", "positive finite"), *_vectors("Sigma", ("Sigma", "symmetric"))),
-    after=(*REAL, *_finite("Sigma")), empty="y",
+    after=(*REAL, *_finite("Sigma")), empty="y", far=True,
 )
 def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
     """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix Sigma.

@@ -18,20 +18,18 @@ NAMES = {"nan": math.nan, "inf": math.inf}
 
 # where contad does something else, and why: what the rows look like, and whether contad raises or gives a value
 KEPT = [
-    (r"uniform_l?c?cdf", "value", "above the interval the probability is 1, which Stan has as 0"),
-    (r"beta_binomial_l?c?cdf iidd", "value", "Stan's series does not converge at these arguments"),
-    (r"gaussian_dlm_obs_lpdf .*0\.4,nan", "value", "nan is a value that is missing"),
-    (r"lkj_cov_lpdf mvvd .* 1\.0$", "value", "beside a constant eta of 1 Stan takes covariances for correlations"),
-    (r"lkj_corr_cholesky_lpdf .*\[\[1.0,0.0\],\[0.6,0.8\],\[0.6,0.8\]\]", "raise", "no factor of a correlation matrix"),
-    (r"multi_normal(_prec)?_lpdf Vvm \[\] .* \[\]$", "value", "no vectors beside no matrix"),
-    (r"multi_normal_lpdf VVm \[\] \[\[", "value", "no vectors beside two means"),
-    (r"multi_student_t_lpdf vdvm \[\]", "raise", "a vector whose length is not that of the matrix"),
-    (r"bernoulli_logit_glm_lpmf .*inf", "raise", "an infinite predictor, also of an outcome that is sure then"),
-    (r"multi_normal_prec_lpdf Vvm .*inf", "value", "infinite numbers times 0"),
-    (r"inv_wishart_cholesky_lpdf .*\[\[inf", "value", "infinite numbers less one another"),
-    (r"(inverse|mdivide_(left|right)|chol2inv|log_determinant_spd) ", "raise", "singular matrices have no inverse"),
-    (r"lower_upper_bound vvv .*-inf", "raise", "infinite bounds beside finite ones in an array"),
-    (r"(lower_bound|upper_bound|lower_upper_bound|offset_multiplier) v", "value", "one bound is that of all numbers"),
+    (r"uniform_l?c?cdf", "value", "above the interval the probability is 1; Stan 4.9 has 0 there"),
+    (r"beta_binomial_l?c?cdf iidd", "value", "the probability exists; Stan's series for it does not converge"),
+    (r"gaussian_dlm_obs_lpdf .*0\.4,nan", "value", "nan marks a value that is missing, which contad documents"),
+    (r"lkj_cov_lpdf mvvd .* 1\.0$", "value", "at eta = 1 Stan 4.9 refuses covariances other than correlations"),
+    (r"lkj_corr_cholesky_lpdf .*\[\[1.0,0.0\],\[0.6,0.8\],\[0.6,0.8\]\]", "raise", "a correlation's factor is square"),
+    (r"multi_normal(_prec)?_lpdf V[vV]m \[\] ", "value", "no vectors: a sum of no terms, whatever the parameters are"),
+    (r"multi_student_t_lpdf vdvm \[\]", "raise", "one vector whose length is not that of the matrix"),
+    (r"inv_wishart_cholesky_lpdf .*\[\[inf", "value", "nan, of an infinite factor: infinite terms of both signs"),
+    (r"(inverse|mdivide_(left|right)|chol2inv) ", "raise", "as NumPy: a singular matrix has no inverse"),
+    (r"log_determinant_spd ", "raise", "as cholesky_decompose: the matrix is not positive definite"),
+    (r"lower_upper_bound vvv .*-inf", "raise", "bounds in an array are finite, as the transform's docstring says"),
+    (r"(lower_bound|upper_bound|lower_upper_bound|offset_multiplier) v", "value", "bounds broadcast to the shape given"),
 ]  # fmt: skip
 
 
