@@ -62,6 +62,12 @@ def _kept_triangle(n, lower):
 
 
 @functools.lru_cache(BLOCK)
+def places_above(n):
+    """The places of the elements above the diagonal, among all of a matrix of n rows."""
+    return np.flatnonzero(np.triu(np.ones((n, n)), 1))
+
+
+@functools.lru_cache(BLOCK)
 def _lower_mask(n, k):
     """Where the elements on diagonal k and below it are in a matrix of n rows."""
     return np.tri(n, k=k, dtype=bool)

@@ -63,7 +63,7 @@ class WithBodies(Compilable):
         if key not in self._required:
             axes = dict(zip(self.names, key, strict=True))
             self._required[key] = (
-                [k for k, name in enumerate(self.names) if name in self.empty and key[k] == self.most_axes[name]],
+                [self.names.index(name) for name in self._list_empty(axes)],
                 list_requirements(self.__name__, self.demands, self.names, axes),
                 list_requirements(self.__name__, self.after, self.names, axes),
             )
@@ -77,6 +77,10 @@ class WithBodies(Compilable):
             after.require(given)
             return -np.inf if self.far and z != z else z
         return z
+
+    def _list_empty(self, axes: Mapping[str, int]) -> list[str]:
+        """The arguments without which there is nothing to sum over."""
+        return [name for name in self.names if name in self.empty and axes[name] == self.most_axes[name]]
 
     def body(self, given: tuple[Any, ...]) -> Any:
         """The body of the first pattern that fits; behind those of a pattern `propto` may follow."""
@@ -95,7 +99,10 @@ class WithBodies(Compilable):
         names = list(self.signature.parameters)[: len(given)]
         axes = dict(zip(names, given, strict=True))
         value = expression.replace("PROPTO", ", propto" if has_propto else "")
-        lines = [f"def {self.__name__}({', '.join(names)}):", *write_demands(self.__name__, self.demands, axes)]
+        lines = [f"def {self.__name__}({', '.join(names)}):"]
+        for name in self._list_empty(axes):
+            lines += [f"    if {name}.size == 0:", "        return 0.0"]
+        lines += write_demands(self.__name__, self.demands, axes)
         if self.after:
             lines += [f"    value = {value}", "    if not (value > -np.inf and value < np.inf):"]
             lines += [f"    {line}" for line in write_demands(self.__name__, self.after, axes)]

@@ -17,6 +17,7 @@ from contad.stan.recorded_checks import (
     are_finite,
     are_surely_counts,
     equals_its_transposed,
+    has_surely_units,
     is_cholesky_factor,
     is_surely_cholesky_factor,
     is_surely_simplex,
@@ -89,9 +90,7 @@ def _is_correlation(a: Any) -> bool:
 
 
 def _is_surely_correlation(a: Any) -> bool:
-    if not (equals_its_transposed(a) and are_finite(a)):
-        return False
-    return bool(abs(a.diagonal() - 1.0).max(initial=0.0) <= checks.TOLERANCE)
+    return equals_its_transposed(a) and are_finite(a) and has_surely_units(a)
 
 
 # Whether a covariance is positive definite, its Cholesky factor shows, which is computed anyway; whether it is finite,

@@ -9,13 +9,14 @@ import numpy as np
 
 from contad.distributions.faces import check_domain
 from contad.ops.products import as_array
-from contad.ops.triangular_factors import lower_part
+from contad.ops.triangular_factors import MASKED, lower_part, places_above
 from contad.stan.checks import TOLERANCE, check_cholesky_factor, check_simplex
 from contad.variables import arguments, check
 from contad.variables.number import Carrier, trace
 from contad.variables.open_types import ArrayValue, Nested
 
 SMALL = 1024  # elements of a matrix that is compared as bytes
+UNIT = np.ones(1).tobytes()
 
 
 def require_positive(function: str, name: str, x: Nested) -> None:
@@ -44,8 +45,13 @@ def equals_its_transposed(a: Any) -> bool:
 
 
 def are_finite(a: np.ndarray) -> bool:
-    """Whether all elements are finite."""
-    return bool(np.isfinite(a).all())
+    """Whether all elements are finite: no byte of the answers is 0."""
+    return 0 not in np.isfinite(a).tobytes()
+
+
+def has_surely_units(a: np.ndarray) -> bool:
+    """Whether a matrix has a diagonal of ones, to the last bit."""
+    return a.diagonal().tobytes() == UNIT * len(a)
 
 
 def are_between(low: float, finite: bool, a: Any) -> bool:
@@ -71,7 +77,10 @@ def is_surely_cholesky_factor(a: Any) -> bool:
     """Whether a square matrix is lower triangular with a positive diagonal."""
     if not _are_plain(a) or a.ndim != 2 or not 0 < len(a) == a.shape[1]:
         return False
-    return a.tobytes() == lower_part(a).tobytes() and bool(a.diagonal().min() > 0.0)
+    if len(a) > MASKED:
+        return a.tobytes() == lower_part(a).tobytes() and bool(a.diagonal().min() > 0.0)
+    above = places_above(len(a))
+    return a.take(above).tobytes() == bytes(8 * len(above)) and all(x > 0.0 for x in a.diagonal().tolist())
 
 
 # ---- variables and numbers -------------------------------------------------------------------------------------------

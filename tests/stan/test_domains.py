@@ -29,7 +29,7 @@ KEPT = [
     (r"(inverse|mdivide_(left|right)|chol2inv) ", "raise", "as NumPy: a singular matrix has no inverse"),
     (r"log_determinant_spd ", "raise", "as cholesky_decompose: the matrix is not positive definite"),
     (r"lower_upper_bound vvv .*-inf", "raise", "bounds in an array are finite, as the transform's docstring says"),
-    (r"(lower_bound|upper_bound|lower_upper_bound|offset_multiplier) v", "value", "bounds broadcast to the shape given"),
+    (r"(lower_bound|upper_bound|lower_upper_bound|offset_multiplier) v", "value", "bounds broadcast to a shape"),
 ]  # fmt: skip
 
 
