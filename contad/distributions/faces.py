@@ -20,7 +20,7 @@ from contad.rules.scalar_rule import ScalarRule, owner_of
 from contad.variables import arguments
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
-from contad.variables.number import Carrier, Number
+from contad.variables.number import Carrier, Number, peek
 from contad.variables.open_types import Value
 
 LOOPS = "contad.distributions.loops"  # the module of the functions written here
@@ -249,7 +249,7 @@ def check_order(function: str, name: str, relation: str, given: dict[str, Value]
     x, other = given[name], given[first] - given[less] if less else given[first]
     good = holds(x, other)
     if not (good if isinstance(good, bool) else np.all(good)):
-        a, b = np.broadcast_arrays(arguments.array(function, name, x), arguments.array(function, than, other))
+        a, b = np.broadcast_arrays(*(arguments.array(function, n, peek(v)) for n, v in ((name, x), (than, other))))
         at = np.unravel_index(np.argmin(holds(a, b)), a.shape)
         arguments.fail(function, name, f"{what} {than}", f"{a[at]}{arguments.at(at)}")
 
@@ -263,7 +263,7 @@ def check_domain(function: str, name: str, x: Value, kind: str) -> None:
         good = np.all(_test_arrays(condition)(x) if np.ndim(x) else _test(condition)(x))
     if good:
         return
-    a = arguments.array(function, name, x)
+    a = arguments.array(function, name, peek(x))  # for the message, also where a program is recorded
     good = _test_arrays(condition)(a)
     if not np.all(good):
         first = np.unravel_index(np.argmin(good), a.shape)

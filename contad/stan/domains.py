@@ -26,6 +26,7 @@ from contad.stan.recorded_checks import (
     values_of,
 )
 from contad.variables import arguments
+from contad.variables.number import peek
 from contad.variables.open_types import Value
 
 Demands = Sequence[tuple[str, str]]
@@ -74,7 +75,7 @@ def _require_array(judged: str, holds: Callable[[Any], bool], function: str, nam
     if np.ndim(seen) == 2 and holds(seen):
         return
     words, judge = checks.ARRAYS[judged]
-    if found := judge(arguments.array(function, name, x)):
+    if found := judge(arguments.array(function, name, peek(x))):
         arguments.fail(function, name, words, found)
 
 
@@ -207,4 +208,4 @@ def _require_condition(
 
 
 def _show(name: str, x: Value) -> str:
-    return f"{name} of shape {np.shape(x)}" if np.ndim(x) else f"{name} = {arguments.array('', name, x)}"
+    return f"{name} of shape {np.shape(x)}" if np.ndim(x) else f"{name} = {arguments.array('', name, peek(x))}"

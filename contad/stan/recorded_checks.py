@@ -12,7 +12,7 @@ from contad.ops.products import as_array
 from contad.ops.triangular_factors import MASKED, lower_part, places_above
 from contad.stan.checks import TOLERANCE, check_cholesky_factor, check_simplex
 from contad.variables import arguments, check
-from contad.variables.number import Carrier, trace
+from contad.variables.number import Carrier, peek, trace
 from contad.variables.open_types import ArrayValue, Nested
 
 SMALL = 1024  # elements of a matrix that is compared as bytes
@@ -22,7 +22,7 @@ UNIT = np.ones(1).tobytes()
 def require_positive(function: str, name: str, x: Nested) -> None:
     """Raise ValueError unless every element is positive."""
     if not np.all(as_array(x) > 0.0):
-        check.positive(function, name, x)
+        check.positive(function, name, peek(x))
 
 
 def values_of(function: str, name: str, x: Nested) -> ArrayValue:
@@ -98,7 +98,7 @@ def require_symmetric(function: str, name: str, x: Nested, diagonal: str = "any"
     with np.errstate(invalid="ignore"):
         difference = np.abs(np.tril(a, -1) - np.swapaxes(np.triu(a, 1), -1, -2))
     if not np.all(difference <= TOLERANCE):
-        found = arguments.array(function, name, difference)
+        found = arguments.array(function, name, peek(difference))
         place = np.unravel_index(np.argmin(found <= TOLERANCE), found.shape)
         arguments.fail(function, name, "be a symmetric matrix", f"a difference of {found[place]}{arguments.at(place)}")
     if diagonal != "any":
@@ -115,7 +115,7 @@ def require_simplex(function: str, name: str, x: Nested) -> None:
     """Raise ValueError unless elements are nonnegative and sum to 1."""
     a = as_array(x)
     if not (np.size(a) and np.all(a >= 0.0) and np.abs(np.sum(a) - 1.0) <= TOLERANCE):
-        check_simplex(function, name, x)
+        check_simplex(function, name, peek(x))
 
 
 def is_cholesky_factor(a: ArrayValue) -> bool:
@@ -130,4 +130,4 @@ def is_cholesky_factor(a: ArrayValue) -> bool:
 def require_cholesky_factor(function: str, name: str, x: Nested) -> None:
     """Raise ValueError unless a matrix is lower triangular with a positive diagonal, and no wider than high."""
     if not is_cholesky_factor(as_array(x)):
-        check_cholesky_factor(function, name, x)
+        check_cholesky_factor(function, name, peek(x))
