@@ -17,9 +17,10 @@ import numpy as np
 import contad
 from contad import stan
 from contad.distributions.faces import function_of_text
-from tests.stan.test_domains import NAMES, agrees, outcome_of, read, read_table, reason_to_differ
+from tests.stan.domain_rows import NAMES, agrees, outcome_of, read, read_table, reason_to_differ
 
 H = 1e-6  # of one-sided differences
+READS = "gaussian_dlm_obs_lpdf"  # reads which values are missing, so that programs and njit refuse it
 
 
 class Program:
@@ -27,7 +28,7 @@ class Program:
 
     def __init__(self, seed: int) -> None:
         draw = random.Random(seed)
-        known = [key for key in read_table() if re.search("_(lpdf|lpmf|l?c?cdf)$", key[0])]
+        known = [key for key in read_table() if re.search("_(lpdf|lpmf|l?c?cdf)$", key[0]) and key[0] != READS]
         numbers: list[float] = []
         terms, self.stan = [], 0.0
         for _ in range(draw.randint(1, 3)):
