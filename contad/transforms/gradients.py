@@ -33,7 +33,7 @@ from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux, unshare
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
-from contad.transforms.lost_digits import find_lost
+from contad.transforms.jacobians import find_lost
 from contad.variables.activation import activate, pull, seeds
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
@@ -91,6 +91,8 @@ class _Gradient:
             if found is not None:
                 y, cotangents = found
                 gradient = cotangents[0] if self.single else cotangents
+                if LOST and was_lost():
+                    gradient = self._find_lost(gradient, y, args, kwargs)
                 return (y, gradient) if self.value else gradient
         run = self.run
         if len(args) != self.whole or kwargs:
@@ -134,10 +136,16 @@ class _Gradient:
         if isinstance(y, Carrier):  # a gradient that is differentiated itself
             gradient = choose_first(gradient, lambda: self._first_derivative(args, kwargs))
         elif LOST and was_lost():
-            gradient = find_lost(self, jvp, args, kwargs, gradient)
+            gradient = self._find_lost(gradient, y, args, kwargs)
         if self.has_aux:
             return ((y, aux), gradient) if self.value else (gradient, aux)
         return (y, gradient) if self.value else gradient
+
+    def _find_lost(self, gradient: Nested, y: Nested, args: Sequence[Nested], kwargs: Options) -> Nested:
+        """The gradient with derivatives by forward mode where a sweep has lost digits."""
+        return find_lost(
+            gradient, y, self.run, self.what, self.argnums, args, kwargs, self.single, self.has_aux
+        )
 
     def _first_derivative(self, args: Sequence[Nested], kwargs: Options) -> Nested:
         """The gradient by itself, at the values of arguments."""
@@ -261,10 +269,16 @@ def vjp(f: Function, *primals: Nested, has_aux: bool = False, engine: str | None
         found = call_compiled_vjp(function, primals, what, pullback_of(function.dispatcher, engine))
         if found is not None:
             return found
-    recorded = Recorded(function.runnable(), primals, what, engine_class(engine), has_aux)
-    if has_aux:
-        return recorded.value, recorded.pullback(), recorded.aux
-    return recorded.value, recorded.pullback()
+    run = function.runnable()
+    recorded = Recorded(run, primals, what, engine_class(engine), has_aux)
+
+    def find(found: Nested, z_bar: Nested) -> Nested:
+        return find_lost(
+            found, recorded.value, run, what, range(len(primals)), recorded.primals, {}, False, has_aux, z_bar
+        )
+
+    pullback = recorded.pullback(find)
+    return (recorded.value, pullback, recorded.aux) if has_aux else (recorded.value, pullback)
 
 
 def pullback_of(f: Function, engine: str | None = None) -> Any:

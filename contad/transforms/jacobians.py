@@ -9,11 +9,13 @@ import numpy as np
 from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
 from contad.errors import UnsupportedError
+from contad.front.lost_digits import contract, fill_if_same
 from contad.front.numba_transforms import Transform, higher_of
 from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions, split_aux
+from contad.ops.close_values import LOST, was_lost
 from contad.variables.activation import activate, block
 from contad.variables.array import Array
 from contad.variables.dual import ForwardLevel, plain_float
@@ -137,7 +139,31 @@ def _by_rows(
             return None
         blocks = [block(s, active, leaf) for leaf in leaves]
         found = result.unflatten([b[0] if single else tuple(b) for b in blocks])
-        return (found, lower(aux, s)) if has_aux else found
+        value = result.unflatten([lower(leaf, s) for leaf in leaves]) if LOST and was_lost() else None
+        aux = lower(aux, s)
+    if value is not None:
+        found = find_lost(found, value, f, what, numbers, args, kwargs, single, has_aux)
+    return (found, aux) if has_aux else found
+
+
+def find_lost(
+    found: Nested, value: Nested, f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested],
+    kwargs: Options, single: bool, has_aux: bool, z_bar: Nested = None,
+) -> Nested:  # fmt: skip
+    """What reverse mode has found, with derivatives by forward mode where the sweep has lost digits.
+
+    It is the Jacobian, or that times the cotangent of the result.
+    """
+
+    def run(*args: Nested, **kwargs: Nested) -> Nested:
+        y = split_aux(f(*args, **kwargs), has_aux, what)[0]
+        return y, y
+
+    def forward() -> tuple[Nested, Nested]:
+        jacobian, again = _by_columns(run, what, numbers, args, kwargs, single, has_aux=True)
+        return (jacobian if z_bar is None else contract(z_bar, jacobian)), again
+
+    return fill_if_same(found, value, forward)
 
 
 def _by_columns(
