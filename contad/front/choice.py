@@ -9,9 +9,13 @@ from numba.core.errors import NumbaError
 from contad.engines import compiled_engine
 from contad.errors import ContadError, EngineLimitError, StaleSourceError, UnsupportedError
 from contad.front.plan import Plan
+from contad.native.linked_code import calls_function
 from contad.variables.open_types import NumbaFunction
 
 _STORES = "grow"  # the function by which the source of an engine that generates it takes room in the workspace
+
+# functions of C that note lost digits, or find kernels that may: as large ones of matrices are
+LOSING = frozenset(("contad_note_lost", "contad_find_address"))
 
 
 class Choice(NamedTuple):
@@ -24,6 +28,7 @@ class Choice(NamedTuple):
     lasting: bool = True  # whether another process would find the same
     limited: bool = False  # whether calls may raise EngineLimitError
     stores: bool = False  # whether calls may need more memory than there is, and less where loops are checkpointed
+    loses: bool = False  # whether calls may note that digits were lost
     lanes: bool = False  # whether several directions are taken at once
     one_direction: str = ""  # why not, where there might be several
 
@@ -54,7 +59,8 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
         else:
             limited = EngineLimitError.__name__ in run.py_func.__globals__
             stores = _STORES in run.py_func.__globals__ and not plan.request.checkpoint
-            return Choice(name, run, along, tuple(refusals), lasting, limited, stores)
+            loses = calls_function(run, LOSING)
+            return Choice(name, run, along, tuple(refusals), lasting, limited, stores, loses)
     return Choice(None, None, None, tuple(refusals), lasting)
 
 

@@ -9,7 +9,7 @@ import inspect
 import json
 import warnings
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -26,7 +26,8 @@ from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
-from contad.front.form import HIGHER, Form
+from contad.front.form import FILLED, HIGHER, Form
+from contad.front.lost_digits import contract, fill
 from contad.front.plan import OUT, VECTOR, Plan, plan
 from contad.front.written_out import write_out
 from contad.functions.memo import memo_of
@@ -40,13 +41,15 @@ from contad.native.linked_code import defer_code
 from contad.native.modules import Served, install_finder
 from contad.native.unread_arrays import require_read
 from contad.native.user_rules import holds_derivative
+from contad.native.writes import may_write_arrays
 from contad.native.written_arrays import name_returned, take_returned
+from contad.ops.close_values import LOSSES
 from contad.rules.compilable import WrittenOut
 from contad.rules.definition import has_source
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
-from contad.variables.trees import holds_carriers, leaves_of, map_leaves
+from contad.variables.trees import flatten, holds_carriers, leaves_of, map_leaves
 
 _STUBS: dict[str, Function] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
 _STUBS["jvps"] = _STUBS["jvp"]
@@ -91,6 +94,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         self._made: dict[tuple[NumbaType, ...], tuple[ModuleType, Served]] = {}
         self._saving: Derivative | None = None  # takes over calls that need too much memory
         self._following: Derivative | None = None  # takes over calls where this one's engine is at its limit
+        self._columns: Derivative | None = None  # the same derivatives by forward mode
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
@@ -153,13 +157,15 @@ class Derivative(CPUDispatcher, WrittenOut):
 
         Raises ValueMismatchError where the engine computes another value than f.
         """
-        otherwise = self._otherwise(given)
+        otherwise, losses = self._otherwise(given), LOSSES[0]
         try:
             result = self._call_and_compare(given, args)
         except (EngineLimitError, MemoryError) as error:
-            if otherwise is None or not isinstance(error, otherwise.at):
+            if otherwise is None or otherwise.call is None or not isinstance(error, otherwise.at):
                 raise
             return otherwise.call(*args)
+        if otherwise is not None and otherwise.lost is not None and LOSSES[0] != losses:
+            result = otherwise.lost(*args)
         with global_compiler_lock:
             if given not in self._called:
                 self._called.add(given)
@@ -210,12 +216,44 @@ class Derivative(CPUDispatcher, WrittenOut):
 
     def _otherwise(self, given: tuple[NumbaType, ...]) -> Otherwise | None:
         """What answers calls for which compiled code of these types raises an exception; None where nothing may."""
-        choice = self.choices[given]
+        choice, at, call, lost = self.choices[given], None, None, None
         if not is_comparable(self.noted.dispatchers, self._of_f(given)):  # it may be called once
             return None
         if choice.limited and not self.engine:
-            return Otherwise(EngineLimitError, functools.partial(self._call_next_engine, given))
-        return Otherwise(MemoryError, functools.partial(self._call_checkpointed, given)) if choice.stores else None
+            at, call = EngineLimitError, functools.partial(self._call_next_engine, given)
+        elif choice.stores:
+            at, call = MemoryError, functools.partial(self._call_checkpointed, given)
+        if choice.loses and self.form.kind in FILLED and self._made_by[0] is not None and not may_write_arrays(self.f):
+            lost = functools.partial(self._find_lost, given)
+        return Otherwise(at, call, lost) if at or lost else None
+
+    def _find_lost(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
+        """Answer a call whose sweep loses digits: with derivatives by forward mode in place of nans."""
+        args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        form, result = self.form, self.overloads[given].entry_point(*args)
+        place = 1 if form.gives_value else 0 if form.has_aux else None
+        found = result if place is None else result[place]
+        filled = fill(found, lambda: self._by_columns(args))
+        if form.out:
+            for x, y in zip(flatten(found).leaves, flatten(filled).leaves, strict=True):
+                np.copyto(x, y)
+            return result
+        return filled if place is None else (*result[:place], filled, *result[place + 1 :])
+
+    def find_lost_cotangents(self, found: Nested, primals: tuple[Nested, ...], z_bar: Nested) -> Nested:
+        """What a pullback gives whose sweep has lost digits, likewise."""
+        if may_write_arrays(self.f) or not is_comparable(self.noted.dispatchers, tuple(map(self._type_of, primals))):
+            return found
+        return fill(found, lambda: contract(z_bar, self._by_columns(primals)))
+
+    def _by_columns(self, args: Sequence[Nested]) -> Nested:
+        """The same derivatives of f by forward mode."""
+        if self._columns is None:
+            argnums = self.form.argnums or tuple(range(len(args)))
+            form = Form("jacfwd", argnums, self.form.single, self.form.has_aux)
+            self._columns = Derivative(self.f, form, None, self.eager, self.frozen.memo)
+        found = self._columns(*(args[:-1] if self.form.out else args))
+        return found[0] if self.form.has_aux else found
 
     def _call_checkpointed(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """Answer a call that needs more memory than there may be: with loops that are checkpointed; tell of it once."""
@@ -346,8 +384,8 @@ class Derivative(CPUDispatcher, WrittenOut):
         returned = name_returned(self.form.out, self.form.gives_value)
         otherwise = self._otherwise(kinds)
         if otherwise is not None:
-            call = otherwise.call
-            otherwise = otherwise._replace(call=lambda _: take_returned(call(*args), returned))
+            at, *calls = otherwise
+            otherwise = Otherwise(at, *(call and (lambda _, call=call: take_returned(call(*args), returned)) for call in calls))
         guard = functools.partial(self.frozen.guard, otherwise=otherwise)
         return bind_entry(self.overloads[kinds], args, returned, self._recompilations, self.what, guard)
 
@@ -404,7 +442,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         self._forget_calls()
         self.choices.clear()
         self._made.clear()
-        self._following = self._saving = None
+        self._following = self._saving = self._columns = None
         self.eager.cache_clear()
         super().recompile()
 
@@ -535,6 +573,7 @@ def _zeros(x: Nested) -> Nested:
 
 def _header(choice: Choice) -> str:
     header = {"engine": choice.engine, "refusals": choice.refusals, "limited": choice.limited, "stores": choice.stores}
+    header["loses"] = choice.loses
     header |= {"lanes": choice.lanes, "one_direction": choice.one_direction}
     return f"# {json.dumps(header)}\n"
 
@@ -542,5 +581,5 @@ def _header(choice: Choice) -> str:
 def _choice_in(text: str) -> Choice:
     header = json.loads(text.partition("\n")[0].removeprefix("# "))
     refusals = tuple((name, why) for name, why in header["refusals"])
-    kept = {name: header[name] for name in ("limited", "stores", "lanes", "one_direction")}
+    kept = {name: header[name] for name in ("limited", "stores", "loses", "lanes", "one_direction")}
     return Choice(header["engine"], None, None, refusals, **kept)

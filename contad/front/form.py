@@ -18,6 +18,8 @@ HIGHER = (
     "hvp", "hessian", "jacfwd", "jacrev", "jacobian", "laplacian", "hessian_block_diag", "grad_tr_mat_times_hessian",
     "pull",
 )  # fmt: skip
+# what forward mode gives as well
+FILLED = ("grad", "value_and_grad", "jacrev", "jacobian")
 # products with the rows of a matrix, each of all numbers of the arguments, or of the result
 ROWS = ("tangent_rows", "cotangent_rows", "hessian_rows")
 _MODES: dict[str, Mode] = {

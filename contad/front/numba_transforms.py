@@ -14,6 +14,7 @@ from contad.functions.memo import memo_of
 from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, positions
 from contad.native.request import Numerics
+from contad.ops.close_values import LOST, was_lost
 from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail
 from contad.variables.layout import subclass_of_arrays
@@ -161,7 +162,8 @@ def call_compiled_vjp(
 
     def pullback(cotangent: Nested) -> tuple[Nested, ...]:
         z_bar = result.unflatten([x for _, x in with_cotangents(what, result, leaves, cotangent)])
-        return pair(own, z_bar)
+        found = pair(own, z_bar)
+        return pair.find_lost_cotangents(found, own, z_bar) if LOST and was_lost() else found
 
     made = OfThisProcess(pullback, f"pullback of {f.name}", SEND)
     return result.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]), made

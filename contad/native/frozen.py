@@ -34,10 +34,11 @@ event.register("numba:compile", _Count())
 
 
 class Otherwise(NamedTuple):
-    """What is called with the arguments of a compiled function where that raises an exception of this class."""
+    """What is called with the arguments of a compiled function where that raises an exception, or loses digits."""
 
-    at: type[Exception]
-    call: Callable[..., Any]
+    at: type[Exception] | None = None
+    call: Callable[..., Any] | None = None
+    lost: Callable[..., Any] | None = None
 
 
 class Frozen:
@@ -123,7 +124,7 @@ class Frozen:
     ) -> Callable[..., Any]:
         """A compiled function as Python calls it, with a check before every call; this object must outlive it.
 
-        `otherwise` is called where it raises the exception of that. Both are put into `kept`, which must live as long,
+        What `otherwise` has is called where it raises that exception, or loses digits. Both are put into `kept`, which must live as long,
         or else live as long as this object.
         """
         if self.is_empty and otherwise is None:
@@ -132,7 +133,7 @@ class Frozen:
 
         if self._table is None:
             self._make_table()
-        made = guard(entry, self._head, otherwise)
+        made = guard(entry, self._head, *(otherwise or ()))
         (self._kept if kept is None else kept).extend((self, made, otherwise))
         return made
 

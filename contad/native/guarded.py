@@ -36,6 +36,7 @@ from contad.native.python_functions import (
     python_function,
 )
 from contad.native.words import WORD, external_function, place, word
+from contad.ops.close_values import LOSSES
 
 SMALL = 1024
 SAMPLES = 32
@@ -185,7 +186,8 @@ class _Look:
 def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
     """A function of Python's: look, then call the one whose address and object are in the bytes `own`.
 
-    Where that raises the exception of the next word, the object of the word after it is called instead.
+    Where that raises the exception of the next word, the object of the word after it is called instead. So is the next
+    object where digits are lost, of which the last word has the address of a counter.
 
     Without `own` it looks at the table `args` only: 1 where all is as it was.
     """
@@ -198,7 +200,11 @@ def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
         if none == 0:
             return 0  # it has raised
         _release(none)
+    losses = word(word(words, 6), 0)
     result = _call_address(word(words, 0), word(words, 1), args, keywords)
+    if result != 0 and word(words, 5) != 0 and word(word(words, 6), 0) != losses:
+        _release(result)
+        return _call_otherwise(word(words, 5), args, keywords)
     if result == 0 and word(words, 3) != 0 and _raised(word(words, 3)) & 0xFFFFFFFF != 0:
         _clear()
         return _call_otherwise(word(words, 4), args, keywords)
@@ -227,13 +233,14 @@ def is_as_it_was(table: int) -> bool:
     return bool(_looking(0, table, 0))
 
 
-def guard(entry: Any, table: Any, limit: tuple[Any, Any] | None = None) -> Any:
+def guard(entry: Any, table: Any, at: Any = None, otherwise: Any = None, lost: Any = None) -> Any:
     """A builtin function that looks at a table and calls `entry`, which Numba has compiled.
 
-    `table` is a word with the address of the table. `limit` is a class of exceptions of `entry`, and what is called
-    with the same arguments where it raises one. All must live as long as the result.
+    `table` is a word with the address of the table. `at` is a class of exceptions of `entry`; `otherwise` is called
+    with the same arguments where it raises one, and `lost` where it loses digits. All must live as long as the result.
     """
-    words = [_address_of(entry), _object_of(entry) or 0, ctypes.addressof(table), *map(id, limit or ()), 0]
+    others = [0 if x is None else id(x) for x in (at, otherwise, lost)]
+    words = [_address_of(entry), _object_of(entry) or 0, ctypes.addressof(table), *others, ctypes.addressof(LOSSES)]
     return make_builtin(_definition, bytes((ctypes.c_int64 * len(words))(*words)))
 
 

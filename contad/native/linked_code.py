@@ -125,6 +125,12 @@ def defer_code() -> Iterator[None]:
             yield
 
 
+def calls_function(dispatcher: Any, names: frozenset[str]) -> bool:
+    """Whether what was compiled of a Numba function, and what is linked into it, calls C functions of these names."""
+    modules = [x.library._final_module for x in dispatcher.overloads.values()]
+    return any(x.is_declaration and x.name in names for module in modules for x in module.functions)
+
+
 @contextmanager
 def _without_collections() -> Iterator[None]:
     """Python's collector waits: it would walk the trees of a compiler again and again, which all are in use."""

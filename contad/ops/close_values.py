@@ -9,6 +9,7 @@ f_ij = 1 / (w_j - w_i) the column j is that of the vector whose cotangent takes 
 is divided by, however small it is.
 """
 
+import ctypes
 from threading import get_ident
 
 import numpy as np
@@ -17,11 +18,13 @@ LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this share of the largest value leaves
 CLOSE = 1e-4  # gaps of this share leave digits enough of what is divided by their squares
 NEAR = 1e-13  # values that differ by less than this share of the largest one count as equal
 LOST: set[int] = set()  # threads whose reverse sweep met a cotangent without six digits
+LOSSES = (ctypes.c_int64 * 1)()  # how often that was: machine code that Python calls looks at this word
 
 
 def note_lost() -> None:
     """Tell the gradient whose sweep this is that its cotangent of a spectrum is nan because digits were lost."""
     LOST.add(get_ident())
+    LOSSES[0] += 1
 
 
 def was_lost() -> bool:

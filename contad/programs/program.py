@@ -8,8 +8,10 @@ import numpy as np
 
 from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.forks import make_lock
+from contad.front.lost_digits import fill
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
+from contad.ops.close_values import LOST, was_lost
 from contad.programs import plain_runs
 from contad.programs.chain_members import ALIGNED
 from contad.programs.chain_plan import ChainPlan
@@ -303,6 +305,8 @@ class Program:
         gradient = np.empty(len(inputs))
         value = self._outcome(args, inputs, NONE, gradient).value
         give_back_inputs(inputs)
+        if LOST and was_lost():
+            gradient = fill(gradient, lambda: self._by_tangents(args))
         found = self.inputs.unflat(gradient)
         return value, found[0] if self.single else tuple(found)
 
@@ -315,6 +319,12 @@ class Program:
                 raise TypeError(f"{self.what}: {name} must be a tuple, an entry per argument, got {type(xs).__name__}")
         found = self._outcome(primals, self.inputs.flat(primals), self.inputs.flat(tangents), NONE)
         return found.value, found.slope
+
+    def _by_tangents(self, args: Sequence[Nested]) -> np.ndarray:
+        """The gradient by forward mode."""
+        self.compile_tangents()
+        inputs = self.inputs.flat(args)
+        return np.array([self._outcome(args, inputs, row, NONE).slope for row in np.eye(len(inputs))])
 
     def compile_tangents(self) -> None:
         """Have what `jvp` needs compiled, now and for every trace that is added."""
