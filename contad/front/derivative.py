@@ -161,7 +161,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         try:
             result = self._call_and_compare(given, args)
         except (EngineLimitError, MemoryError) as error:
-            if otherwise is None or otherwise.call is None or not isinstance(error, otherwise.at):
+            if otherwise is None or otherwise.at is None or not isinstance(error, otherwise.at):
                 raise
             return otherwise.call(*args)
         if otherwise is not None and otherwise.lost is not None and LOSSES[0] != losses:
@@ -216,7 +216,9 @@ class Derivative(CPUDispatcher, WrittenOut):
 
     def _otherwise(self, given: tuple[NumbaType, ...]) -> Otherwise | None:
         """What answers calls for which compiled code of these types raises an exception; None where nothing may."""
-        choice, at, call, lost = self.choices[given], None, None, None
+        choice = self.choices[given]
+        at: type[Exception] | None = None
+        call = lost = None
         if not is_comparable(self.noted.dispatchers, self._of_f(given)):  # it may be called once
             return None
         if choice.limited and not self.engine:
@@ -385,7 +387,8 @@ class Derivative(CPUDispatcher, WrittenOut):
         otherwise = self._otherwise(kinds)
         if otherwise is not None:
             at, *calls = otherwise
-            otherwise = Otherwise(at, *(call and (lambda _, call=call: take_returned(call(*args), returned)) for call in calls))
+            bound = [call and (lambda _, call=call: take_returned(call(*args), returned)) for call in calls]
+            otherwise = Otherwise(at, *bound)
         guard = functools.partial(self.frozen.guard, otherwise=otherwise)
         return bind_entry(self.overloads[kinds], args, returned, self._recompilations, self.what, guard)
 

@@ -37,8 +37,8 @@ class Otherwise(NamedTuple):
     """What is called with the arguments of a compiled function where that raises an exception, or loses digits."""
 
     at: type[Exception] | None = None
-    call: Callable[..., Any] | None = None
-    lost: Callable[..., Any] | None = None
+    call: Any = None
+    lost: Any = None
 
 
 class Frozen:
@@ -124,8 +124,8 @@ class Frozen:
     ) -> Callable[..., Any]:
         """A compiled function as Python calls it, with a check before every call; this object must outlive it.
 
-        What `otherwise` has is called where it raises that exception, or loses digits. Both are put into `kept`, which must live as long,
-        or else live as long as this object.
+        What `otherwise` has is called where it raises that exception, or loses digits. Both are put into `kept`, which
+        must live as long, or else live as long as this object.
         """
         if self.is_empty and otherwise is None:
             return entry

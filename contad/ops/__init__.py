@@ -60,7 +60,7 @@ from contad.ops.bessel_functions import i0, i0e, i1, i1e, iv, ive, j0, j1, jv, k
 from contad.ops.beta_functions import beta, betaln
 from contad.ops.c_functions import fdim, fma, fmod, ldexp
 from contad.ops.covariances import covariance, cross_covariance  # noqa: F401  (after the rules of numbers it calls)
-from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, reciprocal, sqrt, square
+from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, reciprocal, sqrt, sqrt_at_rest, square
 from contad.ops.elliptic_integrals import ellipe, ellipeinc, ellipk, ellipkinc, ellipkm1
 from contad.ops.entropies import entr, kl_div, log1pmx, rel_entr, xlog1py, xlogy
 from contad.ops.error_functions import Phi_approx, erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
@@ -250,6 +250,7 @@ __all__ = [
     "spence",
     "spherical_jn",
     "sqrt",
+    "sqrt_at_rest",
     "square",
     "std_normal_qf",
     "stop_gradient",

@@ -58,7 +58,7 @@ def sqrt(x):
         z = sqrt x,     dz/dx = 1 / (2 z)
 
     Domain:  x >= 0; dz/dx = inf at 0, and z is nan below. Where x is 0 and does not move (an exp that underflowed), the
-             tangent of z is 0; reverse mode, which does not know that, gives nan: inf times 0.
+             tangent of z is 0; reverse mode, which does not know that, gives nan: inf times 0. See `contad.stan.sqrt`.
     Ref:     C99, 7.12.7.5.
 
     >>> sqrt(2.25)
@@ -70,6 +70,29 @@ def sqrt(x):
 @sqrt.partials
 def sqrt_partials(z, x):
     return 0.5 / z
+
+
+@scalar_rule(array=np.sqrt, points=[(2.3,), (0.4,)])
+def sqrt_at_rest(x):
+    """Square root with a derivative of 0 at 0, as that of Stan.
+
+        z = sqrt x,     dz/dx = 1 / (2 z), and 0 where z = 0
+
+    A root of what has underflowed, as a spectral density of a Gaussian process, so has the derivative 0. That of
+    `sqrt` is inf times 0 there: nan in reverse mode.
+
+    Domain:  x >= 0; z is nan below.
+    Ref:     Stan Math, rev/fun/sqrt.
+
+    >>> sqrt_at_rest(2.25)
+    1.5
+    """
+    return math.sqrt(x) if x >= 0.0 else math.nan
+
+
+@sqrt_at_rest.partials
+def sqrt_at_rest_partials(z, x):
+    return 0.5 / select(z == 0.0, math.inf, z)
 
 
 @scalar_rule(ufunc=(np.cbrt, "scipy.special.cbrt"), math="cbrt", core=True, points=[(2.3,), (-0.4,)])

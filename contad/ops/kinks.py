@@ -26,7 +26,7 @@ import numpy as np
 
 from contad.ops.arithmetic import absolute, power
 from contad.ops.cotangents import spread
-from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, sqrt
+from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, sqrt, sqrt_at_rest
 from contad.ops.exponential import log
 from contad.ops.logic import select
 from contad.ops.norms import directions, euclidean_norm, power_norm, power_shares
@@ -259,6 +259,7 @@ def _cbrt_partials(z, x):
 twin(absolute, _absolute_partials, True)
 twin(hypot, _hypot_partials, True)
 twin(sqrt, _sqrt_partials, False)
+twin(sqrt_at_rest, _sqrt_partials, False)
 twin(cbrt, _cbrt_partials, False)
 
 

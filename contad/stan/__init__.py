@@ -26,7 +26,7 @@ from contad.rules.compilable import Compilable
 from contad.ops import (  # isort: skip
     Phi, Phi_approx, beta, cbrt, ceil, cos, cosh, digamma, erf, erfc, exp, exp2, expm1, fdim, floor, fma, fmax,
     fmin, fmod, hypot, inv_logit, inv_Phi, lambert_w0, lambert_wm1, lbeta, ldexp, lgamma, log, log1m, log1m_exp,
-    log1p, log1p_exp, log2, log10, log_diff_exp, log_inv_logit, logit, owens_t, sin, sinh, sqrt,
+    log1p, log1p_exp, log2, log10, log_diff_exp, log_inv_logit, logit, owens_t, sin, sinh,
     square, std_normal_qf, tan, tanh, tgamma, trigamma, trunc,
 )  # fmt: skip
 from contad.stan.checks import (  # isort: skip
@@ -123,7 +123,7 @@ from contad.stan.scalar_functions import (  # isort: skip
     choose, falling_factorial, gamma_p, gamma_q, hypergeometric_1F0, inc_beta, inv, inv_cloglog, inv_erfc,
     inv_inc_beta, inv_sqrt, inv_square, lchoose, lmgamma, lmultiply, log1m_inv_logit, log_falling_factorial,
     log_inv_logit_diff, log_mix, log_modified_bessel_first_kind, log_rising_factorial, log_softmax, log_sum_exp,
-    modified_bessel_first_kind, modified_bessel_second_kind, pow, rising_factorial, softmax, student_t_qf,
+    modified_bessel_first_kind, modified_bessel_second_kind, pow, rising_factorial, softmax, sqrt, student_t_qf,
 )  # fmt: skip
 from contad.stan.solves import (  # isort: skip
     chol2inv, determinant, generalized_inverse, inverse, inverse_spd, log_determinant, log_determinant_spd,

@@ -43,7 +43,7 @@ from contad.ops import (
     power as pow,
     reciprocal as inv,
     select,
-    sqrt,
+    sqrt_at_rest as sqrt,
     square,
     xlogy as lmultiply,
     yv as bessel_second_kind,
@@ -96,6 +96,7 @@ __all__ = [
     "pow",
     "rising_factorial",
     "softmax",
+    "sqrt",
     "student_t_qf",
 ]  # fmt: skip
 

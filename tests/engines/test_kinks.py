@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import contad
+import contad.stan
 from contad.errors import ContadError
 
 PAGE = (Path(__file__).parents[2] / "notes" / "guide" / "derivatives.md").read_text()
@@ -27,7 +28,7 @@ REFUSED = {
     "records": ("quantile", "percentile", "np.clip(np.array"),
     "record": ("heaviside", "nanmax", "nanmin", "math.fmod"),
 }
-STEEP = re.compile("abs|norm|hypot|std|copysign|fdim")  # with second derivatives of their own
+STEEP = re.compile("abs|norm|hypot|sqrt|std|copysign|fdim")  # with second derivatives of their own
 TIES = re.compile("maximum|minimum|fmax|fmin|clip")
 
 

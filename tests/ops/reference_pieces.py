@@ -210,6 +210,7 @@ REFERENCE = {
     "inv_boxcox": _inv_boxcox,
     "inv_boxcox1p": _inv_boxcox1p,
     "fmod": _truncated,
+    "sqrt_at_rest": mp.sqrt,
     "fdim": lambda x, y: max(x - y, mp.zero),
     "ldexp": _ldexp,
     "fma": _exactly(lambda x, y, a: x * y + a),

@@ -275,7 +275,7 @@ def give(f, get=lambda x: x):
 
 def into_array(process):
     found = np.zeros(())
-    value, written = contad.value_and_grad(process, out=True)(1.3, found)
+    written = contad.value_and_grad(process, out=True)(1.3, found)[1]
     assert written is found
     return float(found)
 
@@ -346,7 +346,7 @@ def test_forward_mode_is_not_asked_of_another_function_or_point():
 
     x = np.array([1.3])
     right = contad.grad(f)(x)
-    value, pullback = contad.vjp(f, x)
+    pullback = contad.vjp(f, x)[1]
     np.testing.assert_array_equal(pullback(1.0)[0], right)
     scale = 2.0
     assert np.isnan(pullback(1.0)[0])

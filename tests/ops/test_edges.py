@@ -10,7 +10,7 @@ import pytest
 import scipy.special
 
 import contad
-from contad import derivative, grad
+from contad import derivative, grad, stan
 from contad.ops import arctan2, hypot, logaddexp, maximum, power, tanh
 from contad.rules.scalar_rule import rule, rule_of_ufunc, rules
 
@@ -156,6 +156,32 @@ def test_a_root_of_what_has_underflowed(engine):
         found = grad(numba.njit(f) if engine in ("generated", "tape") else f, engine=engine)(x)
     np.testing.assert_array_equal(found, [NAN, 1.0])
     assert contad.jvp(f, (x,), (np.ones(2),)) == (0.5, 1.0)
+
+
+@pytest.mark.parametrize("engine", ["closures", "records", "matrix", "generated", "tape", "record"])
+def test_roots_of_stan_rest_at_0(engine):
+    """In both modes, of numbers and arrays."""
+    x = np.array([-1000.0, 0.0, 4.0])
+
+    def f(x):
+        return stan.sqrt(math.exp(x[0])) + stan.sqrt(x[1]) + stan.sqrt(x[2])
+
+    if engine == "record":
+        found = contad.record(f, np.array([0.0, 0.5, 1.0])).gradient(x)
+    else:
+        found = grad(numba.njit(f) if engine in ("generated", "tape") else f, engine=engine)(x)
+    np.testing.assert_array_equal(found, [0.0, 0.0, 0.25])
+    for g in (f, numba.njit(f)):
+        assert contad.jvp(g, (x,), (np.ones(3),)) == (2.0, 0.25)
+    np.testing.assert_array_equal(grad(lambda x: np.sum(stan.sqrt(np.exp(x))))(x)[:2], [0.0, 0.5])
+
+
+def test_roots_of_stan_have_no_second_derivative_at_0():
+    def even(x):
+        return stan.sqrt(x * x) ** 2
+
+    assert np.isnan(contad.hvp(even)(0.0, 1.0))
+    assert np.isnan(contad.hvp(numba.njit(even))(0.0, 1.0))
 
 
 def test_an_unused_nan_partial_stays_out():

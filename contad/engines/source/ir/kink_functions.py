@@ -152,7 +152,7 @@ _KINKS = {
         _function("0.0", _hypot_on_line, _hypot_on_line_partials),
         _function("math.hypot({0}, {1})", _hypot_of_tangents, _hypot_of_tangents_partials),
     ),
-    "sqrt": POLE, "cbrt": POLE, "power_0_5": POLE,
+    "sqrt": POLE, "sqrt_at_rest": POLE, "cbrt": POLE, "power_0_5": POLE,
 }  # fmt: skip
 
 
