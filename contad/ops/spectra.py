@@ -95,6 +95,16 @@ def taken_apart(w, c):
     return lost
 
 
+def once_or_nan(rates, x, w, z):
+    """What is divided by x, of pairs of values; nan of small x where z is differentiated again, which divides by x^2."""
+    if not isinstance(z, Carrier):
+        return rates
+    most = np.max(np.abs(plain(w)), axis=-1, keepdims=True, initial=0.0)
+    if np.ndim(x) == np.ndim(w):
+        return np.where(plain(x) <= CLOSE * most, np.nan, rates)
+    return np.where((np.abs(plain(x)) <= CLOSE * column(most)) & ~np.eye(np.shape(w)[-1], dtype=bool), np.nan, rates)
+
+
 def once_differentiable(w_dot, apart, z):
     """w_dot; where z is differentiated again, nan of values that are taken apart: their vectors change by leaps."""
     if isinstance(z, Carrier) and np.any(apart):
@@ -227,7 +237,7 @@ def symmetric_tangent(z, a_dot, upper):
     c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
     c = 0.5 * (c + transposed_of(c))  # to the last digit, so that turns among near eigenvalues cancel where they must
     apart = taken_apart(w, c)
-    turned = np.where(apart, np.nan, reciprocal_gaps(w) * c)
+    turned = np.where(apart, np.nan, once_or_nan(reciprocal_gaps(w), row(w) - column(w), w, z) * c)
     return np.concatenate([row(parted_values(z, w, c, apart)), matmul(v, turned)], axis=-2)
 
 
@@ -379,7 +389,7 @@ def real_tangent(z, a_dot):
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(inv(v), a_dot), v)
     apart = taken_apart(w, c)
-    free = matmul(v, np.where(apart, np.nan, reciprocal_gaps(w) * c))
+    free = matmul(v, np.where(apart, np.nan, once_or_nan(reciprocal_gaps(w), row(w) - column(w), w, z) * c))
     w_dot = once_differentiable(diagonal_of(c), apart, z)
     return np.concatenate([row(w_dot), free - v * row(np.sum(v * free, axis=-2))], axis=-2)
 
@@ -514,10 +524,11 @@ def singular_tangent(z, a_dot, shape):
     ct = transposed_of(c)
     even, odd = 0.5 * (c + ct), 0.5 * (c - ct)
     apart = taken_apart(s, even)
-    even, odd = np.where(apart, np.nan, reciprocal_gaps(s)) * even, singular_rates(s, odd)
+    even = np.where(apart, np.nan, once_or_nan(reciprocal_gaps(s), row(s) - column(s), s, z)) * even
+    odd = once_or_nan(singular_rates(s, odd), row(s) + column(s), s, z)
     u_dot, v_dot = matmul(u, even + odd), matmul(v, even - odd)
     if shape[-2] != shape[-1]:
-        r = row(rates_of_values(s, forth if shape[-2] > shape[-1] else back))
+        r = row(once_or_nan(rates_of_values(s, forth if shape[-2] > shape[-1] else back), s, s, z))
         u_dot = u_dot + (forth - matmul(u, c)) * r
         v_dot = v_dot + (back - matmul(v, ct)) * r
     s_dot = parted_values(z, s, 0.5 * (c + ct), apart)

@@ -1,0 +1,189 @@
+"""Random programs of spectra whose values are close, equal or tiny, in functions that do not depend on the vectors.
+
+A program is a sum of weighted functions of matrices: by eigenvalues and eigenvectors, by singular values and vectors,
+pseudoinverses or least squares. The matrices are linear in the arguments. The truth is the same function of matrices
+in mpmath, by products, inverses and determinants where it has such a form, and by differences in 90 digits. Derivatives
+of first and second order must be this number or nan.
+
+    python -m tests.random_programs.spectral_programs --count 500 --seed 1 --compiled
+"""
+
+import argparse
+import linecache
+import random
+import zlib
+
+import mpmath as mp
+import numba
+import numpy as np
+
+import contad
+
+M = np.array([[1.0, 0.3, -0.4], [0.5, -0.7, 0.2], [-0.9, 0.2, 0.6]])
+T = np.array([[-0.6, 0.2, 0.5], [0.8, 0.1, -0.3], [0.7, -0.4, 0.4]])
+GAPS = (0.0, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4, 1e-2)
+TINY = (0.0, 1e-300, 1e-18, 1e-16, 1e-14, 1e-10, 1e-6, 1e-3)
+
+
+def _inner(x):
+    return mp.fsum(M[i, j] * x[i, j] for i in range(3) for j in range(3))
+
+
+def _trace(x):
+    return mp.fsum(x[i, i] for i in range(3))
+
+
+def _last_projector(a):
+    v = mp.eigsy(a)[1][:, 2]
+    return _inner(v * v.T)
+
+
+def _polar(a):
+    u, _, vt = mp.svd_r(a)
+    return _inner(u * vt)
+
+
+# statement and expression of a term, and the same of a matrix of mpmath
+EIGH, SVD = "w, v = np.linalg.eigh(a)", "u, s, vt = np.linalg.svd(a, False)"
+OF_SYMMETRIC = (
+    (EIGH, "np.sum(M * ((v * w**3) @ v.T))", lambda a: _inner(a * a * a)),
+    (EIGH, "np.sum(M * ((v / (w + 9.0)) @ v.T))", lambda a: _inner((a + 9 * mp.eye(3)) ** -1)),
+    (EIGH, "np.sum(M * ((v * np.exp(w)) @ v.T))", lambda a: _inner(mp.expm(a))),
+    (EIGH, "np.sum(np.log(w + 9.0))", lambda a: mp.log(mp.det(a + 9 * mp.eye(3)))),
+    ("w = np.linalg.eigvalsh(a)", "np.sum(w**3)", lambda a: _trace(a * a * a)),
+    ("w = np.linalg.eigvalsh(a)", "np.sum(1.0 / (w + 9.0))", lambda a: _trace((a + 9 * mp.eye(3)) ** -1)),
+)
+OF_ISOLATED = ((EIGH, "np.sum(M * np.outer(v[:, 2].copy(), v[:, 2].copy()))", _last_projector),)
+OF_ANY = (
+    (SVD, "np.sum(M * ((u * s**3) @ vt))", lambda a: _inner(a * a.T * a)),
+    (SVD, "np.sum(M * ((u * (s / (1.0 + s * s))) @ vt))", lambda a: _inner(a * (a.T * a + mp.eye(3)) ** -1)),
+    (SVD, "np.sum(np.log(1.0 + s * s))", lambda a: mp.log(mp.det(a.T * a + mp.eye(3)))),
+    (SVD, "np.sum(s**4)", lambda a: _trace(a.T * a * a.T * a)),
+)
+OF_REGULAR = (
+    (SVD, "np.sum(M * (u @ vt))", _polar),
+    ("z = np.linalg.pinv(a)", "np.sum(M * z)", lambda a: _inner(a**-1)),
+    ("z = np.linalg.lstsq(a, T, -1.0)[0]", "np.sum(M * z)", lambda a: _inner(a**-1 * mp.matrix(T.tolist()))),
+)
+
+
+class Program:
+    """A program with its point, and its derivatives as differences."""
+
+    def __init__(self, seed: int) -> None:
+        draw = random.Random(seed)
+        numbers = np.random.default_rng(seed)
+        self.point = np.array([round(draw.uniform(0.2, 1.5), 2) for _ in range(2)])
+        self.terms = []
+        lines, sums = ["def f(x):"], []
+        for k in range(draw.randint(1, 2)):
+            kinds = [OF_SYMMETRIC, OF_ISOLATED, OF_ANY, OF_REGULAR]
+            kind = draw.choices(kinds, [3, 1, 3, 1])[0]
+            statement, text, exact = draw.choice(kind)
+            is_symmetric = kind in (OF_SYMMETRIC, OF_ISOLATED)
+            base, *slopes = self._matrices(draw, numbers, is_symmetric, kind in (OF_ISOLATED, OF_REGULAR))
+            weight = round(draw.uniform(0.5, 2.0), 2)
+            moved = [f" + (x[{j}] - {p}) * np.array({d.tolist()})" for j, (p, d) in enumerate(zip(self.point, slopes))]
+            lines += [f"    a = np.array({base.tolist()}){''.join(moved)}", f"    {statement}", f"    y{k} = {text}"]
+            sums.append(f"{weight} * y{k}")
+            self.terms.append((weight, exact, base, slopes))
+        self.text = "\n".join([*lines, f"    return {' + '.join(sums)}", ""])
+
+    def _matrices(self, draw, numbers, is_symmetric, is_regular):
+        left, right = (np.linalg.qr(numbers.normal(size=(3, 3)))[0] for _ in range(2))
+        close = draw.choice((0.8, 1.3, 2.0))
+        values = [close, close + draw.choice(GAPS), 3.5]
+        if not is_regular and draw.random() < 0.4:
+            values[draw.randrange(3)] = draw.choice(TINY)
+        slopes = [numbers.normal(size=(3, 3)).round(2) for _ in self.point]
+        if draw.random() < 0.3:  # close vectors do not turn into each other, nor do tiny ones
+            slopes[0] = left @ np.diag(numbers.normal(size=3)) @ (left if is_symmetric else right).T
+        found = [(left * values) @ (left if is_symmetric else right).T, *slopes]
+        return [(x + x.T) / 2.0 for x in found] if is_symmetric else found
+
+    def function(self):
+        """The function."""
+        names, filename = {"np": np, "M": M, "T": T}, f"<spectral program {zlib.crc32(self.text.encode())}>"
+        linecache.cache[filename] = (len(self.text), None, self.text.splitlines(True), filename)  # for Numba functions
+        exec(compile(self.text, filename, "exec"), names)
+        return names["f"]
+
+    def value(self, *steps):
+        """The value in mpmath, so far from the point."""
+        total = mp.mpf(0)
+        for weight, exact, base, slopes in self.terms:
+            a = mp.matrix(base.tolist())
+            for step, slope in zip(steps, slopes, strict=True):
+                a = a + step * mp.matrix(slope.tolist())
+            total += weight * exact(a)
+        return total
+
+    def truth(self):
+        """The gradient and the Hessian."""
+        with mp.workdps(90):
+            h, n = mp.mpf(10) ** -20, len(self.point)
+
+            def at(*steps):
+                return self.value(*(sum(c * h for j, c in steps if j == k) for k in range(n)))
+
+            gradient = [(at((i, 1)) - at((i, -1))) / (2 * h) for i in range(n)]
+            hessian = [
+                [
+                    sum(p * q * at((i, p), (j, q)) for p in (1, -1) for q in (1, -1)) / (4 * h * h)
+                    for j in range(n)
+                ]
+                for i in range(n)
+            ]
+            return np.array(gradient, dtype=float), np.array(hessian, dtype=float)
+
+
+def derivatives(f, x, compiled=False):
+    """Ways to derivatives of f at x: order, name, and what is found."""
+    unit = np.eye(len(x))
+    yield 1, "grad", contad.grad(f)(x)
+    yield 1, "jvp", np.array([contad.jvp(f, (x,), (e,))[1] for e in unit])
+    yield 2, "hessian", contad.hessian(f)(x)
+    yield 2, "hvp", np.stack([contad.hvp(f)(x, e) for e in unit])
+    if compiled:
+        yield 1, "tape", contad.grad(f, engine="tape")(x)
+        return
+    yield 1, "vjp", contad.vjp(f, x)[1](1.0)[0]
+    yield 1, "jacfwd", contad.jacfwd(f)(x)
+    yield 2, "jvp of grad", np.stack([contad.jvp(contad.grad(f), (x,), (e,))[1] for e in unit])
+    yield 2, "jacobian of grad", contad.jacobian(contad.grad(f))(x)
+    yield 2, "grad of jvp", np.stack([contad.grad(lambda y, e=e: contad.jvp(f, (y,), (e,))[1])(x) for e in unit])
+    yield 2, "jvp of jvp", np.array(
+        [[contad.jvp(lambda y, e=e: contad.jvp(f, (y,), (e,))[1], (x,), (d,))[1] for d in unit] for e in unit]
+    )
+
+
+def mismatch(seed: int, compiled: bool = False) -> str | None:
+    """What is neither the truth nor nan, in words."""
+    program = Program(seed)
+    f, truth = program.function(), program.truth()
+    with np.errstate(all="ignore"):
+        for order, name, found in derivatives(numba.njit(f) if compiled else f, program.point, compiled):
+            right = truth[order - 1]
+            wrong = ~np.isnan(found) & ~(np.abs(found - right) <= 1e-6 * (1.0 + np.max(np.abs(right))))
+            if np.any(wrong):
+                return f"seed {seed}, {name}: {found.tolist()} for {right.tolist()}\n{program.text}"
+    return None
+
+
+def exact(seed: int) -> bool:
+    """Whether the gradient and the Hessian are there, and not nan."""
+    program = Program(seed)
+    f = program.function()
+    return not np.any(np.isnan(contad.grad(f)(program.point))) and not np.any(np.isnan(contad.hessian(f)(program.point)))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--compiled", action="store_true", help="as Numba functions, which takes seconds each")
+    given = parser.parse_args()
+    seeds = range(given.seed, given.seed + given.count)
+    found = [text for seed in seeds if (text := mismatch(seed, given.compiled))]
+    print("\n".join(found[:10]))
+    print(f"{len(found)} of {given.count} are wrong; derivatives of {sum(map(exact, seeds))} are numbers")
