@@ -96,13 +96,12 @@ def taken_apart(w, c):
 
 
 def once_or_nan(rates, x, w, z):
-    """What is divided by x, of pairs of values; nan of small x where z is differentiated again, which divides by x^2."""
+    """What is divided by x, of values or pairs; nan of small x where z is differentiated again: x^2 divides that."""
     if not isinstance(z, Carrier):
         return rates
-    most = np.max(np.abs(plain(w)), axis=-1, keepdims=True, initial=0.0)
-    if np.ndim(x) == np.ndim(w):
-        return np.where(plain(x) <= CLOSE * most, np.nan, rates)
-    return np.where((np.abs(plain(x)) <= CLOSE * column(most)) & ~np.eye(np.shape(w)[-1], dtype=bool), np.nan, rates)
+    most, of_pairs = np.max(np.abs(plain(w)), axis=-1, keepdims=True, initial=0.0), np.ndim(x) > np.ndim(w)
+    small = np.abs(plain(x)) <= CLOSE * (column(most) if of_pairs else most)
+    return np.where(small & ~np.eye(np.shape(w)[-1], dtype=bool) if of_pairs else small, np.nan, rates)
 
 
 def once_differentiable(w_dot, apart, z):
@@ -558,9 +557,8 @@ def singular_rates(s, odd):
 def rates_of_values(s, moved):
     """1 / s for what is outside of the shorter side; nan of small ones that move fast."""
     values, rates = plain(s), np.max(np.abs(plain(moved)), axis=-2, initial=0.0)
-    lost = rates * LEAST * np.max(values, axis=-1, keepdims=True, initial=0.0) > values * np.max(
-        rates, axis=-1, keepdims=True, initial=0.0
-    )
+    most, fastest = (np.max(x, axis=-1, keepdims=True, initial=0.0) for x in (values, rates))
+    lost = rates * LEAST * most > values * fastest
     return np.where(lost, np.nan, reciprocal_values(s))
 
 

@@ -83,7 +83,8 @@ class Program:
             is_symmetric = kind in (OF_SYMMETRIC, OF_ISOLATED)
             base, *slopes = self._matrices(draw, numbers, is_symmetric, kind in (OF_ISOLATED, OF_REGULAR))
             weight = round(draw.uniform(0.5, 2.0), 2)
-            moved = [f" + (x[{j}] - {p}) * np.array({d.tolist()})" for j, (p, d) in enumerate(zip(self.point, slopes))]
+            pairs = enumerate(zip(self.point, slopes, strict=True))
+            moved = [f" + (x[{j}] - {p}) * np.array({slope.tolist()})" for j, (p, slope) in pairs]
             lines += [f"    a = np.array({base.tolist()}){''.join(moved)}", f"    {statement}", f"    y{k} = {text}"]
             sums.append(f"{weight} * y{k}")
             self.terms.append((weight, exact, base, slopes))
@@ -173,8 +174,8 @@ def mismatch(seed: int, compiled: bool = False) -> str | None:
 def exact(seed: int) -> bool:
     """Whether the gradient and the Hessian are there, and not nan."""
     program = Program(seed)
-    f = program.function()
-    return not np.any(np.isnan(contad.grad(f)(program.point))) and not np.any(np.isnan(contad.hessian(f)(program.point)))
+    f, x = program.function(), program.point
+    return not np.any(np.isnan(contad.grad(f)(x))) and not np.any(np.isnan(contad.hessian(f)(x)))
 
 
 if __name__ == "__main__":
