@@ -10,10 +10,11 @@ import linecache
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.distributions.float_loops import LoopKey, as_list, float_loop
 from contad.distributions.formula import Cases, Formula
 from contad.rules.compilable import Compilable
 from contad.rules.scalar_rule import ScalarRule, owner_of
@@ -58,6 +59,18 @@ def as_operand(x: Value) -> Value:
     return x
 
 
+class PlainCall(NamedTuple):
+    """How a few plain elements are evaluated."""
+
+    loop: Callable[..., Any]
+    lists: Sequence[int]  # which arguments are arrays
+    others: Sequence[int]  # which are numbers that are no floats of Python's
+    is_numpy: bool  # whether one of them is an np.float64, as the result is then
+
+
+_PLAIN = frozenset((float, int, bool, np.float64, np.ndarray))
+
+
 class Face(Compilable):
     """One function: of a formula, by the names of its arguments.
 
@@ -88,6 +101,7 @@ class Face(Compilable):
             parameters.append(inspect.Parameter("propto", kind, default=False))
         self.__signature__ = self.signature = inspect.Signature(parameters)
         self._bodies: dict[Any, Any] = {}
+        self._plain: dict[Any, PlainCall | None] = {}  # by whether terms are dropped, and the classes of arguments
 
     def __repr__(self) -> str:
         return f"<{self.__module__}.{self.__qualname__}>"
@@ -95,13 +109,65 @@ class Face(Compilable):
     def __call__(self, *args: Value, **kwargs: Value) -> Value:
         propto = bool(kwargs.pop("propto", False)) if self.has_propto else False
         if kwargs or len(args) != len(self.names):
-            try:
-                bound = self.signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{self.__name__}: {error}") from None
-            bound.apply_defaults()
-            args = bound.args[: len(self.names)]
-            propto = propto or (self.has_propto and bool(bound.args[-1]))
+            args, more = self._bind(args, kwargs)
+            propto = propto or bool(more)
+        kinds = (propto, *[x.__class__ for x in args])
+        if kinds not in self._plain:
+            self._plain[kinds] = self._find_loop(kinds)
+        plain = self._plain[kinds]
+        found = None if plain is None else self._evaluate_few(plain, args)
+        return self._evaluate(args, propto) if found is None else found
+
+    def _bind(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+        """The arguments in their order, with defaults; and `propto`, where it is given by its place."""
+        n = len(self.names)
+        if not kwargs and len(args) < n and all(name in self.defaults for name in self.names[len(args) :]):
+            return (*args, *[self.defaults[name] for name in self.names[len(args) :]]), ()
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}: {error}") from None
+        bound.apply_defaults()
+        return bound.args[:n], bound.args[n:]
+
+    # ---- a few plain elements ----------------------------------------------------------------------------------------
+    def _find_loop(self, kinds: tuple[Any, ...]) -> "PlainCall | None":
+        """What evaluates plain arguments of such classes; None where some are of others."""
+        propto, *classes = kinds
+        rule = self.formula.without_constants() if propto else self.formula
+        if not all(x in _PLAIN for x in classes) or rule.body is None or len(classes) != rule.arity:
+            return None
+        arrays = tuple([x is np.ndarray for x in classes])
+        if self.reduce == "product" and any(arrays):
+            return None
+        key = LoopKey(rule, arrays, (False,) * rule.arity, self.conditions, self.reduce == "sum")
+        lists, others = [], []
+        for k, x in enumerate(classes):
+            if x is not float:
+                (lists if arrays[k] else others).append(k)
+        return PlainCall(float_loop(key), lists, others, np.float64 in classes)
+
+    def _evaluate_few(self, plain: "PlainCall", args: tuple[Value, ...]) -> Value:
+        """The value of plain arguments; None where they need another way, as what is outside of its domain does."""
+        loop, lists, others, is_numpy = plain
+        if not lists and not others:
+            return loop(*args)
+        given = [*args]
+        for k in others:
+            given[k] = float(given[k])
+        n = 0
+        for k in lists:
+            x = given[k] = as_list(given[k])
+            if x is None or len(x) != (n or len(x)):
+                return None
+            n = len(x)
+        z = loop(*given)
+        if z is None:
+            return None
+        return np.array(z) if z.__class__ is list else np.float64(z) if lists or is_numpy else z
+
+    # ---- all others --------------------------------------------------------------------------------------------------
+    def _evaluate(self, args: tuple[Value, ...], propto: bool) -> Value:
         given = [x if x.__class__ is float else as_operand(x) for x in args]
         if self.reduce and [x for x in given if x.__class__ is not float]:
             shape = self._common_shape(given)

@@ -83,7 +83,7 @@ def gammaln(x):
     if 0.0 < abs(x) < 1e-100:
         return -math.log(abs(x))  # SciPy overflows
     if 0.8 < x < 1.2 or 1.8 < x < 2.2:
-        return special().loggamma(complex(x)).real  # accurate at the roots, as SciPy's gammaln is not
+        return float(special().loggamma(complex(x)).real)  # accurate at the roots, as SciPy's gammaln is not
     return float(special().gammaln(x))
 
 

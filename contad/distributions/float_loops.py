@@ -1,0 +1,226 @@
+"""Formulas of a few elements: Python functions of floats and lists, which go through the elements once.
+
+NumPy takes about a microsecond for each operation of a formula, on one element as on a hundred. Python's floats take a
+tenth of that for each element. A function is written for the arguments that are arrays, and for those whose partials
+are wanted. It also checks what elements have to be: the usual case is one comparison, and None says that something is
+unusual, so that the caller takes the general way, which knows what to raise.
+"""
+
+import ast
+import copy
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.rules.body import ARITHMETIC_ERRORS
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.open_types import Value
+
+FEW = 128  # elements up to which Python's floats are faster than NumPy's arrays
+_FLOAT = np.dtype(np.float64)
+
+
+class LoopKey(NamedTuple):
+    """What a function is written for."""
+
+    rule: ScalarRule
+    arrays: tuple[bool, ...]  # which arguments are lists of the elements of arrays
+    active: tuple[bool, ...]  # whose partials are wanted
+    conditions: tuple[str, ...]  # of the arguments p_0, p_1, ..., which have to hold
+    sums: bool  # whether the result is the sum of the elements, or the list of them
+
+
+@functools.cache
+def float_loop(key: LoopKey) -> Callable[..., Any]:
+    """The function of the arguments: floats, and lists of floats of one length.
+
+    It gives the value; behind it the partials in a tuple, if some are wanted: lists by arrays, and by numbers their
+    sums. Or it gives None, where a condition does not hold, or where Python's arithmetic would raise.
+
+    >>> from contad.distributions.real_line import normal_log_density
+    >>> arrays, active = (True, False, False), (False, True, False)
+    >>> loop = float_loop(LoopKey(normal_log_density, arrays, active, ("p_2 > 0.0",), True))
+    >>> loop([1.0, 3.0], 0.5, 2.0), loop([1.0, 3.0], 0.5, -2.0)
+    ((-4.036671427529017, (0.75,)), None)
+    """
+    return _Writer(key).compile()
+
+
+@functools.cache
+def _on_floats(rule: ScalarRule) -> Callable[..., float]:
+    """The value of a rule, where it may raise: of a formula, its own lines rather than calls that look at arguments."""
+    if not hasattr(rule, "formula"):
+        return _QUICKER.get(rule.name, rule.function)
+    numbers = (False,) * rule.arity
+    return _Writer(LoopKey(rule, numbers, numbers, (), True), can_raise=True).compile()
+
+
+def _floor(x: float) -> float:
+    return x // 1.0 if x - x == 0.0 else x
+
+
+_QUICKER: dict[str, Callable[..., float]] = {"floor": _floor, "absolute": math.fabs}  # than what rules have
+
+
+def as_list(x: np.ndarray) -> list[float] | None:
+    """The elements of an array of one axis, if they are a few real numbers."""
+    if x.ndim != 1 or not 0 < len(x) <= FEW:
+        return None
+    if x.dtype is not _FLOAT:
+        if x.dtype.kind not in "iubf":
+            return None
+        x = x.astype(np.float64)
+    found: list[float] = x.tolist()
+    return found
+
+
+class _Writer(ast.NodeTransformer):
+    """Writes the source of a function, with what it names in `scope`."""
+
+    def __init__(self, key: LoopKey, can_raise: bool = False) -> None:
+        assert key.rule.body is not None
+        self.key, self.can_raise = key, can_raise
+        self.body: Any = key.rule.body  # that is being read
+        self.parameters = self.body.parameters[1:]
+        self.names = {name: name for name in self.body.parameters}  # by the names of that body, those that are written
+        self.counts = {*getattr(self.body, "whole", ())}  # names that depend on whole numbers alone
+        self.scope: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS}
+        self.lines: list[tuple[str, ast.expr]] = []
+
+    def compile(self) -> Callable[..., Any]:
+        """The function."""
+        name = f"{self.key.rule.name}_on_floats"
+        source = "\n".join([f"def {name}({', '.join(self.parameters)}):", *self._write()])
+        exec(compile(source, f"<contad {name}>", "exec"), self.scope)
+        found: Callable[..., Any] = self.scope[name]
+        return found
+
+    def _write(self) -> list[str]:
+        key = self.key
+        value, partials = self._read()
+        lists = [p for p, is_array in zip(self.parameters, key.arrays, strict=True) if is_array]
+        varying = {*lists}
+        once, each = [], []
+        for condition in key.conditions:
+            test = self._condition(condition)
+            (each if _names(test) & varying else once).append(f"if not ({ast.unparse(test)}): return None")
+        for name, expression in self.lines:
+            if _names(expression) & varying:
+                varying.add(name)
+            (each if name in varying else once).append(f"{name} = {ast.unparse(expression)}")
+        slopes = {f"_slope_{k}": (k, text) for k, text in partials.items()}
+        result = f"_total, ({''.join(f'{x}, ' for x in slopes)})" if slopes else "_total"
+        if not lists:
+            once += [f"_total = {value}", *(f"{x} = {text}" for x, (_, text) in slopes.items())]
+            return self._guard([*once, f"return {result}"])
+        listed = {x for x, (k, _) in slopes.items() if key.arrays[k]} | (set() if key.sums else {"_total"})
+        for x, text in (("_total", value), *((x, text) for x, (_, text) in slopes.items())):
+            once.append(f"{x} = []" if x in listed else f"{x} = 0.0")
+            each.append(f"{x}.append({text})" if x in listed else f"{x} += {text}")
+        names = ", ".join(lists)
+        head = f"for {names} in {names if len(lists) == 1 else f'zip({names})'}:"
+        return self._guard([*once, head, *(f"    {line}" for line in each), f"return {result}"])
+
+    def _guard(self, lines: Sequence[str]) -> list[str]:
+        if self.can_raise:
+            return [f"    {line}" for line in lines]
+        return ["    try:", *(f"        {line}" for line in lines), "    except _ERRORS:", "        return None"]
+
+    def _condition(self, text: str) -> ast.expr:
+        self.scope |= {"np_floor": _floor, "np_inf": math.inf, "np_pi": math.pi}
+        tree = ast.parse(text.replace("np.", "np_"), mode="eval").body
+        return _Renamed({f"p_{k}": name for k, name in enumerate(self.parameters)}).visit(tree)
+
+    # ---- bodies, as they are on floats -------------------------------------------------------------------------------
+    def _read(self) -> tuple[str, dict[int, str]]:
+        """Read the lines that are needed; returns the texts of the value and of the partials that are wanted."""
+        rule, value = self.key.rule, len(self.parameters)
+        wanted = [k for k, is_active in enumerate(self.key.active) if is_active]
+        if hasattr(rule, "formula"):
+            found = self._expand([*wanted, value], "")
+            return found.pop(value), found
+        z = self.body.parameters[0]
+        self.scope["_value_of"] = _on_floats(rule)  # its partials may read the value
+        self.lines.append((z, ast.parse(f"_value_of({', '.join(self.parameters)})", mode="eval").body))
+        return z, self._expand(wanted, "")
+
+    def _expand(self, results: Sequence[int], prefix: str) -> dict[int, str]:
+        """Write the lines that results of the body need; returns the texts of these."""
+        slices = {k: self.body.slice(k) for k in results}
+        needed = {name for assignments, _ in slices.values() for name, _ in assignments}
+        for name, expression in self.body.assignments:
+            if name in needed:
+                written, own = self._rewrite(expression), prefix + name
+                if self._reads(written) <= self.counts:
+                    self.counts.add(own)
+                self.names[name] = own
+                self.lines.append((own, written))
+        return {k: ast.unparse(self._rewrite(expression)) for k, (_, expression) in slices.items()}
+
+    def _rewrite(self, expression: ast.expr) -> ast.expr:
+        return ast.fix_missing_locations(self.visit(copy.deepcopy(expression)))
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A selection is a conditional expression, a formula its lines; rules do not look at their arguments."""
+        called = self.body.resolve(node.func)
+        args = [self.visit(x) for x in node.args]
+        if getattr(called, "is_select", False):
+            return ast.IfExp(*args)
+        is_of_counts = all(self._reads(x) <= self.counts for x in args)
+        if hasattr(called, "formula") and not is_of_counts:
+            return self._inline(called, args)
+        name, function = f"_call_{called.name}", _on_floats(called)
+        if is_of_counts:  # data, which are the same in the next call
+            name, function = f"{name}_of_counts", functools.lru_cache(1024)(function)
+        self.scope[name] = function
+        return ast.Call(ast.Name(name, ast.Load()), args, [])
+
+    def _reads(self, expression: ast.expr) -> set[str]:
+        """The arguments and lines that it reads."""
+        return _names(expression) - self.scope.keys()
+
+    def _inline(self, called: Any, args: Sequence[ast.expr]) -> ast.expr:
+        prefix, names = f"_f{len(self.lines)}", {}
+        for parameter, x in zip(called.body.parameters[1:], args, strict=True):
+            names[parameter] = x.id if isinstance(x, ast.Name) else f"{prefix}_{parameter}"
+            if not isinstance(x, ast.Name):
+                self.lines.append((names[parameter], x))
+        outer = self.body, self.names
+        self.body, self.names = called.body, names
+        text = self._expand([called.arity], f"{prefix}_")[called.arity]
+        self.body, self.names = outer
+        return ast.parse(text, mode="eval").body
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """As it is written; a constant is looked up once."""
+        if node.id in self.names:
+            return ast.Name(self.names[node.id], ast.Load())
+        return self._constant(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """A constant of a module."""
+        return self._constant(node)
+
+    def _constant(self, node: ast.expr) -> ast.expr:
+        x = float(self.body.resolve(node))
+        if math.isfinite(x):
+            return ast.Constant(x)
+        name = "_nan" if x != x else "_inf" if x > 0.0 else "_minus_inf"
+        self.scope[name] = x
+        return ast.Name(name, ast.Load())
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """By its name in the body."""
+        return ast.Name(self.names.get(node.id, node.id), ast.Load())
+
+
+def _names(expression: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
