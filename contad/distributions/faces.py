@@ -115,7 +115,7 @@ class Face(Compilable):
         if kinds not in self._plain:
             self._plain[kinds] = self._find_loop(kinds)
         plain = self._plain[kinds]
-        found = None if plain is None else self._evaluate_few(plain, args)
+        found = self._record_sum(args, propto) if plain is None else self._evaluate_few(plain, args)
         return self._evaluate(args, propto) if found is None else found
 
     def _bind(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
@@ -166,6 +166,17 @@ class Face(Compilable):
             return None
         return np.array(z) if z.__class__ is list else np.float64(z) if lists or is_numpy else z
 
+    # ---- variables ---------------------------------------------------------------------------------------------------
+    def _record_sum(self, args: Sequence[Value], propto: bool) -> Value:
+        """The sum as one operation of a level, where that has it; else None."""
+        if self.reduce != "sum":
+            return None
+        owner = owner_of(self.__name__, [x for x in args if isinstance(x, Carrier)])
+        if owner is None:
+            return None
+        rule = self.formula.without_constants() if propto else self.formula
+        return owner.apply_sum(rule, args, self.conditions) if len(args) == rule.arity else None
+
     # ---- all others --------------------------------------------------------------------------------------------------
     def _evaluate(self, args: tuple[Value, ...], propto: bool) -> Value:
         given = [x if x.__class__ is float else as_operand(x) for x in args]
@@ -174,9 +185,8 @@ class Face(Compilable):
             if self.lenient and 0 in shape:
                 return 0.0 if self.reduce == "sum" else 1.0
         rule = self.formula.without_constants() if propto else self.formula
-        if self.reduce == "sum" and len(given) == rule.arity:
-            owner = owner_of(self.__name__, [x for x in given if isinstance(x, Carrier)])
-            total = None if owner is None else owner.apply_sum(rule, given, self.conditions)
+        if any(x is not y for x, y in zip(given, args, strict=True)):  # lists, which are arrays now
+            total = self._record_sum(given, propto)
             if total is not None:
                 return total
         for name, x in zip(self.names, given, strict=True):
