@@ -37,8 +37,8 @@ class LoopKey(NamedTuple):
 def float_loop(key: LoopKey) -> Callable[..., Any]:
     """The function of the arguments: floats, and lists of floats of one length.
 
-    It gives the value; behind it the partials in a tuple, if some are wanted: lists by arrays, and by numbers their
-    sums. Or it gives None, where a condition does not hold, or where Python's arithmetic would raise.
+    It gives the value; behind it the partials in a tuple, if some are wanted: lists, and their sums by the numbers of a
+    sum. Or it gives None, where a condition does not hold, or where Python's arithmetic would raise.
 
     >>> from contad.distributions.real_line import normal_log_density
     >>> arrays, active = (True, False, False), (False, True, False)
@@ -63,6 +63,24 @@ def _floor(x: float) -> float:
 
 
 _QUICKER: dict[str, Callable[..., float]] = {"floor": _floor, "absolute": math.fabs}  # than what rules have
+
+
+def evaluate_few(rule: ScalarRule, args: Sequence[Value], active: Sequence[int]) -> Any:
+    """What `float_loop` gives for the elements of plain arrays of one length and floats; None where it has nothing."""
+    given: list[Value] = []
+    n = 0
+    for x in args:
+        if x.__class__ is np.ndarray:
+            x = as_list(x)
+            if x is None or len(x) != (n or len(x)):
+                return None
+            n = len(x)
+        elif x.__class__ is not float:
+            return None
+        given.append(x)
+    arrays = tuple([x.__class__ is list for x in given])
+    wanted = tuple([k in active for k in range(len(given))])
+    return float_loop(LoopKey(rule, arrays, wanted, (), False))(*given) if n else None
 
 
 def as_list(x: np.ndarray) -> list[float] | None:
@@ -116,7 +134,7 @@ class _Writer(ast.NodeTransformer):
         if not lists:
             once += [f"_total = {value}", *(f"{x} = {text}" for x, (_, text) in slopes.items())]
             return self._guard([*once, f"return {result}"])
-        listed = {x for x, (k, _) in slopes.items() if key.arrays[k]} | (set() if key.sums else {"_total"})
+        listed = {x for x, (k, _) in slopes.items() if key.arrays[k]} if key.sums else {"_total", *slopes}
         for x, text in (("_total", value), *((x, text) for x, (_, text) in slopes.items())):
             once.append(f"{x} = []" if x in listed else f"{x} = 0.0")
             each.append(f"{x}.append({text})" if x in listed else f"{x} += {text}")

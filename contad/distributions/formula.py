@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from contad.distributions.adjoint_formulas import Lines, Operations, pull_back
+from contad.distributions.float_loops import evaluate_few
 from contad.ops.logic import select
 from contad.ops.rounding import floor
 from contad.rules.body import RuleBody
@@ -75,9 +76,17 @@ class Formula(ScalarRule):
 
     def on_arrays(self, *args: Value) -> ArrayValue:
         """The value at arrays and floats, elementwise."""
+        few = evaluate_few(self, args, ())
+        if few is not None:
+            return np.array(few)
         z = self.body.array_partial(self.arity)(0.0, *args)
         shape = np.broadcast_shapes(*map(np.shape, args))
         return z if np.shape(z) == shape else np.broadcast_to(z, shape)
+
+    def partials_of_few(self, args: Sequence[Value], active: Sequence[int]) -> Sequence[Sequence[float]] | None:
+        """The partials by some arguments at a few elements of arrays, and floats."""
+        few = evaluate_few(self, args, active)
+        return None if few is None else few[1]
 
     def without_constants(self) -> "Formula":
         """What `constant_free` declares; else the formula without terms in which no argument has a derivative."""

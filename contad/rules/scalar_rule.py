@@ -105,6 +105,10 @@ class ScalarRule(Capturing):
         assert self.body is not None
         return self.body.array_partial(k, warns)
 
+    def partials_of_few(self, args: Sequence[Value], active: Sequence[int]) -> Sequence[Sequence[float]] | None:
+        """The partials by some arguments at a few elements of arrays, and floats, where that is quicker; else None."""
+        return None
+
     def product(self, k: int) -> Callable[[Value, Value], Value]:
         """How an adjoint or a tangent, a number or an array, is multiplied by the partial of argument k."""
         return route if self.body is not None and self.body.routes(k) else scale

@@ -171,9 +171,10 @@ def _by_stored_partials(
         return _by_pullback(stack, rule, operands, values, z)
     first = stack.top
     result = None
-    for (k, cell, _), found in zip(operands, axes, strict=True):
+    few = rule.partials_of_few(values, [k for k, _, _ in operands])
+    for i, ((k, cell, _), found) in enumerate(zip(operands, axes, strict=True)):
         at, p = stack.buffers.new_constant(z.shape)
-        p[...] = rule.array_partial(k)(z, *values)
+        p[...] = rule.array_partial(k)(z, *values) if few is None else few[i]
         assert found is not None
         outer, inner, *steps = found
         slot = stack.buffers.push_shape((first, outer, inner, *steps[:2], cell, *steps[2:4], at, *steps[4:6]))
