@@ -14,6 +14,7 @@ from contad.ops.products import as_array
 from contad.stan.recorded_checks import values_of
 from contad.stan.transforms.constraints import Constraint
 from contad.variables.arguments import fail
+from contad.variables.number import Number
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 REAL = "1.0 * u", "0.0 * np.sum(u)", "1.0 * y", "True"
@@ -23,11 +24,18 @@ def _elementwise(
     name: str, shape: tuple[int, ...], forward: Any, backward: Any, accepts: Any, expected: str, loops: Sequence[str]
 ) -> Constraint:
     def run(u: ArrayValue) -> tuple[Value, Real]:
+        if not shape:
+            return forward(u[0])
         value, logs = forward(u)
-        return np.reshape(value, shape) if shape else value[0], logs
+        return value if value.shape == shape else np.reshape(value, shape), logs
 
     size = math.prod(shape)
     return Constraint(name, size, shape, run, lambda y: backward(np.reshape(y, (size,))), accepts, expected, loops)
+
+
+def _total(x: Value) -> Real:
+    """The sum of an array; a number is its own."""
+    return x if isinstance(x, (float, Number)) else np.sum(x)
 
 
 def _axes(name: str, shape: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -120,7 +128,7 @@ def lower_bound(lower: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
         return _free_in_part("lower_bound", shape, free, 1.0, bound, f"be at least {plain(lower)}")
     loops = (f"np.exp(u) + {lower!r}", "np.sum(u)", f"np.log(y - {lower!r})", f"np.all(y >= {lower!r})")
     return _elementwise(
-        "lower_bound", shape, lambda u: (exp(u) + bound, np.sum(u)), lambda y: log(y - bound),
+        "lower_bound", shape, lambda u: (exp(u) + bound, _total(u)), lambda y: log(y - bound),
         lambda y: _is_all(np.reshape(y, (-1,)) >= bound), f"be at least {plain(lower)}",
         loops if _is_plain(lower) else (),
     )  # fmt: skip
@@ -147,7 +155,7 @@ def upper_bound(upper: Nested, shape: int | tuple[int, ...] = ()) -> Constraint:
         return _free_in_part("upper_bound", shape, free, -1.0, bound, f"be at most {plain(upper)}")
     loops = (f"{upper!r} - np.exp(u)", "np.sum(u)", f"np.log({upper!r} - y)", f"np.all(y <= {upper!r})")
     return _elementwise(
-        "upper_bound", shape, lambda u: (bound - exp(u), np.sum(u)), lambda y: log(bound - y),
+        "upper_bound", shape, lambda u: (bound - exp(u), _total(u)), lambda y: log(bound - y),
         lambda y: _is_all(np.reshape(y, (-1,)) <= bound), f"be at most {plain(upper)}",
         loops if _is_plain(upper) else (),
     )  # fmt: skip
@@ -180,7 +188,7 @@ def lower_upper_bound(lower: Nested, upper: Nested, shape: int | tuple[int, ...]
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         logs = log_expit(u)
-        return low + width * exp(logs), np.sum(logs + log_expit(-u) + log(width))
+        return low + width * exp(logs), _total(logs + log_expit(-u) + log(width))
 
     return _elementwise(
         "lower_upper_bound", shape, forward, lambda y: logit((y - low) / width),

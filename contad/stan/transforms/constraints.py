@@ -79,7 +79,9 @@ class Parameters:
     def __init__(self, tree: Any) -> None:
         self.transforms: list[Constraint]
         self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Constraint))
-        self.size = sum(t.size for t in self.transforms)
+        ends = np.cumsum([0, *(t.size for t in self.transforms)]).tolist()
+        self.size = ends[-1]
+        self._parts = [(t.forward, slice(*ends[k : k + 2])) for k, t in enumerate(self.transforms)]
 
     @property
     def _numba_type_(self) -> NoReturn:
@@ -91,14 +93,15 @@ class Parameters:
     def constrain(self, u: Nested) -> tuple[Any, Real]:
         """The tree of values, and the sum of the log-Jacobians."""
         given = as_array(u)
-        if np.shape(given) != (self.size,):
-            raise ValueError(f"Parameters: u must have {self.size} elements, got shape {np.shape(given)}")
-        values, total, start = [], 0.0, 0
-        for transform in self.transforms:
-            value, log_jacobian = transform.forward(given[start : start + transform.size])
+        shape = getattr(given, "shape", ())
+        if shape != (self.size,):
+            raise ValueError(f"Parameters: u must have {self.size} elements, got shape {shape}")
+        values, total = [], 0.0
+        for forward, part in self._parts:
+            value, log_jacobian = forward(given[part])
             values.append(value)
-            total = total + log_jacobian
-            start += transform.size
+            if log_jacobian.__class__ is not float or log_jacobian != 0.0:
+                total = total + log_jacobian
         return optree.tree_unflatten(self._structure, values), total
 
     def unconstrain(self, values: Any) -> ArrayValue:
