@@ -59,12 +59,14 @@ def as_operand(x: Value) -> Value:
     return x
 
 
-class PlainCall(NamedTuple):
-    """How a few plain elements are evaluated."""
+class Way(NamedTuple):
+    """How arguments of some classes are evaluated."""
 
-    loop: Callable[..., Any]
-    lists: Sequence[int]  # which arguments are arrays
-    others: Sequence[int]  # which are numbers that are no floats of Python's
+    rule: Any  # the formula
+    loop: Callable[..., Any] | None  # of a few plain elements
+    carriers: Sequence[int]  # arguments of a sum that carry derivatives
+    lists: Sequence[int]  # arguments of a loop that are arrays
+    others: Sequence[int]  # arguments of a loop that are numbers, but no floats of Python's
     is_numpy: bool  # whether one of them is an np.float64, as the result is then
 
 
@@ -101,7 +103,7 @@ class Face(Compilable):
             parameters.append(inspect.Parameter("propto", kind, default=False))
         self.__signature__ = self.signature = inspect.Signature(parameters)
         self._bodies: dict[Any, Any] = {}
-        self._plain: dict[Any, PlainCall | None] = {}  # by whether terms are dropped, and the classes of arguments
+        self._ways: dict[Any, Way] = {}  # by whether terms are dropped, and the classes of arguments
 
     def __repr__(self) -> str:
         return f"<{self.__module__}.{self.__qualname__}>"
@@ -112,10 +114,10 @@ class Face(Compilable):
             args, more = self._bind(args, kwargs)
             propto = propto or bool(more)
         kinds = (propto, *[x.__class__ for x in args])
-        if kinds not in self._plain:
-            self._plain[kinds] = self._find_loop(kinds)
-        plain = self._plain[kinds]
-        found = self._record_sum(args, propto) if plain is None else self._evaluate_few(plain, args)
+        if kinds not in self._ways:
+            self._ways[kinds] = self._find_way(kinds)
+        way = self._ways[kinds]
+        found = self._evaluate_few(way, args) if way.loop else self._record_sum(way, args) if way.carriers else None
         return self._evaluate(args, propto) if found is None else found
 
     def _bind(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
@@ -130,26 +132,32 @@ class Face(Compilable):
         bound.apply_defaults()
         return bound.args[:n], bound.args[n:]
 
-    # ---- a few plain elements ----------------------------------------------------------------------------------------
-    def _find_loop(self, kinds: tuple[Any, ...]) -> "PlainCall | None":
-        """What evaluates plain arguments of such classes; None where some are of others."""
+    def _find_way(self, kinds: tuple[Any, ...]) -> "Way":
+        """How arguments of such classes are evaluated."""
         propto, *classes = kinds
         rule = self.formula.without_constants() if propto else self.formula
-        if not all(x in _PLAIN for x in classes) or rule.body is None or len(classes) != rule.arity:
-            return None
-        arrays = tuple([x is np.ndarray for x in classes])
-        if self.reduce == "product" and any(arrays):
-            return None
-        key = LoopKey(rule, arrays, (False,) * rule.arity, self.conditions, self.reduce == "sum")
-        lists, others = [], []
+        places = {"carriers": [], "lists": [], "others": []}
         for k, x in enumerate(classes):
-            if x is not float:
-                (lists if arrays[k] else others).append(k)
-        return PlainCall(float_loop(key), lists, others, np.float64 in classes)
+            if issubclass(x, Carrier):
+                places["carriers"].append(k)
+            elif x is not float:
+                places["lists" if x is np.ndarray else "others"].append(k)
+        is_sum = self.reduce == "sum"
+        way = Way(rule, None, [], [], [], np.float64 in classes)
+        if rule.body is None or len(classes) != rule.arity:
+            return way
+        if places["carriers"]:
+            return way._replace(carriers=places["carriers"]) if is_sum else way
+        if not all(x in _PLAIN for x in classes) or (self.reduce == "product" and places["lists"]):
+            return way
+        arrays = tuple([x is np.ndarray for x in classes])
+        loop = float_loop(LoopKey(rule, arrays, (False,) * rule.arity, self.conditions, is_sum))
+        return way._replace(loop=loop, lists=places["lists"], others=places["others"])
 
-    def _evaluate_few(self, plain: "PlainCall", args: tuple[Value, ...]) -> Value:
+    def _evaluate_few(self, way: "Way", args: tuple[Value, ...]) -> Value:
         """The value of plain arguments; None where they need another way, as what is outside of its domain does."""
-        loop, lists, others, is_numpy = plain
+        _, loop, _, lists, others, is_numpy = way
+        assert loop is not None
         if not lists and not others:
             return loop(*args)
         given = [*args]
@@ -166,29 +174,22 @@ class Face(Compilable):
             return None
         return np.array(z) if z.__class__ is list else np.float64(z) if lists or is_numpy else z
 
-    # ---- variables ---------------------------------------------------------------------------------------------------
-    def _record_sum(self, args: Sequence[Value], propto: bool) -> Value:
+    def _record_sum(self, way: "Way", args: Sequence[Value]) -> Value:
         """The sum as one operation of a level, where that has it; else None."""
-        if self.reduce != "sum":
-            return None
-        owner = owner_of(self.__name__, [x for x in args if isinstance(x, Carrier)])
-        if owner is None:
-            return None
-        rule = self.formula.without_constants() if propto else self.formula
-        return owner.apply_sum(rule, args, self.conditions) if len(args) == rule.arity else None
+        owner = owner_of(self.__name__, [args[k] for k in way.carriers])
+        assert owner is not None
+        return owner.apply_sum(way.rule, args, self.conditions)
 
-    # ---- all others --------------------------------------------------------------------------------------------------
     def _evaluate(self, args: tuple[Value, ...], propto: bool) -> Value:
+        """The value of arguments of any kind."""
         given = [x if x.__class__ is float else as_operand(x) for x in args]
+        if any(x is not y for x, y in zip(given, args, strict=True)):  # lists, which are arrays now
+            return self(*given, propto) if self.has_propto else self(*given)
         if self.reduce and [x for x in given if x.__class__ is not float]:
             shape = self._common_shape(given)
             if self.lenient and 0 in shape:
                 return 0.0 if self.reduce == "sum" else 1.0
         rule = self.formula.without_constants() if propto else self.formula
-        if any(x is not y for x, y in zip(given, args, strict=True)):  # lists, which are arrays now
-            total = self._record_sum(given, propto)
-            if total is not None:
-                return total
         for name, x in zip(self.names, given, strict=True):
             if name in self.domains:
                 check_domain(self.__name__, name, x, self.domains[name])

@@ -81,8 +81,7 @@ def test_the_cache_is_asked_once_for_a_function(monkeypatch):
     """To ask takes a list of the files in it."""
     asked = []
     monkeypatch.setattr(summed_formulas, "COMPILING", 1_000_000)
-    monkeypatch.setattr(summed_formulas, "_waited", {})
-    monkeypatch.setattr(summed_formulas, "_absent", set())
+    summed_formulas.plan_of.cache_clear()
     monkeypatch.setattr(formula_sums, "has_sum_function", lambda key: asked.append(key.stem))
     for _ in range(5):
         contad.grad(log_density, (1, 2))(np.array([0.3, 1.2, -0.4]), 0.5, 1.3)

@@ -29,72 +29,94 @@ LOADING, COMPILING = 100_000, 2_000_000
 PER_CALL = 200  # elements of a loop that take as long as a call of NumPy's functions for a formula
 SHORT = 16  # elements of which each is a record of its own
 OF_RULE = 20  # elements of a formula that take as long as one of a rule, which may be evaluated in Python
-Key = tuple[
-    str, tuple[bool, ...], tuple[bool, ...], tuple[str, ...]
-]  # the formula, arrays, active arguments, conditions
-_waited: dict[Key, float] = {}  # elements
-_absent: set[Key] = set()  # not in the disk cache
+
+
+class SumPlan:
+    """How sums of one formula are evaluated, of arguments of which some are arrays, and some have partials."""
+
+    def __init__(self, rule: ScalarRule, conditions: tuple[str, ...], code: int) -> None:
+        self.rule, self.conditions = rule, conditions
+        self.arrays = tuple([bool(code >> 2 * k & 1) for k in range(rule.arity)])
+        self.active = tuple([bool(code >> 2 * k & 2) for k in range(rule.arity)])
+        self.waited = 0.0  # elements that have been evaluated without compiled code; infinite where it is used
+        self.is_absent = False  # whether the disk cache is known not to have it
+        body = rule.body
+        self.is_known = body is not None and True in self.active and rule.__module__.startswith("contad.")
+        if body is not None and any(map(body.routes, [k for k, on in enumerate(self.active) if on])):
+            self.is_known = False
+        if self.is_known:
+            self.loop = float_loop(LoopKey(rule, self.arrays, self.active, conditions, True))
+
+    def is_due(self, n: int) -> bool:
+        """Whether compiled code evaluates n elements: where it is there, or enough has been evaluated without it."""
+        if self.waited == np.inf:
+            return True
+        self.waited += n * (1 if hasattr(self.rule, "formula") else OF_RULE) + (PER_CALL if n > FEW else 0)
+        if self.waited <= LOADING:
+            return False
+        from contad.native.formula_sums import SumKey, has_sum_function
+
+        if self.waited <= COMPILING:
+            key = SumKey(self.rule, self.arrays, self.active, self.conditions)
+            self.is_absent = self.is_absent or not has_sum_function(key)  # which lists the files of the cache
+            if self.is_absent:
+                return False
+        self.waited = np.inf
+        return True
+
+
+@functools.cache
+def plan_of(rule: ScalarRule, conditions: tuple[str, ...], code: int) -> SumPlan:
+    """The plan for arguments by their code: the bits 2 k and 2 k + 1 say whether k is an array, and has a partial."""
+    return SumPlan(rule, conditions, code)
 
 
 def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
     """The sum, recorded; None where it is not one of arrays of one shape and numbers, or elements are not as asked."""
-    if rule.body is None or not rule.__module__.startswith("contad."):
-        return None
+    number, python_number = stack.var_class, stack.float_class
     values: list[Value] = []
-    cells: list[int] = []  # the first of each argument; -1 of constants
+    cells: list[int] = []  # the first of each argument that has a partial
     shape: tuple[int, ...] = ()
+    code, bit = 0, 1
     for k, x in enumerate(args):
-        cell = -1
-        if isinstance(x, Var) and x._owner is stack:
-            cell, x = x._index, x._value
-        elif x.__class__ is ArrayVar and x._owner is stack:
-            y = x.operand()
-            if y.__class__ is ArrayVar:
-                cell, y = y.first, y._value
-            x = y
-        if x.__class__ is not float:
-            if x.__class__ is not np.ndarray or x.dtype is not FLOAT:
-                x = constant(rule.name, rule.argument_names[k], x)
-            if x.__class__ is np.ndarray:
-                if x.shape != (shape or x.shape) or not x.size or not x.ndim or x.dtype is not FLOAT:
-                    return None
-                shape = x.shape
-            elif x.__class__ is not float:
+        kind = x.__class__
+        if kind is number or kind is python_number or kind is ArrayVar:
+            if x._owner is not stack:
                 return None
-        values.append(x)
-        cells.append(cell)
-    arrays = tuple([x.__class__ is not float for x in values])
-    active = tuple([cell >= 0 for cell in cells])
-    if True not in active or _is_routed(rule, active):
-        return None
-    if True not in arrays:
-        found = float_loop(LoopKey(rule, arrays, active, conditions, True))(*values)
-        if found is None:
+            if kind is ArrayVar:
+                x = x.operand()
+            if x.__class__ is not np.ndarray:  # which is all constants
+                cells.append(x.first if kind is ArrayVar else x._index)
+                code |= 2 * bit
+                x = x._value
+        elif kind is not float and (kind is not np.ndarray or x.dtype is not FLOAT):
+            x = constant(rule.name, rule.argument_names[k], x)
+        if x.__class__ is np.ndarray:
+            if x.shape != (shape or x.shape) or not x.ndim or not x.size or x.dtype is not FLOAT:
+                return None
+            shape = x.shape
+            code |= bit
+        elif x.__class__ is not float:
             return None
-        var_class = stack.float_class if all(map(stands_for_float, args)) else stack.var_class
-        return _push(stack, cells, *found, var_class)
-    if layout_of([x for x in values if x.__class__ is np.ndarray]) is not None:
+        values.append(x)
+        bit *= 4
+    plan = plan_of(rule, conditions, code)
+    if not plan.is_known:
         return None
-    return _sum_arrays(stack, rule, (rule.name, arrays, active, conditions), values, cells)
-
-
-@functools.cache
-def _is_routed(rule: ScalarRule, active: tuple[bool, ...]) -> bool:
-    assert rule.body is not None
-    return any(rule.body.routes(k) for k, is_active in enumerate(active) if is_active)
-
-
-def _sum_arrays(
-    stack: "MatrixStack", rule: ScalarRule, key: Key, values: Sequence[Value], cells: Sequence[int]
-) -> Value:
-    n = next(x.size for x in values if x.__class__ is np.ndarray)
-    if _is_worth_it(key, rule, n):
-        return _call(stack, rule, key, values, cells)
+    if not shape:
+        found = plan.loop(*values)
+        as_float = all(map(stands_for_float, args))
+        return None if found is None else _push(stack, cells, *found, python_number if as_float else number)
+    arrays = [x for x in values if x.__class__ is np.ndarray]
+    if len(shape) > 1 and layout_of(arrays) is not None:
+        return None
+    n = arrays[0].size
+    if plan.is_due(n):
+        return _call(stack, plan, values, cells)
     if n > FEW:
         return None
-    given = [x if x.__class__ is float else x.reshape(-1).tolist() for x in values]
-    found = float_loop(LoopKey(rule, *key[1:], True))(*given)
-    return None if found is None else _push(stack, cells, *found, stack.var_class)
+    found = plan.loop(*[x if x.__class__ is float else x.reshape(-1).tolist() for x in values])
+    return None if found is None else _push(stack, cells, *found, number)
 
 
 def _push(stack: "MatrixStack", cells: Sequence[int], total: float, slopes: Sequence[Any], var_class: Any) -> Var:
@@ -104,11 +126,7 @@ def _push(stack: "MatrixStack", cells: Sequence[int], total: float, slopes: Sequ
     """
     fields: list[Real] = []
     arrays = []
-    found = iter(slopes)
-    for cell in cells:
-        if cell < 0:
-            continue
-        slope = next(found)
+    for cell, slope in zip(cells, slopes, strict=True):
         if slope.__class__ is float:
             fields += JOIN, cell, slope, total
         elif slope.__class__ is tuple:
@@ -138,42 +156,20 @@ def _push(stack: "MatrixStack", cells: Sequence[int], total: float, slopes: Sequ
     return z
 
 
-def _is_worth_it(key: Key, rule: ScalarRule, n: int) -> bool:
-    """Whether the function is there, or enough has been evaluated without it."""
-    waited = _waited.get(key, 0.0)
-    if waited == np.inf:
-        return True
-    _waited[key] = waited = waited + n * (1 if hasattr(rule, "formula") else OF_RULE) + (PER_CALL if n > FEW else 0)
-    if waited <= LOADING:
-        return False
-    from contad.native.formula_sums import SumKey, has_sum_function
-
-    if waited <= COMPILING and (key in _absent or not has_sum_function(SumKey(rule, *key[1:]))):
-        _absent.add(key)  # so that the files of the cache are listed once
-        return False
-    _waited[key] = np.inf
-    return True
-
-
-def _call(
-    stack: "MatrixStack", rule: ScalarRule, key: Key, values: Sequence[Value], cells: Sequence[int]
-) -> Value:
+def _call(stack: "MatrixStack", plan: SumPlan, values: Sequence[Value], cells: Sequence[int]) -> Value:
     """The sum and its partials by the compiled function, which writes those by arrays where they are kept."""
     from contad.native.formula_sums import SumKey, sum_function
 
-    _, arrays, active, _ = key
     given = [x if x.__class__ is float else np.ascontiguousarray(x).reshape(-1) for x in values]
     n = next(len(x) for x in given if x.__class__ is not float)
-    function = sum_function(SumKey(rule, *key[1:]))
+    function = sum_function(SumKey(plan.rule, plan.arrays, plan.active, plan.conditions))
     found = np.empty(1 + len(given))
-    constants = [stack.buffers.new_constant((n,)) for is_array, is_active in zip(arrays, active, strict=True)
-                 if is_array and is_active]  # fmt: skip
-    places = iter([at for at, _ in constants])
-    # as they are now: room for one may move the others
-    total = function(*given, found, *(stack.buffers.constants[at : at + n] for at, _ in constants))
+    kinds = [is_array for is_array, is_active in zip(plan.arrays, plan.active, strict=True) if is_active]
+    places = [stack.buffers.new_constant((n,))[0] for is_array in kinds if is_array]
+    constants = stack.buffers.constants  # after all, as room for one may move the others
+    total = function(*given, found, *(constants[at : at + n] for at in places))
     if found[0] > 0.0:
         return None
-    sums = iter(found[1:].tolist())
-    slopes = [(next(places), n) if is_array else next(sums)
-              for is_array, is_active in zip(arrays, active, strict=True) if is_active]  # fmt: skip
+    sums, found_places = iter(found[1:].tolist()), iter(places)
+    slopes = [(next(found_places), n) if is_array else next(sums) for is_array in kinds]
     return _push(stack, cells, float(total), slopes, stack.var_class)
