@@ -57,10 +57,6 @@ def blr(beta, sigma, x, y):
     return stan.normal_lpdf(beta, 0.0, 10.0) + stan.normal_lpdf(sigma, 0.0, 10.0) + stan.normal_lpdf(y, x @ beta, sigma)
 
 
-def kidscore(beta, sigma, x, y):
-    """Test scores of children by two covariates of their mothers."""
-    return stan.cauchy_lpdf(sigma, 0.0, 2.5) + stan.normal_lpdf(y, beta[0] + x @ beta[1:], sigma)
-
 
 def diamonds(b, intercept, sigma, x, means, y):
     """A regression with centred covariates."""
@@ -230,10 +226,6 @@ POSTERIORS = {
     for posterior in (
         Posterior(eight_schools, "eight_schools", _named("y sigma"), lambda *_: [real(), POSITIVE, real(8)]),
         Posterior(blr, "sblri", _named("X y"), lambda x, y: [real(x.shape[1]), POSITIVE]),
-        Posterior(
-            kidscore, "kidiq", lambda d: (np.stack([d["mom_hs"], d["mom_iq"]], axis=1), d["kid_score"]),
-            lambda *_: [real(3), POSITIVE],
-        ),
         Posterior(
             diamonds, "diamonds", lambda d: (d["X"][:, 1:], d["X"][:, 1:].mean(axis=0), d["Y"]),
             lambda x, *_: [real(x.shape[1]), real(), POSITIVE],
