@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contad.distributions.float_loops import FEW, LoopKey, float_loop
+from contad.distributions.float_loops import LoopKey, float_loop
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
 from contad.rules.scalar_rule import ScalarRule
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
 # elements that are evaluated first: where the function is in the disk cache, and where it is to be compiled
-LOADING, COMPILING = 100_000, 2_000_000
-PER_CALL = 200  # elements of a loop that take as long as a call of NumPy's functions for a formula
+LOADING, COMPILING = 15_000, 2_000_000
+PER_CALL = 500  # elements of a loop that take as long as the calls of NumPy for a formula
+FEW = 1000  # elements up to which a loop of floats takes less time than NumPy for a value and all partials
 SHORT = 16  # elements of which each is a record of its own
 OF_RULE = 20  # elements of a formula that take as long as one of a rule, which may be evaluated in Python
 
