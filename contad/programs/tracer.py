@@ -16,6 +16,7 @@ from contad.engines.stream.sweep import operation_code
 from contad.errors import NUMPY_FILES, OWN_FILES, NestingError, UnsupportedError
 from contad.programs.codes import CALL, COMPARISONS, GUARD_CODES, STOP, code_of
 from contad.programs.decisions import DECISIONS
+from contad.programs.expanded_formulas import sum_of_lines
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
@@ -209,6 +210,10 @@ class Tracer:
             return self._push(code, x, y, rule(*values))
         self.calls.append(ScalarCall(rule, cells, values))
         return self._push(CALL, len(self.calls) - 1, 1, rule(*values))
+
+    def sum_formula(self, rule: ScalarRule, args: Sequence[Value], conditions: tuple[str, ...]) -> Value:
+        """A sum of a formula, by records of its operations; None where the program has not all of them."""
+        return sum_of_lines(rule, args, conditions)
 
 
 def _name_of(function: Function) -> str:

@@ -371,7 +371,9 @@ class MatrixStack(Recording):
         return elementwise(self, rule, [take(self, x) for x in args])
 
     def apply_sum(self, rule: ScalarRule, args: Sequence[Value], conditions: Sequence[str]) -> Value:
-        if self.__class__ is not MatrixStack or self.keeps_rules or self.tracer is not None:
+        if self.tracer is not None:
+            return self.tracer.sum_formula(rule, args, conditions)
+        if self.__class__ is not MatrixStack or self.keeps_rules:
             return None
         return sum_formula(self, rule, args, tuple(conditions))
 
