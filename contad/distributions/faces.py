@@ -111,8 +111,8 @@ class Face(Compilable):
     def __call__(self, *args: Value, **kwargs: Value) -> Value:
         propto = bool(kwargs.pop("propto", False)) if self.has_propto else False
         if kwargs or len(args) != len(self.names):
-            args, more = self._bind(args, kwargs)
-            propto = propto or bool(more)
+            args, is_short = self._bind(args, kwargs)
+            propto = propto or is_short
         kinds = (propto, *[x.__class__ for x in args])
         if kinds not in self._ways:
             self._ways[kinds] = self._find_way(kinds)
@@ -120,17 +120,17 @@ class Face(Compilable):
         found = self._evaluate_few(way, args) if way.loop else self._record_sum(way, args) if way.carriers else None
         return self._evaluate(args, propto) if found is None else found
 
-    def _bind(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
-        """The arguments in their order, with defaults; and `propto`, where it is given by its place."""
+    def _bind(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> tuple[tuple[Value, ...], bool]:
+        """The arguments in their order, with defaults; and whether `propto` is given by its place."""
         n = len(self.names)
         if not kwargs and len(args) < n and all(name in self.defaults for name in self.names[len(args) :]):
-            return (*args, *[self.defaults[name] for name in self.names[len(args) :]]), ()
+            return (*args, *[self.defaults[name] for name in self.names[len(args) :]]), False
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.__name__}: {error}") from None
         bound.apply_defaults()
-        return bound.args[:n], bound.args[n:]
+        return bound.args[:n], any(map(bool, bound.args[n:]))
 
     def _find_way(self, kinds: tuple[Any, ...]) -> "Way":
         """How arguments of such classes are evaluated."""
