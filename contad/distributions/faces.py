@@ -136,7 +136,7 @@ class Face(Compilable):
         """How arguments of such classes are evaluated."""
         propto, *classes = kinds
         rule = self.formula.without_constants() if propto else self.formula
-        places = {"carriers": [], "lists": [], "others": []}
+        places: dict[str, list[int]] = {"carriers": [], "lists": [], "others": []}
         for k, x in enumerate(classes):
             if issubclass(x, Carrier):
                 places["carriers"].append(k)

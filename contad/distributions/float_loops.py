@@ -67,17 +67,13 @@ _QUICKER: dict[str, Callable[..., float]] = {"floor": _floor, "absolute": math.f
 
 def evaluate_few(rule: ScalarRule, args: Sequence[Value], active: Sequence[int]) -> Any:
     """What `float_loop` gives for the elements of plain arrays of one length and floats; None where it has nothing."""
-    given: list[Value] = []
+    given = [as_list(x) if x.__class__ is np.ndarray else x for x in args]
     n = 0
-    for x in args:
-        if x.__class__ is np.ndarray:
-            x = as_list(x)
-            if x is None or len(x) != (n or len(x)):
-                return None
+    for x in given:
+        if x.__class__ is list and len(x) == (n or len(x)):
             n = len(x)
         elif x.__class__ is not float:
             return None
-        given.append(x)
     arrays = tuple([x.__class__ is list for x in given])
     wanted = tuple([k in active for k in range(len(given))])
     return float_loop(LoopKey(rule, arrays, wanted, (), False))(*given) if n else None
@@ -121,7 +117,8 @@ class _Writer(ast.NodeTransformer):
         value, partials = self._read()
         lists = [p for p, is_array in zip(self.parameters, key.arrays, strict=True) if is_array]
         varying = {*lists}
-        once, each = [], []
+        once: list[str] = []
+        each: list[str] = []
         for condition in key.conditions:
             test = self._condition(condition)
             (each if _names(test) & varying else once).append(f"if not ({ast.unparse(test)}): return None")

@@ -1,7 +1,7 @@
 """Sums of formulas in recorded programs: the lines of the formula, where compiled code has every operation of them.
 
-A program calls Python for a formula, whose cases and selections may come out otherwise at other inputs. Where selections
-depend on data alone, its lines are operations as users write them, and the cases that hold nowhere are guards.
+A program calls Python for a formula, whose cases and selections may come out otherwise at other inputs. Where
+selections depend on data alone, its lines are operations as users write them, and cases that hold nowhere are guards.
 """
 
 import ast
@@ -109,11 +109,8 @@ def _tests_of(rule: Formula, conditions: tuple[str, ...]) -> list[Test]:
     body = rule.body
     parameters = body.parameters[1:]
     form = Vectoriser(lambda node: False)
-    texts = []
-    for condition in conditions:
-        texts.append((condition, [f"p_{k}" for k in range(rule.arity)]))
-    for case, _ in body.cases:
-        texts.append((f"not ({case})", list(parameters)))
+    texts = [(condition, [f"p_{k}" for k in range(rule.arity)]) for condition in conditions]
+    texts += [(f"not ({case})", list(parameters)) for case, _ in body.cases]
     known = REWRITTEN | body.extra | {"np": np}
     return [
         eval(f"lambda {', '.join(names)}: {ast.unparse(form.rewritten(ast.parse(text, mode='eval').body))}", known)

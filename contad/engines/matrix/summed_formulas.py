@@ -79,7 +79,8 @@ def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], c
     cells: list[int] = []  # the first of each argument that has a partial
     shape: tuple[int, ...] = ()
     code, bit = 0, 1
-    for k, x in enumerate(args):
+    for k, given in enumerate(args):
+        x = given
         kind = x.__class__
         if kind is number or kind is python_number or kind is ArrayVar:
             if x._owner is not stack:
@@ -137,9 +138,8 @@ def _push(stack: "MatrixStack", cells: Sequence[int], total: float, slopes: Sequ
             constants[:] = slope
             arrays.append((cell, place, len(slope)))
         else:
-            for x in slope:
-                fields += JOIN, cell, x, total
-                cell += 1
+            for k, x in enumerate(slope):
+                fields += JOIN, cell + k, x, total
     if not fields:
         fields += LINEAR, 0, 0.0, total  # the cell of the result
     fields[0] = LINEAR
