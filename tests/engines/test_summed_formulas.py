@@ -1,6 +1,8 @@
 """Sums of formulas over arrays as one record of the engine `matrix`, beside what their formulas say."""
 
+import builtins
 import math
+import os
 
 import numpy as np
 import pytest
@@ -87,3 +89,33 @@ def test_the_cache_is_asked_once_for_a_function(monkeypatch):
         contad.grad(log_density, (1, 2))(np.array([0.3, 1.2, -0.4]), 0.5, 1.3)
         contad.grad(log_density)(np.array([0.3, 1.2, -0.4]), 0.5, 1.3)
     assert len(asked) == len(set(asked)) == 2
+
+
+def test_nothing_asks_the_file_system_again(monkeypatch):
+    """Neither eager gradients, while compiled sums are waited for, nor recorded ones; a first look may be."""
+    monkeypatch.setattr(summed_formulas, "LOADING", 3000)
+    monkeypatch.setattr(summed_formulas, "COMPILING", math.inf)
+    monkeypatch.setattr(formula_sums, "is_cached", lambda name, depends: os.scandir(".").close())
+    summed_formulas.plan_of.cache_clear()
+
+    def f(u):
+        rows = stan.normal_lpdf(Y, u[0], 1.4) + stan.lognormal_lpdf(np.exp(u), u, 1.3)
+        return rows + stan.cauchy_lpdf(u[1], 0.0, 2.5) + np.sum(np.exp(u))
+
+    point = np.array([0.3, 1.2, -0.4])
+    ways = {"eager": contad.value_and_grad(f), "record": contad.record(f, point).value_and_grad}
+    for way in ways.values():
+        for _ in range(20):
+            way(point)
+    asked = []
+    for module, names in ((os, ("stat", "scandir", "listdir", "open", "lstat")), (builtins, ("open",))):
+        for name in names:
+            known = getattr(module, name)
+            monkeypatch.setattr(
+                module, name, lambda *args, known=known, **options: asked.append(args) or known(*args, **options)
+            )
+    for way in ways.values():
+        for _ in range(20):
+            way(point)
+    monkeypatch.undo()
+    assert not asked

@@ -158,8 +158,10 @@ class ElementwisePullback(Continuation):
         if not isinstance(adj.cells, np.ndarray):
             live = adj.cells.live(slice(part.cell, part.cell + part.size)).reshape(part.shape)
             live = live if part.axes is None else live.transpose(part.axes)
-        for k, cell, shape in self.operands:
-            c = self.rule.product(k)(z_bar, self.rule.array_partial(k)(z, *self.values))
+        few = self.rule.partials_of_few(self.values, [k for k, _, _ in self.operands])
+        for i, (k, cell, shape) in enumerate(self.operands):
+            partial = self.rule.array_partial(k)(z, *self.values) if few is None else np.array(few[i])
+            c = self.rule.product(k)(z_bar, partial)
             if live is None or live.all():
                 accumulate(adj, cell, shape, unbroadcast(c, shape))
             else:  # dead elements of an outer level: their derivatives would be those of 0 times the partial

@@ -1,0 +1,86 @@
+"""Densities in recorded programs: records of their operations where compiled code has all of them, else Python's."""
+
+import math
+
+import numpy as np
+import pytest
+
+import contad
+from contad import stan
+from contad.errors import GuardError, UnsupportedError
+from contad.programs import expanded_formulas
+
+Y = np.array([0.3, -1.2, 0.8, 2.1, -0.4, 1.7, -2.2, 0.5])
+COUNTS = np.arange(8.0)
+U, V = np.array([0.2, 0.3]), np.array([-0.4, 0.7])
+
+CASES = {
+    "normal": lambda u: stan.normal_lpdf(Y, u[0] + u[1] * Y, np.exp(u[1])) + stan.normal_lpdf(u[0], 0.0, 5.0),
+    "lognormal": lambda u: stan.lognormal_lpdf(np.exp(u), 0.5, np.exp(u[1])),
+    "exponential": lambda u: stan.exponential_lpdf(np.exp(u), np.exp(u[0])),
+    "gumbel": lambda u: stan.gumbel_lpdf(Y, u[0], np.exp(u[1])),
+    "bernoulli_logit": lambda u: stan.bernoulli_logit_lpmf(COUNTS % 2.0, u[0] + u[1] * Y),
+    "binomial_logit": lambda u: stan.binomial_logit_lpmf(COUNTS, COUNTS + 3.0, u[0] + u[1] * Y),
+    "propto": lambda u: stan.normal_lpdf(Y, u[0], np.exp(u[1]), propto=True),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_python_runs_no_formula(name):
+    """And the program is right elsewhere than where it was recorded."""
+    f = CASES[name]
+    program = contad.record(f, U)
+    assert {*program.python_rules} <= {"log_expit"}  # of arrays
+    for point in (U, V):
+        value, gradient = program.value_and_grad(point)
+        expected, slopes = contad.value_and_grad(f)(point)
+        assert value == pytest.approx(expected, rel=1e-13)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-12, atol=1e-14)
+
+
+def test_selections_by_variables_are_left_to_python():
+    """Which of the forms near and far from the centre holds may change from run to run."""
+
+    def f(u):
+        return stan.student_t_lpdf(Y, 4.0, u[0], np.exp(u[1]))
+
+    program = contad.record(f, U)
+    assert program.python_rules
+    for point in (U, 30.0 * V):
+        value, gradient = program.value_and_grad(point)
+        expected, slopes = contad.value_and_grad(f)(point)
+        assert value == pytest.approx(expected, rel=1e-13)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-11)
+
+
+def test_cases_and_domains_are_guards():
+    program = contad.record(lambda u: stan.exponential_lpdf(u[0], u[1]), U)
+    assert program(np.array([0.5, 2.0])) == pytest.approx(math.log(2.0) - 1.0)
+    with pytest.raises(GuardError):
+        program(np.array([0.5, -2.0]))
+    with pytest.raises(GuardError):
+        program(np.array([-0.5, 2.0]))
+    normal = contad.record(lambda u: stan.normal_lpdf(u[0], 0.0, 1.0), U)
+    with pytest.raises(GuardError):
+        normal(np.array([math.inf, 0.0]))
+
+
+def test_outside_of_the_domain_it_is_told_while_recording():
+    with pytest.raises(UnsupportedError, match=r"normal_lpdf\(Y, u\[0\], -u\[1\]\)"):
+        contad.record(lambda u: stan.normal_lpdf(Y, u[0], -u[1]), U)
+    with pytest.raises(ValueError, match="have the shape of"):
+        contad.record(lambda u: stan.normal_lpdf(Y, u, 1.0), U)
+
+
+def test_where_a_case_holds_python_evaluates_it():
+    """Outside of the support the density is 0 at these inputs, and may not be at others."""
+    program = contad.record(lambda u: stan.uniform_lpdf(u[0], 0.5, 1.5), U)
+    assert program(U) == -math.inf
+    assert program(np.array([1.0, 0.0])) == 0.0
+
+
+def test_lines_without_their_guards_are_noticed(monkeypatch):
+    """A planted fault: the cases of a formula are forgotten."""
+    monkeypatch.setattr(expanded_formulas, "_tests_of", lambda rule, conditions: [])
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        test_cases_and_domains_are_guards()
