@@ -33,7 +33,7 @@ from benchmarks.comparison.topic import (
     run_topic,
 )  # fmt: skip
 from benchmarks.timing import compare_times, format_table
-from benchmarks.topics import arrays, calls, compile_time, generated, orders, replay, scalars, tape
+from benchmarks.topics import arrays, calls, compile_time, first_second, generated, orders, replay, scalars, tape
 from contad.engines import engine_names
 from contad.testing import expect_ad
 from tests.judges.samples import choose, sampled, shortened
@@ -43,7 +43,10 @@ ONCE = Effort(1, 0.0, 1.0)
 CHAINS = chains.CHAINS[::3]  # the others have rules of the same kinds
 FIRST = {"empty cache": 1.25, "filled cache": 0.5}  # seconds, in place of those of fresh processes
 # others would compile for minutes
-NAMES = {"tape": ["recurrence", "x * x"], "generated": ["rosenbrock"], "real": ["cox", "hawkes"]}
+NAMES = {
+    "tape": ["recurrence", "x * x"], "generated": ["rosenbrock"], "real": ["cox", "hawkes"],
+    "first_second": ["numbers"],
+}  # fmt: skip
 
 
 @functools.cache
@@ -58,7 +61,7 @@ def run_quickly(name):
 
 
 # what these compile takes longer than all others together
-MANY = ("arrays", "eager", "hessians", "ode", "orders", "real", "replay", "startup")
+MANY = ("arrays", "eager", "first_second", "hessians", "ode", "orders", "real", "replay", "startup")
 TOPICS = [pytest.param(name, marks=[pytest.mark.long] * (name in MANY)) for name in find_topics()]
 
 
@@ -511,3 +514,25 @@ def test_what_is_refused_ends_its_program():
     assert re.search(
         r"\| levels, 3 +\| +0.5 \| +it is too long \|", report_topic(figures | {"parts": {title: planted}})
     )
+
+
+# ---- the first second ------------------------------------------------------------------------------------------------
+def test_a_process_with_another_gradient_is_told(monkeypatch):
+    def run_fresh(program, way, calls, folder):
+        seconds = {"1": 0.25, "10": 0.26}
+        return {"import": 0.2, "calls": seconds, "gradient": [1.0 + 1e-6 * (way == "record"), 2.0]}
+
+    monkeypatch.setattr(first_second, "run_fresh", run_fresh)
+    first_second.time_way.cache_clear()
+    choice = Choice(quick=True, names=["net"])
+    try:
+        totals, calls = first_second.count_totals(choice), first_second.count_calls(choice)
+    finally:
+        first_second.time_way.cache_clear()
+    assert totals["net: eager, filled cache"] == {"import": 0.2, "1": 0.25, "10": 0.26}
+    assert calls["net: eager, filled cache"] == {
+        "operations": "10", "the first": pytest.approx(0.05), "2 to 10": pytest.approx(0.01 / 9),
+    }  # fmt: skip
+    assert first_second.tell_wrong({"The whole process, ms": {"table": totals}}) == [
+        "net: record, empty cache: wrong", "net: record, filled cache: wrong",
+    ]  # fmt: skip
