@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from contad.engines.stream.patience import PATIENCE
-from contad.engines.stream.plain_sweep import run_kernel
+from contad.engines.stream.plain_arrays import run_kernel
 from contad.engines.stream.sweep import OPERATIONS
 from contad.ops import multiply
 from contad.ops.products import left_cotangent, masked_product, right_cotangent

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.matrix.matrix_steps import MatrixStep, describe_step
-from contad.engines.stream.plain_sweep import strides_of
+from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.pullbacks import Continuation, Pullback
 from contad.engines.stream.record_head import (
     GATHER as GATHERED,

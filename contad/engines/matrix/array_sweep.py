@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contad.engines.stream.plain_sweep import strides_of
+from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.pullbacks import Continuation
 from contad.engines.stream.record_head import (
     CALLBACK,

@@ -4,6 +4,8 @@ By rows or along the columns, as the matrix lies: each number is met once, in th
 """
 
 import ctypes
+import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -103,41 +105,46 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
 '''
 
 
+def _numbers(cell: int, at: int, n: int, values: np.ndarray, constants: np.ndarray) -> np.ndarray:
+    """An operand of a record."""
+    if cell > 0:
+        return values[cell : cell + n]
+    return constants[-at : n - at] if at < 0 else np.ctypeslib.as_array((ctypes.c_double * n).from_address(at))
+
+
+def _matrix(x: np.ndarray, m: int, n: int, is_turned: int) -> np.ndarray:
+    return x.reshape(n, m).T if is_turned else x.reshape(m, n)
+
+
 def add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray) -> None:
     """What the kernel does, its sums in the same order."""
     z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned, axes = shape[:11].tolist()
-
-    def numbers(cell: int, at: int, n: int) -> np.ndarray:
-        if cell > 0:
-            return values[cell : cell + n]
-        return constants[-at : n - at] if at < 0 else np.ctypeslib.as_array((ctypes.c_double * n).from_address(at))
-
-    def matrix(x: np.ndarray, m: int, n: int, is_turned: int) -> np.ndarray:
-        return x.reshape(n, m).T if is_turned else x.reshape(m, n)
 
     z_bar = adjoints[z : z + rows * columns].reshape(rows, columns)
     with np.errstate(all="ignore"):
         if axes == 21 and not a_turned:
             if b_cell > 0:
-                _add_rows(z_bar[:, 0], numbers(a_cell, a_at, rows * p).reshape(rows, p), adjoints[b_cell : b_cell + p])
+                a = _numbers(a_cell, a_at, rows * p, values, constants).reshape(rows, p)
+                _add_rows(z_bar[:, 0], a, adjoints[b_cell : b_cell + p])
             if a_cell > 0:
-                found = z_bar * numbers(b_cell, b_at, p)
+                found = z_bar * _numbers(b_cell, b_at, p, values, constants)
                 adjoints[a_cell : a_cell + rows * p] += np.where(z_bar != 0.0, found, 0.0).reshape(-1)
             return
         if a_cell > 0:
-            b = matrix(numbers(b_cell, b_at, p * columns), p, columns, b_turned)
-            a_bar = matrix(adjoints[a_cell : a_cell + rows * p], rows, p, a_turned)
+            b = _matrix(_numbers(b_cell, b_at, p * columns, values, constants), p, columns, b_turned)
+            a_bar = _matrix(adjoints[a_cell : a_cell + rows * p], rows, p, a_turned)
             for j in range(columns):
                 d = z_bar[:, j, None]
                 a_bar += np.where(d != 0.0, d * b[:, j], 0.0)
         if b_cell > 0:
-            a = matrix(numbers(a_cell, a_at, rows * p), rows, p, a_turned)
-            b_bar = matrix(adjoints[b_cell : b_cell + p * columns], p, columns, b_turned)
+            a = _matrix(_numbers(a_cell, a_at, rows * p, values, constants), rows, p, a_turned)
+            b_bar = _matrix(adjoints[b_cell : b_cell + p * columns], p, columns, b_turned)
             for i in range(rows):
                 d = z_bar[i]
                 b_bar += np.where(d != 0.0, a[i, :, None] * d, 0.0)
 
 
+_MOST = 1 << 16  # products of numbers, of which a step makes an array
 _ROWS = 512  # of four each, so that what is made of them stays in a cache
 
 
@@ -162,3 +169,70 @@ def _add_rows(z_bar: np.ndarray, a: np.ndarray, b_bar: np.ndarray) -> None:
         if z_bar[i] != 0.0:
             b_bar += z_bar[i] * a[i]
         i += 1
+
+
+def bind_products(
+    shape: list[int], values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray
+) -> Callable[[], None]:
+    """`add_products` of a record of this shape, with the views that it reads and writes.
+
+    That does it where a product is not finite, or a sum is of numbers side by side, which NumPy would add in pairs.
+    """
+    numbers = np.array(shape)
+    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned, axes = shape
+    a_size, b_size = rows * p, p * columns
+
+    def in_general() -> None:
+        add_products(numbers, values, constants, adjoints)
+
+    if (a_cell > 0 and a_size == 1) or (b_cell > 0 and b_size == 1) or rows * columns * p > _MOST:
+        return in_general
+    z_bar = adjoints[z : z + rows * columns].reshape(rows, columns)
+    a = _matrix(_numbers(a_cell, a_at, a_size, values, constants), rows, p, a_turned)
+    b = _matrix(_numbers(b_cell, b_at, b_size, values, constants), p, columns, b_turned)
+    a_bar = _matrix(adjoints[a_cell : a_cell + a_size], rows, p, a_turned) if a_cell > 0 else z_bar
+    b_bar = _matrix(adjoints[b_cell : b_cell + b_size], p, columns, b_turned) if b_cell > 0 else z_bar
+    by_columns, of_b = z_bar.T[:, :, None], b.T[:, None, :]
+    by_rows, of_a = z_bar[:, None, :], a[:, :, None]
+    by_fours = axes == 21 and not a_turned  # as `_add_rows` does it
+    fours = rows // 4
+
+    def run() -> None:
+        to_b = None
+        if b_cell > 0:
+            to_b = of_a * by_rows
+            if by_fours and fours:
+                if not z_bar.all():
+                    in_general()
+                    return
+                pairs = to_b[: 4 * fours].reshape(2 * fours, 2, p).sum(1)
+                to_b = np.concatenate([pairs[::2] + pairs[1::2], to_b[4 * fours :, :, 0]])[:, :, None]
+            flat = to_b.ravel()
+            if not math.isfinite(flat.dot(flat)):
+                in_general()
+                return
+        if a_cell > 0:
+            to_a = by_columns * of_b
+            flat = to_a.ravel()
+            if not math.isfinite(flat.dot(flat)):
+                in_general()
+                return
+            if to_b is not None and by_fours:
+                _add_up(to_b, b_bar)
+                to_b = None
+            _add_up(to_a, a_bar)
+        if to_b is not None:
+            _add_up(to_b, b_bar)
+
+    return run
+
+
+def _add_up(terms: np.ndarray, total: np.ndarray) -> None:
+    """Add matrices to one, in their order."""
+    if len(terms) == 1:
+        np.add(total, terms[0], total)
+        return
+    each = np.empty((len(terms) + 1, *total.shape))
+    each[0] = total
+    each[1:] = terms
+    np.add.reduce(each, 0, None, total)

@@ -27,7 +27,7 @@ from contad.engines.second_order.steps import (
     step_of,
 )
 from contad.engines.stream.operand_cells import Cells
-from contad.engines.stream.plain_sweep import strides_of
+from contad.engines.stream.plain_arrays import strides_of
 from contad.engines.stream.record_head import (
     CALLBACK,
     GATHER,

@@ -23,13 +23,14 @@ from contad.rules.scalar_rule import ScalarRule
 KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
 WRITTEN_PLAINLY: dict[int, Callable[..., None]] = {}  # what these do, in NumPy
+WRITTEN_STEPS: dict[int, Callable[..., Callable[[], None]]] = {}  # which make steps of the sweep in plain Python
 FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
 ELEMENTARY = "elementary_"  # what the names of elementary functions for vector registers begin with
 _lock = make_lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
 
 # e^x = 2^k e^r with |r| <= ln(2) / 2, where the Taylor series to r^13 is exact to rounding; ln(2) in two parts
-_PARTS = {
+PARTS = {
     "log2_e": repr(1.0 / math.log(2.0)),
     "ln2_high": "6.93147180369123816490e-01", "ln2_low": "1.90821492927058770002e-10",
     "magic": repr(1.5 * 2.0**52),
@@ -171,7 +172,7 @@ def kernel_module(
 
 def exponential_source() -> str:
     """The source of `exponential`."""
-    return _EXPONENTIAL.format(**_PARTS)
+    return _EXPONENTIAL.format(**PARTS)
 
 
 def strides_with_loops(rule: ScalarRule | None, active: str) -> tuple[tuple[int, ...], ...]:

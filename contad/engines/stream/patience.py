@@ -4,7 +4,7 @@ from time import thread_time
 
 import numpy as np
 
-from contad.engines.stream import plain_sweep
+from contad.engines.stream import plain_arrays, plain_sweep
 from contad.engines.stream.kernels import compile_kernel, has_compiled_kernel
 from contad.engines.stream.record_head import decode
 from contad.engines.stream.storage import Buffers
@@ -49,7 +49,7 @@ class Patience:
             self.spent += thread_time() - start
 
     def sweep_array(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> bool:
-        """`plain_sweep.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""
+        """`plain_arrays.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""
         head, x, y = buffers.records[row].tolist()
         code, _, n = decode(head)
         if code not in self.left:
@@ -59,7 +59,7 @@ class Patience:
             compile_kernel(code)
             return False
         start = thread_time()
-        plain_sweep.sweep_array(buffers, adjoints, head, x, y, k - n + 1, top)
+        plain_arrays.sweep_array(buffers, adjoints, head, x, y, k - n + 1, top)
         self.left[code] -= thread_time() - start
         return True
 

@@ -72,8 +72,8 @@ class Buffers:
 
     __slots__ = (
         "addresses", "adjoints", "at", "brief", "capacity", "constants", "constants_top", "copies", "factors", "held",
-        "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "stream", "template",
-        "usual", "values", "views", "views_kept", "words",
+        "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "steps", "stream",
+        "template", "usual", "values", "views", "views_kept", "words",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -90,6 +90,7 @@ class Buffers:
         # The arrays of values that recordings have made, by length or shape and by first cell: the next recording makes
         # the same ones most often, and to make one takes as long as four look-ups.
         self.views: defaultdict[int | tuple[int, ...], dict[int, np.ndarray]] = defaultdict(dict)
+        self.steps: dict[tuple[float, ...], Any] = {}  # by the numbers of a record: what sweeps it in plain Python
         self._start_constants()
         # of shapes, values and constants; and its own, at which compiled code finds them
         self.addresses = np.zeros(3, np.int64)
@@ -112,6 +113,7 @@ class Buffers:
         self.addresses[:] = [_address_of(x) for x in (self.shapes, self.values, self.constants)]
         self.template: Any = None  # a stack that is ready to record here, of which those to come are copies
         self.views.clear()  # of other memory, perhaps
+        self.steps.clear()
         self.views_kept = 0
 
     def _start_constants(self) -> None:

@@ -1,0 +1,159 @@
+"""Records of arrays in plain Python and NumPy: what kernels do, in operations on whole rows."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.engines.stream import kernels
+from contad.engines.stream.plain_formulas import ON_ROWS, OnRows, make_function
+from contad.engines.stream.record_head import (
+    CALLBACK,
+    CODES,
+    DOT,
+    FORMS,
+    GATHER,
+    PULLBACK,
+    STRIDED,
+    SUM,
+    X_NUMBER,
+    Y_NUMBER,
+    decode,
+)
+from contad.engines.stream.rule_functions import routes
+from contad.engines.stream.storage import Buffers
+from contad.engines.stream.sweep import OPERATIONS
+from contad.native.rule_source import names_read
+
+
+def strides_of(buffers: Buffers, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
+    """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
+    if form == STRIDED:
+        return buffers.shapes[int(x) : int(x) + 11].tolist()
+    shape = list(FORMS[11 * (form // CODES) :][:11])
+    shape[0], shape[2] = first, n
+    shape[5] = shape[5] if form == X_NUMBER else int(x)
+    if form == SUM:
+        shape[2] = int(y)
+    elif form == DOT:
+        shape[8], shape[2] = buffers.shapes[int(y) : int(y) + 2].tolist()
+    else:
+        shape[8] = shape[8] if form == Y_NUMBER else int(y)
+    return shape
+
+
+def sweep_array(
+    buffers: Buffers, adjoints: np.ndarray, head: float, x: float, y: float, first: int, top: int
+) -> bool:
+    """Propagate the adjoints of one record of an array, if it is live; False where Python is needed."""
+    code, form, n = decode(head)
+    if code == 0:
+        return True
+    shape = strides_of(buffers, form, first, n, x, y) if form == STRIDED else None
+    z, size = first, n
+    if shape is not None:
+        z, outer, inner, z_outer, z_inner = shape[:5]
+        size = 1 + (outer - 1) * z_outer + (inner - 1) * z_inner
+    if z > top:
+        return True
+    if code == CALLBACK:
+        return False
+    if not adjoints[z : z + size].any():
+        return True
+    if code == PULLBACK:
+        slot = int(y)
+        if slot == 0 or buffers.shapes[slot] == 0:  # no kernel, or that of a step
+            return False
+        kernels.WRITTEN_PLAINLY[code](buffers.shapes[slot:], buffers.values, buffers.constants, adjoints)
+        return True
+    if code == GATHER:
+        np.add.at(adjoints, buffers.shapes[int(x) : int(x) + n], adjoints[first : first + n])
+        return True
+    if form == X_NUMBER:
+        buffers.constants[1] = x
+    elif form == Y_NUMBER:
+        buffers.constants[1] = y
+    with np.errstate(all="ignore"):
+        places = shape or strides_of(buffers, form, first, n, x, y)
+        run_kernel(code, places, buffers.values, buffers.constants, adjoints)
+    return True
+
+
+def run_kernel(
+    code: int, shape: Sequence[int], values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray
+) -> None:
+    """What the kernel of an operation does, by operations on whole rows."""
+    z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
+    operation = _array_partials(code)
+    steps = {"z": z_inner, "x": x_inner, "y": y_inner}
+    own_loop = tuple(steps.values())[: len(operation.active) + 1] in operation.loops
+    kinds = dict(zip("zxy", f"v{operation.active}", strict=False))
+    for o in range(outer):
+        rows = {"z": z0 + o * z_outer, "x": x0 + o * x_outer, "y": y0 + o * y_outer}
+        for name, part in operation.partials:
+            d = _row(adjoints, rows["z"], z_inner, inner)
+            read = {
+                n: _row(values if kinds[n] == "v" else constants, rows[n], steps[n], inner) for n in part.reads
+            }
+            c = part.multiply(d, part.partial(**read))
+            if part.masked:
+                c = np.where(d != 0.0, c, 0.0)
+            target = _row(adjoints, rows[name], steps[name], inner)
+            if np.ndim(target):
+                target += c
+            else:  # a sum, of its terms one after the other
+                terms = np.empty(inner + 1)
+                terms[0] = 0.0 if own_loop else target
+                terms[1:] = c
+                total = np.add.accumulate(terms)[-1]
+                adjoints[rows[name]] = target + total if own_loop else total
+
+
+def _row(array: np.ndarray, start: int, step: int, n: int) -> Any:
+    """A row as a view, or its number where the stride is 0."""
+    if not step:
+        return array[start]
+    end = start + (n - 1) * step
+    return array[start : end + 1 : step] if step > 0 else array[end : start + 1 : -step][::-1]
+
+
+class ArrayOperation(NamedTuple):
+    """The operation of a kernel on rows."""
+
+    active: str
+    loops: tuple[tuple[int, ...], ...]  # the inner strides for which a kernel adds up a total of its own
+    partials: list[tuple[str, "ArrayPartial"]]  # by x and y
+
+
+class ArrayPartial(NamedTuple):
+    """A partial on rows: the operands that it reads, and how an adjoint is multiplied by it."""
+
+    partial: Callable[..., Any]
+    reads: set[str]
+    multiply: Callable[[Any, Any], Any]
+    masked: bool  # whether an adjoint of zero gives nothing, whatever the partial is
+
+
+@functools.cache
+def _array_partials(code: int) -> ArrayOperation:
+    """The operation of a code on rows, from the source that its kernel is made of."""
+    rule, active = OPERATIONS.get(code, (None, "vc"))
+    found = []
+    for k, kind in enumerate(active):
+        source = kernels.partial_in_kernel(rule, k) if kind == "v" else None
+        if source is None:
+            continue
+        lines, expression = source
+        read = names_read([*lines, expression])
+        operands = read & {"z", "x", "y"}
+        routed = bool(operands) and routes(rule, k)
+        masked = bool(operands) and (not routed or "math" in read)
+        partial = make_function("\n".join([*lines, f"return {expression}"]), sorted(operands), OnRows(), ON_ROWS)
+        found.append(("xy"[k], ArrayPartial(partial, operands, _route if routed else np.multiply, masked)))
+    return ArrayOperation(active, kernels.strides_with_loops(rule, active), found)
+
+
+def _route(d: Any, p: Any) -> Any:
+    """d times p, and 0 where p is."""
+    return np.where(p != 0.0, d * p, 0.0)
