@@ -274,7 +274,7 @@ class _Translation:
             return self.continuation(self.recording.callbacks[int(x)], first, n)
         if form == STRIDED:
             return ARRAY + code, int(x), n
-        shape = list(strides_of(b, form, first, n, x, y))
+        shape = list(strides_of(b.shapes, form, first, n, x, y))
         if form == X_NUMBER:
             shape[5] = self.constant(x)
         if form == Y_NUMBER:

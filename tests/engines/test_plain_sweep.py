@@ -9,22 +9,19 @@ import pytest
 
 import contad
 from contad.engines.matrix.matrix_products import ProductPullback
-from contad.engines.stream import patience, plain_sweep, record_stream
+from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.engines.stream import patience, plain_steps, plain_sweep, record_stream
 from contad.engines.stream.patience import Patience
+from contad.engines.stream.record_head import DOT, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
 from contad.engines.stream.sweep import OPERATIONS
+from contad.variables.stack import opened
+from tests.judges.array_agreement import Endless
 from tests.judges.empty_caches import run_with_empty_cache
 from tests.judges.steps_in_python import leave_steps_to_python
 
 DRAW = np.random.default_rng(7)
 SMALL = np.random.default_rng(8).standard_normal((3, 5))
 RULES = sorted({rule.name: rule for rule, _ in OPERATIONS.values()}.items())
-
-
-class Endless(Patience):
-    """One that never asks for compiled code."""
-
-    def seconds_left(self):
-        return np.inf
 
 
 class Short(Endless):
@@ -190,6 +187,102 @@ def test_callbacks_and_nested_gradients(plainly, engine):
     gradient = contad.grad(f, engine=engine)
     x = np.array([0.3, -1.2, 0.7])
     np.testing.assert_array_equal(gradient(x), plainly(lambda: gradient(x)))
+
+
+# ---- steps that are kept ---------------------------------------------------------------------------------------------
+def small_program(x, rows, weight):
+    """Records of every form: of arrays, with numbers and cells, strided, sums, products, elements, a pullback."""
+    y = np.tanh(rows @ x) * weight + x[0]
+    z = y[:, None] * x[None, :] + np.outer(x, y).T
+    z = 3.0 - z / weight
+    return np.sum(z[::2] ** 2) / (1.0 + np.dot(x, x)) + np.sum(np.sort(x)[1:] * 2.0) + np.sum(x[[0, 2, 2]])
+
+
+def test_a_gradient_that_is_called_again_makes_no_steps(plainly, monkeypatch):
+    made = []
+    monkeypatch.setattr(plain_sweep, "find_step", lambda *record: made.append(record) or plain_steps.find_step(*record))
+    x, rows = DRAW.standard_normal(4), DRAW.standard_normal((3, 4))
+    gradient = contad.grad(small_program)
+    expected, of_others = gradient(x, rows, 0.7), gradient(2.0 * x, 0.5 * rows, 0.7)
+    forms = set()
+
+    def call_often():
+        assert not made
+        np.testing.assert_array_equal(gradient(x, rows, 0.7), expected)
+        forms.update(decode(record[1])[1] for record in made)
+        assert len(made) > 10
+        made.clear()
+        for _ in range(3):
+            np.testing.assert_array_equal(gradient(x, rows, 0.7), expected)
+        np.testing.assert_array_equal(gradient(2.0 * x, 0.5 * rows, 0.7), of_others)
+        assert not made
+        gradient(x, rows, 0.8)
+        assert 0 < len(made) < 3  # of another number in a record, whose views are those of the one before
+
+    plainly(call_often)
+    assert forms >= {0, X_NUMBER, Y_NUMBER, SUM, DOT, STRIDED}
+
+
+def take_turns(plainly):
+    """Whether gradients of these, called in turns, are what compiled sweeps give."""
+    x = DRAW.standard_normal(12)
+    by_columns = contad.grad(lambda x: np.sum(np.exp(x.reshape(3, 4) + x[:4]) * np.arange(12.0).reshape(3, 4)))
+    by_rows = contad.grad(lambda x: np.sum(np.exp(x.reshape(4, 3) + x[:3]) * np.arange(12.0).reshape(4, 3)))
+    expected = [gradient(x) for gradient in (by_columns, by_rows)]
+
+    def call():
+        with opened(MatrixStack) as s:
+            s.buffers.steps.clear()
+        found = [gradient(x) for _ in range(3) for gradient in (by_columns, by_rows)]
+        return all(np.array_equal(a, b) for a, b in zip(found, 3 * expected, strict=True))
+
+    return plainly(call)
+
+
+def test_steps_are_told_apart_by_what_stands_beside_records(plainly, monkeypatch):
+    assert take_turns(plainly)
+
+    def forget_strides(numbers, make):
+        """Planted: a step that looks at its strides once."""
+        run = functools.cache(lambda: make(numbers.tolist()))
+        return lambda top: run()()
+
+    monkeypatch.setattr(plain_steps, "_by_shape", forget_strides)
+    assert not take_turns(plainly)
+
+
+def test_steps_are_made_anew_where_memory_has_moved(plainly):
+    gradient = contad.grad(lambda x: np.sum(np.exp(x[:3]) * x[1:4]) + np.sum(x * 0.5))
+    x = DRAW.standard_normal(4)
+    expected = gradient(x)
+
+    def call():
+        before = gradient(x)
+        with opened(MatrixStack) as s:
+            buffers = s.buffers
+        assert buffers.steps
+        buffers.grow("constants", 2 * len(buffers.constants))
+        assert not buffers.steps
+        return before, gradient(x)
+
+    for found in plainly(call):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_steps_are_no_more_than_fit(plainly, monkeypatch):
+    monkeypatch.setattr(plain_steps, "MOST", 5)
+    monkeypatch.setattr(plain_sweep, "MOST", 5)
+    x, rows = DRAW.standard_normal(4), DRAW.standard_normal((3, 4))
+    gradient = contad.grad(small_program)
+    expected = gradient(x, rows, 0.7)
+
+    def call():
+        for _ in range(3):
+            np.testing.assert_array_equal(gradient(x, rows, 0.7), expected)
+        with opened(MatrixStack) as s:
+            return len(s.buffers.steps)
+
+    assert plainly(call) == 5
 
 
 # ---- when it gives way -----------------------------------------------------------------------------------------------

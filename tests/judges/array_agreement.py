@@ -20,6 +20,8 @@ import numpy as np
 import contad
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.records import RecordStack
+from contad.engines.stream import record_stream
+from contad.engines.stream.patience import Patience
 from contad.variables.number import Number, like_numpy
 from contad.variables.var import Var
 from tests.judges.agreement import DISTURBED
@@ -215,6 +217,20 @@ def swept_on_numbers(program: Program) -> tuple[Vector, Vector]:
         return over_arrays(program, ARRAY_ENGINE)
 
 
+class Endless(Patience):
+    """One that never asks for compiled code."""
+
+    def seconds_left(self) -> float:
+        return math.inf
+
+
+def swept_plainly(program: Program) -> tuple[Vector, Vector]:
+    """Value and gradient on array variables, swept in plain Python for the second time, by steps that are kept."""
+    with mock.patch.object(record_stream, "PATIENCE", Endless()):
+        over_arrays(program, ARRAY_ENGINE)
+        return over_arrays(program, ARRAY_ENGINE)
+
+
 def jacobian(program: Program) -> tuple[Vector, Vector]:
     """Value by NumPy itself, and gradient as the weighted sum of the rows of the Jacobian."""
     value = program.function(FloatNumpy())(*(np.copy(x) if isinstance(x, np.ndarray) else x for x in program.inputs))
@@ -387,6 +403,7 @@ def agree(
 WAYS: dict[str, Callable[[Program], tuple[Vector, Vector]]] = {
     "matrix": lambda program: over_arrays(program, ARRAY_ENGINE),
     "matrix, swept on numbers": swept_on_numbers,
+    "matrix, swept in plain Python": swept_plainly,
     "jacobian": jacobian,
     "forward mode": forward,
     "closures on objects": lambda program: over_objects(program, "closures"),
@@ -451,6 +468,8 @@ def ways_of(k: int) -> tuple[str, ...]:
         ways.append("matrix on objects")
     if k % 8 == 7:
         ways.append("matrix, swept on numbers")
+    if k % 4 == 2:
+        ways.append("matrix, swept in plain Python")
     if k % 8 == 5:
         ways.append("forward mode on objects")
     return tuple(ways)

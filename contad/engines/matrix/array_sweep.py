@@ -39,7 +39,7 @@ def sweep_row(stack: "MatrixStack", row: int, k: int, top: int, adjoints: Adjoin
     head, x, y = buffers.records[row].tolist()
     code, form, n = decode(head)
     first = k - n + 1
-    shape = strides_of(buffers, form, first, n, x, y)
+    shape = strides_of(buffers.shapes, form, first, n, x, y)
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
     if code == INPUT or z0 > top:
         return n

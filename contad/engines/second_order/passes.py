@@ -178,7 +178,7 @@ class SecondOrder:
             return VariableStep(slice(k, k + n))
         if code == CALLBACK:  # somebody's own
             raise Unsuited
-        z0, outer, inner, *rest = strides_of(buffers, form, k, n, x, y)
+        z0, outer, inner, *rest = strides_of(buffers.shapes, form, k, n, x, y)
         z = Cells(z0, outer, inner, *rest[:2])
         places = [Cells(rest[at], outer, inner, *rest[at + 1 : at + 3]) for at in (2, 5)]
         if code == LINEAR:  # a sum or a mean

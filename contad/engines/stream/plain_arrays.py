@@ -27,17 +27,17 @@ from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
 
 
-def strides_of(buffers: Buffers, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
+def strides_of(shapes: np.ndarray, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
     """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
     if form == STRIDED:
-        return buffers.shapes[int(x) : int(x) + 11].tolist()
+        return shapes[int(x) : int(x) + 11].tolist()
     shape = list(FORMS[11 * (form // CODES) :][:11])
     shape[0], shape[2] = first, n
     shape[5] = shape[5] if form == X_NUMBER else int(x)
     if form == SUM:
         shape[2] = int(y)
     elif form == DOT:
-        shape[8], shape[2] = buffers.shapes[int(y) : int(y) + 2].tolist()
+        shape[8], shape[2] = shapes[int(y) : int(y) + 2].tolist()
     else:
         shape[8] = shape[8] if form == Y_NUMBER else int(y)
     return shape
@@ -50,7 +50,7 @@ def sweep_array(
     code, form, n = decode(head)
     if code == 0:
         return True
-    shape = strides_of(buffers, form, first, n, x, y) if form == STRIDED else None
+    shape = strides_of(buffers.shapes, form, first, n, x, y) if form == STRIDED else None
     z, size = first, n
     if shape is not None:
         z, outer, inner, z_outer, z_inner = shape[:5]
@@ -75,7 +75,7 @@ def sweep_array(
     elif form == Y_NUMBER:
         buffers.constants[1] = y
     with np.errstate(all="ignore"):
-        places = shape or strides_of(buffers, form, first, n, x, y)
+        places = shape or strides_of(buffers.shapes, form, first, n, x, y)
         run_kernel(code, places, buffers.values, buffers.constants, adjoints)
     return True
 

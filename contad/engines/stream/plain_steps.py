@@ -8,7 +8,7 @@ the record to `plain_arrays.sweep_array`, for an adjoint of zero must not make a
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,24 +32,36 @@ from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
 
 MOST = 4096  # steps that are kept
+FEW_SHAPES = 16  # that are kept of one record
 FLOAT = np.dtype(np.float64)
 Step = Callable[[int], Any]  # of the newest cell that may have an adjoint; whether the record needs Python
 Run = Callable[[], Any]
 
 
+class Memory(NamedTuple):
+    """The arrays of a recording's buffers, which steps hold: they must not hold the buffers, which hold them."""
+
+    values: np.ndarray
+    constants: np.ndarray
+    adjoints: np.ndarray
+    shapes: np.ndarray
+
+
 def find_step(buffers: Buffers, head: float, x: float, y: float, k: int) -> tuple[int, Step | None]:
     """The number of own cells of a record whose last one is k, and its step; no step where there is nothing to do."""
     code, form, n = decode(head)
-    found = n, _make_step(buffers, code, form, n, k - n + 1, x, y)
+    memory = Memory(buffers.values, buffers.constants, buffers.adjoints, buffers.shapes)
+    if form in (X_NUMBER, Y_NUMBER):
+        step = _make_step_with_number(memory, buffers.steps, code, form, n, k - n + 1, x, y)
+    else:
+        step = _make_step(memory, code, form, n, k - n + 1, x, y)
     if len(buffers.steps) < MOST:
-        buffers.steps[head, x, y, k] = found
-    return found
+        buffers.steps[head, x, y, k] = n, step
+    return n, step
 
 
-def _make_step(
-    buffers: Buffers, code: int, form: int, n: int, first: int, x: float, y: float
-) -> Step | None:
-    adjoints, shapes, constants = buffers.adjoints, buffers.shapes, buffers.constants
+def _make_step(memory: Memory, code: int, form: int, n: int, first: int, x: float, y: float) -> Step | None:
+    adjoints, shapes = memory.adjoints, memory.shapes
     if code == INPUT:
         return None
     if code == CALLBACK:
@@ -58,27 +70,34 @@ def _make_step(
         cells, d = shapes[int(x) : int(x) + n], adjoints[first : first + n]
         return lambda top: np.add.at(adjoints, cells, d)
     if code == PULLBACK:
-        return _make_pullback(buffers, n, first, int(y))
-    if form in (X_NUMBER, Y_NUMBER):
-        key = code, form, n, first, y if form == X_NUMBER else x
-        run, number = buffers.steps.get(key), x if form == X_NUMBER else y
-        if run is None:
-            run = bind(buffers, code, strides_of(buffers, form, first, n, x, y))
-            buffers.steps[key] = run
-
-        def step_with_number(top: int) -> None:
-            constants[1] = number
-            run()
-
-        return step_with_number
+        return _make_pullback(memory, n, first, int(y))
     if form == STRIDED:
-        return _by_shape(shapes[int(x) : int(x) + 11], lambda shape: bind(buffers, code, shape))
+        return _by_shape(shapes[int(x) : int(x) + 11], lambda shape: bind(memory, code, shape))
     if form == DOT:
-        return _by_shape(
-            shapes[int(y) : int(y) + 2], lambda _: bind(buffers, code, strides_of(buffers, form, first, n, x, y))
-        )
-    run = bind(buffers, code, strides_of(buffers, form, first, n, x, y))
+        beside = shapes[int(y) : int(y) + 2]
+        return _by_shape(beside, lambda _: bind(memory, code, strides_of(shapes, form, first, n, x, y)))
+    run = bind(memory, code, strides_of(shapes, form, first, n, x, y))
     return lambda top: run()
+
+
+def _make_step_with_number(
+    memory: Memory, steps: dict[tuple[float, ...], Any], code: int, form: int, n: int, first: int, x: float, y: float
+) -> Step:
+    """Of a record with a constant number, which another call may have another one in the place of."""
+    number, cell = (x, y) if form == X_NUMBER else (y, x)
+    key = code, form, n, first, cell
+    run = steps.get(key)
+    if run is None:
+        run = bind(memory, code, strides_of(memory.shapes, form, first, n, x, y))
+        if len(steps) < MOST:
+            steps[key] = run
+    constants = memory.constants
+
+    def step(top: int) -> None:
+        constants[1] = number
+        run()
+
+    return step
 
 
 def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run]) -> Step:
@@ -89,7 +108,7 @@ def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run]) -> Step:
         key = numbers.tobytes()
         run = known.get(key)
         if run is None:
-            if len(known) > MOST:
+            if len(known) >= FEW_SHAPES:
                 known.clear()
             run = known[key] = make(numbers.tolist())
         run()
@@ -97,32 +116,29 @@ def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run]) -> Step:
     return step
 
 
-def _make_pullback(buffers: Buffers, n: int, first: int, slot: int) -> Step:
+def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
     """Of a pullback, which a kernel may do; then the first number of its shape is not 0."""
-    d = buffers.adjoints[first : first + n]
+    d = memory.adjoints[first : first + n]
 
     def need_python(top: int) -> bool:
         return first <= top and bool(d.any())
 
     if slot == 0:
         return need_python
-    numbers = buffers.shapes[slot : slot + 11]
-    by_kernel = _by_shape(
-        numbers,
-        lambda shape: kernels.WRITTEN_STEPS[PULLBACK](shape, buffers.values, buffers.constants, buffers.adjoints),
-    )
+    beside = memory.shapes[slot : slot + 11]
+    by_kernel = _by_shape(beside, lambda shape: kernels.WRITTEN_STEPS[PULLBACK](shape, *memory[:3]))
 
     def step(top: int) -> Any:
-        return by_kernel(top) if numbers[0] else need_python(top)
+        return by_kernel(top) if beside[0] else need_python(top)
 
     return step
 
 
 # ---- steps of scalar rules -------------------------------------------------------------------------------------------
-def bind(buffers: Buffers, code: int, shape: Sequence[int]) -> Run:
+def bind(memory: Memory, code: int, shape: Sequence[int]) -> Run:
     """What the kernel of an operation does for a record with these strides."""
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
-    values, constants, adjoints = buffers.values, buffers.constants, buffers.adjoints
+    values, constants, adjoints, _ = memory
     size = 1 + (outer - 1) * z_outer + (inner - 1) * z_inner
 
     def carefully() -> None:
