@@ -33,6 +33,7 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
 
     >>> print(explain(lambda x: x * x, 2.0))
     grad: <lambda>: engine matrix, on variables
+      operators: methods of Python, then machine code
     """
     check.callable_("explain", "f", f)
     if type(f) is Transformed and not f.made_by[0].__name__.startswith("_"):  # a public transform of a plain function
@@ -54,16 +55,25 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
             if gradient is f or kwargs:
                 raise
             return explain_call(pullback_of(numba_function(f)), (args, f(*args)), {})  # of several outputs
-    engine = gradient.engine or DEFAULT
-    return Explanation.of(f"{gradient.what}: engine {engine}, on variables", engine)
+    return _explain_on_variables(gradient.what, gradient.engine or DEFAULT)
 
 
 def _explain_eager(transform: Function, function: Function, options: Options) -> Explanation:
     """What a transform of a plain function does."""
-    engine, numbers = options.get("engine") or DEFAULT, "variables"
+    what = f"{transform.__name__}: {name_of(function)}"
     if transform.__name__ in ("jvp", "jacfwd"):
-        engine, numbers = "forward", "duals"
-    return Explanation.of(f"{transform.__name__}: {name_of(function)}: engine {engine}, on {numbers}", engine)
+        return Explanation.of(f"{what}: engine forward, on duals", "forward")
+    return _explain_on_variables(what, options.get("engine") or DEFAULT)
+
+
+def _explain_on_variables(what: str, engine: str) -> Explanation:
+    """What an engine that runs on variables does."""
+    lines = [f"{what}: engine {engine}, on variables"]
+    if engine == DEFAULT:
+        from contad.engines.stream.native_parts import describe_operators
+
+        lines.append(f"  operators: {describe_operators()}")
+    return Explanation.of("\n".join(lines), engine)
 
 
 def source(

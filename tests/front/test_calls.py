@@ -378,7 +378,7 @@ def test_explain_tells_the_engine_and_why():
     assert text.startswith("grad: weighted(array(float64, 1d, C), array(float64, 1d, C), 2.0): engine generated\n")
     text = contad.explain(contad.grad(weighted, engine="tape"), X, Y)
     assert ": engine tape\n" in text and text.count("argument") == 1
-    assert contad.explain(lambda x: x * 2.0, 1.0).endswith("<lambda>: engine matrix, on variables")
+    assert contad.explain(lambda x: x * 2.0, 1.0).partition("\n")[0].endswith("<lambda>: engine matrix, on variables")
     seen = []
     contad.grad(lambda x: seen.append(contad.explain(power, x, 2)) or x)(2.0)
     assert "compiled engines take first derivatives only" in seen[0]

@@ -20,7 +20,8 @@ def recurrence(x, a, n):
 
 def test_text_is_text():
     told = contad.explain(lambda x: x * x, 2.0)
-    assert isinstance(told, str) and told == "grad: <lambda>: engine matrix, on variables" == repr(told)
+    assert isinstance(told, str) and told.splitlines()[0] == "grad: <lambda>: engine matrix, on variables"
+    assert repr(told) == told
     assert (told.engine, told.refusals, tuple(told.loops)) == ("matrix", (), ())
     assert "<lambda>" in "".join(ET.fromstring(told._repr_html_()).itertext())
 
@@ -31,7 +32,8 @@ def test_transforms_of_plain_functions_are_told_by_their_names():
 
     x = np.ones(2)
     for transform in (contad.hessian, contad.jacobian, contad.jacrev, contad.hvp, contad.laplacian, contad.grad):
-        assert contad.explain(transform(f), x) == f"{transform.__name__}: f: engine matrix, on variables"
+        told = contad.explain(transform(f), x).splitlines()
+        assert told[0] == f"{transform.__name__}: f: engine matrix, on variables"
     assert contad.explain(contad.hessian(f, engine="records"), x) == "hessian: f: engine records, on variables"
     assert contad.explain(contad.jacfwd(f), x) == "jacfwd: f: engine forward, on duals"
     assert contad.explain(contad.jvp, f, (x,), (x,)) == "jvp: f: engine forward, on duals"

@@ -5,10 +5,14 @@ import fractions
 import gc
 import math
 import operator
+import os
+import re
 import sys
+import sysconfig
 import threading
 import types
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -362,3 +366,31 @@ def test_of_an_unknown_python_there_is_none(monkeypatch, slots):
 
 def test_objects_of_this_python_are_known():
     assert python_objects.has_known_objects()
+
+
+WORKFLOW = Path(__file__).parents[2] / ".github" / "workflows" / "tests.yml"
+
+
+def test_pythons_are_known_that_the_suite_runs_on():
+    (line,) = re.findall(r"python: \[.*\]", WORKFLOW.read_text(encoding="utf-8"))
+    found = {tuple(map(int, release.split("."))) for release in re.findall(r'"([\d.]+)"', line)}
+    assert found == native_parts.KNOWN_PYTHONS
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value", "why"),
+    [
+        (sys, "version_info", (3, 99, 0), "machine code for them is not tested on cpython 3.99"),
+        (sys, "implementation", types.SimpleNamespace(name="pypy"), "is not tested on pypy "),
+        (sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED", "this Python is a free-threaded build"),
+        (os, "environ", {"CONTAD_MACHINE_OPERATORS": "0"}, "CONTAD_MACHINE_OPERATORS is 0"),
+    ],
+)
+def test_explain_tells_why_there_is_none(monkeypatch, slots, where, name, value, why):
+    assert contad.explain(abs, 0.5).splitlines()[1:] == ["  operators: methods of Python, then machine code"]
+    monkeypatch.setattr(native_parts, where.__name__, types.SimpleNamespace(**vars(where) | {name: value}))
+    told = contad.explain(abs, 0.5).splitlines()[1]
+    assert told.startswith("  operators: methods of Python: ") and why in told
+    slots.count(10**9)
+    slots.look()
+    assert not slots.is_due and not slots.installed

@@ -1,7 +1,9 @@
 """When operators of scalars and new stacks are machine code: once Python has taken as long as it takes to get that."""
 
 import contextlib
+import os
 import sys
+import sysconfig
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,27 @@ from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.sweep import operation_code
 from contad.protocols.number_protocols import make_methods
 from contad.rules.scalar_rule import rules
+
+KNOWN_PYTHONS = frozenset({(3, 11), (3, 12), (3, 13), (3, 14)})  # in whose objects the tests let machine code write
+SETTING = "CONTAD_MACHINE_OPERATORS"  # an environment variable
+
+
+def why_in_python() -> str | None:
+    """Why operators never become machine code in this process; None where they may."""
+    if os.environ.get(SETTING) == "0":
+        return f"{SETTING} is 0"
+    if sys.implementation.name != "cpython" or sys.version_info[:2] not in KNOWN_PYTHONS:
+        release = ".".join(map(str, sys.version_info[:2]))
+        return f"machine code for them is not tested on {sys.implementation.name} {release}"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "this Python is a free-threaded build"
+    return None
+
+
+def describe_operators() -> str:
+    """How operators of variables run."""
+    why = why_in_python()
+    return "methods of Python, then machine code" if why is None else f"methods of Python: {why}"
 
 
 def _count_frames() -> int:
@@ -66,7 +89,7 @@ class NativeParts:
         if self.left is None:
             from contad.native.python_objects import has_known_objects  # it knows Numba
 
-            if not has_known_objects():
+            if why_in_python() is not None or not has_known_objects():
                 self.is_due = False
                 return
             self.left = self.LOADED * PATIENCE.loading if _is_on_disk() else self.COMPILED * PATIENCE.compiling
