@@ -4,7 +4,7 @@ from time import thread_time
 
 import numpy as np
 
-from contad.engines.stream import plain_arrays, plain_sweep
+from contad.engines.stream import plain_sweep
 from contad.engines.stream.kernels import compile_kernel, has_compiled_kernel
 from contad.engines.stream.record_head import decode
 from contad.engines.stream.storage import Buffers
@@ -49,9 +49,9 @@ class Patience:
             self.spent += thread_time() - start
 
     def sweep_array(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> bool:
-        """`plain_arrays.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""
+        """`plain_sweep.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""
         head, x, y = buffers.records[row].tolist()
-        code, _, n = decode(head)
+        code, _, _ = decode(head)
         if code not in self.left:
             known = self.compiling and has_compiled_kernel(code)
             self.left[code] = (0.1 if known else 0.3) * (self.loading if known else self.compiling)
@@ -59,7 +59,7 @@ class Patience:
             compile_kernel(code)
             return False
         start = thread_time()
-        plain_arrays.sweep_array(buffers, adjoints, head, x, y, k - n + 1, top)
+        plain_sweep.sweep_array(buffers, head, x, y, k, top)
         self.left[code] -= thread_time() - start
         return True
 

@@ -106,6 +106,14 @@ def _sweep_rows(buffers: Buffers, a: Any, row: int, k: int, top: int, seconds: f
     return 0, 0, False
 
 
+def sweep_array(buffers: Buffers, head: float, x: float, y: float, k: int, top: int) -> None:
+    """One record of an array that does not need Python, whose last cell is k."""
+    _, step = buffers.steps.get((head, x, y, k)) or find_step(buffers, head, x, y, k)
+    if step is not None:
+        with np.errstate(all="ignore"):
+            step(top)
+
+
 # ---- records of numbers ----------------------------------------------------------------------------------------------
 Numbers = Any  # a memoryview
 
