@@ -235,4 +235,4 @@ def _add_up(terms: np.ndarray, total: np.ndarray) -> None:
     each = np.empty((len(terms) + 1, *total.shape))
     each[0] = total
     each[1:] = terms
-    np.add.reduce(each, 0, None, total)
+    np.add.reduce(each, axis=0, out=total)

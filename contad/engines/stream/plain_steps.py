@@ -51,6 +51,7 @@ def find_step(buffers: Buffers, head: float, x: float, y: float, k: int) -> tupl
     """The number of own cells of a record whose last one is k, and its step; no step where there is nothing to do."""
     code, form, n = decode(head)
     memory = Memory(buffers.values, buffers.constants, buffers.adjoints, buffers.shapes)
+    step: Step | None
     if form in (X_NUMBER, Y_NUMBER):
         step = _make_step_with_number(memory, buffers.steps, code, form, n, k - n + 1, x, y)
     else:
@@ -164,7 +165,7 @@ def bind(memory: Memory, code: int, shape: Sequence[int]) -> Run:
         return np.ndarray((outer, inner), FLOAT, array, 8 * start, (8 * steps[0], 8 * steps[1]))
 
     is_one = rule is None and y0 == 0 == y_outer == y_inner  # the first constant
-    make = _write_step(code, targets, outer > 1, is_one)  # type: ignore[arg-type]
+    make = _write_step(code, targets, outer > 1, is_one)
     operands: dict[str, Any] = {"z": view(values, "z"), "d": view(adjoints, "z")}
     for name, kind, target in zip("xy", active, targets, strict=False):
         operands[name] = view(values if kind == "v" else constants, name)
