@@ -76,9 +76,9 @@ def _list_programs() -> dict[str, FirstProgram]:
         "numbers": FirstProgram(numbers, (0.3,), 50),
         "recurrence": FirstProgram(recurrence, (np.array([0.1, 0.7, 0.2]), _waves(200)), 1203),
         "process": FirstProgram(
-            process, (np.array([0.1, -0.7, -2.0]), np.subtract.outer(at, at) ** 2, _waves(11), np.eye(11)), 18
+            process, (np.array([0.1, -0.7, -2.0]), np.subtract.outer(at, at) ** 2, _waves(11), np.eye(11)), 20
         ),
-        "net": FirstProgram(net, (_waves(20), _waves(10, 3), _waves(10)), 10),
+        "net": FirstProgram(net, (_waves(20), _waves(10, 3), _waves(10)), 11),
     }
 
 

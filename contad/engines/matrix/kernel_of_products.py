@@ -196,13 +196,14 @@ def bind_products(
     by_rows, of_a = z_bar[:, None, :], a[:, :, None]
     by_fours = axes == 21 and not a_turned  # as `_add_rows` does it
     fours = rows // 4
+    of_four = z_bar[: 4 * fours, 0].reshape(fours, 4)
 
     def run() -> None:
         to_b = None
         if b_cell > 0:
             to_b = of_a * by_rows
             if by_fours and fours:
-                if not z_bar.all():
+                if not np.multiply.reduce(of_four, 1).all():
                     in_general()
                     return
                 pairs = to_b[: 4 * fours].reshape(2 * fours, 2, p).sum(1)

@@ -22,8 +22,7 @@ from contad.rules.scalar_rule import ScalarRule
 
 KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
-WRITTEN_PLAINLY: dict[int, Callable[..., None]] = {}  # what these do, in NumPy
-WRITTEN_STEPS: dict[int, Callable[..., Callable[[], None]]] = {}  # which make steps of the sweep in plain Python
+WRITTEN_STEPS: dict[int, Callable[..., Callable[[], None]]] = {}  # what makes functions that do the same in NumPy
 FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
 ELEMENTARY = "elementary_"  # what the names of elementary functions for vector registers begin with
 _lock = make_lock()

@@ -8,21 +8,8 @@ import numpy as np
 
 from contad.engines.stream import kernels
 from contad.engines.stream.plain_formulas import ON_ROWS, OnRows, make_function
-from contad.engines.stream.record_head import (
-    CALLBACK,
-    CODES,
-    DOT,
-    FORMS,
-    GATHER,
-    PULLBACK,
-    STRIDED,
-    SUM,
-    X_NUMBER,
-    Y_NUMBER,
-    decode,
-)
+from contad.engines.stream.record_head import CODES, DOT, FORMS, STRIDED, SUM, X_NUMBER, Y_NUMBER
 from contad.engines.stream.rule_functions import routes
-from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
 
@@ -41,43 +28,6 @@ def strides_of(shapes: np.ndarray, form: int, first: int, n: int, x: float, y: f
     else:
         shape[8] = shape[8] if form == Y_NUMBER else int(y)
     return shape
-
-
-def sweep_array(
-    buffers: Buffers, adjoints: np.ndarray, head: float, x: float, y: float, first: int, top: int
-) -> bool:
-    """Propagate the adjoints of one record of an array, if it is live; False where Python is needed."""
-    code, form, n = decode(head)
-    if code == 0:
-        return True
-    shape = strides_of(buffers.shapes, form, first, n, x, y) if form == STRIDED else None
-    z, size = first, n
-    if shape is not None:
-        z, outer, inner, z_outer, z_inner = shape[:5]
-        size = 1 + (outer - 1) * z_outer + (inner - 1) * z_inner
-    if z > top:
-        return True
-    if code == CALLBACK:
-        return False
-    if not adjoints[z : z + size].any():
-        return True
-    if code == PULLBACK:
-        slot = int(y)
-        if slot == 0 or buffers.shapes[slot] == 0:  # no kernel, or that of a step
-            return False
-        kernels.WRITTEN_PLAINLY[code](buffers.shapes[slot:], buffers.values, buffers.constants, adjoints)
-        return True
-    if code == GATHER:
-        np.add.at(adjoints, buffers.shapes[int(x) : int(x) + n], adjoints[first : first + n])
-        return True
-    if form == X_NUMBER:
-        buffers.constants[1] = x
-    elif form == Y_NUMBER:
-        buffers.constants[1] = y
-    with np.errstate(all="ignore"):
-        places = shape or strides_of(buffers.shapes, form, first, n, x, y)
-        run_kernel(code, places, buffers.values, buffers.constants, adjoints)
-    return True
 
 
 def run_kernel(

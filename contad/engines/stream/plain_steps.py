@@ -2,7 +2,7 @@
 
 A gradient that is called again meets the same records at the same cells, so that each is looked up by its numbers. A
 step does not ask which elements have an adjoint. It multiplies all of them, and where a product is not finite it leaves
-the record to `plain_arrays.sweep_array`, for an adjoint of zero must not make a nan of that.
+the record to `plain_arrays.run_kernel`, for an adjoint of zero must not make a nan of that.
 """
 
 import functools
