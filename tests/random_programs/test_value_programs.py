@@ -14,8 +14,8 @@ from tests.random_programs.value_programs import generate
 
 
 def plain(z):
-    """The floats of a value; elements of an array of objects may be variables."""
-    x = np.asarray(contad.value_of(z))
+    """The floats of a value; elements of an array of objects may be variables, and what np.asarray makes has room."""
+    x = contad.value_of(np.asarray(contad.value_of(z)))
     return np.vectorize(contad.value_of, otypes=[float])(x) if x.dtype == object else x
 
 
@@ -52,7 +52,15 @@ def test_random_value_programs_agree(count):
     assert [said for said in map(difference, range(count)) if said] == []
 
 
-def test_a_wrong_value_is_noticed(monkeypatch):
-    wrong = entry_of(np.piecewise)._replace(implementation=lambda x, *args: 1.5 * x)
-    monkeypatch.setitem(numpy_functions._entries, np.piecewise, wrong)
-    assert [seed for seed in range(100) if difference(seed)]
+@pytest.mark.parametrize(
+    ("function", "wrong"),
+    [
+        (np.piecewise, lambda x, *args: 1.5 * x),
+        (np.full_like, lambda a, fill: np.zeros_like(a)),
+        (np.copyto, lambda dst, src, casting="same_kind", where=True: None),  # which np.full_like calls
+        (np.nan_to_num, lambda x, **options: x),
+    ],
+)
+def test_a_wrong_value_is_noticed(monkeypatch, function, wrong):
+    monkeypatch.setitem(numpy_functions._entries, function, entry_of(function)._replace(implementation=wrong))
+    assert any(difference(seed) for seed in range(100))

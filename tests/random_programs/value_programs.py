@@ -10,10 +10,11 @@ FORMS = (
     "np.heaviside({x}, {y})", "np.clip({x}, {y}, {y} + 0.7)", "np.clip({x}, None, {y})", "np.maximum({x}, {y})",
     "np.where({x} > 0.2, {x}, {y})", "np.select([{x} > 0.2, {y} > 0.1], [{x}, {y}], 0.3)",
     "np.choose(np.array([1, 0, 1]), [{x}, {y}])", "np.full_like(np.arange(3), {x})", "np.full_like({k}, {y})",
+    "np.full(3, {x})", "np.full((2, 3), {y})", "np.full_like({x}, {y})",
     "np.insert({k}, 1, {x})", "np.insert({x}, 0, {y})", "np.append({k}, {x})",
     "np.piecewise({x}, {x} > 0.2, [lambda v: v * v, 1.5])", "np.piecewise({x}, [{k} > 1, {k} < 1], [2, lambda v: -v])",
     "np.put(d := {x} * 1.0, [0], {y}) or d", "np.putmask(d := {x} * 1.0, {x} > 0.2, {y}) or d",
-    "np.copyto(d := {x} * 1.0, {y}) or d", "np.nan_to_num({x})", "np.sinc({x}) + {y}", "np.round({x}, 1) + {k}",
+    "np.copyto(d := {x} * 1.0, {y}) or d", "np.nan_to_num({x})", "np.nan_to_num({x} / {y})", "np.sinc({x}) + {y}", "np.round({x}, 1) + {k}",
     "np.fmin({x}, {y})", "np.copysign({x}, {y})", "np.fmod({x}, 0.7) * {y}", "np.trapezoid({x})", "np.diff({x})",
 )  # fmt: skip
 KINDS = ("np.arange(3)", "np.array([True, False, True])", "np.array([2, 0, 1])", "np.array([[1, 0, 2]])")
