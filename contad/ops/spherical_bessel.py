@@ -79,7 +79,7 @@ def _sinc(x):
     odd = np.rint(x) % 2.0
     with np.errstate(all="ignore"):
         z = np.where(odd, -1.0, 1.0) * np.sin(math.pi * y) / (math.pi * x)
-    return np.where(x == 0.0, 1.0, z)
+        return np.where(x == 0.0, 1.0, np.where(np.isinf(math.pi * x), math.nan, z))
 
 
 @scalar_rule(array=_sinc, points=[(0.7,), (-1.6,)])
@@ -89,12 +89,12 @@ def sinc(x):
         z = sin(pi x) / (pi x), 1 at 0,     dz/dx = (cos(pi x) - z) / x
 
     Ref:     below 1 the derivative is -pi j_1(pi x), which does not cancel. z is 0 at integers, where NumPy's is what
-             the rounding of pi x makes, and nan at infinity, as NumPy's.
+             the rounding of pi x makes, and nan where pi x is infinite, as NumPy's.
 
     >>> sinc(0.5)
     0.6366197723675814
     """
-    if x == 0.0 or math.isinf(x):
+    if x == 0.0 or math.isinf(math.pi * x):
         return math.nan if x else 1.0
     n = float(np.rint(x))
     z = math.sin(math.pi * (x - n)) / (math.pi * x)

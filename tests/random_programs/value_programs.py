@@ -14,7 +14,8 @@ FORMS = (
     "np.insert({k}, 1, {x})", "np.insert({x}, 0, {y})", "np.append({k}, {x})",
     "np.piecewise({x}, {x} > 0.2, [lambda v: v * v, 1.5])", "np.piecewise({x}, [{k} > 1, {k} < 1], [2, lambda v: -v])",
     "np.put(d := {x} * 1.0, [0], {y}) or d", "np.putmask(d := {x} * 1.0, {x} > 0.2, {y}) or d",
-    "np.copyto(d := {x} * 1.0, {y}) or d", "np.nan_to_num({x})", "np.nan_to_num({x} / {y})", "np.sinc({x}) + {y}", "np.round({x}, 1) + {k}",
+    "np.copyto(d := {x} * 1.0, {y}) or d", "np.nan_to_num({x})", "np.sinc({x}) + {y}", "np.round({x}, 1) + {k}",
+    "np.nan_to_num(np.divide({x}, np.maximum({y}, 0.0)))",
     "np.fmin({x}, {y})", "np.copysign({x}, {y})", "np.fmod({x}, 0.7) * {y}", "np.trapezoid({x})", "np.diff({x})",
 )  # fmt: skip
 KINDS = ("np.arange(3)", "np.array([True, False, True])", "np.array([2, 0, 1])", "np.array([[1, 0, 2]])")
@@ -55,7 +56,8 @@ def generate(seed: int) -> Program:
         x, y = (r.choice([*names, f"{r.uniform(-1.0, 2.0):.2f}"]) for _ in range(2))
         line = r.choice(FORMS).format(x=x, y=y, k=r.choice(KINDS))
         try:
-            value = eval(line, scope)
+            with np.errstate(all="ignore"):
+                value = eval(line, scope)
         except Exception:
             continue
         if isinstance(value, (list, tuple)) or np.size(value) > 40 or not np.size(value):
