@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from contad.ops._scipy import special
+from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import sqrt
 from contad.ops.error_functions import ndtr
@@ -381,6 +382,10 @@ def stdtr(df, t):
     tail = 0.5 * select(
         is_far, betainc(0.5 * df, 0.5, 1.0 / (1.0 + far)), betaincc(0.5, 0.5 * df, middle / (1.0 + middle))
     )
+    is_distant = holds(lambda x, t: np.greater(x, 1e30) & np.isfinite(t), r, t)  # the first term is all
+    distant = log(select(is_distant, absolute(t), 1.0)) - 0.5 * log(df)
+    first = exp(-df * distant - log(0.5 * df) - betaln(0.5 * df, 0.5))
+    tail = select(is_distant, 0.5 * first, tail)
     inside = select(is_near, r, 0.0)
     total = term = 1.0
     for k in range(1, 11):

@@ -7,10 +7,10 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.arithmetic import absolute, power
 from contad.ops.bessel_functions import kv, yv
-from contad.ops.elementary import hypot
+from contad.ops.elementary import hypot, sqrt
 from contad.ops.elliptic_integrals import ellipkm1
 from contad.ops.entropies import xlogy
-from contad.ops.exponential import expm1
+from contad.ops.exponential import expm1, log
 from contad.ops.gamma_functions import gamma
 from contad.ops.gamma_ratios import binom, poch
 from contad.ops.logic import holds, select
@@ -189,17 +189,28 @@ def pseudo_huber(delta, r):
 
 @stands_for("agm")
 def agm(a, b):
-    """Arithmetic-geometric mean of two positive numbers.
+    """Arithmetic-geometric mean of two numbers of one sign.
 
-        z = pi / 4 (a + b) / K(((a - b) / (a + b))^2)
+        z = pi / 2 m / K((a - m)^2 / m^2),     m = (a + b) / 2
 
-    Domain:  a, b > 0.
-    Ref:     DLMF 19.8.5.
+    Of numbers whose ratio underflows K(1 - p) is log(4 / sqrt(p)), the first term of its series.
+
+    Domain:  a, b >= 0 or a, b <= 0; 0 where one is 0, and infinite where one is infinite and the other one is not 0.
+    Ref:     DLMF 19.8.5, 19.12.1.
 
     >>> round(agm(1.0, 2.0), 12)
     1.456791031047
     """
-    return 0.25 * math.pi * (a + b) / ellipkm1(4.0 * (a / (a + b)) * (b / (a + b)))
+    sign = select(a + b < 0.0, -1.0, 1.0)
+    mean = sign * (0.5 * a + 0.5 * b)
+    divisor = select(mean == 0.0, 1.0, mean)
+    p = (sign * a / divisor) * (sign * b / divisor)
+    tiny = select(absolute(p) < 1e-290, 1.0, 0.0)
+    logarithm = log(4.0 * select(tiny > 0.0, divisor, 1.0)) - 0.5 * log(select(tiny > 0.0, sign * a, 1.0))
+    series = logarithm - 0.5 * log(select(tiny > 0.0, sign * b, 1.0))
+    z = sign * mean / select(tiny > 0.0, series, ellipkm1(select(tiny > 0.0, 1.0, p)))
+    finite = select(mean < INF, 1.0, 0.0)
+    return select(finite > 0.0, 0.5 * math.pi * z, sign * mean * sqrt(select(finite > 0.0, 1.0, a * b)))
 
 
 # ---- counts ----------------------------------------------------------------------------------------------------------
