@@ -181,10 +181,11 @@ def pseudo_huber(delta, r):
     >>> round(pseudo_huber(1.0, 3.0), 12)
     2.162277660168
     """
-    below = select(delta < 0.0, 1.0, 0.0)
-    total = delta + hypot(delta, r)
-    z = r * (delta * (r / select(total == 0.0, 1.0, total)))
-    return (1.0 - below) * z + select(delta < 0.0, INF, 0.0)
+    inside = select(absolute(r) < INF, r, 0.0)
+    total = delta + hypot(delta, inside)
+    z = inside * (delta * (inside / select(total == 0.0, 1.0, total)))
+    at_infinity = select(absolute(r) < INF, 0.0, select(delta == 0.0, 0.0, delta * absolute(r)))
+    return select(delta < 0.0, INF, z + at_infinity)
 
 
 @stands_for("agm")
