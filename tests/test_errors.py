@@ -3,12 +3,14 @@
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import operator
 import pickle
 import re
 import statistics
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -313,7 +315,7 @@ def test_errors_outside_of_functions_have_none():
     assert "stale" in str(raised(lambda: kept[0] * 2.0)) and isinstance(
         raised(lambda: kept[0] * 2.0), StaleVariableError
     )
-    assert str(raised(lambda: contad.grad(np.sum, engine="none"))).startswith("engine: ")
+    assert str(raised(lambda: contad.grad(np.sum, engine="none"))).startswith("grad: engine: ")
     x = contad.var(1.0)  # of the base stack
     assert str(raised(lambda: float(x))).startswith(f"{__file__}:") and isinstance(
         raised(lambda: float(x)), LostDerivativeError
@@ -338,6 +340,24 @@ WRONG = {  # function, argument, expected, got
     "jvp: <lambda>: tangent 1 must have its primal's shape, (3,), got (2,)": lambda: (
         contad.jvp(lambda x, y: x @ y, (X, X), (X, X[:2]))
     ),
+    "gradient_dot_vector: v must have the shape of x, (3,), got (2,)": lambda: (
+        contad.gradient_dot_vector(np.sum, X, X[:2])
+    ),
+    "gradient_dot_vector: v must have the shape of x, (3,), got list": lambda: (
+        contad.gradient_dot_vector(np.sum, X, [1.0])
+    ),
+    "flat: expected real numbers, or lists, tuples, dicts and arrays of them; got str": lambda: contad.flat(np.sum, "a"),
+    "flat: example must hold real numbers or arrays of them, got []": lambda: contad.flat(np.sum, []),
+    "assigns() missing 1 required positional argument: 'x'": lambda: contad.vjp(assigns),
+    "assigns() takes 1 positional argument but 2 were given": lambda: contad.grad(assigns)(X, X),
+} | {
+    f"{function}: x must be a number or an array, or a list, tuple or dict of them, got {type(x).__name__}": (
+        functools.partial(getattr(contad, function), x)
+    )
+    for function, x in itertools.product(
+        ("to_matvar", "to_varmat", "primal", "value_of", "value_of_rec", "stop_gradient"),
+        ("a", None, object(), SERIES, scipy.sparse.csr_array(A)),
+    )
 }
 
 
@@ -345,3 +365,42 @@ WRONG = {  # function, argument, expected, got
 def test_wrong_arguments_are_named(message):
     with pytest.raises((TypeError, ValueError, UnsupportedError), match=re.escape(message)):
         WRONG[message]()
+
+
+def parameters_of(f):
+    try:
+        return inspect.signature(f).parameters
+    except (TypeError, ValueError):
+        return ()
+
+
+TAKE_AN_ENGINE = [name for name in contad.__all__ if "engine" in parameters_of(getattr(contad, name))]
+
+
+TAKE_MORE = {"grad_tr_mat_times_hessian": (X, A), "hessian_block_diag": (3,), "linearize": (X,), "vjp": (X,)}
+
+
+def make_with(name, f, engine):
+    if name == "nested":
+        with contad.nested(engine):
+            pass
+    getattr(contad, name)(f, *TAKE_MORE.get(name, ()), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["zz", "generated"])
+@pytest.mark.parametrize("name", TAKE_AN_ENGINE)
+def test_a_wrong_engine_is_refused_by_the_name_of_the_transform_when_it_is_made(name, engine):
+    expected = "expected one of closures" if engine == "zz" else "'generated' differentiates functions made by numba.njit"
+    with pytest.raises(UnsupportedError, match=f"^{name}: engine: {expected}"):
+        make_with(name, np.sum, engine)
+
+
+@numba.njit
+def doubled(x):
+    return 2.0 * np.sum(x)
+
+
+@pytest.mark.parametrize("name", TAKE_AN_ENGINE)
+def test_so_is_one_for_a_numba_function(name):
+    with pytest.raises(UnsupportedError, match=f"^{name}: engine: expected one of closures.*; got 'zz'"):
+        make_with(name, doubled, "zz")

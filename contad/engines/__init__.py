@@ -15,10 +15,10 @@ DEFAULT = "matrix"
 COMPILED = ("generated", "tape")  # for Numba functions, as they are asked in turn; then a Python copy is made
 
 
-def engine(name: str | None = None) -> type[ChainStack]:
+def engine(name: str | None = None, transform: str = "") -> type[ChainStack]:
     """The stack class of an engine; the default engine if no name is given.
 
-    Raises UnsupportedError, naming the engines there are, for any other name.
+    Raises UnsupportedError, naming the transform and the engines there are, for any other name.
     """
     if name is None or name == "matrix":
         return MatrixStack
@@ -30,9 +30,10 @@ def engine(name: str | None = None) -> type[ChainStack]:
         from contad.engines.closures import ClosureStack
 
         return ClosureStack
+    what = f"{transform}: engine" if transform else "engine"
     if name in COMPILED:
-        raise UnsupportedError(f"engine: {name!r} differentiates functions made by numba.njit; use {DEFAULT!r}")
-    raise UnsupportedError(f"engine: expected one of {', '.join((*engine_names(), *COMPILED))}; got {name!r}")
+        raise UnsupportedError(f"{what}: {name!r} differentiates functions made by numba.njit; use {DEFAULT!r}")
+    raise UnsupportedError(f"{what}: expected one of {', '.join((*engine_names(), *COMPILED))}; got {name!r}")
 
 
 class CompiledEngine(NamedTuple):

@@ -33,11 +33,11 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
     """
 
     twin = python_twin(f)
-    check = Frozen(f, f.__name__, memo_of(f)).check
+    frozen = Frozen(f, f.__name__, memo_of(f))
 
     @functools.wraps(twin)
     def run(*args: Nested, **kwargs: Nested) -> Nested:
-        check()
+        frozen.check()
         given, n = [*args, *kwargs.values()], len(args)
         require_read(f.__name__, zip([f"argument {k}" for k in (*range(n), *kwargs)], given, strict=True))
         for_twin = [assignable(x) for x in given]
@@ -73,10 +73,12 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
             if close(rtol=1e-12 if small else 1e-6, atol=0.0):
                 continue
             if small or not close(rtol=1e-6, atol=1e-9) or not _is_rounding(f, plain, n, [*kwargs], y, expected):
+                frozen.require_unchanged()  # its code may have been replaced
                 raise UnsupportedError(
                     f"{f.__name__}: its Python copy gives {got} where the compiled function gives {value}; integers "
                     "that wrap around or are widened by Numba, float32 and random numbers are not reproduced: use "
-                    "floats of 64 bits, or pass them as arguments"
+                    "floats of 64 bits, or pass them as arguments; nor is code that replaces what Numba has compiled: "
+                    "call recompile()"
                 )
         copies = [own for x, own in zip(given, for_twin, strict=True) if own is not x] if keeps_arrays else []
         return map_leaves(functools.partial(_callers_array, copies), y, expected, is_leaf=_is_no_tuple)

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from types import FunctionType
 from typing import Any
 
-from contad.engines import COMPILED
+from contad.engines import COMPILED, engine as engine_class
 from contad.functions.callees import with_numba_callees
 from contad.functions.memo import memo_of
 from contad.functions.on_numbers import OnNumbers
@@ -19,10 +19,11 @@ class UserFunction:
     Raises:  TypeError, in the name of the transform, where f is no function.
     """
 
-    __slots__ = ("dispatcher", "f", "name")
+    __slots__ = ("dispatcher", "f", "name", "transform")
 
     def __init__(self, transform: str, f: Function) -> None:
         check.callable_(transform, "f", f)
+        self.transform = transform
         self.dispatcher: NumbaFunction = None if isinstance(f, FunctionType) else numba_function(f)
         self.f = f if self.dispatcher is None else self.dispatcher
         self.name = name_of(f)
@@ -33,8 +34,11 @@ class UserFunction:
         return memo_of(self.f)
 
     def takes_compiled(self, engine: str | None) -> bool:
-        """Whether compiled engines are asked, where this engine or none is named."""
-        return self.dispatcher is not None and engine in (None, *COMPILED)
+        """Whether compiled engines are asked, where this engine or none is named; other names are refused."""
+        if self.dispatcher is not None and engine in (None, *COMPILED):
+            return True
+        engine_class(engine, self.transform)
+        return False
 
     def runnable(self) -> Function:
         """The function as eager engines run it: see `runnable`."""

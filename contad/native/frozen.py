@@ -5,6 +5,7 @@ function, so a value that changes in between would part the two without a word.
 """
 
 import ctypes
+import re
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from contad.functions.memo import memo_of
 from contad.functions.python_copy import is_dispatcher
 from contad.native.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told
 
+_DIGEST = re.compile("[0-9a-f]{64}")  # of code, which tells nobody anything
 _compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
 
 
@@ -98,8 +100,9 @@ class Frozen:
             for name, before, after in changed:
                 if more:  # nothing has been made of f as it is now, so that it binds no other derivative
                     self.memo.pop("frozen", None)
+                told = "" if _DIGEST.fullmatch(after) else f", from {before} to {after}"
                 raise FrozenValueError(
-                    f"{self.what}: {name} has changed since {since}, from {before} to {after}; Numba freezes such "
+                    f"{self.what}: {name} has changed since {since}{told}; Numba freezes such "
                     f"values, so {again if name == self.f.__name__ else f'pass it as an argument, or {again}'}{more}"
                 )
         self.places = places  # equal, and perhaps other objects

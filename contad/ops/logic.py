@@ -8,7 +8,7 @@ from contad.rules.compilable import Compilable
 from contad.variables.array import as_objects
 from contad.variables.containers import CONTAINERS, map_containers
 from contad.variables.layout import is_immutable
-from contad.variables.number import Carrier, Number, map_numbers, observe, primal, standing_for, trace
+from contad.variables.number import Carrier, Number, map_numbers, observe, primal, require_values, standing_for, trace
 from contad.variables.open_types import Function, Value
 
 
@@ -68,7 +68,14 @@ def stop_gradient(x: Any) -> Any:
     {'a': [1.0, 2.0]}
     """
     if isinstance(x, CONTAINERS):
-        return map_containers(stop_gradient, (x,))
+        return map_containers(_stop_part, (x,))
+    require_values("stop_gradient", x)
+    return _stop_part(x)
+
+
+def _stop_part(x: Any) -> Any:
+    if isinstance(x, CONTAINERS):
+        return map_containers(_stop_part, (x,))
     found = map_numbers(_stop, x)
     return found.copy() if isinstance(found, np.ndarray) and not is_immutable(found) else found
 

@@ -36,10 +36,15 @@ def ravel(tree: Nested) -> tuple[ArrayValue, "Unravel"]:
     >>> unravel.names
     ['rate', 'weights[0]', 'weights[1]']
     """
+    return _ravel(tree, "ravel", "tree")
+
+
+def _ravel(tree: Nested, what: str, name: str) -> tuple[ArrayValue, "Unravel"]:
+    """`ravel`, for messages that name another function and its argument."""
     flattened = flatten(tree)
-    leaves = [real_leaf(x, "ravel") for x in flattened.leaves]
+    leaves = [real_leaf(x, what) for x in flattened.leaves]
     if not leaves:
-        fail("ravel", "tree", "hold real numbers or arrays of them", repr(tree))
+        fail(what, name, "hold real numbers or arrays of them", repr(tree))
     unravel = Unravel(Tree([_empty_like(x) for x in leaves], flattened.spec))
     return _in_a_row(leaves), unravel
 
@@ -132,7 +137,7 @@ class FlatFunction:
         functools.update_wrapper(self, f, updated=())
         self.f = f
         self._made_of = example, argnums
-        self.x0, self.unravel = ravel(example if single else tuple(example))
+        self.x0, self.unravel = _ravel(example if single else tuple(example), "flat", "example")
         self.names = self.unravel.names
         one_vector = numbers == (0,) and single and getattr(example, "ndim", None) == 1
         self._run = function.f if one_vector else _of_vector(function, self.unravel, numbers, single)

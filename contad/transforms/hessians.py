@@ -314,6 +314,10 @@ def gradient_dot_vector(f: Function, x: Nested, v: Nested) -> tuple[Real, Real]:
     >>> gradient_dot_vector(lambda x: x[0] ** 2 * x[1], np.array([3.0, 5.0]), np.array([1.0, 2.0]))
     (45.0, 48.0)
     """
+    shape = getattr(x, "shape", ())
+    if getattr(v, "shape", ()) != shape:
+        got = getattr(v, "shape", type(v).__name__)
+        fail("gradient_dot_vector", "v", f"have the shape of x, {shape}", got)
     return jvp(f, (x,), (v,))
 
 

@@ -46,7 +46,7 @@ def linearize(f: Function, *primals: Nested, engine: str | None = None) -> tuple
     trees = real_trees(what, range(len(primals)), primals)
     by_records: Callable[[np.ndarray], Nested] | None = None
     plain = all(is_plain(x) for tree in trees for x in tree.leaves)
-    if plain and engine in (None, DEFAULT) and THREAD.watch is None and not function.takes_compiled(engine):
+    if not function.takes_compiled(engine) and plain and engine in (None, DEFAULT) and THREAD.watch is None:
         recorded = Recorded(function.runnable(), primals, f"vjp: {function.name}", stack_of_whole_rules)
         value, pullback = recorded.value, recorded.pullback()
         with contextlib.suppress(Unsuited):
@@ -140,7 +140,7 @@ def make_vjp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     >>> value, pullback(1.0), pullback(10.0)
     (6.0, 3.0, 30.0)
     """
-    check.callable_("make_vjp", "f", f)
+    UserFunction("make_vjp", f).takes_compiled(engine)  # a name that is none is refused
     numbers = positions("make_vjp", argnums)
 
     def of_arguments(*args: Nested, **kwargs: Nested) -> tuple[Function, Nested]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines import engine as engine_class
 from contad.engines.second_order.steps import Unsuited
 from contad.errors import UnsupportedError, ValueMismatchError
 from contad.front.numba_transforms import higher_of
@@ -104,6 +103,7 @@ class SparseDerivative(Transformed):
         self.given = None if pattern is None else _given_pattern(name, pattern, self.of)
         self.check = check
         self.engine = engine
+        self.function.takes_compiled(engine)  # a name that is none is refused
         self.found: OrderedDict[Any, Compression] = OrderedDict()  # by what the pattern was found from
         self.passes: int | None = None
         self.rows: dict[str, Function] = {}  # compiled products, by kind
@@ -149,7 +149,6 @@ class SparseDerivative(Transformed):
         with contextlib.ExitStack() as held:
             if self.function.takes_compiled(self.engine):
                 return self._evaluate_at(args, kwargs, None)
-            engine_class(self.engine)  # a name that is none is refused
             recording = None
             with contextlib.nullcontext() if self.given is None else contextlib.suppress(UnsupportedError), attempt():
                 recording = held.enter_context(self._record(args, kwargs))

@@ -8,7 +8,7 @@ from contad.variables.arguments import array as float_array, fail
 from contad.variables.array import Array, as_objects, level_of, numbers_in
 from contad.variables.layout import remember_immutable
 from contad.variables.level import Level
-from contad.variables.number import map_numbers, peek
+from contad.variables.number import map_numbers, peek, require_values
 from contad.variables.open_types import ArrayValue, Nested, Value
 from contad.variables.stack import THREAD, stack
 
@@ -86,6 +86,7 @@ def to_varmat(x: Nested) -> ArrayValue:
 
     Arrays that are no object arrays of variables of an engine with array variables come back as they are.
     """
+    require_values("to_varmat", x)
     top = max(numbers_in(x), key=level_of, default=None)
     if isinstance(x, Array) or top is None:
         return x
@@ -95,8 +96,9 @@ def to_varmat(x: Nested) -> ArrayValue:
 def to_matvar(x: Nested) -> ArrayValue:
     """An array variable as an object array of scalar variables, its elements; nothing is recorded.
 
-    Anything else comes back as it is.
+    Other arrays, numbers and lists come back as they are.
     """
+    require_values("to_matvar", x)
     return as_objects(x) if isinstance(x, Array) else x
 
 

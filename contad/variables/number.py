@@ -292,6 +292,7 @@ def primal(x: Value) -> Value:
     >>> primal(2.5)
     2.5
     """
+    require_values("primal", x)
     found = read_primal(x)
     return found.copy("K") if found.__class__ is np.ndarray and found is not x else found
 
@@ -338,6 +339,16 @@ def trace(x: Value) -> Value:
 def is_real(x: object) -> bool:
     """Whether x is a plain real number: Python or NumPy, int, float or bool."""
     return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
+
+
+def require_values(function: str, x: object) -> None:
+    """Refuse what is neither a number nor an array, and no list, tuple or dict, in which there may be anything."""
+    if not isinstance(x, _VALUES):
+        expected = "be a number or an array, or a list, tuple or dict of them"
+        raise TypeError(f"{function}: x must {expected}, got {type(x).__name__}")
+
+
+_VALUES = (float, Carrier, np.ndarray, int, complex, np.number, np.bool_, list, tuple, dict)
 
 
 def scale(d: Value, p: Value) -> Value:

@@ -449,7 +449,7 @@ def alone() -> Iterator[None]:
 
 
 _base_engine: list[type[ChainStack]] = []
-ENGINES: list[Callable[[str], type[ChainStack]]] = []
+ENGINES: list[Callable[..., type[ChainStack]]] = []
 # What gives back a thread's memory beside its pools; native code adds to it when it is first used.
 RECOVERIES: list[Callable[[], object]] = []
 
@@ -549,7 +549,7 @@ def nested(engine: str | None = None) -> Iterator[ChainStack]:
     outer = stack()
     if not engine and outer.tracer is not None:
         outer.tracer.refuse_levels()
-    with opened(ENGINES[0](engine) if engine else type(outer), "its nested level has been recovered") as s:
+    with opened(ENGINES[0](engine, "nested") if engine else type(outer), "its nested level has been recovered") as s:
         yield s
         s.caught = None  # `gradient` has raised it, if anybody has asked for one
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.variables.number import Carrier, Number, map_numbers, read_primal, standing_for
+from contad.variables.number import Carrier, Number, map_numbers, read_primal, require_values, standing_for
 from contad.variables.open_types import Nested, Real, Value
 
 
@@ -47,11 +47,13 @@ def value_of(x: Nested) -> Nested:
     >>> value_of([2.0, (3.0,)])
     [2.0, (3.0,)]
     """
+    require_values("value_of", x)
     return map_numbers(lambda n: standing_for(n.value, n), x)
 
 
 def value_of_rec(x: Nested) -> Nested:
     """x lowered through every level to plain floats; containers and object arrays element by element."""
+    require_values("value_of_rec", x)
     return map_numbers(_lowest, x)
 
 
