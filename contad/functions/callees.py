@@ -526,7 +526,7 @@ class _StandIns:
         if type(copy.__globals__) is dict and CAN_BIND:
             asked = questions_of(f.__code__)
             known = ASSIGNABLE_METHODS if self.family.assignable else METHODS
-            methods = known if asked.of_dot or asked.of_copy else {}
+            methods = known if asked.of_methods or asked.of_copy else {}
             copy.__code__ = bind_names(code, self._names(f), methods, modules_of(f), None if lasts else built_in)
         for new, cell, mine in zip(replaced, cells, own, strict=True):
             if new:

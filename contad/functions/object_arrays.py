@@ -2,7 +2,7 @@
 
 np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
 np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, np.floor gives Python's ints and no nan, and
-np.linalg.norm of zeros takes a root, whose derivative is nan there; contad is asked by none of them. Nor is it by
+np.linalg.norm of zeros takes a root, whose derivative is nan there, and np.frombuffer reads references; contad is asked by none of them. Nor is it by
 np.linalg.matrix_power, which takes no stacks of objects. A function that names them runs as a copy of itself that finds
 these (see `contad.functions.callees`).
 """
@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from contad.variables.array import Array
+from contad.errors import LostDerivativeError
+from contad.variables.array import Array, numbers_in
 from contad.variables.creation import array
+from contad.variables.library_refusals import IN_A_RULE
 from contad.variables.number import Number, is_real
 from contad.variables.open_types import ArrayValue, Function, Option, Real, Value
 from contad.variables.trees import holds_carriers
@@ -136,6 +138,20 @@ def sinc(x: Value) -> Value:
     return np.sinc(x if numbers is None else numbers)
 
 
+@functools.wraps(np.frombuffer)
+def frombuffer(buffer: Any, *args: Option, **options: Option) -> ArrayValue:
+    """np.frombuffer, which would take the references in an object array of variables for numbers."""
+    require_no_references("np.frombuffer", buffer)
+    return np.frombuffer(buffer, *args, **options)
+
+
+def require_no_references(name: str, x: Any) -> None:
+    """Refuse an object array of variables where its memory is to be read as bytes."""
+    if isinstance(x, np.ndarray):
+        for n in numbers_in(x)[:1]:
+            raise LostDerivativeError(f"{name}: got an object array of {n.kind}s; {IN_A_RULE}", level=n._owner)
+
+
 @functools.wraps(np.linalg.norm)
 def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = False) -> Value:
     """np.linalg.norm, whose derivative is 0 where all elements are, in lists and object arrays, too."""
@@ -179,7 +195,7 @@ _ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
 OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variables
     {ufunc.__name__: Logical(ufunc) for ufunc in _LOGICAL}
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
-    | {"nan_to_num": nan_to_num, "sinc": sinc}
+    | {"nan_to_num": nan_to_num, "sinc": sinc, "frombuffer": frombuffer}
 )
 OF_LINALG: dict[str, Function] = {  # name in np.linalg -> what answers for variables
     "norm": norm,

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.functions.bound_names import methods_called
+from contad.functions.methods_of_arrays import METHODS
 from contad.functions.stand_in_classes import original
 from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
@@ -50,7 +51,7 @@ class Questions(NamedTuple):
     writes: bool  # it may write to elements of arrays
     compares_types: bool  # it may do more with type(x) than to call it, as type(self)(...) does
     compares_classes: bool  # it may compare x.__class__ with a class, or look it up
-    of_dot: frozenset[str | None]  # what it calls a method `dot` of: global names, None for all else
+    of_methods: frozenset[str | None]  # what it calls methods in METHODS of: global names, None for all else
     of_copy: frozenset[str | None]  # and a method `copy`
     in_classes: frozenset[str]  # names that class bodies read, which look past the stand-ins
 
@@ -74,15 +75,15 @@ def questions_of(code: CodeType) -> Questions:
         any(map(_compares_types, codes)),
         code.co_filename != "<string>"  # the == of data classes, of which stand-ins have their own
         and "__class__" in names and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
-        _receivers(codes, "dot") if "dot" in names else frozenset(),
-        _receivers(codes, "copy") if "copy" in names else frozenset(),
+        _receivers(codes, names & METHODS.keys()),
+        _receivers(codes, names & {"copy"}),
         frozenset(i.argval for i in instructions if i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")),
     )
 
 
-def _receivers(codes: Iterable[CodeType], method: str) -> frozenset[str | None]:
-    """What a method of this name is called of: global names, None for all else."""
-    return frozenset(name for c in codes for name in methods_called(c, method))
+def _receivers(codes: Iterable[CodeType], methods: frozenset[str]) -> frozenset[str | None]:
+    """What methods of these names are called of: global names, None for all else."""
+    return frozenset(name for c in codes for method in methods for name in methods_called(c, method))
 
 
 def _compares_types(code: CodeType) -> bool:
@@ -117,7 +118,7 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
         _warn_of_unseen(f.__code__)
     if any(isinstance(x, np.vectorize) for x in named):
         return True
-    if not asked.of_dot.issubset(modules_of(f)):
+    if not asked.of_methods.issubset(modules_of(f)):
         return True
     if asked.catches or watch(f.__code__) is not None or names_of_objects(f, named):
         return True
@@ -132,9 +133,9 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
 
 
 def modules_of(f: FunctionType) -> set[str | None]:
-    """The global names of a function, among those whose `dot` or `copy` it calls, that are modules."""
+    """The global names of a function, among those whose methods it calls, that are modules."""
     asked = questions_of(f.__code__)
-    return {x for x in asked.of_dot | asked.of_copy if x and isinstance(f.__globals__.get(x), ModuleType)}
+    return {x for x in asked.of_methods | asked.of_copy if x and isinstance(f.__globals__.get(x), ModuleType)}
 
 
 def is_contads(f: FunctionType) -> bool:

@@ -1,5 +1,6 @@
 """The methods of array variables that NumPy also has as functions, and how array variables print."""
 
+import functools
 import operator
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.arguments import dtype_of
-from contad.variables.array import Array, elements_of, plain_key
+from contad.variables.array import Array, elements_of, numbers_in, plain_key
 from contad.variables.library_refusals import IN_A_RULE, make_lost
 from contad.variables.number import Number, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
@@ -228,6 +229,24 @@ def _missing(name: str) -> property:
     return property(refuse, doc=f"Refused: arrays of variables have no {name}.")
 
 
+def _refuse_addresses() -> None:
+    """Let `x.ctypes` refuse object arrays of variables, whose memory code in C would take for floats.
+
+    NumPy asks no element there. It makes an object of a class that is written in Python, and that one is told to look.
+    """
+    pointers: Any = type(np.empty(0).ctypes)
+    make = pointers.__init__
+
+    @functools.wraps(make)
+    def make_checked(self: Any, array: np.ndarray, ptr: int | None = None) -> None:
+        if array.dtype.hasobject:
+            for n in numbers_in(array)[:1]:
+                raise AttributeError(f"an object array of {n.kind}s has no attribute 'ctypes'; {IN_A_RULE}")
+        make(self, array, ptr)
+
+    pointers.__init__ = make_checked
+
+
 def _install() -> None:
     methods: dict[str, Function] = {name: _delegate(name) for name in DELEGATED}
     methods |= {name: _refuse(name, remedy) for name, remedy in REFUSED.items()}
@@ -249,3 +268,4 @@ def _install() -> None:
 
 
 _install()
+_refuse_addresses()

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy import frombuffer
 
 import contad
 from contad import custom_jvp, custom_vjp, function_gradients, grad, hessian, jacobian, jvp
 from contad.engines import engine_names
-from contad.errors import LostDerivativeError, RuleError, UnsupportedError
+from contad.errors import LostDerivativeError, RuleError, UnsupportedError, VariableError
 from contad.rules.array_rule import array_rule
 from contad.testing import check_grads
 from contad.variables import arrays_of_rules
@@ -281,6 +282,52 @@ def test_what_reads_the_memory_of_a_variable_is_told_of_rules(read, error, trans
     with pytest.raises(error, match=r"contad\.custom_vjp") as caught:
         transform(lambda x: np.sum(read(x)))(X)
     assert "value_of" not in str(caught.value)
+
+
+READERS = {  # what of ndarrays code in C is called with, and how the numbers are read there
+    "ctypes.data_as": lambda x: call_c(x)[0],
+    "ctypes.data": lambda x: ctypes.c_double.from_address(x.ctypes.data).value,
+    "ctypes of a name": lambda x: (lambda pointers: pointers.data_as(POINTER)[0])(x.ctypes),
+    "as an argument": lambda x: (np.ctypeslib.ndpointer(ndim=1).from_param(x), 0.0)[1],
+    "np.frombuffer": lambda x: np.frombuffer(x).sum(),
+    "frombuffer": lambda x: frombuffer(x).sum(),
+    "tobytes": lambda x: np.frombuffer(x.tobytes()).sum(),
+    "from_buffer": lambda x: (ctypes.c_double * x.size).from_buffer(x)[0],
+    "from_buffer_copy": lambda x: (ctypes.c_double * x.size).from_buffer_copy(x)[0],
+    "in a function": lambda x: sum_in_c(x),
+}
+MADE = {  # arrays in a plain function
+    "argument": lambda x: x, "view": lambda x: x[1:], "computed": lambda x: np.exp(x) * 2.0,
+    "of a list": lambda x: np.array([x[0], 2.0], dtype=object), "of one variable": lambda x: np.append(Y, x[0]),
+}  # fmt: skip
+BY = {
+    "grad": lambda f, engine: grad(f, engine=engine)(X),
+    "jacobian": lambda f, engine: jacobian(f, engine=engine)(X),
+    "hessian": lambda f, engine: hessian(f, engine=engine)(X),
+    "jvp inside": lambda f, engine: grad(lambda x: jvp(f, (x,), (X,))[0], engine=engine)(X),
+    "jvp": lambda f, _: jvp(f, (X,), (X,)),
+}
+
+
+def sum_in_c(x):
+    return float(sum(x.ctypes.data_as(POINTER)[k] for k in range(x.size)))
+
+
+@pytest.mark.parametrize("engine", ["closures", "records"])
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("read", READERS)
+def test_the_memory_of_object_arrays_is_not_given_to_code_in_c(read, by, engine):
+    assert np.isfinite(READERS[read](X))
+    for made in MADE.values():
+        with pytest.raises((AttributeError, VariableError), match=r"contad\.custom_vjp|tobytes: not supported on an arr"):
+            BY[by](lambda x, made=made: READERS[read](made(x)) + x[0], engine)
+
+
+def test_other_object_arrays_have_their_addresses():
+    words = np.array(["a", None, 2.0], dtype=object)
+    assert words.ctypes.data == words.__array_interface__["data"][0]
+    assert ctypes.cast(words.ctypes.data, ctypes.POINTER(ctypes.py_object))[0] == "a"
+    assert len(words.tobytes()) == np.frombuffer(words.tobytes(), np.uint8).size == words.nbytes
 
 
 # ---- continuations ---------------------------------------------------------------------------------------------------
