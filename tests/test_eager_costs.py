@@ -250,19 +250,19 @@ def test_hot_methods_read_slots_before_they_call_them():
 def test_a_gradient_of_numbers_is_one_compiled_call(monkeypatch):
     f = contad.grad(lambda x, y: np.sin(x * y) + x)
     expected = f(0.3, 0.5)
-    direct, calls = sweep.direct_sweeps(), []
+    direct, calls = sweep.compile_sweeps(), []
     counted = direct._make([
         lambda *args, name=name, function=function: calls.append(name) or function(*args)
         for name, function in direct._asdict().items()
     ])  # fmt: skip
-    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: counted)
+    monkeypatch.setattr(record_stream, "compile_sweeps", lambda: counted)
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
     assert f(0.3, 0.5) == expected
     assert calls == ["read_and_sweep"]
 
 
 def test_a_gradient_of_nothing_takes_few_calls(monkeypatch):
-    sweep.direct_sweeps()
+    sweep.compile_sweeps()
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
     f = contad.value_and_grad(lambda x, y: y[0], (0, 1))
     x, y = np.ones((3, 2)), np.ones(3)
@@ -351,7 +351,7 @@ def test_levels_are_left_once_whatever_is_raised(engine, monkeypatch):
 
 
 def test_sweeps_of_numbers_are_refused_as_others_are(monkeypatch):
-    sweep.direct_sweeps()
+    sweep.compile_sweeps()
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
     with opened(MatrixStack) as s:
         x = s.variable(3.0)
@@ -380,22 +380,22 @@ def test_plain_records_are_read_by_compiled_code_and_others_by_python(monkeypatc
     expected = f_bar(0.3), second(0.3)
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
     assert "pack_into" not in count_calls(lambda: f_bar(0.3))
-    rows, direct = [], sweep.direct_sweeps()
+    rows, direct = [], sweep.compile_sweeps()
 
     def read_and_sweep(*args):
         found = direct.read_and_sweep(*args)
         rows.append(found[0])
         return found
 
-    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: direct._replace(read_and_sweep=read_and_sweep))
+    monkeypatch.setattr(record_stream, "compile_sweeps", lambda: direct._replace(read_and_sweep=read_and_sweep))
     assert f_bar(0.3) == expected[0] and rows == [0]
     assert second(0.3) == expected[1] and rows == [0, -2, 0]  # the inner level has the variables of the outer one
 
 
 def test_long_recordings_and_large_ones_do_not_keep_the_lock(monkeypatch):
-    direct, calls = sweep.direct_sweeps(), []
+    direct, calls = sweep.compile_sweeps(), []
     counted = direct._replace(read_and_sweep=lambda *args: calls.append(1) or direct.read_and_sweep(*args))
-    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: counted)
+    monkeypatch.setattr(record_stream, "compile_sweeps", lambda: counted)
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
 
     def power(x, n):
@@ -411,11 +411,10 @@ def test_long_recordings_and_large_ones_do_not_keep_the_lock(monkeypatch):
 
 
 def test_a_python_with_other_objects_sweeps_as_well(monkeypatch):
-    monkeypatch.setattr(number_lists, "has_known_layout", lambda: False)
-    direct = sweep.direct_sweeps.__wrapped__()
-    assert direct.read_and_sweep(*range(18)) == (-2, 0)
-    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: direct)
-    monkeypatch.setattr(record_stream, "number_reader", sweep.number_reader.__wrapped__)
+    monkeypatch.setattr(sweep, "has_known_layout", lambda: False)
+    direct = sweep.compile_sweeps.__wrapped__()
+    assert direct.read_and_sweep(None, *range(7)) == (-2, 0)
+    monkeypatch.setattr(record_stream, "compile_sweeps", lambda: direct)
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
     assert contad.grad(lambda x: np.sin(x) * x)(0.3) == np.sin(0.3) + 0.3 * np.cos(0.3)
 
@@ -423,7 +422,7 @@ def test_a_python_with_other_objects_sweeps_as_well(monkeypatch):
 @pytest.mark.parametrize("way", ["brief", "long"])
 def test_an_interrupted_sweep_leaves_nothing_to_read(monkeypatch, way):
     """Whatever the compiled call raises, the next sweep is as if there had been none."""
-    direct, before = sweep.direct_sweeps(), storage.BRIEF
+    direct, before = sweep.compile_sweeps(), storage.BRIEF
 
     def interrupted(*args):
         raise KeyboardInterrupt
@@ -437,7 +436,7 @@ def test_an_interrupted_sweep_leaves_nothing_to_read(monkeypatch, way):
         assert s.gradient(y, [x]) == [6.0]
         with monkeypatch.context() as patch:
             planted = direct._replace(**dict.fromkeys(("read_and_sweep", "sweep"), interrupted))
-            patch.setattr(record_stream, "direct_sweeps", lambda: planted)
+            patch.setattr(record_stream, "compile_sweeps", lambda: planted)
             with pytest.raises(KeyboardInterrupt):
                 s.gradient(y, [x])
         assert not s.sweeping and len(s.adjoints) == 0

@@ -20,6 +20,8 @@ from contad.native.trust import Folder, code_folder, make_folder, private_folder
 
 _BEGAN = time.time()
 _MARK = os.urandom(16)  # of this process
+# settings of Numba's that change no machine code
+_ELSEWHERE = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY")
 UNUSED = ("command", "example", "testing")  # rooms of contad that no other module imports
 
 # Every option, and why.
@@ -73,7 +75,7 @@ def temporary_directory() -> Path:
     return Path(directory.name)
 
 
-_LONGEST = 64  # characters of a name in that of a file, to which Numba adds more; systems allow 260 with the folders
+LONGEST = 64  # characters of a name in that of a file, to which Numba adds more; systems allow 260 with the folders
 
 
 def load_cached(name: str, source: Callable[[], str], depends: Iterable[str] = ()) -> ModuleType:
@@ -81,7 +83,7 @@ def load_cached(name: str, source: Callable[[], str], depends: Iterable[str] = (
 
     A truncated or altered file is written again, and machine code that is damaged is compiled again.
     """
-    stem = _stem(name, depends)
+    stem = stem_of(name, depends)
     path = cache_directory() / f"{stem}.py"
     text = read_sealed(path)
     if text is None:
@@ -93,16 +95,17 @@ def load_cached(name: str, source: Callable[[], str], depends: Iterable[str] = (
 def is_cached(name: str, depends: Iterable[str] = ()) -> bool:
     """Whether `load_cached` finds source and machine code in the directory."""
     directory = cache_directory()
-    if next(directory.glob(f"{name[:_LONGEST]}_*.py"), None) is None:
+    if next(directory.glob(f"{name[:LONGEST]}_*.py"), None) is None:
         return False  # without Numba, whose version is part of the whole name, and which takes longest to import
-    stem = _stem(name, depends)
+    stem = stem_of(name, depends)
     return (directory / f"{stem}.py").exists() and any(
         next(folder.glob(f"{stem}.*.nbi"), None) is not None for folder in _machine_code(directory)
     )
 
 
-def _stem(name: str, depends: Iterable[str]) -> str:
-    return f"{name[:_LONGEST]}_{digest_of(depends)}"
+def stem_of(name: str, depends: Iterable[str]) -> str:
+    """What the files of a module are called."""
+    return f"{name[:LONGEST]}_{digest_of(depends)}"
 
 
 def digest_of(depends: Iterable[str]) -> str:
@@ -115,10 +118,20 @@ def digest_of(depends: Iterable[str]) -> str:
 
 @functools.cache
 def _processor() -> str:
-    """What Numba compiles for, as it keys machine code. It decides what generated source calls."""
-    from numba.core.registry import cpu_target
+    """What Numba compiles for, with the settings of its own that it finds. It decides what generated source calls.
 
-    return repr(cpu_target.target_context.codegen().magic_tuple())
+    It is asked without Numba, whose import takes longer than to load what has been compiled.
+    """
+    import llvmlite.binding as llvm
+
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:
+        features = ""
+    settings = sorted(x for x in os.environ.items() if x[0].startswith("NUMBA_") and x[0] not in _ELSEWHERE)
+    file = Path(".numba_config.yaml")
+    contents = file.read_text(encoding="utf-8") if file.is_file() else ""
+    return repr((llvm.get_process_triple(), llvm.get_host_cpu_name(), features, settings, contents))
 
 
 @functools.cache
@@ -145,14 +158,14 @@ def _versions() -> tuple[str, ...]:
     """Those of the libraries on which the meaning of machine code depends."""
     from importlib.util import find_spec
 
-    import llvmlite
-    import numba
     import numpy as np
 
-    scipy = find_spec("scipy")  # importing it, or asking for its metadata, takes longer than all the rest
-    assert scipy is not None and scipy.origin is not None
-    version = Path(scipy.origin).with_name("version.py").read_text(encoding="utf-8")
-    return sys.version, numba.__version__, llvmlite.__version__, np.__version__, version
+    texts = []
+    for name, file in (("numba", "_version.py"), ("llvmlite", "_version.py"), ("scipy", "version.py")):
+        found = find_spec(name)  # importing it, or asking for its metadata, takes longer than all the rest
+        assert found is not None and found.origin is not None
+        texts.append(Path(found.origin).with_name(file).read_text(encoding="utf-8"))
+    return sys.version, np.__version__, *texts
 
 
 def has_changed() -> bool:

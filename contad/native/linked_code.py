@@ -159,20 +159,22 @@ class _LinkedLowering(NativeLowering):
         return bool(super().run_pass(state))
 
 
-_PASSES = {
-    NativeLowering: _LinkedLowering, InlineClosureLikes: InlineClosuresIfAny, GenericRewrites: RewriteNames,
-    NopythonRewrites: RewriteTyped,
+_PASSES: dict[Any, Any] = {
+    InlineClosureLikes: InlineClosuresIfAny, GenericRewrites: RewriteNames, NopythonRewrites: RewriteTyped,
 }  # fmt: skip
 
 
-class _LinkedCode(CompilerBase):
+class LinkedCode(CompilerBase):
     """Numba's compiler with that last pass, and others for generated code."""
+
+    lowering: type[NativeLowering] = _LinkedLowering
 
     def define_pipelines(self) -> list[Any]:
         """One pipeline."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        own = _PASSES | {NativeLowering: self.lowering}
         passes.passes = [
-            (_PASSES.get(numbas, numbas), text) for numbas, text in join_passes(passes.passes)
+            (own.get(numbas, numbas), text) for numbas, text in join_passes(passes.passes)
         ]
         passes.add_pass_after(EmitNewArrays, IRProcessing)
         passes.add_pass_after(EmitChoices, IRProcessing)
@@ -182,4 +184,4 @@ class _LinkedCode(CompilerBase):
 
 def link(**options: Any) -> Any:
     """`numba.njit(**options)` for a function that only compiled code calls, whose machine code is a part of that."""
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_LinkedCode, **options)
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=LinkedCode, **options)

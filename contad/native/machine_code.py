@@ -29,7 +29,7 @@ from contad.native.trust import Folder, code_folder, has_owners, make_folder
 _DIGEST = 32  # bytes of SHA-256
 # what decides, beside the processor, how Numba compiles; without its own library of vector functions code that calls
 # them is of no use
-_FLAGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
+FLAGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
 
 # a compiler that another thread has left in the middle of its work is of no use to a child of a fork
 hold_while_forking(llvm.lib._lock._lock)
@@ -144,7 +144,7 @@ class SealedCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         # what was compiled with little optimisation, or without checks, is not for other processes
-        stamp = _stamp_of(function, self._impl.locator), *(str(getattr(numba.config, x)) for x in _FLAGS)
+        stamp = _stamp_of(function, self._impl.locator), *(str(getattr(numba.config, x)) for x in FLAGS)
         self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp, function.__code__.co_filename)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

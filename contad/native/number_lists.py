@@ -6,13 +6,11 @@ float the third is its value. Other numbers are asked of Python, whose lock is h
 
 from numba import types
 
-from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import njit
+from contad.native.image_code import inlined
 from contad.native.python_functions import python_function
 from contad.native.words import array_at, word
 
 _KIND, _ITEMS, _VALUE = 1, 3, 2  # words of an object, of a list, of a float
-_OPTIONS = NJIT_OPTIONS | {"nogil": False}
 
 
 _as_double = python_function("PyLong_AsDouble", types.float64, types.int64)
@@ -21,12 +19,7 @@ _clear = python_function("PyErr_Clear", types.void)
 _is_subtype = python_function("PyType_IsSubtype", types.int32, types.int64, types.int64)
 
 
-def has_known_layout() -> bool:
-    """Whether objects, floats and lists of this Python lie as they are read here."""
-    return (object.__basicsize__, float.__basicsize__, list.__basicsize__) == (16, 24, 40)
-
-
-@njit("boolean(int64, int64, int64, int64, float64[:, ::1])", **_OPTIONS)
+@inlined
 def read_numbers(floats, integers, numbers, n, rows):  # type: ignore[no-untyped-def]
     """Write the first n numbers of a list to rows of four; whether they are all plain.
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any
 
-from contad.native.number_lists import has_known_layout
+from contad.native.images import has_known_layout
 
 # Words of objects: of any, its class; of a list; of a float; of a builtin method, what it is of; of a lock, the thread
 # that holds it; of a class, where its slots for numbers are; of the attribute that a slot is, its description.

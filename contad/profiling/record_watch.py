@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from contad.engines.stream.pullbacks import Continuation
 from contad.engines.stream.record_stream import CELL_BYTES, RECORD_BYTES, Recording
-from contad.engines.stream.sweep import compile_sweep
+from contad.engines.stream.storage import Buffers
+from contad.engines.stream.sweep import compile_sweeps
 from contad.profiling.line_clock import CallPath, LineClock
 from contad.variables.open_types import Real
 
@@ -93,13 +92,10 @@ class StreamWatch(RecordWatch):
 
     def prepare_sweep(self) -> None:
         self.stack.flush()
-        self._compiled = compile_sweep()
+        self._compiled = compile_sweeps().sweep
         self._since = perf_counter()
 
-    def sweep(
-        self, records: np.ndarray, values: np.ndarray, adjoints: np.ndarray, shapes: np.ndarray, constants: np.ndarray,
-        kernels: np.ndarray, row: int, k: int, top: int,
-    ) -> tuple[int, int]:  # fmt: skip
+    def sweep(self, b: Buffers, row: int, k: int, top: int) -> tuple[int, int]:
         """What the compiled sweep does, segment by segment."""
         if self._waiting is not None:
             self._waiting.reverse += perf_counter() - self._since
@@ -110,15 +106,14 @@ class StreamWatch(RecordWatch):
         while row > 0:
             before = self.rows[at] - 1
             path = self.paths[at]
-            part = records[before:]  # the sweep stops at its row 0
             begin = perf_counter()
-            stopped, last = compiled(part, values, adjoints, shapes, constants, kernels, row - before, k, top)
+            stopped, last = compiled(b, row, k, top, before)
             self._since = perf_counter()
             path.reverse += self._since - begin
             path.segments += 1
-            if stopped:
+            if stopped > before:
                 self._waiting = path
-                return stopped + before, last
+                return stopped, last
             row, k = before, self.cells[at] - 1
             at -= 1
         return 0, 0
@@ -133,10 +128,10 @@ class StreamWatch(RecordWatch):
 
     def cost_of_segment(self) -> float:
         b = self.stack.buffers
-        kernels, times = np.zeros(1, np.uintp), []
+        times = []
         for _ in range(31):
             begin = perf_counter()
-            self._compiled(b.records, b.values, b.values, b.shapes, b.constants, kernels, 0, 0, 0)
+            self._compiled(b, 0, 0, 0)
             times.append(perf_counter() - begin)
         return sorted(times)[len(times) // 2]
 

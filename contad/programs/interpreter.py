@@ -255,8 +255,9 @@ def interpreter_source() -> str:
     runs = find_runs(SCALARS)
     names["counts"] = _counts()
     parts = [_HEAD.format(**names), *copies, "\n\n"]
-    parts += [write_function("value_of", "code, x, y", SCALARS, values, names["options"])]
-    parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n"]
+    decorator = f"@link({names['options']})"
+    parts += [write_function("value_of", "code, x, y", SCALARS, values, decorator)]
+    parts += [write_partials(SCALARS, decorator, value=value).rstrip("\n"), "\n"]
     parts += [more_axes.SOURCE.format(**names), chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]
     parts += [_value_branch(code, *operation) for code, operation in common.items()]
     parts += [_value_run(run) for run in runs]

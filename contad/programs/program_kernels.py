@@ -13,6 +13,7 @@ from contad.engines.matrix.matrix_steps import find_address
 from contad.engines.stream.kernels import (
     ELEMENTARY,
     FAST,
+    KERNEL,
     KERNELS,
     by_strides,
     chain_kernel,
@@ -28,6 +29,7 @@ from contad.engines.stream.rule_functions import indent, partial_of, write_accum
 from contad.engines.stream.sweep import OPERATIONS, numbering
 from contad.forks import make_lock
 from contad.native.compiling import load_cached, write_options
+from contad.native.images import find_function
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
@@ -76,16 +78,15 @@ _GROUP = '''\
 
 import math
 
-from numba import carray
 from contad.native.free_sums import add_freely
-from contad.native.machine_code import cfunc
+from contad.native.image_code import c_function
+from contad.native.words import array_at, integers_at
 
 
-@cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
-       error_model="numpy", boundscheck=False)
+{decorator}
 def kernel(shapes_at, memory_at, _, __):
-    shapes = carray(shapes_at, ({integers},))
-    memory = carray(memory_at, (1 << 60,))
+    shapes = integers_at(shapes_at, {integers})
+    memory = array_at(memory_at, 1 << 60)
     n = shapes[2]
 {lines}
 '''
@@ -185,30 +186,24 @@ def _address(purpose: int, code: int) -> int:
 def _kernel(purpose: int, code: int) -> int:
     if purpose > IN_CHAINS:
         y, x = divmod(purpose - IN_CHAINS, 3)
-        module = chain_kernel(code, (x, y))
-        _modules.append(module)
-        return int(module.kernel.address)
+        return chain_kernel(code, (x, y))
     if purpose == ADJOINTS:
         compile_kernel(code)
         return int(KERNELS[code])
     name = "linear" if code == LINEAR else "_".join((OPERATIONS[code][0].name, OPERATIONS[code][1]))
     kind = "values" if purpose == VALUES else "tangents"
-    module = load_cached(f"{kind}_{name}", lambda: kernel_source(purpose, code), [numbering()])
-    _modules.append(module)
-    return int(module.kernel.address)
+    return find_function(f"{kind}_{name}", lambda: kernel_source(purpose, code), [numbering()])
 
 
 def group_source(text: str) -> str:
     """The source of the kernel of a group."""
     lines = "\n".join(indent(text.splitlines()))
-    return _GROUP.format(lines=lines, integers=SHAPE * LONGEST)
+    return _GROUP.format(decorator=KERNEL, lines=lines, integers=SHAPE * LONGEST)
 
 
 def _group(number: int) -> int:
     text = group_text(number)
-    module = load_cached("group", lambda: group_source(text), [text])
-    _modules.append(module)
-    return int(module.kernel.address)
+    return find_function("group", lambda: group_source(text), [text])
 
 
 def _products(purpose: int) -> int:

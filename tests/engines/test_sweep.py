@@ -6,7 +6,7 @@ import pytest
 
 import contad
 from contad.engines.records import RecordStack
-from contad.engines.stream.sweep import OPERATIONS, compile_sweep, operation_code, sweep_source
+from contad.engines.stream.sweep import OPERATIONS, compile_sweeps, operation_code, sweep_source
 from contad.rules.scalar_rule import rules
 from contad.variables.stack import opened
 
@@ -22,8 +22,8 @@ def test_the_source_is_deterministic_and_names_no_foreign_symbol():
     assert source == sweep_source()
     imports = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
     own = (
-        "brief_calls import BorrowingCalls", "machine_code import njit", "named_code import attempt_call",
-        "number_lists import read_numbers", "words import call_kernel",
+        "image_code import c_function, inlined", "named_code import attempt_call", "number_lists import read_numbers",
+        "words import array_at, call_kernel, integers_at",
     )  # fmt: skip
     assert imports == ["import math", "import numpy as np", *(f"from contad.native.{name}" for name in own)]
 
@@ -61,7 +61,7 @@ def test_another_numbering_of_the_operations_is_another_module(monkeypatch):
     from contad.engines.stream import sweep
 
     asked = []
-    monkeypatch.setattr(sweep, "load_cached", lambda name, source, depends: asked.append(depends))
+    monkeypatch.setattr(sweep, "find_function", lambda name, source, depends: asked.append(depends) or 1)
     items = list(OPERATIONS.items())
     for numbering in (items, [(items[0][0], items[1][1]), (items[1][0], items[0][1]), *items[2:]]):
         monkeypatch.setattr(sweep, "OPERATIONS", dict(numbering))
@@ -71,6 +71,5 @@ def test_another_numbering_of_the_operations_is_another_module(monkeypatch):
     assert asked[0] != asked[1]
 
 
-def test_it_is_compiled_once_with_one_signature():
-    assert compile_sweep() is compile_sweep()
-    assert len(compile_sweep().signatures) == 1
+def test_it_is_compiled_once():
+    assert compile_sweeps() is compile_sweeps()

@@ -8,8 +8,9 @@ import numpy as np
 import contad.transforms.gradients
 import contad.transforms.jacobians
 from contad.engines import engine, records
-from contad.engines.stream import record_stream
-from contad.engines.stream.sweep import DirectSweeps
+from contad.engines.stream import plain_sweep, record_stream
+from contad.engines.stream.storage import KERNELS
+from contad.engines.stream.sweep import Sweeps
 from contad.rules import array_rule, numpy_functions, scalar_rule
 from contad.variables.stack import ChainStack
 
@@ -64,16 +65,22 @@ class NumpyMath:
 def compiled(source):
     """Records are swept by this source, as plain Python, in the place of the compiled sweep (scalars only)."""
     source = source.replace(
-        "from contad.native.machine_code import njit\n", "njit = lambda *args, **options: lambda f: f\n"
+        "from contad.native.image_code import c_function, inlined\n",
+        "inlined = lambda f: f\nc_function = lambda signature: inlined\n",
     )
     scope = {"math": NumpyMath()}
     exec(source.replace("import math\n", ""), scope)
-    real, planted = record_stream.direct_sweeps, DirectSweeps(*(scope[name] for name in DirectSweeps._fields))
-    record_stream.direct_sweeps = lambda: planted
+    real = record_stream.compile_sweeps
+
+    def sweep(b, row, k, top):
+        return scope["sweep"](b.records, b.values, b.adjoints, b.shapes, b.constants, KERNELS, row, k, top)
+
+    planted = Sweeps(lambda b, n: False, plain_sweep.settle, sweep, None)
+    record_stream.compile_sweeps = lambda: planted
     try:
         yield
     finally:
-        record_stream.direct_sweeps = real
+        record_stream.compile_sweeps = real
 
 
 class PlantedStack(records.RecordStack):

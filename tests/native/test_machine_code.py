@@ -50,7 +50,7 @@ def test_a_healthy_file_is_found(cached):
     assert found(dispatcher, function) is not None
 
 
-@pytest.mark.parametrize("flag", machine_code._FLAGS)
+@pytest.mark.parametrize("flag", machine_code.FLAGS)
 def test_code_that_was_compiled_otherwise_is_not_found(cached, monkeypatch, flag):
     dispatcher, function, _, _ = cached
     monkeypatch.setattr(numba.config, flag, "another value")

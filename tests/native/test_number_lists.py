@@ -6,8 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from contad.engines.stream.sweep import number_reader
-from contad.native import number_lists
+from contad.engines.stream import sweep
+from contad.engines.stream.storage import Buffers
+from contad.engines.stream.sweep import compile_sweeps
+from contad.native import images
 
 KINDS = [
     0.5, -0.0, 5e-324, float("nan"), float("inf"), -float("inf"), 0, 1, -1, 255, 2**30, -(2**30), 2**53 + 1, 2**60 + 3,
@@ -23,10 +25,13 @@ class Wide(float):
 
 
 def read(numbers):
-    rows = np.full((len(numbers) // 4 + 1, 4), 7.0)
-    found = number_reader()(id(numbers), len(numbers), rows)
+    """What is written for them and what is behind them, up to a multiple of four; None where Python has to do it."""
+    buffers, padded = Buffers(), [*numbers, *[7.0] * (-len(numbers) % 4)]
+    buffers.staging[: len(padded) // 4 + 1] = 7.0
+    buffers.stream = padded
+    found = compile_sweeps().read(buffers, len(padded) // 4)
     assert found in (True, False)
-    return rows.reshape(-1).copy() if found else None
+    return buffers.staging.reshape(-1)[: len(padded) + 4].copy() if found else None
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 17, 1000])
@@ -62,6 +67,6 @@ def test_references_are_as_they_were():
 
 
 def test_a_python_with_other_objects_reads_them_itself(monkeypatch):
-    assert number_lists.has_known_layout()
-    monkeypatch.setattr(number_lists, "has_known_layout", lambda: False)
-    assert number_reader.__wrapped__()(0, 4, np.zeros((1, 4))) is False
+    assert images.has_known_layout()
+    monkeypatch.setattr(sweep, "has_known_layout", lambda: False)
+    assert compile_sweeps.__wrapped__().read(Buffers(), 0) is False

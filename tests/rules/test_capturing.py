@@ -355,12 +355,12 @@ def test_what_a_rule_changes_is_its_own_on_that_level_only(walks):
 
 
 def test_recordings_with_captured_data_are_read_and_swept_by_one_compiled_call(monkeypatch):
-    direct, calls = sweep.direct_sweeps(), []
+    direct, calls = sweep.compile_sweeps(), []
     counted = direct._make([
         lambda *args, name=name, function=function: calls.append(name) or function(*args)
         for name, function in direct._asdict().items()
     ])  # fmt: skip
-    monkeypatch.setattr(record_stream, "direct_sweeps", lambda: counted)
+    monkeypatch.setattr(record_stream, "compile_sweeps", lambda: counted)
     monkeypatch.setattr(record_stream.PATIENCE, "is_over", True)
     with registered():
         rule = scaled_by(lambda: GLOBAL)

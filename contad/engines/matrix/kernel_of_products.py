@@ -15,26 +15,20 @@ import numpy as np
 KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
-import numpy as np
-from numba import carray
-from contad.native.machine_code import cfunc, njit
+from contad.native.image_code import c_function, inlined
 from contad.native.product_kernels import add_few, add_outer, add_rows
-from contad.native.words import pointer
+from contad.native.words import array_at, integers_at
 
 ENDLESS = 1 << 60
 
 
-@njit(inline="always")
-def numbers(cell, at, n, values, constants):
-    """An operand: a variable, a constant of the recording (at minus its place) or one that is kept by its address."""
-    if cell > 0:
-        return values[cell : cell + n]
-    if at < 0:
-        return constants[-at : n - at]
-    return carray(pointer(at), (n,), np.float64)
+@inlined
+def place(cell, at, values_at, constants_at):
+    """Where an operand is: a variable, a constant of the recording (at minus its place) or one kept by its address."""
+    return values_at + 8 * cell if cell > 0 else constants_at - 8 * at if at < 0 else at
 
 
-@njit(inline="always")
+@inlined
 def are_nonzero(x):
     """Whether no element is 0."""
     found = True
@@ -43,7 +37,7 @@ def are_nonzero(x):
     return found
 
 
-@njit(inline="always")
+@inlined
 def add_along_columns(z_bar, a, b_bar):
     """b_bar += a^T z_bar, for a matrix a whose columns follow one another: of four of them at once, each in order."""
     rows = z_bar.size
@@ -67,40 +61,43 @@ def add_along_columns(z_bar, a, b_bar):
         k += 1
 
 
-@cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
-       error_model="numpy", boundscheck=False)
+@c_function("void(int64, int64, int64, int64)")
 def kernel(shape_at, values_at, constants_at, adjoints_at):
-    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_flag, b_flag, axes = carray(shape_at, (11,))
-    values = carray(values_at, (ENDLESS,))
-    constants = carray(constants_at, (ENDLESS,))
-    adjoints = carray(adjoints_at, (ENDLESS,))
+    s = integers_at(shape_at, 11)
+    z, rows, columns, a_at, a_cell, b_at, b_cell, p = s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
+    a_flag, b_flag, axes = s[8], s[9], s[10]
+    adjoints = array_at(adjoints_at, ENDLESS)
     a_turned, b_turned = a_flag != 0, b_flag != 0
     a_size, b_size = rows * p, p * columns
     z_bar = adjoints[z : z + rows * columns]
     if axes == 21 and not a_turned:
         if b_cell > 0:
-            add_rows(z_bar, numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + p])
+            a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
+            add_rows(z_bar, a, adjoints[b_cell : b_cell + p])
         if a_cell > 0:
-            add_outer(z_bar, numbers(b_cell, b_at, p, values, constants), adjoints[a_cell : a_cell + a_size])
+            b = array_at(place(b_cell, b_at, values_at, constants_at), p)
+            add_outer(z_bar, b, adjoints[a_cell : a_cell + a_size])
         return
     if axes == 21 and are_nonzero(z_bar):  # nothing is masked, so that it can be done along the memory
         if a_cell > 0:
-            b = numbers(b_cell, b_at, p, values, constants)
+            b = array_at(place(b_cell, b_at, values_at, constants_at), p)
             for k in range(p):
                 d, column = b[k], adjoints[a_cell + k * rows : a_cell + (k + 1) * rows]
                 for i in range(rows):
                     column[i] += z_bar[i] * d
         if b_cell > 0:
-            a = numbers(a_cell, a_at, a_size, values, constants)
+            a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
             add_along_columns(z_bar, a, adjoints[b_cell : b_cell + p])
         return
     a_steps = (1, 0, rows) if a_turned else (p, 0, 1)
     b_steps = (0, p, 1) if b_turned else (0, 1, columns)
     if a_cell > 0:
-        b, a_bar = numbers(b_cell, b_at, b_size, values, constants), adjoints[a_cell : a_cell + a_size]
+        b = array_at(place(b_cell, b_at, values_at, constants_at), b_size)
+        a_bar = adjoints[a_cell : a_cell + a_size]
         add_few(z_bar, (rows, columns, p), b, b_steps, a_bar, a_steps)
     if b_cell > 0:
-        a, b_bar = numbers(a_cell, a_at, a_size, values, constants), adjoints[b_cell : b_cell + b_size]
+        a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
+        b_bar = adjoints[b_cell : b_cell + b_size]
         add_few(z_bar, (rows, columns, p), a, a_steps, b_bar, b_steps)
 '''
 

@@ -7,26 +7,23 @@ are all cases of it; so are sums (the result has stride 0) and dot products (a m
 import functools
 import math
 from collections.abc import Callable, Sequence
-from types import ModuleType
 
-import numpy as np
-
-from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
+from contad.engines.stream.record_head import LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
+from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import OPERATIONS, numbering
 from contad.forks import make_lock
-from contad.native.compiling import is_cached, load_cached
+from contad.native.images import find_function, is_kept
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
 
-KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
 WRITTEN_STEPS: dict[int, Callable[..., Callable[[], None]]] = {}  # what makes functions that do the same in NumPy
 FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
+KERNEL = '@c_function("void(int64, int64, int64, int64)")'  # of addresses
 ELEMENTARY = "elementary_"  # what the names of elementary functions for vector registers begin with
 _lock = make_lock()
-_modules: list[ModuleType] = []  # a C function lives as long as its module
 
 # e^x = 2^k e^r with |r| <= ln(2) / 2, where the Taylor series to r^13 is exact to rounding; ln(2) in two parts
 PARTS = {
@@ -40,7 +37,7 @@ PARTS = {
 _EXPONENTIAL = '''
 from llvmlite import ir
 from numba import types
-from contad.native.machine_code import njit
+from contad.native.image_code import inlined
 from numba.extending import intrinsic
 
 
@@ -56,7 +53,7 @@ def bits_of(typingctx, x):
     return types.int64(types.float64), lambda context, builder, _, args: builder.bitcast(args[0], ir.IntType(64))
 
 
-@njit(inline="always")
+@inlined
 def exponential(x):
     """e^x without branches and calls, which a loop over arrays can be vectorised with."""
     y = -750.0 if x < -750.0 else 710.0 if x > 710.0 else x
@@ -76,22 +73,23 @@ _SOURCE = '''\
 import math
 
 import numpy as np
-from numba import carray
 from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.free_sums import add_freely
-from contad.native.machine_code import cfunc
+from contad.native.image_code import c_function
 from contad.native.wide_registers import prefer_wide_registers
+from contad.native.words import array_at, integers_at
 {exponential}
 ENDLESS = 1 << 60
 
 
-@cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
-       error_model="numpy", boundscheck=False)
+{decorator}
 def kernel(shape_at, values_at, constants_at, {target}_at):
-    z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = carray(shape_at, (11,))
-    values = carray(values_at, (ENDLESS,))
-    constants = carray(constants_at, (ENDLESS,))
-    {target} = carray({target}_at, (ENDLESS,))
+    shape = integers_at(shape_at, 14)
+    z0, outer, inner, z_outer, z_inner = shape[0], shape[1], shape[2], shape[3], shape[4]
+    x0, x_outer, x_inner, y0, y_outer, y_inner = shape[5], shape[6], shape[7], shape[8], shape[9], shape[10]
+    values = array_at(values_at, ENDLESS)
+    constants = array_at(constants_at, ENDLESS)
+    {target} = array_at({target}_at, ENDLESS)
 {start}    for o in range(outer):
         z_row = z0 + o * z_outer
         x_row = x0 + o * x_outer
@@ -102,10 +100,9 @@ def kernel(shape_at, values_at, constants_at, {target}_at):
 # Adjoints lie where values do; in chains of programs, which use the memory of adjoints again, at places of their own.
 _ROWS = "d_z_row, d_x_row, d_y_row = z_row, x_row, y_row"
 _ROWS_APART = """\
-apart = carray(shape_at, (14,))
-d_z_row = apart[11] + o * z_outer
-d_x_row = apart[12] + o * x_outer
-d_y_row = apart[13] + o * y_outer"""
+d_z_row = shape[11] + o * z_outer
+d_x_row = shape[12] + o * x_outer
+d_y_row = shape[13] + o * y_outer"""
 
 # What a kernel does with the adjoint of an operand: nothing, or add to it, or write it, where it is the first to.
 LEAVING, ADDING, WRITING = range(3)
@@ -165,8 +162,9 @@ def kernel_module(
         exponential += f'\n{called} = ELEMENTARY["{called.removeprefix(ELEMENTARY)}"].kernel\n'
     rows = "\n".join([*indent(rows.splitlines(), 2), ""]) if target == "adjoints" else ""
     return _SOURCE.format(
-        what=what, name=name, cases=cases, exponential=exponential, target=target, start=start, rows=rows
-    )
+        what=what, name=name, cases=cases, exponential=exponential, target=target, start=start, rows=rows,
+        decorator=KERNEL,
+    )  # fmt: skip
 
 
 def exponential_source() -> str:
@@ -284,20 +282,18 @@ def compile_kernel(code: int) -> None:
     """Compile the kernel of an operation, or take it from the disk cache, and enter its address."""
     with _lock:
         if not KERNELS[code]:
-            module = load_cached(f"kernel_{_name(code)}", lambda: kernel_source(code), _depends(code))
-            _modules.append(module)
-            KERNELS[code] = module.kernel.address
+            KERNELS[code] = find_function(f"kernel_{_name(code)}", lambda: kernel_source(code), _depends(code))
 
 
-def chain_kernel(code: int, how: tuple[int, int]) -> ModuleType:
-    """The module with the kernel that chains call for an operation, compiled or from the disk cache."""
+def chain_kernel(code: int, how: tuple[int, int]) -> int:
+    """The address of the kernel that chains call for an operation, compiled or from the disk cache."""
     name = f"chain_{_name(code)}_{how[0]}{how[1]}"
-    return load_cached(name, lambda: chain_kernel_source(code, how), _depends(code))
+    return find_function(name, lambda: chain_kernel_source(code, how), _depends(code))
 
 
 def has_compiled_kernel(code: int) -> bool:
     """Whether the kernel of an operation is in the disk cache."""
-    return is_cached(f"kernel_{_name(code)}", _depends(code))
+    return is_kept(f"kernel_{_name(code)}", _depends(code))
 
 
 def _depends(code: int) -> tuple[str, ...]:

@@ -14,11 +14,14 @@ from contad.engines.stream.sweep import compile_sweeps, has_compiled_sweeps
 class Patience:
     """The seconds for which sweeps run in plain Python: in all, and then for each kernel that is not there.
 
-    They are those of the processor: on a machine that is busy, both ways take longer.
+    They are those of the processor: on a machine that is busy, both ways take longer. What is in the disk cache is
+    loaded at once, which takes as long as some gradients.
 
-    loading      where compiled code is in the disk cache: what it takes to load it and Numba
+    loading      where it is compiled code that Numba loads: what that takes
     compiling    where it is to be compiled
     """
+
+    KERNEL = 0.15  # of what the sweep takes to compile
 
     def __init__(self, loading: float = 0.2, compiling: float = 2.0) -> None:
         self.loading, self.compiling = loading, compiling
@@ -35,9 +38,7 @@ class Patience:
             self.is_over = True
             return 0.0
         if self.limit is None:
-            if self.spent < self.loading:
-                return self.loading - self.spent
-            self.limit = self.loading if has_compiled_sweeps() else self.compiling
+            self.limit = 0.0 if has_compiled_sweeps() else self.compiling
         return max(0.0, self.limit - self.spent)
 
     def sweep(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int, bool]:
@@ -53,8 +54,7 @@ class Patience:
         head, x, y = buffers.records[row].tolist()
         code, _, _ = decode(head)
         if code not in self.left:
-            known = self.compiling and has_compiled_kernel(code)
-            self.left[code] = (0.1 if known else 0.3) * (self.loading if known else self.compiling)
+            self.left[code] = 0.0 if has_compiled_kernel(code) else self.KERNEL * self.compiling
         if self.left[code] <= 0.0:
             compile_kernel(code)
             return False

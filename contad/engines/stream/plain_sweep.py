@@ -30,10 +30,11 @@ FEW_STAGED = 50  # records, which are moved in less time one by one
 MOST_KINDS = 24  # that a loop tells apart
 
 
-def settle(staging: np.ndarray, records: np.ndarray, values: np.ndarray, n: int, row: int, cell: int) -> int:
+def settle(buffers: Buffers, n: int, row: int, cell: int) -> int:
     """Move n staged records to the rows from `row`, the values of scalars to the cells from `cell`; the next cell."""
-    staged = staging[:n]
-    records[row : row + n] = staged[:, :3]
+    staged = buffers.staging[:n]
+    values = buffers.values
+    buffers.records[row : row + n] = staged[:, :3]
     if n <= FEW_STAGED:
         v = values.data
         for head, _, _, value in staged.tolist():

@@ -21,7 +21,7 @@ from contad.engines.stream.native_parts import NativeParts
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.storage import FIRST_CONSTANT, ROWS, Buffers
-from contad.engines.stream.sweep import OPERATIONS, direct_sweeps, number_reader, operation_code
+from contad.engines.stream.sweep import OPERATIONS, compile_sweeps, operation_code
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import is_plain
@@ -44,7 +44,6 @@ CELL_BYTES = 16  # value and adjoint
 _NONE = Buffers.__new__(Buffers)  # of a recording that has been released
 CHUNK = 4096  # records that are Python numbers before they are packed; longer runs pay for keeping them alive
 LONG = 4 * CHUNK  # numbers in the stream
-_FLOAT, _INT = id(float), id(int)
 
 
 class Recording(ChainStack):
@@ -200,8 +199,8 @@ class Recording(ChainStack):
             if self.top > len(buffers.values):
                 buffers.grow("values", self.top)
             if n > len(buffers.staging):
-                buffers.staging = np.empty((n, 4))
-        if (PATIENCE.is_over or not PATIENCE.seconds_left()) and number_reader()(id(stream), 4 * n, buffers.staging):
+                buffers.grow("staging", n)
+        if (PATIENCE.is_over or not PATIENCE.seconds_left()) and compile_sweeps().read(buffers, n):
             return n
         before = count_remembered()
         try:
@@ -214,8 +213,8 @@ class Recording(ChainStack):
     def _settle(self, n: int) -> None:
         """Move n staged records to the arrays."""
         b = self.buffers
-        settle = plain_sweep.settle if PATIENCE.seconds_left() else direct_sweeps().settle
-        self._set_packed(n, settle(b.staging, b.records, b.values, n, self.rows_packed, self.packed) == self.top)
+        settle = plain_sweep.settle if PATIENCE.seconds_left() else compile_sweeps().settle
+        self._set_packed(n, settle(b, n, self.rows_packed, self.packed) == self.top)
 
     def _set_packed(self, n: int, is_whole: bool) -> None:
         """Note that n more records are in the arrays, and whether all cells are theirs."""
@@ -274,10 +273,7 @@ class Recording(ChainStack):
         self.sweeping = True
         self.adjoints = ()  # as `ChainStack.run_sweep`
         try:
-            row, k = direct_sweeps().read_and_sweep(
-                _FLOAT, _INT, id(b.stream), n, b.staging, b.records, b.values, whole, b.shapes, b.constants, KERNELS,
-                row, self.packed, end, cell, seed, top,
-            )  # fmt: skip
+            row, k = compile_sweeps().read_and_sweep(b, n, row, self.packed, end, cell, seed, top)
             if row == -2:
                 return False
             if row == -1:
@@ -317,15 +313,12 @@ class Recording(ChainStack):
         """From `row`, whose last cell is k, down to row 0, or to one that needs Python: that row, and its last cell."""
         b = self.buffers
         if self.watch is not None:
-            sweep = self.watch.sweep
-        else:
-            while PATIENCE.seconds_left():
-                row, k, out_of_time = PATIENCE.sweep(b, adjoints, row, k, top)
-                if not out_of_time:
-                    return row, k
-            sweep = direct_sweeps().sweep
-        found: tuple[int, int] = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
-        return found
+            return self.watch.sweep(b, row, k, top)
+        while PATIENCE.seconds_left():
+            row, k, out_of_time = PATIENCE.sweep(b, adjoints, row, k, top)
+            if not out_of_time:
+                return row, k
+        return compile_sweeps().sweep(b, row, k, top)
 
     def _go_on(self, adjoints: np.ndarray, row: int, k: int, top: int) -> AdjointVector:
         """The rest of a sweep that has come to `row`, which needs Python, or to row 0, the end."""

@@ -91,7 +91,7 @@ def routes(rule: ScalarRule | None, k: int) -> bool:
     return rule is not None and rule.body is not None and rule.body.routes(k)
 
 
-def write_partials(operations: Mapping[int, Operation], options: str, **how: Any) -> str:
+def write_partials(operations: Mapping[int, Operation], decorator: str, **how: Any) -> str:
     """The functions `times_by_x` and `times_by_y`."""
     functions = []
     for k, name in enumerate("xy"):
@@ -102,17 +102,16 @@ def write_partials(operations: Mapping[int, Operation], options: str, **how: Any
                 lines, partial = found
                 selects = [f"p = {partial}", "return d * p if p != 0.0 else 0.0"]
                 branches[code] = [*lines, *(selects if routes(rule, k) else [f"return d * ({partial})"])]
-        functions.append(write_function(f"times_by_{name}", "code, d, z, x, y", operations, branches, options))
+        functions.append(write_function(f"times_by_{name}", "code, d, z, x, y", operations, branches, decorator))
     return "".join(functions)
 
 
 def write_function(
-    name: str, parameters: str, operations: Mapping[int, Operation], branches: Mapping[int, list[str]], options: str
+    name: str, parameters: str, operations: Mapping[int, Operation], branches: Mapping[int, list[str]], decorator: str
 ) -> str:
     """A function of the code with a branch for each rule, which returns; 0 for other codes."""
     rules = find_rules(operations)
-    numbers = ", ".join(["float64"] * parameters.count(","))
-    lines = [f'@njit("float64(int64, {numbers})", {options})', f"def {name}({parameters}):"]
+    lines = [decorator, f"def {name}({parameters}):"]
     for code, body in branches.items():
         lines += [f"    if code == {code}:  # {rules[code].name}", *(f"        {line}" for line in body)]
     return "\n".join([*lines, "    return 0.0", "", "", ""])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.stream.record_head import FORMS
+from contad.engines.stream.record_head import CODES, FORMS
 from contad.variables.layout import immutable_address, is_immutable
 from contad.variables.open_types import Real
 
@@ -33,6 +33,14 @@ BRIEF = 1 << 14  # cells of a recording that is swept without giving Python's lo
 CELLS_WITH_VIEWS = ROWS  # the first cells, whose arrays are kept from one recording to the next
 MOST_VIEWS = 2 * ROWS
 LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
+
+KERNELS = np.zeros(CODES, np.uintp)  # addresses of kernels, by operation code; 0 where it is not compiled yet
+# Where compiled code finds the addresses of buffers, and what it leaves beside them.
+PLACES = {name: k for k, name in enumerate(
+    ("shapes", "values", "constants", "staging", "records", "adjoints", "kernels", "floats", "integers", "stopped_at")
+)} | {"addresses": 10}  # fmt: skip
+RECORDS, STOPPED_AT = PLACES["records"], PLACES["stopped_at"]
+_FIXED = id(float), id(int)
 
 
 def reserve(least: int = ROWS) -> np.ndarray:
@@ -92,8 +100,8 @@ class Buffers:
         self.views: defaultdict[int | tuple[int, ...], dict[int, np.ndarray]] = defaultdict(dict)
         self.steps: dict[tuple[float, ...], Any] = {}  # by the numbers of a record: what sweeps it in plain Python
         self._start_constants()
-        # of shapes, values and constants; and its own, at which compiled code finds them
-        self.addresses = np.zeros(3, np.int64)
+        self.addresses = np.zeros(PLACES["addresses"], np.int64)  # and its own, at which compiled code finds them
+        self.addresses[PLACES["kernels"] : STOPPED_AT] = _address_of(KERNELS), *_FIXED
         self.at: int = _address_of(self.addresses)
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
         # by the id of an immutable array, which is kept by this: itself, its address, whether it lies as its transpose
@@ -110,7 +118,8 @@ class Buffers:
         self.ready = min(self.capacity, ROWS)  # cells of a recording whose arrays need not look for room
         # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
         self.words, self.shape_words = self.values.data, self.shapes.data
-        self.addresses[:] = [_address_of(x) for x in (self.shapes, self.values, self.constants)]
+        buffers = self.shapes, self.values, self.constants, self.staging, self.records, self.adjoints
+        self.addresses[: len(buffers)] = [_address_of(x) for x in buffers]
         self.template: Any = None  # a stack that is ready to record here, of which those to come are copies
         self.views.clear()  # of other memory, perhaps
         self.steps.clear()

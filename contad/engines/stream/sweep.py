@@ -5,15 +5,13 @@ function needs no SciPy symbol, does not grow with the library, and is compiled 
 call the kernel of their operation (`kernels.py`) by its address.
 """
 
+import ctypes
 import functools
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import contad.ops  # noqa: F401  (declares the rules)
-from contad.engines.stream import record_head
+from contad.engines.stream import record_head, storage
 from contad.engines.stream.record_head import CELLS, CODES, VARIANTS
 from contad.engines.stream.rule_functions import (
     COMMON,
@@ -25,7 +23,8 @@ from contad.engines.stream.rule_functions import (
     write_accumulation,
     write_partials,
 )
-from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
+from contad.engines.stream.storage import RECORDS, STOPPED_AT, Buffers
+from contad.native.images import find_function, has_known_layout, is_kept
 from contad.native.step_fields import ADJOINT
 from contad.rules.scalar_rule import ScalarRule, rules
 
@@ -46,14 +45,13 @@ import math
 
 import numpy as np
 
-from contad.native.brief_calls import BorrowingCalls
-from contad.native.machine_code import njit
+from contad.native.image_code import c_function, inlined
 from contad.native.named_code import attempt_call
 from contad.native.number_lists import read_numbers
-from contad.native.words import call_kernel
+from contad.native.words import array_at, call_kernel, integers_at
 
 
-@njit("int64(float64[:, ::1], float64[:, ::1], float64[::1], int64, int64, int64)", {options})
+@inlined
 def settle(staging, records, values, n, row, cell):
     """Move n staged records to the rows from `row`, the values of scalars to the cells from `cell`; the next cell."""
     for k in range(n):
@@ -73,28 +71,45 @@ def settle(staging, records, values, n, row, cell):
 
 _ALL = '''
 
-@njit("UniTuple(int64, 2)(int64, int64, int64, int64, float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], "
-      "int64[::1], float64[::1], uintp[::1], int64, int64, int64, int64, float64, int64)", {options_with_lock})
-def read_and_sweep(
-    floats, integers, numbers, n, staging, records, values, adjoints, shapes, constants, kernels, row, cell, end,
-    seeded, seed, top
-):
-    """Read the n records that a list holds, `settle` them, then `sweep` with one adjoint that is not zero.
+@c_function("int64(int64, int64, int64, int64, int64, int64, int64, int64, float64, int64)")
+def run(task, at, numbers, n, row, cell, end, seeded, seed, top):
+    """Do a task with the buffers whose addresses are at an address.
 
-    (-2, 0) if a number is not plain, (-1, 0) if the next cell is not `end`. Python's lock is held meanwhile.
+    {read}: read the n records that a list holds; whether its numbers are plain. {settle}: settle them; the next cell.
+    {sweep}: sweep from a row, whose last cell is given; the row where it stops, whose cell is left at {stopped_at}.
+    {everything}: all of it, with one adjoint that is not zero; -2 if a number is not plain, -1 if the next cell is not
+    `end`.
     """
-    if not read_numbers(floats, integers, numbers, 4 * n, staging):
-        return -2, 0
-    if settle(staging, records, values, n, row, cell) != end:
-        return -1, 0
-    adjoints[:end] = 0.0
-    adjoints[seeded] += seed
-    return sweep(records, values, adjoints, shapes, constants, kernels, row + n - 1, end - 1, top)
+    given = integers_at(at, {addresses})
+    staging = array_at(given[{staging}], ({endless}, 4))
+    if task == {read} or task == {everything}:
+        if not read_numbers(given[{floats}], given[{integers}], numbers, 4 * n, staging):
+            return -2 if task == {everything} else 0
+        if task == {read}:
+            return 1
+    records = array_at(given[{records}], ({endless}, 3))
+    values = array_at(given[{values}], {endless})
+    if task != {sweep}:
+        cell = settle(staging, records, values, n, row, cell)
+        if task == {settle}:
+            return cell
+        if cell != end:
+            return -1
+    adjoints = array_at(given[{adjoints}], {endless})
+    if task == {everything}:
+        adjoints[:end] = 0.0
+        adjoints[seeded] += seed
+        row += n - 1
+        cell = end - 1
+    row, given[{stopped_at}] = sweep(
+        records, values, adjoints, integers_at(given[{shapes}], {endless}), array_at(given[{constants}], {endless}),
+        integers_at(given[{kernels}], {endless}), row, cell, top
+    )
+    return row
 '''
 
 _SWEEP = '''\
-@njit("UniTuple(int64, 2)(float64[:, ::1], float64[::1], float64[::1], int64[::1], float64[::1], uintp[::1], int64, "
-      "int64, int64)", {options})
+@inlined
 def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
     """From `row`, whose last cell is k, down to row 0; stops where Python is needed, and returns the row and its cell.
 
@@ -179,19 +194,16 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
 
 def sweep_source() -> str:
     """The source of the sweep."""
-    options = write_options()
-    known = vars(record_head)
-    names = {name.lower(): known[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
-    names |= {name.lower(): known[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
-    names["options_with_lock"] = write_options(NJIT_OPTIONS | {"nogil": False}) + ", pipeline_class=BorrowingCalls"
-    names |= {"options": options, "codes": CODES, "cells": CELLS, "adjoint": ADJOINT}
+    names = {name.lower(): getattr(record_head, name) for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
+    names |= {x.lower(): getattr(record_head, x) // CODES for x in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
+    names |= {"codes": CODES, "cells": CELLS, "adjoint": ADJOINT}
     lines = [line for code, o in OPERATIONS.items() if _has_branch(o[0]) for line in _branch(code, *o)]
     for run in find_runs(OPERATIONS):
         lines += [f"elif {run.first} <= code <= {run.last}:  # other rules: {run.active}", *_run_lines(run)]
     loop = "".join(f"{line}\n" for line in indent(lines, 3))
     end = "        k -= 1\n        row -= 1\n    return 0, 0\n"
-    before = _HEAD.format(**names) + write_partials(OPERATIONS, options) + _SWEEP.format(**names)
-    return before + loop + end + _ALL.format(**names)
+    before = _HEAD.format(**names) + write_partials(OPERATIONS, "@inlined") + _SWEEP.format(**names)
+    return before + loop + end + _ALL.format(endless=1 << 60, **_TASKS, **storage.PLACES)
 
 
 def _has_branch(rule: ScalarRule) -> bool:
@@ -239,15 +251,72 @@ def numbering() -> str:
     return repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
 
 
+READ, SETTLE, SWEEP, EVERYTHING = range(4)
+_TASKS = {"read": READ, "settle": SETTLE, "sweep": SWEEP, "everything": EVERYTHING}
+_SIGNATURE = *(ctypes.c_int64,) * 8, ctypes.c_double, ctypes.c_int64
+
+
+class _Calls:
+    """Calls of the compiled loops over records, which find what a recording holds where its buffers say."""
+
+    def __init__(self, address: int) -> None:
+        self.brief: Any = ctypes.PYFUNCTYPE(ctypes.c_int64, *_SIGNATURE)(address)  # keeps Python's lock
+        self.long: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *_SIGNATURE)(address)
+        self.reads = has_known_layout()  # lists and numbers
+
+    def read(self, b: Buffers, n: int) -> bool:
+        """Write the n records of the stream to `staging`; False where a number is not plain."""
+        return self.reads and bool(self.brief(READ, b.at, id(b.stream), n, 0, 0, 0, 0, 0.0, 0))
+
+    def settle(self, b: Buffers, n: int, row: int, cell: int) -> int:
+        """Move n staged records to the rows from `row`, the values of scalars to the cells from `cell`; the next cell."""
+        return int(self.long(SETTLE, b.at, 0, n, row, cell, 0, 0, 0.0, 0))
+
+    def sweep(self, b: Buffers, row: int, k: int, top: int, first: int = 0) -> tuple[int, int]:
+        """From `row`, whose last cell is k, down to row `first`; stops where Python is needed: the row, and its cell.
+
+        Records above cell `top` are passed over.
+        """
+        addresses, at = b.addresses, b.at
+        if first:
+            addresses = addresses.copy()
+            addresses[RECORDS] += b.records.strides[0] * first
+            at = addresses.ctypes.data
+        found = int(self.long(SWEEP, at, 0, 0, row - first, k, 0, 0, 0.0, top))
+        return first + found, int(addresses[STOPPED_AT])
+
+    def read_and_sweep(
+        self, b: Buffers, n: int, row: int, cell: int, end: int, seeded: int, seed: float, top: int
+    ) -> tuple[int, int]:
+        """Read the n records of the stream, settle them, then sweep with one adjoint that is not zero.
+
+        (-2, 0) if a number is not plain, (-1, 0) if the next cell is not `end`. Python's lock is held meanwhile.
+        """
+        if not self.reads:
+            return -2, 0
+        found = self.brief(EVERYTHING, b.at, id(b.stream), n, row, cell, end, seeded, seed, top)
+        return found, int(b.addresses[STOPPED_AT]) if found > 0 else 0
+
+
+class Sweeps(NamedTuple):
+    """The functions of `_Calls`."""
+
+    read: Callable[[Buffers, int], bool]
+    settle: Callable[[Buffers, int, int, int], int]
+    sweep: Callable[..., tuple[int, int]]
+    read_and_sweep: Callable[..., tuple[int, int]]
+
+
 @functools.cache
-def compile_sweeps() -> ModuleType:
-    """The module with `sweep` and `settle`, from the disk cache where it is there."""
-    return load_cached("sweep", sweep_source, [numbering()])
+def compile_sweeps() -> Sweeps:
+    """The compiled loops, from the disk cache where they are there."""
+    calls = _Calls(find_function("sweep", sweep_source, [numbering()]))
+    return Sweeps(calls.read, calls.settle, calls.sweep, calls.read_and_sweep)
 
 
 def has_compiled_sweeps() -> bool:
     """Whether they are in the disk cache."""
-    return is_cached("sweep", [numbering()])
+    return is_kept("sweep", [numbering()])
 
 
 @functools.cache
@@ -260,37 +329,3 @@ def called_directly(function: Any) -> Callable[..., Any]:
     for made in getattr(function, "overloads", {}).values():
         found = made.entry_point
     return found
-
-
-def compile_sweep() -> Callable[..., tuple[int, int]]:
-    """The compiled sweep."""
-    found: Callable[..., tuple[int, int]] = compile_sweeps().sweep
-    return found
-
-
-class DirectSweeps(NamedTuple):
-    """The functions of that module, called directly."""
-
-    settle: Callable[..., int]
-    sweep: Callable[..., tuple[int, int]]
-    read_and_sweep: Callable[..., tuple[int, int]]
-
-
-@functools.cache
-def direct_sweeps() -> DirectSweeps:
-    """The functions of `compile_sweeps`, called directly."""
-    from contad.native.number_lists import has_known_layout  # it knows Numba
-
-    module = compile_sweeps()
-    found = DirectSweeps(*[called_directly(getattr(module, name)) for name in DirectSweeps._fields])
-    return found if has_known_layout() else found._replace(read_and_sweep=lambda *_: (-2, 0))
-
-
-@functools.cache
-def number_reader() -> Callable[[int, int, np.ndarray], bool]:
-    """What writes the first n numbers of the list at an address to rows of four; False where one is not plain."""
-    from contad.native.number_lists import has_known_layout, read_numbers  # it knows Numba
-
-    if not has_known_layout():
-        return lambda numbers, n, rows: False
-    return functools.partial(called_directly(read_numbers), id(float), id(int))

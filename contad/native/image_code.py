@@ -1,0 +1,113 @@
+"""How Numba makes an image: one function that C can call, with all that it calls inside, and no way from Python."""
+
+import importlib.util
+import linecache
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numba
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Flags, compile_extra
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import cpu_target
+from numba.core.sigutils import normalize_signature
+from numba.core.typed_passes import NativeLowering
+
+from contad.native.images import Image
+from contad.native.linked_code import LinkedCode, defer_code, link
+from contad.native.machine_code import FLAGS
+
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt": False}  # no references are counted
+_WRAPPER = "cfunc."  # what Numba's names of functions for C begin with
+_made: list[Image] = []
+
+
+class _ImageLibrary(JITCodeLibrary):
+    """The code of the function; nothing of it is loaded into this process."""
+
+    def _optimize_final_module(self) -> None:
+        """What the function for C does not need is dropped."""
+        for x in self._final_module.functions:
+            if not x.is_declaration and not x.name.startswith(_WRAPPER):
+                x.linkage = "internal"
+        super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        module = self._final_module
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        (function,) = [x for x in module.functions if x.name.startswith(_WRAPPER)]
+        function.name = f"contad_{_stems[-1]}"
+        names = [*module.functions, *module.global_variables]
+        calls = sorted(x.name for x in names if x.is_declaration and not x.name.startswith("llvm."))
+        _made.append(Image(function.name, tuple(calls), self._codegen._tm.emit_object(module)))
+        self._finalized = True
+
+
+_stems: list[str] = []  # of what is being compiled
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _ImageLowering(NativeLowering):
+    _name = "image_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Numba's pass, into a library of that kind."""
+        state.library = _ImageLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        return bool(super().run_pass(state))
+
+
+class _ImageCode(LinkedCode):
+    """Numba's compiler for generated code, with that last pass."""
+
+    lowering = _ImageLowering
+
+
+def c_function(signature: str) -> Callable[[Callable[..., Any]], Image]:
+    """Make the image of a function."""
+
+    def decorate(function: Callable[..., Any]) -> Image:
+        flags = Flags()
+        cpu_target.options.parse_as_flags(flags, {"nopython": True, **OPTIONS})
+        flags.no_cpython_wrapper = flags.no_compile = True
+        kinds, result = normalize_signature(signature)
+        context = cpu_target.typing_context, cpu_target.target_context
+        with defer_code():
+            compile_extra(*context, function, kinds, result, flags, {}, pipeline_class=_ImageCode).library.finalize()
+        return _made.pop()
+
+    return decorate
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A function that only the function for C calls."""
+    return link(**OPTIONS)(function)
+
+
+def compile_image(stem: str, text: str) -> tuple[Image, bool]:
+    """The image of the one function for C in a generated module; whether other processes may have it."""
+    name = f"contad._generated.{stem}"
+    path = f"<{name}>"
+    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path  # for messages about it
+    module = ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    _stems.append(stem)
+    try:
+        exec(compile(text, path, "exec"), module.__dict__)
+    finally:
+        _stems.pop()
+        del sys.modules[name]
+    (found,) = [x for x in vars(module).values() if isinstance(x, Image)]
+    return found, _is_as_configured()
+
+
+def _is_as_configured() -> bool:
+    """Whether Numba compiles as it would in another process: nobody has changed its options in this one."""
+    spec = importlib.util.find_spec("numba.core.config")
+    assert spec is not None and spec.loader is not None
+    fresh = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fresh)
+    return all(getattr(fresh, x) == getattr(numba.config, x) for x in FLAGS if x != "USING_SVML")

@@ -1,0 +1,135 @@
+"""C functions of contad's own as object code on the disk, which a process loads without Numba.
+
+To import Numba and what it knows of NumPy takes half a second, and LLVM alone reads object code in less than a
+millisecond. An image is one file: a digest, what the object code calls by name, and the object code of one function.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from contad.forks import make_lock
+from contad.native.compiling import LONGEST, cache_directory, has_changed, stem_of
+from contad.native.trust import private_folder
+
+_DIGEST = 32  # bytes of SHA-256
+_OF_PYTHON = "contad_"  # what the names of functions of Python's own begin with (`contad.native.python_functions`)
+_lock = make_lock()
+_loaded: dict[str, int] = {}  # addresses, by stem
+_engines: list[Any] = []  # which keep the machine code
+
+
+class Image(NamedTuple):
+    """The object code of one function that C can call."""
+
+    function: str  # its name there
+    calls: tuple[str, ...]  # names that it does not define
+    code: bytes
+
+    def pack(self) -> bytes:
+        """The contents of its file."""
+        head = json.dumps([self.function, self.calls]).encode()
+        body = b"%d\n%b%b" % (len(head), head, self.code)
+        return hashlib.sha256(body).digest() + body
+
+
+def unpack(contents: bytes) -> Image | None:
+    """The image in a file; None where it is damaged."""
+    body = contents[_DIGEST:]
+    if hashlib.sha256(body).digest() != contents[:_DIGEST]:
+        return None
+    length, _, rest = body.partition(b"\n")
+    function, calls = json.loads(rest[: int(length)])
+    return Image(function, tuple(calls), rest[int(length) :])
+
+
+def find_function(name: str, source: Callable[[], str], depends: Iterable[str] = ()) -> int:
+    """The address of the C function of the generated module `name`, which is compiled where no file has it.
+
+    The file is made once for these texts and this version of contad; one that is damaged is made again.
+    """
+    stem = stem_of(name, depends)
+    with _lock:
+        if stem not in _loaded:
+            image = _read(stem)
+            address = 0 if image is None else _load(image)
+            if not address:
+                from contad.native.image_code import compile_image  # it knows Numba
+
+                image, is_for_others = compile_image(stem, source())
+                if is_for_others:
+                    _write(stem, image)
+                address = _load(image)
+            _loaded[stem] = address
+        return _loaded[stem]
+
+
+def is_kept(name: str, depends: Iterable[str] = ()) -> bool:
+    """Whether `find_function` finds the function in a file, or has found it."""
+    if "llvmlite" not in sys.modules and next(cache_directory().glob(f"{name[:LONGEST]}_*.image"), None) is None:
+        return False  # without LLVM, whose version is part of the whole name
+    stem = stem_of(name, depends)
+    return stem in _loaded or _read(stem) is not None
+
+
+def _read(stem: str) -> Image | None:
+    try:
+        with private_folder(cache_directory()) as folder:
+            return unpack(folder.read(f"{stem}.image", is_use=True))
+    except OSError:
+        return None
+
+
+def _write(stem: str, image: Image) -> None:
+    """Keep an image for other processes, if possible."""
+    if not has_changed():
+        with contextlib.suppress(OSError), private_folder(cache_directory()) as folder:
+            folder.write(f"{stem}.image", image.pack())
+
+
+def _load(image: Image) -> int:
+    """The address of the function; 0 where something that it calls is not there."""
+    engine = _engine()
+    if not all(map(_is_known, image.calls)):
+        import numba  # noqa: F401  (which has functions of its own)
+
+        if not all(map(_is_known, image.calls)):
+            return 0
+    from llvmlite.binding.object_file import ObjectFileRef
+
+    engine.add_object_file(ObjectFileRef.from_data(image.code))
+    engine.finalize_object()
+    return int(engine.get_function_address(image.function))
+
+
+def _is_known(name: str) -> bool:
+    """Whether LLVM finds what machine code calls by this name."""
+    import ctypes
+
+    import llvmlite.binding as llvm
+
+    if not llvm.address_of_symbol(name) and name.startswith(_OF_PYTHON):
+        function = getattr(ctypes.pythonapi, name.removeprefix(_OF_PYTHON), None)
+        if function is not None:
+            llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    return bool(llvm.address_of_symbol(name))
+
+
+@functools.cache
+def _engine() -> Any:
+    """What loads object code."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+
+
+def has_known_layout() -> bool:
+    """Whether objects, floats and lists of this Python lie as machine code reads them (`contad.native.number_lists`)."""
+    return (object.__basicsize__, float.__basicsize__, list.__basicsize__) == (16, 24, 40)
