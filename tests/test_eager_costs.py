@@ -17,7 +17,6 @@ from contad.engines.stream import record_stream, storage, sweep
 from contad.engines.stream.methods import value_function
 from contad.engines.stream.record_stream import CHUNK
 from contad.errors import LostDerivativeError, NestingError, OtherThreadError, StaleVariableError
-from contad.native import number_lists
 from contad.ops import einsum as einsum_module
 from contad.rules.scalar_rule import ScalarRule, rule
 from contad.transforms import gradients, linearized

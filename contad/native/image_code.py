@@ -8,6 +8,8 @@ from types import ModuleType
 from typing import Any
 
 import numba
+from llvmlite import ir
+from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Flags, compile_extra
 from numba.core.compiler_machinery import register_pass
@@ -15,7 +17,8 @@ from numba.core.registry import cpu_target
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 
-from contad.native.images import Image
+from contad.native.images import RAISED, Image
+from contad.native.lean_lowering import LeanLower
 from contad.native.linked_code import LinkedCode, defer_code, link
 from contad.native.machine_code import FLAGS
 
@@ -49,9 +52,32 @@ class _ImageLibrary(JITCodeLibrary):
 _stems: list[str] = []  # of what is being compiled
 
 
+class _ImageLower(LeanLower):
+    """Numba's way into LLVM's language, with a function for C that needs nothing of Numba."""
+
+    def create_cfunc_wrapper(self) -> None:
+        """Add the function for C; it returns RAISED, if anything, where Python would raise."""
+        context, of = self.context, self.fndesc
+        module = context.create_module("function_for_c")
+        called = ir.Function(module, context.call_conv.get_function_type(of.restype, of.argtypes), of.llvm_func_name)
+        kind = ir.FunctionType(context.get_value_type(of.restype), [context.get_value_type(x) for x in of.argtypes])
+        function = ir.Function(module, kind, of.llvm_cfunc_wrapper_name)
+        builder = ir.IRBuilder(function.append_basic_block())
+        status, found = context.call_conv.call_function(builder, called, of.restype, of.argtypes, function.args)
+        if of.restype == types.int64:
+            found = builder.select(status.is_error, ir.Constant(found.type, RAISED), found)
+        builder.ret(found)
+        self.library.add_ir_module(module)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _ImageLowering(NativeLowering):
     _name = "image_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        """What writes the function in LLVM's language."""
+        return _ImageLower
 
     def run_pass(self, state: Any) -> bool:
         """Numba's pass, into a library of that kind."""

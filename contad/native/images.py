@@ -16,6 +16,7 @@ from contad.forks import make_lock
 from contad.native.compiling import LONGEST, cache_directory, has_changed, stem_of
 from contad.native.trust import private_folder
 
+RAISED = -(1 << 63)  # what a function returns where Python would raise
 _DIGEST = 32  # bytes of SHA-256
 _OF_PYTHON = "contad_"  # what the names of functions of Python's own begin with (`contad.native.python_functions`)
 _lock = make_lock()
@@ -131,5 +132,5 @@ def _engine() -> Any:
 
 
 def has_known_layout() -> bool:
-    """Whether objects, floats and lists of this Python lie as machine code reads them (`contad.native.number_lists`)."""
+    """Whether objects, floats and lists of this Python lie as machine code reads them."""
     return (object.__basicsize__, float.__basicsize__, list.__basicsize__) == (16, 24, 40)

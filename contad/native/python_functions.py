@@ -17,6 +17,10 @@ def python_function(name: str, result: Any, *kinds: Any) -> Any:
     return types.ExternalFunction(f"contad_{name}", result(*kinds))
 
 
+allocate = python_function("PyMem_RawMalloc", types.int64, types.int64)  # 0 where there is no memory
+release = python_function("PyMem_RawFree", types.void, types.int64)
+
+
 class Definition(ctypes.Structure):
     """PyMethodDef."""
 

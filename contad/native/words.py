@@ -9,7 +9,6 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 WORD = ir.IntType(64)
-_NUMBER = 8  # bytes
 
 
 def place(builder: Any, address: Any, k: Any = 0) -> Any:
@@ -50,24 +49,20 @@ def pointer(typingctx, address):  # type: ignore[no-untyped-def]
 
 
 def emit_array_at(context: Any, builder: Any, kind: Any, address: Any, lengths: list[Any]) -> Any:
-    """Emit the numbers at an address, of 8 bytes each, as an array of this type."""
-    strides = [WORD(_NUMBER)]
+    """Emit the numbers at an address as an array of this type."""
+    size = WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size]
     for length in reversed(lengths[1:]):
         strides.insert(0, builder.mul(strides[0], length))
     data = builder.inttoptr(address, context.get_value_type(kind.dtype).as_pointer())
     made = make_array(kind)(context, builder)
-    populate_array(made, data, lengths, strides, WORD(_NUMBER), meminfo=None)
+    populate_array(made, data, lengths, strides, size, meminfo=None)
     return made._getvalue()
 
 
-@intrinsic
-def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
-    """The float64 numbers at an address as an array: of a length, or of a shape.
-
-    It is `carray(pointer(address), shape, np.float64)`, which Numba takes a hundred times as long to compile.
-    """
+def _numbers_at(dtype: Any, address: Any, shape: Any) -> Any:
     axes = len(shape) if isinstance(shape, types.BaseTuple) else 1
-    kind = types.Array(types.float64, axes, "C")
+    kind = types.Array(dtype, axes, "C")
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         lengths = cgutils.unpack_tuple(builder, args[1], axes) if isinstance(shape, types.BaseTuple) else [args[1]]
@@ -78,6 +73,27 @@ def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
+    """The float64 numbers at an address as an array: of a length, or of a shape.
+
+    It is `carray(pointer(address), shape, np.float64)`, which Numba takes a hundred times as long to compile.
+    """
+    return _numbers_at(types.float64, address, shape)
+
+
+@intrinsic
+def integers_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
+    """The same of int64 integers."""
+    return _numbers_at(types.int64, address, shape)
+
+
+@intrinsic
+def short_integers_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
+    """The same of uint32 integers."""
+    return _numbers_at(types.uint32, address, shape)
+
+
+@intrinsic
 def hold(typingctx, array):  # type: ignore[no-untyped-def]
     """Nothing, but an array whose address is in use is in memory up to here: Numba frees it after its last use."""
 
@@ -85,17 +101,6 @@ def hold(typingctx, array):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(array), codegen
-
-
-@intrinsic
-def integers_at(typingctx, address, length):  # type: ignore[no-untyped-def]
-    """The int64 integers at an address as an array."""
-    kind = types.Array(types.int64, 1, "C")
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return emit_array_at(context, builder, kind, args[0], [args[1]])
-
-    return kind(types.int64, types.int64), codegen
 
 
 @intrinsic

@@ -9,20 +9,36 @@ ROWS, CELLS, RESULT, PYTHON, INPUTS, CODE_AT, CONSTANTS_AT, SHAPES_AT, CONSTANTS
 # of its plan
 SCRATCH, FRONTIER_AT, FRONTIERS, COPIED_AT, COPIED, ZEROED_AT, ZEROED, FINISHED_AT, FINISHED = range(11, 20)
 WRITE, ADD, ZERO = range(3)  # how numbers of the gradient are made of the adjoints of inputs
-NO_TRACE, NEEDS_PYTHON, FAILED = -1, -2, -3
+NO_TRACE, NEEDS_PYTHON, FAILED, NO_MEMORY = -1, -2, -3, -4
+ARRAY_DATA, ARRAY_LENGTHS = 2, 4  # words of an array object
+
+# What the C function does: runs of a program, whose arrays are given as objects or by addresses, and loops over the
+# records of one trace.
+RUN_OBJECTS, RUN_ADDRESSES, FORWARD, BACKWARD, TANGENTS = range(5)
+ENDLESS = 1 << 60
 
 RUN = '''
-@njit("int64(int64, float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])", {options})
-def run(header_at, inputs, direction, gradient, out, memory):
+@inlined
+def find_room(header):
+    """How many numbers the largest trace of a program computes with."""
+    room = 0
+    for number in range(header[{count}]):
+        trace = header[{first_trace} + number * {trace}:]
+        room = max(room, 2 * (trace[{cells}] + trace[{saved}] + trace[{scratch}]) + {aligned})
+    return room
+
+
+@inlined
+def run(header, inputs_at, direction_at, gradient_at, out, memory_at, room):
     """Run the trace of a program whose guards hold: out is (value, slope, a row that stopped a trace, the trace).
 
-    The slope is along `direction` where that has elements, the gradient is filled in where it has. `memory` is used
-    where it has two numbers for each cell, and those that are saved. Returns the number of the trace, NO_TRACE,
-    NEEDS_PYTHON, or FAILED where a step of linear algebra is left to Python.
+    The slope is along `direction` where there is one, the gradient is filled in where there is one. Returns the number
+    of the trace, NO_TRACE, NEEDS_PYTHON, or FAILED where a step of linear algebra is left to Python.
     """
-    header = carray(pointer(header_at), (1 << 30,), np.int64)
+    inputs, direction = array_at(inputs_at, {endless}), array_at(direction_at, {endless})
+    gradient, memory = array_at(gradient_at, {endless}), array_at(memory_at, room)
     count = header[{count}]
-    kernels = carray(pointer(header[{kernels_at}]), ({purposes}, {array}), np.uintp)
+    kernels = integers_at(header[{kernels_at}], ({purposes}, {array}))
     for attempt in range(count):
         number = (header[{preferred}] + attempt) % count
         trace = header[{first_trace} + number * {trace}:]
@@ -30,17 +46,15 @@ def run(header_at, inputs, direction, gradient, out, memory):
             out[3] = number
             return {needs_python}
         cells = trace[{cells}]
-        code = carray(pointer(trace[{code_at}]), (trace[{rows}], 3), np.uint32)
-        constants = carray(pointer(trace[{constants_at}]), (trace[{constants_size}],), np.float64)
-        shapes = carray(pointer(trace[{shapes_at}]), (trace[{shapes_size}],), np.int64)
+        code = short_integers_at(trace[{code_at}], (trace[{rows}], 3))
+        constants = array_at(trace[{constants_at}], trace[{constants_size}])
+        shapes = integers_at(trace[{shapes_at}], trace[{shapes_size}])
         whole = cells + trace[{saved}] + trace[{scratch}]
-        if len(memory) < 2 * whole + {aligned}:
-            memory = np.empty(2 * whole + {aligned})
         memory = memory[-(memory.ctypes.data // 8) % {aligned}:]  # from the start of a cache line on
         values = memory[:whole]
-        n = len(inputs)
+        n = header[{size}]
         values[0] = 0.0
-        spans = carray(pointer(trace[{copied_at}]), (trace[{copied}], 2), np.int64)
+        spans = integers_at(trace[{copied_at}], (trace[{copied}], 2))
         for k in range(len(spans)):
             for i in range(spans[k, 0], spans[k, 0] + spans[k, 1]):
                 values[1 + i] = inputs[i]
@@ -55,7 +69,7 @@ def run(header_at, inputs, direction, gradient, out, memory):
         result = trace[{result}]
         out[0] = values[result] if result > 0 else constants[-1 - result]
         other = memory[whole : 2 * whole]
-        if len(direction):
+        if direction_at:
             other[:cells] = 0.0
             for i in range(n):
                 other[1 + i] = direction[i]
@@ -64,11 +78,11 @@ def run(header_at, inputs, direction, gradient, out, memory):
                 out[3] = number
                 return {failed}
             out[1] = other[result] if result > 0 else 0.0
-        if len(gradient) and result <= 0:
+        if gradient_at and result <= 0:
             for i in range(n):
                 gradient[i] = 0.0
-        elif len(gradient):
-            spans = carray(pointer(trace[{zeroed_at}]), (trace[{zeroed}], 2), np.int64)
+        elif gradient_at:
+            spans = integers_at(trace[{zeroed_at}], (trace[{zeroed}], 2))
             for k in range(len(spans)):
                 other[spans[k, 0] : spans[k, 0] + spans[k, 1]] = 0.0
             values[trace[{frontier_at}] : trace[{frontier_at}] + trace[{frontiers}]] = 0.0
@@ -78,7 +92,7 @@ def run(header_at, inputs, direction, gradient, out, memory):
             if row >= 0:
                 out[3] = number
                 return {failed}
-            spans = carray(pointer(trace[{finished_at}]), (trace[{finished}], 3), np.int64)
+            spans = integers_at(trace[{finished_at}], (trace[{finished}], 3))
             for k in range(len(spans)):
                 how = spans[k, 2]
                 for i in range(spans[k, 0], spans[k, 0] + spans[k, 1]):
@@ -90,12 +104,49 @@ def run(header_at, inputs, direction, gradient, out, memory):
     return {no_trace}
 
 
-@cfunc("int64(int64, CPointer(float64), CPointer(float64), int64, CPointer(float64), int64, CPointer(float64))",
-       cache=True)
-def run_at(header_at, inputs, direction, directions, gradient, gradients, out):
-    """`run` by its address; 0 where it fails, a number of a trace one more."""
-    header = carray(pointer(header_at), (1 << 30,), np.int64)
-    number = run(header_at, carray(inputs, (header[{size}],)), carray(direction, (directions,)),
-                 carray(gradient, (gradients,)), carray(out, (4,)), np.empty(0))
-    return number + 1 if number >= 0 else number
+@inlined
+def data_of(array):
+    """Where the numbers of an array object are; 0 where it has none."""
+    return word(array, {array_data}) if word(word(array, {array_lengths}), 0) else 0
+
+
+@inlined
+def run_in_room(header_at, inputs_at, direction_at, gradient_at, out_at, memory_at, size):
+    """`run` in memory of this size, or in some that is asked for."""
+    header = integers_at(header_at, 1 << 30)
+    room = find_room(header)
+    own = 0
+    if size < room:
+        own = allocate(8 * room)
+        if own == 0:
+            return {no_memory}
+    found = run(header, inputs_at, direction_at, gradient_at, array_at(out_at, 4), own if own else memory_at, room)
+    if own:
+        release(own)
+    return found
+
+
+@c_function("int64(int64, int64, int64, int64, int64, int64, int64)")
+def interpret(task, at, inputs, direction, gradient, out, memory):
+    """Do a task; what is given are addresses, for `run_objects` those of array objects."""
+    if task == {run_addresses}:
+        return run_in_room(at, inputs, direction, gradient, out, memory, 0)
+    if task == {run_objects}:
+        size = word(word(memory, {array_lengths}), 0)
+        return run_in_room(at, data_of(inputs), data_of(direction), data_of(gradient), data_of(out), data_of(memory),
+                           size)
+    given = integers_at(at, 12)
+    row, cell = given[0], given[1]
+    code, constants = short_integers_at(given[3], (given[2], 3)), array_at(given[4], {endless})
+    shapes, kernels = integers_at(given[5], {endless}), integers_at(given[6], ({purposes}, {array}))
+    values, others = array_at(given[7], {endless}), array_at(given[8], {endless})
+    inputs_, gradient_ = array_at(given[9], {endless}), array_at(given[10], {endless})
+    if task == {forward}:
+        row, cell = forward(code, constants, shapes, kernels, values, inputs_, row, cell)
+    elif task == {backward}:
+        row, cell = backward(code, constants, shapes, kernels, values, others, inputs_, gradient_, row, cell)
+    else:
+        row, cell = tangents(code, constants, shapes, kernels, values, others, inputs_, row, cell)
+    given[1] = cell
+    return row
 '''

@@ -7,9 +7,12 @@ linear algebra that is left to Python, and its cell, and is resumed from there.
 """
 
 import ast
+import ctypes
 import functools
 from collections.abc import Mapping
-from types import ModuleType
+from typing import Any
+
+import numpy as np
 
 from contad.engines.stream.rule_functions import (
     COMMON,
@@ -22,7 +25,7 @@ from contad.engines.stream.rule_functions import (
     write_function,
     write_partials,
 )
-from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
+from contad.native.images import find_function, has_known_layout, is_kept
 from contad.native.rule_source import with_functions
 from contad.programs import chain_loops, chain_members, chains, codes, header, more_axes
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
@@ -39,15 +42,15 @@ _HEAD = '''\
 import math
 
 import numpy as np
-from numba import carray
 from contad.native.elementary.bits import from_bits
 from contad.native.elementary.rows import new_row
-from contad.native.machine_code import cfunc, njit
+from contad.native.image_code import c_function, inlined
 from contad.native.named_code import attempt_call
-from contad.native.words import array_at, call_kernel, integers_at, pointer
+from contad.native.python_functions import allocate, release
+from contad.native.words import array_at, call_kernel, integers_at, short_integers_at, word
 
 
-@njit({borrowing})
+@inlined
 def live(d, first, n):
     """Whether any of n cells is not zero."""
     for i in range(first, first + n):
@@ -56,7 +59,7 @@ def live(d, first, n):
     return False
 
 
-@njit({borrowing})
+@inlined
 def all_finite(a, first, n):
     """Whether n numbers are finite."""
     for start in range(first, first + n, 512):
@@ -68,7 +71,7 @@ def all_finite(a, first, n):
     return True
 
 
-@njit({borrowing})
+@inlined
 def compared(shape, constants, values):
     """Whether two arrays compare as they did when they were recorded.
 
@@ -106,8 +109,7 @@ def compared(shape, constants, values):
 '''
 
 _FORWARD = '''
-@njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
-      "int64, int64)", {borrowing})
+@inlined
 def forward(code, constants, shapes, kernels, values, inputs, row, cell):
     """The values of the records from a row on, whose first cell is given.
 
@@ -158,8 +160,7 @@ def forward(code, constants, shapes, kernels, values, inputs, row, cell):
 '''
 
 _BACKWARD = '''
-@njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
-      "float64[::1], float64[::1], int64, int64)", {borrowing})
+@inlined
 def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradient, row, cell):
     """The adjoints, from a row, whose last cell is given, down to the first."""
     for k in range(row, -1, -1):
@@ -203,8 +204,7 @@ def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradien
 '''
 
 _TANGENTS = '''
-@njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
-      "float64[::1], int64, int64)", {borrowing})
+@inlined
 def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
     """The tangents of the records from a row on, whose first cell is given; they are zero before."""
     for k in range(row, len(code)):
@@ -246,16 +246,13 @@ def interpreter_source() -> str:
     """The source of the interpreter."""
     numbers = vars(codes) | vars(header) | vars(chain_members) | vars(chains) | vars(more_axes)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
-    names["options"] = write_options()
-    # Slices would count references, of memory that its caller holds, by locked instructions: a third of a run's time.
-    names["borrowing"] = write_options(NJIT_OPTIONS | {"_nrt": False})
-    copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in find_compiled_rules()]
+    copies = [f"\n\n@inlined\n{value_source(rule)}\n" for rule in find_compiled_rules()]
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
     common = {code: operation for code, operation in SCALARS.items() if operation[0].name in COMMON}
     runs = find_runs(SCALARS)
     names["counts"] = _counts()
     parts = [_HEAD.format(**names), *copies, "\n\n"]
-    decorator = f"@link({names['options']})"
+    decorator = "@inlined"
     parts += [write_function("value_of", "code, x, y", SCALARS, values, decorator)]
     parts += [write_partials(SCALARS, decorator, value=value).rstrip("\n"), "\n"]
     parts += [more_axes.SOURCE.format(**names), chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]
@@ -369,13 +366,73 @@ def _tangent_run(run: Run) -> str:
     return _run_branch(run, [*lines, "dots[z_cell] = t"], 2)
 
 
+_EMPTY = np.empty(0)
+_WORD, _OBJECT = ctypes.c_int64, ctypes.py_object
+
+
+class Interpreter:
+    """Calls of the compiled loops."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self._call: Any = ctypes.CFUNCTYPE(_WORD, *(_WORD,) * 7)(address)
+        self._call_with_objects: Any = ctypes.CFUNCTYPE(_WORD, *(_WORD,) * 2, *(_OBJECT,) * 5)(address)
+        self._reads = has_known_layout()
+
+    def run(
+        self, header_at: int, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray, out: np.ndarray,
+        memory: np.ndarray,
+    ) -> int:  # fmt: skip
+        """Run the trace of a program whose guards hold; see `contad.programs.header`."""
+        found: int
+        if self._reads:  # where arrays are, which to ask NumPy takes as long as ten operations
+            found = self._call_with_objects(header.RUN_OBJECTS, header_at, inputs, direction, gradient, out, memory)
+        else:
+            addresses = map(_address_of, (inputs, direction, gradient, out))
+            found = self._call(header.RUN_ADDRESSES, header_at, *addresses, 0)
+        return found
+
+    def forward(
+        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
+        inputs: np.ndarray, row: int, cell: int,
+    ) -> tuple[int, int]:  # fmt: skip
+        """The values of the records from a row on; the row where it stops, and its cell."""
+        arrays = code, constants, shapes, kernels, values, _EMPTY, inputs, _EMPTY
+        return self._records(header.FORWARD, row, cell, *arrays)
+
+    def backward(
+        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
+        adjoints: np.ndarray, inputs: np.ndarray, gradient: np.ndarray, row: int, cell: int,
+    ) -> tuple[int, int]:  # fmt: skip
+        """The adjoints, from a row, whose last cell is given, down to the first."""
+        arrays = code, constants, shapes, kernels, values, adjoints, inputs, gradient
+        return self._records(header.BACKWARD, row, cell, *arrays)
+
+    def tangents(
+        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
+        dots: np.ndarray, inputs: np.ndarray, row: int, cell: int,
+    ) -> tuple[int, int]:  # fmt: skip
+        """The tangents of the records from a row on."""
+        arrays = code, constants, shapes, kernels, values, dots, inputs, _EMPTY
+        return self._records(header.TANGENTS, row, cell, *arrays)
+
+    def _records(self, task: int, row: int, cell: int, code: np.ndarray, *arrays: np.ndarray) -> tuple[int, int]:
+        given = np.array([row, cell, len(code), *map(_address_of, (code, *arrays))])
+        found = self._call(task, _address_of(given), 0, 0, 0, 0, 0)
+        return int(found), int(given[1])
+
+
+def _address_of(a: np.ndarray) -> int:
+    return int(a.__array_interface__["data"][0]) if a.size else 0
+
+
 @functools.cache
-def interpreter() -> ModuleType:
-    """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
+def interpreter() -> Interpreter:
+    """The compiled loops, from the disk cache where they are there."""
     with ProgressBar("contad.record: compiling the interpreter, once per installation"):
-        return load_cached("interpreter", interpreter_source, [numbering()])
+        return Interpreter(find_function("interpreter", interpreter_source, [numbering()]))
 
 
 def has_compiled_interpreter() -> bool:
-    """Whether it is in the disk cache."""
-    return is_cached("interpreter", [numbering()])
+    """Whether they are in the disk cache."""
+    return is_kept("interpreter", [numbering()])

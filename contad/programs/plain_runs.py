@@ -36,6 +36,7 @@ from contad.programs.codes import (
 )
 from contad.programs.interpreter import has_compiled_interpreter, interpreter
 from contad.programs.more_axes import AXES, CODE_OF, length_of, unroll
+from contad.programs.program_kernels import Kernel, is_kernel_kept, needs_numba
 from contad.rules.body import ARITHMETIC_ERRORS
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import scale
@@ -51,7 +52,8 @@ class ProgramPatience:
     """The seconds of the processor for which programs run in plain Python, by those for which recordings are swept so.
 
     All programs together do until the interpreter is due, which is larger than the sweeps by `LARGER`; and each one for
-    a while for every kernel of arrays that this process has not loaded, more where that is of linear algebra.
+    a while for every kernel of arrays that this process has not loaded, more where that is of linear algebra. What is
+    on the disk is loaded at once, but for what needs Numba.
     """
 
     LARGER = 2.5
@@ -61,20 +63,29 @@ class ProgramPatience:
     def __init__(self) -> None:
         self.spent = 0.0
         self.is_cached: bool | None = None  # not known before the disk has been looked at
+        self.kept: dict[Kernel, bool] = {}  # whether they are on the disk
 
-    def seconds_left(self, missing: Iterable[int], spent: float) -> float:
+    def seconds_left(self, missing: Iterable[Kernel], spent: float) -> float:
         """How much longer a program runs in plain Python that has done so for `spent` seconds, at least.
 
         What kernels it is waiting for is not asked before the interpreter is due.
         """
         if not interpreter.cache_info().currsize:
-            loading, compiling = self.LARGER * PATIENCE.loading, self.LARGER * PATIENCE.compiling
-            if self.is_cached is None and self.spent >= loading:
+            if self.is_cached is None:
                 self.is_cached = has_compiled_interpreter()
-            left = (compiling if self.is_cached is False else loading) - self.spent
+            left = (0.0 if self.is_cached else self.LARGER * PATIENCE.compiling) - self.spent
             if left > 0.0:
                 return left
-        return PATIENCE.compiling * sum(self.STEP if _is_large(code) else self.KERNEL for code in missing) - spent
+        missing = [*missing]
+        if any(needs_numba(*kernel) for kernel in missing) and spent < PATIENCE.loading:
+            return PATIENCE.loading - spent
+        return PATIENCE.compiling * sum(map(self._share, missing)) - spent
+
+    def _share(self, kernel: Kernel) -> float:
+        """How long a kernel takes, in times of the sweeps."""
+        if kernel not in self.kept:
+            self.kept[kernel] = is_kernel_kept(*kernel)
+        return 0.0 if self.kept[kernel] else self.STEP if needs_numba(*kernel) else self.KERNEL
 
     def run(self, function: Callable[[], Any]) -> tuple[Any, float]:
         """What a function returns, and the seconds that it took, which are counted."""
@@ -85,10 +96,6 @@ class ProgramPatience:
             seconds = thread_time() - start
             self.spent += seconds
         return found, seconds
-
-
-def _is_large(code: int) -> bool:
-    return code + ARRAY >= FIRST_STEP or code + ARRAY == PRODUCT
 
 
 OF_PROGRAMS = ProgramPatience()

@@ -1,7 +1,6 @@
 """`contad.record`: a function recorded once, as a program that runs at other inputs without Python."""
 
 from collections.abc import Iterator, Sequence
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +10,12 @@ from contad.forks import make_lock
 from contad.front.lost_digits import fill
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
+from contad.native.images import RAISED
 from contad.ops.close_values import LOST, was_lost
 from contad.programs import plain_runs
 from contad.programs.chain_members import ALIGNED
 from contad.programs.chain_plan import ChainPlan
-from contad.programs.codes import GROUPS, numbering
+from contad.programs.codes import numbering
 from contad.programs.frozen_draws import DrawWatch
 from contad.programs.header import (
     CELLS,
@@ -35,6 +35,7 @@ from contad.programs.header import (
     KERNELS_AT,
     LENGTHS_AT,
     NEEDS_PYTHON,
+    NO_MEMORY,
     PREFERRED,
     PYTHON,
     RESULT,
@@ -50,8 +51,8 @@ from contad.programs.header import (
     ZEROED_AT,
 )
 from contad.programs.inputs import Inputs
-from contad.programs.interpreter import interpreter
-from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, compile_missing, find_missing
+from contad.programs.interpreter import Interpreter, interpreter
+from contad.programs.program_kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, Kernel, compile_missing, find_missing
 from contad.programs.run_memory import give_back, give_back_inputs, take
 from contad.programs.trace import Trace, trace_of
 from contad.programs.tracer import Tracer
@@ -115,7 +116,7 @@ class Program:
         self._numbers = 0  # that the largest trace computes with
         self._lock = make_lock()
         self._tangents = False
-        self._interpreter: ModuleType | None = None  # until runs in plain Python have taken long enough
+        self._interpreter: Interpreter | None = None  # until runs in plain Python have taken long enough
         self._spent = 0.0  # seconds that they have taken
         self._header = np.zeros(FIRST_TRACE + TRACE * MAX_TRACES, np.int64)
         self._lengths = np.array(self.inputs.lengths, np.int64)
@@ -133,7 +134,7 @@ class Program:
                 made = interpreter()
                 for k in range(len(self.traces)):
                     self._enter(k)
-                self._header[RUN_AT] = made.run_at.address
+                self._header[RUN_AT] = made.address
                 self._interpreter = made  # last: other threads use it then
 
     def _purposes(self) -> tuple[int, ...]:
@@ -217,11 +218,15 @@ class Program:
         if number >= 0:
             value, slope, _, _ = out.tolist()
             return Outcome(value, slope, -1, number)
+        if number == NO_MEMORY:
+            raise MemoryError(f"{self.what}: no memory for a run")
+        if number == RAISED:  # Python knows what
+            return self._try_in_python(plain_runs, run)
         if number in (NEEDS_PYTHON, FAILED):
             return self._try_in_python(compiled, run)
         return Outcome(0.0, 0.0, self._plans[int(out[3])].row_of(int(out[2])), int(out[3]))
 
-    def _try_in_python(self, loops: ModuleType, run: Run) -> Outcome:
+    def _try_in_python(self, loops: Any, run: Run) -> Outcome:
         """The same where Python has to do something, or everything, as the loops over records are."""
         for k, trace in enumerate(list(self.traces)):
             if loops is not plain_runs and (self._plans[k].chains or self._plans[k].has_pairs):
@@ -231,11 +236,10 @@ class Program:
                 break
         return found
 
-    def _missing(self) -> Iterator[int]:
-        """The codes of the kernels that compiled code would need, and that are not ready; of groups less than 0."""
+    def _missing(self) -> Iterator[Kernel]:
+        """The kernels that compiled code would need, and that are not ready."""
         plans = [self._plan(k) for k in range(len(self.traces))]
-        kernels = (kernel for plan in plans for kernel in plan.kernels(*self._purposes()))
-        yield from {-code if purpose == GROUPS else code for purpose, code in find_missing(kernels)}
+        yield from find_missing(kernel for plan in plans for kernel in plan.kernels(*self._purposes()))
 
     def _try_plainly(self, run: Run) -> Outcome | None:
         """The same in plain Python; None where compiled code is due."""

@@ -4,12 +4,12 @@ They read the same shapes as the kernels of adjoints: two nested axes with a str
 is 0 along an axis is a sum over it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 
 import numpy as np
 
-from contad.engines.matrix.matrix_steps import find_address
+from contad.engines.matrix.matrix_steps import find_address, is_on_disk
 from contad.engines.stream.kernels import (
     ELEMENTARY,
     FAST,
@@ -19,7 +19,9 @@ from contad.engines.stream.kernels import (
     chain_kernel,
     compile_kernel,
     element_text,
+    has_kernel,
     kernel_module,
+    own_kernel,
     slices_text,
     source_of,
     sums,
@@ -28,8 +30,8 @@ from contad.engines.stream.record_head import CODES, LINEAR
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, numbering
 from contad.forks import make_lock
-from contad.native.compiling import load_cached, write_options
-from contad.native.images import find_function
+from contad.native.compiling import is_cached, load_cached, write_options
+from contad.native.images import find_function, is_kept
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import NAMES, product_source
@@ -175,35 +177,54 @@ def compile_missing(kernels: Iterable[Kernel]) -> None:
 
 
 def _address(purpose: int, code: int) -> int:
-    if purpose == GROUPS:
-        return _group(code)
+    if purpose == ADJOINTS and has_kernel(code):
+        compile_kernel(code)
+        return int(KERNELS[code])
     if code == PRODUCT - ARRAY:
         return _products(purpose)
-    name = STEPS.get(code + ARRAY)
-    return _kernel(purpose, code) if name is None else find_address(name, purpose)
+    name = _step_of(purpose, code)
+    return find_function(*_module_of(purpose, code)) if name is None else find_address(name, purpose)
 
 
-def _kernel(purpose: int, code: int) -> int:
+def is_kernel_kept(purpose: int, code: int) -> bool:
+    """Whether the kernel is on the disk. That of a step, and of a product, is Numba's, which is imported then."""
+    if code == PRODUCT - ARRAY:
+        return is_cached(f"product_{NAMES[purpose]}", [product_source(NAMES[purpose], write_options())])
+    name = _step_of(purpose, code)
+    if name is not None:
+        return is_on_disk(name, purpose)
+    name, _, depends = _module_of(purpose, code)
+    return is_kept(name, depends)
+
+
+def needs_numba(purpose: int, code: int) -> bool:
+    """Whether a kernel is one that Numba loads."""
+    return code == PRODUCT - ARRAY or _step_of(purpose, code) is not None
+
+
+def _step_of(purpose: int, code: int) -> str | None:
+    return None if purpose == GROUPS else STEPS.get(code + ARRAY)
+
+
+def _module_of(purpose: int, code: int) -> tuple[str, Callable[[], str], Sequence[str]]:
+    """The module of a kernel: its name, what writes it, and the texts that it depends on."""
+    if purpose == GROUPS:
+        text = group_text(code)
+        return "group", lambda: group_source(text), [text]
     if purpose > IN_CHAINS:
         y, x = divmod(purpose - IN_CHAINS, 3)
         return chain_kernel(code, (x, y))
     if purpose == ADJOINTS:
-        compile_kernel(code)
-        return int(KERNELS[code])
+        return own_kernel(code)
     name = "linear" if code == LINEAR else "_".join((OPERATIONS[code][0].name, OPERATIONS[code][1]))
     kind = "values" if purpose == VALUES else "tangents"
-    return find_function(f"{kind}_{name}", lambda: kernel_source(purpose, code), [numbering()])
+    return f"{kind}_{name}", lambda: kernel_source(purpose, code), [numbering()]
 
 
 def group_source(text: str) -> str:
     """The source of the kernel of a group."""
     lines = "\n".join(indent(text.splitlines()))
     return _GROUP.format(decorator=KERNEL, lines=lines, integers=SHAPE * LONGEST)
-
-
-def _group(number: int) -> int:
-    text = group_text(number)
-    return find_function("group", lambda: group_source(text), [text])
 
 
 def _products(purpose: int) -> int:

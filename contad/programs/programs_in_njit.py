@@ -28,7 +28,7 @@ from numba.extending import (
 )
 
 from contad.errors import GuardError, UnsupportedError
-from contad.programs.header import FAILED, LENGTHS_AT, NEEDS_PYTHON, NO_TRACE, RUN_AT, SIZE
+from contad.programs.header import FAILED, LENGTHS_AT, NEEDS_PYTHON, NO_MEMORY, NO_TRACE, RUN_ADDRESSES, RUN_AT, SIZE
 
 _kept: list[Any] = []  # programs whose addresses are in compiled code
 
@@ -107,10 +107,8 @@ def _integer(typingctx: Any, address: Any, k: Any) -> Any:
     return types.int64(types.int64, types.int64), codegen
 
 
-def _call(
-    typingctx: Any, program: Any, inputs: Any, direction: Any, directions: Any, gradient: Any, gradients: Any, out: Any
-) -> Any:
-    """The interpreter's answer; arrays are given by their addresses."""
+def _call(typingctx: Any, program: Any, inputs: Any, direction: Any, gradient: Any, out: Any) -> Any:
+    """The interpreter's answer; arrays are given by their addresses, and none by 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
@@ -118,9 +116,9 @@ def _call(
         fields = builder.inttoptr(header, word.as_pointer())
         address = builder.load(builder.gep(fields, [ir.Constant(word, RUN_AT)]))
         function = ir.FunctionType(word, [word] * 7).as_pointer()
-        return builder.call(builder.inttoptr(address, function), [header, *args[1:]])
+        return builder.call(builder.inttoptr(address, function), [word(RUN_ADDRESSES), header, *args[1:], word(0)])
 
-    integers = (types.intp,) * 6
+    integers = (types.intp,) * 4
     return types.int64(program, *integers), codegen
 
 
@@ -134,8 +132,8 @@ def _execute(program: Any, inputs: Any, direction: Any, gradient: Any) -> Any:
     """(value, slope) at the inputs; the gradient is filled in where it has elements."""
     out = np.empty(4)
     number = _called(
-        program, inputs.ctypes.data, direction.ctypes.data, direction.size, gradient.ctypes.data, gradient.size,
-        out.ctypes.data
+        program, inputs.ctypes.data, direction.ctypes.data if direction.size else 0,
+        gradient.ctypes.data if gradient.size else 0, out.ctypes.data
     )  # fmt: skip
     if number == NO_TRACE:
         raise GuardError(
@@ -152,7 +150,7 @@ def _execute(program: Any, inputs: Any, direction: Any, gradient: Any) -> Any:
             "contad.record: a matrix of a recorded program is singular, not positive definite or not finite at these "
             "inputs, or a derivative is not finite there; called from Python the program tells what NumPy tells"
         )
-    if number == 0:
+    if number == NO_MEMORY:
         raise MemoryError("contad.record: no memory for a run of a recorded program")
     return out[0], out[1]
 

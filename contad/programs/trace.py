@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -97,7 +96,7 @@ class Trace:
 
     # ---- with calls to Python ----------------------------------------------------------------------------------------
     def run(
-        self, loops: ModuleType, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray
+        self, loops: Any, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray
     ) -> tuple[float, float, int]:
         """(value, slope, row of a guard that does not hold or -1), where Python has to do something.
 

@@ -96,20 +96,32 @@ def test_compiled_code_takes_over_when_patience_ends(monkeypatch):
 
 
 def test_patience_is_what_compiling_takes(monkeypatch):
-    patience = plain_runs.ProgramPatience()
+    patience, kept = plain_runs.ProgramPatience(), set()
     monkeypatch.setattr(plain_runs.PATIENCE, "loading", 0.2)
     monkeypatch.setattr(plain_runs.PATIENCE, "compiling", 2.0)
     monkeypatch.setattr(plain_runs, "interpreter", plain_runs.functools.cache(lambda: None))
     monkeypatch.setattr(plain_runs, "has_compiled_interpreter", lambda: False)
-    assert patience.seconds_left([], 0.0) == 0.5  # nobody has looked at the disk
+    monkeypatch.setattr(plain_runs, "is_kernel_kept", lambda *kernel: kernel in kept)
     patience.spent = 1.0
     assert patience.seconds_left([], 1.0) == 4.0
     patience.spent = 9.0
     assert patience.seconds_left([], 1.0) < 0.0
-    step = plain_runs.FIRST_STEP - plain_runs.ARRAY
-    assert patience.seconds_left([step], 0.25) == 0.75 and patience.seconds_left([5], 0.0) == pytest.approx(0.1)
+    step, other = (0, plain_runs.FIRST_STEP - plain_runs.ARRAY), (0, 20)
+    assert patience.seconds_left([step], 0.1) == pytest.approx(0.1)  # nobody has looked at the disk
+    assert patience.seconds_left([step], 0.25) == 0.75 and patience.seconds_left([other], 0.0) == pytest.approx(0.1)
     plain_runs.interpreter()
     assert patience.seconds_left([], 0.0) == 0.0 and patience.seconds_left([step], 0.25) == 0.75
+
+
+def test_what_is_on_the_disk_is_loaded_at_once_and_asked_for_once(monkeypatch):
+    patience, asked = plain_runs.ProgramPatience(), []
+    monkeypatch.setattr(plain_runs.PATIENCE, "compiling", 2.0)
+    monkeypatch.setattr(plain_runs, "interpreter", plain_runs.functools.cache(lambda: None))
+    monkeypatch.setattr(plain_runs, "has_compiled_interpreter", lambda: not asked.append("interpreter"))
+    monkeypatch.setattr(plain_runs, "is_kernel_kept", lambda *kernel: not asked.append(kernel))
+    for _ in range(3):
+        assert patience.seconds_left([(0, 20)], 0.0) == 0.0
+    assert asked == ["interpreter", (0, 20)]
 
 
 _FIRST = """

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
-from contad.programs.interpreter import interpreter
+from contad.programs.interpreter import interpreter, interpreter_source
 
 X = np.array([0.3, -0.7, 1.1, 0.2])
 
@@ -102,7 +103,11 @@ def test_compiled_code_is_entered_for_what_is_between_calls(f, expected):
 
 @pytest.mark.parametrize("n", [1, 7, 511, 512, 513, 1030])
 def test_what_is_not_finite_is_found_anywhere(n):
-    all_finite = interpreter().all_finite
+    source = interpreter_source()
+    source = source[source.index("@inlined\ndef all_finite") :]
+    scope = {"inlined": njit(error_model="numpy"), "np": np}
+    exec(source[: source.index("@inlined", 1)], scope)
+    all_finite = scope["all_finite"]
     a = np.full(n + 2, np.nan)
     a[1:-1] = 1.5
     assert all_finite(a, 1, n) and all_finite(a, 1, 0)

@@ -282,18 +282,23 @@ def compile_kernel(code: int) -> None:
     """Compile the kernel of an operation, or take it from the disk cache, and enter its address."""
     with _lock:
         if not KERNELS[code]:
-            KERNELS[code] = find_function(f"kernel_{_name(code)}", lambda: kernel_source(code), _depends(code))
+            KERNELS[code] = find_function(*own_kernel(code))
 
 
-def chain_kernel(code: int, how: tuple[int, int]) -> int:
-    """The address of the kernel that chains call for an operation, compiled or from the disk cache."""
-    name = f"chain_{_name(code)}_{how[0]}{how[1]}"
-    return find_function(name, lambda: chain_kernel_source(code, how), _depends(code))
+def own_kernel(code: int) -> tuple[str, Callable[[], str], Sequence[str]]:
+    """The module with the kernel of an operation, for `find_function`."""
+    return f"kernel_{_name(code)}", lambda: kernel_source(code), _depends(code)
+
+
+def chain_kernel(code: int, how: tuple[int, int]) -> tuple[str, Callable[[], str], Sequence[str]]:
+    """The same of the one that chains call."""
+    return f"chain_{_name(code)}_{how[0]}{how[1]}", lambda: chain_kernel_source(code, how), _depends(code)
 
 
 def has_compiled_kernel(code: int) -> bool:
     """Whether the kernel of an operation is in the disk cache."""
-    return is_kept(f"kernel_{_name(code)}", _depends(code))
+    name, _, depends = own_kernel(code)
+    return is_kept(name, depends)
 
 
 def _depends(code: int) -> tuple[str, ...]:

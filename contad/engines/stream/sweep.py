@@ -269,7 +269,7 @@ class _Calls:
         return self.reads and bool(self.brief(READ, b.at, id(b.stream), n, 0, 0, 0, 0, 0.0, 0))
 
     def settle(self, b: Buffers, n: int, row: int, cell: int) -> int:
-        """Move n staged records to the rows from `row`, the values of scalars to the cells from `cell`; the next cell."""
+        """Move n staged records to the rows from `row`, values of scalars to the cells from `cell`; the next cell."""
         return int(self.long(SETTLE, b.at, 0, n, row, cell, 0, 0, 0.0, 0))
 
     def sweep(self, b: Buffers, row: int, k: int, top: int, first: int = 0) -> tuple[int, int]:
