@@ -168,6 +168,10 @@ def __getattr__(name: str) -> object:
         from contad.profiling.profile import profile
 
         return profile
+    if name == "warm_up":
+        from contad.warming import warm_up
+
+        return warm_up
     if name == "__version__":
         from importlib.metadata import version
 
@@ -177,4 +181,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "profile", "record", "scipy", "stan", "testing", "__version__"])
+    return sorted([*__all__, "profile", "record", "scipy", "stan", "testing", "warm_up", "__version__"])

@@ -20,7 +20,7 @@ FLOORS = {
     "contad": (
         *("errors", "forks", "progress_bars", "display", "variables", "rules", "ops", "distributions", "scipy", "stan"),
         *("protocols", "functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
-        *("scipy.optimize", "scipy.integrate", "stan.functionals", "profiling", ("testing", "table")),
+        *("scipy.optimize", "scipy.integrate", "stan.functionals", "profiling", "warming", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),

@@ -22,11 +22,13 @@ from contad.command.report import CommandReport, as_json
 from contad.command.sparsity_patterns import Sparsity, find_sparsity
 from contad.command.terminal import has_colours
 from contad.command.user_file import CommandError, load_module
+from contad.command.warm import warm
 
 DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
 against finite differences. Without FILE.py:FUNCTION: fit a Bayesian logistic regression to the 569 patients of the
-Wisconsin breast-cancer table with contad's gradient."""
+Wisconsin breast-cancer table with contad's gradient. `python -m contad warm` compiles all of contad's own functions,
+once per machine."""
 
 EPILOG = """\
 Parameters with numeric defaults are the point. A parameter without a default takes its value from --data, or the file's
@@ -56,6 +58,7 @@ and then
     python -m contad model.py:log_likelihood --plot text
     python -m contad model.py:log_likelihood --wrt times --plot sparsity
 A Numba function also has a generated derivative: python -m contad model.py:density --source > gradient.py
+To have contad's own functions compiled beforehand, on all cores: python -m contad warm
 
 exit status: 0 done; 1 --check found a disagreement; 2 an error, named in one line on stderr."""
 
@@ -105,11 +108,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     try:
         try:
-            options = _parse(arguments)
+            options = None if arguments[:1] == ["warm"] else _parse(arguments)
+            if options is None:
+                text, status = warm(arguments[1:]), 0
         except SystemExit as stop:  # --help
             return int(stop.code or 0)
-        with _warnings(debug):
-            text, status = _example(options) if options.target is None else _file(options)
+        if options is not None:
+            with _warnings(debug):
+                text, status = _example(options) if options.target is None else _file(options)
     except Exception as error:
         if debug:
             traceback.print_exc()

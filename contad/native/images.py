@@ -21,6 +21,7 @@ _DIGEST = 32  # bytes of SHA-256
 _OF_PYTHON = "contad_"  # what the names of functions of Python's own begin with (`contad.native.python_functions`)
 _lock = make_lock()
 _loaded: dict[str, int] = {}  # addresses, by stem
+compiled: list[str] = []  # stems of what this process has compiled
 _engines: list[Any] = []  # which keep the machine code
 
 
@@ -62,6 +63,7 @@ def find_function(name: str, source: Callable[[], str], depends: Iterable[str] =
                 from contad.native.image_code import compile_image  # it knows Numba
 
                 image, is_for_others = compile_image(stem, source())
+                compiled.append(stem)
                 if is_for_others:
                     _write(stem, image)
                 address = _load(image)

@@ -129,14 +129,10 @@ class StepKernels:
         return True
 
     def _get(self) -> None:
-        from contad.native.named_code import compile_once, name_of
-        from contad.native.recorded_operands import OF_ATTEMPT, attempt_briefly, attempt_value
-
         with _lock:
             found = {purpose: find_address(self.name, purpose) for purpose in self.purposes}
             self.value, self.adjoint = found.get(VALUE, 0), found[ADJOINT]
-            self.attempt_briefly = called_directly(compile_once(name_of(attempt_briefly), OF_ATTEMPT, True))
-            self.attempt = called_directly(compile_once(name_of(attempt_value), OF_ATTEMPT))
+            self.attempt_briefly, self.attempt = find_attempts()
 
     def plan(self, key: tuple[Any, ...], shapes: list[tuple[int, ...]], options: Options) -> "StepPlan | None":
         """What a record says beside places, by its shapes and options, their key; None where Python has to do it."""
@@ -280,6 +276,15 @@ class StepKernels:
         z = slab[first : first + plan.size]
         c.z = float(z[0]) if not shape else z.reshape(shape[::-1]).T if plan.flags else z.reshape(shape)
         return c
+
+
+def find_attempts() -> tuple[Callable[..., float], Callable[..., float]]:
+    """What calls the kernel of a value, where there are few numbers and where there are many."""
+    from contad.native.named_code import compile_once, name_of
+    from contad.native.recorded_operands import OF_ATTEMPT, attempt_briefly, attempt_value
+
+    briefly = called_directly(compile_once(name_of(attempt_briefly), OF_ATTEMPT, True))
+    return briefly, called_directly(compile_once(name_of(attempt_value), OF_ATTEMPT))
 
 
 def of_one_matrix(kernels: StepKernels, rule: ArrayRule, otherwise: Function, names: Collection[str] = ()) -> Function:

@@ -14,6 +14,7 @@ from contad.native.named_code import compiled_address, emit_address, emit_call, 
 
 _ARGUMENTS = (types.int64, types.int64)
 _SIGNATURE = types.none(*_ARGUMENTS)
+NAMES: set[str] = set()  # of all kernels
 
 
 def find_kernel(name: str) -> int:
@@ -27,6 +28,8 @@ def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
     A kernel takes the address of the arena and the last record of a block. It adds to the adjoints of the operands'
     cells what those of the results ask for, which it leaves zero.
     """
+
+    NAMES.add(name_of(function))
 
     @intrinsic
     def address(typingctx):  # type: ignore[no-untyped-def]

@@ -1,0 +1,121 @@
+"""All functions of contad's own that are compiled once per machine, by name: what `contad.warm_up` gets ready.
+
+Those of a user's functions, of shapes and of densities are not among them: they are compiled when they are known.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from contad.engines.matrix import matrix_products, matrix_steps
+from contad.engines.second_order.number_runs import compile_runs
+from contad.engines.stream.kernels import WRITTEN, compile_kernel
+from contad.engines.stream.record_head import LINEAR
+from contad.engines.stream.sweep import OPERATIONS, compile_sweeps
+from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
+from contad.programs.interpreter import interpreter
+from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
+
+assert matrix_products.WRITTEN is WRITTEN  # it has written its kernel there
+Kernel = tuple[str, tuple[Any, ...]]  # what makes it, and its arguments
+
+
+def list_kernels() -> list[Kernel]:
+    """All of them, those that take longest first."""
+    from contad.engines.source.runtime import matrix_kernels, system_kernels
+
+    purposes = VALUES, ADJOINTS, TANGENTS
+    codes = [*OPERATIONS, LINEAR]
+    generated = [
+        (module.__name__, name)
+        for module in (matrix_kernels, system_kernels)
+        for name, found in vars(module).items()
+        if hasattr(found, "signature") and found.__module__ == module.__name__
+    ]
+    return [
+        ("interpreter", ()),
+        ("second_order", ()),
+        *(("step", (name, purpose)) for name in STEP_CODES for purpose in purposes),
+        *(("generated", names) for names in generated),
+        *(("product", (purpose,)) for purpose in purposes),
+        *(("product_adjoint", (name,)) for name in ("put_product_at", "add_left_at", "add_right_at")),
+        *(("rows", (name,)) for name in ("multiply_rows_at", "add_rows_at", "rows_together_at")),
+        *(("lent_array", (axes,)) for axes in (1, 2, 3)),
+        *(("tape", (name,)) for name in _names_on_tapes()),
+        ("sweep", ()),
+        ("attempts", ()),
+        *(("adjoint", (code,)) for code in (*codes, *WRITTEN)),
+        *(("values", (code,)) for code in codes),
+        *(("tangents", (code,)) for code in codes),
+    ]
+
+
+def get_ready(kernel: Kernel) -> None:
+    """Have one of them compiled, or loaded."""
+    name, arguments = kernel
+    _MAKERS[name](*arguments)
+
+
+def _names_on_tapes() -> list[str]:
+    from contad.engines.tape import linear_records, product_records  # noqa: F401  (which declare kernels)
+    from contad.engines.tape.block_kernels import NAMES
+
+    return sorted(NAMES)
+
+
+def _step(name: str, purpose: int) -> None:
+    matrix_steps.find_address(name, purpose)
+
+
+def _generated(module: str, name: str) -> None:
+    from contad.engines.source.runtime.kernel_calls import find_kernel
+
+    find_kernel(f"{module}:{name}")
+
+
+def _product_adjoint(name: str) -> None:
+    from contad.native import product_adjoints
+
+    product_adjoints.find_product(f"{product_adjoints.__name__}:{name}")
+
+
+def _rows(name: str) -> None:
+    from contad.native import narrow_products
+
+    find = narrow_products.find_count if name == "rows_together_at" else narrow_products.find_rows
+    find(f"{narrow_products.__name__}:{name}")
+
+
+def _lent_array(axes: int) -> None:
+    from contad.engines.source.runtime.lent_arrays import find_lender
+
+    find_lender(str(axes))
+
+
+def _tape(name: str) -> None:
+    from contad.engines.tape.block_kernels import find_kernel
+
+    find_kernel(name)
+
+
+def _attempts() -> None:
+    from contad.engines.matrix.compiled_steps import find_attempts
+
+    find_attempts()
+
+
+_MAKERS: dict[str, Callable[..., object]] = {
+    "interpreter": interpreter,
+    "second_order": compile_runs,
+    "sweep": compile_sweeps,
+    "adjoint": compile_kernel,
+    "values": lambda code: compile_missing([(VALUES, code)]),
+    "tangents": lambda code: compile_missing([(TANGENTS, code)]),
+    "product": lambda purpose: compile_missing([(purpose, PRODUCT - ARRAY)]),
+    "product_adjoint": _product_adjoint,
+    "step": _step,
+    "generated": _generated,
+    "rows": _rows,
+    "lent_array": _lent_array,
+    "tape": _tape,
+    "attempts": _attempts,
+}

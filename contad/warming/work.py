@@ -1,0 +1,59 @@
+"""What a process of `contad.warm_up` does: its share of the kernels, one after the other, each of which it reports."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from contad.native import images
+from contad.warming.kernels import get_ready, list_kernels
+from contad.warming.warm_up import COMPILED, FAILED, FOUND, TOTAL
+
+
+def work(first: int, count: int, named: Sequence[str]) -> None:
+    """Get every `count`th kernel ready, from the first one on; of these kinds, if there are any."""
+    chosen = [kernel for kernel in list_kernels() if not named or kernel[0] in named][first::count]
+    _report(TOTAL, str(len(chosen)))
+    for kernel in chosen:
+        name = " ".join(map(str, (kernel[0], *kernel[1])))
+        before = count_compilations()
+        try:
+            get_ready(kernel)
+        except Exception as error:  # the others are of use without it
+            _report(FAILED, f"{name} ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
+        else:
+            _report(FOUND if count_compilations() == before else COMPILED, name)
+
+
+def _report(kind: str, text: str) -> None:
+    """A line that is written at once, so that those of several processes do not mix."""
+    sys.stdout.write(f"{kind} {text}\n")
+    sys.stdout.flush()
+
+
+def _count_of_numba() -> Any:
+    """What counts the functions that Numba compiles, and does not find on the disk, from now on."""
+    from numba.core import event
+
+    class Count(event.Listener):
+        """Their number."""
+
+        compiled = 0
+
+        def on_start(self, event: Any) -> None:
+            """One of them."""
+            self.compiled += 1
+
+        def on_end(self, event: Any) -> None:
+            """It is compiled."""
+
+    counting = Count()
+    event.register("numba:compile", counting)
+    return counting
+
+
+_OF_NUMBA = _count_of_numba()
+
+
+def count_compilations() -> int:
+    """How many functions this process has compiled."""
+    return len(images.compiled) + int(_OF_NUMBA.compiled)
