@@ -224,9 +224,14 @@ def write_sealed(path: Path, text: str) -> Path:
         except PermissionError:  # on Windows, while another process reads the file, which holds the same
             if read_sealed(path) != text:
                 raise
-    if next(_writes) % 32 == 0:  # looking takes milliseconds, and more as the cache grows
-        make_room(path.parent)
+    note_write(path.parent)
     return path
+
+
+def note_write(directory: Path) -> None:
+    """Make room now and then."""
+    if next(_writes) % 32 == 0:  # looking takes milliseconds, and more as the cache grows
+        make_room(directory)
 
 
 def mark(path: Path) -> None:

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from contad.forks import make_lock
-from contad.native.compiling import LONGEST, cache_directory, has_changed, stem_of
+from contad.forks import hold_while_forking, make_lock
+from contad.native.compiling import LONGEST, cache_directory, has_changed, note_write, stem_of
 from contad.native.trust import private_folder
 
 RAISED = -(1 << 63)  # what a function returns where Python would raise
@@ -22,7 +22,6 @@ _OF_PYTHON = "contad_"  # what the names of functions of Python's own begin with
 _lock = make_lock()
 _loaded: dict[str, int] = {}  # addresses, by stem
 compiled: list[str] = []  # stems of what this process has compiled
-_engines: list[Any] = []  # which keep the machine code
 
 
 class Image(NamedTuple):
@@ -92,6 +91,7 @@ def _write(stem: str, image: Image) -> None:
     if not has_changed():
         with contextlib.suppress(OSError), private_folder(cache_directory()) as folder:
             folder.write(f"{stem}.image", image.pack())
+            note_write(folder.path)
 
 
 def _load(image: Image) -> int:
@@ -123,10 +123,19 @@ def _is_known(name: str) -> bool:
 
 
 @functools.cache
+def hold_llvm_while_forking() -> None:
+    """Let forks wait for LLVM: one that another thread has left in the middle of its work is of no use to a child."""
+    from llvmlite.binding import ffi
+
+    hold_while_forking(ffi.lib._lock._lock)
+
+
+@functools.cache
 def _engine() -> Any:
     """What loads object code."""
     import llvmlite.binding as llvm
 
+    hold_llvm_while_forking()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite.binding import ffi as llvm
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.codegen import RuntimeLinker
@@ -24,6 +23,7 @@ from numba.core.typeinfer import register_dispatcher
 from contad.errors import OWN_FILES, UnsupportedError
 from contad.forks import hold_while_forking
 from contad.native.compiling import has_changed, library_digest
+from contad.native.images import hold_llvm_while_forking
 from contad.native.trust import Folder, code_folder, has_owners, make_folder
 
 _DIGEST = 32  # bytes of SHA-256
@@ -31,8 +31,7 @@ _DIGEST = 32  # bytes of SHA-256
 # them is of no use
 FLAGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
 
-# a compiler that another thread has left in the middle of its work is of no use to a child of a fork
-hold_while_forking(llvm.lib._lock._lock)
+hold_llvm_while_forking()
 hold_while_forking(global_compiler_lock._lock)
 
 

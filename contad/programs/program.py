@@ -411,7 +411,8 @@ def record(
     (value, slope). Inside `@njit` the same calls take numbers and float64 arrays, of a program that is a global, a
     captured variable or an argument. Nothing is compiled for a program, but a loop where it does the same arithmetic on
     large arrays again and again, as in the steps of a simulation: one interpreter runs them all. It is compiled
-    once per machine, and not before runs in plain Python have taken some seconds, so that the first ones do not wait.
+    once per machine, by `contad.warm_up` or when runs in plain Python have taken some seconds, so that the first do
+    not wait, and loaded at once where it has been.
 
     **Frozen** at the values they have now: arguments that are not chosen, globals, captured variables, random numbers,
     of which a UserWarning tells, files; and everything that depends on shapes. Change them, and record again: a way

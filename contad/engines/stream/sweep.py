@@ -26,6 +26,7 @@ from contad.engines.stream.rule_functions import (
 from contad.engines.stream.storage import RECORDS, STOPPED_AT, Buffers
 from contad.native.images import find_function, has_known_layout, is_kept
 from contad.native.step_fields import ADJOINT
+from contad.progress_bars import ProgressBar
 from contad.rules.scalar_rule import ScalarRule, rules
 
 OPERATIONS = number_operations(len(VARIANTS), {rule for rule in rules() if rule.core})
@@ -310,7 +311,8 @@ class Sweeps(NamedTuple):
 @functools.cache
 def compile_sweeps() -> Sweeps:
     """The compiled loops, from the disk cache where they are there."""
-    calls = _Calls(find_function("sweep", sweep_source, [numbering()]))
+    with ProgressBar("contad: compiling the sweep over recordings, once per machine"):
+        calls = _Calls(find_function("sweep", sweep_source, [numbering()]))
     return Sweeps(calls.read, calls.settle, calls.sweep, calls.read_and_sweep)
 
 
