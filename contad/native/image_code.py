@@ -17,7 +17,7 @@ from numba.core.registry import cpu_target
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 
-from contad.native.images import RAISED, Image
+from contad.native.image_files import RAISED, Image
 from contad.native.lean_lowering import LeanLower
 from contad.native.linked_code import LinkedCode, defer_code, link
 from contad.native.machine_code import FLAGS
@@ -107,7 +107,7 @@ def c_function(signature: str) -> Callable[[Callable[..., Any]], Image]:
     return decorate
 
 
-def inlined(function: Callable[..., Any]) -> Any:
+def inline(function: Callable[..., Any]) -> Any:
     """A function that only the function for C calls."""
     return link(**OPTIONS)(function)
 

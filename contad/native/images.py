@@ -1,51 +1,24 @@
 """C functions of contad's own as object code on the disk, which a process loads without Numba.
 
 To import Numba and what it knows of NumPy takes half a second, and LLVM alone reads object code in less than a
-millisecond. An image is one file: a digest, what the object code calls by name, and the object code of one function.
+millisecond. A file has one function (`contad.native.image_files`).
 """
 
 import contextlib
 import functools
-import hashlib
-import json
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from contad.forks import hold_while_forking, make_lock
+from contad.forks import hold_llvm_while_forking, make_lock
 from contad.native.compiling import LONGEST, cache_directory, has_changed, note_write, stem_of
+from contad.native.image_files import Image, unpack
 from contad.native.trust import private_folder
 
-RAISED = -(1 << 63)  # what a function returns where Python would raise
-_DIGEST = 32  # bytes of SHA-256
 _OF_PYTHON = "contad_"  # what the names of functions of Python's own begin with (`contad.native.python_functions`)
 _lock = make_lock()
 _loaded: dict[str, int] = {}  # addresses, by stem
 compiled: list[str] = []  # stems of what this process has compiled
-
-
-class Image(NamedTuple):
-    """The object code of one function that C can call."""
-
-    function: str  # its name there
-    calls: tuple[str, ...]  # names that it does not define
-    code: bytes
-
-    def pack(self) -> bytes:
-        """The contents of its file."""
-        head = json.dumps([self.function, self.calls]).encode()
-        body = b"%d\n%b%b" % (len(head), head, self.code)
-        return hashlib.sha256(body).digest() + body
-
-
-def unpack(contents: bytes) -> Image | None:
-    """The image in a file; None where it is damaged."""
-    body = contents[_DIGEST:]
-    if hashlib.sha256(body).digest() != contents[:_DIGEST]:
-        return None
-    length, _, rest = body.partition(b"\n")
-    function, calls = json.loads(rest[: int(length)])
-    return Image(function, tuple(calls), rest[int(length) :])
 
 
 def find_function(name: str, source: Callable[[], str], depends: Iterable[str] = ()) -> int:
@@ -120,14 +93,6 @@ def _is_known(name: str) -> bool:
         if function is not None:
             llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
     return bool(llvm.address_of_symbol(name))
-
-
-@functools.cache
-def hold_llvm_while_forking() -> None:
-    """Let forks wait for LLVM: one that another thread has left in the middle of its work is of no use to a child."""
-    from llvmlite.binding import ffi
-
-    hold_while_forking(ffi.lib._lock._lock)
 
 
 @functools.cache

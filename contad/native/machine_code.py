@@ -21,9 +21,8 @@ from numba.core.sigutils import normalize_signature
 from numba.core.typeinfer import register_dispatcher
 
 from contad.errors import OWN_FILES, UnsupportedError
-from contad.forks import hold_while_forking
+from contad.forks import hold_llvm_while_forking, hold_while_forking
 from contad.native.compiling import has_changed, library_digest
-from contad.native.images import hold_llvm_while_forking
 from contad.native.trust import Folder, code_folder, has_owners, make_folder
 
 _DIGEST = 32  # bytes of SHA-256

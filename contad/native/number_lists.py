@@ -6,7 +6,7 @@ float the third is its value. Other numbers are asked of Python, whose lock is h
 
 from numba import types
 
-from contad.native.image_code import inlined
+from contad.native.image_code import inline
 from contad.native.python_functions import python_function
 from contad.native.words import array_at, word
 
@@ -19,7 +19,7 @@ _clear = python_function("PyErr_Clear", types.void)
 _is_subtype = python_function("PyType_IsSubtype", types.int32, types.int64, types.int64)
 
 
-@inlined
+@inline
 def read_numbers(floats, integers, numbers, n, rows):  # type: ignore[no-untyped-def]
     """Write the first n numbers of a list to rows of four; whether they are all plain.
 

@@ -7,7 +7,7 @@ lie. Their shapes are those of a run, which go on from block to block. `chain` i
 """
 
 SOURCE = '''
-@inlined
+@inline
 def copy_numbers(source, place, target, z, n):
     """Copy n numbers; slices, whose index runs from 0, are what the compiler takes to vector registers."""
     a, b = source[place : place + n], target[z : z + n]
@@ -15,7 +15,7 @@ def copy_numbers(source, place, target, z, n):
         b[i] = a[i]
 
 
-@inlined
+@inline
 def add_numbers(source, place, target, z, n):
     """Add n numbers."""
     a, b = source[place : place + n], target[z : z + n]
@@ -23,7 +23,7 @@ def add_numbers(source, place, target, z, n):
         b[i] += a[i]
 
 
-@inlined
+@inline
 def copy_units(source, place, apart, width, step, units, target, z):
     """Copy units of an operand to scratch memory, one after the other."""
     if apart == width and step == 1:
@@ -37,7 +37,7 @@ def copy_units(source, place, apart, width, step, units, target, z):
                 target[z + u * width + i] = source[place + u * apart + i * step]
 
 
-@inlined
+@inline
 def copy_fixed(chain, shapes, source, constants, target):
     """Copy the operands that do not go along, and that kernels cannot read where they lie, to scratch memory."""
     for k in range(shapes[chain + {fixed}]):
@@ -46,7 +46,7 @@ def copy_fixed(chain, shapes, source, constants, target):
             copy_units(constants if e[1] == {in_constants} else source, e[2], 0, e[3], e[4], 1, target, e[0])
 
 
-@inlined
+@inline
 def fill_room(chain, shapes, source, inputs, constants, target, first_input):
     """Copy what operands have beside results to the room there; the first input is where it lies in `inputs`."""
     for k in range(shapes[chain + {fills}]):
@@ -56,7 +56,7 @@ def fill_room(chain, shapes, source, inputs, constants, target, first_input):
         copy_units(memory, place, e[3], e[4], e[5], e[6], target, e[0])
 
 
-@inlined
+@inline
 def load_block(chain, shapes, first, units, values, inputs, constants, only_needed):
     """Copy the values of a block that kernels cannot read where they lie to scratch memory."""
     for k in range(shapes[chain + {moving}]):
@@ -70,13 +70,13 @@ def load_block(chain, shapes, first, units, values, inputs, constants, only_need
                        e[0] + (low - first) * e[4])
 
 
-@inlined
+@inline
 def lowest(a, b):
     """The lower of two addresses, as an integer."""
     return min(np.int64(a), np.int64(b))
 
 
-@inlined
+@inline
 def bind(chain, shapes, bound, low, values_at, inputs_at, constants_at, adjoints_at, gradient_at):
     """The shapes of members for this run, whose places are numbers from the address `low` on; of the first block."""
     bound[{in_cells}], bound[4 + {in_cells}] = (values_at - low) // 8, (adjoints_at - low) // 8
@@ -96,7 +96,7 @@ def bind(chain, shapes, bound, low, values_at, inputs_at, constants_at, adjoints
         b[13] += bound[4 + s[{shape} + 5]]
 
 
-@inlined
+@inline
 def cut(chain, shapes, bound):
     """Make the shapes those of the last block, which has fewer units."""
     for k in range(shapes[chain + {members}]):
@@ -105,7 +105,7 @@ def cut(chain, shapes, bound):
         bound[{bases} + {shape} * k + 2] = s[{shape} + 7]
 
 
-@inlined
+@inline
 def advance(chain, shapes, bound, units):
     """Make the shapes those of the next block, after so many units."""
     for k in range(shapes[chain + {steps}]):
@@ -113,7 +113,7 @@ def advance(chain, shapes, bound, units):
         bound[e[0]] += e[1] * units
 
 
-@inlined
+@inline
 def repeat_members(chain, shapes, bound, kernels, low):
     """The values of members that derivatives read and that have no cells."""
     for k in range(shapes[chain + {members}]):
@@ -122,7 +122,7 @@ def repeat_members(chain, shapes, bound, kernels, low):
             call_kernel(kernels[0, e[0] - {array}], bound[{bases} + {shape} * k:].ctypes.data, low, low, low)
 
 
-@inlined
+@inline
 def chain_forward(chain, constants, shapes, kernels, values, inputs):
     """The values of a chain; the row of a guard that does not hold, or -1."""
     copy_fixed(chain, shapes, values, constants, values)
@@ -165,7 +165,7 @@ def chain_forward(chain, constants, shapes, kernels, values, inputs):
     return -1
 
 
-@inlined
+@inline
 def add_first(target, start, n, source, z, frontier, low, values):
     """Add adjoints to n elements from a start, those from the frontier on for the first time, which is moved."""
     written = low + np.int64(values[frontier])
@@ -177,7 +177,7 @@ def add_first(target, start, n, source, z, frontier, low, values):
     values[frontier] = max(written, start + n) - low
 
 
-@inlined
+@inline
 def open_block(chain, shapes, first, units, values, adjoints, gradient):
     """Clear what lies before a block whose adjoints kernels write where they belong."""
     for k in range(shapes[chain + {moving}]):
@@ -190,7 +190,7 @@ def open_block(chain, shapes, first, units, values, adjoints, gradient):
             values[e[8]] = start + units * e[4] - e[9]
 
 
-@inlined
+@inline
 def store_part(e, first, units, values, adjoints, gradient):
     """Pass the adjoints of a part of an operand on."""
     low, high = max(first, e[12]), min(first + units, e[13])
@@ -209,7 +209,7 @@ def store_part(e, first, units, values, adjoints, gradient):
                 adjoints[place + u * apart + i * step] += adjoints[own + u * width + i]
 
 
-@inlined
+@inline
 def reach_of_part(e, first, units):
     """(first, end) of the elements that a block adds to in one part, and how far its own adjoints lie before these."""
     low, high = max(first, e[12]), min(first + units, e[13])
@@ -217,7 +217,7 @@ def reach_of_part(e, first, units):
     return start, start + max(high - low, 0) * e[4], e[11] + first * e[15] + (low - first) * e[4] - start
 
 
-@inlined
+@inline
 def write_sums(source, a, b, c, target, z, n):
     """The sums of two numbers each, or of three where there are."""
     x, y, t = source[a : a + n], source[b : b + n], target[z : z + n]
@@ -230,7 +230,7 @@ def write_sums(source, a, b, c, target, z, n):
             t[i] = x[i] + y[i] + w[i]
 
 
-@inlined
+@inline
 def store_together(parts, count, first, units, values, adjoints, gradient):
     """Pass the adjoints of two or three parts on to one range, in one loop where nobody has written before."""
     last = {entry} * (count - 1)
@@ -256,7 +256,7 @@ def store_together(parts, count, first, units, values, adjoints, gradient):
         add_first(target, high, end_c - high, adjoints, by_c + high, frontier, base, values)
 
 
-@inlined
+@inline
 def store_block(chain, shapes, first, units, values, adjoints, gradient):
     """Pass the adjoints of a block's operands on."""
     k = 0
@@ -270,7 +270,7 @@ def store_block(chain, shapes, first, units, values, adjoints, gradient):
         k += 1
 
 
-@inlined
+@inline
 def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, gradient):
     """The adjoints of a chain."""
     n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]
@@ -334,7 +334,7 @@ def chain_backward(chain, constants, shapes, kernels, values, adjoints, inputs, 
             values[e[8]] = e[10] - e[9]
 
 
-@inlined
+@inline
 def chain_tangents(chain, constants, shapes, kernels, values, dots, inputs):
     """The tangents of a chain; those of inputs lie in their cells, and so do their values here."""
     n, block, kept = shapes[chain + {units}], shapes[chain + {block_units}], shapes[chain + {is_kept}]

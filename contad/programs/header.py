@@ -18,7 +18,7 @@ RUN_OBJECTS, RUN_ADDRESSES, FORWARD, BACKWARD, TANGENTS = range(5)
 ENDLESS = 1 << 60
 
 RUN = '''
-@inlined
+@inline
 def find_room(header):
     """How many numbers the largest trace of a program computes with."""
     room = 0
@@ -28,7 +28,7 @@ def find_room(header):
     return room
 
 
-@inlined
+@inline
 def run(header, inputs_at, direction_at, gradient_at, out, memory_at, room):
     """Run the trace of a program whose guards hold: out is (value, slope, a row that stopped a trace, the trace).
 
@@ -104,13 +104,13 @@ def run(header, inputs_at, direction_at, gradient_at, out, memory_at, room):
     return {no_trace}
 
 
-@inlined
+@inline
 def data_of(array):
     """Where the numbers of an array object are; 0 where it has none."""
     return word(array, {array_data}) if word(word(array, {array_lengths}), 0) else 0
 
 
-@inlined
+@inline
 def run_in_room(header_at, inputs_at, direction_at, gradient_at, out_at, memory_at, size):
     """`run` in memory of this size, or in some that is asked for."""
     header = integers_at(header_at, 1 << 30)

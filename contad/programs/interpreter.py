@@ -44,13 +44,13 @@ import math
 import numpy as np
 from contad.native.elementary.bits import from_bits
 from contad.native.elementary.rows import new_row
-from contad.native.image_code import c_function, inlined
+from contad.native.image_code import c_function, inline
 from contad.native.named_code import attempt_call
 from contad.native.python_functions import allocate, release
 from contad.native.words import array_at, call_kernel, integers_at, short_integers_at, word
 
 
-@inlined
+@inline
 def live(d, first, n):
     """Whether any of n cells is not zero."""
     for i in range(first, first + n):
@@ -59,7 +59,7 @@ def live(d, first, n):
     return False
 
 
-@inlined
+@inline
 def all_finite(a, first, n):
     """Whether n numbers are finite."""
     for start in range(first, first + n, 512):
@@ -71,7 +71,7 @@ def all_finite(a, first, n):
     return True
 
 
-@inlined
+@inline
 def compared(shape, constants, values):
     """Whether two arrays compare as they did when they were recorded.
 
@@ -109,7 +109,7 @@ def compared(shape, constants, values):
 '''
 
 _FORWARD = '''
-@inlined
+@inline
 def forward(code, constants, shapes, kernels, values, inputs, row, cell):
     """The values of the records from a row on, whose first cell is given.
 
@@ -160,7 +160,7 @@ def forward(code, constants, shapes, kernels, values, inputs, row, cell):
 '''
 
 _BACKWARD = '''
-@inlined
+@inline
 def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradient, row, cell):
     """The adjoints, from a row, whose last cell is given, down to the first."""
     for k in range(row, -1, -1):
@@ -204,7 +204,7 @@ def backward(code, constants, shapes, kernels, values, adjoints, inputs, gradien
 '''
 
 _TANGENTS = '''
-@inlined
+@inline
 def tangents(code, constants, shapes, kernels, values, dots, inputs, row, cell):
     """The tangents of the records from a row on, whose first cell is given; they are zero before."""
     for k in range(row, len(code)):
@@ -246,13 +246,13 @@ def interpreter_source() -> str:
     """The source of the interpreter."""
     numbers = vars(codes) | vars(header) | vars(chain_members) | vars(chains) | vars(more_axes)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
-    copies = [f"\n\n@inlined\n{value_source(rule)}\n" for rule in find_compiled_rules()]
+    copies = [f"\n\n@inline\n{value_source(rule)}\n" for rule in find_compiled_rules()]
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
     common = {code: operation for code, operation in SCALARS.items() if operation[0].name in COMMON}
     runs = find_runs(SCALARS)
     names["counts"] = _counts()
     parts = [_HEAD.format(**names), *copies, "\n\n"]
-    decorator = "@inlined"
+    decorator = "@inline"
     parts += [write_function("value_of", "code, x, y", SCALARS, values, decorator)]
     parts += [write_partials(SCALARS, decorator, value=value).rstrip("\n"), "\n"]
     parts += [more_axes.SOURCE.format(**names), chain_loops.SOURCE.format(**names), _FORWARD.format(**names)]

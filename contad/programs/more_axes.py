@@ -19,7 +19,7 @@ CODE_OF, AXES, FIRST_AXIS, AXIS = 11, 12, 13, 4  # places in the shape, and the 
 Shape = tuple[int, ...]
 
 SOURCE = '''
-@inlined
+@inline
 def repeat_kernel(purpose, kernels, shape, values, constants, target):
     """Call the kernel of a record for every place on the axes that it does not have."""
     own = new_row()  # on the stack; its bits are integers

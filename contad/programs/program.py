@@ -10,7 +10,7 @@ from contad.forks import make_lock
 from contad.front.lost_digits import fill
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
-from contad.native.images import RAISED
+from contad.native.image_files import RAISED
 from contad.ops.close_values import LOST, was_lost
 from contad.programs import plain_runs
 from contad.programs.chain_members import ALIGNED

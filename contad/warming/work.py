@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from contad.native import images
-from contad.warming.kernels import get_ready, list_kernels
+from contad.warming.own_kernels import get_ready, list_kernels
 from contad.warming.warm_up import COMPILED, FAILED, FOUND, TOTAL
 
 

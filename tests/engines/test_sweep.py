@@ -22,7 +22,7 @@ def test_the_source_is_deterministic_and_names_no_foreign_symbol():
     assert source == sweep_source()
     imports = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
     own = (
-        "image_code import c_function, inlined", "named_code import attempt_call", "number_lists import read_numbers",
+        "image_code import c_function, inline", "named_code import attempt_call", "number_lists import read_numbers",
         "words import array_at, call_kernel, integers_at",
     )  # fmt: skip
     assert imports == ["import math", "import numpy as np", *(f"from contad.native.{name}" for name in own)]

@@ -104,9 +104,9 @@ def test_compiled_code_is_entered_for_what_is_between_calls(f, expected):
 @pytest.mark.parametrize("n", [1, 7, 511, 512, 513, 1030])
 def test_what_is_not_finite_is_found_anywhere(n):
     source = interpreter_source()
-    source = source[source.index("@inlined\ndef all_finite") :]
-    scope = {"inlined": njit(error_model="numpy"), "np": np}
-    exec(source[: source.index("@inlined", 1)], scope)
+    source = source[source.index("@inline\ndef all_finite") :]
+    scope = {"inline": njit(error_model="numpy"), "np": np}
+    exec(source[: source.index("@inline", 1)], scope)
     all_finite = scope["all_finite"]
     a = np.full(n + 2, np.nan)
     a[1:-1] = 1.5

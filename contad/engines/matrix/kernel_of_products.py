@@ -15,20 +15,20 @@ import numpy as np
 KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
-from contad.native.image_code import c_function, inlined
+from contad.native.image_code import c_function, inline
 from contad.native.product_kernels import add_few, add_outer, add_rows
 from contad.native.words import array_at, integers_at
 
 ENDLESS = 1 << 60
 
 
-@inlined
+@inline
 def place(cell, at, values_at, constants_at):
     """Where an operand is: a variable, a constant of the recording (at minus its place) or one kept by its address."""
     return values_at + 8 * cell if cell > 0 else constants_at - 8 * at if at < 0 else at
 
 
-@inlined
+@inline
 def are_nonzero(x):
     """Whether no element is 0."""
     found = True
@@ -37,7 +37,7 @@ def are_nonzero(x):
     return found
 
 
-@inlined
+@inline
 def add_along_columns(z_bar, a, b_bar):
     """b_bar += a^T z_bar, for a matrix a whose columns follow one another: of four of them at once, each in order."""
     rows = z_bar.size

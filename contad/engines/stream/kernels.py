@@ -37,7 +37,7 @@ PARTS = {
 _EXPONENTIAL = '''
 from llvmlite import ir
 from numba import types
-from contad.native.image_code import inlined
+from contad.native.image_code import inline
 from numba.extending import intrinsic
 
 
@@ -53,7 +53,7 @@ def bits_of(typingctx, x):
     return types.int64(types.float64), lambda context, builder, _, args: builder.bitcast(args[0], ir.IntType(64))
 
 
-@inlined
+@inline
 def exponential(x):
     """e^x without branches and calls, which a loop over arrays can be vectorised with."""
     y = -750.0 if x < -750.0 else 710.0 if x > 710.0 else x

@@ -46,13 +46,13 @@ import math
 
 import numpy as np
 
-from contad.native.image_code import c_function, inlined
+from contad.native.image_code import c_function, inline
 from contad.native.named_code import attempt_call
 from contad.native.number_lists import read_numbers
 from contad.native.words import array_at, call_kernel, integers_at
 
 
-@inlined
+@inline
 def settle(staging, records, values, n, row, cell):
     """Move n staged records to the rows from `row`, the values of scalars to the cells from `cell`; the next cell."""
     for k in range(n):
@@ -110,7 +110,7 @@ def run(task, at, numbers, n, row, cell, end, seeded, seed, top):
 '''
 
 _SWEEP = '''\
-@inlined
+@inline
 def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
     """From `row`, whose last cell is k, down to row 0; stops where Python is needed, and returns the row and its cell.
 
@@ -203,7 +203,7 @@ def sweep_source() -> str:
         lines += [f"elif {run.first} <= code <= {run.last}:  # other rules: {run.active}", *_run_lines(run)]
     loop = "".join(f"{line}\n" for line in indent(lines, 3))
     end = "        k -= 1\n        row -= 1\n    return 0, 0\n"
-    before = _HEAD.format(**names) + write_partials(OPERATIONS, "@inlined") + _SWEEP.format(**names)
+    before = _HEAD.format(**names) + write_partials(OPERATIONS, "@inline") + _SWEEP.format(**names)
     return before + loop + end + _ALL.format(endless=1 << 60, **_TASKS, **storage.PLACES)
 
 

@@ -62,42 +62,42 @@ def _names_on_tapes() -> list[str]:
     return sorted(NAMES)
 
 
-def _step(name: str, purpose: int) -> None:
+def _find_step(name: str, purpose: int) -> None:
     matrix_steps.find_address(name, purpose)
 
 
-def _generated(module: str, name: str) -> None:
+def _find_generated(module: str, name: str) -> None:
     from contad.engines.source.runtime.kernel_calls import find_kernel
 
     find_kernel(f"{module}:{name}")
 
 
-def _product_adjoint(name: str) -> None:
+def _find_product_adjoint(name: str) -> None:
     from contad.native import product_adjoints
 
     product_adjoints.find_product(f"{product_adjoints.__name__}:{name}")
 
 
-def _rows(name: str) -> None:
+def _find_rows(name: str) -> None:
     from contad.native import narrow_products
 
     find = narrow_products.find_count if name == "rows_together_at" else narrow_products.find_rows
     find(f"{narrow_products.__name__}:{name}")
 
 
-def _lent_array(axes: int) -> None:
+def _find_lent_array(axes: int) -> None:
     from contad.engines.source.runtime.lent_arrays import find_lender
 
     find_lender(str(axes))
 
 
-def _tape(name: str) -> None:
+def _find_tape(name: str) -> None:
     from contad.engines.tape.block_kernels import find_kernel
 
     find_kernel(name)
 
 
-def _attempts() -> None:
+def _find_attempts() -> None:
     from contad.engines.matrix.compiled_steps import find_attempts
 
     find_attempts()
@@ -111,11 +111,11 @@ _MAKERS: dict[str, Callable[..., object]] = {
     "values": lambda code: compile_missing([(VALUES, code)]),
     "tangents": lambda code: compile_missing([(TANGENTS, code)]),
     "product": lambda purpose: compile_missing([(purpose, PRODUCT - ARRAY)]),
-    "product_adjoint": _product_adjoint,
-    "step": _step,
-    "generated": _generated,
-    "rows": _rows,
-    "lent_array": _lent_array,
-    "tape": _tape,
-    "attempts": _attempts,
+    "product_adjoint": _find_product_adjoint,
+    "step": _find_step,
+    "generated": _find_generated,
+    "rows": _find_rows,
+    "lent_array": _find_lent_array,
+    "tape": _find_tape,
+    "attempts": _find_attempts,
 }
