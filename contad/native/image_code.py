@@ -12,6 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Flags, compile_extra
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import cpu_target
 from numba.core.sigutils import normalize_signature
@@ -23,6 +24,7 @@ from contad.native.linked_code import LinkedCode, defer_code, link
 from contad.native.machine_code import FLAGS
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt": False}  # no references are counted
+_SETTINGS = "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", *(x for x in FLAGS if x != "USING_SVML")  # of Numba
 _WRAPPER = "cfunc."  # what Numba's names of functions for C begin with
 _made: list[Image] = []
 
@@ -119,13 +121,14 @@ def compile_image(stem: str, text: str) -> tuple[Image, bool]:
     linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path  # for messages about it
     module = ModuleType(name)
     module.__file__ = path
-    sys.modules[name] = module
-    _stems.append(stem)
-    try:
-        exec(compile(text, path, "exec"), module.__dict__)
-    finally:
-        _stems.pop()
-        del sys.modules[name]
+    with global_compiler_lock:
+        sys.modules[name] = module
+        _stems.append(stem)
+        try:
+            exec(compile(text, path, "exec"), module.__dict__)
+        finally:
+            _stems.pop()
+            del sys.modules[name]
     (found,) = [x for x in vars(module).values() if isinstance(x, Image)]
     return found, _is_as_configured()
 
@@ -136,4 +139,4 @@ def _is_as_configured() -> bool:
     assert spec is not None and spec.loader is not None
     fresh = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(fresh)
-    return all(getattr(fresh, x) == getattr(numba.config, x) for x in FLAGS if x != "USING_SVML")
+    return all(getattr(fresh, x) == getattr(numba.config, x) for x in _SETTINGS)

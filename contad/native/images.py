@@ -18,6 +18,7 @@ from contad.native.trust import private_folder
 _OF_PYTHON = "contad_"  # what the names of functions of Python's own begin with (`contad.native.python_functions`)
 _lock = make_lock()
 _loaded: dict[str, int] = {}  # addresses, by stem
+_waiting: dict[str, Image] = {}  # that have been read, and are not loaded yet
 compiled: list[str] = []  # stems of what this process has compiled
 
 
@@ -27,31 +28,40 @@ def find_function(name: str, source: Callable[[], str], depends: Iterable[str] =
     The file is made once for these texts and this version of contad; one that is damaged is made again.
     """
     stem = stem_of(name, depends)
-    with _lock:
-        if stem not in _loaded:
-            image = _read(stem)
-            address = 0 if image is None else _load(image)
-            if not address:
-                from contad.native.image_code import compile_image  # it knows Numba
-
-                image, is_for_others = compile_image(stem, source())
-                compiled.append(stem)
-                if is_for_others:
-                    _write(stem, image)
-                address = _load(image)
-            _loaded[stem] = address
+    if stem in _loaded:
         return _loaded[stem]
+    image = _read(stem)
+    address = 0 if image is None else _load(stem, image)
+    if not address:
+        from contad.native.image_code import compile_image  # it knows Numba
+
+        image, is_for_others = compile_image(stem, source())
+        compiled.append(stem)
+        if is_for_others:
+            _write(stem, image)
+        address = _load(stem, image)
+        if not address:
+            raise RuntimeError(f"contad: {name} calls what is not there: {', '.join(_find_missing(image))}")
+    return address
 
 
 def is_kept(name: str, depends: Iterable[str] = ()) -> bool:
-    """Whether `find_function` finds the function in a file, or has found it."""
+    """Whether `find_function` finds the function in a file, which is read for it, or has found it."""
     if "llvmlite" not in sys.modules and next(cache_directory().glob(f"{name[:LONGEST]}_*.image"), None) is None:
         return False  # without LLVM, whose version is part of the whole name
     stem = stem_of(name, depends)
-    return stem in _loaded or _read(stem) is not None
+    if stem in _loaded:
+        return True
+    image = _read(stem)
+    if image is not None:
+        _waiting[stem] = image
+    return image is not None
 
 
 def _read(stem: str) -> Image | None:
+    image = _waiting.pop(stem, None)
+    if image is not None:
+        return image
     try:
         with private_folder(cache_directory()) as folder:
             return unpack(folder.read(f"{stem}.image", is_use=True))
@@ -67,19 +77,27 @@ def _write(stem: str, image: Image) -> None:
             note_write(folder.path)
 
 
-def _load(image: Image) -> int:
+def _load(stem: str, image: Image) -> int:
     """The address of the function; 0 where something that it calls is not there."""
     engine = _engine()
-    if not all(map(_is_known, image.calls)):
-        import numba  # noqa: F401  (which has functions of its own)
+    if _find_missing(image):
+        from numba.core.registry import cpu_target
 
-        if not all(map(_is_known, image.calls)):
+        cpu_target.target_context.codegen()  # which has functions of its own
+        if _find_missing(image):
             return 0
     from llvmlite.binding.object_file import ObjectFileRef
 
-    engine.add_object_file(ObjectFileRef.from_data(image.code))
-    engine.finalize_object()
-    return int(engine.get_function_address(image.function))
+    with _lock:
+        if stem not in _loaded:
+            engine.add_object_file(ObjectFileRef.from_data(image.code))
+            engine.finalize_object()
+            _loaded[stem] = int(engine.get_function_address(image.function))
+        return _loaded[stem]
+
+
+def _find_missing(image: Image) -> list[str]:
+    return [name for name in image.calls if not _is_known(name)]
 
 
 def _is_known(name: str) -> bool:

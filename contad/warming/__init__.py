@@ -1,3 +1,3 @@
 """What is compiled on first use, compiled beforehand: `contad.warm_up()` and `python -m contad warm`."""
 
-from contad.warming.warm_up import WarmUp as WarmUp, warm_up as warm_up
+from contad.warming.processes import WarmUp as WarmUp, warm_up as warm_up

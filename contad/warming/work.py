@@ -6,7 +6,7 @@ from typing import Any
 
 from contad.native import images
 from contad.warming.own_kernels import get_ready, list_kernels
-from contad.warming.warm_up import COMPILED, FAILED, FOUND, TOTAL
+from contad.warming.processes import COMPILED, FAILED, FOUND, TOTAL
 
 
 def work(first: int, count: int, named: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import contad
 from contad.native import compiling
-from contad.warming import own_kernels, warm_up
+from contad.warming import own_kernels, processes
 from contad.warming.work import work
 
 FEW = ("sweep", "lent_array")  # of object code, and of Numba's
@@ -30,7 +30,7 @@ def run(code, cache, **environment):
 
 
 def warm(*kinds, count=1):
-    return f"from contad.warming.warm_up import run_workers; print(*run_workers({count}, {kinds!r}))"
+    return f"from contad.warming.processes import run_workers; print(*run_workers({count}, {kinds!r}))"
 
 
 def test_what_is_warm_is_not_compiled_again(tmp_path):
@@ -61,7 +61,7 @@ def test_a_kernel_that_fails_is_named_and_the_others_are_made(monkeypatch, capsy
     work(0, 1, ["lent_array"])
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["total 3", "found lent_array 1", "failed lent_array 2 (ValueError: no room)", "found lent_array 3"]
-    found = warm_up.__globals__["_follow"](lines)
+    found = processes._follow(lines)
     assert found["failed"] == ["lent_array 2 (ValueError: no room)"] and len(found["found"]) == 2
 
 
@@ -76,7 +76,7 @@ def test_shares_are_all_of_them(monkeypatch, capsys):
 
 
 def test_without_a_place_to_keep_anything_it_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("contad.warming.warm_up.cache_directory", compiling.temporary_directory)
+    monkeypatch.setattr(processes, "cache_directory", compiling.temporary_directory)
     with pytest.raises(OSError, match=r"contad\.warm_up: there is no directory .* set CONTAD_CACHE_DIR"):
         contad.warm_up()
 
@@ -89,7 +89,7 @@ def test_a_cache_that_cannot_be_written_to_is_no_place(tmp_path):
 
 
 def test_a_worker_that_dies_is_told(tmp_path):
-    code = "import contad.warming.warm_up as w; w._WORK = 'raise SystemExit(3)'; w.run_workers(2, ())"
+    code = "import contad.warming.processes as w; w._WORK = 'raise SystemExit(3)'; w.run_workers(2, ())"
     found = run(code, tmp_path)
     assert "a process has ended with status 3; a process has ended with status 3" in found.stderr
 
