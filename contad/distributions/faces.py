@@ -59,7 +59,7 @@ def as_operand(x: Value) -> Value:
     return x
 
 
-class Way(NamedTuple):
+class CallOfFace(NamedTuple):
     """How arguments of some classes are evaluated."""
 
     rule: Any  # the formula
@@ -103,7 +103,7 @@ class Face(Compilable):
             parameters.append(inspect.Parameter("propto", kind, default=False))
         self.__signature__ = self.signature = inspect.Signature(parameters)
         self._bodies: dict[Any, Any] = {}
-        self._ways: dict[Any, Way] = {}  # by whether terms are dropped, and the classes of arguments
+        self._ways: dict[Any, CallOfFace] = {}  # by whether terms are dropped, and the classes of arguments
 
     def __repr__(self) -> str:
         return f"<{self.__module__}.{self.__qualname__}>"
@@ -132,7 +132,7 @@ class Face(Compilable):
         bound.apply_defaults()
         return bound.args[:n], any(map(bool, bound.args[n:]))
 
-    def _find_way(self, kinds: tuple[Any, ...]) -> "Way":
+    def _find_way(self, kinds: tuple[Any, ...]) -> "CallOfFace":
         """How arguments of such classes are evaluated."""
         propto, *classes = kinds
         rule = self.formula.without_constants() if propto else self.formula
@@ -143,7 +143,7 @@ class Face(Compilable):
             elif x is not float:
                 places["lists" if x is np.ndarray else "others"].append(k)
         is_sum = self.reduce == "sum"
-        way = Way(rule, None, [], [], [], np.float64 in classes)
+        way = CallOfFace(rule, None, [], [], [], np.float64 in classes)
         if rule.body is None or len(classes) != rule.arity:
             return way
         if places["carriers"]:
@@ -154,7 +154,7 @@ class Face(Compilable):
         loop = float_loop(LoopKey(rule, arrays, (False,) * rule.arity, self.conditions, is_sum))
         return way._replace(loop=loop, lists=places["lists"], others=places["others"])
 
-    def _evaluate_few(self, way: "Way", args: tuple[Value, ...]) -> Value:
+    def _evaluate_few(self, way: "CallOfFace", args: tuple[Value, ...]) -> Value:
         """The value of plain arguments; None where they need another way, as what is outside of its domain does."""
         _, loop, _, lists, others, is_numpy = way
         assert loop is not None
@@ -174,7 +174,7 @@ class Face(Compilable):
             return None
         return np.array(z) if z.__class__ is list else np.float64(z) if lists or is_numpy else z
 
-    def _record_sum(self, way: "Way", args: Sequence[Value]) -> Value:
+    def _record_sum(self, way: "CallOfFace", args: Sequence[Value]) -> Value:
         """The sum as one operation of a level, where that has it; else None."""
         owner = owner_of(self.__name__, [args[k] for k in way.carriers])
         assert owner is not None

@@ -57,7 +57,7 @@ def _lines_of(rule: Formula, active: tuple[bool, ...]) -> Callable[..., Any] | N
         assert isinstance(result, ast.Call)
         result = result.args[2]
     depending = {name for name, is_active in zip(parameters, active, strict=True) if is_active}
-    scope = dict(REWRITTEN)
+    scope: dict[str, Any] = dict(REWRITTEN)
     form = Vectoriser(lambda node: body.resolve(node) is select)
     lines = []
     for name, expression in [*assignments, ("_result", result)]:
@@ -68,7 +68,7 @@ def _lines_of(rule: Formula, active: tuple[bool, ...]) -> Callable[..., Any] | N
         lines.append(f"    {form.write_assignment(name, copy.deepcopy(expression))}\n")
     text = f"def lines({', '.join(parameters)}):\n{''.join(lines)}    return _result\n"
     exec(compile(text, f"<contad lines of {rule.name}>", "exec"), scope)
-    found: Callable[..., Any] = scope["lines"]
+    found: Callable[..., Any] | None = scope["lines"]
     return found
 
 

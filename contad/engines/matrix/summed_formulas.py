@@ -108,7 +108,7 @@ def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], c
     if not shape:
         found = plan.loop(*values)
         as_float = all(map(stands_for_float, args))
-        return None if found is None else _push(stack, cells, *found, python_number if as_float else number)
+        return None if found is None else _push(stack, cells, found, python_number if as_float else number)
     arrays = [x for x in values if x.__class__ is np.ndarray]
     if len(shape) > 1 and layout_of(arrays) is not None:
         return None
@@ -118,14 +118,15 @@ def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], c
     if n > FEW:
         return None
     found = plan.loop(*[x if x.__class__ is float else x.reshape(-1).tolist() for x in values])
-    return None if found is None else _push(stack, cells, *found, number)
+    return None if found is None else _push(stack, cells, found, number)
 
 
-def _push(stack: "MatrixStack", cells: Sequence[int], total: float, slopes: Sequence[Any], var_class: Any) -> Var:
+def _push(stack: "MatrixStack", cells: Sequence[int], found: tuple[float, Sequence[Any]], var_class: Any) -> Var:
     """A number with its partials: a record for each number and for each element of short lists, and one for an array.
 
     An array is given by its place among the constants and its size.
     """
+    total, slopes = found
     fields: list[Real] = []
     arrays = []
     for cell, slope in zip(cells, slopes, strict=True):
@@ -162,7 +163,7 @@ def _call(stack: "MatrixStack", plan: SumPlan, values: Sequence[Value], cells: S
     from contad.native.formula_sums import SumKey, sum_function
 
     given = [x if x.__class__ is float else np.ascontiguousarray(x).reshape(-1) for x in values]
-    n = next(len(x) for x in given if x.__class__ is not float)
+    n = next(x.size for x in values if x.__class__ is np.ndarray)
     function = sum_function(SumKey(plan.rule, plan.arrays, plan.active, plan.conditions))
     found = np.empty(1 + len(given))
     kinds = [is_array for is_array, is_active in zip(plan.arrays, plan.active, strict=True) if is_active]
@@ -173,4 +174,4 @@ def _call(stack: "MatrixStack", plan: SumPlan, values: Sequence[Value], cells: S
         return None
     sums, found_places = iter(found[1:].tolist()), iter(places)
     slopes = [(next(found_places), n) if is_array else next(sums) for is_array in kinds]
-    return _push(stack, cells, float(total), slopes, stack.var_class)
+    return _push(stack, cells, (float(total), slopes), stack.var_class)
