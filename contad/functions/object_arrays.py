@@ -1,10 +1,10 @@
 """NumPy's functions that are silently wrong of lists and object arrays of variables, as they are answered there.
 
 np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
-np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, np.floor gives Python's ints and no nan, and
-np.linalg.norm of zeros takes a root, whose derivative is nan there, and np.frombuffer reads references; contad is asked by none of them. Nor is it by
-np.linalg.matrix_power, which takes no stacks of objects. A function that names them runs as a copy of itself that finds
-these (see `contad.functions.callees`).
+np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, np.floor gives Python's ints and no nan,
+np.linalg.norm of zeros takes a root, whose derivative is nan there, and np.frombuffer reads references; contad is asked
+by none of them. Nor is it by np.linalg.matrix_power, which takes no stacks of objects. A function that names them runs
+as a copy of itself that finds these (see `contad.functions.callees`).
 """
 
 import functools

@@ -238,11 +238,11 @@ def _refuse_addresses() -> None:
     make = pointers.__init__
 
     @functools.wraps(make)
-    def make_checked(self: Any, array: np.ndarray, ptr: int | None = None) -> None:
+    def make_checked(made: Any, array: np.ndarray, ptr: int | None = None) -> None:
         if array.dtype.hasobject:
             for n in numbers_in(array)[:1]:
                 raise AttributeError(f"an object array of {n.kind}s has no attribute 'ctypes'; {IN_A_RULE}")
-        make(self, array, ptr)
+        make(made, array, ptr)
 
     pointers.__init__ = make_checked
 
