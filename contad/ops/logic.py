@@ -67,8 +67,6 @@ def stop_gradient(x: Any) -> Any:
     >>> stop_gradient({"a": [1.0, 2.0]})
     {'a': [1.0, 2.0]}
     """
-    if isinstance(x, CONTAINERS):
-        return map_containers(_stop_part, (x,))
     require_values("stop_gradient", x)
     return _stop_part(x)
 

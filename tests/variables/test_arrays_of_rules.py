@@ -322,6 +322,13 @@ def test_the_memory_of_object_arrays_is_not_given_to_code_in_c(read, by, engine)
             BY[by](lambda x, made=made: READERS[read](made(x)) + x[0], engine)
 
 
+def test_addresses_that_nobody_looks_at_are_found(monkeypatch):
+    pointers = type(X.ctypes)
+    monkeypatch.setattr(pointers, "__init__", pointers.__init__.__wrapped__)
+    with pytest.raises(pytest.fail.Exception):
+        test_the_memory_of_object_arrays_is_not_given_to_code_in_c("ctypes.data", "grad", "closures")
+
+
 def test_other_object_arrays_have_their_addresses():
     words = np.array(["a", None, 2.0], dtype=object)
     assert words.ctypes.data == words.__array_interface__["data"][0]
