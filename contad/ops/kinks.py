@@ -284,7 +284,6 @@ class Share(NamedTuple):
     tie: Value
     sides: Sequence[Value] | None  # 1 at a tie that the operand leaves on the side of the extreme, for each direction
     level: Any  # the forward level that knows the directions
-    both_move: bool  # or one of the operands is a constant bound
 
 
 def twin_of_extreme(rule: ScalarRule) -> None:
@@ -304,12 +303,12 @@ def twin_of_extreme(rule: ScalarRule) -> None:
         level: Any = moving[0]._owner if moving else None
         dots = [d for d in map(tangents_of, args) if d is not None]
         if level is None or any(x._owner is not level for x in moving) or len(dots) < 2:
-            return Share(first, tie & bool(moving), None, None, len(moving) == 2)
+            return Share(first, tie & bool(moving), None, None)
         sides, count = [], level.several or 1
         for x_dot, y_dot in zip(*(d * count if len(d) < count else d for d in dots), strict=True):
             side = rule.array_partial(k)(rule.array_value(*map(np.asarray, (x_dot, y_dot))), x_dot, y_dot)
-            sides.append(np.where(np.equal(x_dot, y_dot) & (len(moving) == 2), math.nan, side))
-        return Share(first, tie, sides, level, len(moving) == 2)
+            sides.append(np.where(np.equal(x_dot, y_dot), math.nan, side))
+        return Share(first, tie, sides, level)
 
     assert rule.body is not None
     made = rule.twin = Twin(rule.function, rule.ufuncs[0], rule.body.function, tangent)
@@ -330,13 +329,11 @@ def tangents_of(x: Value) -> list[Value] | None:
 def share(d: Value, s: Share) -> Value:
     """The part of an adjoint d that an operand has.
 
-    Where no direction is known, or it does not leave the tie of two numbers that both move, that is nan, but for a d
-    of 0. A constant bound has half of it there.
+    Where no direction is known, or it does not leave the tie, that is nan, but for a d of 0.
     """
     dots = tangents_of(d)
     if s.sides is None or dots is None or (isinstance(d, Carrier) and d._owner is not s.level):
-        dead = observe(np.equal, d, 0.0)
-        at_tie = _where(dead, edge(d, math.nan), lose(d, math.nan) if s.both_move else 0.5 * d)
+        at_tie = _where(observe(np.equal, d, 0.0), edge(d, math.nan), lose(d, math.nan))
         return _where(s.tie, at_tie, route(d, _where(s.tie, 0.0, s.first)))
     lost = s.tie & np.not_equal(primal(d), 0.0) & np.any(np.isnan(s.sides), axis=0)
     value = route(primal(d), _number(np.where(lost, math.nan, s.first)))
@@ -349,7 +346,7 @@ def share(d: Value, s: Share) -> Value:
 def share_tangent(d: Value, s: Share) -> Value:
     """The part of a tangent d, on the side of all directions."""
     if s.sides is None:
-        return _where(s.tie, cross(d, math.nan), route(d, s.first)) if s.both_move else route(d, s.first)
+        return _where(s.tie, cross(d, math.nan), route(d, s.first))
     one: Value = s.sides[0]
     side = np.where(np.all(np.equal(s.sides, one), axis=0), one, math.nan)
     return route(d, np.where(s.tie, side, s.first)[()])
