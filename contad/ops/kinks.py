@@ -13,8 +13,8 @@ functions of a norm, such as its square, are exact where forward mode is the out
 Near a pole, as that of the root at 0, a partial has no bound. There a zero tangent of x tells nothing about that of z,
 and a factor that is 0 with a tangent of 0 does not mask it.
 
-Where two numbers tie, their extreme is, on the line along v, the one with the extreme tangent. An adjoint is divided
-into halves, as in first derivatives, and what changes of it along v belongs to that number alone.
+Where two numbers tie, their extreme is, on the line along v, the one with the extreme tangent. Its adjoint belongs to
+that number alone, until the gradient is complete: it has halves again, as in first derivatives.
 """
 
 import functools
@@ -326,30 +326,39 @@ def tangents_of(x: Value) -> list[Value] | None:
     return [tangent] if x._owner.several is None else list(tangent)
 
 
-def share(d: Value, s: Share) -> Value:
+def share(d: Value, s: Share | float) -> Value:
     """The part of an adjoint d that an operand has.
 
     Where no direction is known, or it does not leave the tie, that is nan, but for a d of 0.
     """
+    if not isinstance(s, Share):
+        return route(d, s)
     dots = tangents_of(d)
     if s.sides is None or dots is None or (isinstance(d, Carrier) and d._owner is not s.level):
         at_tie = _where(observe(np.equal, d, 0.0), edge(d, math.nan), lose(d, math.nan))
         return _where(s.tie, at_tie, route(d, _where(s.tie, 0.0, s.first)))
-    lost = s.tie & np.not_equal(primal(d), 0.0) & np.any(np.isnan(s.sides), axis=0)
-    value = route(primal(d), _number(np.where(lost, math.nan, s.first)))
+    value = route(primal(d), _number(np.where(s.tie & np.not_equal(primal(d), 0.0), one_side(s), s.first)))
     if not isinstance(d, Carrier):
         return value
     sides = (_where(s.tie & ~np.isnan(side), side, s.first) for side in s.sides)
     return s.level.wrap(value, [route(t, side) for t, side in zip(dots, sides, strict=True)])
 
 
-def share_tangent(d: Value, s: Share) -> Value:
+def one_side(s: Share) -> Value:
+    """The side of all directions, nan where they are on several; the level then knows to take one at a time."""
+    assert s.sides is not None
+    s.level.meets_ties = True
+    one: Value = s.sides[0]
+    return np.where(np.all(np.equal(s.sides, one), axis=0), one, math.nan)
+
+
+def share_tangent(d: Value, s: Share | float) -> Value:
     """The part of a tangent d, on the side of all directions."""
+    if not isinstance(s, Share):
+        return route(d, s)
     if s.sides is None:
         return _where(s.tie, cross(d, math.nan), route(d, s.first))
-    one: Value = s.sides[0]
-    side = np.where(np.all(np.equal(s.sides, one), axis=0), one, math.nan)
-    return route(d, np.where(s.tie, side, s.first)[()])
+    return route(d, np.where(s.tie, one_side(s), s.first)[()])
 
 
 def _where(condition: Any, x: Value, y: Value) -> Value:
@@ -366,19 +375,20 @@ for _rule in (maximum, minimum, fmax, fmin):
 
 # ---- first derivatives -----------------------------------------------------------------------------------------------
 def _take_first(g, first):
-    return first if g != g else g
+    return first
 
 
 def _take_first_partials(z, g, first):
     return 1.0, 0.0
 
 
-_choose = Twin(_take_first, lambda g, first, out=None: np.where(np.isnan(g), first, g), _take_first_partials)
+_choose = Twin(_take_first, lambda g, first, out=None: np.asarray(first), _take_first_partials)
 
 
-def choose_first(gradient: Nested, find: Callable[[], Nested]) -> Nested:
-    """A gradient that carries a derivative, with the subgradients of the first derivative, `find`, in place of nans."""
-    if not any(np.any(np.isnan(peek(g))) for g in leaves_of(gradient)):
+def choose_first(gradient: Nested, owner: Any, find: Callable[[], Nested]) -> Nested:
+    """A gradient that carries a derivative, at kinks with the values of the first derivative, `find`."""
+    at_tie = getattr(owner, "meets_ties", False)
+    if not at_tie and not any(np.any(np.isnan(peek(g))) for g in leaves_of(gradient)):
         return gradient
     with np.errstate(all="ignore"):
         return map_leaves(lambda g, first: _choose(g, first) if _carries(g) else g, gradient, find())

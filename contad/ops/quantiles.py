@@ -8,6 +8,7 @@ from contad.errors import UnsupportedError
 from contad.ops.products import as_array
 from contad.ops.selection import number_or_array, rows_of, select_ranks
 from contad.ops.shape import refuse_given
+from contad.ops.tied_elements import may_tie, take_picked
 from contad.rules.numpy_functions import implements, refuse_out
 from contad.variables.array import numbers_in
 from contad.variables.number import observe, peek
@@ -44,7 +45,8 @@ def _at_ranks(rows: Value, rank: np.ndarray, leaves_nan: bool) -> Value:
     if not leaves_nan and rank.ndim == 1:
         return select_ranks(rows, rank)
     order = observe(np.argsort, rows, axis=-1, kind="stable")
-    return np.take_along_axis(rows, np.take_along_axis(order, rank, -1), -1)
+    positions = np.take_along_axis(order, rank, -1)
+    return take_picked(rows, positions, rank) if may_tie(rows) else np.take_along_axis(rows, positions, -1)
 
 
 def _find_places(function: Function, rows: Value, q: np.ndarray, options: dict[str, Option]) -> np.ndarray:

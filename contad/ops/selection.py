@@ -1,7 +1,7 @@
 """NumPy functions that select elements by their values: extremes, order statistics, clipping, choice by condition.
 
 The positions are found on the primals and the elements are moved from there, without a record; where elements tie, the
-derivative is that of one of them.
+derivative is that of one of them, and second derivatives are those of `contad.ops.tied_elements`.
 """
 
 import math
@@ -11,6 +11,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.shape import refuse_given
+from contad.ops.tied_elements import may_tie, rank_of_extreme, ranks_of_all, take_picked
 from contad.rules.numpy_functions import implements, refuse, refuse_out
 from contad.rules.written_ufuncs import stands_for
 from contad.variables.array import Array
@@ -42,7 +43,7 @@ def number_or_array(z: Value) -> Value:
 
 
 # ---- extremes --------------------------------------------------------------------------------------------------------
-def extreme(functions: tuple[Function, ...], argument: Function) -> None:
+def extreme(functions: tuple[Function, ...], argument: Function, is_largest: bool) -> None:
     """Declare a reduction that picks one element of each row: the one at the position `argument(primals)`."""
     function = functions[0]
 
@@ -54,9 +55,12 @@ def extreme(functions: tuple[Function, ...], argument: Function) -> None:
         refuse_given(function, initial=initial, where=None if where is True else where)
         rows, reduced = rows_of(function, a, axis)
         positions = np.asarray(observe(argument, rows))
-        if rows.ndim == 1 and keepdims is not True:
+        if may_tie(rows):
+            z = take_picked(rows, positions[..., None], rank_of_extreme(rows, positions, is_largest))
+        elif rows.ndim == 1 and keepdims is not True:
             return rows[int(positions)]  # a read: no index arrays
-        z = np.take_along_axis(rows, positions[..., None], -1)
+        else:
+            z = np.take_along_axis(rows, positions[..., None], -1)
         z = z.reshape(reduced) if keepdims is True else z[..., 0]
         return number_or_array(z)
 
@@ -81,10 +85,10 @@ def argmin_of_rows(p: np.ndarray) -> np.ndarray:
     return np.argmin(p, -1)
 
 
-extreme((np.max, np.amax), argmax_of_rows)
-extreme((np.min, np.amin), argmin_of_rows)
-extreme((np.nanmax,), argmax_of_numbers)
-extreme((np.nanmin,), lambda p: argmax_of_numbers(-p))
+extreme((np.max, np.amax), argmax_of_rows, True)
+extreme((np.min, np.amin), argmin_of_rows, False)
+extreme((np.nanmax,), argmax_of_numbers, True)
+extreme((np.nanmin,), lambda p: argmax_of_numbers(-p), False)
 
 
 @implements(np.ptp)
@@ -133,7 +137,15 @@ def sort(a: Value, axis: Option = -1, kind: Option = None, order: Option = None,
     refuse_given(np.sort, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    return np.take_along_axis(a, observe(np.argsort, a, axis=axis, kind="stable"), axis)
+    return _permuted(a, observe(np.argsort, a, axis=axis, kind="stable"), axis)
+
+
+def _permuted(a: Value, positions: np.ndarray, axis: Option) -> Value:
+    """All elements along an axis, in the order of their positions there."""
+    if not may_tie(a):
+        return np.take_along_axis(a, positions, axis)
+    rows, positions = np.moveaxis(a, axis, -1), np.moveaxis(positions, axis, -1)
+    return np.moveaxis(take_picked(rows, positions, ranks_of_all(rows, positions)), -1, axis)
 
 
 @implements(np.partition)
@@ -142,14 +154,14 @@ def partition(a: Value, kth: Option, axis: Option = -1, kind: Option = "introsel
     refuse_given(np.partition, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    return np.take_along_axis(a, np.argpartition(primal(a), kth, axis, kind), axis)
+    return _permuted(a, np.argpartition(primal(a), kth, axis, kind), axis)
 
 
 def select_ranks(rows: Value, rank: np.ndarray) -> Value:
     """The elements of each row that have the given ranks among the sorted ones; nan for a row that holds one."""
     order = observe(np.argsort, rows, axis=-1, kind="stable")  # nan is last
     positions = np.where(observe(np.isnan, rows).any(-1, keepdims=True), order[..., -1:], order[..., rank])
-    return np.take_along_axis(rows, positions, -1)
+    return take_picked(rows, positions, rank) if may_tie(rows) else np.take_along_axis(rows, positions, -1)
 
 
 @implements(np.median)

@@ -134,7 +134,7 @@ class _Gradient:
             raise
         gradient = gradients[0] if self.single else tuple(gradients)
         if isinstance(y, Carrier):  # a gradient that is differentiated itself
-            gradient = choose_first(gradient, lambda: self._first_derivative(args, kwargs))
+            gradient = choose_first(gradient, y._owner, lambda: self._first_derivative(args, kwargs))
         elif LOST and was_lost():
             gradient = self._find_lost(gradient, y, args, kwargs)
         if self.has_aux:

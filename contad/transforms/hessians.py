@@ -28,6 +28,7 @@ from contad.variables.activation import activate, seeds, trees_of
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.dual import plain_float
+from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaType, Options, Real
 from contad.variables.overlaps import set_apart
 from contad.variables.stack import THREAD, opened
@@ -81,7 +82,11 @@ class Curvature:
                 active[k] = x
             gradient = flatten(self.gradient(*active, **self.kwargs)).leaves
             rows = [np.reshape(level.tangent_of(x), (len(directions), size_of(x))) for x in gradient]
-            return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+            found = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+        if not level.meets_ties or len(directions) == 1:
+            return found
+        lost = np.isnan(peek(found)).any(axis=1)  # where directions are on several sides
+        return np.concatenate([self(directions[k : k + 1]) if lost[k] else found[k : k + 1] for k in range(len(lost))])
 
     def _is_recorded(self) -> bool:
         """Whether there is a recording that does, made on first use."""

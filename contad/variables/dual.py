@@ -137,7 +137,7 @@ def plain_float(x: Value) -> Real:
 class ForwardLevel:
     """A level of forward mode; it owns the duals of one `jvp` call, with one tangent each or with `several`."""
 
-    __slots__ = ("level", "ended", "caught", "several", "is_here", "lock")
+    __slots__ = ("level", "ended", "caught", "several", "is_here", "lock", "meets_ties")
     has_arrays = True
     lends_arrays = False
     tracer = None
@@ -148,6 +148,7 @@ class ForwardLevel:
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.several = several
+        self.meets_ties = False  # whether a second derivative has followed its directions: see `contad.ops.kinks`
 
     def require_none_caught(self) -> None:
         """Raise the error that the function on this level has met and caught."""
