@@ -8,6 +8,7 @@ Without tangents all adjoints are lanes, one for each cotangent, and nothing els
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
+from contad.engines.source.ir.kink_functions import EXTREME_ON_LINE, PART_OF_TANGENT
 from contad.engines.source.ir.known_functions import MULTIPLY
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
@@ -69,8 +70,8 @@ class LaneValues:
         """Add what an operation makes of lanes."""
         pairs: list[tuple[Value, Value]] = []
         if isinstance(o, Apply) and o.result.kind == FLOAT:
-            pairs = [(x, o.result) for x in o.inputs]
-            self.masked |= (o.function is CHAIN and o.result in self) or self._multiplies(o)
+            pairs = [(x, o.result) for x in o.inputs[: 3 if o.function is EXTREME_ON_LINE else None]]  # no parts
+            self.masked |= (o.function in (CHAIN, PART_OF_TANGENT) and o.result in self) or self._multiplies(o)
         elif isinstance(o, Load):
             pairs = [(o.array, o.result)]
         elif isinstance(o, Store):

@@ -4,7 +4,7 @@
 
 For the absolute value and the length of two numbers u is the gradient at x_dot, that on the line through the kink: see
 `contad.ops.kinks`. Where x_dot is 0, and of a root, there is no u, and all derivatives are nan. The extreme of two
-equal numbers is the one with the extreme tangent; its adjoint is divided into halves, as in first derivatives.
+equal numbers is the one with the extreme tangent, which what changes of its adjoint along v belongs to.
 """
 
 import math
@@ -97,47 +97,31 @@ def _nowhere_partials(z, x):  # type: ignore[no-untyped-def]
     return math.nan + x
 
 
-def _maximum_on_line(x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
+@unlisted_rule()
+def held(x):  # type: ignore[no-untyped-def]
+    """x without a derivative, as a factor that selects: for formulas to call."""
     return x
 
 
-def _minimum_on_line(x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return x
+@held.partials
+def _held_partials(z, x):  # type: ignore[no-untyped-def]
+    return 0.0
 
 
-def _maximum_on_line_partials(z, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    of_x = select(x_dot == y_dot, 0.5, select(x_dot > y_dot, 1.0, 0.0))
-    return of_x, 1.0 - of_x, 0.0, 0.0
+def _extreme_on_line(z, x, y, of_x, of_y):  # type: ignore[no-untyped-def]
+    return z
 
 
-def _minimum_on_line_partials(z, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    of_x = select(x_dot == y_dot, 0.5, select(x_dot < y_dot, 1.0, 0.0))
-    return of_x, 1.0 - of_x, 0.0, 0.0
+def _extreme_on_line_partials(value, z, x, y, of_x, of_y):  # type: ignore[no-untyped-def]
+    return 0.0, held(of_x), held(of_y), 0.0, 0.0
 
 
-def _larger_tangent(x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return x_dot if x_dot >= y_dot else y_dot
+def _part_of_tangent(x_dot, of_x, known):  # type: ignore[no-untyped-def]
+    return x_dot * of_x
 
 
-def _smaller_tangent(x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return x_dot if x_dot <= y_dot else y_dot
-
-
-def _larger_or_bound(x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return x_dot if x_dot >= y_dot else y_dot
-
-
-def _smaller_or_bound(x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return x_dot if x_dot <= y_dot else y_dot
-
-
-def _bound_partials(z, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return 0.5, 0.5
-
-
-def _two_sides_partials(z, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    known = select(x_dot == y_dot, math.nan, 0.5)
-    return known, known
+def _part_of_tangent_partials(z, x_dot, of_x, known):  # type: ignore[no-untyped-def]
+    return held(known), 0.0, 0.0
 
 
 POLE = Kink(
@@ -156,26 +140,17 @@ _KINKS = {
 }  # fmt: skip
 
 
-_LARGER, _SMALLER = "({0} if {0} >= {1} else {1})", "({0} if {0} <= {1} else {1})"
-_LARGEST = _function("{0}", _maximum_on_line, _maximum_on_line_partials)
-_LEAST = _function("{0}", _minimum_on_line, _minimum_on_line_partials)
-# of a number and a bound that does not move, and of two numbers that move
-_MAXIMUM = (
-    Kink(_LARGEST, _function(_LARGER, _larger_or_bound, _bound_partials)),
-    Kink(_LARGEST, _function(_LARGER, _larger_tangent, _two_sides_partials)),
-)
-_MINIMUM = (
-    Kink(_LEAST, _function(_SMALLER, _smaller_or_bound, _bound_partials)),
-    Kink(_LEAST, _function(_SMALLER, _smaller_tangent, _two_sides_partials)),
-)
-_TIES = {"maximum": _MAXIMUM, "fmax": _MAXIMUM, "minimum": _MINIMUM, "fmin": _MINIMUM}
+# of the first operand of an extreme at a tie: the part that it has along v, of the tangents of both
+_LARGER = Function("larger", "larger({0}, {1})", None, "float")
+_SMALLER = Function("smaller", "larger({1}, {0})", None, "float")
+PARTS = {"maximum": _LARGER, "fmax": _LARGER, "minimum": _SMALLER, "fmin": _SMALLER}
+# of such a part, what an adjoint of the tangent is multiplied by: nan where v does not leave the tie
+KNOWN_PART = Function("known_part", "{0} + chain({0} * (1.0 - {0}), np.nan)", None, "float")
+# the extreme, of itself, the operands, and their parts of the adjoint; and a term of its tangent
+EXTREME_ON_LINE = _function("{0}", _extreme_on_line, _extreme_on_line_partials)
+PART_OF_TANGENT = _function("chain({1}, {0})", _part_of_tangent, _part_of_tangent_partials)
 
 
 def find_kink(function: Function) -> Kink | None:
     """What a function of the program is where it is 0, a kink."""
     return _KINKS.get(function.name)
-
-
-def find_tie(function: Function, both_move: bool) -> Kink | None:
-    """What an extreme of two numbers is where they are equal."""
-    return _TIES[function.name][both_move] if function.name in _TIES else None

@@ -17,8 +17,16 @@ from contad.engines.source.analysis.finite_partials import has_bounded_slopes, l
 from contad.engines.source.analysis.partials import partial
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
-from contad.engines.source.ir.kink_functions import POLE, Kink, find_kink, find_tie
-from contad.engines.source.ir.known_functions import AND, COMPARISONS, MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
+from contad.engines.source.ir.kink_functions import (
+    EXTREME_ON_LINE,
+    KNOWN_PART,
+    PART_OF_TANGENT,
+    PARTS,
+    POLE,
+    Kink,
+    find_kink,
+)
+from contad.engines.source.ir.known_functions import AND, COMPARISONS, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, TO_FLOAT
 from contad.engines.source.ir.known_matrix_functions import NORM
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
@@ -192,6 +200,9 @@ class ProgramTangents:
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def _of_Apply(self, o: Apply) -> None:
         """The sum of the partials times the tangents of the operands."""
+        if self.is_reversed and o.function.name in PARTS:
+            self._of_extreme(o)
+            return
         kink = self._find_kink(o) if self.is_reversed else None
         z = o.result
         if kink is not None:
@@ -216,10 +227,6 @@ class ProgramTangents:
 
     def _find_kink(self, o: Apply) -> Kink | None:
         """What takes the place of o at its kink, if it may be there."""
-        both_move = all(map(self.has_dot, o.inputs))
-        tie = find_tie(o.function, both_move)
-        if tie is not None:
-            return tie if both_move or not self.in_lanes else None
         if o.function.name == "power":
             exponent = o.inputs[1].constant
             kink = POLE if exponent is None or 0.0 < exponent < 1.0 else None
@@ -228,6 +235,24 @@ class ProgramTangents:
         if kink is None or least(o.inputs[0]) > 0.0 or (kink is POLE and self._is_given(o.inputs[0])):
             return None
         return kink
+
+    def _of_extreme(self, o: Apply) -> None:
+        """The larger or smaller one of two numbers; at a tie the one that is it along v."""
+        z, (x, y), dots = o.result, o.inputs, [self.dot(x) for x in o.inputs]
+        o.results[0] = self._rename(z, o)
+        self.append.add(o)
+        self.has_kinks |= all(map(self.has_dot, o.inputs))
+        apply, partials = self.append.apply, Partials(self.append, o)
+        is_tie, of_x = apply(COMPARISONS["Eq"], x, y), apply(PARTS[o.function.name], *dots)
+        parts, terms = [], []
+        for k, at_tie in enumerate((of_x, apply(SUBTRACT, constant(1.0), of_x))):
+            first = partials(k)
+            parts.append(apply(SELECT, is_tie, at_tie, first))
+            if self.has_dot(o.inputs[k]):
+                known = apply(SELECT, is_tie, apply(KNOWN_PART, at_tie), first)
+                terms.append(apply(PART_OF_TANGENT, dots[k], parts[k], known))
+        self.append.add(Apply(EXTREME_ON_LINE, [o.result, x, y, *parts], z))
+        self.dots[z] = self._give_name(self.append.sum(terms), z)
 
     def _is_given(self, x: Value) -> bool:
         """Whether a number is an argument or an element of one, whose tangent is the same at all arguments."""
@@ -245,14 +270,13 @@ class ProgramTangents:
         """Let z be another function at a kink of o; returns its tangent."""
         operands = o.inputs[:1] if kink is POLE else o.inputs
         apply, dots = self.append.apply, [self.dot(x) for x in operands]
-        is_tie = find_tie(o.function, True) is not None
-        self.has_kinks |= not is_tie or all(map(self.has_dot, operands))
-        at_kink = apply(COMPARISONS["Eq"], *(o.inputs if is_tie else (o.result, constant(0.0))))
+        self.has_kinks = True
+        at_kink = apply(COMPARISONS["Eq"], o.result, constant(0.0))
         if o.function.name == "power" and o.inputs[1].constant is None:
             above, below = (apply(COMPARISONS[k], o.inputs[1], constant(n)) for k, n in (("Gt", 0.0), ("Lt", 1.0)))
             at_kink = apply(AND, at_kink, apply(AND, above, below))  # of a root
         if self.in_lanes:
-            on_line = self.append.sum([*o.inputs[:is_tie], *(apply(POLE.value, x) for x in operands)])
+            on_line = self.append.sum([apply(POLE.value, x) for x in operands])
             if kink is POLE:
                 tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
             else:

@@ -32,6 +32,15 @@ def chain_slope(d: Any, p: Any) -> Any:
     return p if d != 0.0 or math.isfinite(p) else 0.0
 
 
+def larger(x: Any, y: Any) -> Any:
+    """1 where x is larger than y, 0 where it is smaller, else 1/2."""
+    if isinstance(x, Lanes):
+        return Lanes([larger(a, lane(y, k)) for k, a in enumerate(x.numbers)])
+    if isinstance(y, Lanes):
+        return Lanes([larger(x, b) for b in y.numbers])
+    return 1.0 if x > y else 0.0 if x < y else 0.5
+
+
 def select(condition: bool, x: Any, y: Any) -> Any:
     """x if the condition holds, else y; both have been computed."""
     return x if condition else y
@@ -39,6 +48,7 @@ def select(condition: bool, x: Any, y: Any) -> Any:
 
 @type_callable(chain)
 @type_callable(chain_slope)
+@type_callable(larger)
 def _type_of_chain(context):  # type: ignore[no-untyped-def]
     return lambda d, p: lanes_among((d, p)) or types.float64
 
@@ -60,6 +70,14 @@ def _lower_chain_slope(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     d, p, zero = _convert(context, builder, sig, args)
     is_finite = builder.fcmp_ordered("==", builder.fsub(p, p), zero)
     return builder.select(builder.or_(builder.fcmp_unordered("!=", d, zero), is_finite), p, zero)
+
+
+@lower_builtin(larger, types.Any, types.Any)
+def _lower_larger(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    x, y, zero = _convert(context, builder, sig, args)
+    one, half = (ir.Constant(x.type, [n] * x.type.count if isinstance(x.type, ir.VectorType) else n) for n in (1.0, 0.5))
+    not_larger = builder.select(builder.fcmp_ordered("<", x, y), zero, half)
+    return builder.select(builder.fcmp_ordered(">", x, y), one, not_larger)
 
 
 @infer_global(select)
