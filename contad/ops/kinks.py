@@ -387,6 +387,9 @@ _choose = Twin(_take_first, lambda g, first, out=None: np.asarray(first), _take_
 
 def choose_first(gradient: Nested, owner: Any, find: Callable[[], Nested]) -> Nested:
     """A gradient that carries a derivative, at kinks with the values of the first derivative, `find`."""
+    if getattr(owner, "loses", False):
+        count = owner.several or 1
+        return map_leaves(lambda g: owner.wrap(g, [np.full(np.shape(g), math.nan)] * count), find())
     at_tie = getattr(owner, "meets_ties", False)
     if not at_tie and not any(np.any(np.isnan(peek(g))) for g in leaves_of(gradient)):
         return gradient

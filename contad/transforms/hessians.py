@@ -28,7 +28,7 @@ from contad.variables.activation import activate, seeds, trees_of
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.dual import plain_float
-from contad.variables.number import peek
+from contad.variables.number import SeveralSidesError, peek
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaType, Options, Real
 from contad.variables.overlaps import set_apart
 from contad.variables.stack import THREAD, opened
@@ -76,6 +76,18 @@ class Curvature:
                 return rows[0] if len(rows) == 1 else np.concatenate(rows)
             except Unsuited:
                 self.may_record = False
+        try:
+            found, lost = self._on_duals(directions)
+        except SeveralSidesError:
+            if len(directions) == 1:
+                raise
+            found, lost = directions, np.ones(len(directions), bool)
+        if not lost.any():
+            return found
+        return np.concatenate([self(directions[k : k + 1]) if lost[k] else found[k : k + 1] for k in range(len(lost))])
+
+    def _on_duals(self, directions: ArrayValue) -> tuple[ArrayValue, np.ndarray]:
+        """The products, and which of them are to be found alone: nan at ties, where directions are on several sides."""
         with forward_level(len(directions) if len(directions) > 1 else None) as level:
             active = list(self.args)
             for k, x in zip(self.argnums, activate_rows(level, self.trees, directions), strict=True):
@@ -84,9 +96,8 @@ class Curvature:
             rows = [np.reshape(level.tangent_of(x), (len(directions), size_of(x))) for x in gradient]
             found = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
         if not level.meets_ties or len(directions) == 1:
-            return found
-        lost = np.isnan(peek(found)).any(axis=1)  # where directions are on several sides
-        return np.concatenate([self(directions[k : k + 1]) if lost[k] else found[k : k + 1] for k in range(len(lost))])
+            return found, np.zeros(len(directions), bool)
+        return found, np.isnan(peek(found)).any(axis=1)
 
     def _is_recorded(self) -> bool:
         """Whether there is a recording that does, made on first use."""

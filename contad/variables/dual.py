@@ -137,7 +137,7 @@ def plain_float(x: Value) -> Real:
 class ForwardLevel:
     """A level of forward mode; it owns the duals of one `jvp` call, with one tangent each or with `several`."""
 
-    __slots__ = ("level", "ended", "caught", "several", "is_here", "lock", "meets_ties")
+    __slots__ = ("level", "ended", "caught", "several", "is_here", "lock", "loses", "meets_ties")
     has_arrays = True
     lends_arrays = False
     tracer = None
@@ -149,6 +149,7 @@ class ForwardLevel:
         self.caught: tuple[VariableError, str, int] | None = None
         self.several = several
         self.meets_ties = False  # whether a second derivative has followed its directions: see `contad.ops.kinks`
+        self.loses = False  # whether one has met a tie that no direction decides, which makes all of them nan
 
     def require_none_caught(self) -> None:
         """Raise the error that the function on this level has met and caught."""

@@ -16,7 +16,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.library_refusals import make_lost
 from contad.variables.open_types import Function, Nested, Option, Owner, Real, Value
-from contad.variables.unordered import refuse_of_numpy, refuse_tie_of_numpy
+from contad.variables.unordered import numpy_picks, refuse_of_numpy, refuse_tie_of_numpy
 
 _Class = TypeVar("_Class", bound="type[Number]")
 
@@ -243,16 +243,50 @@ def compare_primals(compare: Callable[[Value, Value], Any], x: Number, y: Value)
         outcome = bool(observe(compare, x, y))
         if not outcome and compare in _ORDERS and (_is_nan(x) or _is_nan(y)):
             refuse_of_numpy(_ORDERS[compare], x._owner)
-        if outcome and compare in _WITH_TIES and x is not y and peek(x) == peek(y):
-            refuse_tie_of_numpy(x._owner)
+        if x is not y and (outcome or isinstance(x._value, Carrier)) and compare in _ORDERINGS and peek(x) == peek(y):
+            if outcome:
+                refuse_tie_of_numpy(x._owner)
+            if isinstance(x._value, Carrier) and (called := numpy_picks()):
+                outcome = compare(_order_along(called, x, y), 0)
         return outcome if x.is_float and stands_for_float(y) else np.bool_(outcome)
     if isinstance(y, (list, tuple)) and not x.is_float:  # an array to NumPy
         return _ufuncs[compare](x, y)
     return NotImplemented
 
 
-_WITH_TIES = (operator.ge, operator.le)
 _ORDERS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">="}
+_ORDERINGS = tuple(_ORDERS)
+
+
+class SeveralSidesError(UnsupportedError):
+    """Several directions at once, along which equal numbers are in several orders."""
+
+
+def _order_along(called: str, x: Number, y: Value) -> int:
+    """1, -1 or 0 where the first one of equal numbers is larger, smaller or neither along the outer directions.
+
+    By it NumPy picks an element of an object array, where a gradient is differentiated: see `contad.ops.kinks`.
+    """
+    level: Any = x._value._owner
+    moved = (x._value, y._value if isinstance(y, Number) else y)
+    dots = [getattr(a, "tangent", None) if isinstance(a, Carrier) and a._owner is level else a for a in moved]
+    plain = not any(isinstance(d, Carrier) or getattr(d, "dtype", None) == object for d in dots)
+    if dots[0] is None or dots[1] is None or not plain:
+        raise UnsupportedError(
+            f"{called}NumPy takes one of two equal numbers of a list or an object array, and which one second "
+            "derivatives take is known by hessian, hvp, or jvp of grad alone; give it contad.to_varmat(v), for nan",
+            level=x._owner,
+        )
+    x_dot, y_dot = dots[0], dots[1] if isinstance(moved[1], Carrier) else 0.0
+    above, below = bool(np.any(x_dot > y_dot)), bool(np.any(x_dot < y_dot))
+    if above and below:
+        raise SeveralSidesError(
+            f"{called}equal numbers are in several orders along several directions; take one at a time, as hvp does",
+            level=x._owner,
+        )
+    level.meets_ties |= above or below
+    level.loses |= bool(np.any((x_dot == y_dot) & (x_dot != 0.0)))  # for all that is known, their curvature decides
+    return above - below
 
 
 def _is_nan(x: Value) -> bool:

@@ -69,6 +69,12 @@ def refuse_tie_of_numpy(level: object) -> None:
     )
 
 
+def numpy_picks() -> str:
+    """The function of NumPy's that compares numbers to pick one of them; "" for another comparison."""
+    frame, name = _frame_of_numpy()
+    return _caller_of_numpy(frame)[1] if frame is not None and name.startswith("numpy.") else ""
+
+
 def _frame_of_numpy() -> tuple[FrameType | None, str]:
     """The frame whose call asks for a comparison, and its module; None where an instruction asks."""
     frame: FrameType | None = sys._getframe(2)
