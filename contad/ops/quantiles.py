@@ -46,7 +46,7 @@ def _at_ranks(rows: Value, rank: np.ndarray, leaves_nan: bool) -> Value:
         return select_ranks(rows, rank)
     order = observe(np.argsort, rows, axis=-1, kind="stable")
     positions = np.take_along_axis(order, rank, -1)
-    return take_picked(rows, positions, rank) if may_tie(rows) else np.take_along_axis(rows, positions, -1)
+    return take_picked(rows, positions, rank) if may_tie(rows, positions) else np.take_along_axis(rows, positions, -1)
 
 
 def _find_places(function: Function, rows: Value, q: np.ndarray, options: dict[str, Option]) -> np.ndarray:

@@ -55,7 +55,7 @@ def extreme(functions: tuple[Function, ...], argument: Function, is_largest: boo
         refuse_given(function, initial=initial, where=None if where is True else where)
         rows, reduced = rows_of(function, a, axis)
         positions = np.asarray(observe(argument, rows))
-        if may_tie(rows):
+        if may_tie(rows, positions[..., None]):
             z = take_picked(rows, positions[..., None], rank_of_extreme(rows, positions, is_largest))
         elif rows.ndim == 1 and keepdims is not True:
             return rows[int(positions)]  # a read: no index arrays
@@ -142,7 +142,7 @@ def sort(a: Value, axis: Option = -1, kind: Option = None, order: Option = None,
 
 def _permuted(a: Value, positions: np.ndarray, axis: Option) -> Value:
     """All elements along an axis, in the order of their positions there."""
-    if not may_tie(a):
+    if not may_tie(a, positions, axis):
         return np.take_along_axis(a, positions, axis)
     rows, positions = np.moveaxis(a, axis, -1), np.moveaxis(positions, axis, -1)
     return np.moveaxis(take_picked(rows, positions, ranks_of_all(rows, positions)), -1, axis)
@@ -161,7 +161,7 @@ def select_ranks(rows: Value, rank: np.ndarray) -> Value:
     """The elements of each row that have the given ranks among the sorted ones; nan for a row that holds one."""
     order = observe(np.argsort, rows, axis=-1, kind="stable")  # nan is last
     positions = np.where(observe(np.isnan, rows).any(-1, keepdims=True), order[..., -1:], order[..., rank])
-    return take_picked(rows, positions, rank) if may_tie(rows) else np.take_along_axis(rows, positions, -1)
+    return take_picked(rows, positions, rank) if may_tie(rows, positions) else np.take_along_axis(rows, positions, -1)
 
 
 @implements(np.median)

@@ -16,14 +16,20 @@ from contad.variables.number import Carrier, observe, scale, trace
 from contad.variables.open_types import Value
 
 
-def may_tie(rows: Value) -> bool:
-    """Whether ties in a row matter: to derivatives of derivatives, and to recordings that are differentiated twice.
+def may_tie(rows: Value, positions: np.ndarray, axis: int = -1) -> bool:
+    """Whether there are ties that matter: to derivatives of derivatives, and to what is differentiated twice later.
 
     A recorded program has its guards instead.
     """
     if not isinstance(rows, Array) or isinstance(trace(rows), Carrier):
         return False
-    return is_nested(rows) or getattr(rows._owner, "opens_calls", False)
+    if not (is_nested(rows) or getattr(rows._owner, "opens_calls", False)):
+        return False
+    values, positions = np.moveaxis(observe(np.asarray, rows), axis, -1), np.moveaxis(positions, axis, -1)
+    if positions.shape[-1] == 1:
+        return bool(np.count_nonzero(values == np.take_along_axis(values, positions, -1)) > positions.size)
+    ordered = np.sort(values, -1)
+    return bool((ordered[..., 1:] == ordered[..., :-1]).any())
 
 
 def take_picked(rows: Value, positions: np.ndarray, rank: np.ndarray) -> Value:

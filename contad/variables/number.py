@@ -270,7 +270,7 @@ def _order_along(called: str, x: Number, y: Value) -> int:
     level: Any = x._value._owner
     moved = (x._value, y._value if isinstance(y, Number) else y)
     dots = [getattr(a, "tangent", None) if isinstance(a, Carrier) and a._owner is level else a for a in moved]
-    plain = not any(isinstance(d, Carrier) or getattr(d, "dtype", None) == object for d in dots)
+    plain = not any(isinstance(d, Carrier) or np.asarray(d).dtype.hasobject for d in dots)
     if dots[0] is None or dots[1] is None or not plain:
         raise UnsupportedError(
             f"{called}NumPy takes one of two equal numbers of a list or an object array, and which one second "

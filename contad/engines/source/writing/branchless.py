@@ -75,7 +75,8 @@ def _lower_chain_slope(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 @lower_builtin(larger, types.Any, types.Any)
 def _lower_larger(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     x, y, zero = _convert(context, builder, sig, args)
-    one, half = (ir.Constant(x.type, [n] * x.type.count if isinstance(x.type, ir.VectorType) else n) for n in (1.0, 0.5))
+    several = x.type.count if isinstance(x.type, ir.VectorType) else 0
+    one, half = (ir.Constant(x.type, [n] * several if several else n) for n in (1.0, 0.5))
     not_larger = builder.select(builder.fcmp_ordered("<", x, y), zero, half)
     return builder.select(builder.fcmp_ordered(">", x, y), one, not_larger)
 
