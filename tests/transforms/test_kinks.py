@@ -366,7 +366,7 @@ def of_bounded_squares(x):
 
 
 COMPILED = {
-    of_bounds: (2.0 * EYE, True), of_bounded_squares: (2.0 * EYE, False),
+    of_bounds: (2.0 * EYE, False), of_bounded_squares: (2.0 * EYE, False),
     of_residuals: (2.0 * J.T @ J, True), of_matern: (EYE / 3.0, True), of_no_direction: (np.diag([4.0, 2.0]), False),
     of_absolutes: (np.diag([4.0, 2.0]), True), of_roots: (2.0 * EYE, False),
     of_deviation: (0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]]), True), of_higher_roots: (np.diag([2.0, 4.0]), False),
