@@ -337,14 +337,15 @@ def share(d: Value, s: Share | float) -> Value:
     if s.sides is None or dots is None or (isinstance(d, Carrier) and d._owner is not s.level):
         at_tie = _where(observe(np.equal, d, 0.0), edge(d, math.nan), lose(d, math.nan))
         return _where(s.tie, at_tie, route(d, _where(s.tie, 0.0, s.first)))
-    value = route(primal(d), _number(np.where(s.tie & np.not_equal(primal(d), 0.0), one_side(s), s.first)))
+    part: Any = np.where(s.tie & np.not_equal(primal(d), 0.0), one_side(s), s.first)
+    value = route(primal(d), _number(part))
     if not isinstance(d, Carrier):
         return value
     sides = (_where(s.tie & ~np.isnan(side), side, s.first) for side in s.sides)
     return s.level.wrap(value, [route(t, side) for t, side in zip(dots, sides, strict=True)])
 
 
-def one_side(s: Share) -> Value:
+def one_side(s: Share) -> Any:
     """The side of all directions, nan where they are on several; the level then knows to take one at a time."""
     assert s.sides is not None
     s.level.meets_ties = True
@@ -358,7 +359,8 @@ def share_tangent(d: Value, s: Share | float) -> Value:
         return route(d, s)
     if s.sides is None:
         return _where(s.tie, cross(d, math.nan), route(d, s.first))
-    return route(d, np.where(s.tie, one_side(s), s.first)[()])
+    part: Any = np.where(s.tie, one_side(s), s.first)
+    return route(d, part[()])
 
 
 def _where(condition: Any, x: Value, y: Value) -> Value:

@@ -118,11 +118,11 @@ def _mean_of_groups(
 
 
 # ---- what stands in the place of an element --------------------------------------------------------------------------
-def _element(x):  # type: ignore[no-untyped-def]
+def _element(x):
     return x
 
 
-def _element_partials(z, x):  # type: ignore[no-untyped-def]
+def _element_partials(z, x):
     return 1.0
 
 

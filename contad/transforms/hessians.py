@@ -28,7 +28,7 @@ from contad.variables.activation import activate, seeds, trees_of
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.dual import plain_float
-from contad.variables.number import SeveralSidesError, peek
+from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaType, Options, Real
 from contad.variables.overlaps import set_apart
 from contad.variables.stack import THREAD, opened
@@ -76,12 +76,7 @@ class Curvature:
                 return rows[0] if len(rows) == 1 else np.concatenate(rows)
             except Unsuited:
                 self.may_record = False
-        try:
-            found, lost = self._on_duals(directions)
-        except SeveralSidesError:
-            if len(directions) == 1:
-                raise
-            found, lost = directions, np.ones(len(directions), bool)
+        found, lost = self._on_duals(directions)
         if not lost.any():
             return found
         return np.concatenate([self(directions[k : k + 1]) if lost[k] else found[k : k + 1] for k in range(len(lost))])

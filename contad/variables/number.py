@@ -258,10 +258,6 @@ _ORDERS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: "
 _ORDERINGS = tuple(_ORDERS)
 
 
-class SeveralSidesError(UnsupportedError):
-    """Several directions at once, along which equal numbers are in several orders."""
-
-
 def _order_along(called: str, x: Number, y: Value) -> int:
     """1, -1 or 0 where the first one of equal numbers is larger, smaller or neither along the outer directions.
 
@@ -279,13 +275,9 @@ def _order_along(called: str, x: Number, y: Value) -> int:
         )
     x_dot, y_dot = dots[0], dots[1] if isinstance(moved[1], Carrier) else 0.0
     above, below = bool(np.any(x_dot > y_dot)), bool(np.any(x_dot < y_dot))
-    if above and below:
-        raise SeveralSidesError(
-            f"{called}equal numbers are in several orders along several directions; take one at a time, as hvp does",
-            level=x._owner,
-        )
     level.meets_ties |= above or below
-    level.loses |= bool(np.any((x_dot == y_dot) & (x_dot != 0.0)))  # for all that is known, their curvature decides
+    # several directions are on several sides, or the curvature of the numbers decides
+    level.loses |= (above and below) or bool(np.any((x_dot == y_dot) & (x_dot != 0.0)))
     return above - below
 
 
