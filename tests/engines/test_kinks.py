@@ -29,7 +29,9 @@ REFUSED = {
     "record": ("heaviside", "nanmax", "nanmin", "math.fmod"),
 }
 STEEP = re.compile("abs|norm|hypot|sqrt|std|copysign|fdim")  # with second derivatives of their own
-TIES = re.compile("maximum|minimum|fmax|fmin|clip")
+TIES = re.compile(  # whose second derivatives know the direction
+    r"maximum|minimum|fmax|fmin|clip|(np\.|np\.nan|\)\.)(max|min|amax|amin|median|quantile|percentile)|ptp|sort|partition"
+)
 
 
 def function_of(call):
