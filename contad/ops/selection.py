@@ -137,10 +137,10 @@ def sort(a: Value, axis: Option = -1, kind: Option = None, order: Option = None,
     refuse_given(np.sort, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    return _permuted(a, observe(np.argsort, a, axis=axis, kind="stable"), axis)
+    return _permute(a, observe(np.argsort, a, axis=axis, kind="stable"), axis)
 
 
-def _permuted(a: Value, positions: np.ndarray, axis: Option) -> Value:
+def _permute(a: Value, positions: np.ndarray, axis: Option) -> Value:
     """All elements along an axis, in the order of their positions there."""
     if not may_tie(a, positions, axis):
         return np.take_along_axis(a, positions, axis)
@@ -154,7 +154,7 @@ def partition(a: Value, kth: Option, axis: Option = -1, kind: Option = "introsel
     refuse_given(np.partition, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    return _permuted(a, np.argpartition(primal(a), kth, axis, kind), axis)
+    return _permute(a, np.argpartition(primal(a), kth, axis, kind), axis)
 
 
 def select_ranks(rows: Value, rank: np.ndarray) -> Value:

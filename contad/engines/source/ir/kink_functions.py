@@ -98,13 +98,13 @@ def _nowhere_partials(z, x):  # type: ignore[no-untyped-def]
 
 
 @unlisted_rule()
-def held(x):  # type: ignore[no-untyped-def]
+def hold(x):  # type: ignore[no-untyped-def]
     """x without a derivative, as a factor that selects: for formulas to call."""
     return x
 
 
-@held.partials
-def _held_partials(z, x):  # type: ignore[no-untyped-def]
+@hold.partials
+def _hold_partials(z, x):  # type: ignore[no-untyped-def]
     return 0.0
 
 
@@ -113,7 +113,7 @@ def _extreme_on_line(z, x, y, of_x, of_y):  # type: ignore[no-untyped-def]
 
 
 def _extreme_on_line_partials(value, z, x, y, of_x, of_y):  # type: ignore[no-untyped-def]
-    return 0.0, held(of_x), held(of_y), 0.0, 0.0
+    return 0.0, hold(of_x), hold(of_y), 0.0, 0.0
 
 
 def _part_of_tangent(x_dot, of_x, known):  # type: ignore[no-untyped-def]
@@ -121,7 +121,7 @@ def _part_of_tangent(x_dot, of_x, known):  # type: ignore[no-untyped-def]
 
 
 def _part_of_tangent_partials(z, x_dot, of_x, known):  # type: ignore[no-untyped-def]
-    return held(known), 0.0, 0.0
+    return hold(known), 0.0, 0.0
 
 
 POLE = Kink(
