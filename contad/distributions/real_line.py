@@ -13,13 +13,14 @@ from contad.distributions.tail_logarithms import FAR, log_far_student, log_far_s
 from contad.ops.arithmetic import absolute, power
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import sqrt
-from contad.ops.error_functions import erfcx, log_ndtr
+from contad.ops.error_functions import erfcx, log_ndtr, ndtr, ndtri
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.hyperbolic import cosh
 from contad.ops.incomplete_beta import beta_density, betainc, betainc_derivative, betaincc, betainccinv, betaincinv
 from contad.ops.logic import select
 
 SQRT_HALF = 0.7071067811865476
+NORMAL = 1e30  # degrees of freedom beyond which Student's t distribution is the normal one, to rounding
 INFINITE = "y == _inf or y == -_inf"
 
 
@@ -155,6 +156,8 @@ def student_cdf(nu, r):
     """
     if not nu > 0.0 or r != r:
         return math.nan
+    if nu > NORMAL:
+        return ndtr.function(r)
     s = r / math.sqrt(nu)
     if abs(s) > FAR:
         far = math.exp(log_far_student.function(nu, abs(r))) if nu < math.inf and abs(r) < math.inf else 0.0
@@ -167,7 +170,8 @@ def student_cdf(nu, r):
 
 @student_cdf.partials
 def student_cdf_partials(z, nu, r):
-    return student_cdf_by_freedom(nu, r), exp(student_t_log_density(r, nu, 0.0, 1.0))
+    nearly = select(nu > NORMAL, NORMAL, nu)
+    return student_cdf_by_freedom(nearly, r), exp(student_t_log_density(r, nearly, 0.0, 1.0))
 
 
 @formula(points=[(3.2, 0.7), (1.4, -2.6)])
@@ -204,10 +208,12 @@ def moderate_student_cdf_by_freedom(nu, r):
 @unlisted_rule(points=[(3.2, 0.7), (1.4, 0.02)])
 def student_quantile(nu, p):
     """The number that one of Student's t is at most with probability p: by the smaller of two tails."""
-    if not (0.0 < nu < math.inf and 0.0 <= p <= 1.0):
+    if not (nu > 0.0 and 0.0 <= p <= 1.0):
         return math.nan
     if p * (1.0 - p) == 0.0:
         return math.inf if p > 0.5 else -math.inf
+    if nu > NORMAL:
+        return ndtri.function(p)
     tail, inner = 2.0 * min(p, 1.0 - p), abs(1.0 - 2.0 * p)
     if tail < inner:
         logarithm = 0.5 * (math.log(nu) - log_beta_odds.function(0.5 * nu, 0.5, tail))
@@ -220,14 +226,16 @@ def student_quantile(nu, p):
 
 @student_quantile.partials
 def student_quantile_partials(z, nu, p):
-    logarithm = student_t_log_density(z, nu, 0.0, 1.0)
+    nearly = select(nu > NORMAL, NORMAL, nu)
+    logarithm = student_t_log_density(z, nearly, 0.0, 1.0)
     r = absolute(z)
-    root = sqrt(nu)
+    root = sqrt(nearly)
     far = r > root
     beyond = r > FAR * root
     odds = power(root / select(far and not beyond, r, root), 2.0)
-    hazard = beta_hazard(0.5 * nu, 0.5, odds)
-    relative = 0.25 * beta_part_ratio(1.0, 0.0, 0.5 * nu, 0.5, odds) / hazard + 0.5 / nu
-    last = log_far_student_by_freedom(nu, select(beyond, r, FAR * root)) / nu
-    near = -student_cdf_by_freedom(nu, select(far, 0.0, z)) * exp(-select(far, 0.0, logarithm))
+    freedom = select(far, nearly, 1.0)
+    hazard = beta_hazard(0.5 * freedom, 0.5, odds)
+    relative = 0.25 * beta_part_ratio(1.0, 0.0, 0.5 * freedom, 0.5, odds) / hazard + 0.5 / freedom
+    last = log_far_student_by_freedom(freedom, select(beyond, r, FAR * root)) / freedom
+    near = -student_cdf_by_freedom(nearly, select(far, 0.0, z)) * exp(-select(far, 0.0, logarithm))
     return select(far, z * select(beyond, last, relative), near), exp(-logarithm)

@@ -14,6 +14,7 @@ import scipy.special
 from numba import njit
 
 import contad
+from contad.distributions.real_line import student_cdf, student_quantile
 from contad.rules import written_ufuncs
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.rules.written_ufuncs import written_functions
@@ -79,11 +80,14 @@ KEPT = {
     ),
     "sindg": (lambda x: np.abs(x) > 1e14, "SciPy gives 0 where no digit is left"),
     "stdtr": (lambda df, t: (df <= 1e-9) & (t == 1e300), "SciPy's t^2 overflows"),
+    "stdtrit": (
+        lambda df, p: (df <= 1.5) & (p > 0.0) & (p <= 1e-9), "SciPy's, and contad's in Python, ends early in far tails"
+    ),
     "tandg": (lambda x: np.abs(x) > 1e14, "SciPy gives 0 where no digit is left"),
     "yn": (lambda n, x: x == 1e10, "SciPy's loses digits"),
 }
 # the rows where both have a number; in the others one of the two is nan
-OTHER_NUMBERS = {"cosdg", "cotdg", "powm1", "sindg", "stdtr", "tandg", "yn"}
+OTHER_NUMBERS = {"cosdg", "cotdg", "powm1", "sindg", "stdtr", "stdtrit", "tandg", "yn"}
 # 1 / x and the like, for the cost; and where SciPy has no value though the derivative is known
 DEFINED_SLOPES = {"log1p", "logit", "ive", "kve", "fresnel", "psi", "digamma"}
 
@@ -217,6 +221,21 @@ def test_values_of_numba_functions(name, engine):
     found = np.array([derive(*point)[0] for point in zip(*map(np.ndarray.tolist, chosen), strict=True)])
     wrong = differing(found, expected, chosen, name)
     assert not wrong.size, [told(name, k, chosen, found, expected) for k in wrong[:5]]
+
+
+@pytest.mark.parametrize(("name", "rule"), [("stdtr", student_cdf), ("stdtrit", student_quantile)])
+def test_rules_that_numba_functions_call(name, rule):
+    """They stand for functions that take long to compile."""
+    (args,) = grid_of(name)
+    found = np.array([rule.function(*point) for point in zip(*map(np.ndarray.tolist, args), strict=True)])
+    wrong = differing(found, ufunc_of(name)(*args), args, name)
+    assert not wrong.size, [told(name, k, args, found, ufunc_of(name)(*args)) for k in wrong[:5]]
+
+
+@pytest.mark.long  # a minute of compilation
+@pytest.mark.parametrize(("rule", "normal"), [(student_cdf, contad.ops.ndtr), (student_quantile, contad.ops.ndtri)])
+def test_slopes_at_endless_degrees_of_freedom(rule, normal):
+    assert contad.grad(rule, (0, 1))(INF, 0.3) == pytest.approx((0.0, contad.grad(normal)(0.3)))
 
 
 def test_a_wrong_domain_is_noticed(monkeypatch):
