@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
 from contad.engines.source.build import derivative_of
@@ -128,3 +129,15 @@ def test_the_tape_takes_what_is_written_in_loops(body):
     f = function_of(body)
     _, gradient = contad.value_and_grad(f, (0, 1), engine="tape")(*ARGUMENTS)
     np.testing.assert_allclose([*gradient[0], gradient[1]], differences(f), rtol=1e-6, atol=1e-7)
+
+
+def test_truth_values_become_floats():
+    """Compiled, because Numba has no float of a truth value."""
+
+    @njit
+    def f(x, a):
+        return np.sum((x > a).astype(np.float64) * x) + np.sum(np.append(x > a, x)) * a
+
+    value, (by_x, by_a) = contad.value_and_grad(f, (0, 1), engine="generated")(np.array([0.5, 1.2, 0.3]), 0.4)
+    assert value == pytest.approx(3.3)
+    np.testing.assert_allclose([*by_x, by_a], [1.4, 1.4, 0.4, 4.0])

@@ -115,6 +115,8 @@ class Builder:
             return operands[0]
         if function is known_functions.TO_INT and operands[0].kind == INT:
             return operands[0]
+        if function is known_functions.TO_FLOAT and operands[0].kind == BOOL and constants[0] is None:
+            operands = (self.apply(known_functions.TO_INT, operands[0]),)  # Numba has no float of a bool
         if all(c is not None for c in constants):
             if function is known_functions.TO_FLOAT:
                 return constant(float(constants[0]))
