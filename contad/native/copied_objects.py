@@ -4,8 +4,8 @@ import ctypes
 import functools
 from typing import Any
 
+from contad.native.builtin_functions import BYTES_CONTENT, ONE_ARGUMENT, Definition, make_builtin
 from contad.native.laid_records import increase, new_object
-from contad.native.python_functions import BYTES_CONTENT, ONE_ARGUMENT, Definition, make_builtin
 from contad.native.python_objects import KIND
 from contad.native.slot_entries import compile_words
 from contad.native.words import set_word, word

@@ -25,16 +25,16 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import cfunc
-from contad.native.python_functions import (
+from contad.native.builtin_functions import (
     ARGUMENTS_AND_KEYWORDS,
     BYTES_CONTENT,
     NO_ARGUMENTS,
     Definition,
     make_builtin,
-    python_function,
 )
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import cfunc
+from contad.native.python_functions import python_function
 from contad.native.words import WORD, external_function, place, word
 from contad.ops.close_values import LOSSES
 

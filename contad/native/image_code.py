@@ -52,13 +52,14 @@ class _ImageLibrary(JITCodeLibrary):
 
 
 _stems: list[str] = []  # of what is being compiled
+_raised: list[int] = []  # what it returns where Python would raise
 
 
 class _ImageLower(LeanLower):
     """Numba's way into LLVM's language, with a function for C that needs nothing of Numba."""
 
     def create_cfunc_wrapper(self) -> None:
-        """Add the function for C; it returns RAISED, if anything, where Python would raise."""
+        """Add the function for C; where Python would raise it returns a number that says so, if anything."""
         context, of = self.context, self.fndesc
         module = context.create_module("function_for_c")
         called = ir.Function(module, context.call_conv.get_function_type(of.restype, of.argtypes), of.llvm_func_name)
@@ -67,7 +68,7 @@ class _ImageLower(LeanLower):
         builder = ir.IRBuilder(function.append_basic_block())
         status, found = context.call_conv.call_function(builder, called, of.restype, of.argtypes, function.args)
         if of.restype == types.int64:
-            found = builder.select(status.is_error, ir.Constant(found.type, RAISED), found)
+            found = builder.select(status.is_error, ir.Constant(found.type, _raised[-1]), found)
         builder.ret(found)
         self.library.add_ir_module(module)
 
@@ -93,8 +94,13 @@ class _ImageCode(LinkedCode):
     lowering = _ImageLowering
 
 
-def c_function(signature: str) -> Callable[[Callable[..., Any]], Image]:
-    """Make the image of a function."""
+def builtin_function(function: Callable[..., Any]) -> Image:
+    """Make the image of a function of three words that Python can call (`contad.native.builtin_functions`)."""
+    return c_function("int64(int64, int64, int64)", 0)(function)  # NULL is an error
+
+
+def c_function(signature: str, raised: int = RAISED) -> Callable[[Callable[..., Any]], Image]:
+    """Make the image of a function, which returns `raised` where Python would raise."""
 
     def decorate(function: Callable[..., Any]) -> Image:
         flags = Flags()
@@ -102,8 +108,13 @@ def c_function(signature: str) -> Callable[[Callable[..., Any]], Image]:
         flags.no_cpython_wrapper = flags.no_compile = True
         kinds, result = normalize_signature(signature)
         context = cpu_target.typing_context, cpu_target.target_context
-        with defer_code():
-            compile_extra(*context, function, kinds, result, flags, {}, pipeline_class=_ImageCode).library.finalize()
+        _raised.append(raised)
+        try:
+            with defer_code():
+                made = compile_extra(*context, function, kinds, result, flags, {}, pipeline_class=_ImageCode)
+                made.library.finalize()
+        finally:
+            _raised.pop()
         return _made.pop()
 
     return decorate

@@ -1,14 +1,10 @@
-"""Functions of Python's own, which machine code calls, and builtin functions that are machine code."""
+"""Functions of Python's own, which machine code calls."""
 
 import ctypes
 from typing import Any
 
 import llvmlite.binding as llvm
 from numba import types
-
-# how a builtin function takes its arguments: METH_VARARGS | METH_KEYWORDS, METH_NOARGS, METH_O
-ARGUMENTS_AND_KEYWORDS, NO_ARGUMENTS, ONE_ARGUMENT = 3, 4, 8
-BYTES_CONTENT = 4  # the word of what bytes hold
 
 
 def python_function(name: str, result: Any, *kinds: Any) -> Any:
@@ -17,21 +13,10 @@ def python_function(name: str, result: Any, *kinds: Any) -> Any:
     return types.ExternalFunction(f"contad_{name}", result(*kinds))
 
 
+as_integer = python_function("PyLong_AsLongLong", types.int64, types.int64)
+as_number = python_function("PyFloat_AsDouble", types.float64, types.int64)
+from_integer = python_function("PyLong_FromLongLong", types.int64, types.int64)
+give_lock_up = python_function("PyEval_SaveThread", types.int64)
+take_lock = python_function("PyEval_RestoreThread", types.void, types.int64)
 allocate = python_function("PyMem_RawMalloc", types.int64, types.int64)  # 0 where there is no memory
 release = python_function("PyMem_RawFree", types.void, types.int64)
-
-
-class Definition(ctypes.Structure):
-    """PyMethodDef."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("call", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
-
-
-_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-    ("PyCFunction_NewEx", ctypes.pythonapi)
-)
-
-
-def make_builtin(definition: Definition, own: bytes) -> Any:
-    """A builtin function by its definition, which must outlive it, whose machine code is given the words `own`."""
-    return _new_function(ctypes.addressof(definition), own, None)

@@ -12,12 +12,10 @@ WRITE, ADD, ZERO = range(3)  # how numbers of the gradient are made of the adjoi
 NO_TRACE, NEEDS_PYTHON, FAILED, NO_MEMORY = -1, -2, -3, -4
 ARRAY_DATA, ARRAY_LENGTHS = 2, 4  # words of an array object
 
-# What the C function does: runs of a program, whose arrays are given as objects or by addresses, and loops over the
-# records of one trace.
-RUN_OBJECTS, RUN_ADDRESSES, FORWARD, BACKWARD, TANGENTS = range(5)
+RUN, FORWARD, BACKWARD, TANGENTS = range(4)  # tasks: a program, and the loops over the records of one trace
 ENDLESS = 1 << 60
 
-RUN = '''
+SOURCE = '''
 @inline
 def find_room(header):
     """How many numbers the largest trace of a program computes with."""
@@ -126,27 +124,39 @@ def run_in_room(header_at, inputs_at, direction_at, gradient_at, out_at, memory_
     return found
 
 
-@c_function("int64(int64, int64, int64, int64, int64, int64, int64)")
-def interpret(task, at, inputs, direction, gradient, out, memory):
-    """Do a task; what is given are addresses, for `run_objects` those of array objects."""
-    if task == {run_addresses}:
-        return run_in_room(at, inputs, direction, gradient, out, memory, 0)
-    if task == {run_objects}:
-        size = word(word(memory, {array_lengths}), 0)
-        return run_in_room(at, data_of(inputs), data_of(direction), data_of(gradient), data_of(out), data_of(memory),
-                           size)
-    given = integers_at(at, 12)
-    row, cell = given[0], given[1]
-    code, constants = short_integers_at(given[3], (given[2], 3)), array_at(given[4], {endless})
-    shapes, kernels = integers_at(given[5], {endless}), integers_at(given[6], ({purposes}, {array}))
-    values, others = array_at(given[7], {endless}), array_at(given[8], {endless})
-    inputs_, gradient_ = array_at(given[9], {endless}), array_at(given[10], {endless})
-    if task == {forward}:
-        row, cell = forward(code, constants, shapes, kernels, values, inputs_, row, cell)
-    elif task == {backward}:
-        row, cell = backward(code, constants, shapes, kernels, values, others, inputs_, gradient_, row, cell)
+@inline
+def loop(given):
+    """The loops over the records of one trace, for Python; what is given are a task, a row, a cell, and addresses."""
+    row, cell = given[1], given[2]
+    code, constants = short_integers_at(given[4], (given[3], 3)), array_at(given[5], {endless})
+    shapes, kernels = integers_at(given[6], {endless}), integers_at(given[7], ({purposes}, {array}))
+    values, others = array_at(given[8], {endless}), array_at(given[9], {endless})
+    inputs, gradient = array_at(given[10], {endless}), array_at(given[11], {endless})
+    if given[0] == {forward}:
+        row, cell = forward(code, constants, shapes, kernels, values, inputs, row, cell)
+    elif given[0] == {backward}:
+        row, cell = backward(code, constants, shapes, kernels, values, others, inputs, gradient, row, cell)
     else:
-        row, cell = tangents(code, constants, shapes, kernels, values, others, inputs_, row, cell)
-    given[1] = cell
+        row, cell = tangents(code, constants, shapes, kernels, values, others, inputs, row, cell)
+    given[2] = cell
     return row
+
+
+@builtin_function
+def interpret(_, given, count):
+    """Run a program, as a builtin function of the address of its header and arrays: inputs, direction, gradient, out
+    and memory. Where the count is negative, compiled code calls it with words: a task first, then addresses.
+    """
+    if count < 0:
+        words = integers_at(given, 12)
+        if words[0] == {run}:
+            return run_in_room(words[1], words[2], words[3], words[4], words[5], 0, 0)
+        return loop(words)
+    header_at, memory = as_integer(word(given, 0)), word(given, 5)
+    inputs, direction, gradient = data_of(word(given, 1)), data_of(word(given, 2)), data_of(word(given, 3))
+    out, size = data_of(word(given, 4)), word(word(memory, {array_lengths}), 0)
+    lock = give_lock_up()
+    found = run_in_room(header_at, inputs, direction, gradient, out, data_of(memory), size)
+    take_lock(lock)
+    return from_integer(found)
 '''

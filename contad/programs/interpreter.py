@@ -25,6 +25,7 @@ from contad.engines.stream.rule_functions import (
     write_function,
     write_partials,
 )
+from contad.native.builtin_functions import make_function
 from contad.native.images import find_function, has_known_layout, is_kept
 from contad.native.rule_source import with_functions
 from contad.programs import chain_loops, chain_members, chains, codes, header, more_axes
@@ -44,9 +45,9 @@ import math
 import numpy as np
 from contad.native.elementary.bits import from_bits
 from contad.native.elementary.rows import new_row
-from contad.native.image_code import c_function, inline
+from contad.native.image_code import builtin_function, inline
 from contad.native.named_code import attempt_call
-from contad.native.python_functions import allocate, release
+from contad.native.python_functions import allocate, as_integer, from_integer, give_lock_up, release, take_lock
 from contad.native.words import array_at, call_kernel, integers_at, short_integers_at, word
 
 
@@ -265,7 +266,7 @@ def interpreter_source() -> str:
     parts += ["    return -1, 0\n\n", _TANGENTS.format(**names)]
     parts += [_tangent_branch(code, *operation) for code, operation in common.items()]
     parts += [_tangent_run(run) for run in runs]
-    parts += ["    return len(code), cell\n\n", header.RUN.format(**names)]
+    parts += ["    return len(code), cell\n\n", header.SOURCE.format(**names)]
     return "".join(parts)
 
 
@@ -367,7 +368,6 @@ def _tangent_run(run: Run) -> str:
 
 
 _EMPTY = np.empty(0)
-_WORD, _OBJECT = ctypes.c_int64, ctypes.py_object
 
 
 class Interpreter:
@@ -375,22 +375,18 @@ class Interpreter:
 
     def __init__(self, address: int) -> None:
         self.address = address
-        self._call: Any = ctypes.CFUNCTYPE(_WORD, *(_WORD,) * 7)(address)
-        self._call_with_objects: Any = ctypes.CFUNCTYPE(_WORD, *(_WORD,) * 2, *(_OBJECT,) * 5)(address)
-        self._reads = has_known_layout()
+        self._call: Any = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 4)(address)
+        if has_known_layout():  # arrays are read where they are, which to ask NumPy takes as long as ten operations
+            self.run = make_function("run", address)
 
     def run(
         self, header_at: int, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray, out: np.ndarray,
         memory: np.ndarray,
     ) -> int:  # fmt: skip
         """Run the trace of a program whose guards hold; see `contad.programs.header`."""
-        found: int
-        if self._reads:  # where arrays are, which to ask NumPy takes as long as ten operations
-            found = self._call_with_objects(header.RUN_OBJECTS, header_at, inputs, direction, gradient, out, memory)
-        else:
-            addresses = map(_address_of, (inputs, direction, gradient, out))
-            found = self._call(header.RUN_ADDRESSES, header_at, *addresses, 0)
-        return found
+        addresses = map(_address_of, (inputs, direction, gradient, out))
+        given = np.array([header.RUN, header_at, *addresses, *[0] * 6])
+        return int(self._call(0, _address_of(given), -1))
 
     def forward(
         self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
@@ -417,9 +413,9 @@ class Interpreter:
         return self._records(header.TANGENTS, row, cell, *arrays)
 
     def _records(self, task: int, row: int, cell: int, code: np.ndarray, *arrays: np.ndarray) -> tuple[int, int]:
-        given = np.array([row, cell, len(code), *map(_address_of, (code, *arrays))])
-        found = self._call(task, _address_of(given), 0, 0, 0, 0, 0)
-        return int(found), int(given[1])
+        given = np.array([task, row, cell, len(code), *map(_address_of, (code, *arrays))])
+        found = self._call(0, _address_of(given), -1)
+        return int(found), int(given[2])
 
 
 def _address_of(a: np.ndarray) -> int:

@@ -28,7 +28,7 @@ from numba.extending import (
 )
 
 from contad.errors import GuardError, UnsupportedError
-from contad.programs.header import FAILED, LENGTHS_AT, NEEDS_PYTHON, NO_MEMORY, NO_TRACE, RUN_ADDRESSES, RUN_AT, SIZE
+from contad.programs.header import FAILED, LENGTHS_AT, NEEDS_PYTHON, NO_MEMORY, NO_TRACE, RUN, RUN_AT, SIZE
 
 _kept: list[Any] = []  # programs whose addresses are in compiled code
 
@@ -115,8 +115,11 @@ def _call(typingctx: Any, program: Any, inputs: Any, direction: Any, gradient: A
         header = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0]).header
         fields = builder.inttoptr(header, word.as_pointer())
         address = builder.load(builder.gep(fields, [ir.Constant(word, RUN_AT)]))
-        function = ir.FunctionType(word, [word] * 7).as_pointer()
-        return builder.call(builder.inttoptr(address, function), [word(RUN_ADDRESSES), header, *args[1:], word(0)])
+        function = ir.FunctionType(word, [word] * 3).as_pointer()
+        given = cgutils.alloca_once(builder, word, 12)
+        for k, x in enumerate((word(RUN), header, *args[1:])):
+            builder.store(x, builder.gep(given, [word(k)]))
+        return builder.call(builder.inttoptr(address, function), [word(0), builder.ptrtoint(given, word), word(-1)])
 
     integers = (types.intp,) * 4
     return types.int64(program, *integers), codegen

@@ -65,8 +65,8 @@ class NumpyMath:
 def compiled(source):
     """Records are swept by this source, as plain Python, in the place of the compiled sweep (scalars only)."""
     source = source.replace(
-        "from contad.native.image_code import c_function, inline\n",
-        "inline = lambda f: f\nc_function = lambda signature: inline\n",
+        "from contad.native.image_code import builtin_function, inline\n",
+        "inline = builtin_function = lambda f: f\n",
     )
     scope = {"math": NumpyMath()}
     exec(source.replace("import math\n", ""), scope)

@@ -5,7 +5,6 @@ function needs no SciPy symbol, does not grow with the library, and is compiled 
 call the kernel of their operation (`kernels.py`) by its address.
 """
 
-import ctypes
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from contad.engines.stream.rule_functions import (
     write_partials,
 )
 from contad.engines.stream.storage import RECORDS, STOPPED_AT, Buffers
+from contad.native.builtin_functions import make_function
 from contad.native.images import find_function, has_known_layout, is_kept
 from contad.native.step_fields import ADJOINT
 from contad.progress_bars import ProgressBar
@@ -46,10 +46,11 @@ import math
 
 import numpy as np
 
-from contad.native.image_code import c_function, inline
+from contad.native.image_code import builtin_function, inline
 from contad.native.named_code import attempt_call
 from contad.native.number_lists import read_numbers
-from contad.native.words import array_at, call_kernel, integers_at
+from contad.native.python_functions import as_integer, as_number, from_integer, give_lock_up, take_lock
+from contad.native.words import array_at, call_kernel, integers_at, word
 
 
 @inline
@@ -72,7 +73,7 @@ def settle(staging, records, values, n, row, cell):
 
 _ALL = '''
 
-@c_function("int64(int64, int64, int64, int64, int64, int64, int64, int64, float64, int64)")
+@inline
 def run(task, at, numbers, n, row, cell, end, seeded, seed, top):
     """Do a task with the buffers whose addresses are at an address.
 
@@ -107,6 +108,24 @@ def run(task, at, numbers, n, row, cell, end, seeded, seed, top):
         integers_at(given[{kernels}], {endless}), row, cell, top
     )
     return row
+
+
+@builtin_function
+def call(_, given, count):
+    """`run` as a builtin function, of integers, the list of numbers, and one float.
+
+    Python's lock is kept where lists are read.
+    """
+    task, at, numbers = as_integer(word(given, 0)), as_integer(word(given, 1)), word(given, 2)
+    n, row = as_integer(word(given, 3)), as_integer(word(given, 4))
+    cell, end = as_integer(word(given, 5)), as_integer(word(given, 6))
+    seeded, seed, top = as_integer(word(given, 7)), as_number(word(given, 8)), as_integer(word(given, 9))
+    if task == {read} or task == {everything}:
+        return from_integer(run(task, at, numbers, n, row, cell, end, seeded, seed, top))
+    state = give_lock_up()
+    found = run(task, at, numbers, n, row, cell, end, seeded, seed, top)
+    take_lock(state)
+    return from_integer(found)
 '''
 
 _SWEEP = '''\
@@ -254,24 +273,22 @@ def numbering() -> str:
 
 READ, SETTLE, SWEEP, EVERYTHING = range(4)
 _TASKS = {"read": READ, "settle": SETTLE, "sweep": SWEEP, "everything": EVERYTHING}
-_SIGNATURE = *(ctypes.c_int64,) * 8, ctypes.c_double, ctypes.c_int64
 
 
 class _Calls:
     """Calls of the compiled loops over records, which find what a recording holds where its buffers say."""
 
     def __init__(self, address: int) -> None:
-        self.brief: Any = ctypes.PYFUNCTYPE(ctypes.c_int64, *_SIGNATURE)(address)  # keeps Python's lock
-        self.long: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *_SIGNATURE)(address)
+        self.run = make_function("run", address)
         self.reads = has_known_layout()  # lists and numbers
 
     def read(self, b: Buffers, n: int) -> bool:
         """Write the n records of the stream to `staging`; False where a number is not plain."""
-        return self.reads and bool(self.brief(READ, b.at, id(b.stream), n, 0, 0, 0, 0, 0.0, 0))
+        return self.reads and bool(self.run(READ, b.at, b.stream, n, 0, 0, 0, 0, 0.0, 0))
 
     def settle(self, b: Buffers, n: int, row: int, cell: int) -> int:
         """Move n staged records to the rows from `row`, values of scalars to the cells from `cell`; the next cell."""
-        return int(self.long(SETTLE, b.at, 0, n, row, cell, 0, 0, 0.0, 0))
+        return int(self.run(SETTLE, b.at, None, n, row, cell, 0, 0, 0.0, 0))
 
     def sweep(self, b: Buffers, row: int, k: int, top: int, first: int = 0) -> tuple[int, int]:
         """From `row`, whose last cell is k, down to row `first`; stops where Python is needed: the row, and its cell.
@@ -283,7 +300,7 @@ class _Calls:
             addresses = addresses.copy()
             addresses[RECORDS] += b.records.strides[0] * first
             at = addresses.ctypes.data
-        found = int(self.long(SWEEP, at, 0, 0, row - first, k, 0, 0, 0.0, top))
+        found = int(self.run(SWEEP, at, None, 0, row - first, k, 0, 0, 0.0, top))
         return first + found, int(addresses[STOPPED_AT])
 
     def read_and_sweep(
@@ -295,7 +312,7 @@ class _Calls:
         """
         if not self.reads:
             return -2, 0
-        found = self.brief(EVERYTHING, b.at, id(b.stream), n, row, cell, end, seeded, seed, top)
+        found = self.run(EVERYTHING, b.at, b.stream, n, row, cell, end, seeded, seed, top)
         return found, int(b.addresses[STOPPED_AT]) if found > 0 else 0
 
 
