@@ -9,7 +9,6 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
@@ -18,13 +17,16 @@ from numba.core.registry import cpu_target
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 
-from contad.native.image_files import RAISED, Image
+from contad.errors import UnsupportedError
+from contad.native.image_files import Image
 from contad.native.lean_lowering import LeanLower
 from contad.native.linked_code import LinkedCode, defer_code, link
 from contad.native.machine_code import FLAGS
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt": False}  # no references are counted
 _SETTINGS = "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", *(x for x in FLAGS if x != "USING_SVML")  # of Numba
+_HIGHEST = 3  # optimisation
+_EXCEPTION = "picklebuf"  # in Numba's names of exceptions
 _WRAPPER = "cfunc."  # what Numba's names of functions for C begin with
 _made: list[Image] = []
 
@@ -44,6 +46,9 @@ class _ImageLibrary(JITCodeLibrary):
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         (function,) = [x for x in module.functions if x.name.startswith(_WRAPPER)]
+        is_clean = numba.config.OPT == _HIGHEST  # else what nobody calls is still there
+        if is_clean and any(_EXCEPTION in x.name for x in module.global_variables):
+            raise UnsupportedError(f"{_stems[-1]}: a function for C cannot raise; compile it with Numba's njit")
         function.name = f"contad_{_stems[-1]}"
         names = [*module.functions, *module.global_variables]
         calls = sorted(x.name for x in names if x.is_declaration and not x.name.startswith("llvm."))
@@ -52,23 +57,20 @@ class _ImageLibrary(JITCodeLibrary):
 
 
 _stems: list[str] = []  # of what is being compiled
-_raised: list[int] = []  # what it returns where Python would raise
 
 
 class _ImageLower(LeanLower):
     """Numba's way into LLVM's language, with a function for C that needs nothing of Numba."""
 
     def create_cfunc_wrapper(self) -> None:
-        """Add the function for C; where Python would raise it returns a number that says so, if anything."""
+        """Add the function for C, which raises nothing."""
         context, of = self.context, self.fndesc
         module = context.create_module("function_for_c")
         called = ir.Function(module, context.call_conv.get_function_type(of.restype, of.argtypes), of.llvm_func_name)
         kind = ir.FunctionType(context.get_value_type(of.restype), [context.get_value_type(x) for x in of.argtypes])
         function = ir.Function(module, kind, of.llvm_cfunc_wrapper_name)
         builder = ir.IRBuilder(function.append_basic_block())
-        status, found = context.call_conv.call_function(builder, called, of.restype, of.argtypes, function.args)
-        if of.restype == types.int64:
-            found = builder.select(status.is_error, ir.Constant(found.type, _raised[-1]), found)
+        _, found = context.call_conv.call_function(builder, called, of.restype, of.argtypes, function.args)
         builder.ret(found)
         self.library.add_ir_module(module)
 
@@ -96,11 +98,11 @@ class _ImageCode(LinkedCode):
 
 def builtin_function(function: Callable[..., Any]) -> Image:
     """Make the image of a function of three words that Python can call (`contad.native.builtin_functions`)."""
-    return c_function("int64(int64, int64, int64)", 0)(function)  # NULL is an error
+    return c_function("int64(int64, int64, int64)")(function)
 
 
-def c_function(signature: str, raised: int = RAISED) -> Callable[[Callable[..., Any]], Image]:
-    """Make the image of a function, which returns `raised` where Python would raise."""
+def c_function(signature: str) -> Callable[[Callable[..., Any]], Image]:
+    """Make the image of a function; UnsupportedError where it can raise."""
 
     def decorate(function: Callable[..., Any]) -> Image:
         flags = Flags()
@@ -108,13 +110,8 @@ def c_function(signature: str, raised: int = RAISED) -> Callable[[Callable[..., 
         flags.no_cpython_wrapper = flags.no_compile = True
         kinds, result = normalize_signature(signature)
         context = cpu_target.typing_context, cpu_target.target_context
-        _raised.append(raised)
-        try:
-            with defer_code():
-                made = compile_extra(*context, function, kinds, result, flags, {}, pipeline_class=_ImageCode)
-                made.library.finalize()
-        finally:
-            _raised.pop()
+        with defer_code():
+            compile_extra(*context, function, kinds, result, flags, {}, pipeline_class=_ImageCode).library.finalize()
         return _made.pop()
 
     return decorate

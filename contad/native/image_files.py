@@ -4,7 +4,6 @@ import hashlib
 import json
 from typing import NamedTuple
 
-RAISED = -(1 << 63)  # what a function returns where Python would raise
 _DIGEST = 32  # bytes of SHA-256
 
 

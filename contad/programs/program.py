@@ -10,7 +10,6 @@ from contad.forks import make_lock
 from contad.front.lost_digits import fill
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
-from contad.native.image_files import RAISED
 from contad.ops.close_values import LOST, was_lost
 from contad.programs import plain_runs
 from contad.programs.chain_members import ALIGNED
@@ -220,8 +219,6 @@ class Program:
             return Outcome(value, slope, -1, number)
         if number == NO_MEMORY:
             raise MemoryError(f"{self.what}: no memory for a run")
-        if number == RAISED:  # Python knows what
-            return self._try_in_python(plain_runs, run)
         if number in (NEEDS_PYTHON, FAILED):
             return self._try_in_python(compiled, run)
         return Outcome(0.0, 0.0, self._plans[int(out[3])].row_of(int(out[2])), int(out[3]))

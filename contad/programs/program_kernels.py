@@ -14,7 +14,6 @@ from contad.engines.stream.kernels import (
     ELEMENTARY,
     FAST,
     KERNEL,
-    KERNELS,
     by_strides,
     chain_kernel,
     compile_kernel,
@@ -28,6 +27,7 @@ from contad.engines.stream.kernels import (
 )
 from contad.engines.stream.record_head import CODES, LINEAR
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
+from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import OPERATIONS, numbering
 from contad.forks import make_lock
 from contad.native.compiling import is_cached, load_cached, write_options

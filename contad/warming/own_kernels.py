@@ -6,7 +6,8 @@ Those of a user's functions, of shapes and of densities are not among them: they
 from collections.abc import Callable
 from typing import Any
 
-from contad.engines.matrix import matrix_products, matrix_steps
+from contad.engines.matrix import matrix_steps
+from contad.engines.matrix.matrix_products import ProductPullback  # noqa: F401  (its kernel is written there)
 from contad.engines.second_order.number_runs import compile_runs
 from contad.engines.stream.kernels import WRITTEN, compile_kernel
 from contad.engines.stream.record_head import LINEAR
@@ -15,7 +16,6 @@ from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
 
-assert matrix_products.WRITTEN is WRITTEN  # it has written its kernel there
 Kernel = tuple[str, tuple[Any, ...]]  # what makes it, and its arguments
 
 

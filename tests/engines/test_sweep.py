@@ -22,7 +22,8 @@ def test_the_source_is_deterministic_and_names_no_foreign_symbol():
     assert source == sweep_source()
     imports = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
     own = (
-        "image_code import builtin_function, inline", "named_code import attempt_call", "number_lists import read_numbers",
+        "image_code import builtin_function, inline", "named_code import attempt_call",
+        "number_lists import read_numbers",
         "python_functions import as_integer, as_number, from_integer, give_lock_up, take_lock",
         "words import array_at, call_kernel, integers_at, word",
     )  # fmt: skip

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from contad.engines.stream import plain_sweep
-from contad.engines.stream.kernels import KERNELS, has_kernel
+from contad.engines.stream.kernels import has_kernel
 from contad.engines.stream.native_parts import NativeParts
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
-from contad.engines.stream.storage import FIRST_CONSTANT, ROWS, Buffers
+from contad.engines.stream.storage import FIRST_CONSTANT, KERNELS, ROWS, Buffers
 from contad.engines.stream.sweep import OPERATIONS, compile_sweeps, operation_code
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
