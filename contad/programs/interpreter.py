@@ -376,14 +376,15 @@ class Interpreter:
     def __init__(self, address: int) -> None:
         self.address = address
         self._call: Any = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 4)(address)
-        if has_known_layout():  # arrays are read where they are, which to ask NumPy takes as long as ten operations
-            self.run = make_function("run", address)
+        # runs the trace of a program whose guards hold (`contad.programs.header`); it reads arrays where they are, which
+        # to ask NumPy takes as long as ten operations
+        self.run: Any = make_function("run", address) if has_known_layout() else self._run
 
-    def run(
+    def _run(
         self, header_at: int, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray, out: np.ndarray,
         memory: np.ndarray,
     ) -> int:  # fmt: skip
-        """Run the trace of a program whose guards hold; see `contad.programs.header`."""
+        """`run` where nobody knows how arrays lie in memory."""
         addresses = map(_address_of, (inputs, direction, gradient, out))
         given = np.array([header.RUN, header_at, *addresses, *[0] * 6])
         return int(self._call(0, _address_of(given), -1))
