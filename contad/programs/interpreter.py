@@ -376,7 +376,7 @@ class Interpreter:
     def __init__(self, address: int) -> None:
         self.address = address
         self._call: Any = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 4)(address)
-        # runs the trace of a program whose guards hold (`contad.programs.header`); it reads arrays where they are, which
+        # runs the trace of a program whose guards hold (`contad.programs.header`); it reads arrays where they are, as
         # to ask NumPy takes as long as ten operations
         self.run: Any = make_function("run", address) if has_known_layout() else self._run
 
