@@ -168,8 +168,9 @@ class RecordedDerivative:
         except Unsuited:
             s.release()
             raise UnsupportedError(
-                f"{what}: f has derivatives that run as they like (custom_vjp, checkpoint, reverse_pass_callback), and "
-                "these do not tell what depends on what; give the pattern, pattern=..."
+                f"{what}: f has a kink at these arguments (abs of 0, a maximum of a tie), or derivatives that run "
+                "as they like (custom_vjp, checkpoint, reverse_pass_callback), and these do not tell what depends on "
+                "what; give the pattern, pattern=..., which contad.sparsity finds where f has no kink"
             ) from None
 
     def __enter__(self) -> "RecordedDerivative":

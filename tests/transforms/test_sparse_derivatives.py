@@ -272,6 +272,17 @@ def test_rules_that_run_as_they_like_are_refused_with_what_to_do():
     np.testing.assert_array_equal(found.toarray(), np.diag(2.0 * np.arange(3.0)))
 
 
+def test_kinks_are_refused_with_what_to_do():
+    def ramps(x):
+        return np.maximum(x, 0.0) * x[::-1]
+
+    with pytest.raises(UnsupportedError, match=r"f has a kink .*contad\.sparsity finds where f has no kink"):
+        sparse_jacobian(ramps)(np.zeros(2))
+    x = np.array([0.0, 3.0])
+    found = sparse_jacobian(ramps, pattern=contad.sparsity(ramps, x + 1.0))(x)
+    np.testing.assert_allclose(found.toarray(), [[1.5, 0.0], [3.0, 0.0]])
+
+
 @numba.njit
 def positive(x):
     return x[x > 0.0] * 2.0
