@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+import contad.front.user_function
 import contad.transforms.gradients
 import contad.transforms.jacobians
 from contad.engines import engine, records
@@ -42,9 +43,9 @@ def known(rule):
 @contextlib.contextmanager
 def engines(**classes):
     """Engines by name, beside the real ones, for the transforms."""
-    modules = contad.transforms.gradients, contad.transforms.jacobians
+    modules = contad.transforms.gradients, contad.transforms.jacobians, contad.front.user_function
     for module in modules:
-        module.engine_class = lambda name=None: classes[name] if name in classes else engine(name)
+        module.engine_class = lambda name=None, *of: classes[name] if name in classes else engine(name, *of)
     try:
         yield
     finally:
