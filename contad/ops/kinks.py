@@ -24,14 +24,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.ops.arithmetic import absolute, power
+from contad.ops.arithmetic import absolute, multiply, power, subtract
+from contad.ops.c_functions import fdim
 from contad.ops.cotangents import spread
 from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, sqrt, sqrt_at_rest
 from contad.ops.exponential import log
+from contad.ops.hyperbolic import arccosh
 from contad.ops.logic import select
 from contad.ops.norms import directions, euclidean_norm, power_norm, power_shares
 from contad.ops.reductions import direction, std
-from contad.ops.rounding import sign
+from contad.ops.rounding import copysign, sign
+from contad.ops.trigonometric import arccos, arcsin
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.array import is_plain
@@ -93,6 +96,7 @@ class Twin(ScalarRule):
     """Takes the place of a rule of numbers; `tangent(values, tangents)` gives its tangents in forward mode."""
 
     has_pole = False  # whether the partial has no bound near the kink
+    loses_slope = False  # whether the slope there is nan where the outer level is one of reverse mode
     find_share: Function | None = None  # of an extreme: what takes the place of partial k, of (k, z, *arguments)
 
     def __init__(self, function: Function, array: Function, body: Function, tangent: Function | None = None) -> None:
@@ -101,10 +105,14 @@ class Twin(ScalarRule):
         self.partials(body)
 
     def partial(self, k: int) -> Function:
-        return super().partial(k) if self.find_share is None else functools.partial(self.find_share, k)
+        if self.find_share is not None:
+            return functools.partial(self.find_share, k)
+        return lose_slope(super().partial(k)) if self.loses_slope else super().partial(k)
 
     def array_partial(self, k: int, warns: bool = False) -> Function:
-        return super().array_partial(k, warns) if self.find_share is None else self.partial(k)
+        if self.find_share is not None:
+            return self.partial(k)
+        return lose_slope(super().array_partial(k, warns)) if self.loses_slope else super().array_partial(k, warns)
 
     def product(self, k: int) -> Callable[[Value, Value], Value]:
         if self.find_share is not None:
@@ -121,6 +129,16 @@ class Twin(ScalarRule):
         """No level makes methods of a twin."""
 
 
+def lose_slope(partial: Function) -> Function:
+    """The partial, but nan for a plain one that is infinite: of two poles that meet, one may be the limit of 0."""
+
+    def lost(*args: Value) -> Value:
+        p = partial(*args)
+        return _number(np.where(np.isinf(p), math.nan, p)) if is_plain(p) else p
+
+    return lost
+
+
 def _edge(d, p):
     return 0.0
 
@@ -130,9 +148,9 @@ def _edge_partials(z, d, p):
 
 
 def _tangent_of_edge(values: Sequence[Value], tangents: Tangents) -> Value:
-    """The tangent of p is the gradient on the line: see `side`."""
+    """The tangent of p is the gradient on the line: see `side`. At a pole it is infinite, and tells nothing."""
     d_dot, p_dot = tangents
-    return 0.0 if d_dot is None else scale(d_dot, math.nan if p_dot is None else p_dot)
+    return 0.0 if d_dot is None else scale(d_dot, math.nan if p_dot is None else times(0.0, p_dot) + p_dot)
 
 
 edge = Twin(
@@ -177,24 +195,32 @@ def _are_zero(args: Sequence[Value]) -> bool:
     return bool(np.any(functools.reduce(np.logical_and, (observe(np.equal, x, 0.0) for x in args))))
 
 
-def twin(rule: ScalarRule, body: Function, is_homogeneous: bool, meets: Function = _are_zero) -> None:
-    """Give a twin to a rule that has its kinks where it is 0."""
+def _is_result_zero(z: Value, *args: Value) -> Any:
+    return z == 0.0
+
+
+def twin(
+    rule: ScalarRule, body: Function, is_homogeneous: bool, meets: Function = _are_zero,
+    find: Function = _is_result_zero,
+) -> None:
+    """Give a twin to a rule that has its kinks where `find(z, *values)` says."""
 
     def tangent(values: Sequence[Value], tangents: Tangents) -> Value:
         z, total = rule.array_value(*map(np.asarray, values)), np.zeros(())
+        kink = find(z, *values)
         dots = [0.0 if t is None else t for t in tangents]
         for k, t in enumerate(tangents):
             if t is not None:
                 p = rule.array_partial(k)(z, *values)
-                total = total + scale(t, np.where(z == 0.0, 0.0, p) if is_homogeneous else p)
+                total = total + scale(t, np.where(kink, 0.0, p) if is_homogeneous else p)
         if is_homogeneous:
-            return _number(np.where(z == 0.0, rule.array_value(*map(np.asarray, dots)), total))
+            return _number(np.where(kink, rule.array_value(*map(np.asarray, dots)), total))
         rests = functools.reduce(np.logical_and, [np.equal(t, 0.0) for t in dots])
-        return _number(np.where(np.logical_and(z == 0.0, rests), math.nan, total))
+        return _number(np.where(np.logical_and(kink, rests), math.nan, total))
 
     made = rule.twin = Twin(rule.function, rule.array or rule.ufuncs[0], body, tangent)
     rule.is_at_kink = meets
-    made.has_pole = not is_homogeneous
+    made.has_pole = made.loses_slope = not is_homogeneous
     made.name = made.__name__ = rule.name
     made.ufuncs = rule.ufuncs
 
@@ -274,6 +300,37 @@ def _is_root_of_zero(args: Sequence[Value]) -> bool:
 
 
 twin(power, _power_partials, False, _is_root_of_zero)
+
+
+# the inverse functions whose slope is infinite at an end, where the argument is 1 or -1
+def _is_one(z, x):
+    return x * x == 1.0
+
+
+def _meets_one(args: Sequence[Value]) -> bool:
+    return bool(np.any(observe(np.equal, args[0], 1.0) | observe(np.equal, args[0], -1.0)))
+
+
+def _arcsin_partials(z, x):
+    at_end = x * x == 1.0
+    rest = select(x * x < 0.5, 1.0 - x * x, (1.0 - x) * (1.0 + x))
+    return select(at_end, pole(1.0 - x * x), 1.0 / sqrt(select(at_end, 1.0, rest)))
+
+
+def _arccos_partials(z, x):
+    at_end = x * x == 1.0
+    rest = select(x * x < 0.5, 1.0 - x * x, (1.0 - x) * (1.0 + x))
+    return -select(at_end, pole(1.0 - x * x), 1.0 / sqrt(select(at_end, 1.0, rest)))
+
+
+def _arccosh_partials(z, x):
+    at_end = x == 1.0
+    return select(at_end, pole(x - 1.0), 1.0 / (sqrt(select(at_end, 1.0, x - 1.0)) * sqrt(x + 1.0)))
+
+
+twin(arcsin, _arcsin_partials, False, _meets_one, _is_one)
+twin(arccos, _arccos_partials, False, _meets_one, _is_one)
+twin(arccosh, _arccosh_partials, False, _meets_one, _is_one)
 
 
 # ---- ties of extremes ------------------------------------------------------------------------------------------------
@@ -373,6 +430,22 @@ def _are_equal(args: Sequence[Value]) -> bool:
 
 for _rule in (maximum, minimum, fmax, fmin):
     twin_of_extreme(_rule)
+
+
+# ---- functions of those that have twins ------------------------------------------------------------------------------
+class Formula(NamedTuple):
+    """Takes the place of a rule of numbers that is a formula of others, which know their kinks."""
+
+    write: Function
+
+    def general(self, args: tuple[Value, ...]) -> Value:
+        """The formula at arguments of any kind."""
+        return self.write(*args)
+
+
+copysign.twin = Formula(lambda x, y: multiply(absolute(x), copysign(1.0, y)))
+copysign.is_at_kink = lambda args: bool(np.any(observe(np.equal, args[0], 0.0)))
+fdim.twin, fdim.is_at_kink = Formula(lambda x, y: subtract(maximum(x, y), y)), _are_equal
 
 
 # ---- first derivatives -----------------------------------------------------------------------------------------------

@@ -51,6 +51,10 @@ TERMS = (
     ("np.clip({r}[0], 0.0, 2.0) ** 2 + np.clip({r}[0], -2.0, 0.0) ** 2", "{r}[0] * {r}[0]"),
     ("np.maximum({r}[0], 0.0) - np.maximum(-{r}[0] - {r}[0] ** 2, 0.0) + np.maximum({r}[0], 0.0) ** 2",
      "{r}[0] + {r}[0] ** 2"),
+    ("np.arccos(np.cos({r}[0])) ** 2", "{r}[0] * {r}[0]"),
+    ("(np.arcsin(1.0 - 0.5 * {r}[1] ** 2) - 0.5 * np.pi) ** 2", "{r}[1] * {r}[1]"),
+    ("np.arccosh(1.0 + 2.0 * np.sum({r} * {r})) ** 2", "4.0 * np.sum({r} * {r})"),
+    ("np.copysign({r}[0], -1.5) ** 2", "{r}[0] * {r}[0]"),
     ("np.sum(np.sin(x) * x)", "np.sum(np.sin(x) * x)"),
 )
 # what picks an element, which Numba functions have by the first of equal ones

@@ -1,4 +1,4 @@
-"""Second derivatives where a factor has no derivative: norms, deviations, absolute values and roots at 0, and ties.
+"""Second derivatives where a factor has no derivative: norms, absolute values and roots at 0, arccos at 1, and ties.
 
 There a second derivative is the right number or nan, by every transform and on every engine, and never another number.
 """
@@ -186,6 +186,37 @@ def ramps_of_curves(x):
     return np.maximum(t, 0.0) - np.maximum(-t - t * t, 0.0) + np.maximum(t, 0.0) ** 2 + x[1] * x[1]
 
 
+def inverse_cosines(x):
+    return np.arccos(np.cos(x[0])) ** 2 + (math.acos(-math.cos(x[1])) - math.pi) ** 2
+
+
+def inverse_cosine_of_unit_vectors(x):
+    a, b = np.stack([np.cos(x[0]), np.sin(x[0])]), np.stack([np.cos(x[1]), np.sin(x[1])])
+    return np.arccos(a @ b) ** 2
+
+
+def inverse_sines(x):
+    return np.sum((np.pi / 2 - np.arcsin(1.0 - x**2 / 2)) ** 2)
+
+
+def inverse_hyperbolic_cosine(x):
+    return np.arccosh(1.0 + 2.0 * np.sum(x**2)) ** 2
+
+
+def copied_signs(x):
+    y = np.copysign(x[1], -2.0)
+    return np.copysign(x[0], 1.0) ** 2 + (1.0 - y) * np.exp(y)
+
+
+def differences_above_0(x):
+    above, below = contad.fdim(3.0 * x, 2.0 * x), contad.fdim(2.0 * x, 3.0 * x)
+    return np.sum(above**2 + below**2) + (above[1] - below[1]) ** 2
+
+
+def squares_of_roots(x):
+    return np.sum(np.sqrt(x) ** 2)
+
+
 # the second partial derivatives at 0, and whether they are found where the outer level is one of forward mode
 PROGRAMS = {
     norm_of_residuals: (2.0 * J.T @ J, True), vector_norm: (2.0 * EYE, True), product_of_norms: (2.0 * EYE, True),
@@ -204,6 +235,10 @@ PROGRAMS = {
     picks_of_squares: (2.0 * EYE, False), stable_softmax: (J.T @ (np.eye(3) / 3.0 - 1.0 / 9.0) @ J, True),
     product_of_ramps: (np.diag([0.0, 2.0]), True), bounded_squares: (np.diag([0.0, 2.0]), False),
     ramps_of_curves: (2.0 * EYE, True),
+    inverse_cosines: (2.0 * EYE, False), inverse_cosine_of_unit_vectors: (np.array([[2.0, -2.0], [-2.0, 2.0]]), False),
+    inverse_sines: (2.0 * EYE, False), inverse_hyperbolic_cosine: (8.0 * EYE, False),
+    copied_signs: (np.diag([2.0, -1.0]), True),
+    differences_above_0: (np.diag([2.0, 4.0]), True), squares_of_roots: (0.0 * EYE, False),
 }  # fmt: skip
 ENGINES = ("matrix", "closures", "records")
 
@@ -349,6 +384,18 @@ def of_ties(x):
 
 
 @numba.njit
+def of_inverse_functions(x):
+    a = np.arccosh(1.0 + 2.0 * np.sum(x * x)) ** 2
+    return a + math.acos(math.cos(x[0])) ** 2 + (np.arcsin(0.5 * x[1] ** 2 - 1.0) + 0.5 * np.pi) ** 2
+
+
+@numba.njit
+def of_copied_signs(x):
+    y = np.copysign(x, -1.0)
+    return np.sum(y * y) + contad.fdim(x[0], -x[0]) ** 2 + contad.fdim(-x[0], x[0]) ** 2
+
+
+@numba.njit
 def of_tied_squares(x):
     return np.sum(np.maximum(x * x, -x * x))
 
@@ -371,7 +418,8 @@ COMPILED = {
     of_absolutes: (np.diag([4.0, 2.0]), True), of_roots: (2.0 * EYE, False),
     of_deviation: (0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]]), True), of_higher_roots: (np.diag([2.0, 4.0]), False),
     of_roots_of_powers: (2.0 * EYE, False), of_ties: (np.array([[3.0, 1.0], [1.0, 2.0]]), True),
-    of_tied_squares: (2.0 * EYE, False),
+    of_tied_squares: (2.0 * EYE, False), of_inverse_functions: (10.0 * EYE, False),
+    of_copied_signs: (np.diag([10.0, 2.0]), True),
 }  # fmt: skip
 
 
@@ -432,7 +480,11 @@ def guarded_absolute(x):
     return np.sum(np.where(x > 0.0, np.abs(x) ** 2 + np.abs(x), 3.0 * x * x))
 
 
-@pytest.mark.parametrize("f", [guarded_root, guarded_norm, guarded_absolute])
+def guarded_inverse_cosine(x):
+    return np.sum(np.where(np.cos(x) < 1.0, np.arccos(np.cos(x)) + contad.copysign(x, 1.0) ** 3, 3.0 * x * x))
+
+
+@pytest.mark.parametrize("f", [guarded_root, guarded_norm, guarded_absolute, guarded_inverse_cosine])
 @pytest.mark.parametrize("way", [*FORWARD_OVER_REVERSE, *OTHERS])
 def test_branches_that_are_not_taken_make_no_nan(f, way):
     with np.errstate(all="ignore"):
@@ -500,6 +552,7 @@ def test_a_factor_that_moves_is_no_such_one():
 
 @pytest.mark.parametrize(("rule", "f"), [
     (contad.ops.absolute, squares_of_absolutes), (contad.ops.maximum, ties), (contad.ops.cbrt, cube_roots),
+    (contad.ops.arcsin, inverse_sines),
 ])  # fmt: skip
 def test_without_twins_it_is_wrong(rule, f, monkeypatch):
     """The check catches what it is there for."""

@@ -23,6 +23,8 @@ class Kink(NamedTuple):
 
     value: Function
     tangent: Function
+    is_pole: bool = False
+    at_end: bool = False  # a pole at an argument of 1 or -1
 
 
 def _function(template, function, body):  # type: ignore[no-untyped-def]
@@ -125,8 +127,9 @@ def _part_of_tangent_partials(z, x_dot, of_x, known):  # type: ignore[no-untyped
 
 
 POLE = Kink(
-    _function("0.0", _pole, _pole_partials), _function("np.nan", _pole_of_tangent, _pole_of_tangent_partials)
+    _function("0.0", _pole, _pole_partials), _function("np.nan", _pole_of_tangent, _pole_of_tangent_partials), True
 )
+_END = POLE._replace(at_end=True)
 _KINKS = {
     "absolute": Kink(
         _function("0.0", _absolute_on_line, _absolute_on_line_partials),
@@ -137,6 +140,7 @@ _KINKS = {
         _function("math.hypot({0}, {1})", _hypot_of_tangents, _hypot_of_tangents_partials),
     ),
     "sqrt": POLE, "sqrt_at_rest": POLE, "cbrt": POLE, "power_0_5": POLE,
+    "arcsin": _END, "arccos": _END, "arccosh": _END,
 }  # fmt: skip
 
 

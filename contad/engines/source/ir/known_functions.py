@@ -140,6 +140,7 @@ def _table() -> dict[Any, Function]:
 
 
 _FUNCTIONS = _table()
+MAXIMUM = _FUNCTIONS[np.maximum]
 
 
 def function_with(rule: ScalarRule) -> Function | None:

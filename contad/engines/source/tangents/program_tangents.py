@@ -26,7 +26,17 @@ from contad.engines.source.ir.kink_functions import (
     Kink,
     find_kink,
 )
-from contad.engines.source.ir.known_functions import AND, COMPARISONS, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, TO_FLOAT
+from contad.engines.source.ir.known_functions import (
+    ABSOLUTE,
+    AND,
+    COMPARISONS,
+    MAXIMUM,
+    MULTIPLY,
+    NEGATIVE,
+    SELECT,
+    SUBTRACT,
+    TO_FLOAT,
+)
 from contad.engines.source.ir.known_matrix_functions import NORM
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
@@ -203,6 +213,9 @@ class ProgramTangents:
         if self.is_reversed and o.function.name in PARTS:
             self._of_extreme(o)
             return
+        if self.is_reversed and o.function.name in ("copysign", "fdim"):
+            self._of_parts(o)
+            return
         kink = self._find_kink(o) if self.is_reversed else None
         z = o.result
         if kink is not None:
@@ -225,6 +238,17 @@ class ProgramTangents:
             z_dot = self._cross(o, z, z_dot, kink)
         self.dots[z] = self._give_name(z_dot, z)
 
+    def _of_parts(self, o: Apply) -> None:
+        """A function as one whose kinks are known: |x| times a sign, or a difference of the larger one."""
+        (x, y), part = o.inputs, Value(FLOAT)
+        if o.function.name == "fdim":
+            written = [Apply(MAXIMUM, [x, y], part), Apply(SUBTRACT, [part, y], o.result)]
+        else:
+            side = self.append.apply(o.function, constant(1.0), y)
+            written = [Apply(ABSOLUTE, [x], part), Apply(MULTIPLY, [part, side], o.result)]
+        for operation in written:
+            self._of_Apply(operation)
+
     def _find_kink(self, o: Apply) -> Kink | None:
         """What takes the place of o at its kink, if it may be there."""
         if o.function.name == "power":
@@ -232,7 +256,9 @@ class ProgramTangents:
             kink = POLE if exponent is None or 0.0 < exponent < 1.0 else None
         else:
             kink = find_kink(o.function)
-        if kink is None or least(o.inputs[0]) > 0.0 or (kink is POLE and self._is_given(o.inputs[0])):
+        if kink is None or (kink.is_pole and self._is_given(o.inputs[0])):
+            return None
+        if least(o.inputs[0]) > 0.0 and not kink.at_end:
             return None
         return kink
 
@@ -268,25 +294,30 @@ class ProgramTangents:
 
     def _cross(self, o: Apply, z: Value, z_dot: Value, kink: Kink) -> Value:
         """Let z be another function at a kink of o; returns its tangent."""
-        operands = o.inputs[:1] if kink is POLE else o.inputs
+        operands = o.inputs[:1] if kink.is_pole else o.inputs
         apply, dots = self.append.apply, [self.dot(x) for x in operands]
         self.has_kinks = True
-        at_kink = apply(COMPARISONS["Eq"], o.result, constant(0.0))
+        if kink.at_end:
+            at_kink = apply(COMPARISONS["Eq"], apply(ABSOLUTE, o.inputs[0]), constant(1.0))
+        else:
+            at_kink = apply(COMPARISONS["Eq"], o.result, constant(0.0))
         if o.function.name == "power" and o.inputs[1].constant is None:
             above, below = (apply(COMPARISONS[k], o.inputs[1], constant(n)) for k, n in (("Gt", 0.0), ("Lt", 1.0)))
             at_kink = apply(AND, at_kink, apply(AND, above, below))  # of a root
         if self.in_lanes:
             on_line = self.append.sum([apply(POLE.value, x) for x in operands])
-            if kink is POLE:
+            if kink.is_pole:
                 tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
             else:
                 unknown = [f for dot in dots for f in (apply(CHAIN, dot, constant(math.nan)), apply(POLE.value, dot))]
                 tangent = self.append.sum(unknown)
-        elif kink is POLE:  # a number that moves away from 0 at once has the derivatives of the root
+        elif kink.is_pole:  # a number that moves away from 0 at once has the derivatives of the root
             at_kink = apply(AND, at_kink, apply(COMPARISONS["Eq"], dots[0], constant(0.0)))
             on_line, tangent = apply(POLE.value, o.inputs[0]), apply(POLE.tangent, dots[0])
         else:
             on_line, tangent = apply(kink.value, *o.inputs, *dots), apply(kink.tangent, *dots)
+        if kink.at_end:
+            on_line = self.append.sum([o.result, on_line])
         self.append.add(Apply(SELECT, [at_kink, on_line, o.result], z))
         return apply(SELECT, at_kink, tangent, z_dot)
 
