@@ -390,6 +390,11 @@ def of_inverse_functions(x):
 
 
 @numba.njit
+def of_squares_of_roots(x):
+    return np.sum(np.sqrt(x) ** 2) + math.sqrt(2.0 * x[0]) ** 4 + np.cbrt(x[1]) ** 6
+
+
+@numba.njit
 def of_copied_signs(x):
     y = np.copysign(x, -1.0)
     return np.sum(y * y) + contad.fdim(x[0], -x[0]) ** 2 + contad.fdim(-x[0], x[0]) ** 2
@@ -419,7 +424,7 @@ COMPILED = {
     of_deviation: (0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]]), True), of_higher_roots: (np.diag([2.0, 4.0]), False),
     of_roots_of_powers: (2.0 * EYE, False), of_ties: (np.array([[3.0, 1.0], [1.0, 2.0]]), True),
     of_tied_squares: (2.0 * EYE, False), of_inverse_functions: (10.0 * EYE, False),
-    of_copied_signs: (np.diag([10.0, 2.0]), True),
+    of_copied_signs: (np.diag([10.0, 2.0]), True), of_squares_of_roots: (np.diag([8.0, 2.0]), False),
 }  # fmt: skip
 
 

@@ -256,11 +256,7 @@ class ProgramTangents:
             kink = POLE if exponent is None or 0.0 < exponent < 1.0 else None
         else:
             kink = find_kink(o.function)
-        if kink is None or (kink.is_pole and self._is_given(o.inputs[0])):
-            return None
-        if least(o.inputs[0]) > 0.0 and not kink.at_end:
-            return None
-        return kink
+        return None if kink is None or (least(o.inputs[0]) > 0.0 and not kink.at_end) else kink
 
     def _of_extreme(self, o: Apply) -> None:
         """The larger or smaller one of two numbers; at a tie the one that is it along v."""
@@ -304,22 +300,25 @@ class ProgramTangents:
         if o.function.name == "power" and o.inputs[1].constant is None:
             above, below = (apply(COMPARISONS[k], o.inputs[1], constant(n)) for k, n in (("Gt", 0.0), ("Lt", 1.0)))
             at_kink = apply(AND, at_kink, apply(AND, above, below))  # of a root
-        if self.in_lanes:
+        rests = at_kink
+        if kink.is_pole and self._is_given(o.inputs[0]):
+            on_line, tangent = apply(POLE.value, o.inputs[0]), z_dot
+        elif self.in_lanes:
             on_line = self.append.sum([apply(POLE.value, x) for x in operands])
             if kink.is_pole:
                 tangent = self.append.sum([z_dot, self._times(self.append.sum(dots), constant(math.nan))])
             else:
                 unknown = [f for dot in dots for f in (apply(CHAIN, dot, constant(math.nan)), apply(POLE.value, dot))]
                 tangent = self.append.sum(unknown)
-        elif kink.is_pole:  # a number that moves away from 0 at once has the derivatives of the root
-            at_kink = apply(AND, at_kink, apply(COMPARISONS["Eq"], dots[0], constant(0.0)))
+        elif kink.is_pole:  # the tangent of a number that moves away from 0 at once is that of the root
+            rests = apply(AND, at_kink, apply(COMPARISONS["Eq"], dots[0], constant(0.0)))
             on_line, tangent = apply(POLE.value, o.inputs[0]), apply(POLE.tangent, dots[0])
         else:
             on_line, tangent = apply(kink.value, *o.inputs, *dots), apply(kink.tangent, *dots)
         if kink.at_end:
             on_line = self.append.sum([o.result, on_line])
         self.append.add(Apply(SELECT, [at_kink, on_line, o.result], z))
-        return apply(SELECT, at_kink, tangent, z_dot)
+        return z_dot if tangent is z_dot else apply(SELECT, rests, tangent, z_dot)
 
     def _term(self, o: Apply, k: int, partials: Partials | None) -> Value:
         """The tangent of operand k times its partial."""
