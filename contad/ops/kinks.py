@@ -130,13 +130,13 @@ class Twin(ScalarRule):
 
 
 def lose_slope(partial: Function) -> Function:
-    """The partial, but nan for a plain one that is infinite: of two poles that meet, one may be the limit of 0."""
+    """The partial, but nan for a plain one that is infinite: what meets it may tend to 0, as a root does."""
 
-    def lost(*args: Value) -> Value:
+    def partial_or_nan(*args: Value) -> Value:
         p = partial(*args)
         return _number(np.where(np.isinf(p), math.nan, p)) if is_plain(p) else p
 
-    return lost
+    return partial_or_nan
 
 
 def _edge(d, p):
@@ -433,7 +433,7 @@ for _rule in (maximum, minimum, fmax, fmin):
 
 
 # ---- functions of those that have twins ------------------------------------------------------------------------------
-class Formula(NamedTuple):
+class WrittenTwin(NamedTuple):
     """Takes the place of a rule of numbers that is a formula of others, which know their kinks."""
 
     write: Function
@@ -443,9 +443,9 @@ class Formula(NamedTuple):
         return self.write(*args)
 
 
-copysign.twin = Formula(lambda x, y: multiply(absolute(x), copysign(1.0, y)))
+copysign.twin = WrittenTwin(lambda x, y: multiply(absolute(x), copysign(1.0, y)))
 copysign.is_at_kink = lambda args: bool(np.any(observe(np.equal, args[0], 0.0)))
-fdim.twin, fdim.is_at_kink = Formula(lambda x, y: subtract(maximum(x, y), y)), _are_equal
+fdim.twin, fdim.is_at_kink = WrittenTwin(lambda x, y: subtract(maximum(x, y), y)), _are_equal
 
 
 # ---- first derivatives -----------------------------------------------------------------------------------------------
