@@ -8,6 +8,7 @@ square of a singular value is taken.
 import numpy as np
 
 from contad.ops.close_values import (
+    NEAR,
     are_uneven,
     column_sizes,
     first_of_pairs,
@@ -78,6 +79,8 @@ def is_singular_right(s, left, right, outside, u_bar, s_bar, v_bar, again):
     d[:k], d[k : 2 * k] = 0.5 * s_bar, -0.5 * s_bar  # half of it for each of s and -s
     x, error = first_of_doubles(w, p, d, sizes, k)
     if again:
+        if np.any(s == 0.0):  # their vectors are any, and turn where these values move
+            return False
         error = np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w)) * largest_of(w))
         return is_right(error, first_size(w, d, sizes))
     return is_right(error, first_size(w, d, sizes) + largest_of(x))
@@ -115,7 +118,43 @@ def along_matrix(factors, first, second, a_dot):
     c = u.T @ a_dot @ v
     c = 0.5 * (c + c.T)
     s, r = part_equal(s, c)
+    u, v, c = u @ r, v @ r, r.T @ c @ r
     first, second = ((x @ r, d, y @ r) for x, d, y in (first, second))
-    moved, error, largest, usual = second_of_doubles(u @ r, s, v @ r, a_dot, first, second)
-    right = is_right(error, largest + usual) and not are_uneven(s, r.T @ c @ r, first[1], second[1])
-    return moved if right else np.full(a_dot.shape, np.nan)
+    block, second = part_zero(u, s, v, first, second, a_dot)
+    moved, error, largest, usual = second_of_doubles(u, s, v, a_dot, first, second)
+    right = is_right(error, largest + usual) and not are_uneven(s, c, first[1], second[1])
+    return moved + block if right else np.full(a_dot.shape, np.nan)
+
+
+def block_of_zeros(u, zero, v, a_dot):
+    """The part of a_dot between left and right vectors of values that are 0, those outside of u and v among them."""
+    u, v = (np.where(zero[..., None, :], 0.0, x) for x in (u, v))
+    block = a_dot - u @ (np.swapaxes(u, -1, -2) @ a_dot)
+    return block - (block @ v) @ np.swapaxes(v, -1, -2)
+
+
+def are_moved(u, zero, v, a_dot):
+    """Whether that part is more than rounding, for each matrix of a stack."""
+    moving, size = (np.max(np.abs(x), axis=(-2, -1), initial=0.0) for x in (block_of_zeros(u, zero, v, a_dot), a_dot))
+    return moving > NEAR * size
+
+
+def part_zero(u, s, v, first, second, a_dot):
+    """(the change of the cotangent among vectors of singular values 0, `second` without it).
+
+    These vectors are any: u and v turn by themselves, and values move away from 0 by the singular values of the block
+    b of a_dot. The cotangents of a function that has a second derivative grow by one multiple of these, and that of a
+    by this multiple of b. It is found beside diag(u^T a_dot v), by which the rule of tangents moves the values; nan
+    where these rates are too small to tell it, or where there is more than one.
+    """
+    zero, block = s == 0.0, np.zeros(a_dot.shape)
+    if not np.any(zero) or np.any(first[1][zero] != 0.0) or not are_moved(u, zero, v, a_dot):
+        return block, second
+    rates, grown = np.sum(u * (a_dot @ v), axis=0)[zero], second[1][zero]
+    if np.min(np.abs(rates)) <= 1e-7 * largest_of(a_dot):
+        return block + np.nan, second
+    ratios = grown / rates
+    if not np.ptp(ratios) <= 1e-7 * largest_of(ratios):
+        return block + np.nan, second
+    ratio = ratios[np.argmax(np.abs(rates))]
+    return ratio * block_of_zeros(u, zero, v, a_dot), (second[0], np.where(zero, 0.0, second[1]), second[2])
