@@ -353,6 +353,9 @@ def svd_along(a, a_dot, u, s, vt, again):  # type: ignore[no-untyped-def]
     u_dot, s_dot, vt_dot = svd_tangent(u, s, vt, a_dot)
     if again != 0.0:
         _lose_equal(s_dot, s)
+        for j in range(s.size):  # whose vector on the longer side is any
+            if s[j] == 0.0 and u.shape[0] != vt.shape[1]:
+                s_dot[j] = np.nan
     return u_dot, s_dot, vt_dot
 
 

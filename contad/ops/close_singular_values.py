@@ -79,7 +79,7 @@ def is_singular_right(s, left, right, outside, u_bar, s_bar, v_bar, again):
     d[:k], d[k : 2 * k] = 0.5 * s_bar, -0.5 * s_bar  # half of it for each of s and -s
     x, error = first_of_doubles(w, p, d, sizes, k)
     if again:
-        if np.any(s == 0.0):  # their vectors are any, and turn where these values move
+        if np.any(free_zeros(s, outside.shape[0] > 0)):
             return False
         error = np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w)) * largest_of(w))
         return is_right(error, first_size(w, d, sizes))
@@ -126,6 +126,12 @@ def along_matrix(factors, first, second, a_dot):
     return moved + block if right else np.full(a_dot.shape, np.nan)
 
 
+def free_zeros(s, has_outside):
+    """The values that are 0, unless there is one only, and no vector outside of its own: it passes 0 smoothly."""
+    zero = s == 0.0
+    return zero & (has_outside | (np.sum(zero, axis=-1, keepdims=True) > 1))
+
+
 def block_of_zeros(u, zero, v, a_dot):
     """The part of a_dot between left and right vectors of values that are 0, those outside of u and v among them."""
     u, v = (np.where(zero[..., None, :], 0.0, x) for x in (u, v))
@@ -147,7 +153,7 @@ def part_zero(u, s, v, first, second, a_dot):
     by this multiple of b. It is found beside diag(u^T a_dot v), by which the rule of tangents moves the values; nan
     where these rates are too small to tell it, or where there is more than one.
     """
-    zero, block = s == 0.0, np.zeros(a_dot.shape)
+    zero, block = free_zeros(s, len(u) > len(v)), np.zeros(a_dot.shape)
     if not np.any(zero) or np.any(first[1][zero] != 0.0) or not are_moved(u, zero, v, a_dot):
         return block, second
     rates, grown = np.sum(u * (a_dot @ v), axis=0)[zero], second[1][zero]

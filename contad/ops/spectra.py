@@ -12,7 +12,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
-from contad.ops.close_singular_values import UNSIGNED, along_matrix, are_moved, is_singular_right
+from contad.ops.close_singular_values import UNSIGNED, along_matrix, are_moved, free_zeros, is_singular_right
 from contad.ops.close_values import (
     CLOSE,
     LEAST,
@@ -532,9 +532,10 @@ def singular_tangent(z, a_dot, shape):
         v_dot = v_dot + (back - matmul(v, ct)) * r
     s_dot = parted_values(z, s, 0.5 * (c + ct), apart)
     values = plain(s)
-    unsigned = values <= UNSIGNED * values.shape[-1] * np.max(values, axis=-1, keepdims=True, initial=0.0)
-    if not isinstance(z, Carrier):
-        unsigned = unsigned & (values > 0.0)
+    most = np.max(values, axis=-1, keepdims=True, initial=0.0)
+    unsigned = (values > 0.0) & (values <= UNSIGNED * values.shape[-1] * most)
+    if isinstance(z, Carrier):
+        unsigned = unsigned | free_zeros(values, shape[-2] != shape[-1])
     if np.any(unsigned):
         s_dot = np.where(unsigned & column(are_moved(plain(u), unsigned, plain(v), plain(a_dot))), np.nan, s_dot)
     return np.concatenate([u_dot, row(s_dot), v_dot], axis=-2)

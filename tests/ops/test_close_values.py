@@ -432,6 +432,66 @@ def test_matrices_of_less_rank_up_to_rounding_have_no_derivative(f, a):
         assert np.isnan(contad.jvp(g, (a,), (np.cos(a),))[1])
 
 
+def of_squares(a):
+    return np.sum(np.linalg.svd(a, False)[1] ** 2)
+
+
+def of_differences(a):
+    s = np.linalg.svd(a, False)[1]
+    return s[1] ** 2 - s[2] ** 2
+
+
+ZEROS = {
+    "ones": np.ones((3, 2)),
+    "square": np.ones((3, 3)),
+    "wide": np.outer([1.0, 0.0], [1.0, 1.0, 1.0]),
+    "all": np.zeros((2, 2)),
+    "diagonal": np.diag([1.0, 0.0, 0.0]),
+    "columns": np.array([[0.3, 0.0, 0.0], [-0.7, 0.0, 0.0], [0.4, 0.0, 0.0], [1.1, 0.0, 0.0]]),
+    "full": S[:2],
+}
+
+
+def second_derivatives(f, a, t):
+    """Ways to the derivative of the gradient along t; of functions of matrices, to that number along t."""
+    yield np.tensordot(contad.hessian(f)(a), t, 2)
+    yield contad.hvp(f)(a, t)
+    yield contad.jvp(contad.grad(f), (a,), (t,))[1]
+    yield contad.grad(lambda x: np.sum(contad.grad(f)(x) * t))(a)
+    yield contad.grad(lambda x: contad.jvp(f, (x,), (t,))[1])(a)
+    yield np.sum(contad.jvp(lambda x: contad.jvp(f, (x,), (t,))[1], (a,), (t,))[1])
+
+
+@pytest.mark.parametrize("a", ZEROS.values(), ids=ZEROS)
+def test_second_derivatives_at_singular_values_of_zero_are_right_or_nan(a):
+    """The sum of their squares is that of the elements."""
+    t = np.resize(T, a.shape)
+    ways = list(second_derivatives(of_squares, a, t))
+    for found, right in zip(ways, [2.0 * t] * 5 + [2.0 * np.sum(t * t)], strict=True):
+        assert np.isnan(found).any() or np.allclose(found, right, rtol=1e-6, atol=1e-6)
+    assert not np.isnan(ways[1]).any()
+
+
+@pytest.mark.parametrize("a", [ZEROS["ones"], ZEROS["all"]], ids=["ones", "all"])
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_second_derivatives_at_singular_values_of_zero_are_right_or_nan(a):
+    t = np.resize(T, a.shape)
+    found = contad.hvp(njit(of_squares))(a, t)
+    assert np.isnan(found).any() or np.allclose(found, 2.0 * t, rtol=1e-6, atol=1e-6)
+
+
+def test_functions_that_tell_singular_values_of_zero_apart_have_no_second_derivative():
+    """The square of the largest value has one where the matrix of all zeros moves along one of them."""
+    for way in second_derivatives(of_differences, ZEROS["diagonal"], T):
+        assert np.isnan(way).any()
+
+    def norms(x):
+        return np.linalg.norm(x[0] * np.ones((2, 2)), 2) ** 2 + np.linalg.norm(np.outer([1.0, 0.0], x[1:]), 2) ** 2
+
+    found = contad.hessian(norms)(np.zeros(3))
+    assert np.all(np.isnan(found) | (np.abs(found - np.diag([8.0, 2.0, 2.0])) <= 1e-6))
+
+
 def of_solution(a, b):
     return np.sum(np.linalg.lstsq(a, b, 1e-15)[0] ** 2)
 

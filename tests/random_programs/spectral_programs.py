@@ -58,6 +58,7 @@ OF_ANY = (
     (SVD, "np.sum(M * ((u * s**3) @ vt))", lambda a: _inner(a * a.T * a)),
     (SVD, "np.sum(M * ((u * (s / (1.0 + s * s))) @ vt))", lambda a: _inner(a * (a.T * a + mp.eye(3)) ** -1)),
     (SVD, "np.sum(np.log(1.0 + s * s))", lambda a: mp.log(mp.det(a.T * a + mp.eye(3)))),
+    (SVD, "np.sum(s**2)", lambda a: _trace(a.T * a)),
     (SVD, "np.sum(s**4)", lambda a: _trace(a.T * a * a.T * a)),
 )
 OF_REGULAR = (
