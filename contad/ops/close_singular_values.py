@@ -18,7 +18,7 @@ from contad.ops.close_values import (
     largest_of,
     part_equal,
     second_of_pairs,
-    second_size,
+    size_along,
 )
 
 ROOT = np.sqrt(2.0)
@@ -105,11 +105,10 @@ def second_of_doubles(u, s, v, a_dot, first, second):
     sizes, more = double_sizes(u_bar, v_bar, w.size), double_sizes(u_more, v_more, w.size)
     g, error = second_of_pairs(w, c, p, d, sizes)
     x, rest = first_of_doubles(w, q, d_more, more, k)
-    size = second_size(w, c, d, sizes) + first_size(w, d_more, more)
     total = g + x
     upper = np.concatenate((u / ROOT, u / ROOT, e), axis=1)
     lower = np.concatenate((v / ROOT, -v / ROOT, np.zeros((v.shape[0], e.shape[1]))), axis=1)
-    return 2.0 * np.dot(np.dot(upper, total), lower.T), error + rest, largest_of(total), size
+    return 2.0 * np.dot(np.dot(upper, total), lower.T), error + rest, largest_of(total), size_along(w, c, p, d)
 
 
 def along_matrix(factors, first, second, a_dot):

@@ -34,15 +34,15 @@ def was_lost() -> bool:
     return found
 
 
-def has_close(w, share):
-    """Whether values differ by less than that share of the largest magnitude, in any row of w.
+def has_close(w, share, least=0.0):
+    """Whether values differ by less than that share of the largest magnitude, or of `least`, in any row of w.
 
     >>> has_close(np.array([[1.0, 2.0], [3.0, 3.0]]), 1e-3)
     True
     """
     ordered = np.sort(w, axis=-1)
     most = np.maximum(np.abs(ordered[..., :1]), np.abs(ordered[..., -1:]))
-    return bool(np.any(np.diff(ordered, axis=-1) <= share * most))
+    return bool(np.any(np.diff(ordered, axis=-1) <= share * np.maximum(most, least)))
 
 
 def column_sizes(x):
@@ -151,6 +151,16 @@ def second_size(w, c, d, sizes):
     return largest_of(c) / most * first_size(w, d, sizes) if most > 0.0 else 0.0
 
 
+def size_along(w, c, p, d):
+    """The usual size of the change of a cotangent, of a function that varies over a length of 1 or of the values.
+
+    p - p^T is what a turn of all vectors leaves. Of values that are smaller than 1, the parts of the change may be
+    much larger, and cancel: those of exp(a) where a is small.
+    """
+    most = largest_of(w)
+    return largest_of(c) / max(most, 1.0) * (largest_of(d) + largest_of(p - p.T) / most) if most > 0.0 else 0.0
+
+
 def are_lost(w, c):
     """The pairs whose turn c_ij / (w_j - w_i) is so fast that it leaves less than six digits of anything else."""
     n, most, size = w.size, largest_of(w), largest_of(c)
@@ -193,9 +203,9 @@ def along_direction(z, z_bar, bar, a_dot):
     c = 0.5 * (c + c.T)
     w, r = part_equal(w, c)
     v, c, v_bar, v_bar_dot = v @ r, r.T @ c @ r, z_bar[1:] @ r, bar[1:] @ r
-    sizes, more = column_sizes(v_bar), column_sizes(v_bar_dot)
-    g, error = second_of_pairs(w, c, v.T @ v_bar, z_bar[0], sizes)
+    p, sizes, more = v.T @ v_bar, column_sizes(v_bar), column_sizes(v_bar_dot)
+    g, error = second_of_pairs(w, c, p, z_bar[0], sizes)
     x, rest = first_of_pairs(w, v.T @ v_bar_dot, bar[0], more)
-    size = second_size(w, c, z_bar[0], sizes) + first_size(w, bar[0], more) + largest_of(g + x)
+    size = size_along(w, c, p, z_bar[0]) + largest_of(g + x)
     right = is_right(error + rest, size) and not are_uneven(w, c, z_bar[0], bar[0])
     return v @ (g + x) @ v.T if right else np.full(a_dot.shape, np.nan)

@@ -173,7 +173,7 @@ def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
 def symmetric_cotangent(z, z_bar, a, upper):
     """The cotangent of a symmetric matrix, of which one triangle is read."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
-    if isinstance(z, ArrayDual) and has_close(plain(w), CLOSE) and of_plain_parts(z, z_bar, a):
+    if isinstance(z, ArrayDual) and has_close(plain(w), CLOSE, 1.0) and of_plain_parts(z, z_bar, a):
         return cotangent_of_close(z, z_bar, a, upper)
     live = live_columns(v_bar)
     inner = row(z_bar[..., 0, :]) * np.eye(np.shape(w)[-1])
@@ -440,7 +440,7 @@ def singular_spectrum_vjp_a(z, z_bar, a):
 
 def pull_singular(z, z_bar, a):
     """The cotangent of a matrix; forward mode over it has a way of its own where values are close."""
-    if isinstance(z, ArrayDual) and is_close(z, np.shape(a)) and of_plain_parts(z, z_bar, a):
+    if isinstance(z, ArrayDual) and is_close(z, np.shape(a), least=1.0) and of_plain_parts(z, z_bar, a):
         return singular_cotangent_of_close(z, z_bar, a)
     return singular_cotangent(z, z_bar, np.shape(a))
 
@@ -484,10 +484,10 @@ def singular_or_nan(inner, z, z_bar, shape):
     return np.where(right, inner, np.nan)
 
 
-def is_close(z, shape, share=CLOSE):
-    """Whether gaps of singular values, or these themselves, are less than that share of the largest one."""
+def is_close(z, shape, share=CLOSE, least=0.0):
+    """Whether gaps of singular values, or these themselves, are less than that share of the largest one or `least`."""
     s = plain(z)[..., shape[-2], :]
-    return has_close(np.concatenate([s, -s], axis=-1), 2.0 * share)
+    return has_close(np.concatenate([s, -s], axis=-1), 2.0 * share, least)
 
 
 def singular_cotangent_of_close(z, z_bar, a):
