@@ -81,13 +81,12 @@ def is_singular_right(s, left, right, outside, u_bar, s_bar, v_bar, again):
     if again:
         if np.any(free_zeros(s, outside.shape[0] > 0)):
             return False
-        error = np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w)) * largest_of(w))
-        return is_right(error, first_size(w, d, sizes))
+        return is_right(np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w))), size_along(w, np.ones(1), p, d))
     return is_right(error, first_size(w, d, sizes) + largest_of(x))
 
 
 def second_of_doubles(u, s, v, a_dot, first, second):
-    """The change of the cotangent of a along a_dot, its error over 2^-52, its largest magnitude, and its usual one.
+    """The change of the cotangent of a along a_dot, its error over 2^-52, and its usual size.
 
     `first` are the cotangents (u_bar, s_bar, v_bar), `second` their changes; a has at least as many rows as columns.
     """
@@ -108,7 +107,7 @@ def second_of_doubles(u, s, v, a_dot, first, second):
     total = g + x
     upper = np.concatenate((u / ROOT, u / ROOT, e), axis=1)
     lower = np.concatenate((v / ROOT, -v / ROOT, np.zeros((v.shape[0], e.shape[1]))), axis=1)
-    return 2.0 * np.dot(np.dot(upper, total), lower.T), error + rest, largest_of(total), size_along(w, c, p, d)
+    return 2.0 * np.dot(np.dot(upper, total), lower.T), error + rest, size_along(w, c, p, d)
 
 
 def along_matrix(factors, first, second, a_dot):
@@ -120,9 +119,10 @@ def along_matrix(factors, first, second, a_dot):
     u, v, c = u @ r, v @ r, r.T @ c @ r
     first, second = ((x @ r, d, y @ r) for x, d, y in (first, second))
     block, second = part_zero(u, s, v, first, second, a_dot)
-    moved, error, largest, usual = second_of_doubles(u, s, v, a_dot, first, second)
-    right = is_right(error, largest + usual) and not are_uneven(s, c, first[1], second[1])
-    return moved + block if right else np.full(a_dot.shape, np.nan)
+    moved, error, usual = second_of_doubles(u, s, v, a_dot, first, second)
+    moved = moved + block
+    right = is_right(error, largest_of(moved) + usual) and not are_uneven(s, c, first[1], second[1])
+    return moved if right else np.full(a_dot.shape, np.nan)
 
 
 def free_zeros(s, has_outside):

@@ -141,7 +141,7 @@ def is_first_right(w, p, d, sizes, again):
         far = (np.abs(gaps_of(w)) > NEAR * most) | (np.eye(w.size) == 1.0)
         if not np.all(far | ~(np.reshape(part, (1, w.size)) | np.reshape(part, (w.size, 1)))):
             return False
-        return is_right(np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w)) * most), first_size(w, d, sizes))
+        return is_right(np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w))), size_along(w, np.ones(1), p, d))
     return is_right(error, first_size(w, d, sizes) + largest_of(x))
 
 

@@ -100,7 +100,7 @@ def once_or_nan(rates, x, w, z):
     if not isinstance(z, Carrier):
         return rates
     most, of_pairs = np.max(np.abs(plain(w)), axis=-1, keepdims=True, initial=0.0), np.ndim(x) > np.ndim(w)
-    small = np.abs(plain(x)) <= CLOSE * (column(most) if of_pairs else most)
+    small = np.abs(plain(x)) <= CLOSE * np.maximum(column(most) if of_pairs else most, 1.0)
     return np.where(small & ~np.eye(np.shape(w)[-1], dtype=bool) if of_pairs else small, np.nan, rates)
 
 
@@ -186,7 +186,7 @@ def symmetric_cotangent(z, z_bar, a, upper):
 def right_or_nan(inner, w, v, w_bar, v_bar):
     """The cotangent in vectors, or nan where gaps of w leave less than six digits of it, or of its derivative."""
     again = isinstance(w, Carrier)
-    if not has_close(plain(w), CLOSE if again else 2.0 * LEAST):
+    if not has_close(plain(w), CLOSE if again else 2.0 * LEAST, 1.0 if again else 0.0):
         return inner
     w, v, w_bar, v_bar = map(plain, (w, v, w_bar, v_bar))
     right = np.ones((*w.shape[:-1], 1, 1), dtype=bool)
@@ -470,7 +470,7 @@ def singular_or_nan(inner, z, z_bar, shape):
     """`right_or_nan` of singular vectors and values: inner is the cotangent in them."""
     m, again = shape[-2], isinstance(z, Carrier)
     z, z_bar = plain(z), plain(z_bar)
-    if not is_close(z, shape, CLOSE if again else 2.0 * LEAST):
+    if not is_close(z, shape, CLOSE if again else 2.0 * LEAST, 1.0 if again else 0.0):
         return inner
     right = np.ones((*z.shape[:-2], 1, 1), dtype=bool)
     for k in np.ndindex(z.shape[:-2]):

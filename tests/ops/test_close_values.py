@@ -492,6 +492,62 @@ def test_functions_that_tell_singular_values_of_zero_apart_have_no_second_deriva
     assert np.all(np.isnan(found) | (np.abs(found - np.diag([8.0, 2.0, 2.0])) <= 1e-6))
 
 
+# ---- small matrices: parts of second derivatives are larger than these by 1 over the gaps ----------------------------
+SMALL = np.array([[1.0, 0.3, 0.2], [0.3, 2.0, 0.1], [0.2, 0.1, 3.0]])
+
+
+def exponential(a):
+    w, v = np.linalg.eigh(a)
+    return np.sum(M * ((v * np.exp(w)) @ v.T))
+
+
+def square(a):
+    w, v = np.linalg.eigh(a)
+    return np.sum(M * ((v * w**2) @ v.T))
+
+
+def hyperbolic_sine(a):
+    u, s, vt = np.linalg.svd(a)
+    return np.sum(M * ((u * np.sinh(s)) @ vt))
+
+
+def cube_of_values(a):
+    u, s, vt = np.linalg.svd(a)
+    return np.sum(M * ((u * s**3) @ vt))
+
+
+def symmetric(a):
+    return np.tril(a) + np.tril(a, -1).T
+
+
+DENSE = {
+    exponential: lambda a: np.sum(M * contad.scipy.linalg.expm(symmetric(a))),
+    square: lambda a: np.sum(M * (symmetric(a) @ symmetric(a))),
+    hyperbolic_sine: lambda a: np.sum(M * (a + a @ a.T @ a / 6.0 + a @ a.T @ a @ a.T @ a / 120.0)),
+    cube_of_values: lambda a: np.sum(M * (a @ a.T @ a)),
+}
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12, 1e-100])
+@pytest.mark.parametrize("f", DENSE, ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_second_derivatives_of_small_matrices_are_right_or_nan(f, scale):
+    """Those of powers lose nothing, so they are numbers."""
+    a, t = SMALL * scale, np.tril(T)
+    ways, right = list(second_derivatives(f, a, t)), contad.hvp(DENSE[f])(a, t)
+    for found, exact in zip(ways, [right] * 5 + [np.sum(right * t)], strict=True):
+        least = 1.0 if f in (exponential, hyperbolic_sine) else np.max(np.abs(right))
+        assert np.isnan(found).any() or np.max(np.abs(found - exact)) <= 1e-6 * max(np.max(np.abs(exact)), least)
+    if f in (square, cube_of_values) or scale > 1e-4:
+        assert not np.isnan(ways[:3]).any()
+
+
+def test_the_scales_find_what_is_not_guarded(monkeypatch):
+    monkeypatch.setattr(close_values, "is_right", lambda error, size: True)
+    found, right = (contad.hvp(f)(SMALL * 1e-8, np.tril(T)) for f in (exponential, DENSE[exponential]))
+    assert np.max(np.abs(found - right)) > 1e-3
+
+
 def of_solution(a, b):
     return np.sum(np.linalg.lstsq(a, b, 1e-15)[0] ** 2)
 
@@ -551,7 +607,7 @@ def test_compiled_decisions_on_singular_values_are_those_of_plain_python(gap, ro
     none = np.zeros(u.shape), np.zeros(3), np.zeros((3, 3))
     for v_bar in (M, np.zeros((3, 3))):
         first = u_bar * np.any(v_bar), np.array([0.4, 0.3, 0.3]), v_bar
-        g, error, _, size = close_singular_values.second_of_doubles(u, s, vt.T, along, first, none)
+        g, error, size = close_singular_values.second_of_doubles(u, s, vt.T, along, first, none)
         found, right = close_spectra.second_of_doubles(u, s, vt.T, along, *first)
         np.testing.assert_allclose(found, g, rtol=1e-9, atol=1e-9 * np.nanmax(np.abs(g), initial=1.0))
         assert right == close_values.is_right(error, size)
