@@ -145,12 +145,6 @@ def is_first_right(w, p, d, sizes, again):
     return is_right(error, first_size(w, d, sizes) + largest_of(x))
 
 
-def second_size(w, c, d, sizes):
-    """The size of what `second_of_pairs` gives where all gaps are as large as the values."""
-    most = largest_of(w)
-    return largest_of(c) / most * first_size(w, d, sizes) if most > 0.0 else 0.0
-
-
 def size_along(w, c, p, d):
     """The usual size of the change of a cotangent, of a function that varies over a length of 1 or of the values.
 

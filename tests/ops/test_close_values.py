@@ -590,7 +590,8 @@ def test_compiled_decisions_are_those_of_plain_python(gap):
             g, error = close_values.second_of_pairs(w, c, own, d, sizes)
             found, right = close_spectra.second_of_pairs(w, c, own, d, sizes)
             np.testing.assert_allclose(found, g, rtol=1e-12, atol=1e-12 * np.nanmax(np.abs(g), initial=1.0))
-            assert right == close_values.is_right(error, close_values.second_size(w, c, d, sizes))
+            usual = np.max(np.abs(c)) / np.max(w) * close_values.first_size(w, d, sizes)
+            assert right == close_values.is_right(error, usual)
             plain = close_values.is_first_right(w, own, d, sizes, False)
             assert close_spectra.is_first_right(w, own, d, sizes, 0) == plain
     np.testing.assert_array_equal(close_spectra.are_lost(w, c), close_values.are_lost(w, c))
