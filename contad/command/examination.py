@@ -84,7 +84,7 @@ def _gradient(problem: Problem, engine: str | None) -> tuple[Callable[[], Nested
     try:
         transform = value_and_grad(function, argnums, engine=engine)
     except ContadError as error:
-        raise CommandError(f"--engine: {str(error).removeprefix('engine: ')}") from error
+        raise CommandError(f"--engine: {str(error).removeprefix('value_and_grad: engine: ')}") from error
     return lambda: transform(*args, **kwargs), lambda: engine_name(transform, engine, args)
 
 
