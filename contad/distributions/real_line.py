@@ -171,7 +171,7 @@ def student_cdf(nu, r):
 @student_cdf.partials
 def student_cdf_partials(z, nu, r):
     nearly = select(nu > NORMAL, NORMAL, nu)
-    return student_cdf_by_freedom(nearly, r), exp(student_t_log_density(r, nearly, 0.0, 1.0))
+    return student_cdf_by_freedom(nu, r), exp(student_t_log_density(r, nearly, 0.0, 1.0))
 
 
 @formula(points=[(3.2, 0.7), (1.4, -2.6)])
@@ -237,5 +237,5 @@ def student_quantile_partials(z, nu, p):
     hazard = beta_hazard(0.5 * freedom, 0.5, odds)
     relative = 0.25 * beta_part_ratio(1.0, 0.0, 0.5 * freedom, 0.5, odds) / hazard + 0.5 / freedom
     last = log_far_student_by_freedom(freedom, select(beyond, r, FAR * root)) / freedom
-    near = -student_cdf_by_freedom(nearly, select(far, 0.0, z)) * exp(-select(far, 0.0, logarithm))
+    near = -student_cdf_by_freedom(nu, select(far, 0.0, z)) * exp(-select(far, 0.0, logarithm))
     return select(far, z * select(beyond, last, relative), near), exp(-logarithm)
