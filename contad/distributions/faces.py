@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.distributions.float_loops import LoopKey, as_list, float_loop
 from contad.distributions.formula import Cases, Formula
 from contad.rules.compilable import Compilable
+from contad.rules.float_loops import LoopKey, as_list, float_loop
 from contad.rules.scalar_rule import ScalarRule, owner_of
 from contad.variables import arguments
 from contad.variables.array import numbers_in

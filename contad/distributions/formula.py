@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from contad.distributions.adjoint_formulas import Lines, Operations, pull_back
-from contad.distributions.float_loops import evaluate_few
 from contad.ops.logic import select
 from contad.ops.rounding import floor
 from contad.rules.body import RuleBody
 from contad.rules.definition import definition_of, describe_statement, find_named
+from contad.rules.float_loops import evaluate_few
 from contad.rules.scalar_rule import ScalarRule, add_unlisted
 from contad.rules.vectorised import ArrayFunction
 from contad.variables.arguments import operand

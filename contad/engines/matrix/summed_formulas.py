@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contad.distributions.float_loops import LoopKey, float_loop
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
+from contad.rules.float_loops import LoopKey, float_loop
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant
 from contad.variables.layout import layout_of

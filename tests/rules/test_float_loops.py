@@ -9,11 +9,11 @@ import pytest
 
 import contad
 from contad import stan
-from contad.distributions import float_loops
 from contad.distributions.faces import Face
-from contad.distributions.float_loops import FEW, LoopKey, as_list, float_loop
 from contad.distributions.formula import Formula
 from contad.distributions.real_line import normal_log_density
+from contad.rules import float_loops
+from contad.rules.float_loops import FEW, LoopKey, as_list, float_loop
 from contad.rules.scalar_rule import list_unlisted
 from contad.scipy import stats
 from contad.stan import densities
