@@ -162,9 +162,10 @@ class Recording(ChainStack):
         def twin_chain(adj: Adjoints) -> None:
             d = adj.cells[c._index]
             if d.__class__ is not float or d != 0.0:
-                for k, cell in enumerate(cells):
-                    if cell is not None:
-                        adj.cells[cell] = adj.cells[cell] + rule.product(k)(d, rule.partial(k)(z, *values))
+                with np.errstate(all="ignore"):
+                    for k, cell in enumerate(cells):
+                        if cell is not None:
+                            adj.cells[cell] = adj.cells[cell] + rule.product(k)(d, rule.partial(k)(z, *values))
 
         c = self.push_callback(twin_chain, z)
         return c
