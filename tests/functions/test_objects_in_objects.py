@@ -500,7 +500,7 @@ def test_higher_orders_and_other_modes():
 # ---- planted faults --------------------------------------------------------------------------------------------------
 def always_anew(self, x):
     kind = type(x)
-    return x if kind in callees._ORDINARY else self._of_argument(x, kind)
+    return x if kind in callees.ORDINARY else self._of_argument(x, kind)
 
 
 def as_it_is(self, x, value):
