@@ -79,7 +79,7 @@ def test_no_library_is_looked_for():
 
 
 def test_no_process_is_started():
-    assert faults(processes) == {}
+    assert set(faults(processes)) == {"contad/warming/processes.py"}  # those that somebody asks for
 
 
 @pytest.mark.parametrize(

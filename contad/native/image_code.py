@@ -14,6 +14,7 @@ from numba.core.compiler import Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 
@@ -35,7 +36,9 @@ class _ImageLibrary(JITCodeLibrary):
     """The code of the function; nothing of it is loaded into this process."""
 
     def _optimize_final_module(self) -> None:
-        """What the function for C does not need is dropped."""
+        """What the function for C does not need is dropped; what others compiled to count references has the means."""
+        if any(x.is_declaration and x.name.startswith("NRT_") for x in self._final_module.functions):
+            self._final_module.link_in(rtsys.library._get_module_for_linking(), preserve=True)
         for x in self._final_module.functions:
             if not x.is_declaration and not x.name.startswith(_WRAPPER):
                 x.linkage = "internal"

@@ -82,8 +82,9 @@ def _load(stem: str, image: Image) -> int:
     engine = _engine()
     if _find_missing(image):
         from numba.core.registry import cpu_target
+        from numba.core.runtime import rtsys
 
-        cpu_target.target_context.codegen()  # which has functions of its own
+        rtsys.initialize(cpu_target.target_context)  # which has functions of its own
         if _find_missing(image):
             return 0
     from llvmlite.binding.object_file import ObjectFileRef

@@ -23,7 +23,8 @@ def _degree(name, n):
 
 def _one(*args):
     """1 in the shape of the arguments, also where they are infinite; nan where one is nan."""
-    return observe(lambda *xs: np.where(sum(map(np.isnan, xs)), np.nan, 1.0)[()], *args)
+    ones = observe(lambda *xs: np.where(sum(map(np.isnan, xs)), np.nan, 1.0), *args)
+    return ones if ones.ndim else float(ones)
 
 
 def _climb(n, first, second, step):

@@ -180,7 +180,7 @@ def _address(purpose: int, code: int) -> int:
     if purpose == ADJOINTS and has_kernel(code):
         compile_kernel(code)
         return int(KERNELS[code])
-    if code == PRODUCT - ARRAY:
+    if _is_product(purpose, code):
         return _products(purpose)
     name = _step_of(purpose, code)
     return find_function(*_module_of(purpose, code)) if name is None else find_address(name, purpose)
@@ -188,7 +188,7 @@ def _address(purpose: int, code: int) -> int:
 
 def is_kernel_kept(purpose: int, code: int) -> bool:
     """Whether the kernel is on the disk. That of a step, and of a product, is Numba's, which is imported then."""
-    if code == PRODUCT - ARRAY:
+    if _is_product(purpose, code):
         return is_cached(f"product_{NAMES[purpose]}", [product_source(NAMES[purpose], write_options())])
     name = _step_of(purpose, code)
     if name is not None:
@@ -199,7 +199,11 @@ def is_kernel_kept(purpose: int, code: int) -> bool:
 
 def needs_numba(purpose: int, code: int) -> bool:
     """Whether a kernel is one that Numba loads."""
-    return code == PRODUCT - ARRAY or _step_of(purpose, code) is not None
+    return _is_product(purpose, code) or _step_of(purpose, code) is not None
+
+
+def _is_product(purpose: int, code: int) -> bool:
+    return purpose != GROUPS and code == PRODUCT - ARRAY  # groups have numbers of their own
 
 
 def _step_of(purpose: int, code: int) -> str | None:

@@ -44,7 +44,7 @@ def float_loop(key: LoopKey) -> Callable[..., Any]:
     >>> arrays, active = (True, False, False), (False, True, False)
     >>> loop = float_loop(LoopKey(normal_log_density, arrays, active, ("p_2 > 0.0",), True))
     >>> loop([1.0, 3.0], 0.5, 2.0), loop([1.0, 3.0], 0.5, -2.0)
-    ((-4.036671427529017, (0.75,)), None)
+    ((-4.036671427529236, (0.75,)), None)
     """
     return _Writer(key).compile()
 

@@ -29,6 +29,7 @@ FULL = {
     (CPUCodeLibrary, "_optimize_final_module"): CPUCodeLibrary._optimize_final_module,
 }
 WHOLE = []  # whether functions have copies of what they call in any case
+IMAGES = "contad.native.image_code"  # whose functions are kept on disk, too
 KEPT = []  # of each function that is being compiled, the innermost last: whether it is kept on disk
 
 
@@ -66,7 +67,7 @@ def _finalize(library):
     library._raise_if_finalized()
     for callee in library._linking_libraries:
         library._reload_init.update(callee._reload_init)
-    library.is_whole = bool(WHOLE) or (bool(KEPT) and KEPT[-1])
+    library.is_whole = bool(WHOLE) or (bool(KEPT) and KEPT[-1]) or type(library).__module__ == IMAGES
     for callee in _callees(library, {}) if library.is_whole else _parts(library, {}):
         library._final_module.link_in(callee._get_module_for_linking(), preserve=True)
     library._optimize_final_module()

@@ -13,6 +13,7 @@ import contad
 from contad.engines.stream import kernels
 from contad.engines.stream.kernels import ADDING, LEAVING, WRITING
 from contad.engines.stream.sweep import operation_code
+from contad.native import image_code
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.ops import exp, multiply
 from contad.programs import chain_plan, chains
@@ -448,15 +449,18 @@ def test_inputs_are_not_written_to():
     assert np.array_equal(x, kept) and not np.shares_memory(gradient, x)
 
 
+COUNTLESS = "inline", "builtin_function"  # which compile with `image_code.OPTIONS`
+
+
 def test_loops_count_no_references():
     """The memory of a run is its caller's; to count who reads it would take locked instructions for every block."""
     counting = []
     for function in ast.parse(interpreter_source()).body:
         if isinstance(function, ast.FunctionDef) and any(isinstance(node, ast.Slice) for node in ast.walk(function)):
-            options = {word.arg: word.value for call in function.decorator_list for word in call.keywords}
-            if "_nrt" not in options or options["_nrt"].value:
+            if {node.id for node in function.decorator_list if isinstance(node, ast.Name)}.isdisjoint(COUNTLESS):
                 counting.append(function.name)
-    assert counting == ["run"]  # which gets memory where its caller has none
+    assert not counting
+    assert image_code.OPTIONS["_nrt"] is False
 
 
 def test_a_chain_that_would_fall_apart_without_its_last_members_keeps_them():

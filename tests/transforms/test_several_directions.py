@@ -188,7 +188,7 @@ def test_a_direction_of_zeros_keeps_out_of_infinite_partials():
     def f(x):
         return math.sqrt(x[0]) * x[1] + x[1] * x[1]
 
-    np.testing.assert_array_equal(contad.hessian(f)(np.array([0.0, 2.0])), [[-np.inf, np.inf], [np.inf, 2.0]])
+    np.testing.assert_array_equal(contad.hessian(f)(np.array([0.0, 2.0])), [[-np.inf, np.nan], [np.inf, 2.0]])
 
 
 def test_lanes_in_python():
