@@ -272,7 +272,7 @@ def unnoticed_expressions(name):
             count += 1
             mutant = copy.deepcopy(tree)
             list(changes_of(list(nodes(mutant))[k]))[j]()
-            made = WithBodies(own.function, {pattern: ast.unparse(mutant)}, own.demands, "", "", own.known)
+            made = WithBodies(own.function, {pattern: ast.unparse(mutant)}, own.demands, "", "", False, own.known)
             if not is_other_body(made, case):
                 left.append(ast.unparse(mutant))
     return left, count
