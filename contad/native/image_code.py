@@ -16,12 +16,11 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
-from numba.core.typed_passes import NativeLowering
 
 from contad.errors import UnsupportedError
 from contad.native.image_files import Image
 from contad.native.lean_lowering import LeanLower
-from contad.native.linked_code import LinkedCode, defer_code, link
+from contad.native.linked_code import LinkedCode, LinkedLowering, defer_code, link
 from contad.native.machine_code import FLAGS
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt": False}  # no references are counted
@@ -79,18 +78,10 @@ class _ImageLower(LeanLower):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _ImageLowering(NativeLowering):
+class _ImageLowering(LinkedLowering):
     _name = "image_lowering"
-
-    @property
-    def lowering_class(self) -> Any:
-        """What writes the function in LLVM's language."""
-        return _ImageLower
-
-    def run_pass(self, state: Any) -> bool:
-        """Numba's pass, into a library of that kind."""
-        state.library = _ImageLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        return bool(super().run_pass(state))
+    lower = _ImageLower
+    library = _ImageLibrary
 
 
 class _ImageCode(LinkedCode):

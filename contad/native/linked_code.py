@@ -145,17 +145,21 @@ def _without_collections() -> Iterator[None]:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LinkedLowering(NativeLowering):
+class LinkedLowering(NativeLowering):
+    """Numba's last pass, into a library of this kind."""
+
     _name = "linked_lowering"
+    lower = LeanLower
+    library: type[JITCodeLibrary] = _LinkedLibrary
 
     @property
     def lowering_class(self) -> Any:
         """What writes a function in LLVM's language."""
-        return LeanLower
+        return self.lower
 
     def run_pass(self, state: Any) -> bool:
-        """Numba's pass, into a library of that kind."""
-        state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        """Numba's pass."""
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         return bool(super().run_pass(state))
 
 
@@ -167,7 +171,7 @@ _PASSES: dict[Any, Any] = {
 class LinkedCode(CompilerBase):
     """Numba's compiler with that last pass, and others for generated code."""
 
-    lowering: type[NativeLowering] = _LinkedLowering
+    lowering: type[NativeLowering] = LinkedLowering
 
     def define_pipelines(self) -> list[Any]:
         """One pipeline."""

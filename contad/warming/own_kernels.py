@@ -62,10 +62,6 @@ def _names_on_tapes() -> list[str]:
     return sorted(NAMES)
 
 
-def _find_step(name: str, purpose: int) -> None:
-    matrix_steps.find_address(name, purpose)
-
-
 def _find_generated(module: str, name: str) -> None:
     from contad.engines.source.runtime.kernel_calls import find_kernel
 
@@ -112,7 +108,7 @@ _MAKERS: dict[str, Callable[..., object]] = {
     "tangents": lambda code: compile_missing([(TANGENTS, code)]),
     "product": lambda purpose: compile_missing([(purpose, PRODUCT - ARRAY)]),
     "product_adjoint": _find_product_adjoint,
-    "step": _find_step,
+    "step": matrix_steps.find_address,
     "generated": _find_generated,
     "rows": _find_rows,
     "lent_array": _find_lent_array,

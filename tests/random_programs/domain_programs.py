@@ -7,7 +7,6 @@ Every engine must do the same; and gradients must agree, and be a slope to one s
     python -m tests.random_programs.domain_programs --count 500 --seed 1
 """
 
-import argparse
 import random
 import re
 
@@ -17,6 +16,7 @@ import numpy as np
 import contad
 from contad import stan
 from contad.distributions.faces import function_of_text
+from tests.random_programs.mismatches import run_command
 from tests.stan.domain_rows import NAMES, agrees, outcome_of, read, read_table, reason_to_differ
 
 H = 1e-6  # of one-sided differences
@@ -125,11 +125,4 @@ def mismatch(seed: int, compiled: bool = False) -> str | None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compiled", action="store_true", help="as Numba functions, too, which takes seconds each")
-    given = parser.parse_args()
-    wrong = [text for seed in range(given.seed, given.seed + given.count) if (text := mismatch(seed, given.compiled))]
-    print("\n\n".join(wrong[:10]))
-    print(f"{len(wrong)} of {given.count} are wrong")
+    run_command(__doc__, mismatch)

@@ -8,7 +8,6 @@ derivatives of the first text must be this number or nan.
     python -m tests.random_programs.kink_programs --count 500 --seed 1 --compiled
 """
 
-import argparse
 import linecache
 import random
 import zlib
@@ -17,6 +16,7 @@ import numba
 import numpy as np
 
 import contad
+from tests.random_programs.mismatches import run_command
 
 # text with a kink, and the same to second order
 TERMS = (
@@ -138,12 +138,4 @@ def exact(seed: int) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compiled", action="store_true", help="as Numba functions, which takes seconds each")
-    given = parser.parse_args()
-    seeds = range(given.seed, given.seed + given.count)
-    found = [text for seed in seeds if (text := mismatch(seed, given.compiled))]
-    print("\n".join(found[:10]))
-    print(f"{len(found)} of {given.count} are wrong; {sum(map(exact, seeds))} Hessians are exact")
+    run_command(__doc__, mismatch, exact)

@@ -8,7 +8,6 @@ of first and second order must be this number or nan.
     python -m tests.random_programs.spectral_programs --count 500 --seed 1 --compiled
 """
 
-import argparse
 import linecache
 import random
 import zlib
@@ -18,6 +17,7 @@ import numba
 import numpy as np
 
 import contad
+from tests.random_programs.mismatches import run_command
 
 M = np.array([[1.0, 0.3, -0.4], [0.5, -0.7, 0.2], [-0.9, 0.2, 0.6]])
 T = np.array([[-0.6, 0.2, 0.5], [0.8, 0.1, -0.3], [0.7, -0.4, 0.4]])
@@ -180,12 +180,4 @@ def exact(seed: int) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compiled", action="store_true", help="as Numba functions, which takes seconds each")
-    given = parser.parse_args()
-    seeds = range(given.seed, given.seed + given.count)
-    found = [text for seed in seeds if (text := mismatch(seed, given.compiled))]
-    print("\n".join(found[:10]))
-    print(f"{len(found)} of {given.count} are wrong; derivatives of {sum(map(exact, seeds))} are numbers")
+    run_command(__doc__, mismatch, exact)
