@@ -243,7 +243,7 @@ class Derivative(CPUDispatcher, WrittenOut):
         return filled if place is None else (*result[:place], filled, *result[place + 1 :])
 
     def find_lost_cotangents(self, found: Nested, primals: tuple[Nested, ...], z_bar: Nested) -> Nested:
-        """What a pullback gives whose sweep has lost digits, likewise."""
+        """The cotangents of a pullback that has lost digits, with those by forward mode in place of nans."""
         if may_write_arrays(self.f) or not is_comparable(self.noted.dispatchers, tuple(map(self._type_of, primals))):
             return found
         return fill(found, lambda: contract(z_bar, self._by_columns(primals)))

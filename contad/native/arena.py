@@ -70,7 +70,7 @@ def set_memory_limit(limit: int | None) -> None:
 
     Compiled gradients that need more raise MemoryError. What is in use stays in use.
 
-    Raises ValueError for a negative number, TypeError for what is none.
+    Raises ValueError for a negative number, TypeError for what is no number.
     """
     try:
         is_negative = limit is not None and limit < 0

@@ -239,7 +239,7 @@ def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None)
     array([ 1., -1.])
     """
     positions("elementwise_grad", argnum)
-    engine_class(engine, "elementwise_grad")  # a name that is none is refused
+    engine_class(engine, "elementwise_grad")  # refuses an unknown one
     return grad(_total_of(f), argnum, engine=engine)
 
 

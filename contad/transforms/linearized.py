@@ -140,7 +140,7 @@ def make_vjp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     >>> value, pullback(1.0), pullback(10.0)
     (6.0, 3.0, 30.0)
     """
-    UserFunction("make_vjp", f).takes_compiled(engine)  # a name that is none is refused
+    UserFunction("make_vjp", f).takes_compiled(engine)  # refuses an unknown one
     numbers = positions("make_vjp", argnums)
 
     def of_arguments(*args: Nested, **kwargs: Nested) -> tuple[Function, Nested]:

@@ -103,7 +103,7 @@ class SparseDerivative(Transformed):
         self.given = None if pattern is None else _given_pattern(name, pattern, self.of)
         self.check = check
         self.engine = engine
-        self.function.takes_compiled(engine)  # a name that is none is refused
+        self.function.takes_compiled(engine)  # refuses an unknown one
         self.found: OrderedDict[Any, Compression] = OrderedDict()  # by what the pattern was found from
         self.passes: int | None = None
         self.rows: dict[str, Function] = {}  # compiled products, by kind

@@ -27,7 +27,7 @@ def warm_up(processes: int | None = None) -> WarmUp:
 
     What contad compiles it keeps on the disk, for this user, this processor, and these versions of contad, Numba and
     NumPy. Most of it is compiled when it is needed first, which takes seconds here and there; this gets it over with:
-    sweeps, kernels of arrays, the interpreter of recorded programs, products, linear algebra. It takes a minute or two
+    sweeps, kernels of arrays, the interpreter of recorded programs, products, linear algebra. It takes some minutes
     of all cores, and seconds where everything is there. Derivatives of your own Numba functions are compiled when they
     are called first, as before. `python -m contad warm` is the same.
 

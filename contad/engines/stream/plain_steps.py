@@ -84,7 +84,7 @@ def _make_step(memory: Memory, code: int, form: int, n: int, first: int, x: floa
 def _make_step_with_number(
     memory: Memory, steps: dict[tuple[float, ...], Any], code: int, form: int, n: int, first: int, x: float, y: float
 ) -> Step:
-    """Of a record with a constant number, which another call may have another one in the place of."""
+    """The step of a record with a constant number, which the next gradient may give another value."""
     number, cell = (x, y) if form == X_NUMBER else (y, x)
     key = code, form, n, first, cell
     run = steps.get(key)
@@ -118,7 +118,7 @@ def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run]) -> Step:
 
 
 def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
-    """Of a pullback, which a kernel may do; then the first number of its shape is not 0."""
+    """The step of a pullback: its kernel's, where the first number of its shape is not 0, or else Python's."""
     d = memory.adjoints[first : first + n]
 
     def need_python(top: int) -> bool:
