@@ -201,8 +201,6 @@ pictures.show(
 )
 for name in ways:
     print(f"{name:22} {cost[name][-1]:6.0f} gradients for {sizes[-1]} inputs")
-assert cost["contad.hessian"][-1] < 0.6 * min(cost[name][-1] for name in ways if name != "contad.hessian")
-assert cost["forward over forward"][-1] > cost["reverse over reverse"][-1]
 
 # %% [markdown]
 # Python runs the function once in all of them. Forward mode takes $n$ tangents through it together (up to 32 in one
@@ -216,7 +214,6 @@ assert cost["forward over forward"][-1] > cost["reverse over reverse"][-1]
 x, v = np.linspace(0.1, 1.3, 2000), np.sin(np.arange(2000.0))
 ratio = seconds(contad.hvp(energy), x, v) / seconds(contad.grad(energy), x)
 print(f"a product with the Hessian of 2000 inputs costs about {ratio:.0f} gradients")
-assert 1 < ratio < 30
 small = x[:6]
 assert np.allclose(contad.hvp(energy)(small, v[:6]), contad.hessian(energy)(small) @ v[:6])
 

@@ -71,7 +71,6 @@ pictures.draw_lines(sizes, memory, "rows of the matrix", "MiB")
 pictures.show("The memory that each takes at its highest: it grows with n³ records, or with n² numbers.")
 for name in times:
     print(f"{name:20} {times[name][-1]:10.0f} us, {memory[name][-1]:7.2f} MiB at {sizes[-1]} rows")
-assert times["matrix of variables"][-1] > 30 * times["variable matrix"][-1]
 assert memory["matrix of variables"][-1] > 5 * memory["variable matrix"][-1]
 
 # %% [markdown]

@@ -272,7 +272,6 @@ pictures.show(
     "between the two, value by value."
 )
 assert list(numbers.values()) == [1, 8]
-assert bars["contad"] < 6.0 * bars["the function"] and bars["contad"] < bars["toy, store all"]
 
 # %% [markdown]
 # For each loop contad asks: which set of values, if stored, lets everything that the reverse needs be recomputed
