@@ -239,6 +239,19 @@ def _lower_left(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return _emit(context, builder, add_left_at, words)
 
 
+@lower_builtin(add_left, types.Number, types.Array, types.Array)
+@lower_builtin(add_right, types.Number, types.Array, types.Array)
+def _lower_scaled(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Of a product of two vectors, which is a number, both adjoints are one loop."""
+    return context.compile_internal(builder, _add_scaled, signature, args)
+
+
+def _add_scaled(z_bar: Any, x: Any, bar: Any) -> None:
+    if z_bar != 0.0:
+        for k in range(len(x)):
+            bar[k] += z_bar * x[k]
+
+
 @lower_builtin(add_right, types.Any, types.Array, types.Array)
 def _lower_right(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Likewise."""
