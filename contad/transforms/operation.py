@@ -59,6 +59,7 @@ class CustomOperation:
         self.active = [self.trees[n].leaves[k] for n, k in self.places]
         self.owner: Owner = None
         self.result: Any = None  # the tree of the last value
+        self.saves_arrays = False  # of outer levels
         self.given: list[Value] = []  # what the functions were called with last, in the places that carry derivatives
 
     def perform(self) -> Nested:
@@ -92,26 +93,29 @@ class CustomOperation:
         if self.captured is not None and self.result is not None:  # a recorded program runs it again
             self.captured.require_unchanged()
         given = self._arguments(values)
-        z, saved = self._value(given)
+        z, saved = self._call(self.value, *given)
         if self.captured is not None:
             self.captured.forget_changed()
             saved = keep_leaves(saved, self.owner, self.given)
         self.result = flatten(z)
         leaves = output_leaves(self.result, self.name)
         self._require_lower("its value", leaves)
-        self._require_lower("what it saves", flatten(saved).leaves)
+        kept = flatten(saved).leaves
+        self._require_lower("what it saves", kept)
+        self.saves_arrays = any(isinstance(x, Array) for x in kept)
         return tuple(leaves), saved
 
-    def _value(self, args: Sequence[Nested]) -> tuple[Nested, Saved]:
-        """(result, saved); arguments cannot be assigned to, for they are read again."""
+    def _call(self, function: Function, *args: Nested) -> Any:
+        """What one of the functions returns; what it is given cannot be assigned to, for it is read again."""
         try:
-            return self.value(*args)
+            return function(*args)
         except ValueError as error:
             if "read-only" not in str(error):
                 raise
+            rule = "it" if function is self.value else "its rule"
             raise UnsupportedError(
-                f"{self.name}: it assigns to an array that cannot be written to ({error}), as arguments are, because "
-                "its derivative reads them again; write x = x.copy() in it first"
+                f"{self.name}: {rule} assigns to an array that cannot be written to ({error}), as what it is given, "
+                "because derivatives read that again; write x = x.copy() in it first"
             ) from error
 
     def __call__(self, *values: Value) -> tuple[Value, ...]:
@@ -139,7 +143,7 @@ class CustomOperation:
     ) -> tuple[Value, ...]:  # fmt: skip
         """The tangents of the leaves of the result."""
         dots = self._arguments([zeros_like(v) if t is None else t for t, v in zip(tangents, values, strict=True)], True)
-        z_dot = self.push_all(self._arguments(values), saved, self._unflatten(z), dots)
+        z_dot = self._call(self.push_all, self._arguments(values), self._lend(saved), self._unflatten(guard(z)), dots)
         tree = flatten(z_dot)
         if tree.spec != self.result.spec:
             self._fail("its tangent", f"the structure of its value, {self.result.describe()}", tree.describe())
@@ -150,7 +154,8 @@ class CustomOperation:
     ) -> list[Value]:
         if self.captured is not None:
             self.captured.require_unchanged()
-        found = self.pull_all(self._arguments(values), saved, self._unflatten(z), self._unflatten(z_bar))
+        results = self._unflatten(guard(z)), self._unflatten(guard(z_bar))
+        found = self._call(self.pull_all, self._arguments(values), self._lend(saved), *results)
         if not isinstance(found, (tuple, list)) or len(found) != len(self.args):
             got = f"{len(found)}" if isinstance(found, (tuple, list)) else type(found).__name__
             self._fail("the result of its reverse rule", f"one cotangent for each of {len(self.args)} arguments", got)
@@ -170,7 +175,7 @@ class CustomOperation:
     # ---- checks ------------------------------------------------------------------------------------------------------
     def _arguments(self, values: Sequence[Value], tangents: bool = False) -> list[Nested]:
         """The arguments with these values, or the tangents of the arguments, in the places that carry derivatives."""
-        self.given = [read_only(standing_for(x, a)) for x, a in zip(values, self.active, strict=True)]
+        self.given = guard([standing_for(x, a) for x, a in zip(values, self.active, strict=True)])
         given = dict(zip(self.places, self.given, strict=True))
         return [
             tree.unflatten(
@@ -178,6 +183,10 @@ class CustomOperation:
             )
             for n, tree in enumerate(self.trees)
         ]  # fmt: skip
+
+    def _lend(self, saved: Saved) -> Saved:
+        """What was saved, as a function may have it that another call follows."""
+        return map_leaves(lambda x: guard([x])[0], saved) if self.saves_arrays else saved
 
     def _unflatten(self, leaves: Sequence[Value]) -> Nested:
         """The result, or a cotangent of it: with numbers of the kind that the functions gave, as they would be told."""
@@ -211,6 +220,14 @@ class CustomOperation:
 
 def _with_article(noun: str) -> str:
     return f"an {noun}" if noun[0] == "a" else f"a {noun}"
+
+
+def guard(values: Sequence[Value]) -> list[Value]:
+    """The values as a function of the user's is given them, which may write: views that it cannot write through.
+
+    Array variables of outer levels have no such views, and are copied.
+    """
+    return [x.copy("K") if isinstance(x, Array) else read_only(x) for x in values]
 
 
 def keep_leaves(x: Nested, stack: ChainStack, own: Sequence[Value] = ()) -> Nested:

@@ -29,6 +29,8 @@ class Tree(NamedTuple):
         """The structure, for messages."""
         if self.spec is None:
             return "a number or an array"
+        if self.leaves and self.spec.is_leaf():  # and no real number
+            return kind_of(self.leaves[0])
         text = str(self.spec)
         return text[len("PyTreeSpec(") : -1] if text.startswith("PyTreeSpec(") else text
 

@@ -1,13 +1,16 @@
 """Rules that users write for one function, checkpoints, stop_gradient: right at every order, and named where wrong."""
 
+import re
+
 import numpy as np
 import pytest
 
 import contad
-from contad import checkpoint, custom_jvp, custom_vjp, derivative, function_gradients, grad, hessian, hvp, jvp
+from contad import checkpoint, custom_jvp, custom_vjp, derivative, function_gradients, grad, hessian, hvp, jacobian, jvp
 from contad.engines import engine_names
-from contad.errors import RuleError, UnsupportedError
+from contad.errors import ContadError, RuleError, UnsupportedError
 from contad.testing import check_grads, expect_ad
+from contad.transforms import operation
 from contad.variables.stack import stack
 from tests.judges.samples import sampled
 
@@ -298,6 +301,14 @@ WRONG = {
         lambda: jvp(gradients((lambda z, d, x: d * x,)), (X,), (X,)),
         r"its tangent must have shape \(\), got shape \(3,\)",
     ),
+    "a complex cotangent": (
+        lambda: grad(with_vjp(FORWARD, lambda s, d: (d * 1j,)))(1.0),
+        "the cotangent of argument 0 must have the structure of its argument, a number or an array, got complex; write",
+    ),
+    "a complex tangent": (
+        lambda: derivative(with_jvp(lambda p, t: (p[0] * 2.0, t[0] * 1j)))(1.0),
+        "its tangent must have the structure of its value, a number or an array, got complex; write the real",
+    ),
     "kind of a cotangent": (
         lambda: grad(lambda x: np.sum(with_vjp(FORWARD, lambda s, d: (d * 1j,))(x)))(X),
         "the cotangent of argument 0: expected real numbers",
@@ -345,6 +356,74 @@ def test_a_rule_that_writes_to_its_argument_is_stopped():
 
     with pytest.raises(UnsupportedError, match="read-only"):
         grad(with_vjp(forward, lambda s, d: (d * np.ones(3),)))(X)
+
+
+# ---- rules that write into what they are given -----------------------------------------------------------------------
+def _scales(x, by=3.0):
+    x *= by
+    return x
+
+
+def _pair(first, rest):
+    return first, rest
+
+
+def _of_gradients(pull):
+    return lambda x: function_gradients((x,), lambda x: x * x, (pull,))
+
+
+def _of_tangents(tangent):
+    f = custom_jvp(lambda x: x * x)
+    f.defjvp(lambda p, t: (p[0] * p[0], tangent(p[0], t[0])))
+    return f
+
+
+WRITES = {
+    "forward, its argument": with_vjp(lambda x: (x * x, _pair(2.0 * x, _scales(x))), lambda s, d: (s[0] * d,)),
+    "backward, what was saved": with_vjp(lambda x: (x * x, 2.0 * x), lambda s, d: (_scales(s, d),)),
+    "backward, an argument that was saved": with_vjp(lambda x: (x * x, x), lambda s, d: (2.0 * _scales(s, d),)),
+    "backward, its cotangent": with_vjp(lambda x: (x * x, 2.0 * x), lambda s, d: (_scales(d, s),)),
+    "gradient, its argument": _of_gradients(lambda z, d, x: _pair(2.0 * x * d, _scales(x))[0]),
+    "gradient, the value": _of_gradients(lambda z, d, x: _pair(2.0 * x * d, _scales(z))[0]),
+    "the rule, a tangent": _of_tangents(lambda x, x_dot: _scales(x_dot, 2.0) * x),
+    "the rule, an argument": _of_tangents(lambda x, x_dot: _pair(2.0 * x * x_dot, _scales(x))[0]),
+}
+WAYS = {
+    "grad": lambda f: grad(lambda x: np.sum(f(x) * x))(X),
+    "jvp": lambda f: jvp(f, (X,), (X,))[1],
+    "hessian": lambda f: hessian(lambda x: np.sum(f(x) * x + x**3))(X),
+    "jvp of a jacobian": lambda f: jvp(jacobian(f), (X,), (X,))[1],
+    "jacobian of a jacobian": lambda f: jacobian(jacobian(f))(X),
+    "jvp of grad": lambda f: jvp(grad(lambda x: np.sum(f(x) * x + x**3)), (X,), (X,))[1],
+    "grad of grad": lambda f: grad(lambda x: np.sum(np.sin(grad(lambda x: np.sum(f(x) * x + x**3))(x))))(X),
+    "grad of jvp": lambda f: grad(lambda x: np.sum(jvp(lambda x: f(x) * x, (x,), (X,))[1]))(X),
+}
+
+
+def _is_right(f, way):
+    return np.allclose(WAYS[way](f), WAYS[way](lambda x: x * x), rtol=1e-13)
+
+
+@pytest.mark.parametrize("what", WRITES)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rule_that_writes_into_what_it_is_given_is_told_so_or_writes_into_a_copy(what, way):
+    """Plain arrays are given as views that cannot be written through, array variables of outer levels as copies."""
+    try:
+        assert _is_right(WRITES[what], way)
+    except ContadError as error:
+        assert re.search(r"x = x.copy\(\) in it first|no forward mode|a = a \+ x", str(error)), error  # noqa: PT017
+
+
+@pytest.mark.parametrize("what", [what for what in WRITES if "rule" not in what])
+def test_a_backward_rule_is_told_so_by_its_name(what):
+    with pytest.raises(UnsupportedError, match=r": its rule assigns|: it assigns.*write x = x.copy\(\) in it first"):
+        grad(lambda x: np.sum(WRITES[what](x)))(X)
+
+
+def test_a_rule_that_is_given_no_copies_is_noticed(monkeypatch):
+    monkeypatch.setattr(operation, "guard", list)
+    assert not _is_right(WRITES["forward, its argument"], "jvp of grad")
+    assert not _is_right(WRITES["backward, what was saved"], "jvp of a jacobian")
 
 
 # ---- derivatives of pullbacks, and arguments that are written to -----------------------------------------------------
