@@ -12,6 +12,7 @@ from contad.front.plan import Plan
 from contad.native.linked_code import calls_function
 from contad.variables.open_types import NumbaFunction
 
+_OR_TAPE = ', or use engine="tape"'  # as a remedy ends
 _STORES = "grow"  # the function by which the source of an engine that generates it takes room in the workspace
 
 # functions of C that note lost digits, or find kernels that may: as large ones of matrices are
@@ -54,7 +55,10 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
             told = isinstance(error, (ContadError, MemoryError))
             if told and not isinstance(error, (UnsupportedError, StaleSourceError)):
                 raise
-            refusals.append((name, reason(error)))
+            why = reason(error)
+            if plan.request.mode == "hvp":  # of which the tape has none
+                why = why.replace(_OR_TAPE, "")
+            refusals.append((name, why))
             lasting &= isinstance(error, (UnsupportedError, NumbaError))
         else:
             limited = EngineLimitError.__name__ in run.py_func.__globals__

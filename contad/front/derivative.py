@@ -349,14 +349,15 @@ class Derivative(CPUDispatcher, WrittenOut):
     def _run_eager(self, why: str, *args: Nested) -> Nested:
         if self.py_func.__code__.co_flags & inspect.CO_VARARGS:  # which Numba has packed
             args = (*args[:-1], *args[-1])
-        if self.form.kind in HIGHER and not any(map(holds_carriers, args)):
-            self._warn_of_copy(why)
         try:
-            return self.eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
+            found = self.eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
         except UnsupportedError as error:
             if NOT_COPIED not in str(error):
                 raise
             raise UnsupportedError(f"{why}; a Python copy of it, which might do, is not made: {error}") from None
+        if self.form.kind in HIGHER and not any(map(holds_carriers, args)):
+            self._warn_of_copy(why)
+        return found
 
     def _warn_of_copy(self, why: str) -> None:
         """Say once of a function that matrices of its derivatives are computed at Python's speed."""

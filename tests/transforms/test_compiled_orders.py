@@ -152,11 +152,25 @@ def test_what_has_no_outputs_is_no_function_of_which_there_is_a_jacobian():
     for transform in (contad.jacobian, contad.jacfwd, contad.jacrev):
         with pytest.raises(OutputError, match=r"nothing returned \(\), without a number in it"):
             transform(nothing)(X)
-    with (
-        pytest.warns(UserWarning, match="a Python copy of it answers"),
-        pytest.raises(OutputError, match="text must return one real number, got str"),
-    ):
+    with pytest.raises(OutputError, match="text must return one real number, got str"):
         contad.jacobian(text)(X)
+
+
+def test_second_derivatives_without_a_source_are_refused_with_advice_that_helps():
+    """No engine has them: neither the tape, nor a Python copy, which a warning would promise."""
+    scope = {"njit": numba.njit}
+    exec("@njit\ndef unread(x):\n    return x[0] * x[0] * x[1]", scope)
+    for transform, args in ((contad.hessian, (X,)), (contad.hvp, (X, V)), (contad.laplacian, (X,))):
+        derivative = transform(scope["unread"])
+        with pytest.raises(UnsupportedError, match="cannot be read; define it in a file") as told:
+            derivative(*args)  # warnings are errors
+        assert "tape" not in str(told.value)
+
+
+def test_a_refusal_of_second_derivatives_names_no_engine_without_any():
+    with pytest.warns(UserWarning, match="guarded: .*a Python copy of it answers") as told:
+        contad.laplacian(numba.njit(guarded))(X)
+    assert 'engine="tape"' not in str(told[0].message)
 
 
 def test_jacobians():
