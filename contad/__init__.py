@@ -125,13 +125,22 @@ __all__ = [  # noqa: PLE0604  (names are added)
 
 watch_compilations()
 
+# what other libraries call so; names of contad.stan and of NumPy are found there
 _ELSEWHERE = {
-    "remat": "contad.checkpoint", "hessian_vector_product": "contad.hvp", "make_hvp": "contad.hvp", "vhp": "contad.hvp",
+    **dict.fromkeys(("make_hvp", "hessian_vector_product", "vhp"), "contad.hvp"), "remat": "contad.checkpoint",
     "make_ggnvp": "contad.jvp and contad.vjp", "jacobian_sparse": "contad.sparse_jacobian",
     "vmap": "contad.jvp(..., several=True) for directions, a loop for anything else",
-    "numpy": "NumPy itself: its functions differentiate", "zeros_like": "np.zeros_like", "asarray": "contad.array",
-    "ones": "contad.full(shape, 1.0)", "sum": "np.sum", "where": "np.where", "sigmoid": "contad.expit",
-    "softplus": "contad.log1p_exp", "abs": "contad.absolute or abs()", "pow": "contad.power or **",
+    "jit": "numba.njit on the function that is differentiated, or contad.record(f, example)",
+    "njit": "numba.njit; contad.grad of such a function is compiled",
+    **dict.fromkeys(("cond", "fori_loop", "while_loop", "lax"), "Python's if and loops, or contad.scan"),
+    **dict.fromkeys(("tree", "tree_map", "tree_util"), "lists, tuples and dicts as arguments, or contad.ravel"),
+    "ravel_pytree": "contad.ravel", "flatten": "contad.ravel", "custom_gradient": "contad.custom_vjp",
+    **dict.fromkeys(("backward", "GradientTape", "requires_grad"), "contad.grad(f)(x), of a function of x"),
+    **dict.fromkeys(("tensor", "Tensor", "Variable"), "NumPy's arrays and floats as arguments of a function"),
+    **dict.fromkeys(("no_grad", "detach"), "contad.stop_gradient"),
+    "numpy": "NumPy itself: its functions differentiate", "asarray": "contad.array", "ones": "contad.full(shape, 1.0)",
+    "relu": "np.maximum(x, 0.0)", "sigmoid": "contad.expit", "softplus": "contad.log1p_exp",
+    "abs": "contad.absolute or abs()", "pow": "contad.power or **",
     "max": "contad.maximum", "min": "contad.minimum", "round": "contad.rint", "mod": "contad.remainder",
 }  # fmt: skip
 
@@ -176,8 +185,21 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("contad")
-    hint = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-    raise AttributeError(f"module 'contad' has no attribute {name!r}{hint}")
+    use = _find_elsewhere(name)
+    raise AttributeError(f"module 'contad' has no attribute {name!r}{use and f'; use {use}'}")
+
+
+def _find_elsewhere(name: str) -> str:
+    """What to use for a name of another library, or of another module."""
+    if name in _ELSEWHERE or name.startswith("_"):
+        return _ELSEWHERE.get(name, "")
+    import numpy
+
+    import contad.stan
+
+    if name in contad.stan.__all__:
+        return f"contad.stan.{name}"
+    return f"np.{name}" if name in dir(numpy) else ""
 
 
 def __dir__() -> list[str]:

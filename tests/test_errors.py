@@ -327,6 +327,27 @@ WRONG = {  # function, argument, expected, got
     "elementwise_grad: argnums must be an argument's position or a tuple of them, got 'x'": lambda: (
         contad.elementwise_grad(np.sin, "x")
     ),
+    "got array([0.5, 0.3, 0.7]); the arguments of f follow: contad.grad(f)(x)": lambda: contad.grad(np.sum, X),
+    "hvp: got 3 positional arguments; the form is contad.hvp(f)(x, v)": lambda: contad.hvp(np.sum, X, X),
+    "hvp: argnums must be an argument's position or a tuple of them, got array": lambda: contad.hvp(np.sum, X),
+    "hessian: got 3 positional arguments; the form is contad.hessian(f)(x)": lambda: contad.hessian(doubled, X, X),
+    "got 0.5; for more use jvp; the arguments of f follow: contad.derivative(f)(x)": (
+        lambda: contad.derivative(abs, 0.5)
+    ),
+    "jvp: sum: primals and tangents must be tuples of one length, one entry per argument of f: "
+    "contad.jvp(f, (x,), (v,))": lambda: contad.jvp(np.sum, X, X),
+    "grad: argnums must be an argument's position or a tuple of them, got -1; positions count from 0, the first": (
+        lambda: contad.grad(np.dot, -1)
+    ),
+    "jacobian: argnums must be an argument's position or a tuple of them, got (0, -1); positions count from 0": (
+        lambda: contad.jacobian(doubled, (0, -1))
+    ),
+    "contad.record: argnums must be an argument's position or a tuple of them, got 0.5": (
+        lambda: contad.record(np.sum, X, argnums=0.5)
+    ),
+    "vjp: sum: the cotangent must have the structure of the result, a number or an array, got complex; write": (
+        lambda: contad.vjp(np.sum, X)[1](1j)
+    ),
     "scan: step must be callable, got int": lambda: contad.scan(3, 0.0, X),
     "zeros: shape must be a length, or a tuple of lengths, got -1": lambda: contad.zeros(-1),
     "empty: shape must be a length, or a tuple of lengths, got 'a'": lambda: contad.empty("a"),

@@ -12,7 +12,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.functions.memo import memo_of
 from contad.functions.pickling import SEND, OfThisProcess
-from contad.functions.user_call import name_of, positions
+from contad.functions.user_call import form_of, name_of, positions
 from contad.native.request import Numerics
 from contad.ops.close_values import LOST, was_lost
 from contad.rules.compilable import MakesDerivatives
@@ -44,7 +44,13 @@ class Transform(Generic[P, R], MakesDerivatives):
         self.made_for = made_for
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.function(*args, **kwargs)
+        try:
+            return self.function(*args, **kwargs)
+        except TypeError:
+            if len(args) <= self.function.__code__.co_argcount:
+                raise
+        name = self.function.__name__
+        raise TypeError(f"{name}: got {len(args)} positional arguments; the form is {form_of(name)}")
 
     def __get__(self, instance: object, owner: type | None = None) -> "Transform[P, R]":
         """Itself, as an attribute of a class too; which makes it a routine, so `help` shows that of its function."""

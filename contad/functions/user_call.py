@@ -43,10 +43,26 @@ def unshare(what: str, args: tuple[Nested, ...], argnums: Sequence[int]) -> tupl
     return args if own is None else tuple(own)
 
 
-def positions(transform: str, argnums: int | Sequence[int], advice: str = "") -> tuple[int, ...]:
+# how the transforms are called that take more than a function before its arguments
+_FORMS = {
+    "hvp": "hvp(f)(x, v)", "jvp": "jvp(f, (x,), (v,))", "hessian_block_diag": "hessian_block_diag(f, size)(x)",
+    "grad_tr_mat_times_hessian": "grad_tr_mat_times_hessian(f, x, m)",
+}  # fmt: skip
+
+
+def form_of(transform: str) -> str:
+    """A call of a transform, for messages about one that is none."""
+    return f"contad.{_FORMS.get(transform, f'{transform}(f)(x)')}"
+
+
+def positions(transform: str, argnums: int | Sequence[int], advice: str | None = None) -> tuple[int, ...]:
     """argnums as a tuple of positions; TypeError where it is something else, or repeats one."""
     numbers = tuple(argnums) if isinstance(argnums, (list, tuple)) else (argnums,)
     if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in numbers):
+        if numbers and all(isinstance(n, int) for n in numbers):
+            advice = "; positions count from 0, the first argument"
+        elif advice is None:
+            advice = f"; the arguments of f follow: {form_of(transform)}"
         raise TypeError(
             f"{transform}: argnums must be an argument's position or a tuple of them, got {argnums!r}{advice}"
         )

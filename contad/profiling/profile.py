@@ -68,7 +68,7 @@ class Profiler:
     ) -> None:
         if not callable(f):
             raise TypeError(f"profile: expected a function, got {f!r}")
-        positions("profile", argnums, f"; the arguments of {name_of(f)} follow: profile(f)(*args)")
+        positions("profile", argnums)
         self.gradient: Any = value_and_grad(f, argnums, has_aux=has_aux, engine=engine)
         self.name, self.warm_up = name_of(f), warm_up
         self.package = str(getattr(f, "__module__", "")).partition(".")[0]

@@ -439,7 +439,7 @@ def record(
     check.callable_("contad.record", "f", f)
     if not example:
         raise TypeError(f"contad.record: {name_of(f)}: give example arguments, at which the function is run once")
-    numbers = tuple(range(len(example))) if argnums is None else positions("contad.record", argnums)
+    numbers = tuple(range(len(example))) if argnums is None else positions("contad.record", argnums, "")
     single = len(numbers) == 1 if argnums is None else isinstance(argnums, int)
     args, _ = positional(f, f"contad.record: {name_of(f)}", numbers, example, {})
     return Program(f, tuple(args), numbers, single, retrace)

@@ -130,7 +130,7 @@ class FlatFunction:
 
     def __init__(self, f: Function, example: Nested, argnums: int | tuple[int, ...]) -> None:
         function = UserFunction("flat", f)
-        numbers = positions("flat", argnums)
+        numbers = positions("flat", argnums, "")
         single = isinstance(argnums, int)
         if not single and (not isinstance(example, (tuple, list)) or len(example) != len(numbers)):
             fail("flat", "example", f"be a tuple of {len(numbers)} arguments, as argnums", repr(example))

@@ -30,7 +30,7 @@ from contad.front.repeated import gradient_of_gradient, is_first_gradient, is_re
 from contad.front.user_function import UserFunction
 from contad.functions.callees import ORDINARY, direct
 from contad.functions.pickling import Transformed, reference, remade
-from contad.functions.user_call import positional, positions, require_number, split_aux, unshare
+from contad.functions.user_call import form_of, positional, positions, require_number, split_aux, unshare
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
 from contad.transforms.jacobians import find_lost
@@ -333,7 +333,9 @@ def jvp(
         or not isinstance(tangents, (tuple, list))
         or len(primals) != len(tangents)
     ):
-        raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
+        raise TypeError(
+            f"{what}: primals and tangents must be tuples of one length, one entry per argument of f: {form_of('jvp')}"
+        )
     if function.dispatcher is not None and not has_aux:
         if several:
             _require_leading_axes(primals, tangents, what)
@@ -421,7 +423,10 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 
     function = UserFunction("derivative", f)
     if not isinstance(argnum, int):
-        raise TypeError(f"derivative: argnum must be one argument's position, got {argnum!r}; for more use jvp")
+        raise TypeError(
+            f"derivative: argnum must be one argument's position, got {argnum!r}; for more use jvp; the arguments of f "
+            f"follow: {form_of('derivative')}"
+        )
     positions("derivative", argnum)
     what = f"derivative: {function.name}"
     dispatcher = function.dispatcher

@@ -69,7 +69,7 @@ def sparsity(
     if of not in (JACOBIAN, HESSIAN):
         fail("sparsity", "of", f"be {JACOBIAN!r} or {HESSIAN!r}", repr(of))
     function = UserFunction("sparsity", f)
-    numbers = positions("sparsity", argnums)
+    numbers = positions("sparsity", argnums, "")
     what = f"sparsity: {function.name}"
     args, kwargs = positional(function.f, what, numbers, example, kwargs)
     if branches == "all":

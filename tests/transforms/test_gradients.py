@@ -4,6 +4,7 @@ import functools
 import gc
 import math
 import pickle
+import re
 import subprocess
 import sys
 import weakref
@@ -303,8 +304,16 @@ def test_names_of_other_libraries_are_answered():
         _ = contad.remat
     with pytest.raises(AttributeError, match=r"no attribute 'vmap'; use contad.jvp\(\.\.\., several=True\)"):
         _ = contad.vmap
-    with pytest.raises(AttributeError, match="no attribute 'foo'$"):
-        _ = contad.foo
+    for name, use in {
+        "jit": "numba.njit", "relu": "np.maximum", "tree_map": "lists, tuples and dicts", "lax": "Python's if",
+        "ravel_pytree": "contad.ravel",
+        "log_sum_exp": "contad.stan.log_sum_exp", "normal_lpdf": "contad.stan.normal_lpdf", "tensordot": "np.tensordot", "linalg": "np.linalg",
+    }.items():  # fmt: skip
+        with pytest.raises(AttributeError, match=f"^module 'contad' has no attribute '{name}'; use {re.escape(use)}"):
+            getattr(contad, name)
+    for name in ("foo", "__wrapped__"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'$"):
+            getattr(contad, name)
     assert set(contad.__all__) < set(dir(contad)) and "rule" not in dir(contad)
     for name in contad._ELSEWHERE:
         assert name not in contad.__all__
