@@ -307,7 +307,8 @@ def test_names_of_other_libraries_are_answered():
     for name, use in {
         "jit": "numba.njit", "relu": "np.maximum", "tree_map": "lists, tuples and dicts", "lax": "Python's if",
         "ravel_pytree": "contad.ravel",
-        "log_sum_exp": "contad.stan.log_sum_exp", "normal_lpdf": "contad.stan.normal_lpdf", "tensordot": "np.tensordot", "linalg": "np.linalg",
+        "log_sum_exp": "contad.stan.log_sum_exp",
+        "normal_lpdf": "contad.stan.normal_lpdf", "tensordot": "np.tensordot", "linalg": "np.linalg",
     }.items():  # fmt: skip
         with pytest.raises(AttributeError, match=f"^module 'contad' has no attribute '{name}'; use {re.escape(use)}"):
             getattr(contad, name)
