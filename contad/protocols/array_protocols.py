@@ -171,6 +171,7 @@ def install_arrays(cls: type[Any], implement: Implement) -> None:
         return (_power(method) if rule.operator == "pow" else method), reflected
 
     install(cls, with_powers)
+    cls.__pow__ = _power(cls.__pow__)  # to make the method takes longer than most programs, which have squares alone
     for rule in rules():
         if rule.operator is not None and rule.arity == 2:
             setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))

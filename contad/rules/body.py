@@ -149,6 +149,11 @@ class RuleBody:
                 needed |= _names(value)
         return kept[::-1], result
 
+    def reads(self, k: int) -> set[str]:
+        """The parameters that partial k reads."""
+        assignments, result = self.slice(k)
+        return _names(result).union(*(_names(value) for _, value in assignments)) & {*self.parameters}
+
     def partial(self, k: int) -> Function:
         """Partial k as a function of (z, *arguments) that follows NumPy where Python's floats would raise."""
         made = self._partials[k]

@@ -1,7 +1,10 @@
 """Source read from a file is held against the code that was imported."""
 
+import ast
 import dis
 import importlib.util
+import inspect
+import textwrap
 
 import numba
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 
 import contad
 from contad.errors import StaleSourceError
-from contad.rules.definition import definition_of
+from contad.rules.definition import _parse_block, definition_of
 from tests.judges.planted import registered
 
 RULES = """
@@ -105,11 +108,35 @@ def test_an_edited_njit_function_is_refused(tmp_path):
     assert contad.grad(f)(2.0) == 4.0  # of what was imported, which the compiled engines have
 
 
+ENDS = {
+    "another definition": "@decorated\ndef f(x):\n\n    return x\n\n\n@decorated\ndef g(x):\n    return x\n",
+    "a statement": "def f(x):\n    # of x\n# as it is\n    return x\nvalue = f(1)\n",
+    "the other branch": "    def f(x):\n        return x\nelse:\n    f = None\n",
+    "the end of the file": "def f(x): return x",
+    "not in a string": 'def f(x):\n    """Of x\nas it is.\n"""\n    return x\n\ng = f\n',
+    "not in an expression": "def f(\nx,\n):\n    return (x +\nx\n)\ng = f\n",
+    "not in a continued line": "def f(x):\n    return x + \\\n1\ng = f\n",
+    "not where its decorator does": "@decorated(\n    0,\n)\ndef f(x):\n    return x\ng = f\n",
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_a_definition_ends_where_inspect_finds_its_end(case):
+    lines = ENDS[case].splitlines(keepends=True)
+    expected = ast.parse(textwrap.dedent("".join(inspect.getblock(lines)))).body[0]
+    assert ast.dump(_parse_block(lines), include_attributes=True) == ast.dump(expected, include_attributes=True)
+
+
 def waves(x):
     s = 0.0
     for k in range(x.size):
         s += np.cos(x[k]) * k
     return s
+
+
+def test_a_definition_is_not_read_word_by_word(monkeypatch):
+    monkeypatch.setattr(inspect, "getblock", None)
+    assert definition_of(waves)[0].name == "waves"
 
 
 @pytest.mark.parametrize("padding", [1, 2, 7])

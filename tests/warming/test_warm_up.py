@@ -16,6 +16,8 @@ FEW = ("sweep", "lent_array")  # of object code, and of Numba's
 SWEPT = """
 import numpy as np, contad
 from contad.engines.stream import plain_sweep
+from contad.engines.stream.patience import PATIENCE
+PATIENCE.loading = 0.0  # of what is on the disk, from the first gradient on
 plain_sweep.sweep = plain_sweep.sweep_array = None  # nobody may call them
 from contad.warming.work import count_compilations
 found = contad.grad(lambda x: np.exp(-x * x) * np.sin(x))(0.5)

@@ -15,11 +15,9 @@ from contad.engines.matrix.array_records import fast_elementwise, operate_on_vie
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import compile_product, factor_of, fast_product
-from contad.engines.stream.kernels import partial_in_kernel
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
 from contad.engines.stream.storage import CELLS_WITH_VIEWS, ROWS, Buffers
 from contad.engines.stream.sweep import operation_code
-from contad.native.rule_source import names_read
 from contad.protocols.number_protocols import make_methods
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
@@ -175,9 +173,10 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
     fields["code"] = str(operation_code(rule, "v") if rule.arity == 1 else None)
     fields["a_direct"], fields["b_direct"] = _DIRECT.format(i="i", a="a"), _DIRECT.format(i="j", a="b")
+    body = rule.body
+    assert body is not None
     for x, k in (("x", 1), ("y", 0)) if rule.arity == 2 else ():
-        lines, partial = partial_in_kernel(rule, k) or ([], "")
-        is_read = x in names_read([*lines, partial]) or "z" in names_read([*lines, partial])
+        is_read = body.reads(k) & {body.parameters[0], body.parameters[2 - k]}
         fields[f"place_of_{x}"] = (_KEPT if is_read else _UNREAD).format(x=x)
     # NumPy wants the output of these by name
     out = "out=" if ufunc in (np.maximum, np.minimum) else ""

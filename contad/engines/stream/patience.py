@@ -14,13 +14,15 @@ from contad.engines.stream.sweep import compile_sweeps, has_compiled_sweeps
 class Patience:
     """The seconds for which sweeps run in plain Python: in all, and then for each kernel that is not there.
 
-    They are those of the processor: on a machine that is busy, both ways take longer. What is in the disk cache is
-    loaded at once, which takes as long as some gradients.
+    They are those of the processor: on a machine that is busy, both ways take longer. Nobody looks at the disk before
+    some hundred gradients of a few operations have been swept: to import LLVM, and to tell whether the files there are
+    those of this contad, takes longer than all of these. What is found is loaded at once.
 
     loading      where it is compiled code that Numba loads: what that takes
     compiling    where it is to be compiled
     """
 
+    LOOKING = 0.05  # of what Numba takes to load
     KERNEL = 0.15  # of what the sweep takes to compile
 
     def __init__(self, loading: float = 0.2, compiling: float = 2.0) -> None:
@@ -38,6 +40,9 @@ class Patience:
             self.is_over = True
             return 0.0
         if self.limit is None:
+            looking = self.LOOKING * self.loading
+            if self.spent < looking:
+                return looking - self.spent
             self.limit = 0.0 if has_compiled_sweeps() else self.compiling
         return max(0.0, self.limit - self.spent)
 
