@@ -572,7 +572,8 @@ def _length(code: int, _: int, y: int) -> int:
 
 def _spans_of(cells: np.ndarray) -> Spans:
     """Cells, in any order and with constants among them, as ranges."""
-    cells = np.unique(cells[cells > 0])
+    cells = np.sort(cells[cells > 0])
+    cells = cells[np.diff(cells, prepend=0) > 0]
     ends = np.flatnonzero(np.diff(cells, append=-1) != 1)
     starts = np.concatenate([[0], ends[:-1] + 1])
     return [(int(cells[a]), int(cells[b]) + 1) for a, b in zip(starts, ends, strict=True)] if len(cells) else []

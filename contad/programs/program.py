@@ -150,7 +150,7 @@ class Program:
             tracer.check_plain()
             first_row, inputs = s.rows_packed, s.top - 1
             y = scalar_output(self._run(*active), self.what, s)
-            arrays = [x for x in leaves_of(active) if isinstance(x, Array)]
+            arrays = [x for argument in active for x in leaves_of(argument) if isinstance(x, Array)]
             self.inputs.are_written |= any(x._root()._version for x in arrays)
             s.flush()
             tracer.check_plain()

@@ -155,7 +155,8 @@ def kernels_of(code: np.ndarray, shapes: np.ndarray) -> tuple[int, ...]:
     """The codes of the kernels that records call one by one."""
     arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
     repeated = shapes[code[code[:, 0] == REPEATED, 1].astype(np.int64) + CODE_OF]
-    return tuple(int(k) for k in np.unique(np.concatenate([arrays, repeated])) if k + ARRAY not in _WITHOUT)
+    found = {*arrays.tolist(), *repeated.tolist()}  # np.unique imports numpy.ma
+    return tuple(sorted(k for k in found if k + ARRAY not in _WITHOUT))
 
 
 def find_missing(kernels: Iterable[Kernel]) -> set[Kernel]:

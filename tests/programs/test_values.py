@@ -8,8 +8,9 @@ import pytest
 
 import contad
 from contad.engines.stream.sweep import OPERATIONS
+from contad.errors import RuleError, UnsupportedError
 from contad.programs.codes import SCALARS
-from contad.programs.plain_rules import find_compiled_rules, value_source
+from contad.programs.plain_rules import _is_arithmetic, find_compiled_rules, value_source
 from contad.rules.scalar_rule import rules
 from tests.judges.planted import registered
 from tests.judges.samples import sampled
@@ -49,6 +50,18 @@ def test_rules_whose_values_are_arithmetic_are_compiled():
         "log_diff_exp",
     }
     assert value_source(find_compiled_rules()[0]) == "def value_of_erf(x):\n    return math.erf(x)"
+
+
+def test_the_names_that_a_value_looks_up_tell_whether_it_can_be_copied():
+    def can_be_copied(rule):
+        try:
+            return bool(value_source(rule))
+        except (RuleError, UnsupportedError):
+            return False
+
+    own = [r for r in rules() if not r.core and r.arity <= 2 and r.function.__module__.startswith("contad.ops.")]
+    assert {r.name for r in own if can_be_copied(r)} == {r.name for r in own if _is_arithmetic(r)}
+    assert len(own) > 100
 
 
 def test_a_rule_of_somebody_else_is_run_by_python():
