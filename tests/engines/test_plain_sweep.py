@@ -351,15 +351,15 @@ def test_time_is_counted_and_the_disk_is_looked_at_once(monkeypatch):
     monkeypatch.setattr(patience, "has_compiled_sweeps", lambda: bool(asked.append(1)))
     monkeypatch.setattr(patience, "compile_sweeps", functools.cache(lambda: None))
     p = Patience(loading=0.2, compiling=2.0)
-    assert p.seconds_left() == pytest.approx(0.01) and not asked
-    p.spent = 0.02
-    assert p.seconds_left() == 1.98 and p.seconds_left() and len(asked) == 1
+    assert p.seconds_left() == pytest.approx(0.02) and not asked
+    p.spent = 0.05
+    assert p.seconds_left() == 1.95 and p.seconds_left() and len(asked) == 1
     p.spent = 0.3
     assert p.seconds_left() == pytest.approx(1.7) and len(asked) == 1
     p.spent = 2.5
     assert p.seconds_left() == 0.0
     monkeypatch.setattr(patience, "has_compiled_sweeps", lambda: True)
     p = Patience(loading=0.2, compiling=2.0)
-    p.spent = 0.02
+    p.spent = 0.05
     assert p.seconds_left() == 0.0
     assert Patience(loading=0.0, compiling=2.0).seconds_left() == 0.0

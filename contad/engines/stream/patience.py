@@ -22,7 +22,7 @@ class Patience:
     compiling    where it is to be compiled
     """
 
-    LOOKING = 0.05  # of what Numba takes to load
+    LOOKING = 0.1  # of what Numba takes to load
     KERNEL = 0.15  # of what the sweep takes to compile
 
     def __init__(self, loading: float = 0.2, compiling: float = 2.0) -> None:
