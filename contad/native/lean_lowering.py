@@ -139,7 +139,7 @@ class LeanLower(Lower):
         is_array = type(kind) is types.Array and kind.dtype in _NUMBERS and signature.args[0] == kind
         if not is_array or array.name in self._blk_local_varmap or self.context.enable_boundscheck:
             return None
-        indices = tuple(at) if isinstance(at, types.UniTuple) else (types.unliteral(at),)
+        indices = tuple(map(types.unliteral, at if isinstance(at, types.BaseTuple) else (at,)))
         return kind if indices == (types.int64,) * kind.ndim else None
 
     def _emit_pointer(self, kind: Any, array: Any, index: Any) -> Any:
@@ -148,7 +148,7 @@ class LeanLower(Lower):
         described = make_array(kind)(context, builder, ref=self.getvar(array.name))
         lengths = self._read_words(described, "shape", kind.ndim)
         strides = self._read_words(described, "strides", kind.ndim) if kind.layout == "A" else []
-        if isinstance(self.typeof(index.name), types.UniTuple):
+        if isinstance(self.typeof(index.name), types.BaseTuple):
             indices = cgutils.unpack_tuple(builder, self.loadvar(index.name))
         else:
             indices = [self._cast_var(index, types.int64)]

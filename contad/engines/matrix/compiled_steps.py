@@ -106,13 +106,16 @@ class StepKernels:
         self.value = self.adjoint = 0  # addresses
         self.attempt: Callable[..., float] | None = None
         self.attempt_briefly: Callable[..., float] | None = None  # where there are few numbers
+        self.is_met = False
         self.spent = 0.0
         self.left: float | None = None  # not known before the disk has been looked at
         self.plans: dict[tuple[Any, ...], StepPlan | None] = {}
 
     def count(self, since: float) -> None:
-        """Count the time that Python has taken for a value."""
-        self.spent += self.SWEPT * (thread_time() - since)
+        """Count the time that Python has taken for a value, but for the first one, which may have imported SciPy."""
+        if self.is_met:
+            self.spent += self.SWEPT * (thread_time() - since)
+        self.is_met = True
 
     def are_there(self) -> bool:
         """Whether values are computed by the kernels from now on."""

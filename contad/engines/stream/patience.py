@@ -36,15 +36,13 @@ class Patience:
         """How much longer sweeps run in plain Python; 0 where the compiled sweep is there, or is to be."""
         if self.is_over:
             return 0.0
-        if compile_sweeps.cache_info().currsize:
-            self.is_over = True
-            return 0.0
-        if self.limit is None:
-            looking = self.LOOKING * self.loading
-            if self.spent < looking:
-                return looking - self.spent
+        if self.limit is None and self.spent >= self.LOOKING * self.loading:
             self.limit = 0.0 if has_compiled_sweeps() else self.compiling
-        return max(0.0, self.limit - self.spent)
+        left = (self.LOOKING * self.loading if self.limit is None else self.limit) - self.spent
+        if left > 0.0:
+            return left
+        self.is_over = bool(compile_sweeps.cache_info().currsize)
+        return 0.0
 
     def sweep(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int, bool]:
         """`plain_sweep.sweep`, for as long as there is patience."""
