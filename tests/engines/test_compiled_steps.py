@@ -244,6 +244,16 @@ def test_kernels_are_got_when_python_has_taken_as_long(monkeypatch):
     assert got == ["det", "det"]
 
 
+def test_the_first_value_which_may_import_scipy_is_not_counted(monkeypatch):
+    clock = iter([5.0, 5.25])
+    monkeypatch.setattr(compiled_steps, "thread_time", lambda: next(clock))
+    kernels = StepKernels("det")
+    kernels.count(0.0)
+    assert kernels.spent == 0.0
+    kernels.count(5.0)
+    assert kernels.spent == kernels.SWEPT * 0.25
+
+
 def test_options_that_are_no_words_go_the_general_way(steps):
     gradient = contad.grad(lambda x: np.linalg.norm(x, axis=[0, 1][:1][0]) @ B)(A)
     np.testing.assert_allclose(gradient, A / np.linalg.norm(A, axis=0) * B, rtol=1e-12)

@@ -62,6 +62,25 @@ def test_elements_of_one_axis_and_of_three():
         np.testing.assert_array_equal(first[1], second[1])
 
 
+def test_elements_at_literal_indices_are_lowered_as_others(monkeypatch):
+    def f(a, n):
+        total = 0.0
+        for i in range(n):
+            a[i, 0] += a[i, 1] * a[0, i]
+            total += a[i, 0] + a[1, -1]
+        return total
+
+    a, taken = DRAW.random((3, 3)), []
+    for way in ("lower_getitem", "lower_setitem"):
+        monkeypatch.setattr(Lower, way, lambda self, *args, way=way, before=getattr(Lower, way): (
+            taken.append(way) or before(self, *args)
+        ))
+    made = call(link()(f), a.copy(), 2)
+    assert not taken
+    assert made == call(numba.njit(f), a.copy(), 2)
+    assert taken
+
+
 def test_numbers_of_other_types_are_read_and_written():
     def f(small, complexes, x):
         small[1] = x
