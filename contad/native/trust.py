@@ -43,10 +43,10 @@ def make_folder(path: Path, mode: int = 0o700) -> None:
     except FileExistsError:
         pass
     except FileNotFoundError:
-        if path.parent == path:
+        if path.parent.is_dir():  # where no folder can be made, as in /proc, or behind a link to nothing
             raise
         make_folder(path.parent)
-        make_folder(path, mode)
+        os.mkdir(path, mode)
 
 
 class Folder:

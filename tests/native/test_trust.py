@@ -249,6 +249,12 @@ def test_a_missing_folder_is_made_with_those_above(tmp_path):
         make_folder(tmp_path / "file" / "a")
 
 
+def test_a_folder_behind_a_link_to_nothing_cannot_be_made(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "missing" / "folder")
+    with pytest.raises(FileNotFoundError):
+        make_folder(tmp_path / "link" / "contad")
+
+
 # ---- attacks ---------------------------------------------------------------------------------------------------------
 RUN: list[str] = []  # whose code has been run
 

@@ -30,6 +30,9 @@ class Builder(Workspace):
     def program(self) -> Program:
         """A random program."""
         r = self.random
+        last = f"x{len(self.inputs) - 1}"
+        if np.ndim(self.inputs[-1]) and self.chance(0.2):  # an argument beside what is made of it, whose cells follow
+            self.define("beside", f"np.concatenate([{last}, {r.choice(UNARY[:4]).format(last)}])")
         for k, x in enumerate(self.inputs):  # something that depends on the input stays when it is overwritten
             if isinstance(x, np.ndarray):
                 self.define("elementwise", r.choice(UNARY[:4]).format(f"x{k}"), assignable=self.chance(0.5))

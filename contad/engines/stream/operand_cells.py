@@ -23,7 +23,8 @@ class Cells:
     def span(self) -> slice:
         """From the first to the last of them."""
         outer, inner = self._shape
-        return slice(self.start, self.start + ((outer - 1) * self._outer + (inner - 1) * self._inner) // 8 + 1)
+        ways = (outer - 1) * self._outer // 8, (inner - 1) * self._inner // 8  # which may lead backwards
+        return slice(self.start + sum(min(n, 0) for n in ways), self.start + sum(max(n, 0) for n in ways) + 1)
 
     def indices(self) -> np.ndarray:
         """Their numbers, along the two axes."""

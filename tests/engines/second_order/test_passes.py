@@ -187,6 +187,48 @@ def test_random_programs(outcomes):
     assert sum(outcomes) > len(outcomes) / 2
 
 
+JOINS = {
+    "concatenate": lambda x, y: np.concatenate([x, y]),
+    "the other way round": lambda x, y: np.concatenate([y, x]),
+    "stack": lambda x, y: np.stack([x, y], axis=1),
+    "elements": lambda x, y: np.array([x[0], x[1], x[2], y[0], y[1]]),
+    "assignment": lambda x, y: filled(x, y),
+    "backwards": lambda x, y: np.concatenate([x, y])[::-1],
+    "a turned matrix": lambda x, y: np.vstack([x, y]).T,
+}
+READERS = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "exp": lambda z: np.sum(np.exp(0.3 * z)),
+    "dot": lambda z: np.dot(np.ravel(z)[1:], np.arange(1.0, z.size)),
+    "square": lambda z: np.sum(z * z),
+    "matrix": lambda z: np.sum(np.cos(np.arange(3.0 * len(z)).reshape(3, -1)) @ z),
+    "strided": lambda z: np.sum(np.ravel(z)[::2] ** 3),
+}
+
+
+def filled(x, y):
+    z = np.zeros(6)
+    z[:3], z[3:] = x, y
+    return z
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("join", JOINS)
+def test_an_argument_beside_what_is_made_of_it(join, reader, outcomes):
+    """The cells of both lie beside each other, so that no copy is made; the adjoints of one half are read."""
+
+    def f(x):
+        return READERS[reader](JOINS[join](x, x * x))
+
+    expected = jvp(grad(f), (X,), (M[0],))[1]
+    for g in (f, contad.record(f, X)):
+        for _ in range(2):
+            np.testing.assert_allclose(hvp(g)(X, M[0]), expected, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(hessian(g)(X) @ M[0], expected, rtol=1e-12, atol=1e-12)
+    assert all(outcomes)
+
+
 @pytest.mark.parametrize(
     ("f", "x"),
     [
