@@ -107,7 +107,7 @@ def polydiv(u, v):
     for k in range(n + 1):
         found.append(u[k] / v[0])
         u = np.concatenate([u[: k + 1], u[k + 1 : k + np.size(v)] - found[k] * v[1:], u[k + np.size(v) :]])
-    return np.stack(found), _without_first_zeros(u[n + 1 :] if np.size(v) > 1 else 0.0 * u[-1:])
+    return np.stack(found), _without_first_zeros(u[n + 1 :] if np.size(v) > 1 else u[-1:] - found[-1] * v)
 
 
 def _without_first_zeros(a):

@@ -428,6 +428,7 @@ np.matvec(a, b)
 np.vecmat(a, b)
 np.cross(a, b)
 np.cross(a, b, axis=0)
+np.interp(a, [0.0, 1.0, 2.0], [1.0, 4.0, 9.0], b, c)
 np.linalg.eig(a)[0]
 np.linalg.eigvals(a)
 np.polyadd(a, b)
