@@ -414,7 +414,7 @@ np.asfortranarray(a)
 np.array([[a, b], [b, a]])
 """.strip().splitlines()
 # what contad refuses by name where NumPy has a value: complex eigenvalues, coefficients with more than one axis,
-# vectors of two elements in cross products, an integer destination, and the like
+# vectors of two elements in cross products, an integer destination, quantiles of nothing, ends alone that np.interp gives no word of
 REFUSED_AT_SOME_ARGUMENTS = """
 np.pad(a, 1, constant_values=b)
 np.put(d := np.array(a), [0, 2], b) or d
@@ -429,6 +429,8 @@ np.vecmat(a, b)
 np.cross(a, b)
 np.cross(a, b, axis=0)
 np.interp(a, [0.0, 1.0, 2.0], [1.0, 4.0, 9.0], b, c)
+np.quantile(a, b)
+np.percentile(a, b, -1)
 np.linalg.eig(a)[0]
 np.linalg.eigvals(a)
 np.polyadd(a, b)
