@@ -414,7 +414,7 @@ np.asfortranarray(a)
 np.array([[a, b], [b, a]])
 """.strip().splitlines()
 # what contad refuses by name where NumPy has a value: complex eigenvalues, coefficients with more than one axis,
-# vectors of two elements in cross products, an integer destination, quantiles of nothing, ends alone that np.interp gives no word of
+# vectors of two elements in cross products, an integer destination, quantiles of nothing, and the like
 REFUSED_AT_SOME_ARGUMENTS = """
 np.pad(a, 1, constant_values=b)
 np.put(d := np.array(a), [0, 2], b) or d
