@@ -24,5 +24,5 @@ def test_some_are_not_nan():
 
 def test_a_rule_without_a_twin_is_noticed(monkeypatch):
     monkeypatch.setattr(euclidean_norm, "twin", None)
-    monkeypatch.setattr(hypot, "twin", None)
-    assert kink_programs.mismatch(11) and kink_programs.mismatch(14)
+    monkeypatch.setattr(hypot, "is_at_kink", lambda args: False)
+    assert kink_programs.mismatch(11) and kink_programs.mismatch(17)

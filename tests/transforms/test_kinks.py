@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.source.reading import call_reader, elementwise
 from contad.errors import ContadError
 from contad.ops import selection
 from contad.variables import number
@@ -417,7 +418,46 @@ def of_bounded_squares(x):
     return np.maximum(x[0] * x[0], 0.0) + x[1] * x[1]
 
 
+@numba.njit
+def of_picks(x):
+    p, q = np.concatenate((x[:1], -x[:1])), np.concatenate((x[1:], -x[1:]))
+    return np.max(p) * p.min() + np.ptp(q) ** 2
+
+
+@numba.njit
+def of_picks_of_matrices(x):
+    m = np.stack((x, -x)).T
+    total = np.max(np.stack((m[0], m[0]))) * np.min(np.exp(m[:1])) - np.max(m[0])
+    for row in m:
+        total += np.max(row) * np.min(row)
+    return total
+
+
+@numba.njit
+def of_orders(x):
+    p, q = np.concatenate((x[:1], -x[:1])), np.concatenate((x[1:], -x[1:]))
+    order = np.sort(p)
+    three = np.concatenate((q, 3.0 + x[:1]))
+    middle = np.median(three) * np.percentile(three, 50.0) + np.quantile(three, np.array([0.0, 0.5]))[1] ** 2
+    return order[0] * order[1] + np.nanmax(p) * np.nanmin(p) + middle
+
+
+@numba.njit
+def of_many_equal_elements(x):
+    some, many = np.sort(x[0] * np.ones(5)), np.sort(x[1] * np.ones(40))
+    return np.sum(some * some) + np.sum(many * many)
+
+
+@numba.njit
+def of_picked_squares(x):
+    y = x[0] * x[0]
+    return np.max(np.array([-y, y])) + np.sort(np.array([x[1] ** 2, -x[1] ** 2]))[1]
+
+
 COMPILED = {
+    of_picks: (np.diag([-2.0, 8.0]), True), of_many_equal_elements: (np.diag([10.0, 80.0]), False),
+    of_picked_squares: (2.0 * EYE, False), of_picks_of_matrices: (np.diag([-4.0, -2.0]), True),
+    of_orders: (np.diag([-4.0, 4.0]), True),
     of_bounds: (2.0 * EYE, False), of_bounded_squares: (2.0 * EYE, False),
     of_residuals: (2.0 * J.T @ J, True), of_matern: (EYE / 3.0, True), of_no_direction: (np.diag([4.0, 2.0]), False),
     of_absolutes: (np.diag([4.0, 2.0]), True), of_roots: (2.0 * EYE, False),
@@ -439,6 +479,26 @@ def test_numba_functions(f):
         require_right_or_nan(found, expected)
     require_right_or_nan(contad.jacobian(contad.grad(f))(x), expected)
     require_right_or_nan(np.array(contad.laplacian(f)(x)), np.trace(expected))
+
+
+@numba.njit
+def of_picks_with_a_fault(x):  # which is compiled with a fault, and kept
+    p = np.concatenate((x[:1], -x[:1]))
+    return np.max(p) * np.min(p) + np.sort(p)[0] * np.nanmax(p)
+
+
+def test_picks_that_follow_no_tie_are_noticed(monkeypatch):
+    monkeypatch.setattr(elementwise.WholeArrays, "_follow_tie", lambda arrays, array, symbol, found: found)
+    monkeypatch.setattr(call_reader, "TIED", {})
+    assert contad.hvp(of_picks_with_a_fault)(np.zeros(2), np.array([1.0, 0.0]))[0] == 4.0  # for -4
+
+
+@pytest.mark.parametrize("f", [of_picks, of_picks_of_matrices, of_orders])
+def test_picks_have_the_first_derivatives_that_they_have_alone(f):
+    for x in (np.zeros(2), np.array([0.3, -0.4])):
+        gradient = contad.grad(f.py_func)(x)
+        np.testing.assert_allclose(contad.grad(f)(x), gradient, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(contad.jvp(contad.grad(f), (x,), (EYE[1],))[0], gradient, rtol=1e-13, atol=1e-15)
 
 
 def test_laplacians_of_squares():

@@ -126,7 +126,8 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     flags = flags_of(request.dispatcher)
     argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
     change = functools.partial(_with_marks, transform) if request.checkpoint else transform
-    program = read(request.function, kinds, flags, request.dispatcher, argnums, change)
+    at_ties = request.mode == "hvp"
+    program = read(request.function, kinds, flags, request.dispatcher, argnums, change, at_ties=at_ties)
     if transform is None:
         _require_differentiable(program, request, what)
     return DerivativeWriter(
@@ -245,7 +246,7 @@ def derive_part(part: Any, given: tuple[Any, ...], wanted: Callable[[list[Any]],
     def transform(program: SourceProgram) -> None:
         add_tangents_of_floats(program, wanted(program.parameters))
 
-    program = read(function, kinds, flags_of(part), part, None, transform, is_part=True)
+    program = read(function, kinds, flags_of(part), part, None, transform, is_part=True, at_ties=True)
     return _load(DerivativeWriter(program, (), mode="jvp", nested=True), function.__name__, INSIDE)
 
 
@@ -281,7 +282,8 @@ def derive_repeated(f: Any, given: tuple[Any, ...], along: tuple[tuple[int, ...]
         else:
             _require_differentiable(program, request, what)
 
-    program = read(function, tuple(kind_of(t, what) for t in given), flags_of(f), f, argnums, transform)
+    kinds = tuple(kind_of(t, what) for t in given)
+    program = read(function, kinds, flags_of(f), f, argnums, transform, at_ties=bool(along))
     return _load(DerivativeWriter(program, by, mode=mode, nested=True), function.__name__, INSIDE)
 
 

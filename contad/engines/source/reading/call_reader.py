@@ -54,6 +54,7 @@ from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.random_draws import DRAWS, read_draw
 from contad.engines.source.reading.rule_calls import read_rule
 from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.tied_loops import TIED, is_tied_loop
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import Flags, flags_of, is_dispatcher
@@ -174,7 +175,7 @@ class CallReader:
             return read_made(self, function, arguments, keywords, node, env)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return self.make_named(function, arguments, keywords, node)
-        if owns(function):  # a body that another one calls
+        if owns(function) or is_tied_loop(function):  # a body that another one calls
             return self.inline(function, arguments, keywords, node, env)
         module = getattr(function, "__module__", "").partition(".")[0] if isinstance(function, FunctionType) else ""
         if module not in ("", "numpy", "numba") and function not in self.special:
@@ -315,6 +316,8 @@ class CallReader:
     ) -> Any:
         """The body of a function under its own flags, in place of its call; or of one of contad's, which has none."""
         function = getattr(dispatcher, "py_func", dispatcher)
+        if self.progress.at_ties and TIED.get(function, function) not in self.progress.inlining:
+            function, dispatcher = TIED.get(function, function), TIED.get(function, dispatcher)
         if dispatcher not in self.progress.scopes:
             own = dispatcher if is_dispatcher(dispatcher) else None
             self.progress.scopes[dispatcher] = Scope(function, own, self.progress.scope.arrays)

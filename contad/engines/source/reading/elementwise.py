@@ -1,14 +1,18 @@
 """Array expressions as loops: `a * x + y` is computed element by element, without arrays in between."""
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, constant, is_array, same
 from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
+    FLOAT,
     INT,
     NEW_AXIS,
     Apply,
@@ -17,6 +21,7 @@ from contad.engines.source.ir.single_assignment import (
     Choose,
     Create,
     For,
+    If,
     Kind,
     Permuted,
     Product,
@@ -187,6 +192,8 @@ class WholeArrays:
 
     def extreme(self, entry: Any, symbol: str, takes_nan: bool = True) -> Value:
         """The largest (">") or smallest element, the first nan before all; an empty array is an error, as in NumPy."""
+        if self.progress.at_ties:
+            entry = self.compute(entry)
         first = [constant(0)] * entry.kind.ndim
         empty = self.builder.apply(known_functions.COMPARISONS["Eq"], self.size(entry), constant(0))
         self.builder.add(Check(empty, "ValueError('zero-size array to reduction operation not possible')"))
@@ -202,7 +209,24 @@ class WholeArrays:
             chosen: Value = apply(known_functions.SELECT, better, x, found)
             return chosen
 
-        return self.fold(entry, self.element(entry, first), step)
+        found = self.fold(entry, self.element(entry, first), step)
+        follows = self.progress.at_ties and found.kind == FLOAT
+        return self._follow_tie(entry, symbol, found) if follows else found
+
+    def _follow_tie(self, array: Value, symbol: str, found: Value) -> Value:
+        """The same where several elements are equal to it: as np.maximum of all, which knows its second derivatives."""
+        apply, convert = self.builder.apply, self.builder.convert
+
+        def count(n: Value, x: Value) -> Value:
+            return apply(known_functions.ADD, n, convert(apply(known_functions.COMPARISONS["Eq"], x, found), INT))
+
+        several = apply(known_functions.COMPARISONS["Gt"], self.fold(array, constant(0), count), constant(1))
+        name, start = (np.maximum, -math.inf) if symbol == ">" else (np.minimum, math.inf)
+        function = known_functions.function_of(name)
+        with self.builder.inside(Block()) as block:
+            tied = self.fold(array, constant(start), lambda z, x: apply(function, z, x))
+        branch = self.builder.add(If(several, block, Block()))
+        return branch.merge(tied, found, Value(FLOAT))
 
     def product(self, a: Any, b: Any, node: ast.AST) -> Value:
         """a @ b."""

@@ -71,6 +71,7 @@ def read(
     transform: Callable[[SourceProgram], None] | None = None,
     is_part: bool = False,
     callables: dict[str, Any] | None = None,
+    at_ties: bool = False,
 ) -> SourceProgram:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
 
@@ -79,7 +80,7 @@ def read(
     What depends only on arguments that are not differentiated (not in argnums) need not be written out.
     `transform` may change the program before it is divided into parts. What `is_part` of a rule may return None among
     others, which is an empty tuple in the program. What is handed on to Numba joins the `callables` of a program that
-    this one is written into.
+    this one is written into. Second derivatives are right `at_ties`, or nan: see `tied_loops`.
     """
     flags = flags or flags_of(function)
     arrays: set[tuple[str, int, str]] = set()
@@ -88,7 +89,7 @@ def read(
     while True:
         scope = Scope(getattr(function, "py_func", function), dispatcher, arrays)
         progress = _begin(scope, flags, callables, calling)
-        progress.written = written
+        progress.written, progress.at_ties = written, at_ties
         try:
             return _program(_readers(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part)
         except TooLong:

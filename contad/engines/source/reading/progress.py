@@ -41,6 +41,7 @@ class Progress:
         self.callees: dict[Any, Any] = {}
         self.copies = UnsharedCopies()
         self.calling = False  # whether functions are called that need not be written in place
+        self.at_ties = False  # whether what picks among equal elements is read so that second derivatives are right
         self.branch_depth = self.loop_depth = 0
         self.pinned = False
         self.trying = False  # whether what is read stands in a try, so that nothing may raise unseen
@@ -50,7 +51,7 @@ class Progress:
         if outer is not None:
             self.inlining = (*outer.inlining, scope.function)
             self.callees, self.callables, self.typed = outer.callees, outer.callables, outer.typed
-            self.calling, self.blocks = outer.calling, outer.blocks
+            self.calling, self.blocks, self.at_ties = outer.calling, outer.blocks, outer.at_ties
 
     @property
     def line(self) -> int:

@@ -91,7 +91,7 @@ class RuleTangents:
         """Its forward mode as a program."""
         part = site.parts.tangent
         try:
-            program = read(part.py_func, kinds, flags_of(part), part, callables=self.program.callables)
+            program = read(part.py_func, kinds, flags_of(part), part, callables=self.program.callables, at_ties=True)
         except UnsupportedError as error:
             raise _refusal(site, str(error)) from error
         if not isinstance(program.returned, Value):
