@@ -222,10 +222,11 @@ class WholeArrays:
 
         several = apply(known_functions.COMPARISONS["Gt"], self.fold(array, constant(0), count), constant(1))
         name, start = (np.maximum, -math.inf) if symbol == ">" else (np.minimum, math.inf)
-        function = known_functions.function_of(name)
+        function: Any = known_functions.function_of(name)
         with self.builder.inside(Block()) as block:
             tied = self.fold(array, constant(start), lambda z, x: apply(function, z, x))
-        branch = self.builder.add(If(several, block, Block()))
+        branch = If(several, block, Block())
+        self.builder.add(branch)
         return branch.merge(tied, found, Value(FLOAT))
 
     def product(self, a: Any, b: Any, node: ast.AST) -> Value:
