@@ -9,6 +9,7 @@ import functools
 import math
 from collections.abc import Sequence
 from types import FunctionType
+from typing import Any
 
 from contad.errors import RuleError
 from contad.native import rule_source
@@ -32,7 +33,8 @@ def find_compiled_rules() -> tuple[ScalarRule, ...]:
 
 def _is_arithmetic(rule: ScalarRule) -> bool:
     """Whether a value function names numbers and what the module math has."""
-    f, known = rule.function, (int, float, tuple)
+    f: Any = rule.function
+    known = (int, float, tuple)
     own = f.__globals__ | captured_values(f)
     named = (own[x] for x in global_names(f.__code__) & own.keys() - vars(math).keys())
     return f.__module__.startswith("contad.ops.") and all(x is math or isinstance(x, known) for x in named)
