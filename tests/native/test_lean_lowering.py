@@ -71,10 +71,12 @@ def test_elements_at_literal_indices_are_lowered_as_others(monkeypatch):
         return total
 
     a, taken = DRAW.random((3, 3)), []
-    for way in ("lower_getitem", "lower_setitem"):
-        monkeypatch.setattr(Lower, way, lambda self, *args, way=way, before=getattr(Lower, way): (
-            taken.append(way) or before(self, *args)
-        ))
+
+    def noted(before):
+        return lambda self, *args: taken.append(before) or before(self, *args)
+
+    monkeypatch.setattr(Lower, "lower_getitem", noted(Lower.lower_getitem))
+    monkeypatch.setattr(Lower, "lower_setitem", noted(Lower.lower_setitem))
     made = call(link()(f), a.copy(), 2)
     assert not taken
     assert made == call(numba.njit(f), a.copy(), 2)

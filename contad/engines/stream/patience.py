@@ -15,8 +15,9 @@ class Patience:
     """The seconds for which sweeps run in plain Python: in all, and then for each kernel that is not there.
 
     They are those of the processor: on a machine that is busy, both ways take longer. Nobody looks at the disk before
-    some hundred gradients of a dozen operations have been swept. To import LLVM, and to tell whether the files are those of
-    this contad, takes 40 ms, which a process with fewer gradients does not get back. What is found is loaded at once.
+    some hundred gradients of a dozen operations have been swept. To import LLVM, and to tell whether the files are
+    those of this contad, takes 40 ms, which a process with fewer gradients does not get back. What is found then is
+    loaded at once.
 
     loading      where it is compiled code that Numba loads: what that takes
     compiling    where it is to be compiled
