@@ -1,7 +1,7 @@
 """Models of posteriordb in calls 2 to 100 of a process: plain NumPy code, eager and recorded, beside the same in Numba.
 
-Each way of each model has a process of its own, whose cache a process before it has filled. Times are those of the
-processor, so that what else the machine does is not counted.
+Each way of each model has a process of its own. Those of `LIMITS` follow one like it, which has filled the cache. Times
+are those of the processor, so that what else the machine does is not counted.
 """
 
 import json
@@ -85,9 +85,9 @@ def time_calls(name: str, way: str, folder: Path) -> tuple[float, Any]:
 
 
 def time_fresh(name: str, way: str, folder: Path) -> tuple[float, Any]:
-    """`time_calls` in a process of its own, behind one that has filled the cache."""
+    """`time_calls` in a process of its own, behind one that has filled the cache where the cache counts."""
     code = "import sys; from benchmarks.topics import posteriors; posteriors.print_times(*sys.argv[1:])"
-    for _ in range(2):
+    for _ in range(1 + (way in LIMITS)):
         done = subprocess.run(
             [sys.executable, "-c", code, name, way, str(folder)],
             cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, stdout=subprocess.PIPE, text=True,

@@ -14,15 +14,15 @@ found[0] counts the elements that do not meet a condition.
 import ast
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from contad.distributions.formula import Formula
-from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached, write_options
+from contad.native.compiled_sums import stem_of, texts_of
+from contad.native.compiling import NJIT_OPTIONS, load_cached, write_options
 from contad.native.elementary.elementary_table import BY_CALL, has_fast_registers
 from contad.native.elementary.rows import ROWS
 from contad.native.rule_source import or_call, partial_source
 from contad.native.rules import Source
-from contad.rules.scalar_rule import ScalarRule
+from contad.rules.float_loops import LoopKey
 
 _HEAD = '''\
 """A sum of a formula and its partials; generated from the formula, do not edit."""
@@ -49,46 +49,21 @@ def sum_of(row, n):
 """
 
 
-class SumKey(NamedTuple):
-    """What a function is compiled for."""
-
-    formula: ScalarRule  # or a rule of contad's
-    arrays: tuple[bool, ...]  # which arguments are arrays
-    active: tuple[bool, ...]  # which have partials
-    conditions: tuple[str, ...]  # of the arguments p_0, p_1, ..., which have to hold
-
-    @property
-    def stem(self) -> str:
-        """The name of the module."""
-        known = zip(self.arrays, self.active, strict=True)
-        kinds = "".join("anAN"[(not is_array) + 2 * is_active] for is_array, is_active in known)
-        return f"sum_{self.formula.name[:40]}_{kinds}"
-
-    def depends(self) -> list[str]:
-        """What the module is made of."""
-        return [repr(self.conditions), self.formula.name]
-
-
 @functools.cache
-def sum_function(key: SumKey) -> Callable[..., float]:
+def sum_function(key: LoopKey) -> Callable[..., float]:
     """The function: of the arguments, of `found`, and of an array for the slopes by each active array."""
-    found: Callable[..., float] = load_cached(key.stem, lambda: _Text(key).text(), key.depends()).total
+    found: Callable[..., float] = load_cached(stem_of(key), lambda: _Text(key).text(), texts_of(key)).total
     return found
-
-
-def has_sum_function(key: SumKey) -> bool:
-    """Whether the disk cache has it."""
-    return is_cached(key.stem, key.depends())
 
 
 class _Text:
     """Writes the module."""
 
-    def __init__(self, key: SumKey) -> None:
+    def __init__(self, key: LoopKey) -> None:
         self.key, self.source = key, Source([])
-        assert key.formula.body is not None
-        self.body = key.formula.body
-        self.parameters = [f"p_{k}" for k in range(key.formula.arity)]
+        assert key.rule.body is not None
+        self.body = key.rule.body
+        self.parameters = [f"p_{k}" for k in range(key.rule.arity)]
         known = zip(self.parameters, key.arrays, strict=True)
         self.names = ["p_value", *(f"{name}_at" if is_array else name for name, is_array in known)]
         self.used: set[str] = set()  # elementary functions
@@ -119,14 +94,14 @@ class _Text:
         functions = {}
         if has_fast_registers():
             functions = {called: f"_{e.name}" for called, e in BY_CALL.items() if e.far is None}
-        if not isinstance(self.key.formula, Formula):
-            found["p_value"] = f"{self.source.name_of_value(self.key.formula)}({', '.join(self.names[1:])})"
+        if not isinstance(self.key.rule, Formula):
+            found["p_value"] = f"{self.source.name_of_value(self.key.rule)}({', '.join(self.names[1:])})"
             results[arity] = "p_value"
         for k in (*(k for k, active in enumerate(self.key.active) if active), arity):
             if k in results:
                 continue
             lines, results[k] = partial_source(
-                self.key.formula, k, self.names, "l_", or_call(self.source.name_of_value), functions
+                self.key.rule, k, self.names, "l_", or_call(self.source.name_of_value), functions
             )
             found |= dict(line.split(" = ", 1) for line in lines)
         text = " ".join((*found.values(), *results.values()))

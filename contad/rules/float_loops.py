@@ -17,9 +17,10 @@ import numpy as np
 
 from contad.rules.body import ARITHMETIC_ERRORS
 from contad.rules.scalar_rule import ScalarRule
-from contad.variables.open_types import Value
+from contad.variables.open_types import Function, Value
 
 FEW = 128  # elements up to which Python's floats are faster than NumPy's arrays
+KEPT = 1024  # values of a function of data that are remembered
 _FLOAT = np.dtype(np.float64)
 
 
@@ -46,7 +47,7 @@ def float_loop(key: LoopKey) -> Callable[..., Any]:
     >>> loop([1.0, 3.0], 0.5, 2.0), loop([1.0, 3.0], 0.5, -2.0)
     ((-4.036671427529236, (0.75,)), None)
     """
-    return _Writer(key).compile()
+    return Writer(key).compile()
 
 
 @functools.cache
@@ -55,7 +56,7 @@ def _on_floats(rule: ScalarRule) -> Callable[..., float]:
     if not hasattr(rule, "formula"):
         return _QUICKER.get(rule.name, rule.function)
     numbers = (False,) * rule.arity
-    return _Writer(LoopKey(rule, numbers, numbers, (), True), can_raise=True).compile()
+    return Writer(LoopKey(rule, numbers, numbers, (), True), can_raise=True).compile()
 
 
 def _floor(x: float) -> float:
@@ -91,7 +92,7 @@ def as_list(x: np.ndarray) -> list[float] | None:
     return found
 
 
-class _Writer(ast.NodeTransformer):
+class Writer(ast.NodeTransformer):
     """Writes the source of a function, with what it names in `scope`."""
 
     def __init__(self, key: LoopKey, can_raise: bool = False) -> None:
@@ -103,6 +104,7 @@ class _Writer(ast.NodeTransformer):
         self.counts = {*getattr(self.body, "whole", ())}  # names that depend on whole numbers alone
         self.scope: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS}
         self.lines: list[tuple[str, ast.expr]] = []
+        self.varying = {p for p, is_array in zip(self.parameters, key.arrays, strict=True) if is_array}
 
     def compile(self) -> Callable[..., Any]:
         """The function."""
@@ -114,18 +116,14 @@ class _Writer(ast.NodeTransformer):
 
     def _write(self) -> list[str]:
         key = self.key
+        lists = [p for p in self.parameters if p in self.varying]
         value, partials = self._read()
-        lists = [p for p, is_array in zip(self.parameters, key.arrays, strict=True) if is_array]
-        varying = {*lists}
         once: list[str] = []
         each: list[str] = []
-        for condition in key.conditions:
-            test = self._condition(condition)
-            (each if _names(test) & varying else once).append(f"if not ({ast.unparse(test)}): return None")
+        for test in self._tests():
+            (each if names_in(test) & self.varying else once).append(f"if not ({ast.unparse(test)}): return None")
         for name, expression in self.lines:
-            if _names(expression) & varying:
-                varying.add(name)
-            (each if name in varying else once).append(f"{name} = {ast.unparse(expression)}")
+            (each if name in self.varying else once).append(f"{name} = {ast.unparse(expression)}")
         slopes = {f"_slope_{k}": (k, text) for k, text in partials.items()}
         result = f"_total, ({''.join(f'{x}, ' for x in slopes)})" if slopes else "_total"
         if not lists:
@@ -144,6 +142,20 @@ class _Writer(ast.NodeTransformer):
             return [f"    {line}" for line in lines]
         return ["    try:", *(f"        {line}" for line in lines), "    except _ERRORS:", "        return None"]
 
+    def _tests(self) -> list[ast.expr]:
+        """What has to hold: the conditions, and that no case of a sum does."""
+        found = {ast.unparse(test): test for test in map(self._condition, self.key.conditions)}
+        for text in self._cases():
+            test = self._rewrite(ast.UnaryOp(ast.Not(), ast.parse(text, mode="eval").body))
+            held = test.operand.operand if isinstance(test.operand, ast.UnaryOp) else test  # of not not x
+            found.setdefault(ast.unparse(held), held)
+        return [*found.values()]
+
+    def _cases(self) -> list[str]:
+        """The conditions of the cases of a formula that is summed, which are left to the general way."""
+        cases = getattr(self.key.rule.body, "cases", ()) if self.key.sums else ()
+        return [*dict(cases)]
+
     def _condition(self, text: str) -> ast.expr:
         self.scope |= {"np_floor": _floor, "np_inf": math.inf, "np_pi": math.pi}
         tree = ast.parse(text.replace("np.", "np_"), mode="eval").body
@@ -155,16 +167,26 @@ class _Writer(ast.NodeTransformer):
         rule, value = self.key.rule, len(self.parameters)
         wanted = [k for k, is_active in enumerate(self.key.active) if is_active]
         if hasattr(rule, "formula"):
-            found = self._expand([*wanted, value], "")
+            found = self._expand([*wanted, value], "", len(self._cases()))
             return found.pop(value), found
         z = self.body.parameters[0]
-        self.scope["_value_of"] = _on_floats(rule)  # its partials may read the value
-        self.lines.append((z, ast.parse(f"_value_of({', '.join(self.parameters)})", mode="eval").body))
+        self.scope["_value_of"] = self.value_of(rule)  # its partials may read the value
+        self.add_line(z, ast.parse(f"_value_of({', '.join(self.parameters)})", mode="eval").body)
         return z, self._expand(wanted, "")
 
-    def _expand(self, results: Sequence[int], prefix: str) -> dict[int, str]:
-        """Write the lines that results of the body need; returns the texts of these."""
-        slices = {k: self.body.slice(k) for k in results}
+    def value_of(self, rule: ScalarRule) -> Callable[..., Any]:
+        """What gives the value of a rule."""
+        return _on_floats(rule)
+
+    def add_line(self, name: str, expression: ast.expr) -> None:
+        """A line behind the others."""
+        if names_in(expression) & self.varying:
+            self.varying.add(name)
+        self.lines.append((name, expression))
+
+    def _expand(self, results: Sequence[int], prefix: str, cases: int = 0) -> dict[int, str]:
+        """Write the lines that results of the body need; returns the texts of these, without so many cases."""
+        slices = {k: self._without_cases(*self.body.slice(k), cases) for k in results}
         needed = {name for assignments, _ in slices.values() for name, _ in assignments}
         for name, expression in self.body.assignments:
             if name in needed:
@@ -172,8 +194,15 @@ class _Writer(ast.NodeTransformer):
                 if self._reads(written) <= self.counts:
                     self.counts.add(own)
                 self.names[name] = own
-                self.lines.append((own, written))
+                self.add_line(own, written)
         return {k: ast.unparse(self._rewrite(expression)) for k, (_, expression) in slices.items()}
+
+    @staticmethod
+    def _without_cases(assignments: Any, result: ast.expr, cases: int) -> tuple[Any, ast.expr]:
+        for _ in range(cases if isinstance(result, ast.Call) else 0):
+            assert isinstance(result, ast.Call)
+            result = result.args[2]
+        return assignments, result
 
     def _rewrite(self, expression: ast.expr) -> ast.expr:
         return ast.fix_missing_locations(self.visit(copy.deepcopy(expression)))
@@ -183,26 +212,35 @@ class _Writer(ast.NodeTransformer):
         called = self.body.resolve(node.func)
         args = [self.visit(x) for x in node.args]
         if getattr(called, "is_select", False):
-            return ast.IfExp(*args)
+            return self.select(args)
         is_of_counts = all(self._reads(x) <= self.counts for x in args)
         if hasattr(called, "formula") and not is_of_counts:
             return self._inline(called, args)
-        name, function = f"_call_{called.name}", _on_floats(called)
-        if is_of_counts:  # data, which are the same in the next call
-            name, function = f"{name}_of_counts", functools.lru_cache(1024)(function)
+        name, function = self.name_function(called, args, is_of_counts)
         self.scope[name] = function
         return ast.Call(ast.Name(name, ast.Load()), args, [])
 
+    def select(self, args: Sequence[ast.expr]) -> ast.expr:
+        """A selection."""
+        return ast.IfExp(*args)
+
+    def name_function(self, rule: ScalarRule, args: Sequence[ast.expr], is_of_counts: bool) -> tuple[str, Function]:
+        """What evaluates a rule, and its name; values of data are remembered, which are the same in the next call."""
+        function = _on_floats(rule)
+        if is_of_counts:
+            return f"_call_{rule.name}_of_counts", functools.lru_cache(KEPT)(function)
+        return f"_call_{rule.name}", function
+
     def _reads(self, expression: ast.expr) -> set[str]:
         """The arguments and lines that it reads."""
-        return _names(expression) - self.scope.keys()
+        return names_in(expression) - self.scope.keys()
 
     def _inline(self, called: Any, args: Sequence[ast.expr]) -> ast.expr:
         prefix, names = f"_f{len(self.lines)}", {}
         for parameter, x in zip(called.body.parameters[1:], args, strict=True):
             names[parameter] = x.id if isinstance(x, ast.Name) else f"{prefix}_{parameter}"
             if not isinstance(x, ast.Name):
-                self.lines.append((names[parameter], x))
+                self.add_line(names[parameter], x)
         outer = self.body, self.names
         self.body, self.names = called.body, names
         text = self._expand([called.arity], f"{prefix}_")[called.arity]
@@ -237,5 +275,6 @@ class _Renamed(ast.NodeTransformer):
         return ast.Name(self.names.get(node.id, node.id), ast.Load())
 
 
-def _names(expression: ast.expr) -> set[str]:
+def names_in(expression: ast.expr) -> set[str]:
+    """The names that an expression reads."""
     return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}

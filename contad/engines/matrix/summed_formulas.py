@@ -1,19 +1,21 @@
 """Sums of formulas over arrays and numbers, as densities are of data: one pass computes the value and all partials.
 
 By numbers the partials are sums, by arrays an array each, which the compiled sweep reads. A few elements are a loop of
-Python's floats. To get the compiled function for a formula takes time, so that loop, or NumPy, evaluates some elements
-before that.
+Python's floats, more are lines of NumPy. To get the compiled function for a formula takes time, so those evaluate some
+elements before that.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
+from contad.native.compiled_sums import has_sum_function
 from contad.rules.float_loops import LoopKey, float_loop
+from contad.rules.numpy_sums import numpy_sum
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant
 from contad.variables.layout import layout_of
@@ -24,10 +26,10 @@ from contad.variables.var import Var
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
-# elements that are evaluated first: where the function is in the disk cache, and where it is to be compiled
-LOADING, COMPILING = 15_000, 2_000_000
-PER_CALL = 500  # elements of a loop that take as long as the calls of NumPy for a formula
-FEW = 1000  # elements up to which a loop of floats takes less time than NumPy for a value and all partials
+# elements of loops that are evaluated first: where the function is in the disk cache, and where it is to be compiled
+LOADING, COMPILING = 300_000, 2_000_000
+FEW = 80  # elements up to which a loop of floats takes less time than NumPy for a value and all partials
+OF_NUMPY = 8  # elements more that NumPy evaluates in the time of one of a loop
 SHORT = 16  # elements of which each is a record of its own
 OF_RULE = 20  # elements of a formula that take as long as one of a rule, which may be evaluated in Python
 
@@ -45,21 +47,28 @@ class SumPlan:
         self.is_known = body is not None and True in self.active and rule.__module__.startswith("contad.")
         if body is not None and any(map(body.routes, [k for k, on in enumerate(self.active) if on])):
             self.is_known = False
-        if self.is_known:
-            self.loop = float_loop(LoopKey(rule, self.arrays, self.active, conditions, True))
+        self.key = LoopKey(rule, self.arrays, self.active, conditions, True)
+
+    @functools.cached_property
+    def loop(self) -> Callable[..., Any]:
+        """The loop of floats."""
+        return float_loop(self.key)
+
+    @functools.cached_property
+    def lines(self) -> Callable[..., Any]:
+        """The lines of NumPy."""
+        return numpy_sum(self.key)
 
     def is_due(self, n: int) -> bool:
         """Whether compiled code evaluates n elements: where it is there, or enough has been evaluated without it."""
         if self.waited == np.inf:
             return True
-        self.waited += n * (1 if hasattr(self.rule, "formula") else OF_RULE) + (PER_CALL if n > FEW else 0)
+        length = n if n <= FEW else FEW + n // OF_NUMPY
+        self.waited += length * (1 if hasattr(self.rule, "formula") else OF_RULE)
         if self.waited <= LOADING:
             return False
-        from contad.native.formula_sums import SumKey, has_sum_function
-
         if self.waited <= COMPILING:
-            key = SumKey(self.rule, self.arrays, self.active, self.conditions)
-            self.is_absent = self.is_absent or not has_sum_function(key)  # which lists the files of the cache
+            self.is_absent = self.is_absent or not has_sum_function(self.key)  # which lists the files of the cache
             if self.is_absent:
                 return False
         self.waited = np.inf
@@ -115,9 +124,11 @@ def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], c
     n = arrays[0].size
     if plan.is_due(n):
         return _call(stack, plan, values, cells)
+    flat = [x if x.__class__ is float else x.reshape(-1) for x in values]
     if n > FEW:
-        return None
-    found = plan.loop(*[x if x.__class__ is float else x.reshape(-1).tolist() for x in values])
+        found = plan.lines(*flat)
+    else:
+        found = plan.loop(*[x if x.__class__ is float else x.tolist() for x in flat])
     return None if found is None else _push(stack, cells, found, number)
 
 
@@ -134,7 +145,7 @@ def _push(stack: "MatrixStack", cells: Sequence[int], found: tuple[float, Sequen
             fields += JOIN, cell, slope, total
         elif slope.__class__ is tuple:
             arrays.append((cell, *slope))
-        elif len(slope) > SHORT:
+        elif len(slope) > SHORT:  # of lines of NumPy, which are for more, they are arrays
             place, constants = stack.buffers.new_constant((len(slope),))
             constants[:] = slope
             arrays.append((cell, place, len(slope)))
@@ -160,11 +171,11 @@ def _push(stack: "MatrixStack", cells: Sequence[int], found: tuple[float, Sequen
 
 def _call(stack: "MatrixStack", plan: SumPlan, values: Sequence[Value], cells: Sequence[int]) -> Value:
     """The sum and its partials by the compiled function, which writes those by arrays where they are kept."""
-    from contad.native.formula_sums import SumKey, sum_function
+    from contad.native.formula_sums import sum_function
 
     given = [x if x.__class__ is float else np.ascontiguousarray(x).reshape(-1) for x in values]
     n = next(x.size for x in values if x.__class__ is np.ndarray)
-    function = sum_function(SumKey(plan.rule, plan.arrays, plan.active, plan.conditions))
+    function = sum_function(plan.key)
     found = np.empty(1 + len(given))
     kinds = [is_array for is_array, is_active in zip(plan.arrays, plan.active, strict=True) if is_active]
     places = [stack.buffers.new_constant((n,))[0] for is_array in kinds if is_array]
