@@ -11,9 +11,9 @@ from typing import NamedTuple
 from contad.engines.stream.kernels import join_axes, pair_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Pullback
 from contad.engines.stream.record_head import LINEAR
-from contad.engines.stream.sweep import operation_code
 from contad.ops import reductions
 from contad.programs.chain_members import reach_of
+from contad.programs.codes import code_of
 
 CODE_OF, AXES, FIRST_AXIS, AXIS = 11, 12, 13, 4  # places in the shape, and the integers of an axis
 Shape = tuple[int, ...]
@@ -83,7 +83,7 @@ def broadcast_of(c: Continuation) -> AxisLoops | None:
 def _by_elements(c: ElementwisePullback) -> AxisLoops | None:
     (z,) = c.results
     active = {k for k, _, _ in c.operands}
-    code = operation_code(c.rule, "".join("v" if k in active else "c" for k in range(len(c.values))))
+    code = code_of(c.rule, "".join("v" if k in active else "c" for k in range(len(c.values))))
     if code is None or z.axes is not None:
         return None
     strides = [_strides(_shape_of(v), z.shape) for v in c.values]

@@ -1,0 +1,137 @@
+"""Rules that recorded programs compile beside those of the sweep: whose value functions are plain arithmetic.
+
+A value function may branch, where it calls nothing but the module math and other such rules; it is copied as
+`value_of_<name>` into what is compiled, and the partials of such rules may call it.
+"""
+
+import ast
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType
+
+from contad.distributions.choices import CHOICES
+from contad.distributions.counts import log_divergence
+from contad.engines.stream.rule_functions import Operation, number_operations
+from contad.engines.stream.sweep import OPERATIONS
+from contad.errors import RuleError, UnsupportedError
+from contad.native import rule_source
+from contad.rules.scalar_rule import ScalarRule, rules
+from contad.variables.stack import attempt
+
+
+FOR_FORMULAS = (log_divergence, *CHOICES)  # which are in no list of rules
+VALUE = "value_of_"
+
+
+@functools.cache
+def find_compiled_rules() -> tuple[ScalarRule, ...]:
+    """The rules of contad that qualify, in order of their names."""
+    listed = (rule for rule in rules() if not rule.core and rule.function.__module__.startswith("contad.ops."))
+    found = {rule for rule in (*listed, *FOR_FORMULAS) if rule.arity <= 2 and _is_arithmetic(rule)}
+    while True:  # values and bodies may call each other's values
+        kept = {rule for rule in found if find_called(rule) <= found}
+        if kept == found:
+            return tuple(sorted(found, key=lambda rule: rule.name))
+        found = kept
+
+
+@functools.cache
+def list_operations() -> Mapping[int, Operation]:
+    """The operations of the sweep by their codes, and those of the rules that it does not have."""
+    return OPERATIONS | number_operations(max(OPERATIONS) + 1, find_compiled_rules())
+
+
+def operation_of(code: int) -> tuple[ScalarRule | None, str]:
+    """The operation of a record of an array; the one of no rule is linear."""
+    linear: tuple[None, str] = (None, "vc")
+    if code <= max(OPERATIONS):
+        return OPERATIONS.get(code, linear)
+    return list_operations().get(code, linear)
+
+
+def _is_arithmetic(rule: ScalarRule) -> bool:
+    try:
+        with attempt():
+            value_source(rule)
+    except (RuleError, UnsupportedError, OSError):
+        return False
+    return True
+
+
+def value_source(rule: ScalarRule) -> str:
+    """The value function as source that refers to the module math, and to copies of others.
+
+    RuleError where it cannot be.
+    """
+    return rule_source.value_source(rule.function, f"{VALUE}{rule.name}", _Copies(), (math,))
+
+
+def find_copied(names: Iterable[str]) -> list[ScalarRule]:
+    """The rules of whose value functions copies are called by these names."""
+    called = {name.removeprefix(VALUE) for name in names if name.startswith(VALUE)}
+    return [rule for rule in find_compiled_rules() if rule.name in called] if called else []
+
+
+def copies_of_values(rules: Iterable[ScalarRule]) -> list[str]:
+    """The sources of the value functions of rules, each behind those that it calls."""
+    found: dict[ScalarRule, str] = {}
+
+    def add(rule: ScalarRule) -> None:
+        if rule not in found:
+            for called in sorted(_find_called_by_value(rule), key=lambda r: r.name):
+                add(called)
+            found[rule] = value_source(rule)
+
+    for rule in rules:
+        add(rule)
+    return [*found.values()]
+
+
+class _Copies:
+    """Names of the value functions of rules; a value that calls anything else but the module math is refused."""
+
+    def __init__(self) -> None:
+        self.called: set[ScalarRule] = set()
+
+    def name_of_value(self, rule: ScalarRule) -> str:
+        """That of its copy."""
+        self.called.add(rule)
+        return f"{VALUE}{rule.name}"
+
+    def name_of_helper(self, function: FunctionType) -> str:
+        """Refused."""
+        raise RuleError(f"its value calls {function.__name__}")
+
+    def name_of_special(self, name: str) -> str:
+        """Refused."""
+        raise RuleError(f"its value calls {name} of SciPy")
+
+
+@functools.cache
+def _find_called_by_value(rule: ScalarRule) -> frozenset[ScalarRule]:
+    copies = _Copies()
+    rule_source.value_source(rule.function, rule.name, copies, (math,))
+    return frozenset(copies.called)
+
+
+def find_called(rule: ScalarRule) -> set[ScalarRule]:
+    """The rules that its value calls, and those without a one-line value that its partials call."""
+    called = set(_find_called_by_value(rule))
+    return called.union(*(_find_called(rule, k) for k in range(rule.arity)))
+
+
+def _find_called(rule: ScalarRule, k: int) -> set[ScalarRule]:
+    """The rules without a one-line value that partial k calls."""
+    assert rule.body is not None
+    assignments, result = rule.body.slice(k)
+    calls = [n for e in (result, *(e for _, e in assignments)) for n in ast.walk(e) if isinstance(n, ast.Call)]
+    targets = [rule.body.resolve(call.func) for call in calls]
+    return {t for t in targets if isinstance(t, ScalarRule) and not t.core}
+
+
+def value(rule: ScalarRule, arguments: Sequence[ast.expr]) -> ast.expr:
+    """The value of a rule at argument expressions: written out, or a call of its copy."""
+    if rule.core:
+        return rule_source.value_expression(rule, arguments)
+    return ast.Call(ast.Name(f"{VALUE}{rule.name}", ast.Load()), list(arguments), [])
