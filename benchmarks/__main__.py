@@ -125,6 +125,7 @@ def show(figures: dict[str, Any], options: argparse.Namespace) -> int:
     from benchmarks.comparison.plots import plot
     from benchmarks.comparison.report import report
     from benchmarks.comparison.topic import find_failures, report_topic
+    from benchmarks.pages import write_tables
 
     topics = figures.get("topics", [])
     compares = "programs" in figures
@@ -132,6 +133,7 @@ def show(figures: dict[str, Any], options: argparse.Namespace) -> int:
     write(figures, options)
     if options.results:
         (RESULTS / f"{name_of_results(options)}.md").write_text(text, encoding="utf-8")
+        write_tables(figures)
     if options.plot and compares:
         for path in plot(figures, options.plot):
             print(path, file=sys.stderr)

@@ -1,5 +1,7 @@
 """Gradients of a fresh process, one after the other: `python -m benchmarks.first_calls PROGRAM WAY CALLS` times them.
 
+With `--single` it times single calls: the first one, and those around some later ones.
+
 It is what a process of a user's does that asks for a few gradients: it imports NumPy, the library and nothing else of
 the benchmarks. The clock starts before NumPy is imported, so that starting Python itself is not counted.
 """
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple  # noqa: E402
 import numpy as np  # noqa: E402
 
 READ = (1, 10, 100, 1_000, 10_000, 100_000)  # calls, after which the clock is read
+SINGLE, AROUND = (1, 100, 10_000), 10  # calls that are timed one by one, with so many before and after them
 
 
 # ---- programs: of the first argument, the others are data ------------------------------------------------------------
@@ -175,5 +178,23 @@ def time_calls(program: str, way: str, calls: int) -> dict[str, Any]:
     return {"import": imported, "calls": seconds, "gradient": np.asarray(found, dtype=float).ravel().tolist()}
 
 
+def time_single_calls(program: str, way: str, calls: int) -> dict[str, Any]:
+    """Seconds of the calls of `SINGLE`: of the first beside the import, of later ones the median of those around."""
+    function, args, _ = PROGRAMS[program]
+    for library in LIBRARIES.get(way, ("contad",)):
+        __import__(library)
+    seconds = []
+    start = perf_counter()
+    run = WAYS[way](function, *args)
+    for _ in range(calls + AROUND):
+        run()
+        end = perf_counter()
+        seconds.append(end - start)
+        start = end
+    around = {n: sorted(seconds[n - 1 - AROUND : n + AROUND]) for n in SINGLE if 1 < n <= calls}
+    return {"1": seconds[0]} | {str(n): found[len(found) // 2] for n, found in around.items()}
+
+
 if __name__ == "__main__":
-    print(json.dumps(time_calls(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
+    run_timer = time_single_calls if "--single" in sys.argv else time_calls
+    print(json.dumps(run_timer(sys.argv[1], sys.argv[2], int(sys.argv[3]))))

@@ -156,7 +156,7 @@ def report_topic(figures: dict[str, Any]) -> str:
     for title, part in figures["parts"].items():
         parts.append(f"## {title}")
         if "table" in part:
-            parts += [part["about"], _count_table(part)]
+            parts += [part["about"], count_table(part)]
             continue
         parts += [f"{part['about']} {BESIDE[part['beside']][0]}".strip(), _time_table(part)]
         if part["first"]:
@@ -169,7 +169,8 @@ def report_topic(figures: dict[str, Any]) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _count_table(part: dict[str, Any]) -> str:
+def count_table(part: dict[str, Any]) -> str:
+    """The table of a part that is no time of calls."""
     columns = list(dict.fromkeys(column for row in part["table"].values() for column in row))
     table = [(name, *(_format(row.get(c), part["unit"]) for c in columns)) for name, row in part["table"].items()]
     return format_table(("", *columns), table)

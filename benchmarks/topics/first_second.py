@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.comparison.tools import find_installed
 from benchmarks.comparison.topic import EVERYTHING, Choice, Counted, Topic
-from benchmarks.first_calls import PROGRAMS, READ
+from benchmarks.first_calls import PROGRAMS, READ, SINGLE
 
 ROOT = Path(__file__).parents[2]
 CONTAD, PEERS, CONTROL = ("eager", "record", "njit"), ("autograd", "jax", "torch"), "without a gradient"
@@ -25,19 +25,25 @@ EMPTY, FILLED = "empty cache", "filled cache"
 FILLING = {"eager": 100_000, "record": 100_000, "njit": 1}  # calls that fill it, as somebody's of the day before
 REPEATS = 3
 WRONG = "wrong"
+SMALL, WARM, GRADIENTS = "differences", "after `python -m contad warm`", "A small eager gradient"
 Figures = dict[str, Any]  # what a process prints
 
 
-def run_fresh(program: str, way: str, calls: int, folder: str) -> Figures:
-    """What a new process finds, whose caches are in a folder."""
+def run_module(folder: str, *arguments: str) -> str:
+    """What a new process prints that runs a module; its caches are in a folder."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.first_calls", program, way, str(calls)], cwd=ROOT, check=True,
+        [sys.executable, "-m", *arguments], cwd=ROOT, check=True,
         env=os.environ | {
             "PYTHONDONTWRITEBYTECODE": "", "CONTAD_CACHE_DIR": f"{folder}/contad", "NUMBA_CACHE_DIR": f"{folder}/numba",
         },
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    found: Figures = json.loads(done.stdout)
+    return done.stdout
+
+
+def run_fresh(program: str, way: str, calls: int, folder: str, *options: str) -> Figures:
+    """What a new process finds, whose caches are in a folder."""
+    found: Figures = json.loads(run_module(folder, "benchmarks.first_calls", program, way, str(calls), *options))
     return found
 
 
@@ -107,6 +113,29 @@ def count_calls(choice: Choice = EVERYTHING) -> dict[str, dict[str, Any]]:
     return table
 
 
+def count_small_gradients(choice: Choice = EVERYTHING) -> dict[str, dict[str, Any]]:
+    """Milliseconds of the first gradient of a small plain function beside the import, microseconds of later ones."""
+    if not choice.chooses(SMALL):
+        return {}
+    calls, repeats = (SINGLE[1], 1) if choice.quick else (SINGLE[-1], REPEATS)
+    rows: dict[str, list[Figures]] = {EMPTY: [], WARM: []}
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            rows[EMPTY].append(run_fresh(SMALL, "eager", calls, folder, "--single"))
+    with tempfile.TemporaryDirectory() as folder:
+        if choice.quick:
+            run_fresh(SMALL, "eager", 1, folder)
+        else:
+            run_module(folder, "contad", "warm")
+        rows[WARM] = [run_fresh(SMALL, "eager", calls, folder, "--single") for _ in range(repeats)]
+    return {row: _format_small({n: min(f[n] for f in found) for n in found[0]}) for row, found in rows.items()}
+
+
+def _format_small(seconds: Figures) -> dict[str, str]:
+    later = {n: s for n, s in seconds.items() if n != "1"}
+    return {"1st, ms": f"{1e3 * seconds['1']:.0f}"} | {f"{int(n):,}th, us": f"{1e6 * s:.0f}" for n, s in later.items()}
+
+
 def tell_wrong(parts: dict[str, Any]) -> list[str]:
     """A line for every gradient that is not that of the first row."""
     rows = parts["The whole process, ms"]["table"] if parts else {}
@@ -122,6 +151,11 @@ TOPIC = Topic(
             count_totals, "ms", of_programs=True,
         ),
         "One call, us": Counted("The same processes, call by call.", count_calls, "us", of_programs=True),
+        GRADIENTS: Counted(
+            "Of five numbers, 13 operations, in plain code: the first call beside the import, then medians of calls "
+            f"around the one that is named. {WARM.capitalize()}, once per machine, there is nothing to compile.",
+            count_small_gradients, of_programs=True,
+        ),
     },
     tell_wrong,
 )  # fmt: skip

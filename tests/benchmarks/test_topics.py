@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import contad
-from benchmarks import chains, loops, loops_by_hand, micro
+from benchmarks import chains, first_calls, loops, loops_by_hand, micro, pages
 from benchmarks.comparison import tools
 from benchmarks.comparison.figures import list_rows
 from benchmarks.comparison.measure import AGAIN, BY_HAND, PRIMAL, Effort, arguments, measure
@@ -26,6 +26,7 @@ from benchmarks.comparison.topic import (
     UNITS,
     Choice,
     Timed,
+    count_table,
     divide_seconds,
     find_failures,
     find_topics,
@@ -536,3 +537,55 @@ def test_a_process_with_another_gradient_is_told(monkeypatch):
     assert first_second.tell_wrong({"The whole process, ms": {"table": totals}}) == [
         "net: record, empty cache: wrong", "net: record, filled cache: wrong",
     ]  # fmt: skip
+
+
+# ---- pages -----------------------------------------------------------------------------------------------------------
+def read_tables(page, title):
+    text = page.read_text(encoding="utf-8")
+    start, end = pages.find_block(text, title)
+    return text[start:end].strip()
+
+
+@pytest.mark.parametrize("title", pages.TABLES)
+def test_pages_have_the_tables_of_the_results(title):
+    """`python -m benchmarks first_second --results` writes both."""
+    (figures,) = json.loads((ROOT / "benchmarks" / "results" / "first_second.json").read_text())["topics"]
+    assert not figures["quick"]
+    for page in pages.TABLES[title]:
+        assert read_tables(page, title) == count_table(figures["parts"][title])
+
+
+def test_tables_are_written_into_pages(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- table: counts -->\nold\n<!-- end of: counts -->\nafter\n")
+    monkeypatch.setattr(pages, "TABLES", {"counts": (page,)})
+    pages.write_tables({"topics": [{"parts": {"others": {}}}]})
+    assert "old" in page.read_text()
+    part = {"unit": "", "table": {"row": {"1st": "2"}}}
+    pages.write_tables({"topics": [{"parts": {"counts": part}}]})
+    assert read_tables(page, "counts") == count_table(part) == "|     | 1st |\n|-----|----:|\n| row |   2 |"
+    assert page.read_text().startswith("before\n<!--") and page.read_text().endswith("-->\nafter\n")
+
+
+def test_small_gradients_are_those_after_warming(monkeypatch):
+    """The least of several processes, in each state of the cache."""
+    ran, seconds = [], iter([3.0, 2.0, 2.5, 1.0, 0.5, 0.75])
+
+    def run_fresh(program, way, calls, folder, *options):
+        ran.append((program, way, calls, *options))
+        return {"1": (s := next(seconds)) / 100.0, "100": s * 1e-4, "10000": s * 1e-5}
+
+    monkeypatch.setattr(first_second, "run_fresh", run_fresh)
+    monkeypatch.setattr(first_second, "run_module", lambda folder, *arguments: ran.append(arguments))
+    assert first_second.count_small_gradients() == {
+        "empty cache": {"1st, ms": "20", "100th, us": "200", "10,000th, us": "20"},
+        "after `python -m contad warm`": {"1st, ms": "5", "100th, us": "50", "10,000th, us": "5"},
+    }  # fmt: skip
+    assert ran.index(("contad", "warm")) == 3
+    assert ran[0] == ("differences", "eager", 10_000, "--single")
+
+
+def test_single_calls_are_timed_around_those_that_are_named(monkeypatch):
+    monkeypatch.setattr(first_calls, "SINGLE", (1, 30))
+    found = first_calls.time_single_calls("differences", "eager", 30)
+    assert list(found) == ["1", "30"] and found["1"] > found["30"] > 0.0
