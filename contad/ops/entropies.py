@@ -101,7 +101,8 @@ def rel_entr_partials(z, x, y):
 def _kl_div(x, y):
     with np.errstate(all="ignore"):
         ratio = x / y
-    inside = (x > 0.0) & (y > 0.0) & (x < math.inf) & (((ratio > 0.5) & (ratio < 2.0)) | (ratio == 0.0) | (ratio == math.inf))
+    near, is_lost = (ratio > 0.5) & (ratio < 2.0), (ratio == 0.0) | (ratio == math.inf)
+    inside = (x > 0.0) & (y > 0.0) & (x < math.inf) & (y < math.inf) & (near | is_lost)
     return mend(special().kl_div(x, y), inside, kl_div.function, x, y)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
+from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.record_head import LINEAR
 from contad.native.step_fields import (
     A_CELLS,
@@ -27,7 +28,6 @@ from contad.native.step_fields import (
     X,
     Y,
 )
-from contad.engines.stream.arithmetic_rules import operation_of
 from contad.programs.codes import (
     ARRAY,
     COMPARE,

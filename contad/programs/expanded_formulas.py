@@ -147,15 +147,16 @@ class _Masks(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """A condition that does not hold."""
+        operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not) and self.depends(node):
-            return ast.BinOp(ast.Constant(1.0), ast.Sub(), self.visit(node.operand))
-        return self.generic_visit(node)
+            return ast.BinOp(ast.Constant(1.0), ast.Sub(), operand)
+        return ast.UnaryOp(node.op, operand)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """What both sides of a selection keep."""
         chooses = self.body.resolve(node.func) is select and self.depends(node.args[0])
-        found: ast.Call = self.generic_visit(node)
-        return _call("_choose", *found.args) if chooses else found
+        args = [self.visit(x) for x in node.args]
+        return _call("_choose", *args) if chooses else ast.Call(node.func, args, [])
 
 
 def _choose(condition: Value, x: Value, y: Value) -> Value:

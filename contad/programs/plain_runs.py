@@ -38,7 +38,6 @@ from contad.programs.interpreter import has_compiled_interpreter, interpreter
 from contad.programs.more_axes import AXES, CODE_OF, length_of, unroll
 from contad.programs.program_kernels import Kernel, is_kernel_kept, needs_numba
 from contad.rules.body import ARITHMETIC_ERRORS
-from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import scale
 from contad.variables.open_types import Function
 

@@ -27,7 +27,7 @@ from contad.engines.stream.kernels import (
     source_of,
     sums,
 )
-from contad.engines.stream.record_head import CODES, LINEAR
+from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import numbering

@@ -146,9 +146,10 @@ class Writer(ast.NodeTransformer):
         """What has to hold: the conditions, and that no case of a sum does."""
         found = {ast.unparse(test): test for test in map(self._condition, self.key.conditions)}
         for text in self._cases():
-            test = self._rewrite(ast.UnaryOp(ast.Not(), ast.parse(text, mode="eval").body))
-            held = test.operand.operand if isinstance(test.operand, ast.UnaryOp) else test  # of not not x
-            found.setdefault(ast.unparse(held), held)
+            case = self._rewrite(ast.parse(text, mode="eval").body)
+            is_denied = isinstance(case, ast.UnaryOp) and isinstance(case.op, ast.Not)
+            test = case.operand if is_denied else ast.UnaryOp(ast.Not(), case)  # type: ignore[attr-defined]
+            found.setdefault(ast.unparse(test), test)
         return [*found.values()]
 
     def _cases(self) -> list[str]:
@@ -186,7 +187,12 @@ class Writer(ast.NodeTransformer):
 
     def _expand(self, results: Sequence[int], prefix: str, cases: int = 0) -> dict[int, str]:
         """Write the lines that results of the body need; returns the texts of these, without so many cases."""
-        slices = {k: self._without_cases(*self.body.slice(k), cases) for k in results}
+        slices = {}
+        for k in results:
+            assignments, result = self.body.slice(k)
+            for _ in range(cases if isinstance(result, ast.Call) else 0):
+                result = result.args[2]
+            slices[k] = assignments, result
         needed = {name for assignments, _ in slices.values() for name, _ in assignments}
         for name, expression in self.body.assignments:
             if name in needed:
@@ -196,13 +202,6 @@ class Writer(ast.NodeTransformer):
                 self.names[name] = own
                 self.add_line(own, written)
         return {k: ast.unparse(self._rewrite(expression)) for k, (_, expression) in slices.items()}
-
-    @staticmethod
-    def _without_cases(assignments: Any, result: ast.expr, cases: int) -> tuple[Any, ast.expr]:
-        for _ in range(cases if isinstance(result, ast.Call) else 0):
-            assert isinstance(result, ast.Call)
-            result = result.args[2]
-        return assignments, result
 
     def _rewrite(self, expression: ast.expr) -> ast.expr:
         return ast.fix_missing_locations(self.visit(copy.deepcopy(expression)))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.stream.arithmetic_rules import find_compiled_rules, value_source
 from contad.engines.stream.sweep import OPERATIONS
 from contad.programs.codes import SCALARS
-from contad.engines.stream.arithmetic_rules import find_compiled_rules, value_source
 from contad.rules.scalar_rule import rules
 from tests.judges.planted import registered
 from tests.judges.samples import sampled

@@ -30,7 +30,7 @@ def test_the_sum_and_its_slopes_are_those_of_floats(name):
     """Each argument is the array once, beside the numbers of the first point; then all are."""
     face = FACES[name]
     rule = face.formula
-    columns = [np.resize(np.array(column, dtype=np.float64), 2 * len(rule.points)) for column in zip(*rule.points, strict=True)]
+    columns = [np.resize(np.array(x, dtype=np.float64), 2 * len(rule.points)) for x in zip(*rule.points, strict=True)]
     point = [float(x) for x in rule.points[0]]
     for k in range(rule.arity):
         arrays = tuple([n == k for n in range(rule.arity)])

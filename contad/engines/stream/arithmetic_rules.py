@@ -19,7 +19,6 @@ from contad.native import rule_source
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.stack import attempt
 
-
 FOR_FORMULAS = (log_divergence, *CHOICES)  # which are in no list of rules
 VALUE = "value_of_"
 
