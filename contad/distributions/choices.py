@@ -43,14 +43,14 @@ def is_equal_partials(z, x, y):
 
 
 @unlisted_rule(points=[(0.0, 0.7), (1.0, 0.3)])
-def kept(condition, x):
+def keep(condition, x):
     """x where a condition is not 0, else 0, whatever x is."""
     return x if condition != 0.0 else 0.0
 
 
-@kept.partials
-def kept_partials(z, condition, x):
+@keep.partials
+def keep_partials(z, condition, x):
     return 0.0, select(condition != 0.0, 1.0, 0.0)
 
 
-CHOICES = is_less, is_at_most, is_equal, kept
+CHOICES = is_less, is_at_most, is_equal, keep

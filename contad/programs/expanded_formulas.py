@@ -160,7 +160,7 @@ class _Masks(ast.NodeTransformer):
 
 
 def _choose(condition: Value, x: Value, y: Value) -> Value:
-    return choices.kept(condition, x) + choices.kept(1.0 - condition, y)
+    return choices.keep(condition, x) + choices.keep(1.0 - condition, y)
 
 
 def _as_numbers(condition: Value) -> Value:

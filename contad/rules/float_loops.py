@@ -47,7 +47,7 @@ def float_loop(key: LoopKey) -> Callable[..., Any]:
     >>> loop([1.0, 3.0], 0.5, 2.0), loop([1.0, 3.0], 0.5, -2.0)
     ((-4.036671427529236, (0.75,)), None)
     """
-    return Writer(key).compile()
+    return FormulaWriter(key).compile()
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def _on_floats(rule: ScalarRule) -> Callable[..., float]:
     if not hasattr(rule, "formula"):
         return _QUICKER.get(rule.name, rule.function)
     numbers = (False,) * rule.arity
-    return Writer(LoopKey(rule, numbers, numbers, (), True), can_raise=True).compile()
+    return FormulaWriter(LoopKey(rule, numbers, numbers, (), True), can_raise=True).compile()
 
 
 def _floor(x: float) -> float:
@@ -92,7 +92,7 @@ def as_list(x: np.ndarray) -> list[float] | None:
     return found
 
 
-class Writer(ast.NodeTransformer):
+class FormulaWriter(ast.NodeTransformer):
     """Writes the source of a function, with what it names in `scope`."""
 
     def __init__(self, key: LoopKey, can_raise: bool = False) -> None:

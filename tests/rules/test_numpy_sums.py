@@ -7,11 +7,14 @@ import pytest
 
 import contad
 from contad import stan
+from contad.distributions.faces import Face
 from contad.distributions.real_line import normal_log_density
 from contad.rules import numpy_sums
 from contad.rules.float_loops import LoopKey, float_loop
 from contad.rules.numpy_sums import numpy_sum
-from tests.rules.test_float_loops import FACES
+from contad.stan import densities
+
+FACES = {name: x for name, x in vars(densities).items() if isinstance(x, Face)}
 
 
 def require_same(key, args):
