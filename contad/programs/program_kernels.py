@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 
 from contad.engines.matrix.matrix_steps import find_address, is_on_disk
-from contad.engines.stream.arithmetic_rules import operation_of
+from contad.engines.stream.arithmetic_rules import operation_of, value
 from contad.engines.stream.kernels import (
     ELEMENTARY,
     FAST,
@@ -142,7 +142,7 @@ def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
     for k, kind in enumerate(active):
         if kind != "v":
             continue
-        found = ([], "y") if rule is None else partial_of(rule, k, f"local_{k}_", functions=FAST)
+        found = ([], "y") if rule is None else partial_of(rule, k, f"local_{k}_", functions=FAST, value=value)
         if found is not None:
             body, expression = found
             add = write_accumulation(rule, k, element_text("target", "z", ""), expression)
