@@ -153,8 +153,8 @@ class FormulaWriter(ast.NodeTransformer):
         return [*found.values()]
 
     def _cases(self) -> list[str]:
-        """The conditions of the cases of a formula that is summed, which are left to the general way."""
-        cases = getattr(self.key.rule.body, "cases", ()) if self.key.sums else ()
+        """The conditions of the cases of a sum, which are left to the general way; a value for others has its cases."""
+        cases = getattr(self.key.rule.body, "cases", ()) if self.key.sums and not self.can_raise else ()
         return [*dict(cases)]
 
     def _condition(self, text: str) -> ast.expr:
