@@ -57,7 +57,7 @@ class AxisLoops(NamedTuple):
 
         A kernel begins a sum, so it has all of its axes.
         """
-        joined = join_axes(self.shape, self.z, self.x, self.y)
+        joined = join_axes(self.shape, self.z, self.x, self.y) or [(1, [1, 1, 1])]
         summed = [k for k, (_, steps) in enumerate(joined) if not steps[0]]
         pair = ([] if summed[-1:] == [len(joined) - 1] else [len(joined) - 1] if len(summed) < 2 else []) + summed
         others = sorted(set(range(len(joined))) - set(pair), key=lambda k: joined[k][0])

@@ -104,6 +104,7 @@ class FormulaWriter(ast.NodeTransformer):
         self.counts = {*getattr(self.body, "whole", ())}  # names that depend on whole numbers alone
         self.scope: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS}
         self.lines: list[tuple[str, ast.expr]] = []
+        self.inlined = 0  # formulas
         self.varying = {p for p, is_array in zip(self.parameters, key.arrays, strict=True) if is_array}
 
     def compile(self) -> Callable[..., Any]:
@@ -235,7 +236,8 @@ class FormulaWriter(ast.NodeTransformer):
         return names_in(expression) - self.scope.keys()
 
     def _inline(self, called: Any, args: Sequence[ast.expr]) -> ast.expr:
-        prefix, names = f"_f{len(self.lines)}", {}
+        self.inlined += 1
+        prefix, names = f"_f{self.inlined}", {}
         for parameter, x in zip(called.body.parameters[1:], args, strict=True):
             names[parameter] = x.id if isinstance(x, ast.Name) else f"{prefix}_{parameter}"
             if not isinstance(x, ast.Name):

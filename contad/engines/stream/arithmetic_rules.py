@@ -10,8 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType
 
-from contad.distributions.choices import CHOICES
-from contad.distributions.counts import log_divergence
 from contad.engines.stream.rule_functions import Operation, number_operations
 from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import RuleError, UnsupportedError
@@ -19,7 +17,6 @@ from contad.native import rule_source
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.stack import attempt
 
-FOR_FORMULAS = (log_divergence, *CHOICES)  # which are in no list of rules
 VALUE = "value_of_"
 
 
@@ -27,12 +24,20 @@ VALUE = "value_of_"
 def find_compiled_rules() -> tuple[ScalarRule, ...]:
     """The rules of contad that qualify, in order of their names."""
     listed = (rule for rule in rules() if not rule.core and rule.function.__module__.startswith("contad.ops."))
-    found = {rule for rule in (*listed, *FOR_FORMULAS) if rule.arity <= 2 and _is_arithmetic(rule)}
+    found = {rule for rule in (*listed, *_list_called_by_formulas()) if rule.arity <= 2 and _is_arithmetic(rule)}
     while True:  # values and bodies may call each other's values
         kept = {rule for rule in found if find_called(rule) <= found}
         if kept == found:
             return tuple(sorted(found, key=lambda rule: rule.name))
         found = kept
+
+
+def _list_called_by_formulas() -> tuple[ScalarRule, ...]:
+    """Rules in no list, of modules that are imported where densities are used, or programs."""
+    from contad.distributions.choices import CHOICES
+    from contad.distributions.counts import log_divergence
+
+    return (log_divergence, *CHOICES)
 
 
 @functools.cache
