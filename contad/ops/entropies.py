@@ -23,7 +23,9 @@ def xlogy(x, y):
     >>> xlogy(0.0, 0.0)
     0.0
     """
-    return float(special().xlogy(x, y))
+    if x == 0.0 and y == y:
+        return 0.0
+    return x * (math.log(y) if y > 0.0 else -math.inf if y == 0.0 else math.nan)
 
 
 @xlogy.partials
@@ -43,7 +45,9 @@ def xlog1py(x, y):
     >>> xlog1py(2.0, 1e-20)
     2e-20
     """
-    return float(special().xlog1py(x, y))
+    if x == 0.0 and y == y:
+        return 0.0
+    return x * (math.log1p(y) if y > -1.0 else -math.inf if y == -1.0 else math.nan)
 
 
 @xlog1py.partials
@@ -97,7 +101,8 @@ def rel_entr_partials(z, x, y):
 def _kl_div(x, y):
     with np.errstate(all="ignore"):
         ratio = x / y
-    inside = (x > 0.0) & (y > 0.0) & (x < math.inf) & (((ratio > 0.5) & (ratio < 2.0)) | (ratio == math.inf))
+    near, is_lost = (ratio > 0.5) & (ratio < 2.0), (ratio == 0.0) | (ratio == math.inf)
+    inside = (x > 0.0) & (y > 0.0) & (x < math.inf) & (y < math.inf) & (near | is_lost)
     return mend(special().kl_div(x, y), inside, kl_div.function, x, y)
 
 
@@ -119,9 +124,11 @@ def kl_div(x, y):
             return -x * log1pmx.function((y - x) / x)
         if 0.0 < ratio < math.inf:
             return x * math.log(ratio) - x + y
-        if ratio > 1.0:
-            return x * (math.log(x) - math.log(y)) - x + y
-    return float(special().kl_div(x, y))
+    if x > 0.0 and y > 0.0:
+        return x * (math.log(x) - math.log(y)) - x + y
+    if x != x or y != y:
+        return math.nan
+    return y if x == 0.0 and y >= 0.0 else math.inf
 
 
 @kl_div.partials

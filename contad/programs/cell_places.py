@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
+from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.record_head import LINEAR
-from contad.engines.stream.sweep import OPERATIONS
 from contad.native.step_fields import (
     A_CELLS,
     B_CELLS,
@@ -48,7 +48,7 @@ from contad.programs.more_axes import AXES, CODE_OF, length_of
 Range = tuple[int, int]
 Shape = Callable[[Iterable[int]], int]
 KNOWN = {CONSTANT, STOP, GATHER, STOPPED, COMPARE, PRODUCT, REPEATED, ARRAY + LINEAR, *STEPS, *GUARDS, *SCALARS}
-KNOWN |= {ARRAY + code for code in OPERATIONS}
+KNOWN |= {ARRAY + code for code in SCALARS}
 
 
 class Ranges:
@@ -131,5 +131,5 @@ def _fields(code: int, shapes: np.ndarray, x: int) -> tuple[list[int], int]:
     length = 11
     if code == REPEATED:
         code, length = ARRAY + int(shapes[x + CODE_OF]), length_of(int(shapes[x + AXES]))
-    active = OPERATIONS[code - ARRAY][1] if code - ARRAY in OPERATIONS else "vc"
+    active = operation_of(code - ARRAY)[1]
     return [0, *(5 + 3 * k for k, kind in enumerate(active) if kind == "v")], length

@@ -4,12 +4,12 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.kernels import LEAVING, partial_in_kernel
 from contad.engines.stream.record_head import LINEAR
-from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
 from contad.ops import multiply, square
-from contad.programs.codes import ARRAY, COMPARE, IN_CHAINS
+from contad.programs.codes import ARRAY, COMPARE, IN_CHAINS, SCALARS
 from contad.rules.scalar_rule import ScalarRule
 
 IN_CELLS, IN_INPUTS, IN_CONSTANTS, NOWHERE = range(4)  # of values; adjoints are in their cells or in the gradient
@@ -17,7 +17,7 @@ IN_SCRATCH = 4  # behind the cells
 ALIGNED = 8  # numbers of a cache line
 SHAPE = 14  # integers that a kernel reads
 PLACES = (0, 5, 8, 11, 12, 13)  # of these: z, x and y, and their adjoints
-SQUARE = next(code for code, operation in OPERATIONS.items() if operation == (square, "v"))
+SQUARE = next(code for code, operation in SCALARS.items() if operation == (square, "v"))
 
 
 def align(n: int) -> int:
@@ -183,8 +183,7 @@ class Member:
         self.n = n
         self.outer, self.inner = shape[1:3]
         self.is_guard = code == COMPARE
-        operation: tuple[ScalarRule | None, str] = OPERATIONS.get(code - ARRAY, (None, "vc"))
-        self.rule, self.active = operation
+        self.rule, self.active = operation_of(code - ARRAY)
         self.shape = shape
         self.value = BlockPlace(NOWHERE, 0)
         self.adjoint: BlockPlace | None = None
@@ -339,4 +338,4 @@ def _names_in_partial(rule: ScalarRule | None, k: int) -> frozenset[str] | None:
 
 def can_be_member(code: int) -> bool:
     """Whether records of an array are of a kind that chains take."""
-    return code == COMPARE or code == ARRAY + LINEAR or code - ARRAY in OPERATIONS
+    return code == COMPARE or code == ARRAY + LINEAR or code - ARRAY in SCALARS

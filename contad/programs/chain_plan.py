@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
-from contad.engines.stream.sweep import OPERATIONS
+from contad.engines.stream.arithmetic_rules import operation_of
 from contad.programs.cell_places import CellPlaces, Ranges, Shape, active_of, can_move
 from contad.programs.chain_members import (
     IN_CELLS,
@@ -530,7 +530,7 @@ def _reads_of(trace: "Trace", row: int, copies: CopiedCells) -> Spans:
         return [(a, a + m * p)] * a_in_cells + [(b, b + p * n)] * b_in_cells
     if code == REPEATED:
         shape = trace.shapes[x : x + length_of(int(trace.shapes[x + AXES]))].tolist()
-        active = OPERATIONS[shape[CODE_OF]][1] if shape[CODE_OF] in OPERATIONS else "v"
+        _, active = operation_of(shape[CODE_OF])
         return [reach(shape, place) for place, kind in zip((5, 8), active, strict=False) if kind == "v"]
     if code >= FIRST_STEP:
         return [

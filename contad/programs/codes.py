@@ -11,10 +11,8 @@ import operator
 import numpy as np
 
 from contad.engines.matrix.matrix_steps import LINES, NAMES, PAIRED_SUM
+from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.record_head import CODES
-from contad.engines.stream.rule_functions import number_operations
-from contad.engines.stream.sweep import OPERATIONS
-from contad.programs.plain_rules import find_compiled_rules
 from contad.rules import operators
 from contad.rules.scalar_rule import ScalarRule
 
@@ -34,22 +32,22 @@ IN_CHAINS, GROUPS, PURPOSES = 2, 11, 12
 COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in operators.COMPARISONS.items()}
 ORDER = tuple(COMPARISONS)
 
+# operations on scalars, and on arrays by elements: those of the sweep, and those that only programs compile
+SCALARS = list_operations()
+_CODES = {operation: code for code, operation in SCALARS.items()}
+assert min(SCALARS) > JUMP
+
 # guards of scalars: (comparison, whether it held when it was recorded, whether y is a cell (v) or a constant (c))
 GUARDS = {
-    max(OPERATIONS) + 1 + k: (name, held, active)
+    max(SCALARS) + 1 + k: (name, held, active)
     for k, (name, held, active) in enumerate(
         (name, held, active) for name in ORDER for held in (False, True) for active in ("vv", "vc")
     )
 }
 GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
 
-# operations on scalars: those of the sweep, and those that only the interpreter compiles
-SCALARS = OPERATIONS | number_operations(max(GUARDS) + 1, find_compiled_rules())
-_CODES = {operation: code for code, operation in SCALARS.items()}
-assert max(SCALARS) < CODES and min(OPERATIONS) > JUMP
-
 # operations of linear algebra, records of arrays whose kernels may leave them to Python; and along axes, which do not
-REPEATED = ARRAY + max(OPERATIONS) + 1
+REPEATED = ARRAY + max(GUARDS) + 1
 FIRST_STEP = REPEATED + 1
 STEPS = {FIRST_STEP + k: name for k, name in enumerate(NAMES)}
 STEPS[FIRST_STEP + len(NAMES)] = PAIRED_SUM  # only in plans
@@ -65,7 +63,7 @@ def first_cells(code: np.ndarray, inputs: int) -> np.ndarray:
 
 
 def code_of(rule: ScalarRule, active: str) -> int | None:
-    """The code of a rule on scalars with this activity; None for rules that Python runs."""
+    """The code of a rule with this activity; None for rules that Python runs."""
     return _CODES.get((rule, active))
 
 

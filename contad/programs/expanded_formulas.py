@@ -1,7 +1,8 @@
 """Sums of formulas in recorded programs: the lines of the formula, where compiled code has every operation of them.
 
-A program calls Python for a formula, whose cases and selections may come out otherwise at other inputs. Where
-selections depend on data alone, its lines are operations as users write them, and cases that hold nowhere are guards.
+A program calls Python for a formula, whose cases may come out otherwise at other inputs. Where none holds, they are
+guards, and the lines are operations as users write them. Selections by what depends on variables are sums of what both
+sides keep (`contad.distributions.choices`).
 """
 
 import ast
@@ -12,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from contad.distributions import choices
 from contad.distributions.formula import Formula
+from contad.ops import maximum
 from contad.ops.logic import select
 from contad.programs.codes import code_of
 from contad.rules.scalar_rule import ScalarRule
@@ -57,15 +60,17 @@ def _lines_of(rule: Formula, active: tuple[bool, ...]) -> Callable[..., Any] | N
         assert isinstance(result, ast.Call)
         result = result.args[2]
     depending = {name for name, is_active in zip(parameters, active, strict=True) if is_active}
-    scope: dict[str, Any] = dict(REWRITTEN)
-    form = Vectoriser(lambda node: body.resolve(node) is select)
+    scope: dict[str, Any] = REWRITTEN | _CHOICES
+    masks = _Masks(body, depending)
+    form = Vectoriser(lambda node: ast.unparse(node) not in _CHOICES and body.resolve(node) is select)
     lines = []
     for name, expression in [*assignments, ("_result", result)]:
         if not _take_names(body, expression, depending, {*parameters, *dict(assignments)}, scope):
             return None
+        written = ast.fix_missing_locations(masks.visit(copy.deepcopy(expression)))
         if _names(expression) & depending:
             depending.add(name)
-        lines.append(f"    {form.write_assignment(name, copy.deepcopy(expression))}\n")
+        lines.append(f"    {form.write_assignment(name, written)}\n")
     text = f"def lines({', '.join(parameters)}):\n{''.join(lines)}    return _result\n"
     exec(compile(text, f"<contad lines of {rule.name}>", "exec"), scope)
     found: Callable[..., Any] | None = scope["lines"]
@@ -79,8 +84,6 @@ def _take_names(
     for node in ast.walk(expression):
         if isinstance(node, ast.Attribute):
             return False
-        if isinstance(node, (ast.Compare, ast.BoolOp)) and _names(node) & depending:
-            return False
         if not isinstance(node, ast.Name) or node.id in local:
             continue
         scope[node.id] = body.resolve(node)
@@ -89,10 +92,7 @@ def _take_names(
             continue
         called = scope[node.func.id]
         reads = [bool(_names(x) & depending) for x in node.args]
-        if called is select:
-            if reads[0]:
-                return False
-        elif any(reads):
+        if any(reads) and called is not select:
             if isinstance(called, Formula):
                 inner = _lines_of(called, tuple(reads))
                 if inner is None or called.body.cases:
@@ -116,6 +116,72 @@ def _tests_of(rule: Formula, conditions: tuple[str, ...]) -> list[Test]:
         eval(f"lambda {', '.join(names)}: {ast.unparse(form.rewritten(ast.parse(text, mode='eval').body))}", known)
         for text, names in texts
     ]
+
+
+class _Masks(ast.NodeTransformer):
+    """Conditions that depend on variables as the numbers 1 and 0, and selections by them."""
+
+    def __init__(self, body: Any, depending: set[str]) -> None:
+        self.body, self.depending = body, depending
+
+    def depends(self, node: ast.AST) -> bool:
+        """Whether an expression does."""
+        return bool(_names(node) & self.depending)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Comparisons, all of which have to hold."""
+        if not self.depends(node):
+            return node
+        sides = [self.visit(side) for side in (node.left, *node.comparators)]
+        links = [_COMPARE[type(op)](x, y) for x, op, y in zip(sides, node.ops, sides[1:], strict=False)]
+        return functools.reduce(lambda x, y: ast.BinOp(x, ast.Mult(), y), links)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """All conditions, or any."""
+        if not self.depends(node):
+            return node
+        values = [self.visit(x) if self.depends(x) else _call("_as_numbers", x) for x in node.values]
+        if isinstance(node.op, ast.And):
+            return functools.reduce(lambda x, y: ast.BinOp(x, ast.Mult(), y), values)
+        return functools.reduce(lambda x, y: _call("_maximum", x, y), values)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """A condition that does not hold."""
+        operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not) and self.depends(node):
+            return ast.BinOp(ast.Constant(1.0), ast.Sub(), operand)
+        return ast.UnaryOp(node.op, operand)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """What both sides of a selection keep."""
+        chooses = self.body.resolve(node.func) is select and self.depends(node.args[0])
+        args = [self.visit(x) for x in node.args]
+        return _call("_choose", *args) if chooses else ast.Call(node.func, args, [])
+
+
+def _choose(condition: Value, x: Value, y: Value) -> Value:
+    return choices.keep(condition, x) + choices.keep(1.0 - condition, y)
+
+
+def _as_numbers(condition: Value) -> Value:
+    return np.asarray(condition, np.float64) if np.ndim(condition) else float(condition)
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), [*args], [])
+
+
+_CHOICES = {"_choose": _choose, "_as_numbers": _as_numbers, "_maximum": maximum} | {
+    f"_{rule.name}": rule for rule in choices.CHOICES
+}
+_COMPARE: dict[type, Callable[[ast.expr, ast.expr], ast.expr]] = {
+    ast.Lt: lambda x, y: _call("_is_less", x, y),
+    ast.Gt: lambda x, y: _call("_is_less", y, x),
+    ast.LtE: lambda x, y: _call("_is_at_most", x, y),
+    ast.GtE: lambda x, y: _call("_is_at_most", y, x),
+    ast.Eq: lambda x, y: _call("_is_equal", x, y),
+    ast.NotEq: lambda x, y: ast.BinOp(ast.Constant(1.0), ast.Sub(), _call("_is_equal", x, y)),
+}
 
 
 def _names(expression: ast.AST) -> set[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.engines.stream.arithmetic_rules import copies_of_values, find_compiled_rules, value
 from contad.engines.stream.rule_functions import (
     COMMON,
     Run,
@@ -30,7 +31,6 @@ from contad.native.images import find_function, has_known_layout, is_kept
 from contad.native.rule_source import with_functions
 from contad.programs import chain_loops, chain_members, chains, codes, header, more_axes
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
-from contad.programs.plain_rules import find_compiled_rules, value, value_source
 from contad.progress_bars import ProgressBar
 from contad.rules.scalar_rule import ScalarRule
 
@@ -247,7 +247,7 @@ def interpreter_source() -> str:
     """The source of the interpreter."""
     numbers = vars(codes) | vars(header) | vars(chain_members) | vars(chains) | vars(more_axes)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
-    copies = [f"\n\n@inline\n{value_source(rule)}\n" for rule in find_compiled_rules()]
+    copies = [f"\n\n@inline\n{text}\n" for text in copies_of_values(find_compiled_rules())]
     values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
     common = {code: operation for code, operation in SCALARS.items() if operation[0].name in COMMON}
     runs = find_runs(SCALARS)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from contad.engines.stream.kernels import join_axes, pair_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Pullback
 from contad.engines.stream.record_head import LINEAR
-from contad.engines.stream.sweep import operation_code
 from contad.ops import reductions
 from contad.programs.chain_members import reach_of
+from contad.programs.codes import code_of
 
 CODE_OF, AXES, FIRST_AXIS, AXIS = 11, 12, 13, 4  # places in the shape, and the integers of an axis
 Shape = tuple[int, ...]
@@ -57,7 +57,7 @@ class AxisLoops(NamedTuple):
 
         A kernel begins a sum, so it has all of its axes.
         """
-        joined = join_axes(self.shape, self.z, self.x, self.y)
+        joined = join_axes(self.shape, self.z, self.x, self.y) or [(1, [1, 1, 1])]
         summed = [k for k, (_, steps) in enumerate(joined) if not steps[0]]
         pair = ([] if summed[-1:] == [len(joined) - 1] else [len(joined) - 1] if len(summed) < 2 else []) + summed
         others = sorted(set(range(len(joined))) - set(pair), key=lambda k: joined[k][0])
@@ -83,7 +83,7 @@ def broadcast_of(c: Continuation) -> AxisLoops | None:
 def _by_elements(c: ElementwisePullback) -> AxisLoops | None:
     (z,) = c.results
     active = {k for k, _, _ in c.operands}
-    code = operation_code(c.rule, "".join("v" if k in active else "c" for k in range(len(c.values))))
+    code = code_of(c.rule, "".join("v" if k in active else "c" for k in range(len(c.values))))
     if code is None or z.axes is not None:
         return None
     strides = [_strides(_shape_of(v), z.shape) for v in c.values]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.patience import PATIENCE
 from contad.engines.stream.plain_arrays import run_kernel
-from contad.engines.stream.sweep import OPERATIONS
 from contad.ops import multiply
 from contad.ops.products import left_cotangent, masked_product, right_cotangent
 from contad.programs.codes import (
@@ -38,7 +38,6 @@ from contad.programs.interpreter import has_compiled_interpreter, interpreter
 from contad.programs.more_axes import AXES, CODE_OF, length_of, unroll
 from contad.programs.program_kernels import Kernel, is_kernel_kept, needs_numba
 from contad.rules.body import ARITHMETIC_ERRORS
-from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import scale
 from contad.variables.open_types import Function
 
@@ -139,8 +138,7 @@ class _Loop:
     """A record of an array whose operation is one on numbers, or linear: z, x and y on their two axes."""
 
     def __init__(self, code: int, shape: Sequence[int], values: np.ndarray, constants: np.ndarray) -> None:
-        operation: tuple[ScalarRule | None, str] = OPERATIONS.get(code, (None, "vc"))
-        self.rule, self.active = operation
+        self.rule, self.active = operation_of(code)
         self.z, self.outer, self.inner, self.z_outer, self.z_inner = shape[:5]
         self.places = shape[5:8], shape[8:11]
         self.operands = [self.operand(k, values if kind == "v" else constants) for k, kind in enumerate(self.active)]

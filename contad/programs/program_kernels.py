@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 
 from contad.engines.matrix.matrix_steps import find_address, is_on_disk
+from contad.engines.stream.arithmetic_rules import operation_of, value
 from contad.engines.stream.kernels import (
     ELEMENTARY,
     FAST,
@@ -20,15 +21,16 @@ from contad.engines.stream.kernels import (
     element_text,
     has_kernel,
     kernel_module,
+    name_of_code,
     own_kernel,
     slices_text,
     source_of,
     sums,
 )
-from contad.engines.stream.record_head import CODES, LINEAR
+from contad.engines.stream.record_head import CODES
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.storage import KERNELS
-from contad.engines.stream.sweep import OPERATIONS, numbering
+from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
 from contad.native.compiling import is_cached, load_cached, write_options
 from contad.native.images import find_function, is_kept
@@ -96,7 +98,7 @@ def kernel(shapes_at, memory_at, _, __):
 
 def kernel_source(purpose: int, code: int) -> str:
     """The source of the kernel of one operation that computes values or tangents."""
-    rule, active = OPERATIONS.get(code, (None, "vc"))
+    rule, active = operation_of(code)
     if purpose == TANGENTS:
         lines = _tangents(rule, active)
     elif rule is not None and names_read([value_of_rule(rule, _fast_values())]) & {"math", "np"}:
@@ -140,7 +142,7 @@ def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
     for k, kind in enumerate(active):
         if kind != "v":
             continue
-        found = ([], "y") if rule is None else partial_of(rule, k, f"local_{k}_", functions=FAST)
+        found = ([], "y") if rule is None else partial_of(rule, k, f"local_{k}_", functions=FAST, value=value)
         if found is not None:
             body, expression = found
             add = write_accumulation(rule, k, element_text("target", "z", ""), expression)
@@ -221,9 +223,8 @@ def _module_of(purpose: int, code: int) -> tuple[str, Callable[[], str], Sequenc
         return chain_kernel(code, (x, y))
     if purpose == ADJOINTS:
         return own_kernel(code)
-    name = "linear" if code == LINEAR else "_".join((OPERATIONS[code][0].name, OPERATIONS[code][1]))
     kind = "values" if purpose == VALUES else "tangents"
-    return f"{kind}_{name}", lambda: kernel_source(purpose, code), [numbering()]
+    return f"{kind}_{name_of_code(code)}", lambda: kernel_source(purpose, code), [numbering()]
 
 
 def group_source(text: str) -> str:

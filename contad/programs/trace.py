@@ -38,7 +38,7 @@ from contad.programs.codes import (
     STOPPED,
     first_cells,
 )
-from contad.programs.more_axes import AxisLoops, broadcast_of
+from contad.programs.more_axes import AXES, CODE_OF, AxisLoops, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_missing, kernels_of
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
@@ -293,6 +293,8 @@ class _Translation:
                 return STEP_CODES[c.rule.name], self.step(c, step, first), n
         broadcast = broadcast_of(c)
         shape = None if broadcast is None else self.broadcast(c, broadcast, first)
+        if shape is not None and not shape[AXES]:
+            return ARRAY + shape[CODE_OF], self.shape(shape[:CODE_OF]), n
         if shape is not None:
             return REPEATED, self.shape(shape), n
         self.calls.append(ArrayCall(c))

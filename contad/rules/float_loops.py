@@ -47,7 +47,7 @@ def float_loop(key: LoopKey) -> Callable[..., Any]:
     >>> loop([1.0, 3.0], 0.5, 2.0), loop([1.0, 3.0], 0.5, -2.0)
     ((-4.036671427529236, (0.75,)), None)
     """
-    return Writer(key).compile()
+    return FormulaWriter(key).compile()
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def _on_floats(rule: ScalarRule) -> Callable[..., float]:
     if not hasattr(rule, "formula"):
         return _QUICKER.get(rule.name, rule.function)
     numbers = (False,) * rule.arity
-    return Writer(LoopKey(rule, numbers, numbers, (), True), can_raise=True).compile()
+    return FormulaWriter(LoopKey(rule, numbers, numbers, (), True), can_raise=True).compile()
 
 
 def _floor(x: float) -> float:
@@ -92,7 +92,7 @@ def as_list(x: np.ndarray) -> list[float] | None:
     return found
 
 
-class Writer(ast.NodeTransformer):
+class FormulaWriter(ast.NodeTransformer):
     """Writes the source of a function, with what it names in `scope`."""
 
     def __init__(self, key: LoopKey, can_raise: bool = False) -> None:
@@ -104,6 +104,7 @@ class Writer(ast.NodeTransformer):
         self.counts = {*getattr(self.body, "whole", ())}  # names that depend on whole numbers alone
         self.scope: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS}
         self.lines: list[tuple[str, ast.expr]] = []
+        self.inlined = 0  # formulas
         self.varying = {p for p, is_array in zip(self.parameters, key.arrays, strict=True) if is_array}
 
     def compile(self) -> Callable[..., Any]:
@@ -146,14 +147,15 @@ class Writer(ast.NodeTransformer):
         """What has to hold: the conditions, and that no case of a sum does."""
         found = {ast.unparse(test): test for test in map(self._condition, self.key.conditions)}
         for text in self._cases():
-            test = self._rewrite(ast.UnaryOp(ast.Not(), ast.parse(text, mode="eval").body))
-            held = test.operand.operand if isinstance(test.operand, ast.UnaryOp) else test  # of not not x
-            found.setdefault(ast.unparse(held), held)
+            case = self._rewrite(ast.parse(text, mode="eval").body)
+            is_denied = isinstance(case, ast.UnaryOp) and isinstance(case.op, ast.Not)
+            test = case.operand if is_denied else ast.UnaryOp(ast.Not(), case)  # type: ignore[attr-defined]
+            found.setdefault(ast.unparse(test), test)
         return [*found.values()]
 
     def _cases(self) -> list[str]:
-        """The conditions of the cases of a formula that is summed, which are left to the general way."""
-        cases = getattr(self.key.rule.body, "cases", ()) if self.key.sums else ()
+        """The conditions of the cases of a sum, which are left to the general way; a value for others has its cases."""
+        cases = getattr(self.key.rule.body, "cases", ()) if self.key.sums and not self.can_raise else ()
         return [*dict(cases)]
 
     def _condition(self, text: str) -> ast.expr:
@@ -186,7 +188,12 @@ class Writer(ast.NodeTransformer):
 
     def _expand(self, results: Sequence[int], prefix: str, cases: int = 0) -> dict[int, str]:
         """Write the lines that results of the body need; returns the texts of these, without so many cases."""
-        slices = {k: self._without_cases(*self.body.slice(k), cases) for k in results}
+        slices = {}
+        for k in results:
+            assignments, result = self.body.slice(k)
+            for _ in range(cases if isinstance(result, ast.Call) else 0):
+                result = result.args[2]
+            slices[k] = assignments, result
         needed = {name for assignments, _ in slices.values() for name, _ in assignments}
         for name, expression in self.body.assignments:
             if name in needed:
@@ -196,13 +203,6 @@ class Writer(ast.NodeTransformer):
                 self.names[name] = own
                 self.add_line(own, written)
         return {k: ast.unparse(self._rewrite(expression)) for k, (_, expression) in slices.items()}
-
-    @staticmethod
-    def _without_cases(assignments: Any, result: ast.expr, cases: int) -> tuple[Any, ast.expr]:
-        for _ in range(cases if isinstance(result, ast.Call) else 0):
-            assert isinstance(result, ast.Call)
-            result = result.args[2]
-        return assignments, result
 
     def _rewrite(self, expression: ast.expr) -> ast.expr:
         return ast.fix_missing_locations(self.visit(copy.deepcopy(expression)))
@@ -236,7 +236,8 @@ class Writer(ast.NodeTransformer):
         return names_in(expression) - self.scope.keys()
 
     def _inline(self, called: Any, args: Sequence[ast.expr]) -> ast.expr:
-        prefix, names = f"_f{len(self.lines)}", {}
+        self.inlined += 1
+        prefix, names = f"_f{self.inlined}", {}
         for parameter, x in zip(called.body.parameters[1:], args, strict=True):
             names[parameter] = x.id if isinstance(x, ast.Name) else f"{prefix}_{parameter}"
             if not isinstance(x, ast.Name):

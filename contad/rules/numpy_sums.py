@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.rules.body import ARITHMETIC_ERRORS
-from contad.rules.float_loops import KEPT, LoopKey, Writer, names_in
+from contad.rules.float_loops import KEPT, FormulaWriter, LoopKey, names_in
 from contad.rules.scalar_rule import ScalarRule
 from contad.rules.vectorised import REWRITTEN, Vectoriser
 from contad.variables.open_types import ArrayValue, Function
@@ -40,7 +40,7 @@ def _on_arrays(rule: ScalarRule) -> Function:
     return ufunc if isinstance(ufunc, np.ufunc) else rule.array_value
 
 
-def _remembered(rule: ScalarRule) -> Function:
+def _remember_values(rule: ScalarRule) -> Function:
     """A rule of data: the numbers are the same in the next call."""
     if isinstance(_on_arrays(rule), np.ufunc):
         return _on_arrays(rule)
@@ -55,7 +55,7 @@ def _remembered(rule: ScalarRule) -> Function:
     return value
 
 
-class _ArrayWriter(Writer):
+class _ArrayWriter(FormulaWriter):
     """Writes lines that depend on arrays for NumPy, and all others as they are on floats."""
 
     def _write(self) -> list[str]:
@@ -105,7 +105,7 @@ class _ArrayWriter(Writer):
         if not self._vary(args):
             return super().name_function(rule, args, is_of_counts)
         if is_of_counts:
-            return f"_arrays_{rule.name}_of_counts", _remembered(rule)
+            return f"_arrays_{rule.name}_of_counts", _remember_values(rule)
         return f"_arrays_{rule.name}", _on_arrays(rule)
 
     def _vary(self, args: Sequence[ast.expr]) -> bool:

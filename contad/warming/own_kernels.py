@@ -9,9 +9,10 @@ from typing import Any
 from contad.engines.matrix import matrix_steps
 from contad.engines.matrix.matrix_products import ProductPullback  # noqa: F401  (its kernel is written there)
 from contad.engines.second_order.number_runs import compile_runs
+from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.kernels import WRITTEN, compile_kernel
 from contad.engines.stream.record_head import LINEAR
-from contad.engines.stream.sweep import OPERATIONS, compile_sweeps
+from contad.engines.stream.sweep import compile_sweeps
 from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
@@ -24,7 +25,7 @@ def list_kernels() -> list[Kernel]:
     from contad.engines.source.runtime import matrix_kernels, system_kernels
 
     purposes = VALUES, ADJOINTS, TANGENTS
-    codes = [*OPERATIONS, LINEAR]
+    codes = [*list_operations(), LINEAR]
     generated = [
         (module.__name__, name)
         for module in (matrix_kernels, system_kernels)

@@ -19,7 +19,8 @@ BEYOND = {
     ("first_passage_ratio", (2.0, 1.3, 0.6)), ("upper_gamma_growth", (0.6, 70.0)),
     ("upper_gamma_growth", (3.1, 900.0)),
 }  # fmt: skip
-CONSTANT = ["log_factorial_excess", "log_hypergeometric_ccdf", "log_hypergeometric_cdf"]  # of whole numbers alone
+COMPARISONS = ["is_at_most", "is_equal", "is_less"]
+CONSTANT = [*COMPARISONS, "log_factorial_excess", "log_hypergeometric_ccdf", "log_hypergeometric_cdf"]  # of counts
 DEAR = [("log_beta_part", (900.0, 700.0, 0.2)), ("log_beta_part_of_ratio", (3.1, 0.8, 1e-120, 0.7))]  # ten seconds
 
 

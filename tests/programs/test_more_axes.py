@@ -198,3 +198,14 @@ def test_empty_arrays():
         x = np.ones(shape)
         found = contad.record(lambda x: np.sum(x[:, :1] * x) + np.sum(np.sum(x, axis=1)) + 1.0, x)
         assert found(x) == 1.0 and found.gradient(x).shape == shape
+
+
+def test_an_array_of_one_element_has_a_record():
+    """Of a rule that only programs compile."""
+    f = lambda x: np.sum(contad.log_expit(x.reshape(1, 1, 1)) * x)  # noqa: E731
+    program = contad.record(f, np.array([0.7]))
+    assert program.python_rules == ()
+    x = np.array([-1.6])
+    value, slope = program.value_and_grad(x)
+    assert value == f(x)
+    np.testing.assert_allclose(slope, contad.grad(f)(x), rtol=1e-14)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.stream.arithmetic_rules import _is_arithmetic, find_compiled_rules, value_source
 from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import RuleError, UnsupportedError
 from contad.programs.codes import SCALARS
-from contad.programs.plain_rules import _is_arithmetic, find_compiled_rules, value_source
 from contad.rules.scalar_rule import rules
 from tests.judges.planted import registered
 from tests.judges.samples import sampled
@@ -43,13 +43,9 @@ def test_every_core_rule_is_an_operation():
 
 def test_rules_whose_values_are_arithmetic_are_compiled():
     names = {rule.name for rule in find_compiled_rules()}
-    assert names >= {"expit", "log_expit", "log1p_exp", "erf"} and not names & {
-        "gamma",
-        "logit",
-        "ndtr",
-        "log_diff_exp",
-    }
-    assert value_source(find_compiled_rules()[0]) == "def value_of_erf(x):\n    return math.erf(x)"
+    assert names >= {"expit", "log_expit", "log1p_exp", "erf", "xlogy"} and not names & {"gamma", "logit", "ndtr"}
+    assert names >= {"log_diff_exp", "kl_div"}  # which call others of them
+    assert value_source(contad.erf) == "def value_of_erf(x):\n    return math.erf(x)"
 
 
 def test_the_names_that_a_value_looks_up_tell_whether_it_can_be_copied():
@@ -99,7 +95,7 @@ def test_scalars(rule):
         agree(got, expected, rule, np.array(at).T)
 
 
-@pytest.mark.parametrize("rule", sampled(CORE, 3, name=lambda rule: rule.name))
+@pytest.mark.parametrize("rule", sampled([*CORE, *find_compiled_rules()], 3, name=lambda rule: rule.name))
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
 def test_arrays(rule):
     args = [np.array(x) for x in zip(*itertools.product(SPECIAL, repeat=rule.arity), strict=True)]
@@ -109,6 +105,31 @@ def test_arrays(rule):
     for n in range(len(args[0])):  # the first element is the result; the others are computed beside it
         turned = [np.roll(x, -n) for x in args]
         agree(np.array([program(0.0, *turned)]), rule.array_value(*turned)[:1], rule, [x[:1] for x in turned])
+
+
+@pytest.mark.parametrize("rule", sampled(find_compiled_rules(), 2, name=lambda rule: rule.name))
+def test_derivatives_on_arrays(rule):
+    """Of rules that the sweep does not have: in Python, then compiled, with numbers beside arrays, too."""
+    columns = tuple([np.resize(np.array(x), 40) for x in zip(*rule.points, strict=True)])
+    directions, weights = tuple([np.cos(x) for x in columns]), np.linspace(0.5, 1.5, 40)
+    ways = [lambda *xs: np.sum(weights * rule(*xs))]
+    if rule.arity == 2:
+        number, other = rule.points[0]
+        ways += [lambda x, y: np.sum(weights * rule(x, other)), lambda x, y: np.sum(weights * rule(number, y))]
+    for f in ways:
+        if f is not ways[0]:
+            columns = tuple([np.full(40, x) for x in rule.points[0]])
+        program = contad.record(f, *columns)
+        assert program.python_rules == ()
+        value, expected = contad.value_and_grad(f, tuple(range(rule.arity)), engine="closures")(*columns)
+        along = sum(np.sum(g * d) for g, d in zip(expected, directions, strict=True))
+        for _ in range(2):
+            found, gradient = program.value_and_grad(*columns)
+            assert found == pytest.approx(value, rel=1e-13)
+            for a, b in zip(gradient if rule.arity == 2 else (gradient,), expected, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-300)
+            assert program.jvp(columns, directions)[1] == pytest.approx(along, rel=1e-11)
+            program._compile()
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 100])

@@ -149,3 +149,11 @@ def test_a_gradient_records_a_density_without_numpys_dispatch(monkeypatch):
     assert of_mu == pytest.approx(np.sum(r) / 1.2, rel=1e-13)
     assert of_sigma == pytest.approx(np.sum(r * r - 1.0) / 1.2, rel=1e-13)
     assert value == pytest.approx(stan.normal_lpdf(Y, 0.1, 1.2), rel=1e-15)
+
+
+def test_a_formula_that_others_call_has_the_values_of_its_cases():
+    """Only a sum for the user is left to others where a case holds."""
+    outside = float_loops._on_floats(stan.exponential_lpdf.formula)
+    assert outside(-1.0, 2.0) == -math.inf
+    loop = float_loop(LoopKey(stan.exponential_lpdf.formula, (False, False), (True, True), (), True))
+    assert loop(-1.0, 2.0) is None

@@ -7,11 +7,14 @@ import pytest
 
 import contad
 from contad import stan
+from contad.distributions.faces import Face
 from contad.distributions.real_line import normal_log_density
 from contad.rules import numpy_sums
 from contad.rules.float_loops import LoopKey, float_loop
 from contad.rules.numpy_sums import numpy_sum
-from tests.rules.test_float_loops import FACES
+from contad.stan import densities
+
+FACES = {name: x for name, x in vars(densities).items() if isinstance(x, Face)}
 
 
 def require_same(key, args):
@@ -30,7 +33,7 @@ def test_the_sum_and_its_slopes_are_those_of_floats(name):
     """Each argument is the array once, beside the numbers of the first point; then all are."""
     face = FACES[name]
     rule = face.formula
-    columns = [np.resize(np.array(column, dtype=np.float64), 2 * len(rule.points)) for column in zip(*rule.points, strict=True)]
+    columns = [np.resize(np.array(x, dtype=np.float64), 2 * len(rule.points)) for x in zip(*rule.points, strict=True)]
     point = [float(x) for x in rule.points[0]]
     for k in range(rule.arity):
         arrays = tuple([n == k for n in range(rule.arity)])

@@ -124,11 +124,10 @@ def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], c
     n = arrays[0].size
     if plan.is_due(n):
         return _call(stack, plan, values, cells)
-    flat = [x if x.__class__ is float else x.reshape(-1) for x in values]
-    if n > FEW:
-        found = plan.lines(*flat)
-    else:
-        found = plan.loop(*[x if x.__class__ is float else x.tolist() for x in flat])
+    flat: list[Value] = [x if x.__class__ is float else x.reshape(-1) for x in values]
+    if n <= FEW:
+        flat = [x if x.__class__ is float else x.tolist() for x in flat]
+    found = (plan.lines if n > FEW else plan.loop)(*flat)
     return None if found is None else _push(stack, cells, found, number)
 
 

@@ -8,10 +8,11 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 
+from contad.engines.stream.arithmetic_rules import copies_of_values, find_copied, operation_of, value
 from contad.engines.stream.record_head import LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.storage import KERNELS
-from contad.engines.stream.sweep import OPERATIONS, numbering
+from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
 from contad.native.images import find_function, is_kept
 from contad.native.rule_source import names_read
@@ -75,7 +76,7 @@ import math
 import numpy as np
 from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.free_sums import add_freely
-from contad.native.image_code import c_function
+from contad.native.image_code import c_function, inline
 from contad.native.wide_registers import prefer_wide_registers
 from contad.native.words import array_at, integers_at
 {exponential}
@@ -122,7 +123,7 @@ def kernel_source(code: int) -> str:
     """The source of the kernel of one operation."""
     if code in WRITTEN:
         return WRITTEN[code]
-    rule, active = OPERATIONS.get(code, (None, "vc"))
+    rule, active = operation_of(code)
     return kernel_module("The adjoint", rule, active, by_strides(rule, active, _loops), "adjoints")
 
 
@@ -131,7 +132,7 @@ def chain_kernel_source(code: int, how: tuple[int, int]) -> str:
 
     Only where their inner strides are 1 are adjoints written: then each belongs to one element of the result.
     """
-    rule, active = OPERATIONS.get(code, (None, "vc"))
+    rule, active = operation_of(code)
     loops = functools.partial(_loops, how=how)
     written = [k for k in range(len(active)) if how[k] == WRITING]
     lines = by_strides(rule, active, loops, lambda strides: all(strides[1 + k] == "1" for k in written))
@@ -158,6 +159,7 @@ def kernel_module(
     exponential = exponential_source() if "exponential(" in cases else ""
     elementary = sorted(name for name in names_read(lines) if name.startswith(ELEMENTARY))
     start = f"    prefer_wide_registers()\n{start}" if elementary else start
+    exponential += "".join(f"\n\n@inline\n{text}\n" for text in copies_of_values(find_copied(names_read(lines))))
     for called in elementary:
         exponential += f'\n{called} = ELEMENTARY["{called.removeprefix(ELEMENTARY)}"].kernel\n'
     rows = "\n".join([*indent(rows.splitlines(), 2), ""]) if target == "adjoints" else ""
@@ -179,7 +181,7 @@ def strides_with_loops(rule: ScalarRule | None, active: str) -> tuple[tuple[int,
 
 def partial_in_kernel(rule: ScalarRule | None, k: int) -> tuple[list[str], str] | None:
     """Partial k as lines and an expression in z, x and y; None where it is zero. That of no rule is the constant y."""
-    return ([], "y") if rule is None else partial_of(rule, k, "local_", functions=FAST)
+    return ([], "y") if rule is None else partial_of(rule, k, "local_", functions=FAST, value=value)
 
 
 def element_text(array: str, name: str, strides: str, i: str = "i") -> str:
@@ -268,14 +270,13 @@ def source_of(name: str, active: str) -> str:
 
 def has_kernel(code: int) -> bool:
     """Whether records of an operation are swept by a kernel."""
-    return code in OPERATIONS or code == LINEAR or code in WRITTEN
+    return operation_of(code)[0] is not None or code == LINEAR or code in WRITTEN
 
 
-def _name(code: int) -> str:
-    if code in OPERATIONS:
-        rule, active = OPERATIONS[code]
-        return f"{rule.name}_{active}"
-    return VARIANTS[code]
+def name_of_code(code: int) -> str:
+    """The name of an operation in those of its kernels."""
+    rule, active = operation_of(code)
+    return VARIANTS[code] if rule is None else f"{rule.name}_{active}"
 
 
 def compile_kernel(code: int) -> None:
@@ -287,12 +288,12 @@ def compile_kernel(code: int) -> None:
 
 def own_kernel(code: int) -> tuple[str, Callable[[], str], Sequence[str]]:
     """The module with the kernel of an operation, for `find_function`."""
-    return f"kernel_{_name(code)}", lambda: kernel_source(code), _depends(code)
+    return f"kernel_{name_of_code(code)}", lambda: kernel_source(code), _depends(code)
 
 
 def chain_kernel(code: int, how: tuple[int, int]) -> tuple[str, Callable[[], str], Sequence[str]]:
     """The same of the one that chains call."""
-    return f"chain_{_name(code)}_{how[0]}{how[1]}", lambda: chain_kernel_source(code, how), _depends(code)
+    return f"chain_{name_of_code(code)}_{how[0]}{how[1]}", lambda: chain_kernel_source(code, how), _depends(code)
 
 
 def has_compiled_kernel(code: int) -> bool:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.stream import kernels
+from contad.engines.stream.arithmetic_rules import operation_of
 from contad.engines.stream.plain_formulas import ON_ROWS, OnRows, make_function
 from contad.engines.stream.record_head import CODES, DOT, FORMS, STRIDED, SUM, X_NUMBER, Y_NUMBER
 from contad.engines.stream.rule_functions import routes
-from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
+from contad.rules.scalar_rule import ScalarRule
 
 
 def strides_of(shapes: np.ndarray, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
@@ -88,9 +89,12 @@ class ArrayPartial(NamedTuple):
 @functools.cache
 def _array_partials(code: int) -> ArrayOperation:
     """The operation of a code on rows, from the source that its kernel is made of."""
-    rule, active = OPERATIONS.get(code, (None, "vc"))
+    rule, active = operation_of(code)
     found = []
     for k, kind in enumerate(active):
+        if rule is not None and not rule.core and kind == "v":
+            found.append(("xy"[k], _own_partial(rule, k)))
+            continue
         source = kernels.partial_in_kernel(rule, k) if kind == "v" else None
         if source is None:
             continue
@@ -102,6 +106,14 @@ def _array_partials(code: int) -> ArrayOperation:
         partial = make_function("\n".join([*lines, f"return {expression}"]), sorted(operands), OnRows(), ON_ROWS)
         found.append(("xy"[k], ArrayPartial(partial, operands, _route if routed else np.multiply, masked)))
     return ArrayOperation(active, kernels.strides_with_loops(rule, active), found)
+
+
+def _own_partial(rule: ScalarRule, k: int) -> ArrayPartial:
+    """That of a rule which calls others: its body on arrays."""
+    partial = rule.array_partial(k)
+    names = "zxy"[: 1 + rule.arity]
+    multiply = _route if routes(rule, k) else np.multiply
+    return ArrayPartial(lambda **read: partial(*(read[name] for name in names)), {*names}, multiply, True)
 
 
 def _route(d: Any, p: Any) -> Any:

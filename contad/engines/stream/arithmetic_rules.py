@@ -1,0 +1,131 @@
+"""Rules that recorded programs compile beside those of the sweep: whose value functions are plain arithmetic.
+
+A value function may branch, where it calls nothing but the module math and other such rules; it is copied as
+`value_of_<name>` into what is compiled, and the partials of such rules may call it.
+"""
+
+import ast
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType
+
+from contad.engines.stream.rule_functions import Operation, number_operations
+from contad.engines.stream.sweep import OPERATIONS
+from contad.errors import RuleError
+from contad.native import rule_source
+from contad.rules.function_names import captured_values, global_names
+from contad.rules.scalar_rule import ScalarRule, rules
+from contad.variables.open_types import Function
+
+VALUE = "value_of_"
+
+
+@functools.cache
+def find_compiled_rules() -> tuple[ScalarRule, ...]:
+    """The rules of contad that qualify, in order of their names.
+
+    It is decided by names: to read the sources of all rules takes a tenth of a second.
+    """
+    listed = (rule for rule in rules() if not rule.core and rule.function.__module__.startswith("contad.ops."))
+    found = {rule for rule in (*listed, *_list_called_by_formulas()) if rule.arity <= 2 and _is_arithmetic(rule)}
+    while True:  # values and bodies may call each other's values
+        kept = {rule for rule in found if find_called(rule) <= found}
+        if kept == found:
+            return tuple(sorted(found, key=lambda rule: rule.name))
+        found = kept
+
+
+def _list_called_by_formulas() -> tuple[ScalarRule, ...]:
+    """Rules in no list, of modules that are imported where densities are used, or programs."""
+    from contad.distributions.choices import CHOICES
+    from contad.distributions.counts import log_divergence
+
+    return (log_divergence, *CHOICES)
+
+
+@functools.cache
+def list_operations() -> Mapping[int, Operation]:
+    """The operations of the sweep by their codes, and those of the rules that it does not have."""
+    return OPERATIONS | number_operations(max(OPERATIONS) + 1, find_compiled_rules())
+
+
+def operation_of(code: int) -> tuple[ScalarRule | None, str]:
+    """The operation of a record of an array; the one of no rule is linear."""
+    linear: tuple[None, str] = (None, "vc")
+    if code <= max(OPERATIONS):
+        return OPERATIONS.get(code, linear)
+    return list_operations().get(code, linear)
+
+
+def _is_arithmetic(rule: ScalarRule) -> bool:
+    """Whether a value function names numbers, what the module math has, and rules."""
+    return all(x is math or isinstance(x, (int, float, tuple, ScalarRule)) for x in _named(rule.function))
+
+
+def value_source(rule: ScalarRule) -> str:
+    """The value function as source that refers to the module math, and to copies of others.
+
+    RuleError where it cannot be.
+    """
+    return rule_source.value_source(rule.function, f"{VALUE}{rule.name}", _Copies(), (math,))
+
+
+def find_copied(names: Iterable[str]) -> list[ScalarRule]:
+    """The rules of whose value functions copies are called by these names."""
+    called = {name.removeprefix(VALUE) for name in names if name.startswith(VALUE)}
+    return [rule for rule in find_compiled_rules() if rule.name in called] if called else []
+
+
+def copies_of_values(rules: Iterable[ScalarRule]) -> list[str]:
+    """The sources of the value functions of rules, each behind those that it calls."""
+    found: dict[ScalarRule, str] = {}
+
+    def add(rule: ScalarRule) -> None:
+        if rule not in found:
+            for called in sorted(_rules_in(_named(rule.function)), key=lambda r: r.name):
+                add(called)
+            found[rule] = value_source(rule)
+
+    for rule in rules:
+        add(rule)
+    return [*found.values()]
+
+
+class _Copies:
+    """Names of the value functions of rules; a value that calls anything else but the module math is refused."""
+
+    def name_of_value(self, rule: ScalarRule) -> str:
+        """That of its copy."""
+        return f"{VALUE}{rule.name}"
+
+    def name_of_helper(self, function: FunctionType) -> str:
+        """Refused."""
+        raise RuleError(f"its value calls {function.__name__}")
+
+    def name_of_special(self, name: str) -> str:
+        """Refused."""
+        raise RuleError(f"its value calls {name} of SciPy")
+
+
+def find_called(rule: ScalarRule) -> set[ScalarRule]:
+    """The rules that its value calls, and those without a one-line value that its partials call."""
+    assert rule.body is not None
+    return _rules_in(_named(rule.function)) | _rules_in(_named(rule.body.function))
+
+
+def _rules_in(named: Iterable[object]) -> set[ScalarRule]:
+    return {x for x in named if isinstance(x, ScalarRule) and not x.core}
+
+
+def _named(f: Function) -> list[object]:
+    """What a function names."""
+    own = f.__globals__ | captured_values(f)
+    return [own[x] for x in global_names(f.__code__) & own.keys() - vars(math).keys()]
+
+
+def value(rule: ScalarRule, arguments: Sequence[ast.expr]) -> ast.expr:
+    """The value of a rule at argument expressions: written out, or a call of its copy."""
+    if rule.core:
+        return rule_source.value_expression(rule, arguments)
+    return ast.Call(ast.Name(f"{VALUE}{rule.name}", ast.Load()), list(arguments), [])
