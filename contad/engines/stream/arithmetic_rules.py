@@ -60,7 +60,7 @@ def operation_of(code: int) -> tuple[ScalarRule | None, str]:
 
 def _is_arithmetic(rule: ScalarRule) -> bool:
     """Whether a value function names numbers, what the module math has, and rules."""
-    return all(x is math or isinstance(x, (int, float, tuple, ScalarRule)) for x in _named(rule.function))
+    return all(x is math or isinstance(x, (int, float, tuple, ScalarRule)) for x in _find_named(rule.function))
 
 
 def value_source(rule: ScalarRule) -> str:
@@ -83,7 +83,7 @@ def copies_of_values(rules: Iterable[ScalarRule]) -> list[str]:
 
     def add(rule: ScalarRule) -> None:
         if rule not in found:
-            for called in sorted(_rules_in(_named(rule.function)), key=lambda r: r.name):
+            for called in sorted(_take_rules(_find_named(rule.function)), key=lambda r: r.name):
                 add(called)
             found[rule] = value_source(rule)
 
@@ -111,14 +111,14 @@ class _Copies:
 def find_called(rule: ScalarRule) -> set[ScalarRule]:
     """The rules that its value calls, and those without a one-line value that its partials call."""
     assert rule.body is not None
-    return _rules_in(_named(rule.function)) | _rules_in(_named(rule.body.function))
+    return _take_rules(_find_named(rule.function)) | _take_rules(_find_named(rule.body.function))
 
 
-def _rules_in(named: Iterable[object]) -> set[ScalarRule]:
+def _take_rules(named: Iterable[object]) -> set[ScalarRule]:
     return {x for x in named if isinstance(x, ScalarRule) and not x.core}
 
 
-def _named(f: Function) -> list[object]:
+def _find_named(f: Function) -> list[object]:
     """What a function names."""
     own = f.__globals__ | captured_values(f)
     return [own[x] for x in global_names(f.__code__) & own.keys() - vars(math).keys()]
