@@ -26,7 +26,7 @@ from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
-from contad.front.form import FILLED, HIGHER, Form
+from contad.front.form import DECIDED, FILLED, HIGHER, Form
 from contad.front.lost_digits import contract, fill
 from contad.front.plan import OUT, VECTOR, Plan, plan
 from contad.front.written_out import write_out
@@ -53,6 +53,7 @@ from contad.variables.trees import flatten, holds_carriers, leaves_of, map_leave
 
 _STUBS: dict[str, Function] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
 _STUBS["jvps"] = _STUBS["jvp"]
+_LOST = "digits are lost where values of a spectrum are close or small"
 
 
 # To a dispatcher of Numba's a variable is some Python object; asked for its type, it refuses.
@@ -225,17 +226,18 @@ class Derivative(CPUDispatcher, WrittenOut):
             at, call = EngineLimitError, functools.partial(self._call_next_engine, given)
         elif choice.stores:
             at, call = MemoryError, functools.partial(self._call_checkpointed, given)
-        if choice.loses and self.form.kind in FILLED and self._made_by[0] is not None and not may_write_arrays(self.f):
+        kinds = FILLED if self.engine else FILLED + DECIDED
+        if choice.loses and self.form.kind in kinds and self._made_by[0] is not None and not may_write_arrays(self.f):
             lost = functools.partial(self._find_lost, given)
         return Otherwise(at, call, lost) if at or lost else None
 
     def _find_lost(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
-        """Answer a call whose sweep loses digits: with derivatives by forward mode in place of nans."""
+        """Answer a call whose sweep loses digits: with other ways to the derivatives in place of nans."""
         args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
         form, result = self.form, self.overloads[given].entry_point(*args)
         place = 1 if form.gives_value else 0 if form.has_aux else None
         found = result if place is None else result[place]
-        filled = fill(found, lambda: self._by_columns(args))
+        filled = fill(found, lambda: self._by_columns(args) if form.kind in FILLED else self._run_eager(f"{self.what}: {_LOST}", *args))
         if form.out:
             for x, y in zip(flatten(found).leaves, flatten(filled).leaves, strict=True):
                 np.copyto(x, y)

@@ -20,6 +20,8 @@ HIGHER = (
 )  # fmt: skip
 # what forward mode gives as well
 FILLED = ("grad", "value_and_grad", "jacrev", "jacobian")
+# second derivatives, in which a Python copy decides by whole sums what keeps its digits
+DECIDED = ("hvp", "hessian", "laplacian")
 # products with the rows of a matrix, each of all numbers of the arguments, or of the result
 ROWS = ("tangent_rows", "cotangent_rows", "hessian_rows")
 _MODES: dict[str, Mode] = {

@@ -67,7 +67,7 @@ def column_sizes(x):  # type: ignore[no-untyped-def]
 @in_machine_code
 def are_close(w):  # type: ignore[no-untyped-def]
     """Whether values differ so little that few digits are left of what is divided by a gap."""
-    most = largest_of(w)
+    most = max(largest_of(w), 1.0)
     for i in range(w.size):
         for j in range(i):
             if abs(w[j] - w[i]) <= 2.0 * LEAST * most:
@@ -82,16 +82,16 @@ def leaves_digits(error, size):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def first_size(w, d, sizes):  # type: ignore[no-untyped-def]
-    """The size of a cotangent where all gaps are as large as the values."""
-    most = largest_of(w)
+def first_size(w, d, sizes, least):  # type: ignore[no-untyped-def]
+    """The size of a cotangent where all gaps are as large as the values, or as `least`."""
+    most = max(largest_of(w), least)
     return largest_of(d) + (largest_of(sizes) / most if most > 0.0 else 0.0)
 
 
 @in_machine_code
 def is_first_right(w, p, d, sizes, k):  # type: ignore[no-untyped-def]
     """`is_first_right` of eigenvalues, where k is 0, or of k singular values as `first_of_doubles` has them."""
-    most, size, error = largest_of(w), largest_of(d), 0.0
+    most, size, error = largest_of(w), 0.0, 0.0
     for i in range(w.size):
         if i < k and d[i] != 0.0 and 0.0 < w[i] <= UNSIGNED * k * most:
             error = max(error, abs(d[i]) / _ROUNDING)
@@ -99,13 +99,15 @@ def is_first_right(w, p, d, sizes, k):  # type: ignore[no-untyped-def]
             gap, pair, noise = abs(w[i] - w[j]), sizes[i] + sizes[j], abs(d[i] - d[j])
             if (k > 0 and i < 2 * k and i == j + k) or (pair == 0.0 and gap <= NEAR * most):
                 continue
-            if gap == 0.0:
-                return False
-            if pair != 0.0:
+            if pair != 0.0 and gap != 0.0:
                 x = 0.5 * abs(p[i, j] - p[j, i]) / gap
                 size, noise = max(size, x), noise + x
-            error = max(error, (pair + noise * most) / gap)
-    return leaves_digits(error, first_size(w, d, sizes) + size)
+            error = max(error, (pair + noise * most) / gap if gap != 0.0 else np.inf)
+    usual = first_size(w, d, sizes, 1.0)
+    right = leaves_digits(error, usual + max(size, largest_of(d)))
+    if not (right or first_size(w, d, sizes, 0.0) > 4.0 * usual):
+        _note()
+    return right
 
 
 @in_machine_code
@@ -146,8 +148,19 @@ def second_of_pairs(w, c, p, d, sizes):  # type: ignore[no-untyped-def]
                 noise += size[i, j] * abs(over) * (abs(d[i]) + abs(d[j]) + most * abs(over) * abs(d[j] - d[i]))
             if not noise <= worst:
                 worst = noise
-    usual = turn_size / most * first_size(w, d, sizes) if most > 0.0 else 0.0
-    return found, leaves_digits(worst, usual)
+    return found, leaves_digits(worst, size_along(w, c, p, d))
+
+
+@in_machine_code
+def size_along(w, c, p, d):  # type: ignore[no-untyped-def]
+    """The usual size of the change of a cotangent."""
+    most, odd = largest_of(w), 0.0
+    if most == 0.0:
+        return 0.0
+    for i in range(w.size):
+        for j in range(i):
+            odd = max(odd, abs(p[i, j] - p[j, i]))
+    return largest_in(c) / max(most, 1.0) * (largest_of(d) + odd / most)
 
 
 @in_machine_code

@@ -132,7 +132,7 @@ def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
     inner = add(inner, turn(inner))
     for i in range(w.size):
         inner[i, i] = 2.0 * w_bar[i]
-    add_scaled(a_bar, 0, 0, 0.5 * one_or_nan(right), onto_lower(dot(dot(v, inner), turn(v))))
+    add_scaled(a_bar, 0, 0, 0.5 if right else np.nan, onto_lower(dot(dot(v, inner), turn(v))))
 
 
 @in_machine_code
@@ -170,7 +170,7 @@ def _lose_equal(w_dot, w):  # type: ignore[no-untyped-def]
     for i in range(w.size):
         for j in range(w.size):
             if i != j and abs(w[j] - w[i]) <= NEAR * most:
-                w_dot[i] = np.nan
+                w_dot[i] = one_or_nan(False)
 
 
 @in_machine_code
@@ -186,7 +186,7 @@ def add_eigh_along(w_bar, v_bar, w, v, a_dot, a_bar):  # type: ignore[no-untyped
         for j in range(w.size):
             c[i, j] *= 0.5
     g, right = second_of_pairs(w, c, dot(turn(v), v_bar), w_bar, column_sizes(v_bar))
-    add_scaled(a_bar, 0, 0, 1.0 if right else np.nan, onto_lower(dot(dot(v, g), turn(v))))
+    add_scaled(a_bar, 0, 0, one_or_nan(right), onto_lower(dot(dot(v, g), turn(v))))
 
 
 # ---- general matrices ------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def add_eig(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
         right = is_first_right(w, inner, w_bar, np.zeros(w.size), 0)
     for i in range(w.size):
         inner[i, i] = w_bar[i]
-    add_scaled(a_bar, 0, 0, one_or_nan(right), dot(dot(turn(invert(v)), inner), turn(v)))
+    add_scaled(a_bar, 0, 0, 1.0 if right else np.nan, dot(dot(turn(invert(v)), inner), turn(v)))
 
 
 @in_machine_code
@@ -275,8 +275,8 @@ def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-d
     m, n, k = u.shape[0], vt.shape[1], s.size
     v_bar, v = turn(vt_bar), turn(vt)
     left, right, scale = dot(turn(u), u_bar), dot(vt, v_bar), 1.0
-    if are_close(double_values(s, s_bar, 1)[0]):
-        scale = one_or_nan(is_singular_right(s, left, right, u_bar, s_bar, v_bar))
+    if are_close(double_values(s, s_bar, 1)[0]) and not is_singular_right(s, left, right, u_bar, s_bar, v_bar):
+        scale = np.nan
     inner = np.zeros((k, k))
     if not (is_zero(u_bar) and is_zero(v_bar)):
         live = _live_columns(u_bar)
@@ -298,20 +298,27 @@ def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-d
 
 
 @in_machine_code
+def _tangents_of_values(s, c):  # type: ignore[no-untyped-def]
+    """(s_dot, the symmetric part of c = u^T a_dot v with nan for pairs that turn fast, the other part)"""
+    even, odd = add(c, turn(c)), subtract(c, turn(c))
+    for i in range(s.size):
+        for j in range(s.size):
+            even[i, j] *= 0.5
+            odd[i, j] *= 0.5
+    s_dot = _parted_values(s, even)
+    for j in range(s.size):  # whose sign is unknown
+        if 0.0 < s[j] <= UNSIGNED * s.size * s[0] and abs(c[j, j]) > NEAR * largest_in(c):
+            s_dot[j] = np.nan
+    return s_dot, even, odd
+
+
+@in_machine_code
 def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
     """(u_dot, s_dot, vt_dot)"""
     m, n, k = u.shape[0], vt.shape[1], s.size
     v, live = turn(vt), np.ones(s.size, np.bool_)
     c = dot(dot(turn(u), a_dot), v)
-    even, odd = add(c, turn(c)), subtract(c, turn(c))
-    for i in range(k):
-        for j in range(k):
-            even[i, j] *= 0.5
-            odd[i, j] *= 0.5
-    s_dot = _parted_values(s, even)
-    for j in range(k):  # whose sign is unknown
-        if 0.0 < s[j] <= UNSIGNED * k * s[0] and abs(c[j, j]) > NEAR * largest_in(c):
-            s_dot[j] = np.nan
+    s_dot, even, odd = _tangents_of_values(s, c)
     _lose_fast(odd, s)
     _divide_by_gaps(even, s, live)
     _divide_by_sums(odd, s, live)
@@ -368,7 +375,7 @@ def add_svd_along(u_bar, s_bar, vt_bar, u, s, vt, a_dot, a_bar):  # type: ignore
     else:
         turned, right = second_of_doubles(v, s, u, turn(a_dot), v_bar, s_bar, u_bar)
         g = turn(turned)
-    add_scaled(a_bar, 0, 0, 1.0 if right else np.nan, g)
+    add_scaled(a_bar, 0, 0, one_or_nan(right), g)
 
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------
@@ -556,7 +563,8 @@ def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: 
     if rank < a.shape[1]:
         add_into(of_x, dot(dot(zt, x), turn(subtract(x_bar, dot(turn(a), c)))))
     add_into(a_bar, _along_kept(u, s, vt, rank, of_x) if rank < _count_above(s, _rounding(a)) else of_x)
-    add_into(a_bar, dot(scale_columns(u, s_bar), vt))
+    if largest_of(s_bar) != 0.0:
+        add_svd(np.zeros(u.shape), s_bar, np.zeros(vt.shape), u, s, vt, a_bar)
     add_scaled(a_bar, 0, 0, -2.0, dot(scaled, xt))
     add_into(b_bar, c)
     add_scaled(b_bar, 0, 0, 2.0, scaled)
@@ -579,4 +587,4 @@ def lstsq_tangent(x, rank, a, b, a_dot, b_dot):  # type: ignore[no-untyped-def]
     for i in range(rest.shape[0]):
         for k in range(rest.shape[1]):
             squares_dot[k] += 2.0 * rest[i, k] * moved[i, k]
-    return x_dot, squares_dot, _diagonal(dot(dot(turn(u), a_dot), turn(vt)))
+    return x_dot, squares_dot, _tangents_of_values(s, dot(dot(turn(u), a_dot), turn(vt)))[0]

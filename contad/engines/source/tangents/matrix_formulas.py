@@ -326,7 +326,7 @@ def lstsq_of_vector(
     """x_dot = z (b_dot - e x) + z z^T e^T (b - a x) + (1 - z a) e^T z^T x, z: the pseudoinverse, e: the tangent of what
     rcond keeps of a
 
-    The sum of squares has 2 (b - a x) (b_dot - a_dot x), and singular values have diag(u^T a_dot v).
+    The sum of squares has 2 (b - a x) (b_dot - a_dot x), and singular values have what `svd` has.
     """
     z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
     rest = b - a @ x
@@ -338,12 +338,8 @@ def lstsq_of_vector(
         x_dot += outside - z @ (a @ outside)
     squares_dot = np.empty(1)
     squares_dot[0] = 2.0 * np.sum(rest * (b_dot - a_dot @ x))
-    u, _, vt = np.linalg.svd(a, False)
-    t = u.T @ a_dot
-    values = np.zeros(s.shape[0])
-    for i in range(s.shape[0]):
-        for j in range(a.shape[1]):
-            values[i] += t[i, j] * vt[i, j]
+    u, found, vt = np.linalg.svd(a, False)
+    _left, values, _right = svd_along(a, a_dot, u, found, vt, 0.0)
     return x_dot, squares_dot, values
 
 
@@ -360,12 +356,8 @@ def lstsq_of_columns(
     if rank < a.shape[1]:
         x_dot += outside - z @ (a @ outside)
     squares_dot = 2.0 * np.sum(rest * (b_dot - a_dot @ x), axis=0)
-    u, _, vt = np.linalg.svd(a, False)
-    t = u.T @ a_dot
-    values = np.zeros(s.shape[0])
-    for i in range(s.shape[0]):
-        for j in range(a.shape[1]):
-            values[i] += t[i, j] * vt[i, j]
+    u, found, vt = np.linalg.svd(a, False)
+    _left, values, _right = svd_along(a, a_dot, u, found, vt, 0.0)
     return x_dot, squares_dot, values
 
 
