@@ -12,9 +12,9 @@ from contad.ops.close_values import (
     are_uneven,
     column_sizes,
     first_of_pairs,
-    first_size,
-    gaps_of,
+    is_cotangent_right,
     is_right,
+    is_right_again,
     largest_of,
     part_equal,
     second_of_pairs,
@@ -81,8 +81,9 @@ def is_singular_right(s, left, right, outside, u_bar, s_bar, v_bar, again):
     if again:
         if np.any(free_zeros(s, outside.shape[0] > 0)):
             return False
-        return is_right(np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w))), size_along(w, np.ones(1), p, d))
-    return is_right(error, first_size(w, d, sizes) + largest_of(x))
+        c = double_rates(np.triu(np.ones((k, k)), 1), np.ones(outside.shape))
+        return is_right_again(error, w, c, p, d)
+    return is_cotangent_right(error, w, d, sizes, x)
 
 
 def second_of_doubles(u, s, v, a_dot, first, second):
@@ -144,22 +145,39 @@ def are_moved(u, zero, v, a_dot):
     return moving > NEAR * size
 
 
+def rates_of_zeros(u, zero, v, a_dot):
+    """How values of 0 move away from it along a_dot: by the singular values of that block of it; 0 up to rounding."""
+    block, count = block_of_zeros(u, zero, v, a_dot), np.sum(zero)
+    if not np.all(np.isfinite(block)):
+        return np.full(count, np.nan)
+    rates = np.linalg.svd(block, compute_uv=False)[:count]
+    return np.where(rates > NEAR * largest_of(a_dot), rates, 0.0)
+
+
+def move_zeros(z_dot, z, a_dot):
+    """The tangents of singular vectors and values, of which those that are 0 move to the side to which a_dot points."""
+    (m, n), moved = a_dot.shape[-2:], z_dot.copy()
+    for k in np.ndindex(z.shape[:-2]):
+        zero = free_zeros(z[k][m], m != n)
+        if np.any(zero):
+            moved[k][m, zero] = rates_of_zeros(z[k][:m], zero, z[k][m + 1 :], a_dot[k])
+    return moved
+
+
 def part_zero(u, s, v, first, second, a_dot):
     """(the change of the cotangent among vectors of singular values 0, `second` without it).
 
     These vectors are any: u and v turn by themselves, and values move away from 0 by the singular values of the block
-    b of a_dot. The cotangents of a function that has a second derivative grow by one multiple of these, and that of a
-    by this multiple of b. It is found beside diag(u^T a_dot v), by which the rule of tangents moves the values; nan
-    where these rates are too small to tell it, or where there is more than one.
+    b of a_dot. The cotangents of a function that has a second derivative are 0 and grow by one multiple of these, and
+    that of a by this multiple of b. It is nan where a rate is too small to tell it, and where there is more than one.
     """
     zero, block = free_zeros(s, len(u) > len(v)), np.zeros(a_dot.shape)
-    if not np.any(zero) or np.any(first[1][zero] != 0.0) or not are_moved(u, zero, v, a_dot):
+    if not np.any(zero):
         return block, second
-    rates, grown = np.sum(u * (a_dot @ v), axis=0)[zero], second[1][zero]
-    if np.min(np.abs(rates)) <= 1e-7 * largest_of(a_dot):
-        return block + np.nan, second
-    ratios = grown / rates
-    if not np.ptp(ratios) <= 1e-7 * largest_of(ratios):
-        return block + np.nan, second
-    ratio = ratios[np.argmax(np.abs(rates))]
+    rates, grown, ratio = rates_of_zeros(u, zero, v, a_dot), second[1][zero], np.nan
+    if not (np.any(first[1][zero]) or np.any(rates) or np.any(grown)):
+        ratio = 0.0
+    elif not np.any(first[1][zero]) and np.min(rates) > 1e-7 * largest_of(a_dot):
+        ratios = grown / rates
+        ratio = ratios[0] if np.ptp(ratios) <= 1e-7 * largest_of(ratios) else np.nan
     return ratio * block_of_zeros(u, zero, v, a_dot), (second[0], np.where(zero, 0.0, second[1]), second[2])

@@ -126,10 +126,23 @@ def is_right(error, size):
     return bool(np.all(4.0 * 2.0**-52 * error <= 1e-6 * size)) if error.size > 0 else True
 
 
-def first_size(w, d, sizes):
-    """The size of a cotangent where all gaps are as large as the values."""
-    most = largest_of(w)
+def first_size(w, d, sizes, least):
+    """The size of a cotangent where all gaps are as large as the values, or as `least`."""
+    most = max(largest_of(w), least)
     return largest_of(d) + (largest_of(sizes) / most if most > 0.0 else 0.0)
+
+
+def is_cotangent_right(error, w, d, sizes, x):
+    """Whether six digits are left of a cotangent x; that they are not is noted where forward mode may have them.
+
+    It may not where the function varies over a length that is much larger than the values: rates of turns are
+    large there, and what a function makes of them cancels.
+    """
+    usual = first_size(w, d, sizes, 1.0)
+    right = is_right(error, usual + largest_of(x))
+    if not (right or first_size(w, d, sizes, 0.0) > 4.0 * usual):
+        note_lost()
+    return right
 
 
 def is_first_right(w, p, d, sizes, again):
@@ -141,8 +154,14 @@ def is_first_right(w, p, d, sizes, again):
         far = (np.abs(gaps_of(w)) > NEAR * most) | (np.eye(w.size) == 1.0)
         if not np.all(far | ~(np.reshape(part, (1, w.size)) | np.reshape(part, (w.size, 1)))):
             return False
-        return is_right(np.where(error == 0.0, 0.0, error / np.abs(gaps_of(w))), size_along(w, np.ones(1), p, d))
-    return is_right(error, first_size(w, d, sizes) + largest_of(x))
+        return is_right_again(error, w, 1.0 - np.eye(w.size), p, d)
+    return is_cotangent_right(error, w, d, sizes, x)
+
+
+def is_right_again(error, w, c, p, d):
+    """Whether six digits are left of the change of a cotangent, of which rounding may change so much, along any c."""
+    error = error + np.abs(np.reshape(d, (1, w.size))) + np.abs(np.reshape(d, (w.size, 1)))
+    return is_right(np.where((c == 0.0) | (error == 0.0), 0.0, error / np.abs(gaps_of(w))), size_along(w, c, p, d))
 
 
 def size_along(w, c, p, d):
@@ -155,13 +174,17 @@ def size_along(w, c, p, d):
     return largest_of(c) / max(most, 1.0) * (largest_of(d) + largest_of(p - p.T) / most) if most > 0.0 else 0.0
 
 
-def are_lost(w, c):
-    """The pairs whose turn c_ij / (w_j - w_i) is so fast that it leaves less than six digits of anything else."""
-    n, most, size = w.size, largest_of(w), largest_of(c)
+def are_lost(w, c, again=False):
+    """The pairs whose turn c_ij / (w_j - w_i) is so fast that it leaves less than six digits of anything else.
+
+    Where c is differentiated `again`, vectors turn into each other that c does not turn.
+    """
+    n, most, size = w.size, max(largest_of(w), float(again)), largest_of(c)
     lost = np.zeros((n, n)) == 1.0
     if most > 0.0 and size > 0.0:
         gaps = np.abs(np.reshape(w / most, (1, n)) - np.reshape(w / most, (n, 1)))
         rates = np.maximum(np.abs(c), np.abs(c.T)) / size
+        rates = np.where((gaps > 0.0) & again, 1.0, rates)
         lost = (rates > NEAR) & (LEAST * rates > gaps) & (np.eye(n) == 0.0)
     return lost
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from contad.ops.arithmetic import absolute, multiply, power, subtract
 from contad.ops.c_functions import fdim
+from contad.ops.close_singular_values import free_zeros, move_zeros
 from contad.ops.cotangents import spread
 from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, sqrt, sqrt_at_rest
 from contad.ops.exponential import log
@@ -34,6 +35,7 @@ from contad.ops.logic import select
 from contad.ops.norms import directions, euclidean_norm, power_norm, power_shares
 from contad.ops.reductions import direction, std
 from contad.ops.rounding import copysign, sign
+from contad.ops.spectra import singular_spectrum
 from contad.ops.trigonometric import arccos, arcsin
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
@@ -527,3 +529,27 @@ def _declare(rule: ArrayRule, function: Function, pull: Function, push: Function
 twin_of_norm(euclidean_norm, lambda z, x, axis=None, keepdims=False: directions(z, x, axis))
 twin_of_norm(power_norm, lambda z, x, ord, axis=None, keepdims=False: power_shares(z, x, ord, axis))
 twin_of_norm(std, lambda z, a, axis=None, ddof=0, keepdims=False: direction(z, a, axis, ddof))
+
+
+# ---- singular values -------------------------------------------------------------------------------------------------
+def twin_of_singular_values() -> None:
+    """Give a twin to singular values, whose kink is 0: on the line along v they are those of v between the kernels."""
+
+    def push(z: Value, a_dot: Value, a: Value) -> Value:
+        z_dot = singular_spectrum.push(z, [a_dot], [a], {})
+        return move_zeros(z_dot, z, a_dot) if is_plain(a) and is_plain(a_dot) else z_dot
+
+    def is_at_kink(args: Sequence[Value], options: Options) -> bool:
+        """Whether values are 0; those of a matrix that carries derivatives may be."""
+        if not is_plain(args[0]):
+            return True
+        m, n = np.shape(args[0])[-2:]
+        return bool(np.any(free_zeros(singular_spectrum.function(args[0])[..., m, :], m != n)))
+
+    singular_spectrum.twin = _declare(
+        singular_spectrum, singular_spectrum.function, singular_spectrum.vjps["a"], push
+    )
+    singular_spectrum.is_at_kink = is_at_kink
+
+
+twin_of_singular_values()

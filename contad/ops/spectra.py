@@ -22,7 +22,6 @@ from contad.ops.close_values import (
     column_sizes,
     has_close,
     is_first_right,
-    note_lost,
     part_equal,
 )
 from contad.ops.cotangents import all_finite, plain
@@ -34,6 +33,7 @@ from contad.rules.numpy_functions import implements
 from contad.variables.dual import ArrayDual, array_dual
 from contad.variables.number import Carrier
 
+_quiet = np.errstate(all="ignore")  # what divides by 0 or leaves the range is nan by decision
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 1.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.9, 0.4], [0.3, 0.4, 1.1]]
 _A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
@@ -85,13 +85,13 @@ def reciprocals(x, w, live):
     return np.where(same | zero, np.where(lost, np.nan, 0.0), found)
 
 
-def taken_apart(w, c):
+def taken_apart(w, c, z):
     """The near pairs of values that c moves apart: their vectors turn too fast for six digits of anything else."""
-    w, c = plain(w), plain(c)
+    w, c, again = plain(w), plain(c), isinstance(z, Carrier)
     lost = np.zeros(c.shape, dtype=bool)
-    if has_close(w, 2.0 * LEAST):
+    if has_close(w, 2.0 * LEAST, 1.0 if again else 0.0):
         for k in np.ndindex(w.shape[:-1]):
-            lost[k] = are_lost(w[k], c[k])
+            lost[k] = are_lost(w[k], c[k], again)
     return lost
 
 
@@ -170,6 +170,7 @@ def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
     return symmetric_cotangent(z, z_bar, a, upper)
 
 
+@_quiet
 def symmetric_cotangent(z, z_bar, a, upper):
     """The cotangent of a symmetric matrix, of which one triangle is read."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
@@ -186,17 +187,13 @@ def symmetric_cotangent(z, z_bar, a, upper):
 def right_or_nan(inner, w, v, w_bar, v_bar):
     """The cotangent in vectors, or nan where gaps of w leave less than six digits of it, or of its derivative."""
     again = isinstance(w, Carrier)
-    if not has_close(plain(w), CLOSE if again else 2.0 * LEAST, 1.0 if again else 0.0):
+    if not has_close(plain(w), CLOSE if again else 2.0 * LEAST, 1.0):
         return inner
     w, v, w_bar, v_bar = map(plain, (w, v, w_bar, v_bar))
     right = np.ones((*w.shape[:-1], 1, 1), dtype=bool)
     for k in np.ndindex(w.shape[:-1]):
         right[k] = is_first_right(w[k], v[k].T @ v_bar[k], w_bar[k], column_sizes(v_bar[k]), again)
-    if np.all(right):
-        return inner
-    if not again:
-        note_lost()
-    return np.where(right, inner, np.nan)
+    return inner if np.all(right) else np.where(right, inner, np.nan)
 
 
 def cotangent_of_close(z, z_bar, a, upper):
@@ -230,12 +227,13 @@ def symmetric_spectrum_jvp(z, a_dot, a, *, upper=False):
     return symmetric_tangent(z, a_dot, upper)
 
 
+@_quiet
 def symmetric_tangent(z, a_dot, upper):
     """The tangents of eigenvalues and eigenvectors of a symmetric matrix."""
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
     c = 0.5 * (c + transposed_of(c))  # to the last digit, so that turns among near eigenvalues cancel where they must
-    apart = taken_apart(w, c)
+    apart = taken_apart(w, c, z)
     turned = np.where(apart, np.nan, once_or_nan(reciprocal_gaps(w), row(w) - column(w), w, z) * c)
     return np.concatenate([row(parted_values(z, w, c, apart)), matmul(v, turned)], axis=-2)
 
@@ -366,6 +364,7 @@ def real_spectrum_vjp_a(z, z_bar, a):
     return real_cotangent(z, z_bar)
 
 
+@_quiet
 def real_cotangent(z, z_bar):
     """The cotangent of a matrix with real eigenvalues."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
@@ -383,11 +382,12 @@ def real_spectrum_jvp(z, a_dot, a):
     return real_tangent(z, a_dot)
 
 
+@_quiet
 def real_tangent(z, a_dot):
     """The tangents of real eigenvalues and their eigenvectors."""
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(inv(v), a_dot), v)
-    apart = taken_apart(w, c)
+    apart = taken_apart(w, c, z)
     free = matmul(v, np.where(apart, np.nan, once_or_nan(reciprocal_gaps(w), row(w) - column(w), w, z) * c))
     w_dot = once_differentiable(diagonal_of(c), apart, z)
     return np.concatenate([row(w_dot), free - v * row(np.sum(v * free, axis=-2))], axis=-2)
@@ -438,6 +438,7 @@ def singular_spectrum_vjp_a(z, z_bar, a):
     return pull_singular(z, z_bar, a)
 
 
+@_quiet
 def pull_singular(z, z_bar, a):
     """The cotangent of a matrix; forward mode over it has a way of its own where values are close."""
     if isinstance(z, ArrayDual) and is_close(z, np.shape(a), least=1.0) and of_plain_parts(z, z_bar, a):
@@ -470,18 +471,14 @@ def singular_or_nan(inner, z, z_bar, shape):
     """`right_or_nan` of singular vectors and values: inner is the cotangent in them."""
     m, again = shape[-2], isinstance(z, Carrier)
     z, z_bar = plain(z), plain(z_bar)
-    if not is_close(z, shape, CLOSE if again else 2.0 * LEAST, 1.0 if again else 0.0):
+    if not is_close(z, shape, CLOSE if again else 2.0 * LEAST, 1.0):
         return inner
     right = np.ones((*z.shape[:-2], 1, 1), dtype=bool)
     for k in np.ndindex(z.shape[:-2]):
         u, s, v, u_bar, s_bar, v_bar = (x[k][part] for x in (z, z_bar) for part in (slice(m), m, slice(m + 1, None)))
         outside = column_sizes(u_bar if len(u) > len(v) else v_bar)[None][: shape[-2] != shape[-1]]
         right[k] = is_singular_right(s, u.T @ u_bar, v.T @ v_bar, outside, u_bar, s_bar, v_bar, again)
-    if np.all(right):
-        return inner
-    if not again:
-        note_lost()
-    return np.where(right, inner, np.nan)
+    return inner if np.all(right) else np.where(right, inner, np.nan)
 
 
 def is_close(z, shape, share=CLOSE, least=0.0):
@@ -514,6 +511,7 @@ def singular_spectrum_jvp(z, a_dot, a):
     return singular_tangent(z, a_dot, np.shape(a))
 
 
+@_quiet
 def singular_tangent(z, a_dot, shape):
     """The tangents of singular vectors and values."""
     m = shape[-2]
@@ -522,7 +520,7 @@ def singular_tangent(z, a_dot, shape):
     c = matmul(transposed_of(u), forth)
     ct = transposed_of(c)
     even, odd = 0.5 * (c + ct), 0.5 * (c - ct)
-    apart = taken_apart(s, even)
+    apart = taken_apart(s, even, z)
     even = np.where(apart, np.nan, once_or_nan(reciprocal_gaps(s), row(s) - column(s), s, z)) * even
     odd = once_or_nan(singular_rates(s, odd), row(s) + column(s), s, z)
     u_dot, v_dot = matmul(u, even + odd), matmul(v, even - odd)
