@@ -43,7 +43,7 @@ from contad.native.unread_arrays import require_read
 from contad.native.user_rules import holds_derivative
 from contad.native.writes import may_write_arrays
 from contad.native.written_arrays import name_returned, take_returned
-from contad.ops.close_values import LOSSES
+from contad.ops.close_values import LOSSES, was_lost
 from contad.rules.compilable import WrittenOut
 from contad.rules.definition import has_source
 from contad.variables.number import Carrier, NoNumbaType
@@ -53,7 +53,6 @@ from contad.variables.trees import flatten, holds_carriers, leaves_of, map_leave
 
 _STUBS: dict[str, Function] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
 _STUBS["jvps"] = _STUBS["jvp"]
-_LOST = "digits are lost where values of a spectrum are close or small"
 
 
 # To a dispatcher of Numba's a variable is some Python object; asked for its type, it refuses.
@@ -234,10 +233,14 @@ class Derivative(CPUDispatcher, WrittenOut):
     def _find_lost(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """Answer a call whose sweep loses digits: with other ways to the derivatives in place of nans."""
         args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        was_lost()  # what was before
         form, result = self.form, self.overloads[given].entry_point(*args)
+        if form.kind in FILLED and not was_lost():
+            return result
         place = 1 if form.gives_value else 0 if form.has_aux else None
         found = result if place is None else result[place]
-        filled = fill(found, lambda: self._by_columns(args) if form.kind in FILLED else self._run_eager(f"{self.what}: {_LOST}", *args))
+        by_columns, why = form.kind in FILLED, f"{self.what}: digits are lost where values of a spectrum are close"
+        filled = fill(found, lambda: self._by_columns(args) if by_columns else self._run_eager(why, *args))
         if form.out:
             for x, y in zip(flatten(found).leaves, flatten(filled).leaves, strict=True):
                 np.copyto(x, y)

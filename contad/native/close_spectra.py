@@ -24,8 +24,17 @@ def _call_note() -> int:
     return 0
 
 
+@ctypes.CFUNCTYPE(ctypes.c_int64)
+def _call_bar() -> int:
+    """The same of what forward mode has no digits of either."""
+    note_lost(barred=True)
+    return 0
+
+
 llvm.add_symbol("contad_note_lost", ctypes.cast(_call_note, ctypes.c_void_p).value)
+llvm.add_symbol("contad_bar_lost", ctypes.cast(_call_bar, ctypes.c_void_p).value)
 _note = types.ExternalFunction("contad_note_lost", types.int64())
+_bar = types.ExternalFunction("contad_bar_lost", types.int64())
 
 
 @in_machine_code
@@ -105,8 +114,11 @@ def is_first_right(w, p, d, sizes, k):  # type: ignore[no-untyped-def]
             error = max(error, (pair + noise * most) / gap if gap != 0.0 else np.inf)
     usual = first_size(w, d, sizes, 1.0)
     right = leaves_digits(error, usual + max(size, largest_of(d)))
-    if not (right or first_size(w, d, sizes, 0.0) > 4.0 * usual):
-        _note()
+    if not right:
+        if first_size(w, d, sizes, 0.0) > 4.0 * usual:
+            _bar()
+        else:
+            _note()
     return right
 
 

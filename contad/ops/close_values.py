@@ -18,19 +18,26 @@ LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this share of the largest value leaves
 CLOSE = 1e-4  # gaps of this share leave digits enough of what is divided by their squares
 NEAR = 1e-13  # values that differ by less than this share of the largest one count as equal
 LOST: set[int] = set()  # threads whose reverse sweep met a cotangent without six digits
+BARRED: set[int] = set()  # those that met one of which forward mode knows no more
 LOSSES = (ctypes.c_int64 * 1)()  # how often that was: machine code that Python calls looks at this word
 
 
-def note_lost() -> None:
-    """Tell the gradient whose sweep this is that its cotangent of a spectrum is nan because digits were lost."""
+def note_lost(barred: bool = False) -> None:
+    """Tell the gradient whose sweep this is that its cotangent of a spectrum is nan because digits were lost.
+
+    One that forward mode has no digits of either is not to be filled from there, nor is what else the sweep finds.
+    """
     LOST.add(get_ident())
+    if barred:
+        BARRED.add(get_ident())
     LOSSES[0] += 1
 
 
 def was_lost() -> bool:
-    """Whether this thread noted it since it asked last."""
-    found = get_ident() in LOST
+    """Whether this thread noted it since it asked last, and forward mode may know more."""
+    found = get_ident() in LOST and get_ident() not in BARRED
     LOST.discard(get_ident())
+    BARRED.discard(get_ident())
     return found
 
 
@@ -133,15 +140,15 @@ def first_size(w, d, sizes, least):
 
 
 def is_cotangent_right(error, w, d, sizes, x):
-    """Whether six digits are left of a cotangent x; that they are not is noted where forward mode may have them.
+    """Whether six digits are left of a cotangent x; that they are not is noted, for forward mode may have them.
 
-    It may not where the function varies over a length that is much larger than the values: rates of turns are
+    It does not where the function varies over a length that is much larger than the values: rates of turns are
     large there, and what a function makes of them cancels.
     """
     usual = first_size(w, d, sizes, 1.0)
     right = is_right(error, usual + largest_of(x))
-    if not (right or first_size(w, d, sizes, 0.0) > 4.0 * usual):
-        note_lost()
+    if not right:
+        note_lost(barred=first_size(w, d, sizes, 0.0) > 4.0 * usual)
     return right
 
 

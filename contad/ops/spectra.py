@@ -460,10 +460,10 @@ def singular_cotangent(z, z_bar, shape):
     even, odd = 0.5 * (turned + even), 0.5 * (turned - even)
     inner = singular_or_nan(inner + reciprocal_gaps(s, live) * even + reciprocal_sums(s, live) * odd, z, z_bar, shape)
     a_bar = matmul(matmul(u, inner), transposed_of(v))
-    if shape[-2] != shape[-1]:
-        r = row(reciprocal_values(s, live))
-        a_bar = a_bar + matmul((u_bar - matmul(u, left)) * r, transposed_of(v))
-        a_bar = a_bar + matmul(u * r, transposed_of(v_bar - matmul(v, right)))
+    if shape[-2] > shape[-1]:
+        a_bar = a_bar + matmul((u_bar - matmul(u, left)) * row(reciprocal_values(s, live)), transposed_of(v))
+    elif shape[-2] < shape[-1]:
+        a_bar = a_bar + matmul(u * row(reciprocal_values(s, live)), transposed_of(v_bar - matmul(v, right)))
     return a_bar
 
 
@@ -524,10 +524,10 @@ def singular_tangent(z, a_dot, shape):
     even = np.where(apart, np.nan, once_or_nan(reciprocal_gaps(s), row(s) - column(s), s, z)) * even
     odd = once_or_nan(singular_rates(s, odd), row(s) + column(s), s, z)
     u_dot, v_dot = matmul(u, even + odd), matmul(v, even - odd)
-    if shape[-2] != shape[-1]:
-        r = row(once_or_nan(rates_of_values(s, forth if shape[-2] > shape[-1] else back), s, s, z))
-        u_dot = u_dot + (forth - matmul(u, c)) * r
-        v_dot = v_dot + (back - matmul(v, ct)) * r
+    if shape[-2] > shape[-1]:
+        u_dot = u_dot + (forth - matmul(u, c)) * row(once_or_nan(rates_of_values(s, forth), s, s, z))
+    elif shape[-2] < shape[-1]:
+        v_dot = v_dot + (back - matmul(v, ct)) * row(once_or_nan(rates_of_values(s, back), s, s, z))
     s_dot = parted_values(z, s, 0.5 * (c + ct), apart)
     values = plain(s)
     most = np.max(values, axis=-1, keepdims=True, initial=0.0)

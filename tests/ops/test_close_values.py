@@ -502,6 +502,44 @@ def test_functions_that_tell_singular_values_of_zero_apart_have_no_second_deriva
         assert np.all(np.isnan(found) | (np.abs(found - np.diag([8.0, 2.0, 2.0])) <= 1e-6))
 
 
+def norm_of_row(ord):
+    return lambda x: np.linalg.norm(np.array([[x[0], x[1]], [0, 0]]), ord) ** 2
+
+
+def norm_of_columns(ord):
+    return lambda x: np.linalg.norm(np.outer([1.0, 2.0, 0.3], x), ord) ** 2 / 5.09
+
+
+def sum_of_values(x):
+    return np.sum(np.linalg.svd(np.array([[x[0], x[1]], [0.0, 0.0]]), False)[1]) ** 2
+
+
+NORMS = [norm(ord) for norm in (norm_of_row, norm_of_columns) for ord in ("nuc", 2)]
+
+
+@pytest.mark.parametrize("f", [*NORMS, sum_of_values, njit(sum_of_values)])
+@pytest.mark.parametrize("x", [[0.0, 0.0], [0.3, 0.0], [0.3, 0.4], [0.0, -1.2]], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_squares_of_norms_of_matrices_of_rank_one_or_zero_are_right_or_nan(f, x):
+    x, v = np.array(x), np.array([0.7, -1.3])
+    ways = [contad.hessian(f)(x) @ v, contad.hvp(f)(x, v), contad.jvp(contad.grad(f), (x,), (v,))[1]]
+    ways.append(contad.grad(lambda y: np.sum(contad.grad(f)(y) * v))(x))
+    ways += [contad.grad(lambda y: contad.jvp(f, (y,), (v,))[1])(x), *contad.hessian(f)(x)]
+    for found, right in zip(ways, [2.0 * v] * 5 + [*(2.0 * np.eye(2))], strict=True):
+        assert np.all(np.isnan(found) | (np.abs(found - right) <= 1e-6))
+    found = contad.laplacian(f)(x)
+    assert np.isnan(found) or found == pytest.approx(4.0)
+
+
+def test_outside_of_the_shorter_side_there_is_nothing_that_turns():
+    """Rounding there is not divided by a singular value of 0."""
+    column, slope = np.array([[-1.42], [0.2]]), np.array([0.81, 0.0, -0.57])
+    base = column * np.array([0.0018, -0.0001, 0.0001])
+    for a, b in ((base, column * slope), (base.T.copy(), (column * slope).T)):
+        u, _, vt = contad.jvp(lambda a: tuple(np.linalg.svd(a, False)), (a,), (b,))[1]
+        assert not np.max(np.abs(u if len(a) == 2 else vt)) > 1e-9
+
+
 # ---- small matrices: parts of second derivatives are larger than these by 1 over the gaps ----------------------------
 SMALL = np.array([[1.0, 0.3, 0.2], [0.3, 2.0, 0.1], [0.2, 0.1, 3.0]])
 
@@ -588,6 +626,13 @@ def test_numbers_that_leave_the_range_on_the_way_to_nan_are_not_told(f):
 def test_warnings_of_the_function_itself_are_told():
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         contad.grad(lambda a: square(a) + np.sum(np.log(np.diag(a) - 1.0)))(np.eye(3))
+
+
+def test_the_size_of_a_cotangent_is_not_that_over_a_tiny_matrix(monkeypatch):
+    w, first_size = np.array([1.0, 2.0, 3.0]) * 1e-12, close_values.first_size
+    assert not close_values.is_first_right(w, np.eye(3), np.ones(3), np.ones(3), False)
+    monkeypatch.setattr(close_values, "first_size", lambda w, d, sizes, least: first_size(w, d, sizes, 0.0))
+    assert close_values.is_first_right(w, np.eye(3), np.ones(3), np.ones(3), False)
 
 
 def test_the_scales_find_what_is_not_guarded(monkeypatch):
