@@ -9,6 +9,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType
+from typing import Any
 
 from contad.engines.stream.rule_functions import Operation, number_operations
 from contad.engines.stream.sweep import OPERATIONS
@@ -16,7 +17,6 @@ from contad.errors import RuleError
 from contad.native import rule_source
 from contad.rules.function_names import captured_values, global_names
 from contad.rules.scalar_rule import ScalarRule, rules
-from contad.variables.open_types import Function
 
 VALUE = "value_of_"
 
@@ -118,7 +118,7 @@ def _take_rules(named: Iterable[object]) -> set[ScalarRule]:
     return {x for x in named if isinstance(x, ScalarRule) and not x.core}
 
 
-def _find_named(f: Function) -> list[object]:
+def _find_named(f: Any) -> list[object]:
     """What a function names."""
     own = f.__globals__ | captured_values(f)
     return [own[x] for x in global_names(f.__code__) & own.keys() - vars(math).keys()]
