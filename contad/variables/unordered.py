@@ -58,7 +58,7 @@ def refuse_tie_of_numpy(level: object) -> None:
         frame, called = _caller_of_numpy(frame)
     else:
         ufunc = _extreme_of_call(frame)
-        if ufunc is None:
+        if ufunc is None or ufunc not in _EXTREMES:
             return
         frame, called = _caller_of_numpy(frame)[0], f"np.{ufunc}: "
     raise UnsupportedError(
@@ -72,7 +72,12 @@ def refuse_tie_of_numpy(level: object) -> None:
 def numpy_picks() -> str:
     """The function of NumPy's that compares numbers to pick one of them; "" for another comparison."""
     frame, name = _frame_of_numpy()
-    return _caller_of_numpy(frame)[1] if frame is not None and name.startswith("numpy.") else ""
+    if frame is None:
+        return ""
+    if name.startswith("numpy."):
+        return _caller_of_numpy(frame)[1]
+    ufunc = _extreme_of_call(frame)
+    return f"np.{ufunc}: " if ufunc is not None and ufunc not in _EXTREMES else ""
 
 
 def _frame_of_numpy() -> tuple[FrameType | None, str]:
@@ -154,12 +159,12 @@ _EXTREMES: dict[str, Any] = {ufunc.__name__: ufunc for ufunc in (np.maximum, np.
 
 
 def _extreme_of_call(frame: FrameType) -> str | None:
-    """The ufunc of two numbers that the call which a frame is in names; None for another one, and for its `reduce`."""
-    call = _call_at(frame.f_code, frame.f_lasti)
-    if "reduce" in call.start or "accumulate" in call.start:
-        return None
-    found = [frame.f_locals.get(name, frame.f_globals.get(name, _EXTREMES.get(name))) for name in call.start]
-    return next((name for name, ufunc in _EXTREMES.items() if any(x is ufunc for x in found)), None)
+    """The ufunc of two numbers that the call which a frame is in names, or its `reduce`; None for another one."""
+    start = _call_at(frame.f_code, frame.f_lasti).start
+    found = [frame.f_locals.get(name, frame.f_globals.get(name, _EXTREMES.get(name))) for name in start]
+    ufunc = next((name for name, ufunc in _EXTREMES.items() if any(x is ufunc for x in found)), None)
+    method = next((name for name in ("reduce", "accumulate") if name in start), "")
+    return f"{ufunc}.{method}" if ufunc and method else ufunc
 
 
 def _list_names(i: dis.Instruction) -> tuple[Any, ...]:

@@ -228,3 +228,13 @@ def test_compiled_extremes_keep_a_nan_wherever_it_is(f, engine):
         value, gradient = derivative(np.array(x))
         assert np.isnan(value)
         np.testing.assert_array_equal(gradient, eager(np.array(x))[1])
+
+
+@pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
+@pytest.mark.parametrize(("pick", "right"), [(np.maximum, [0.6, 0.0, 0.0]), (np.minimum, [0.0, -0.2, 0.0])])
+def test_reductions_by_ufuncs_follow_ties_along_v_in_second_derivatives(engine, pick, right):
+    def f(x):
+        return pick.reduce(x) ** 2 * 1.0
+
+    found = contad.hvp(f, engine=engine)(np.zeros(3), np.array([0.3, -0.1, 0.2]))
+    np.testing.assert_allclose(found, right, atol=1e-15)
