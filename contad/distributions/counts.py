@@ -448,8 +448,8 @@ def _hypergeometric_tail(n, N, a, b):
     [(3.0, 1.0, 7.0), (-2.0, -4.0, 4.0)],
 )  # fmt: skip
 def discrete_range_log_mass(n, lower, upper):
-    """-log(upper - lower + 1).
+    """-log(upper - lower + 1), of whole numbers, by which nothing is differentiated.
 
     Ref: Johnson, Kemp & Kotz (2005), chapter 6.
     """
-    return -log(upper - lower + 1.0)
+    return -log(floor(upper) - floor(lower) + 1.0)

@@ -362,10 +362,10 @@ CUMULATIVE: dict[str, Cumulative] = {
         logs=("zipf_log_cdf(k, a)", "zipf_log_ccdf(k, a)"),
     ),
     "discrete_range": distribution(
-        "discrete_range", "lower upper", "k = floor(n); w = 1.0 / (upper - lower + 1.0)", valid="lower <= upper",
-        low="n < lower", high="n >= upper", whole=["n", "lower", "upper"],
-        both=("(k - lower + 1.0) * w", "(upper - k) * w"),
-        logs=("log((k - lower + 1.0) * w)", "log((upper - k) * w)"),
+        "discrete_range", "lower upper", "k = floor(n); a = floor(lower); b = floor(upper); w = 1.0 / (b - a + 1.0)",
+        valid="lower <= upper", low="n < lower", high="n >= upper", whole=["n", "lower", "upper"],
+        both=("(k - a + 1.0) * w", "(b - k) * w"),
+        logs=("log((k - a + 1.0) * w)", "log((b - k) * w)"),
     ),
     "bernoulli": distribution(
         "bernoulli", "theta", valid="0.0 <= theta and theta <= 1.0", low="n < 0.0", high="n >= 1.0", whole=["n"],

@@ -295,3 +295,15 @@ def test_compiled_code_at_the_ends_of_parameters(chosen):
     weights = 0.5 + np.arange(len(ends)) / 10
     curved = [contad.grad(contad.grad(LINES[k]))(x) for k, x in zip(chosen, ends, strict=True)]
     np.testing.assert_allclose(contad.hvp(total)(ends, weights), weights * curved, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["discrete_range_lpmf", "discrete_range_lcdf", "discrete_range_lccdf"])
+def test_by_whole_bounds_nothing_is_differentiated(name):
+    density = getattr(contad.stan, name)
+
+    def f(lower, upper, scale):
+        return density(3, lower, upper) * scale
+
+    expected = 0.0, 0.0, density(3, 0.0, 7.0)
+    assert contad.grad(f, (0, 1, 2))(0.0, 7.0, 2.0) == pytest.approx(expected)
+    assert contad.record(f, 0.0, 7.0, 2.0).gradient(0.0, 7.0, 2.0) == pytest.approx(expected)
