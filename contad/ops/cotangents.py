@@ -62,7 +62,9 @@ def scale(d, p):
 
 def reduced_axes(ndim, axis):
     """The axes that a reduction removes, as a tuple of positions."""
-    return tuple(range(ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, ndim)
+    if axis is None or (ndim == 0 and axis in (0, -1)):  # which NumPy takes of a number
+        return tuple(range(ndim))
+    return np.lib.array_utils.normalize_axis_tuple(axis, ndim)
 
 
 def kept_shape(shape, axis):
@@ -71,7 +73,7 @@ def kept_shape(shape, axis):
     >>> kept_shape((2, 3, 4), (0, -1))
     (1, 3, 1)
     """
-    axes = reduced_axes(len(shape), axis) if shape else ()  # of a number NumPy takes the axes 0 and -1
+    axes = reduced_axes(len(shape), axis)
     return tuple(1 if k in axes else n for k, n in enumerate(shape))
 
 

@@ -98,7 +98,7 @@ def _sum(c: Pullback) -> AxisLoops | None:
     axes = range(n) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if 0 in c.turned or not {*map(type, axes)} <= {int}:
         return None
-    reduced = {k % n for k in axes}
+    reduced = {k % n for k in axes if n}  # of a number NumPy takes the axes 0 and -1
     own = _strides(z.shape, z.shape)
     steps = iter(own if z.axes is None else [own[k] for k in z.axes])
     keeps = c.options.get("keepdims", False)

@@ -140,7 +140,8 @@ class Tracer:
                 f"contad.record: {self.name}: {self._where()} calls {_name_of(function)} on values, which a program "
                 "cannot check; write it with comparisons (x > 0), np.argmax, np.argsort, np.isnan or np.isfinite"
             )
-        return found(self, *args, **options)
+        outcome = found(self, *args, **options)
+        return np.bool_(outcome) if outcome.__class__ is bool and isinstance(function, np.ufunc) else outcome
 
     def stop(self, x: Value) -> Value:
         """A variable, a number or an array, without its derivative."""

@@ -279,3 +279,33 @@ def test_the_largest_of_one_row_is_found_without_copies():
     heads = [int(row[0]) for trace in program.traces for row in trace.code]
     assert heads.count(GATHER) == 0
     assert heads.count(COMPARE) == 3  # before and after the largest, behind the smallest
+
+
+@pytest.mark.parametrize("x", [1.3, np.float64(1.3), np.array(1.3)], ids=["float", "np.float64", "no axes"])
+@pytest.mark.parametrize("decide", [np.isnan, np.isinf, lambda x: ~np.isfinite(x)])
+def test_what_ufuncs_decide_is_of_numpys_kind(x, decide):
+    def f(x):
+        return np.sum(x) * (~decide(x) + 1.0)  # of Python's False it would be -1
+
+    p = contad.record(f, x)
+    assert (p(x), p.gradient(x)) == (f(x), 2.0) == (2.6, contad.grad(f)(x))
+
+
+@pytest.mark.parametrize("reduce", [np.sum, np.prod, np.nansum, np.nanmean, np.max])
+@pytest.mark.parametrize("axis", [0, None])
+def test_a_number_has_the_axis_0_in_reductions(reduce, axis):
+    def f(x):
+        return reduce(x, axis=axis) * x * x
+
+    x = np.array(1.3)
+    assert contad.record(f, x).gradient(x) == pytest.approx(3 * 1.3**2)
+    assert contad.hvp(f)(x, x) == pytest.approx(6 * 1.3**2)
+
+
+@pytest.mark.parametrize("a", [np.arange(1.0, 9.0).reshape(4, 2), np.asfortranarray(np.arange(1.0, 10.0).reshape(3, 3))])
+def test_products_along_no_axes_are_the_elements(a):
+    def f(a):
+        return np.sum(np.prod(a, axis=()) ** 2)
+
+    np.testing.assert_allclose(contad.grad(f)(a), 2.0 * a)
+    np.testing.assert_allclose(contad.record(f, a).gradient(a), 2.0 * a)

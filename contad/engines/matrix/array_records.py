@@ -396,7 +396,7 @@ def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Optio
         return None
     reduced = {k % n for k in named}
     places = sorted(order.index(k) for k in reduced)
-    if rule.name in LINES and places != list(range(places[0], places[-1] + 1)):
+    if rule.name in LINES and places and places != list(range(places[0], places[-1] + 1)):
         return None  # kernels take axes that follow one another
     if axis is not None:
         found = tuple(order.index(k) for k in reduced)
