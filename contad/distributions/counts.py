@@ -15,6 +15,7 @@ from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import polygamma_difference
 from contad.ops.logic import select
 from contad.ops.logistic import log1p_exp, log_expit
+from contad.ops.rounding import floor
 from contad.ops.zeta_functions import zeta
 from contad.rules.vectorised import by_element
 

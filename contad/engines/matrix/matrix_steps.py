@@ -121,7 +121,9 @@ def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
     if not n or not {*map(type, axes), type(ddof)} <= {int} or options.get("b") is not None:
         return None
     reduced = sorted(k % n for k in axes if -n <= k < n)
-    if not reduced or len(reduced) < len(axes) or reduced != list(range(n))[reduced[0] : reduced[-1] + 1]:  # or one twice
+    if not reduced or len(reduced) < len(axes):  # one twice
+        return None
+    if reduced != list(range(reduced[0], reduced[-1] + 1)):
         return None
     before, after = math.prod(a[: reduced[0]]), math.prod(a[reduced[-1] + 1 :])
     lines, size = before * after, math.prod(a)
