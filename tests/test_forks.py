@@ -214,12 +214,12 @@ PROGRAM = """
     import os, sys, threading, warnings
     import numpy as np
     import contad
-    from contad.engines.stream import kernels
+    from contad.engines.stream import kernels, sweep
     from tests.test_forks import in_child
 
     warnings.simplefilter("ignore", DeprecationWarning)
     x = np.linspace(0.1, 1.0, 50)
-    codes = sorted(kernels.OPERATIONS)[3:6]
+    codes = sorted(sweep.OPERATIONS)[3:6]
 
     def f(x):
         return np.sum(np.sin(x) * x + np.exp(-x * x))

@@ -140,7 +140,7 @@ def norm_of_matrices(x, ord, axes, keepdims):
         return observe(np.linalg.norm, x, ord, axes, keepdims)
     if ord in (2, -2, "nuc"):
         s = np.abs(svdvals(np.moveaxis(x, axes, (-2, -1))))  # whose derivative is 0 at 0, a kink of every norm
-        z = np.sum(s, axis=-1) if ord == "nuc" else s[..., 0 if ord == 2 else -1]
+        z = np.sum(s, axis=-1) if ord == "nuc" else np.take(s, 0 if ord == 2 else -1, axis=-1)
     elif ord in (1, -1, np.inf, -np.inf):
         summed, left = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = np.sum(np.abs(x), axis=summed)
