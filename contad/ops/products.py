@@ -209,7 +209,7 @@ def tensordot(a, b, axes=2):
     a, b = as_array(a), as_array(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:  # a number, which has no axes
         if np.ndim(axes) == 0 and axes == 0:
-            return np.reshape(a * b, a.shape or b.shape)  # an array where both are numbers, too
+            return np.reshape(np.reshape(a * b, -1), a.shape or b.shape)  # an array where both are numbers, too
         raise ValueError(
             f"np.tensordot: a and b must have the axes that are summed over, {axes!r}, got shapes {np.shape(a)} and "
             f"{np.shape(b)}; write a * b for the product with a number"
