@@ -189,7 +189,7 @@ def are_lost(w, c):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def part_equal(w, c):  # type: ignore[no-untyped-def]
+def part_equal(w, c, order):  # type: ignore[no-untyped-def]
     """(w with near values made equal, r)"""
     n, most = w.size, largest_of(w)
     equal, r, start = w.copy(), np.eye(n), 0
@@ -201,7 +201,7 @@ def part_equal(w, c):  # type: ignore[no-untyped-def]
                 block = np.empty((end - start, end - start))
                 for i in range(end - start):
                     for j in range(end - start):
-                        block[i, j] = c[start + i, start + j] if w[0] <= w[n - 1] else -c[start + i, start + j]
+                        block[i, j] = order * c[start + i, start + j]
                 vectors = np.linalg.eigh(block)[1]
                 for i in range(end - start):
                     equal[start + i] = w[start]

@@ -73,12 +73,12 @@ def _divide_by_sums(c, s, live):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def _parted_values(w, c):  # type: ignore[no-untyped-def]
+def _parted_values(w, c, order):  # type: ignore[no-untyped-def]
     """The tangents of ordered values, as `parted_values` of `contad.ops.spectra`; nan in c of pairs that turn fast."""
     w_dot = _diagonal(c)
     if are_close(w):
         lost = are_lost(w, c)
-        equal, r = part_equal(w, c)
+        equal, r = part_equal(w, c, order)
         parted = _diagonal(dot(dot(turn(r), c), r))
         for i in range(w.size):
             w_dot[i] = parted[i]
@@ -149,7 +149,7 @@ def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
     for i in range(w.size):
         for j in range(w.size):
             c[i, j] *= 0.5
-    w_dot = _parted_values(w, c)
+    w_dot = _parted_values(w, c, 1.0)
     _divide_by_gaps(c, w, np.ones(w.size, np.bool_))
     return w_dot, dot(v, c)
 
@@ -305,7 +305,7 @@ def _tangents_of_values(s, c):  # type: ignore[no-untyped-def]
         for j in range(s.size):
             even[i, j] *= 0.5
             odd[i, j] *= 0.5
-    s_dot = _parted_values(s, even)
+    s_dot = _parted_values(s, even, -1.0)
     for j in range(s.size):  # whose sign is unknown
         if 0.0 < s[j] <= UNSIGNED * s.size * s[0] and abs(c[j, j]) > NEAR * largest_in(c):
             s_dot[j] = np.nan

@@ -9,7 +9,7 @@ import numpy as np
 
 from contad.ops.close_values import (
     NEAR,
-    are_uneven,
+    are_chosen,
     column_sizes,
     first_of_pairs,
     is_cotangent_right,
@@ -116,13 +116,13 @@ def along_matrix(factors, first, second, a_dot):
     u, s, v = factors
     c = u.T @ a_dot @ v
     c = 0.5 * (c + c.T)
-    s, r = part_equal(s, c)
+    s, r = part_equal(s, c, -1.0)
     u, v, c = u @ r, v @ r, r.T @ c @ r
     first, second = ((x @ r, d, y @ r) for x, d, y in (first, second))
     block, second = part_zero(u, s, v, first, second, a_dot)
     moved, error, usual = second_of_doubles(u, s, v, a_dot, first, second)
     moved = moved + block
-    right = is_right(error, largest_of(moved) + usual) and not are_uneven(s, c, first[1], second[1])
+    right = is_right(error, largest_of(moved) + usual) and not are_chosen(s, c, first[1], second[1])
     return moved if right else np.full(a_dot.shape, np.nan)
 
 

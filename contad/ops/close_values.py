@@ -117,15 +117,30 @@ def second_of_pairs(w, c, p, d, sizes):
     return 0.5 * (m + m.T) + apart, error
 
 
-def are_uneven(w, c, d, d_dot):
-    """Whether equal values, whose cotangents d differ, move apart: a function of them has no second derivative there.
+def differences_of(x):
+    """The magnitude of x_j - x_i at row i and column j."""
+    return np.abs(np.reshape(x, (1, x.size)) - np.reshape(x, (x.size, 1)))
 
-    c is diagonal among equal values.
+
+def are_uneven(w, d, d_dot):
+    """Whether near values have cotangents d that differ: any basis has their vectors, and each has another cotangent.
+
+    There the cotangent of the matrix is a choice, which has no derivative.
     """
-    n, rates = w.size, np.diag(c)
-    steps = np.abs(np.reshape(d, (1, n)) - np.reshape(d, (n, 1))) > 1e-8 * (largest_of(d) + largest_of(d_dot))
-    apart = np.abs(np.reshape(rates, (1, n)) - np.reshape(rates, (n, 1))) > NEAR * largest_of(c)
-    return bool(np.any(steps & apart & (np.reshape(w, (1, n)) == np.reshape(w, (n, 1)))))
+    steps = differences_of(d) > 1e-8 * (largest_of(d) + largest_of(d_dot))
+    return bool(np.any(steps & (differences_of(w) <= NEAR * largest_of(w))))
+
+
+def are_chosen(w, c, d, d_dot):
+    """Whether the change of that cotangent along a direction is a choice: cotangents differ, or begin to.
+
+    Where they only begin to, the direction tells the vectors, if it moves the values apart. c is diagonal among equal
+    values. Where it is 0 nothing moves, and the choice stays.
+    """
+    most = largest_of(c)
+    together = (w[:, None] == w) & (differences_of(np.diag(c)) <= LEAST * most)
+    begin = differences_of(d_dot) > 1e-8 * (largest_of(d) + largest_of(d_dot))
+    return most > 0.0 and (are_uneven(w, d, d_dot) or bool(np.any(begin & together)))
 
 
 def is_right(error, size):
@@ -196,11 +211,11 @@ def are_lost(w, c, again=False):
     return lost
 
 
-def part_equal(w, c):
+def part_equal(w, c, order):
     """(w, r): near values made equal, and what makes the symmetric c diagonal among them: r^T c r.
 
-    w is ordered, and equal values move apart by the diagonal of r^T c r, in the order of w. Where no two are near, r
-    is the identity.
+    w rises where `order` is 1, and falls where it is -1. Equal values move apart by the diagonal of r^T c r, in that
+    order. Where no two are near, r is the identity.
     """
     n, most = w.size, largest_of(w)
     equal, r, start = w.copy(), np.eye(n), 0
@@ -209,8 +224,7 @@ def part_equal(w, c):
     for end in range(1, n + 1):
         if end == n or abs(w[end] - w[end - 1]) > NEAR * most:
             if end - start > 1:
-                rising = 1.0 if w[0] <= w[n - 1] else -1.0
-                r[start:end, start:end] = np.linalg.eigh(rising * c[start:end, start:end])[1]
+                r[start:end, start:end] = np.linalg.eigh(order * c[start:end, start:end])[1]
                 equal[start:end] = w[start]
             start = end
     return equal, r
@@ -225,11 +239,11 @@ def along_direction(z, z_bar, bar, a_dot):
     w, v = z[0], z[1:]
     c = v.T @ a_dot @ v
     c = 0.5 * (c + c.T)
-    w, r = part_equal(w, c)
+    w, r = part_equal(w, c, 1.0)
     v, c, v_bar, v_bar_dot = v @ r, r.T @ c @ r, z_bar[1:] @ r, bar[1:] @ r
     p, sizes, more = v.T @ v_bar, column_sizes(v_bar), column_sizes(v_bar_dot)
     g, error = second_of_pairs(w, c, p, z_bar[0], sizes)
     x, rest = first_of_pairs(w, v.T @ v_bar_dot, bar[0], more)
     size = size_along(w, c, p, z_bar[0]) + largest_of(g + x)
-    right = is_right(error + rest, size) and not are_uneven(w, c, z_bar[0], bar[0])
+    right = is_right(error + rest, size) and not are_chosen(w, c, z_bar[0], bar[0])
     return v @ (g + x) @ v.T if right else np.full(a_dot.shape, np.nan)

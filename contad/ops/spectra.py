@@ -235,10 +235,10 @@ def symmetric_tangent(z, a_dot, upper):
     c = 0.5 * (c + transposed_of(c))  # to the last digit, so that turns among near eigenvalues cancel where they must
     apart = taken_apart(w, c, z)
     turned = np.where(apart, np.nan, once_or_nan(reciprocal_gaps(w), row(w) - column(w), w, z) * c)
-    return np.concatenate([row(parted_values(z, w, c, apart)), matmul(v, turned)], axis=-2)
+    return np.concatenate([row(parted_values(z, w, c, apart, 1.0)), matmul(v, turned)], axis=-2)
 
 
-def parted_values(z, w, c, apart):
+def parted_values(z, w, c, apart, order):
     """The tangents of ordered values, diag(c) in the basis in which c is diagonal among equal ones.
 
     Of those that are close, and taken apart, nan; so are those of equal ones where z is to be differentiated again.
@@ -249,7 +249,7 @@ def parted_values(z, w, c, apart):
     if has_close(w, NEAR):
         w_dot = w_dot.copy()
         for k in np.ndindex(w.shape[:-1]):
-            _, r = part_equal(w[k], c[k])
+            _, r = part_equal(w[k], c[k], order)
             w_dot[k] = diagonal_of(r.T @ c[k] @ r)
     if not np.any(apart):
         return w_dot
@@ -528,7 +528,7 @@ def singular_tangent(z, a_dot, shape):
         u_dot = u_dot + (forth - matmul(u, c)) * row(once_or_nan(rates_of_values(s, forth), s, s, z))
     elif shape[-2] < shape[-1]:
         v_dot = v_dot + (back - matmul(v, ct)) * row(once_or_nan(rates_of_values(s, back), s, s, z))
-    s_dot = parted_values(z, s, 0.5 * (c + ct), apart)
+    s_dot = parted_values(z, s, 0.5 * (c + ct), apart, -1.0)
     values = plain(s)
     most = np.max(values, axis=-1, keepdims=True, initial=0.0)
     unsigned = (values > 0.0) & (values <= UNSIGNED * values.shape[-1] * most)

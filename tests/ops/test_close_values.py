@@ -687,7 +687,7 @@ def test_compiled_decisions_are_those_of_plain_python(gap):
             plain = close_values.is_first_right(w, own, d, sizes, False)
             assert close_spectra.is_first_right(w, own, d, sizes, 0) == plain
     np.testing.assert_array_equal(close_spectra.are_lost(w, c), close_values.are_lost(w, c))
-    for x, y in zip(close_spectra.part_equal(w, c), close_values.part_equal(w, c), strict=True):
+    for x, y in zip(close_spectra.part_equal(w, c, 1.0), close_values.part_equal(w, c, 1.0), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-14)
 
 
