@@ -131,6 +131,14 @@ def are_uneven(w, d, d_dot):
     return bool(np.any(steps & (differences_of(w) <= NEAR * largest_of(w))))
 
 
+def lose_uneven(a_bar, w, d, *d_dots):
+    """The cotangents of a stack of matrices; nan of those that are a choice: what they meet along v would be one."""
+    for k in np.ndindex(w.shape[:-1]):
+        if all(are_uneven(w[k], d[k], x[k]) for x in d_dots):
+            a_bar[k] = np.nan
+    return a_bar
+
+
 def are_chosen(w, c, d, d_dot):
     """Whether the change of that cotangent along a direction is a choice: cotangents differ, or begin to.
 

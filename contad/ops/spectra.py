@@ -22,6 +22,7 @@ from contad.ops.close_values import (
     column_sizes,
     has_close,
     is_first_right,
+    lose_uneven,
     part_equal,
 )
 from contad.ops.cotangents import all_finite, plain
@@ -204,7 +205,7 @@ def cotangent_of_close(z, z_bar, a, upper):
     """
     value, *tangents = dual_parts(z)
     bars = dual_parts(z_bar) if isinstance(z_bar, ArrayDual) else [z_bar] + [0.0 * z_bar for _ in tangents]
-    found = [symmetric_cotangent(value, bars[0], None, upper)]
+    found = [lose_uneven(symmetric_cotangent(value, bars[0], None, upper), *(x[..., 0, :] for x in (value, *bars)))]
     for a_dot, bar in zip(dual_parts(a)[1:], bars[1:], strict=True):
         moved = np.zeros(np.shape(a_dot))
         for k in np.ndindex(moved.shape[:-2]):
@@ -493,7 +494,7 @@ def singular_cotangent_of_close(z, z_bar, a):
     m = shape[-2]
     value, *tangents = dual_parts(z)
     bars = dual_parts(z_bar) if isinstance(z_bar, ArrayDual) else [z_bar] + [0.0 * z_bar for _ in tangents]
-    found = [singular_cotangent(value, bars[0], shape)]
+    found = [lose_uneven(singular_cotangent(value, bars[0], shape), *(x[..., m, :] for x in (value, *bars)))]
     for a_dot, bar in zip(dual_parts(a)[1:], bars[1:], strict=True):
         moved = np.zeros(np.shape(a_dot))
         for k in np.ndindex(moved.shape[:-2]):
