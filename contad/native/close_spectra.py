@@ -12,7 +12,7 @@ from numba import types
 from contad.native.matrix_loops import add_into, dot, scale_columns, turn
 from contad.native.overloads import in_machine_code
 from contad.ops.close_singular_values import ROOT, UNSIGNED
-from contad.ops.close_values import LEAST, NEAR, note_lost
+from contad.ops.close_values import LEAST, NEAR, UNEVEN, note_lost
 
 _ROUNDING = 2.0**-52
 
@@ -161,6 +161,16 @@ def second_of_pairs(w, c, p, d, sizes):  # type: ignore[no-untyped-def]
             if not noise <= worst:
                 worst = noise
     return found, leaves_digits(worst, size_along(w, c, p, d))
+
+
+@in_machine_code
+def are_uneven(w, d):  # type: ignore[no-untyped-def]
+    """Whether near values have cotangents that differ."""
+    for i in range(w.size):
+        for j in range(i):
+            if abs(w[j] - w[i]) <= NEAR * largest_of(w) and abs(d[j] - d[i]) > UNEVEN * largest_of(d):
+                return True
+    return False
 
 
 @in_machine_code

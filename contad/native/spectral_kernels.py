@@ -9,6 +9,7 @@ import numpy as np
 from contad.native.close_spectra import (
     are_close,
     are_lost,
+    are_uneven,
     column_sizes,
     double_values,
     is_first_right,
@@ -186,7 +187,7 @@ def add_eigh_along(w_bar, v_bar, w, v, a_dot, a_bar):  # type: ignore[no-untyped
         for j in range(w.size):
             c[i, j] *= 0.5
     g, right = second_of_pairs(w, c, dot(turn(v), v_bar), w_bar, column_sizes(v_bar))
-    add_scaled(a_bar, 0, 0, one_or_nan(right), onto_lower(dot(dot(v, g), turn(v))))
+    add_scaled(a_bar, 0, 0, one_or_nan(right and not are_uneven(w, w_bar)), onto_lower(dot(dot(v, g), turn(v))))
 
 
 # ---- general matrices ------------------------------------------------------------------------------------------------
@@ -375,7 +376,7 @@ def add_svd_along(u_bar, s_bar, vt_bar, u, s, vt, a_dot, a_bar):  # type: ignore
     else:
         turned, right = second_of_doubles(v, s, u, turn(a_dot), v_bar, s_bar, u_bar)
         g = turn(turned)
-    add_scaled(a_bar, 0, 0, one_or_nan(right), g)
+    add_scaled(a_bar, 0, 0, one_or_nan(right and not are_uneven(s, s_bar)), g)
 
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------

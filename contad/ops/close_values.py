@@ -17,6 +17,7 @@ import numpy as np
 LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this share of the largest value leaves six digits of what is divided by it
 CLOSE = 1e-4  # gaps of this share leave digits enough of what is divided by their squares
 NEAR = 1e-13  # values that differ by less than this share of the largest one count as equal
+UNEVEN = 1e-8  # cotangents that differ by less than this share of the largest one count as equal
 LOST: set[int] = set()  # threads whose reverse sweep met a cotangent without six digits
 BARRED: set[int] = set()  # those that met one of which forward mode knows no more
 LOSSES = (ctypes.c_int64 * 1)()  # how often that was: machine code that Python calls looks at this word
@@ -127,7 +128,7 @@ def are_uneven(w, d, d_dot):
 
     There the cotangent of the matrix is a choice, which has no derivative.
     """
-    steps = differences_of(d) > 1e-8 * (largest_of(d) + largest_of(d_dot))
+    steps = differences_of(d) > UNEVEN * (largest_of(d) + largest_of(d_dot))
     return bool(np.any(steps & (differences_of(w) <= NEAR * largest_of(w))))
 
 
@@ -147,7 +148,7 @@ def are_chosen(w, c, d, d_dot):
     """
     most = largest_of(c)
     together = (w[:, None] == w) & (differences_of(np.diag(c)) <= LEAST * most)
-    begin = differences_of(d_dot) > 1e-8 * (largest_of(d) + largest_of(d_dot))
+    begin = differences_of(d_dot) > UNEVEN * (largest_of(d) + largest_of(d_dot))
     return most > 0.0 and (are_uneven(w, d, d_dot) or bool(np.any(begin & together)))
 
 

@@ -14,6 +14,8 @@ LEFT, RIGHT = (np.linalg.qr(f(np.arange(9.0).reshape(3, 3) * k + 0.4))[0] for f,
 M = np.array([[1.0, 0.3, -0.4], [0.5, -0.7, 0.2], [-0.9, 0.2, 0.6]])
 S = np.array([[0.3, -0.7, 0.4], [-0.5, 1.1, 0.6], [0.2, 0.9, -0.9]])
 T = np.array([[-0.6, 0.2, 0.5], [0.8, 0.1, -0.3], [0.7, -0.4, 0.4]])
+C = np.array([[1.0, 0.3, -0.4], [0.3, -0.7, 0.2], [-0.4, 0.2, 0.5]])
+ALONG = np.array([[0.3, -0.7, 0.4], [-0.7, 1.1, 0.6], [0.4, 0.6, -0.9]])
 
 
 # ---- functions that do not depend on the choice of vectors; c is 1 over the scale of a -------------------------------
@@ -200,11 +202,150 @@ def test_the_grid_finds_what_is_not_guarded(monkeypatch):
     assert not close_values.is_first_right(w, p, d, np.ones(3), False)
 
 
+# ---- equal values whose cotangents differ: any basis has their vectors -----------------------------------------------
+def of_parts(x):
+    return x @ x.T + np.eye(4)
+
+
+WEIGHTS = np.array([1.0, 2.0, 3.0, 4.0])
+BESIDE = np.array([1.0, 1.0, 1.0, 4.0])
+COLUMN, STEP = np.array([[1.0], [2.0], [-1.0], [0.5]]), np.array([[0.3], [-1.0], [0.7], [1.0]])
+OF_UNEVEN = {  # functions of n = x.x with their first and second derivatives
+    "cond": (lambda x: np.linalg.cond(of_parts(x)), lambda n: (1.0, 0.0)),
+    "lowest": (lambda x: np.linalg.eigh(of_parts(x))[0][0], lambda n: (0.0, 0.0)),
+    "second": (lambda x: np.linalg.eigh(of_parts(x))[0][1], lambda n: (0.0, 0.0)),
+    "lowest of low rank": (lambda x: np.linalg.eigvalsh(x @ x.T)[0], lambda n: (0.0, 0.0)),
+    "least norm": (lambda x: np.linalg.norm(of_parts(x), -2), lambda n: (0.0, 0.0)),
+    "least singular value": (lambda x: np.linalg.svd(of_parts(x))[1][-1], lambda n: (0.0, 0.0)),
+    "weights": (lambda x: np.linalg.eigvalsh(of_parts(x)) @ WEIGHTS, lambda n: (4.0, 0.0)),
+    "weights of low rank": (lambda x: np.linalg.eigvalsh(x @ x.T) @ WEIGHTS, lambda n: (4.0, 0.0)),
+    "weights of logarithms": (
+        lambda x: np.log(np.linalg.eigvalsh(of_parts(x))) @ WEIGHTS, lambda n: (4.0 / (1.0 + n), -4.0 / (1.0 + n)**2),
+    ),
+    "one of a stack": (
+        lambda x: np.sum(np.linalg.eigvalsh(np.stack([of_parts(x), np.diag(WEIGHTS)]))[:, 1]), lambda n: (0.0, 0.0),
+    ),
+}  # fmt: skip
+OF_EVEN = {
+    "largest": (lambda x: np.linalg.eigvalsh(of_parts(x))[-1], lambda n: (1.0, 0.0)),
+    "norm": (lambda x: np.linalg.norm(of_parts(x), 2), lambda n: (1.0, 0.0)),
+    "nuclear": (lambda x: np.linalg.norm(of_parts(x), "nuc"), lambda n: (1.0, 0.0)),
+    "weights": (lambda x: np.linalg.eigvalsh(of_parts(x)) @ BESIDE, lambda n: (4.0, 0.0)),
+    "weights of singular values": (lambda x: np.linalg.svd(of_parts(x))[1] @ BESIDE[::-1], lambda n: (4.0, 0.0)),
+    "logarithms": (
+        lambda x: np.sum(np.log(np.linalg.eigvalsh(of_parts(x)))), lambda n: (1.0 / (1.0 + n), -1.0 / (1.0 + n)**2),
+    ),
+    "one of a stack": (
+        lambda x: np.sum(np.linalg.eigvalsh(np.stack([of_parts(x), np.diag(WEIGHTS)]))[:, 3]), lambda n: (1.0, 0.0),
+    ),
+}  # fmt: skip
+
+
+def ways_beside_right(f, slopes):
+    """Pairs of the derivative of the gradient along STEP, found and right."""
+    first, second = slopes(np.sum(COLUMN**2))
+    right = 4.0 * second * np.sum(COLUMN * STEP) * COLUMN + 2.0 * first * STEP
+    return list(zip(second_derivatives(f, COLUMN, STEP), [right] * 5 + [np.sum(right * STEP)], strict=True))
+
+
+@pytest.mark.parametrize(("f", "slopes"), OF_UNEVEN.values(), ids=OF_UNEVEN)
+def test_second_derivatives_at_equal_values_of_unequal_cotangents_are_right_or_nan(f, slopes):
+    for found, right in ways_beside_right(f, slopes):
+        assert np.isnan(found).any() or np.allclose(found, right, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("f", "slopes"), OF_EVEN.values(), ids=OF_EVEN)
+def test_second_derivatives_at_equal_values_of_equal_cotangents_are_right(f, slopes):
+    ways = ways_beside_right(f, slopes)
+    for found, right in ways:
+        assert np.isnan(found).any() or np.allclose(found, right, rtol=1e-6, atol=1e-6)
+    assert not np.isnan(np.stack([found for found, _ in ways[:3]])).any()
+
+
+TIED = LEFT * [1.0, 1.0, 3.0] @ LEFT.T
+TURNING = LEFT @ np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]) @ LEFT.T
+
+
+def lowest_of_line(x):  # 2 - sqrt(1 + t^2) for t = x[0]
+    return np.linalg.eigvalsh(TIED + x[0] * TURNING)[0]
+
+
+def second_of_line(x):  # 1
+    return np.linalg.eigvalsh(TIED + x[0] * TURNING)[1]
+
+
+def largest_beside_one(x):  # 1 + x.x
+    return np.linalg.eigvalsh(np.eye(2) + np.outer(x, x))[1]
+
+
+def largest_singular_beside_one(x):
+    return np.linalg.svd(np.eye(2) + np.outer(x, x))[1][0]
+
+
+@pytest.mark.parametrize(
+    ("f", "right"),
+    [
+        (lowest_of_line, [-1.0]), (second_of_line, [0.0]),
+        (largest_beside_one, [2.0, 2.0]), (largest_singular_beside_one, [2.0, 2.0]),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:(hvp|hessian). .* digits are lost")
+def test_values_that_part_by_curvature_have_right_second_derivatives_or_nan(f, right):
+    for g in (f, njit(f)):
+        for k, v in enumerate(np.eye(len(right))):
+            for found in (contad.hvp(g)(np.zeros(len(right)), v), contad.hessian(g)(np.zeros(len(right)))[k]):
+                assert np.all(np.isnan(found) | (np.abs(found - right * v) <= 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "fault", "f", "right"),
+    [
+        (close_values, "are_chosen", lambda *_: False, lowest_of_line, [-1.0]),
+        (spectra, "lose_uneven", lambda a_bar, *_: a_bar, largest_beside_one, [2.0, 2.0]),
+    ],
+)
+def test_a_choice_of_vectors_that_is_not_lost_is_noticed(monkeypatch, place, name, fault, f, right):
+    monkeypatch.setattr(place, name, fault)
+    found = contad.hvp(f)(np.zeros(len(right)), np.ones(len(right)))
+    assert np.max(np.abs(found - right)) > 1e-3
+
+
+# ---- equal values that part: the largest first among singular values, the smallest among eigenvalues -----------------
+OF_IDENTITY = {
+    "norm": lambda u: np.linalg.norm(np.eye(3) + u, 2),
+    "least norm": lambda u: np.linalg.norm(np.eye(3) + u, -2),
+    "first": lambda u: np.linalg.svd(np.eye(3) + u)[1][0],
+    "second": lambda u: np.linalg.svd(np.eye(3) + u)[1][1],
+    "last of tall": lambda u: np.linalg.svd(np.concatenate([np.eye(3) + u, np.zeros((1, 3))]), False)[1][2],
+    "cond": lambda u: np.linalg.cond(np.eye(3) + u),
+    "of a stack": lambda u: np.linalg.norm(np.stack([np.diag(WEIGHTS[:3]), np.eye(3) + u]), 2, axis=(1, 2))[1],
+    "lowest": lambda u: np.linalg.eigvalsh(np.eye(3) + u)[0],
+    "highest": lambda u: np.linalg.eigvalsh(np.eye(3) + u)[2],
+}
+
+
+@pytest.mark.parametrize("v", [np.diag([0.65, -0.08, 0.26]), ALONG, -ALONG, S], ids=["diagonal", "plus", "minus", "any"])
+@pytest.mark.parametrize("f", OF_IDENTITY.values(), ids=OF_IDENTITY)
+def test_equal_values_part_in_their_order(f, v):
+    v = (v + v.T) / 2.0
+    zero, start, t = np.zeros((3, 3)), f(np.zeros((3, 3))), 1e-7
+    assert contad.jvp(f, (zero,), (v,))[1] == pytest.approx((f(t * v) - start) / t, abs=1e-5)
+    g = lambda u: (f(u) - start) ** 2  # noqa: E731
+    np.testing.assert_allclose(contad.hvp(g)(zero, v), contad.grad(g)(t * v) / t, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["norm", "cond"])
+def test_so_do_those_of_numba_functions(name):
+    f, v = OF_IDENTITY[name], np.diag([0.65, -0.08, 0.26])
+    assert contad.jvp(njit(f), (np.zeros((3, 3)),), (v,))[1] == pytest.approx(contad.jvp(f, (np.zeros((3, 3)),), (v,))[1])
+
+
+def test_equal_values_that_stay_together_have_no_second_derivative_by_one_of_them():
+    f = OF_IDENTITY["norm"]
+    assert np.isnan(contad.hvp(lambda u: (f(u) - 1.0) ** 2)(np.zeros((3, 3)), np.eye(3))).any()
+
+
 # ---- vectors beside others whose values coincide ---------------------------------------------------------------------
-C = np.array([[1.0, 0.3, -0.4], [0.3, -0.7, 0.2], [-0.4, 0.2, 0.5]])
-ALONG = np.array([[0.3, -0.7, 0.4], [-0.7, 1.1, 0.6], [0.4, 0.6, -0.9]])
-
-
 def of_last_vector(a):
     v = np.linalg.eigh(a)[1][:, 2].copy()
     return np.sum(C * np.outer(v, v))
