@@ -212,9 +212,9 @@ def are_lost(w, c, again=False):
     """
     n, most, size = w.size, max(largest_of(w), float(again)), largest_of(c)
     lost = np.zeros((n, n)) == 1.0
-    if most > 0.0 and size > 0.0:
+    if most > 0.0 and (size > 0.0 or again):
         gaps = np.abs(np.reshape(w / most, (1, n)) - np.reshape(w / most, (n, 1)))
-        rates = np.maximum(np.abs(c), np.abs(c.T)) / size
+        rates = np.maximum(np.abs(c), np.abs(c.T)) / size if size > 0.0 else np.ones((n, n))
         rates = np.where((gaps > 0.0) & again, 1.0, rates)
         lost = (rates > NEAR) & (LEAST * rates > gaps) & (np.eye(n) == 0.0)
     return lost

@@ -2,6 +2,7 @@
 
 A program is a sum of weighted functions of matrices: by eigenvalues and eigenvectors, by singular values and vectors,
 norms, pseudoinverses or least squares. The matrices are linear in the arguments, and some are tiny beside their slopes.
+Others are the identity beside a matrix of rank one, or beside one that vanishes: equal values may have any vectors.
 The truth is the same function of matrices in mpmath, by products, inverses and determinants where it has such a form,
 and by differences in 90 digits. Derivatives of first and second order must be this number or nan. Tangents of tiny
 matrices are those of the function's own operations, which may cancel: first ones by forward mode are not compared.
@@ -76,6 +77,32 @@ OF_VECTORS = (  # of matrices that are one column times rows
     (SVD, "s[0]**2", lambda a: _trace(a.T * a)),
     (SVD, "np.sum(s**2)", lambda a: _trace(a.T * a)),
 )
+BESIDE = "a = a.T @ a + np.eye(a.shape[1])"  # its eigenvalues are 1 but for one
+OF_LOW_RANK = (  # of the same; up to constants
+    (BESIDE, "np.linalg.cond(a)", lambda a: _trace(a.T * a)),
+    (BESIDE, "np.linalg.norm(a, 2)", lambda a: _trace(a.T * a)),
+    (BESIDE, "np.linalg.norm(a, -2)", lambda a: mp.mpf(1)),
+    (BESIDE, "np.linalg.eigh(a)[0][0]", lambda a: mp.mpf(1)),
+    (BESIDE, "np.linalg.eigvalsh(a)[-1]", lambda a: _trace(a.T * a)),
+    (BESIDE, "np.linalg.svd(a)[1][-1]", lambda a: mp.mpf(1)),
+    (BESIDE, "np.sum(np.linalg.eigvalsh(a) * np.arange(a.shape[0]))", lambda a: (a.cols - 1) * _trace(a.T * a)),
+    (
+        BESIDE, "np.sum(np.log(np.linalg.eigvalsh(a)) * np.arange(a.shape[0]))",
+        lambda a: (a.cols - 1) * mp.log(1 + _trace(a.T * a)),
+    ),
+    (BESIDE, "np.sum(np.log(np.linalg.eigvalsh(a)))", lambda a: mp.log(1 + _trace(a.T * a))),
+    ("a = a.T @ a", "np.linalg.eigvalsh(a)[0]", lambda a: mp.mpf(0)),
+    ("a = a.T @ a", "np.sum(np.linalg.svd(a)[1] * np.arange(1.0, 1.0 + a.shape[0]))", lambda a: _trace(a.T * a)),
+)
+NORM, LEAST, COND = "(np.linalg.norm(a, 2) - 1.0)", "(np.linalg.svd(a)[1][-1] - 1.0)", "np.log(np.linalg.cond(a))"
+LARGEST, SMALLEST = "(np.linalg.eigvalsh(a)[-1] - 1.0)", "(np.linalg.eigvalsh(a)[0] - 1.0)"
+OF_IDENTITY = tuple(  # beside a matrix of eigenvalues x, 0 and -x, where x is 0
+    ("a = a + np.eye(3)", f"{one} * {other}", lambda a, times=times: times * _trace(a * a) / 2)
+    for one, other, times in (
+        (NORM, LARGEST, 1), (NORM, SMALLEST, -1), (LEAST, SMALLEST, 1), (LEAST, LARGEST, -1), (COND, LARGEST, 2),
+        (NORM, LEAST, -1),
+    )
+)
 
 
 class Program:
@@ -89,12 +116,14 @@ class Program:
         self.scale = draw.choice(SCALES)
         lines, sums = ["def f(x):"], []
         for k in range(draw.randint(1, 2)):
-            kinds = [OF_SYMMETRIC, OF_ISOLATED, OF_ANY, OF_REGULAR, OF_VECTORS]
-            kind = draw.choices(kinds, [3, 1, 3, 1, 2])[0]
+            kinds = [OF_SYMMETRIC, OF_ISOLATED, OF_ANY, OF_REGULAR, OF_VECTORS, OF_LOW_RANK, OF_IDENTITY]
+            kind = draw.choices(kinds, [3, 1, 3, 1, 2, 2, 1])[0]
             statement, text, exact = draw.choice(kind)
             is_symmetric = kind in (OF_SYMMETRIC, OF_ISOLATED)
-            if kind is OF_VECTORS:
+            if kind in (OF_VECTORS, OF_LOW_RANK):
                 base, *slopes = self._vectors(draw, numbers)
+            elif kind is OF_IDENTITY:
+                base, *slopes = self._multiples(draw, numbers)
             else:
                 base, *slopes = self._matrices(draw, numbers, is_symmetric, kind in (OF_ISOLATED, OF_REGULAR))
             weight = round(draw.uniform(0.5, 2.0), 2)
@@ -123,6 +152,11 @@ class Program:
         start = draw.choice((0.0, 0.0, self.scale)) * numbers.normal(size=n)
         slopes = [numbers.normal(size=n).round(2) * (numbers.random(n) < 0.6) for _ in self.point]
         return [column * x for x in (start, *slopes)]
+
+    def _multiples(self, draw, numbers):
+        q = np.linalg.qr(numbers.normal(size=(3, 3)))[0]
+        one = (q * [0.5, 0.0, -0.5]) @ q.T
+        return [c * (one + one.T) for c in (0.0, *(round(draw.uniform(0.2, 1.0), 2) for _ in self.point))]
 
     def function(self):
         """The function."""
