@@ -2,7 +2,7 @@
 
 import pytest
 
-from contad.ops import kinks, spectra
+from contad.ops import close_singular_values, close_values, kinks, spectra
 from tests.judges.samples import shortened
 from tests.random_programs import spectral_programs
 
@@ -33,4 +33,18 @@ def test_tangents_that_are_not_guarded_are_noticed(monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 def test_singular_values_of_zero_that_move_by_any_basis_are_noticed(monkeypatch):
     monkeypatch.setattr(kinks, "move_zeros", lambda z_dot, z, a_dot: z_dot)
-    assert spectral_programs.mismatch(25) and spectral_programs.mismatch(221)
+    assert spectral_programs.mismatch(56) and spectral_programs.mismatch(108)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_vectors_of_equal_values_that_are_chosen_are_noticed(monkeypatch):
+    monkeypatch.setattr(close_values, "are_uneven", lambda w, d, d_dot: False)
+    assert spectral_programs.mismatch(9) and spectral_programs.mismatch(77)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_equal_singular_values_that_part_in_rising_order_are_noticed(monkeypatch):
+    part_equal = close_values.part_equal
+    for place in (spectra, close_singular_values):
+        monkeypatch.setattr(place, "part_equal", lambda w, c, order: part_equal(w, c, 1.0))
+    assert spectral_programs.mismatch(24) and spectral_programs.mismatch(148)
