@@ -166,9 +166,10 @@ def second_of_pairs(w, c, p, d, sizes):  # type: ignore[no-untyped-def]
 @in_machine_code
 def are_uneven(w, d):  # type: ignore[no-untyped-def]
     """Whether near values have cotangents that differ."""
+    near, even = NEAR * largest_of(w), UNEVEN * largest_of(d)
     for i in range(w.size):
         for j in range(i):
-            if abs(w[j] - w[i]) <= NEAR * largest_of(w) and abs(d[j] - d[i]) > UNEVEN * largest_of(d):
+            if abs(w[j] - w[i]) <= near and abs(d[j] - d[i]) > even:
                 return True
     return False
 

@@ -421,7 +421,7 @@ def singular_spectrum(a):
 
     Shapes:  a (..., m, n) -> z (..., m + 1 + n, k) with k = min(m, n).
     Domain:  every a; vectors of equal singular values, and where m and n differ those of 0, have the derivative nan.
-             So have second derivatives where values are equal, within 1e-13 of the largest one, and move apart.
+             So have second derivatives of what treats equal values, within 1e-13 of the largest one, unlike.
     Raises:  LinAlgError if the iteration fails, or if a is not finite.
     Cost:    O(m n k) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.4; Townsend (2016).

@@ -324,7 +324,7 @@ OF_IDENTITY = {
 }
 
 
-@pytest.mark.parametrize("v", [np.diag([0.65, -0.08, 0.26]), ALONG, -ALONG, S], ids=["diagonal", "plus", "minus", "any"])
+@pytest.mark.parametrize("v", [np.diag([0.65, -0.08, 0.26]), ALONG, -ALONG, S], ids=["diagonal", "one", "minus", "any"])
 @pytest.mark.parametrize("f", OF_IDENTITY.values(), ids=OF_IDENTITY)
 def test_equal_values_part_in_their_order(f, v):
     v = (v + v.T) / 2.0
@@ -336,8 +336,8 @@ def test_equal_values_part_in_their_order(f, v):
 
 @pytest.mark.parametrize("name", ["norm", "cond"])
 def test_so_do_those_of_numba_functions(name):
-    f, v = OF_IDENTITY[name], np.diag([0.65, -0.08, 0.26])
-    assert contad.jvp(njit(f), (np.zeros((3, 3)),), (v,))[1] == pytest.approx(contad.jvp(f, (np.zeros((3, 3)),), (v,))[1])
+    f, zero, v = OF_IDENTITY[name], np.zeros((3, 3)), np.diag([0.65, -0.08, 0.26])
+    assert contad.jvp(njit(f), (zero,), (v,))[1] == pytest.approx(contad.jvp(f, (zero,), (v,))[1])
 
 
 def test_equal_values_that_stay_together_have_no_second_derivative_by_one_of_them():
@@ -827,6 +827,7 @@ def test_compiled_decisions_are_those_of_plain_python(gap):
             assert right == close_values.is_right(error, close_values.size_along(w, c, own, d))
             plain = close_values.is_first_right(w, own, d, sizes, False)
             assert close_spectra.is_first_right(w, own, d, sizes, 0) == plain
+            assert close_spectra.are_uneven(w, d) == close_values.are_uneven(w, d, np.zeros(3))
     np.testing.assert_array_equal(close_spectra.are_lost(w, c), close_values.are_lost(w, c))
     for x, y in zip(close_spectra.part_equal(w, c, 1.0), close_values.part_equal(w, c, 1.0), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-14)
