@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.distributions import choices  # noqa: F401  (which declares rules)
+import contad.distributions.choices  # which declares rules
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
 from contad.rules import scalar_rule
