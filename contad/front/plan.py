@@ -83,6 +83,7 @@ class Plan(NamedTuple):
         code = run.py_func.__code__
         if ASKS not in code.co_varnames[: code.co_argcount]:
             return self
+        # not False, a literal, for which Numba would compile `run` once more
         body = [re.sub(r"^z, grads = run\((.*)\)$", r"z, grads = run(\1 bool(0))", line) for line in self.body]
         return self._replace(run_types=(*self.run_types, types.boolean), body=body)
 

@@ -51,7 +51,7 @@ _FORMS = {
 
 
 def form_of(transform: str) -> str:
-    """A call of a transform, for messages about one that is none."""
+    """How a transform is called, for messages about a wrong call."""
     return f"contad.{_FORMS.get(transform, f'{transform}(f)(x)')}"
 
 

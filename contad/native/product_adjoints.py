@@ -242,7 +242,7 @@ def _lower_left(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 @lower_builtin(add_left, types.Number, types.Array, types.Array)
 @lower_builtin(add_right, types.Number, types.Array, types.Array)
 def _lower_scaled(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Of a product of two vectors, which is a number, both adjoints are one loop."""
+    """The adjoint of a factor of a dot product, whose own adjoint is a number: a loop."""
     return context.compile_internal(builder, _add_scaled, signature, args)
 
 

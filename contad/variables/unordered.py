@@ -58,7 +58,7 @@ def refuse_tie_of_numpy(level: object) -> None:
         frame, called = _caller_of_numpy(frame)
     else:
         ufunc = _extreme_of_call(frame)
-        if ufunc is None or ufunc not in _EXTREMES:
+        if ufunc not in _EXTREMES:
             return
         frame, called = _caller_of_numpy(frame)[0], f"np.{ufunc}: "
     raise UnsupportedError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own
 from contad.engines.matrix.matrix_products import factor_of
-from contad.engines.matrix.matrix_steps import ACCUMULATIONS, LINES, RUNNING
+from contad.engines.matrix.matrix_steps import ACCUMULATIONS, LINES, RUNNING, are_consecutive
 from contad.engines.stream.kernels import two_axes
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
 from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of
@@ -396,7 +396,7 @@ def _as_it_lies(rule: Rule, a: ArrayVar, options: Options) -> tuple[Value, Optio
         return None
     reduced = {k % n for k in named}
     places = sorted(order.index(k) for k in reduced)
-    if rule.name in LINES and places and places != list(range(places[0], places[-1] + 1)):
+    if rule.name in LINES and not are_consecutive(places):
         return None  # kernels take axes that follow one another
     if axis is not None:
         found = tuple(order.index(k) for k in reduced)

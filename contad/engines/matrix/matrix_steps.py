@@ -5,6 +5,7 @@ instead, so that errors and limits are NumPy's. Recordings that are swept at onc
 recorded programs do.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -113,6 +114,11 @@ RUNNING = frozenset(("softmax", "cumsum", "cumprod"))  # whose result has the op
 _FLAT = frozenset(("cumsum", "cumprod"))  # or is flat, where there is no axis
 
 
+def are_consecutive(axes: Sequence[int]) -> bool:
+    """Whether ordered axes follow one another, and none is there twice."""
+    return all(after - before == 1 for before, after in itertools.pairwise(axes))
+
+
 def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
     """Axes that follow one another are those of lines; the options are rows and columns of the operand, and ddof."""
     axis, n = options.get("axis"), len(a)
@@ -121,9 +127,7 @@ def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
     if not n or not {*map(type, axes), type(ddof)} <= {int} or options.get("b") is not None:
         return None
     reduced = sorted(k % n for k in axes if -n <= k < n)
-    if not reduced or len(reduced) < len(axes):  # one twice
-        return None
-    if reduced != list(range(reduced[0], reduced[-1] + 1)):
+    if not reduced or len(reduced) < len(axes) or not are_consecutive(reduced):
         return None
     before, after = math.prod(a[: reduced[0]]), math.prod(a[reduced[-1] + 1 :])
     lines, size = before * after, math.prod(a)

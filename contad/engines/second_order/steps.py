@@ -50,6 +50,10 @@ class Pass:
         self.bar_dots[:] = 0.0
         self.dots[:, :free] = 0.0
 
+    def reads_adjoints(self, cells: slice) -> bool:
+        """Whether anybody reads adjoints of these cells: not where all are of arguments."""
+        return bool(cells.stop > self.free)
+
 
 class SweepStep(ABC):
     """One record. `z` are the cells of its result, `operands` those that `up` reads, `bending` those that `down` reads.
@@ -122,7 +126,7 @@ class Linear(SweepStep):
         self.to.put(p.dots, self._times(self.x.of(p.dots)))
 
     def down(self, p: Pass) -> None:
-        if self.x.span.stop > p.free:
+        if p.reads_adjoints(self.x.span):
             self.x.add(p.bars, self._times(self.to.of(p.bars)))
         self.x.add(p.bar_dots, self._times(self.to.of(p.bar_dots)))
 
@@ -171,7 +175,7 @@ class OperationStep(SweepStep):
     def down(self, p: Pass) -> None:
         d, d_dot = self.to.of(p.bars), self.to.of(p.bar_dots)
         for place, first, row in zip(self.places, self.first, self.second, strict=True):
-            if place.span.stop > p.free:
+            if p.reads_adjoints(place.span):
                 place.add(p.bars, _scale(d, first))
             total = _scale(d_dot, first)
             for other, second in zip(self.places, row, strict=True):
@@ -237,11 +241,11 @@ class ProductStep(SweepStep):
         x, y, x_cells, y_cells = self.x, self.y, self.x_cells, self.y_cells
         d, d_dot = p.bars[self.z].reshape(self.shape), p.bar_dots[:, self.z].reshape(-1, *self.shape)
         if x_cells is not None:
-            if x_cells.stop > p.free:
+            if p.reads_adjoints(x_cells):
                 p.bars[x_cells] += (d @ y.T).reshape(-1)
             p.bar_dots[:, x_cells] += (d_dot.reshape(-1, self.shape[1]) @ y.T).reshape(p.count, -1)
         if y_cells is not None:
-            if y_cells.stop > p.free:
+            if p.reads_adjoints(y_cells):
                 p.bars[y_cells] += (x.T @ d).reshape(-1)
             p.bar_dots[:, y_cells] += _times(x.T, d_dot).reshape(p.count, -1)
         if x_cells is not None and y_cells is not None:

@@ -83,7 +83,7 @@ def copies_of_values(rules: Iterable[ScalarRule]) -> list[str]:
 
     def add(rule: ScalarRule) -> None:
         if rule not in found:
-            for called in sorted(_take_rules(_find_named(rule.function)), key=lambda r: r.name):
+            for called in sorted(_find_rules(rule.function), key=lambda r: r.name):
                 add(called)
             found[rule] = value_source(rule)
 
@@ -111,11 +111,12 @@ class _Copies:
 def find_called(rule: ScalarRule) -> set[ScalarRule]:
     """The rules that its value calls, and those without a one-line value that its partials call."""
     assert rule.body is not None
-    return _take_rules(_find_named(rule.function)) | _take_rules(_find_named(rule.body.function))
+    return _find_rules(rule.function) | _find_rules(rule.body.function)
 
 
-def _take_rules(named: Iterable[object]) -> set[ScalarRule]:
-    return {x for x in named if isinstance(x, ScalarRule) and not x.core}
+def _find_rules(f: Any) -> set[ScalarRule]:
+    """The rules, but for core ones, that a function names."""
+    return {x for x in _find_named(f) if isinstance(x, ScalarRule) and not x.core}
 
 
 def _find_named(f: Any) -> list[object]:
