@@ -131,7 +131,7 @@ class FormulaBody(RuleBody):
         self.arity = arity
         self.cases, self.whole, self.shortened, self.flat = tuple(cases), tuple(whole), shortened, flat
         self.parameters = ("_value", *function.__code__.co_varnames[:arity])
-        self.extra: dict[str, Any] = {"_nan": math.nan, "_inf": math.inf, "_select": select, "floor": floor}
+        self.extra: dict[str, Any] = {"_nan": math.nan, "_inf": math.inf, "_select": select, "floor": floor, "_as_constant": as_constant}
         self._parsed = None
         self._partials = [None] * (arity + 1)
         self._routes = [False] * arity
@@ -161,6 +161,9 @@ class FormulaBody(RuleBody):
             statements = statements[1:]
         local = {*self.parameters}
         operations = Operations(self, local)
+        reader = self._hold_whole(operations)
+        statements = [reader.visit(x) for x in statements]
+        local.update(name for name, _ in operations.lines)
         for statement in statements[:-1]:
             if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
                 raise self._error(statement, describe_statement(statement))
@@ -179,6 +182,18 @@ class FormulaBody(RuleBody):
         lines, partials = pull_back(operations, result)
         found = [self._guard_partial(name, partials) for name in self.parameters[1:]]
         return [*operations.lines, *lines], [*found, self._guard(result, dict(self.cases))]
+
+    def _hold_whole(self, operations: Operations) -> ast.NodeTransformer:
+        """What reads the arguments that are whole numbers as constants, so that partials have no derivative in them."""
+        held = {name: f"_whole_{name}" for name in self.whole}
+        for name, constant in held.items():
+            operations.assign(constant, ast.Call(ast.Name("_as_constant", ast.Load()), [ast.Name(name, ast.Load())], []))
+
+        class Reader(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.Name:
+                return ast.copy_location(ast.Name(held.get(node.id, node.id), node.ctx), node)
+
+        return Reader()
 
     def _guard_partial(self, name: str, partials: Mapping[str, ast.expr]) -> ast.expr:
         partial = partials.get(name)
@@ -207,6 +222,17 @@ def unlisted_rule(
         return rule
 
     return declare
+
+
+@unlisted_rule(points=[(3.0,)], array=np.positive)
+def as_constant(n):
+    """n, without a derivative."""
+    return n
+
+
+@as_constant.partials
+def as_constant_partials(z, n):
+    return 0.0
 
 
 def where(positive: str = "", valid: str = "", outside: str = "") -> Cases:

@@ -20,6 +20,7 @@ from contad.ops.incomplete_beta import beta_density, betainc, betainc_derivative
 from contad.ops.logic import select
 
 SQRT_HALF = 0.7071067811865476
+MIDDLE = 1e-50  # of Student's t over the square root of its degrees of freedom, below which its probability is linear
 NORMAL = 1e30  # degrees of freedom beyond which Student's t distribution is the normal one, to rounding
 INFINITE = "y == _inf or y == -_inf"
 
@@ -187,22 +188,23 @@ def student_cdf_by_freedom(nu, r):
 @formula(points=[(3.2, 0.7), (1.4, -2.6)])
 def moderate_student_cdf_by_freedom(nu, r):
     """The derivative of student_cdf by nu, up to 1e12."""
-    beyond = absolute(r) > FAR * sqrt(nu)
-    near = select(beyond, 1.0, r)
+    root = sqrt(nu)
+    beyond = absolute(r) > FAR * root
+    middle = absolute(r) < MIDDLE * root
+    near = select(beyond, 1.0, select(middle, MIDDLE * root, r))
     distant = select(beyond, absolute(r), FAR)
     s = near * near / nu
     w = 1.0 / (1.0 + s)
     far = w < 0.5
-    middle = s == 0.0
-    x = select(middle or far, 0.5, s * w)
+    x = select(far, 0.5, s * w)
     u = select(far, w, 0.25)
     slope = s * w * w / nu  # of w by nu
     outer = 0.5 * betainc_derivative(1.0, 0.0, 0.5 * nu, 0.5, u) + beta_density(0.0, 0.0, 0.5 * nu, 0.5, u) * slope
     inner = 0.5 * betainc_derivative(0.0, 1.0, 0.5, 0.5 * nu, x) - beta_density(0.0, 0.0, 0.5, 0.5 * nu, x) * slope
-    below = 0.5 * select(middle, 0.0, select(far, outer, -inner))  # of the tail
+    below = 0.5 * select(far, outer, -inner)  # of the tail
     vanishing = exp(log_far_student(nu, distant)) * log_far_student_by_freedom(nu, distant)
     tail = select(beyond, vanishing, below)
-    return select(r < 0.0, tail, -tail)
+    return select(middle, -r / near * tail, select(r < 0.0, tail, -tail))
 
 
 @unlisted_rule(points=[(3.2, 0.7), (1.4, 0.02)])

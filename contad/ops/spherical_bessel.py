@@ -5,12 +5,14 @@ import math
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops.arithmetic import absolute
+from contad.ops.arithmetic import absolute, power
 from contad.ops.bessel_functions import iv
 from contad.ops.elementary import sqrt
 from contad.ops.exponential import exp
+from contad.ops.gamma_ratios import rgamma
+from contad.ops.hypergeometric_functions import hyp0f1
 from contad.ops.logic import select
-from contad.ops.rounding import rint
+from contad.ops.rounding import rint, trunc
 from contad.ops.trigonometric import cos, sin
 from contad.rules.numpy_functions import implements
 from contad.rules.scalar_rule import scalar_rule
@@ -24,15 +26,15 @@ def spherical_jn(n, x):
         z = sqrt(pi / (2 x)) J_(n+1/2)(x),     dz/dn = 0,
         dz/dx = (n spherical_jn(n - 1, x) - (n + 1) spherical_jn(n + 1, x)) / (2 n + 1)
 
-    Domain:  n = 0, 1, ..., rounded to an integer; nan for other n. Every x; z = 0 at +-inf.
+    Domain:  n = 0, 1, ..., truncated to an integer; nan for other n. Every x; z = 0 at +-inf.
     Ref:     DLMF 10.47.3, 10.51.2: the series 10.53.1 for small x, 10.51.1 upward for x > n, and downward elsewhere.
 
     >>> round(spherical_jn(1.0, 2.0), 12)
     0.43539777498
     """
-    if not -0.5 <= n < 1e6 or math.isnan(x):
+    if not -1.0 < n < 1e6 or math.isnan(x):
         return math.nan
-    n = round(n)
+    n = int(n)
     y = abs(x)
     if math.isinf(y):
         return 0.0
@@ -66,7 +68,7 @@ def spherical_jn(n, x):
 
 @spherical_jn.partials
 def spherical_jn_partials(z, n, x):
-    order = rint(n)
+    order = trunc(select(n > -1.0, n, math.nan))
     lower = (order + absolute(order - 1.0) - 1.0) / 2.0  # n - 1, and 0 for 0, where its factor is 0
     return (
         0.0,
@@ -153,15 +155,18 @@ def spherical_kn(n, x):
 
 
 def spherical_in(n, x):
-    """Modified spherical Bessel function of the first kind, sqrt(pi / (2 x)) I_(n + 1/2)(x) for x > 0.
+    """Modified spherical Bessel function of the first kind, sqrt(pi / (2 x)) I_(n + 1/2)(x), on the whole line.
 
-    Ref:     DLMF 10.47.7.
+    Ref:     DLMF 10.47.7; 10.39.9, the series in x^2, for n up to 100, as the root has a pole at 0.
 
     >>> round(spherical_in(1, 2.0), 12)
     0.974382743580
     """
     n = _whole("spherical_in", n)
-    return math.sqrt(0.5 * math.pi) / sqrt(x) * iv(n + 0.5, x)
+    if n > 100:
+        return math.sqrt(0.5 * math.pi) / sqrt(x) * iv(n + 0.5, x)
+    first = 0.5 * math.sqrt(math.pi) * rgamma(n + 1.5) * power(0.5 * x, float(n))
+    return first * hyp0f1(n + 1.5, 0.25 * x * x)
 
 
 @implements(np.sinc)

@@ -15,7 +15,7 @@ from contad.ops.gamma_functions import gamma
 from contad.ops.gamma_ratios import binom, poch
 from contad.ops.logic import holds, select
 from contad.ops.rounding import rint, trunc
-from contad.ops.trigonometric import sin
+from contad.ops.trigonometric import cos, sin
 from contad.ops.zeta_functions import zeta
 from contad.rules.written_ufuncs import stands_for
 from contad.variables.number import observe
@@ -61,7 +61,8 @@ def cosdg(x):
     0.0
     """
     y, sign = _fold(x)
-    return sign * sin(DEGREE * (90.0 - absolute(y)))
+    near = absolute(y) < 45.0
+    return sign * select(near, cos(DEGREE * y), sin(DEGREE * (90.0 - absolute(select(near, 90.0, y)))))
 
 
 @stands_for("tandg")
@@ -137,9 +138,9 @@ def powm1(x, y):
     >>> powm1(2.0, 1e-20)
     6.931471805599453e-21
     """
-    negative = x < 0.0
-    z = expm1(xlogy(y, select(negative, 1.0, x)))
-    return z + (power(select(negative, x, 1.0), select(negative, y, 1.0)) - 1.0)
+    is_power = x <= 0.0
+    z = expm1(xlogy(y, select(is_power, 1.0, x)))
+    return z + (power(select(is_power, x, 1.0), select(is_power, y, 1.0)) - 1.0)
 
 
 @stands_for(np.heaviside)
@@ -203,15 +204,19 @@ def agm(a, b):
     1.456791031047
     """
     sign = select(a + b < 0.0, -1.0, 1.0)
-    mean = sign * (0.5 * a + 0.5 * b)
-    divisor = select(mean == 0.0, 1.0, mean)
-    p = (sign * a / divisor) * (sign * b / divisor)
-    tiny = select(absolute(p) < 1e-290, 1.0, 0.0)
-    logarithm = log(4.0 * select(tiny > 0.0, divisor, 1.0)) - 0.5 * log(select(tiny > 0.0, sign * a, 1.0))
-    series = logarithm - 0.5 * log(select(tiny > 0.0, sign * b, 1.0))
+    zero = select(a == 0.0, 1.0, select(b == 0.0, 1.0, 0.0))  # where the slope is infinite, as that of the roots is
+    x = sign * select(zero > 0.0, 1.0, a)
+    y = sign * select(zero > 0.0, 1.0, b)
+    mean = 0.5 * x + 0.5 * y
+    p = (x / mean) * (y / mean)
+    tiny = select(p < 1e-290, 1.0, 0.0)
+    logarithm = log(4.0 * select(tiny > 0.0, mean, 1.0)) - 0.5 * log(select(tiny > 0.0, x, 1.0))
+    series = logarithm - 0.5 * log(select(tiny > 0.0, y, 1.0))
     z = sign * mean / select(tiny > 0.0, series, ellipkm1(select(tiny > 0.0, 1.0, p)))
     finite = select(mean < INF, 1.0, 0.0)
-    return select(finite > 0.0, 0.5 * math.pi * z, sign * mean * sqrt(select(finite > 0.0, 1.0, a * b)))
+    found = select(finite > 0.0, 0.5 * math.pi * z, sign * mean * sqrt(select(finite > 0.0, 1.0, x * y)))
+    roots = sqrt(select(zero > 0.0, sign * a, 1.0)) * sqrt(select(zero > 0.0, sign * b, 1.0))
+    return select(zero > 0.0, sign * roots, found)
 
 
 # ---- counts ----------------------------------------------------------------------------------------------------------

@@ -14,13 +14,14 @@ from contad.distributions.formula import Formula
 from contad.distributions.real_line import student_cdf, student_quantile
 from contad.ops import probabilities, written_functions
 from contad.ops.airy_functions import airy_ai, airy_aip, airy_bi, airy_bip
-from contad.ops.arithmetic import absolute
+from contad.ops.arithmetic import absolute, power
 from contad.ops.bessel_functions import iv, kv, yv
 from contad.ops.elementary import sqrt
 from contad.ops.error_integrals import fresnel_c, fresnel_s
 from contad.ops.exponential_integrals import chi, ci, shi, si
 from contad.ops.gamma_functions import gamma, polygamma
-from contad.ops.gamma_ratios import binom, multigammaln, poch
+from contad.ops.gamma_ratios import binom, multigammaln, poch, rgamma
+from contad.ops.hypergeometric_functions import hyp0f1
 from contad.ops.logarithmic_functions import lambert_w0, lambert_wm1
 from contad.ops.logic import select
 from contad.ops.logistic import log1p_exp
@@ -36,7 +37,7 @@ KNOWN: dict[str, Any] = {
     for f in (
         airy_ai, airy_aip, airy_bi, airy_bip, absolute, iv, kv, yv, sqrt, fresnel_c, fresnel_s, chi, ci, shi, si,
         gamma, polygamma, binom, multigammaln, poch, lambert_w0, lambert_wm1, select, log1p_exp, trunc, sinc,
-        spherical_jn, sin, zeta, student_cdf, student_quantile,
+        spherical_jn, sin, zeta, student_cdf, student_quantile, rgamma, hyp0f1, power,
     )
 }  # fmt: skip
 
@@ -54,6 +55,11 @@ _LAMBERT = (
     "select(k == -1.0, lambert_wm1(select(k == -1.0, z, -0.1)), nan))"
 )
 _HALF_ORDER = "1.2533141373155003 / sqrt(z) * {f}(n + 0.5, z)"
+_BY_SERIES = (  # of orders up to 100, as `contad.ops.spherical_bessel.spherical_in`
+    "high = n > 100.0; order = select(high, 1.0, n); x = select(high, z, 1.0); y = select(high, 1.0, z); "
+    "series = 0.886226925452758 * rgamma(order + 1.5) * power(0.5 * y, order) * hyp0f1(order + 1.5, 0.25 * y * y); "
+    "select(high, 1.2533141373155003 / sqrt(x) * iv(n + 0.5, x), series)"
+)
 # (arguments, formula, arguments that are whole numbers, defaults)
 WRITTEN: dict[str, tuple[str, str, str, dict[str, float]]] = {
     "comb": ("N k", f"select({_COUNTED.format(n='N')}, binom(N, k), 0.0)", "", {}),
@@ -76,7 +82,7 @@ WRITTEN: dict[str, tuple[str, str, str, dict[str, float]]] = {
     ),
     "spherical_jn": ("n z", "spherical_jn(n, z)", "n", {}),
     "spherical_yn": ("n z", _HALF_ORDER.format(f="yv"), "n", {}),
-    "spherical_in": ("n z", _HALF_ORDER.format(f="iv"), "n", {}),
+    "spherical_in": ("n z", _BY_SERIES, "n", {}),
     "spherical_kn": ("n z", _HALF_ORDER.format(f="kv"), "n", {}),
     "stdtr": ("df t", "student_cdf(df, t)", "", {}),
     "stdtrit": ("df p", "student_quantile(df, p)", "", {}),
