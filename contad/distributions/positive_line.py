@@ -148,7 +148,7 @@ def inverse_gaussian_log_density(y, mu, lambda_):
 
     Ref: Johnson, Kotz & Balakrishnan (1994), chapter 15.
     """
-    r = (y - mu) / mu
+    r = select(y < 0.5 * mu, y / mu - 1.0, (y - mu) / mu)  # whose derivative by mu is of the size of y
     return -0.5 * lambda_ * r * (r / y) - 1.5 * log(y) + 0.5 * log(lambda_) - LOG_SQRT_TWO_PI
 
 

@@ -215,7 +215,8 @@ def agm(a, b):
     z = sign * mean / select(tiny > 0.0, series, ellipkm1(select(tiny > 0.0, 1.0, p)))
     finite = select(mean < INF, 1.0, 0.0)
     found = select(finite > 0.0, 0.5 * math.pi * z, sign * mean * sqrt(select(finite > 0.0, 1.0, x * y)))
-    roots = sqrt(select(zero > 0.0, sign * a, 1.0)) * sqrt(select(zero > 0.0, sign * b, 1.0))
+    # 0.0 is added as the slope of the root of -0.0 is -inf
+    roots = sqrt(select(zero > 0.0, sign * a + 0.0, 1.0)) * sqrt(select(zero > 0.0, sign * b + 0.0, 1.0))
     return select(zero > 0.0, sign * roots, found)
 
 

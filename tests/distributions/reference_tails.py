@@ -91,6 +91,8 @@ def log_student(x, nu):
 
 
 def log_upper_student(x, nu):
+    if not x:
+        return -LOG_2
     tail = log_lower_beta(nu / 2, mp.mpf(1) / 2, nu / (x * x)) - LOG_2
     return tail if x > 0 else log_rest(tail)
 

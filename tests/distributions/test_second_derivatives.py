@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from mpmath import mp
+from numba import njit
 
 import contad
+from contad.scipy import stats
 from tests.distributions.every_function import CASES, FACES, is_defined, magnitude
 from tests.judges.samples import sampled
 
@@ -87,6 +89,35 @@ DEAR = [name for name, case in CASES.items() if case.family.partition(".")[2] in
 @pytest.mark.parametrize("name", sampled(sorted(CASES), 60, family=lambda name: CASES[name].kind, dear=DEAR))
 def test_second_derivatives_are_mpmaths(name):
     assert disagreements(CASES[name], CASES[name].points) == []
+
+
+@pytest.mark.parametrize(("name", "point"), [
+    ("stan.student_t_cdf", (0.4, 2.5, 0.4, 1.3)), ("stan.student_t_lccdf", (0.4, 2.5, 0.4, 1.3)),
+    ("stan.student_t_lcdf", (1e-60, 2.5, 0.0, 1.3)), ("stats.t.ppf", (0.5, 2.5, 0.4, 1.3)),
+    ("stats.invgauss.logpdf", (1e-9, 0.75, 0.0, 2.0)),
+])  # fmt: skip
+def test_second_derivatives_at_special_points(name, point):
+    """In the middle, where one derivative is 0 and its slope is not; where large terms cancel."""
+    assert disagreements(CASES[name], [point]) == []
+
+
+@pytest.mark.parametrize(("name", "args"), [
+    ("poisson", (1.7,)), ("binom", (7.0, 0.3)), ("nbinom", (2.3, 0.3)), ("zipf", (2.3,)), ("betanbinom", (3.0, 2.3, 1.7)),
+])  # fmt: skip
+def test_whole_arguments_have_no_derivative_of_any_order(name, args):
+    hessian = contad.hessian(lambda p: getattr(stats, name).logpmf(*p))(np.array([2.0, *args]))
+    assert np.all(hessian[0] == 0.0)
+    assert np.all(hessian[:, 0] == 0.0)
+    assert hessian[-1, -1] != 0.0
+
+
+@njit
+def counted(p):
+    return stats.poisson.logpmf(p[0], p[1])
+
+
+def test_nor_have_those_of_numba_functions():
+    np.testing.assert_allclose(contad.hessian(counted)(np.array([2.0, 0.5])), [[0.0, 0.0], [0.0, -8.0]])
 
 
 def test_a_wrong_second_derivative_is_found(monkeypatch):

@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import scipy.special
+from mpmath import mp
 from numba import njit
 
 import contad
@@ -141,6 +142,49 @@ def test_scipy_functions_that_call_ufuncs_find_them():
     assert contad.grad(lambda q: scipy.special.zeta(2.3, q))(1.2) == pytest.approx(-2.3 * scipy.special.zeta(3.3, 1.2))
     w = scipy.special.lambertw(0.7).real
     assert contad.grad(lambda x: scipy.special.lambertw(x))(0.7) == pytest.approx(np.exp(-w) / (1.0 + w), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 120])
+@pytest.mark.parametrize("x", [0.0, 1e-9, -1.3, 60.0])
+def test_the_modified_function_of_the_first_kind_on_the_whole_line(n, x):
+    """By its series, which has no root of x: the values, and two derivatives."""
+    if n > 100 and x <= 0.0:
+        return  # by a Bessel function of x
+    with mp.workdps(60):
+        series = lambda t: mp.sqrt(mp.pi) / 2 * (t / 2) ** n / mp.gamma(n + 1.5) * mp.hyp0f1(n + 1.5, t * t / 4)  # noqa: E731
+        value, slope, half = map(float, mp.taylor(series, mp.mpf(x), 2))
+    f = lambda t: special.spherical_in(n, t)  # noqa: E731
+    found = [f(contad.ops.multiply(x, 1.0)), contad.grad(f)(x), contad.derivative(contad.derivative(f))(x)]
+    assert found == pytest.approx([value, slope, 2.0 * half], rel=1e-12, abs=1e-300)
+
+
+def test_an_order_that_is_not_whole_is_truncated_as_scipy_does():
+    for n, order in [(1.9, 1.0), (-0.3, 0.0)]:
+        f, g = (lambda x, m=m: special.spherical_jn(m, x) for m in (n, order))
+        assert contad.value_and_grad(f)(-1.267) == contad.value_and_grad(g)(-1.267)
+        assert f(-1.267) == scipy.special.spherical_jn(n, -1.267)
+    assert np.isnan(contad.grad(lambda x: special.spherical_jn(-1.0, x))(1.3))
+
+
+@pytest.mark.parametrize("x", [0.0, 180.0, 360.0, -30.3, 77.7, 90.0])
+def test_second_derivatives_of_functions_of_degrees(x):
+    square = (np.pi / 180.0) ** 2
+    second = lambda f: contad.derivative(contad.derivative(f))(x)  # noqa: E731
+    assert second(special.cosdg) == pytest.approx(-square * np.cos(np.pi * x / 180.0), rel=1e-12, abs=1e-18)
+    assert second(special.sindg) == pytest.approx(-square * np.sin(np.pi * x / 180.0), rel=1e-12, abs=1e-18)
+    if x != 90.0:
+        t = np.tan(np.pi * x / 180.0)
+        assert second(special.tandg) == pytest.approx(2.0 * square * t * (1.0 + t * t), rel=1e-12, abs=1e-18)
+
+
+@pytest.mark.parametrize(("name", "args", "slopes"), [
+    ("agm", (0.0, 2.8), (np.inf, 0.0)), ("agm", (-2.8, 0.0), (0.0, np.inf)), ("powm1", (0.0, 0.4), (np.inf, 0.0)),
+    ("powm1", (0.0, 3.0), (0.0, 0.0)), ("powm1", (0.0, 1.0), (1.0, 0.0)),
+])  # fmt: skip
+def test_slopes_at_0(name, args, slopes):
+    f = getattr(special, name)
+    assert contad.grad(f, (0, 1))(*args) == slopes
+    assert contad.derivative(lambda x: f(x, args[1]))(args[0]) == slopes[0]
 
 
 def test_what_there_is_not_is_refused_by_name():
