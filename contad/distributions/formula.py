@@ -131,7 +131,7 @@ class FormulaBody(RuleBody):
         self.arity = arity
         self.cases, self.whole, self.shortened, self.flat = tuple(cases), tuple(whole), shortened, flat
         self.parameters = ("_value", *function.__code__.co_varnames[:arity])
-        self.extra: dict[str, Any] = {"_nan": math.nan, "_inf": math.inf, "_select": select, "floor": floor, "_as_constant": as_constant}
+        self.extra: dict[str, Any] = {"_nan": math.nan, "_inf": math.inf, "_select": select, "floor": floor}
         self._parsed = None
         self._partials = [None] * (arity + 1)
         self._routes = [False] * arity
@@ -187,7 +187,8 @@ class FormulaBody(RuleBody):
         """What reads the arguments that are whole numbers as constants, so that partials have no derivative in them."""
         held = {name: f"_whole_{name}" for name in self.whole}
         for name, constant in held.items():
-            operations.assign(constant, ast.Call(ast.Name("_as_constant", ast.Load()), [ast.Name(name, ast.Load())], []))
+            called = ast.Name(self.name_of(as_constant), ast.Load())
+            operations.assign(constant, ast.Call(called, [ast.Name(name, ast.Load())], []))
 
         class Reader(ast.NodeTransformer):
             def visit_Name(self, node: ast.Name) -> ast.Name:

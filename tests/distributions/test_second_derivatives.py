@@ -102,7 +102,8 @@ def test_second_derivatives_at_special_points(name, point):
 
 
 @pytest.mark.parametrize(("name", "args"), [
-    ("poisson", (1.7,)), ("binom", (7.0, 0.3)), ("nbinom", (2.3, 0.3)), ("zipf", (2.3,)), ("betanbinom", (3.0, 2.3, 1.7)),
+    ("poisson", (1.7,)), ("binom", (7.0, 0.3)), ("nbinom", (2.3, 0.3)), ("zipf", (2.3,)),
+    ("betanbinom", (3.0, 2.3, 1.7)),
 ])  # fmt: skip
 def test_whole_arguments_have_no_derivative_of_any_order(name, args):
     hessian = contad.hessian(lambda p: getattr(stats, name).logpmf(*p))(np.array([2.0, *args]))
