@@ -1,6 +1,8 @@
 """The sweep in plain Python gives what compiled code gives, to the last bit, and gives way to it in time."""
 
 import functools
+import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,9 +10,10 @@ import pytest
 import contad
 from contad.engines.matrix.matrix_products import ProductPullback
 from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.engines.second_order.steps import Gather
 from contad.engines.stream import patience, plain_steps, plain_sweep, record_stream
 from contad.engines.stream.patience import Patience
-from contad.engines.stream.record_head import DOT, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
+from contad.engines.stream.record_head import DOT, GATHER, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
 from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.stack import opened
 from tests.judges.array_agreement import Endless
@@ -265,6 +268,32 @@ def test_steps_are_made_anew_where_memory_has_moved(plainly):
 
     for found in plainly(call):
         np.testing.assert_array_equal(found, expected)
+
+
+SOURCE, GATHERED = np.array([3, 5, 3]), slice(10, 13)
+
+
+def step_of_gather(adjoints):
+    step = plain_steps._make_step(plain_steps.Memory(adjoints, adjoints, adjoints, SOURCE), GATHER, 0, 3, 10, 0.0, 0.0)
+    step(12)
+
+
+def step_of_second_order(adjoints):
+    Gather(SOURCE, GATHERED).down(SimpleNamespace(bars=adjoints, bar_dots=[adjoints.copy()]))
+
+
+@pytest.mark.parametrize(("run", "allowed"), [(step_of_gather, 0), (step_of_second_order, 1)])
+def test_a_gather_reads_its_cells_and_no_others(run, allowed):
+    adjoints = np.zeros(100_000)
+    adjoints[GATHERED] = 1.0, 2.0, 4.0
+    tracemalloc.start()
+    try:
+        run(adjoints)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert adjoints[3:6].tolist() == [5.0, 0.0, 2.0]
+    assert peak < (allowed + 0.5) * adjoints.nbytes
 
 
 def test_steps_are_no_more_than_fit(plainly, monkeypatch):

@@ -105,9 +105,9 @@ class Gather(SweepStep):
         p.dots[:, self.z] = p.dots[:, self.source]
 
     def down(self, p: Pass) -> None:
-        np.add.at(p.bars, self.source, p.bars[self.z])
+        np.add.at(p.bars, self.source, p.bars[self.z].copy())  # else NumPy copies all cells, for they share memory
         for row in p.bar_dots:
-            np.add.at(row, self.source, row[self.z])
+            np.add.at(row, self.source, row[self.z].copy())
 
     def depend(self, d: Dependencies) -> None:
         d.make_nodes(self.z)

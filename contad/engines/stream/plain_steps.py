@@ -69,7 +69,7 @@ def _make_step(memory: Memory, code: int, form: int, n: int, first: int, x: floa
         return lambda top: first <= top
     if code == GATHER:
         cells, d = shapes[int(x) : int(x) + n], adjoints[first : first + n]
-        return lambda top: np.add.at(adjoints, cells, d)
+        return lambda top: np.add.at(adjoints, cells, d.copy())  # else NumPy copies all cells, for they share memory
     if code == PULLBACK:
         return _make_pullback(memory, n, first, int(y))
     if form == STRIDED:
