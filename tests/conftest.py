@@ -42,6 +42,16 @@ def pytest_configure(config):
         config.option.share = choose_share(config)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Everything that is imported and collected stays: looking for what does not took a third of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(trylast=True)  # of what the marks leave
 def pytest_collection_modifyitems(config, items):
     deselect(config, items, config.option.share, config.option.thin)
