@@ -157,7 +157,7 @@ def norm_of_matrices(x, ord, axes, keepdims):
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """The norm of matrices in the last two axes."""
     x = as_array(x)
-    return norm_of_matrices(x, ord, (np.ndim(x) - 2, np.ndim(x) - 1), keepdims)
+    return norm_of_matrices(x, ord, reduced_axes(np.ndim(x), (-2, -1)), keepdims)
 
 
 @implements(np.linalg.norm)

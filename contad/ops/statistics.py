@@ -38,6 +38,10 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     if ddof is None:
         ddof = 0 if bias else 1
     x = observations(m, y, rowvar)
+    if not np.shape(x)[0]:
+        fweights = aweights = None  # which NumPy does not look at either
+    elif fweights is not None or aweights is not None:
+        np.cov(np.zeros((1, np.shape(x)[1])), ddof=0, fweights=fweights, aweights=aweights)  # it refuses what is amiss
     w = None
     for given in (fweights, aweights):
         if given is not None:

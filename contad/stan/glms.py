@@ -169,7 +169,8 @@ def neg_binomial_2_log_glm_lpmf(
 @with_bodies(
     {"1 2 1 2": "categorical_of_predictors(y, x @ beta + alpha)"},
     (
-        _for_rows("y"), COLUMNS, ("len(alpha) == beta.shape[1]", "alpha must have an element for each column of beta"),
+        ("len(y) == (1 if x.ndim == 1 else len(x))", _for_rows("y")[1]), COLUMNS,
+        ("alpha.shape[0] == beta.shape[1]", "alpha must have an element for each column of beta"),
         (ordered_outcomes.CATEGORY.format("len(alpha)"), ordered_outcomes.CATEGORIES),
     ),
     after=[(name, "finite") for name in ("beta", "alpha", "x")],

@@ -32,7 +32,7 @@ LOWER = (
     "is_cholesky_factor(L) or (y.ndim == 1 and mu.ndim == 1 and is_factor(L))",
     "L must be lower triangular with a positive diagonal",
 )
-FIT, FITS = "len({0}) == len({1})", "{0} and {1} must have the same length"
+FIT, FITS = "{0}.shape[0] == {1}.shape[0]", "{0} and {1} must have the same length"
 
 
 def _finite(*names: str) -> Demands:

@@ -37,7 +37,7 @@ def places(name: str, argument: str, y: Nested, count: int) -> np.ndarray:
 
 @with_bodies(
     {"0 1": "categorical_of_number(y, theta)", "1 1": "categorical_of_vector(y, theta)"},
-    [("theta", "simplex"), (CATEGORY.format("len(theta)"), CATEGORIES)],
+    [("theta.ndim == 1", "theta must be a vector"), ("theta", "simplex"), (CATEGORY.format("len(theta)"), CATEGORIES)],
 )
 def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by their probabilities.
@@ -57,7 +57,7 @@ def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
 
 @with_bodies(
     {"0 1": "beta[int(y) - 1] - logsumexp(beta)", "1 1": "categorical_of_odds(y, beta)"},
-    [(CATEGORY.format("len(beta)"), CATEGORIES), ("beta", "finite")],
+    [("beta.ndim == 1", "beta must be a vector"), (CATEGORY.format("len(beta)"), CATEGORIES), ("beta", "finite")],
 )
 def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Real:
     """Log mass of categories y = 1, ..., c by log odds.

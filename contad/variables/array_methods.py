@@ -12,7 +12,7 @@ from contad.errors import UnsupportedError
 from contad.variables.arguments import dtype_of
 from contad.variables.array import Array, elements_of, numbers_in, plain_key
 from contad.variables.library_refusals import IN_A_RULE, make_lost
-from contad.variables.number import Number, observe, peek, primal
+from contad.variables.number import Number, make_missing, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
 
 # ---- methods that are NumPy's functions of the array, with the same arguments after it -------------------------------
@@ -224,7 +224,7 @@ def _missing(name: str) -> property:
         if name == "strides" and str(sys._getframe(1).f_globals.get("__name__")).startswith("scipy."):
             raise make_lost(f"strides: an {x.kind} has none", x.kind, x._owner)  # which names SciPy's function
         remedy = IN_A_RULE if name in _MEMORY else f"use contad.value_of(x).{name} for a constant"
-        raise AttributeError(f"an {x.kind} has no attribute {name!r}; {remedy}")
+        raise make_missing(x, name, remedy)
 
     return property(refuse, doc=f"Refused: arrays of variables have no {name}.")
 

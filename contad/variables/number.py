@@ -467,3 +467,30 @@ def map_numbers(f: Callable[[Any], Value], x: Nested) -> Nested:
             mapped[k] = map_numbers(f, x[k])
         return mapped.astype(float) if all(is_real(v) for v in mapped.flat) else mapped
     return x
+
+
+# ---- attributes that are not there -----------------------------------------------------------------------------------
+_IN_A_FUNCTION = "write a function of x and call contad.grad(f)(x)"
+_ELSEWHERE = {  # of arrays of JAX and PyTorch
+    "at": "assign to x[i], or write x[i] += y",
+    **dict.fromkeys(("backward", "grad", "requires_grad"), _IN_A_FUNCTION),
+    "detach": "use contad.stop_gradient(x)",
+    "numpy": "NumPy's functions take it as it is, and contad.value_of(x) is its value, a constant",
+}
+
+
+def make_missing(x: Carrier, name: str, remedy: str) -> AttributeError:
+    """What is raised where such an attribute is read."""
+    return AttributeError(f"{'an' if x.kind[0] == 'a' else 'a'} {x.kind} has no attribute {name!r}; {remedy}")
+
+
+def _refuse_attribute(name: str, remedy: str) -> property:
+    def refuse(x: Carrier) -> NoReturn:
+        raise make_missing(x, name, remedy)
+
+    return property(refuse, doc=f"Refused: {remedy}.")
+
+
+for _name, _remedy in _ELSEWHERE.items():
+    for _class in (Number, ArrayCarrier):
+        setattr(_class, _name, _refuse_attribute(_name, _remedy))

@@ -700,11 +700,22 @@ def test_factors_die_with_their_recording(counted):
         (lambda x: np.linalg.lstsq(x, np.ones(3)), TALL, np.linalg.LinAlgError, "as many rows"),
         (lambda x: np.linalg.tensorinv(x, 0), A, ValueError, "ind must be positive"),
         (lambda x: np.cov(x, aweights=x[0]), a(2, 3), UnsupportedError, "weights must be constants"),
+        (lambda x: np.cov(x, aweights=[]), a(2, 0), ZeroDivisionError, "Weights sum to zero"),
+        (lambda x: np.cov(x, fweights=[1, 2]), a(2, 1), RuntimeError, "incompatible numbers of samples and fweights"),
+        (lambda x: np.cov(x, fweights=[1, -2]), a(2, 2), ValueError, "fweights cannot be negative"),
+        (lambda x: np.linalg.matrix_norm(x, ord=1), a(3), ValueError, "axis -2 is out of bounds"),
+        (lambda x: np.linalg.matrix_norm(x), 2.0, ValueError, "axis -2 is out of bounds"),
     ],
 )
 def test_refusals(call, x, error, message):
     with pytest.raises(error, match=message):
         contad.grad(lambda v: np.sum(call(v)[0]))(x)
+
+
+@pytest.mark.parametrize("weights", [{"aweights": []}, {"fweights": [1, 2]}], ids=str)
+def test_weights_of_no_variables_are_not_looked_at(weights):
+    x = np.zeros((0, 3))
+    assert np.cov(x, **weights).shape == contad.jvp(lambda x: np.cov(x, **weights), (x,), (x,))[0].shape == (0, 0)
 
 
 def test_ranks_and_signs_are_constants():

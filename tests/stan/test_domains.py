@@ -236,6 +236,15 @@ def test_series_at_one_and_beyond():
         ("normal_id_glm_lpdf", ([0.1], [[0.1]], 0.0, [0.3], -1.0), "sigma must be positive and finite, got -1.0"),
         ("binomial_logit_glm_lpmf", ([3], [2], [[0.1]], 0.0, [0.3]), "n must be at most N, got 3"),
         ("multi_normal_lpdf", ([0.1], [0.1, 0.2], np.eye(2)), r"y and mu must have .*, got y of shape \(1,\), mu"),
+        ("categorical_lpmf", (1, 1.0), "theta must be a vector, got theta = 1.0"),
+        ("categorical_logit_lpmf", (2, 3.0), "beta must be a vector, got beta = 3.0"),
+        ("categorical_logit_lpmf", (2, np.eye(2)), r"beta must be a vector, got beta of shape \(2, 2\)"),
+        ("dirichlet_multinomial_lpmf", (0, 2.0), "n and alpha must have the same length, got n = 0, alpha = 2.0"),
+        ("dirichlet_lpdf", (1.0, 2.0), "theta and alpha must have the same length, got theta = 1.0, alpha = 2.0"),
+        ("multinomial_lpmf", (1, 1.0), "n and theta must have the same length, got n = 1, theta = 1.0"),
+        ("categorical_logit_glm_lpmf", ([], [], [], []), r"y must be .* for each row of x, got y of shape \(0,\), x"),
+        ("categorical_logit_glm_lpmf", ([], [], 1.0, np.zeros((0, 2))), "y must be .* for each row of x, got y of"),
+        ("categorical_logit_glm_lpmf", (1, [], 1.0, []), "alpha must have .* of beta, got alpha = 1.0, beta of shape"),
     ],
 )  # fmt: skip
 def test_messages_name_function_and_argument(name, args, message):

@@ -320,6 +320,32 @@ def test_names_of_other_libraries_are_answered():
         assert name not in contad.__all__
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("at", "assign to x[i], or write x[i] += y"),
+        ("backward", "write a function of x and call contad.grad(f)(x)"),
+        ("detach", "use contad.stop_gradient(x)"),
+        ("grad", "write a function of x and call contad.grad(f)(x)"),
+        ("numpy", "NumPy's functions take it as it is, and contad.value_of(x) is its value, a constant"),
+        ("requires_grad", "write a function of x and call contad.grad(f)(x)"),
+    ],
+)
+def test_attributes_of_other_libraries_are_answered(name, remedy):
+    def read(x):
+        assert not hasattr(x, name)
+        return getattr(x, name)
+
+    for kind, differentiate in {
+        "an array variable": lambda: grad(read)(np.ones(2)),
+        "a variable": lambda: grad(read)(1.0),
+        "an array dual": lambda: jvp(read, (np.ones(2),), (np.ones(2),)),
+        "a dual": lambda: jvp(lambda x: read(x[0]), (np.ones(2),), (np.ones(2),)),  # one of NumPy's
+    }.items():
+        with pytest.raises(AttributeError, match=f"^{kind} has no attribute '{name}'; {re.escape(remedy)}"):
+            differentiate()
+
+
 def test_transforms_are_imported_on_first_use():
     """Which keeps the import short; then they are found without a look-up."""
     code = """
