@@ -204,12 +204,22 @@ def beta_neg_binomial_log_part(upper, k, r, alpha, beta):
     return betaln(alpha + r, beta) - betaln(alpha, beta) + total
 
 
+@formula(whole=["wanted", "k"], points=[(1.0, 3.0, 2.4, 0.7, 1.3)])
+def beta_neg_binomial_log_above(wanted, k, r, alpha, beta):
+    """The logarithm of the sum of the masses above k where it is wanted, else of another: that one may be too long."""
+    is_wanted = wanted > 0.5
+    return beta_neg_binomial_log_part(
+        1.0, k, select(is_wanted, r, 1.0), select(is_wanted, alpha, 1.0), select(is_wanted, beta, 1.0)
+    )
+
+
 @formula(whole=["k"], points=[(3.0, 2.4, 0.7, 1.3)])
 def beta_neg_binomial_log_cdf(k, r, alpha, beta):
     """The logarithm of the sum up to k; where that is more than half, of 1 less the sum of the others."""
-    above = beta_neg_binomial_log_part(1.0, k, r, alpha, beta)
-    small = above < -LOG_2
-    return select(small, log1m_exp(select(small, above, -1.0)), beta_neg_binomial_log_part(0.0, k, r, alpha, beta))
+    below = beta_neg_binomial_log_part(0.0, k, r, alpha, beta)
+    large = below > -LOG_2
+    above = beta_neg_binomial_log_above(select(large, 1.0, 0.0), k, r, alpha, beta)
+    return select(large, log1m_exp(select(large, above, -1.0)), below)
 
 
 @formula(whole=["k"], points=[(3.0, 2.4, 0.7, 1.3)])
@@ -217,7 +227,8 @@ def beta_neg_binomial_log_ccdf(k, r, alpha, beta):
     """The logarithm of the sum from k + 1 on; where that is more than half, of 1 less the sum of the others."""
     below = beta_neg_binomial_log_part(0.0, k, r, alpha, beta)
     small = below < -LOG_2
-    return select(small, log1m_exp(select(small, below, -1.0)), beta_neg_binomial_log_part(1.0, k, r, alpha, beta))
+    above = beta_neg_binomial_log_above(select(small, 0.0, 1.0), k, r, alpha, beta)
+    return select(small, log1m_exp(select(small, below, -1.0)), above)
 
 
 def _beta_neg_binomial(i, j, k, m, upper, n, r, b, s, a):

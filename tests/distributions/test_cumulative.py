@@ -307,3 +307,13 @@ def test_by_whole_bounds_nothing_is_differentiated(name):
     expected = 0.0, 0.0, density(3, 0.0, 7.0)
     assert contad.grad(f, (0, 1, 2))(0.0, 7.0, 2.0) == pytest.approx(expected)
     assert contad.record(f, 0.0, 7.0, 2.0).gradient(0.0, 7.0, 2.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("beta", [1e3, 1e5, 1e8, 1e300])
+def test_a_sum_that_is_too_long_and_not_needed_has_no_part_in_a_derivative(beta):
+    """That above n is one of more than 10^5 terms where beta is large, and nearly 1."""
+    args = 100, 2.0, 2.4, beta
+    below, of_below = contad.value_and_grad(stan.beta_neg_binomial_lcdf, argnums=(1, 2, 3))(*args)
+    above, of_above = contad.value_and_grad(stan.beta_neg_binomial_lccdf, argnums=(1, 2, 3))(*args)
+    assert np.all(np.isfinite(of_below)) and of_below[0] < -1.0
+    np.testing.assert_allclose(of_above, -np.exp(below - above) * np.array(of_below), rtol=1e-12)
