@@ -126,6 +126,18 @@ def call_kernel(typingctx, address, shape, values, constants, target):  # type: 
 
 
 @intrinsic
+def call_rule(typingctx, address, n, code, d, z, x, y):  # type: ignore[no-untyped-def]
+    """What the C function at an address returns of two integers and four numbers."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        number = ir.DoubleType()
+        function = ir.FunctionType(number, [WORD, WORD, *[number] * 4]).as_pointer()
+        return builder.call(builder.inttoptr(args[0], function), args[1:])
+
+    return types.float64(types.int64, types.int64, types.int64, *[types.float64] * 4), codegen
+
+
+@intrinsic
 def add_atomically(typingctx, address, amount):  # type: ignore[no-untyped-def]
     """Add to the word at an address, and return its former value."""
 

@@ -12,7 +12,7 @@ from contad.engines.second_order.number_runs import compile_runs
 from contad.engines.stream.arithmetic_rules import list_operations
 from contad.engines.stream.kernels import WRITTEN, compile_kernel
 from contad.engines.stream.record_head import LINEAR
-from contad.engines.stream.sweep import compile_sweeps
+from contad.engines.stream.sweep import compile_rules, compile_sweeps
 from contad.programs.codes import ARRAY, PRODUCT, STEP_CODES
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADJOINTS, TANGENTS, VALUES, compile_missing
@@ -43,6 +43,7 @@ def list_kernels() -> list[Kernel]:
         *(("lent_array", (axes,)) for axes in (1, 2, 3)),
         *(("tape", (name,)) for name in _names_on_tapes()),
         ("sweep", ()),
+        ("sweep_rules", ()),
         ("attempts", ()),
         *(("adjoint", (code,)) for code in (*codes, *WRITTEN)),
         *(("values", (code,)) for code in codes),
@@ -104,6 +105,7 @@ _MAKERS: dict[str, Callable[..., object]] = {
     "interpreter": interpreter,
     "second_order": compile_runs,
     "sweep": compile_sweeps,
+    "sweep_rules": compile_rules,
     "adjoint": compile_kernel,
     "values": lambda code: compile_missing([(VALUES, code)]),
     "tangents": lambda code: compile_missing([(TANGENTS, code)]),

@@ -6,6 +6,9 @@ import pytest
 
 import contad
 from contad.engines.records import RecordStack
+from contad.engines.stream import sweep
+from contad.engines.stream.record_head import INPUT
+from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import OPERATIONS, compile_sweeps, operation_code, sweep_source
 from contad.rules.scalar_rule import rules
 from contad.variables.stack import opened
@@ -25,7 +28,7 @@ def test_the_source_is_deterministic_and_names_no_foreign_symbol():
         "image_code import builtin_function, inline", "named_code import attempt_call",
         "number_lists import read_numbers",
         "python_functions import as_integer, as_number, from_integer, give_lock_up, take_lock",
-        "words import array_at, call_kernel, integers_at, word",
+        "words import array_at, call_kernel, call_rule, integers_at, word",
     )  # fmt: skip
     assert imports == ["import math", "import numpy as np", *(f"from contad.native.{name}" for name in own)]
 
@@ -49,6 +52,38 @@ def test_every_branch_equals_the_rule_body(code):
             assert a == pytest.approx(b, rel=1e-14), (rule, point)
 
 
+def test_the_other_rules_are_compiled_when_a_record_needs_one(monkeypatch):
+    """The sweep waits for them at that record, and goes on from there; where no record needs them they stay away."""
+    made = []
+    monkeypatch.setattr(sweep, "compile_rules", lambda real=sweep.compile_rules: made.append(1) or real())
+    KERNELS[INPUT] = 0  # found again when it is asked for
+    with opened(RecordStack) as s:
+        x, y = s.variable(0.5), s.variable(2.0)
+        common = contad.exp(x) * y
+        z = contad.arctan2(common, y) + contad.log1p(common) * x
+        assert s.gradient(common, [x, y]) == [common.value, math.exp(0.5)] and not made
+        slopes = [2.0 / (2.0**2 + common.value**2) + 0.5 / (1.0 + common.value), math.log1p(common.value)]
+        expected = slopes[0] * common.value + slopes[1]
+        for _ in range(2):
+            assert s.gradient(z, [x]) == pytest.approx([expected], rel=1e-14)
+    assert made == [1] and KERNELS[INPUT]
+
+
+def test_a_sweep_of_a_part_waits_for_the_other_rules_too():
+    KERNELS[INPUT] = 0  # found again when it is asked for
+    with opened(RecordStack) as s:
+        x = s.variable(0.5)
+        z = contad.log1p(contad.exp(x)) * 2.0
+        s.flush()
+        adjoints = s.buffers.zero_adjoints(s.top)
+        adjoints[z.index] = 1.0
+        last = s.rows_packed - 1
+        assert compile_sweeps().sweep(s.buffers, last, z.index, z.index, last - 1) == (last - 1, 0)  # the product
+        assert adjoints[z.index - 1] == 2.0 and not KERNELS[INPUT]
+        assert compile_sweeps().sweep(s.buffers, last - 1, z.index - 1, z.index, last - 2) == (last - 2, 0)
+        assert adjoints[z.index - 2] == pytest.approx(2.0 / (1.0 + math.exp(0.5)))
+
+
 def test_signed_seeds_and_dead_records():
     with opened(RecordStack) as s:
         x = s.variable(0.0)
@@ -60,8 +95,6 @@ def test_signed_seeds_and_dead_records():
 
 def test_another_numbering_of_the_operations_is_another_module(monkeypatch):
     """A cached sweep must never be used with codes that mean other operations."""
-    from contad.engines.stream import sweep
-
     asked = []
     monkeypatch.setattr(sweep, "find_function", lambda name, source, depends: asked.append(depends) or 1)
     items = list(OPERATIONS.items())

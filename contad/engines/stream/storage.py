@@ -34,7 +34,8 @@ CELLS_WITH_VIEWS = ROWS  # the first cells, whose arrays are kept from one recor
 MOST_VIEWS = 2 * ROWS
 LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
 
-KERNELS = np.zeros(CODES, np.uintp)  # addresses of kernels, by operation code; 0 where it is not compiled yet
+# Addresses of kernels, by operation code, and at INPUT of the rules of numbers; 0 where they are not compiled yet.
+KERNELS = np.zeros(CODES, np.uintp)
 # Where compiled code finds the addresses of buffers, and what it leaves beside them.
 PLACES = {name: k for k, name in enumerate(
     ("shapes", "values", "constants", "staging", "records", "adjoints", "kernels", "floats", "integers", "stopped_at")

@@ -2,7 +2,8 @@
 
 It covers the rules declared `core`; rules registered later and special functions store their partials instead, so this
 function needs no SciPy symbol, does not grow with the library, and is compiled once per installation. Records of arrays
-call the kernel of their operation (`kernels.py`) by its address.
+call the kernel of their operation (`kernels.py`) by its address. Records of numbers whose rules are no branches of the
+sweep call one function of all these rules, which is compiled when the first such record is met.
 """
 
 import functools
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import contad.ops  # noqa: F401  (declares the rules)
 from contad.engines.stream import record_head, storage
-from contad.engines.stream.record_head import CELLS, CODES, VARIANTS
+from contad.engines.stream.record_head import CALLBACK, CELLS, CODES, INPUT, VARIANTS
 from contad.engines.stream.rule_functions import (
     COMMON,
     Run,
@@ -22,7 +23,7 @@ from contad.engines.stream.rule_functions import (
     write_accumulation,
     write_partials,
 )
-from contad.engines.stream.storage import RECORDS, STOPPED_AT, Buffers
+from contad.engines.stream.storage import KERNELS, RECORDS, STOPPED_AT, Buffers
 from contad.native.builtin_functions import make_function
 from contad.native.images import find_function, has_known_layout, is_kept
 from contad.native.step_fields import ADJOINT
@@ -50,7 +51,7 @@ from contad.native.image_code import builtin_function, inline
 from contad.native.named_code import attempt_call
 from contad.native.number_lists import read_numbers
 from contad.native.python_functions import as_integer, as_number, from_integer, give_lock_up, take_lock
-from contad.native.words import array_at, call_kernel, integers_at, word
+from contad.native.words import array_at, call_kernel, call_rule, integers_at, word
 
 
 @inline
@@ -222,8 +223,8 @@ def sweep_source() -> str:
         lines += [f"elif {run.first} <= code <= {run.last}:  # other rules: {run.active}", *_run_lines(run)]
     loop = "".join(f"{line}\n" for line in indent(lines, 3))
     end = "        k -= 1\n        row -= 1\n    return 0, 0\n"
-    before = _HEAD.format(**names) + write_partials(OPERATIONS, "@inline") + _SWEEP.format(**names)
-    return before + loop + end + _ALL.format(endless=1 << 60, **_TASKS, **storage.PLACES)
+    entries = _ALL.format(endless=1 << 60, **_TASKS, **storage.PLACES)
+    return _HEAD.format(**names) + _SWEEP.format(**names) + loop + end + entries
 
 
 def _has_branch(rule: ScalarRule) -> bool:
@@ -244,13 +245,33 @@ def _branch(code: int, rule: ScalarRule, active: str) -> list[str]:
 
 
 def _run_lines(run: Run) -> list[str]:
-    """The same for all operations of a run."""
+    """The same for all operations of a run; Python is needed where their function is not there yet."""
     updates = [
-        f"adjoints[{x}_cell] += {run.write_call(f'times_by_{x}', 'code', 'd, z, x')}"
-        for x, kind in zip("xy", run.active, strict=False)
+        f"adjoints[{x}_cell] += {run.write_call('call_rule', f'kernels[{INPUT}], {n}, code', 'd, z, x')}"
+        for n, (x, kind) in enumerate(zip("xy", run.active, strict=False))
         if kind == "v"
     ]
-    return indent([*_operands(run.active), *updates])
+    return indent([f"if kernels[{INPUT}] == 0:", "    return row, k", *_operands(run.active), *updates])
+
+
+_RULES = '''\
+"""The rules of numbers that are no branches of the sweep; generated from the rules, do not edit."""
+
+import math
+
+from contad.native.image_code import c_function, inline
+
+
+{partials}@c_function("float64(int64, int64, float64, float64, float64, float64)")
+def times_partial(n, code, d, z, x, y):
+    """d times the partial by operand n."""
+    return times_by_x(code, d, z, x, y) if n == 0 else times_by_y(code, d, z, x, y)
+'''
+
+
+def rules_source() -> str:
+    """The source of the function of all rules that are no branches of the sweep."""
+    return _RULES.format(partials=write_partials(OPERATIONS, "@inline"))
 
 
 def _operands(active: str) -> list[str]:
@@ -301,7 +322,14 @@ class _Calls:
             addresses[RECORDS] += b.records.strides[0] * first
             at = addresses.ctypes.data
         found = int(self.run(SWEEP, at, None, 0, row - first, k, 0, 0, 0.0, top))
-        return first + found, int(addresses[STOPPED_AT])
+        return self._go_on(b, first + found, int(addresses[STOPPED_AT]), top, first) if found else (first, 0)
+
+    def _go_on(self, b: Buffers, row: int, k: int, top: int, first: int = 0) -> tuple[int, int]:
+        """The rest of a sweep that has stopped at `row`, if only the function of the rules was missing there."""
+        if KERNELS[INPUT] or b.records[row, 0] <= CALLBACK:
+            return row, k
+        KERNELS[INPUT] = compile_rules()
+        return self.sweep(b, row, k, top, first)
 
     def read_and_sweep(
         self, b: Buffers, n: int, row: int, cell: int, end: int, seeded: int, seed: float, top: int
@@ -313,7 +341,7 @@ class _Calls:
         if not self.reads:
             return -2, 0
         found = self.run(EVERYTHING, b.at, b.stream, n, row, cell, end, seeded, seed, top)
-        return found, int(b.addresses[STOPPED_AT]) if found > 0 else 0
+        return self._go_on(b, found, int(b.addresses[STOPPED_AT]), top) if found > 0 else (found, 0)
 
 
 class Sweeps(NamedTuple):
@@ -331,6 +359,11 @@ def compile_sweeps() -> Sweeps:
     with ProgressBar("contad: compiling the sweep over recordings, once per machine"):
         calls = _Calls(find_function("sweep", sweep_source, [numbering()]))
     return Sweeps(calls.read, calls.settle, calls.sweep, calls.read_and_sweep)
+
+
+def compile_rules() -> int:
+    """The address of the function of all rules that are no branches of the sweep."""
+    return find_function("sweep_rules", rules_source, [numbering()])
 
 
 def has_compiled_sweeps() -> bool:
