@@ -31,6 +31,25 @@ _WRAPPER = "cfunc."  # what Numba's names of functions for C begin with
 _made: list[Image] = []
 
 
+def _import_arrays() -> None:
+    """Import what Numba knows of arrays, but not SciPy, which takes 0.1 s: Numba asks whether it is there.
+
+    It asks again when a function calls SciPy.
+    """
+    from numba.np import linalg
+
+    ask, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = ask
+    finally:
+        linalg.ensure_blas = ask
+
+
+_import_arrays()
+
+
 class _ImageLibrary(JITCodeLibrary):
     """The code of the function; nothing of it is loaded into this process."""
 

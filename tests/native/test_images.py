@@ -1,6 +1,8 @@
 """C functions as object code in files: they are found again, asked for once, and made again where they are damaged."""
 
 import ctypes
+import subprocess
+import sys
 
 import numba
 import pytest
@@ -82,3 +84,17 @@ def test_a_function_that_raises_is_refused(cache, monkeypatch):
     text = SOURCE.format(factor=1.0).replace("    return scale(x)", raises)
     with pytest.raises(UnsupportedError, match="cannot raise"):
         images.find_function("raising", lambda: text, ["raises"])
+
+
+def test_what_numba_knows_of_arrays_is_imported_without_scipy():
+    """In a process of its own, as SciPy stays; what calls its routines asks for it then."""
+    code = """
+import sys
+from contad.native import image_code
+from numba.np import arraymath, linalg
+assert "scipy.linalg" not in sys.modules
+assert arraymath.ensure_blas is linalg.ensure_blas and linalg.ensure_blas.__name__ == "ensure_blas"
+linalg.ensure_blas()
+assert "scipy.linalg" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
