@@ -185,7 +185,7 @@ def partial_in_kernel(rule: ScalarRule | None, k: int) -> tuple[list[str], str] 
 
 
 def element_text(array: str, name: str, strides: str, i: str = "i") -> str:
-    """Element i of an operand; contiguous ones are slices, whose index runs from 0."""
+    """Element i of an operand; contiguous ones are arrays of their own, whose index runs from 0."""
     if strides and strides["zxy".index(name)] == "0":
         return f"{array}[{_row_of(array, name)}]"
     return f"{array}_{name}[{i}]" if strides else f"{array}[{_row_of(array, name)} + {i} * {name}_inner]"
@@ -196,9 +196,12 @@ def _row_of(array: str, name: str) -> str:
 
 
 def slices_text(strides: str, used: set[tuple[str, str]]) -> list[str]:
-    """The slices of contiguous operands: of each the array, and its name."""
+    """The lines that make contiguous operands arrays of their own: of each the array, and its name.
+
+    They are no slices, whose ends Numba tests: that takes as long to compile as the loops.
+    """
     return [
-        f"{array}_{name} = {array}[{_row_of(array, name)} : {_row_of(array, name)} + inner]"
+        f"{array}_{name} = array_at({array}_at + 8 * {_row_of(array, name)}, inner)"
         for array, name in sorted(used)
         if strides and strides["zxy".index(name)] != "0"
     ]
@@ -207,7 +210,7 @@ def slices_text(strides: str, used: set[tuple[str, str]]) -> list[str]:
 def _loops(rule: ScalarRule | None, active: str, strides: str, how: tuple[int, int] = _ADDING_ALL) -> list[str]:
     """A loop for each active operand, so that it accumulates into one array, or one number.
 
-    Contiguous operands are slices: an index that runs from 0 is what Numba takes without testing its sign.
+    Contiguous operands are arrays of their own: an index that runs from 0 is what Numba takes without testing its sign.
     """
     fixed = {name for name, step in zip("zxy", strides, strict=False) if step == "0"}
     names = "zxy"[: len(active) + 1]
