@@ -38,12 +38,13 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
         start = before + 1
         # the lines of a lambda may be a part of a statement only
         definition = _parse(["..."]) if code.co_name == "<lambda>" else _parse_block(lines[before:])
-        module = _compile("".join(lines), code.co_filename)
+        ast.increment_lineno(definition, before)
+        compiled = _compile_alone(definition, code) or _compile("".join(lines), code.co_filename)
     except (SyntaxError, tokenize.TokenError, IndexError):  # the file is no Python now, or defines nothing there
-        module = None
+        compiled = None
     # pytest rewrites assert statements, so code with them differs from its source
-    asserts = module is not None and any(isinstance(node, ast.Assert) for node in ast.walk(definition))
-    if module is None or not (asserts or any(_same(found, code) for found in codes_of(module))):
+    asserts = compiled is not None and any(isinstance(node, ast.Assert) for node in ast.walk(definition))
+    if compiled is None or not (asserts or any(_same(found, code) for found in codes_of(compiled))):
         if code.co_filename.startswith("<"):  # no file: from Python 3.13 on `<string>` has the source of `python -c`
             raise OSError(f"the source of {function.__name__} is not known")
         raise StaleSourceError(
@@ -55,7 +56,6 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
     if lambdas and code.co_name == "<lambda>":
         found = _find_lambda("".join(lines), code)
         return definition if found is None else found, start
-    ast.increment_lineno(definition, start - 1)
     return definition, start
 
 
@@ -125,6 +125,15 @@ def factory_of(definition: ast.FunctionDef, name: str, captured: Sequence[str]) 
     factory = ast.parse(f"def {name}({', '.join(captured)}):\n    return {definition.name}")
     factory.body[0].body.insert(0, definition)  # type: ignore[attr-defined]
     return ast.fix_missing_locations(factory)
+
+
+def _compile_alone(definition: ast.stmt, code: CodeType) -> CodeType | None:
+    """The code of a definition where it is this one. That of most does not depend on what is around them."""
+    try:
+        module = compile(ast.Module([definition], []), code.co_filename, "exec", dont_inherit=True)
+    except SyntaxError:  # `nonlocal`, of a function inside another one
+        return None
+    return module if any(_same(found, code) for found in codes_of(module)) else None
 
 
 @functools.lru_cache(maxsize=32)
