@@ -1,6 +1,10 @@
 """Modules of SciPy, imported at the first value that needs one, so that importing contad stays light."""
 
 import functools
+import importlib.machinery
+import importlib.util
+import os
+import sys
 from types import ModuleType
 
 import numpy as np
@@ -23,10 +27,41 @@ def special() -> ModuleType:
 
 @functools.cache
 def linalg() -> ModuleType:
-    """The module scipy.linalg, with its `blas` and `lapack`."""
+    """The module scipy.linalg."""
     import scipy.linalg
 
     return scipy.linalg
+
+
+@functools.cache
+def blas() -> ModuleType:
+    """The functions of scipy.linalg.blas."""
+    return _import_part("blas")
+
+
+@functools.cache
+def lapack() -> ModuleType:
+    """The functions of scipy.linalg.lapack."""
+    return _import_part("lapack")
+
+
+def _import_part(name: str) -> ModuleType:
+    """A part of scipy.linalg: itself, or the extension module that it takes its functions from.
+
+    That imports in a few milliseconds. The package around it takes a hundred, which a first gradient does not wait for.
+    """
+    if "scipy.linalg" not in sys.modules:
+        import scipy
+
+        own = f"scipy.linalg._f{name}"
+        spec = importlib.machinery.PathFinder.find_spec(own, [os.path.join(path, "linalg") for path in scipy.__path__])
+        if spec is not None and spec.loader is not None:
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            sys.modules.pop(own, None)  # so that the package imports it as its own
+            return module
+    found: ModuleType = getattr(linalg(), name)
+    return found
 
 
 @functools.cache

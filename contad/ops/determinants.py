@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.ops._scipy import linalg
+from contad.ops._scipy import lapack
 from contad.ops.cotangents import all_finite, in_range, plain, scale
 from contad.ops.factors import factorise, known_factor
 from contad.ops.linear_systems import are_matrices, by_matrix, check_square, inv, solve, transposed_of
@@ -91,7 +91,7 @@ def well_conditioned_inverse(a):
 
 def _norm_of_columns(a):
     """The 1-norm of one matrix, by LAPACK, to which rows are columns."""
-    return linalg().lapack.dlange("I", a.T)
+    return lapack().dlange("I", a.T)
 
 
 def _column_norm(a):

@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 
-from contad.ops._scipy import linalg
+from contad.ops._scipy import blas, lapack
 from contad.ops.cotangents import all_finite, plain
 
 KEPT = 8  # the newest factors that are compared with a matrix
@@ -17,7 +17,7 @@ KEPT = 8  # the newest factors that are compared with a matrix
 
 @functools.cache
 def _dtrsm():
-    return linalg().blas.dtrsm
+    return blas().dtrsm
 
 
 def triangular_solution(t, b, lower, transposed, unit_diagonal=False, right=False, overwrite=False):
@@ -31,7 +31,7 @@ def triangular_solution(t, b, lower, transposed, unit_diagonal=False, right=Fals
 
 def triangular_product(t, b):
     """t b, for the upper triangle of a matrix t in Fortran's order, without a look at the other one."""
-    return linalg().blas.dtrmm(1.0, t, b)
+    return blas().dtrmm(1.0, t, b)
 
 
 def order_of(pivots):
@@ -55,7 +55,7 @@ class Factor:
     def __init__(self, matrix):
         self._matrix = matrix.copy()
         # LAPACK's matrices are in Fortran's order: the transposed of one in C's order is there without a copy
-        self._lu, pivots, info = linalg().lapack.dgetrf(self._matrix.T)
+        self._lu, pivots, info = lapack().dgetrf(self._matrix.T)
         self.singular = info > 0
         self._order = order_of(pivots)  # of the rows of the transposed, in which it is l u
         self._swaps = np.count_nonzero(pivots != np.arange(pivots.size))
@@ -107,7 +107,7 @@ class CholeskyFactor:
 
     def inverse(self):
         """The inverse of the matrix, exactly symmetric."""
-        upper = np.triu(linalg().lapack.dpotri(self._upper)[0])
+        upper = np.triu(lapack().dpotri(self._upper)[0])
         return np.ascontiguousarray(upper + np.triu(upper, 1).T)
 
     def log_determinant(self):
@@ -124,11 +124,11 @@ class BandedFactor:
         self._band = band.copy()
         self._widths = lower, upper
         if self._is_tridiagonal():
-            *self._parts, info = linalg().lapack.dgttrf(band[2, :-1], band[1], band[0, 1:])
+            *self._parts, info = lapack().dgttrf(band[2, :-1], band[1], band[0, 1:])
         else:
             room = np.zeros((2 * lower + upper + 1, band.shape[1]))  # pivoting fills more diagonals
             room[lower:] = band
-            *self._parts, info = linalg().lapack.dgbtrf(room, lower, upper)
+            *self._parts, info = lapack().dgbtrf(room, lower, upper)
         self.singular = info > 0
 
     def _is_tridiagonal(self):
@@ -144,10 +144,10 @@ class BandedFactor:
         if self.singular:
             raise np.linalg.LinAlgError("singular matrix")
         if self._is_tridiagonal():
-            z, _ = linalg().lapack.dgttrs(*self._parts, b, trans="T" if transposed else "N")
+            z, _ = lapack().dgttrs(*self._parts, b, trans="T" if transposed else "N")
         else:
             lu, pivots = self._parts
-            z, _ = linalg().lapack.dgbtrs(lu, *self._widths, b, pivots, trans=int(transposed))
+            z, _ = lapack().dgbtrs(lu, *self._widths, b, pivots, trans=int(transposed))
         return z
 
 
@@ -164,9 +164,9 @@ class PositiveBandFactor:
         self._lower = lower
         if self._is_tridiagonal():
             main, beside = (band[0], band[1, :-1]) if lower else (band[1], band[0, 1:])
-            *self._parts, info = linalg().lapack.dpttrf(main, beside)
+            *self._parts, info = lapack().dpttrf(main, beside)
         else:
-            *self._parts, info = linalg().lapack.dpbtrf(band, lower=lower)
+            *self._parts, info = lapack().dpbtrf(band, lower=lower)
         if info > 0:
             raise np.linalg.LinAlgError(f"{info}th leading minor not positive definite")
 
@@ -181,9 +181,9 @@ class PositiveBandFactor:
     def solve(self, b):
         """The solution of a z = b."""
         if self._is_tridiagonal():
-            z, _ = linalg().lapack.dpttrs(*self._parts, b)
+            z, _ = lapack().dpttrs(*self._parts, b)
         else:
-            z, _ = linalg().lapack.dpbtrs(*self._parts, b, lower=self._lower)
+            z, _ = lapack().dpbtrs(*self._parts, b, lower=self._lower)
         return z
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops._scipy import linalg
+from contad.ops._scipy import lapack, linalg
 from contad.ops.cotangents import all_finite
 from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, mask, transposed_of
@@ -42,7 +42,7 @@ def solve_sylvester(a, b, q):
         return np.full(q.shape, np.nan)
     r, u = linalg().schur(a)
     s, v = linalg().schur(b.T)
-    y, scale, info = linalg().lapack.dtrsyl(r, s, u.T @ q @ v, tranb="T")
+    y, scale, info = lapack().dtrsyl(r, s, u.T @ q @ v, tranb="T")
     if info:  # LAPACK has changed the equation
         raise np.linalg.LinAlgError("solve_sylvester: singular equation: a and -b have an eigenvalue in common")
     return u @ (scale * y) @ v.T
@@ -233,7 +233,7 @@ def lu_factors(a):
         raise np.linalg.LinAlgError(f"lu_factors: a must be a matrix, got shape {np.shape(a)}")
     if not a.size:
         return np.concatenate([a, np.arange(len(a))[:, None]], axis=1)
-    factors, pivots, _ = linalg().lapack.dgetrf(a)
+    factors, pivots, _ = lapack().dgetrf(a)
     order = order_of(np.concatenate([pivots, np.arange(len(pivots), len(a))]))
     return np.concatenate([factors, order[:, None]], axis=1)
 

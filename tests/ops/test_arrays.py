@@ -1,17 +1,20 @@
 """Every rule on arrays: values and partials equal those of the scalars, element by element."""
 
 import ast
+import importlib.machinery
 import itertools
 import math
 import random
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
+import scipy  # noqa: F401  (is there before its parts are looked for)
 
 import contad
-from contad.ops import absolute, exp, log, power, select
+from contad.ops import _scipy, absolute, exp, log, power, select
 from contad.rules.body import RuleBody
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.rules.vectorised import Vectoriser, mend
@@ -304,6 +307,29 @@ def test_zero_cotangents_mask_partials_on_arrays():
 def test_scipy_is_imported_at_the_first_value():
     code = "import sys, contad; assert 'scipy' not in sys.modules; import numpy; contad.expit(numpy.ones(2))"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_linear_algebra_imports_the_functions_of_lapack_alone():
+    code = """
+import sys, numpy as np, contad
+a, b = np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([0.3, 0.7])
+contad.grad(lambda x: np.linalg.solve(np.linalg.cholesky(a * x), b) @ b)(0.5)
+assert not {"scipy.linalg", "scipy.linalg._flapack"} & set(sys.modules)
+import scipy.linalg
+from contad.ops._scipy import lapack
+assert scipy.linalg._flapack.dgetrf is scipy.linalg.lapack.dgetrf and scipy.linalg.solve(a, b) @ a @ b > 0.57
+assert (lapack().dgetrf(a)[0] == scipy.linalg.lapack.dgetrf(a)[0]).all()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["blas", "lapack"])
+def test_functions_of_lapack_are_those_of_scipy_where_their_module_has_another_name(monkeypatch, name):
+    monkeypatch.delitem(sys.modules, "scipy.linalg", raising=False)
+    monkeypatch.setattr(importlib.machinery.PathFinder, "find_spec", lambda *args: None)
+    given = types.ModuleType(name)
+    monkeypatch.setattr(_scipy, "linalg", lambda: types.SimpleNamespace(**{name: given}))
+    assert _scipy._import_part(name) is given
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, bool])

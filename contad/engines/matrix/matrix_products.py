@@ -22,7 +22,7 @@ from contad.engines.stream.storage import CELLS_WITH_VIEWS, WORTH_SHARING, Buffe
 from contad.engines.stream.sweep import operation_code
 from contad.native.step_fields import A_TURNED, ADJOINT, AT_ADDRESS, B_TURNED, FIRST, RESULT, A, B, K, M, N
 from contad.ops import multiply
-from contad.ops._scipy import linalg
+from contad.ops._scipy import blas
 from contad.ops.cotangents import all_finite
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
@@ -232,13 +232,12 @@ _IN_PLACE = 1 << 12  # numbers, from which on the passes over a product of its o
 
 def add_in_place(z: np.ndarray, p: np.ndarray, q: np.ndarray) -> None:
     """z += p q for matrices, z += the products of all pairs for vectors, by BLAS; z is in C order."""
-    blas = linalg().blas
     turned = z.T  # in the order of BLAS
     if p.ndim == 1:
-        found = blas.dger(1.0, q, p, a=turned, overwrite_a=1)
+        found = blas().dger(1.0, q, p, a=turned, overwrite_a=1)
     else:
         (a, a_flag), (b, b_flag) = _for_blas(q.T), _for_blas(p.T)
-        found = blas.dgemm(1.0, a, b, 1.0, turned, a_flag, b_flag, 1)
+        found = blas().dgemm(1.0, a, b, 1.0, turned, a_flag, b_flag, 1)
     if not np.may_share_memory(found, z):  # a copy was made
         turned[...] = found
 
