@@ -189,48 +189,87 @@ def bind_products(
     b = _matrix(_numbers(b_cell, b_at, b_size, values, constants), p, columns, b_turned)
     a_bar = _matrix(adjoints[a_cell : a_cell + a_size], rows, p, a_turned) if a_cell > 0 else z_bar
     b_bar = _matrix(adjoints[b_cell : b_cell + b_size], p, columns, b_turned) if b_cell > 0 else z_bar
-    by_columns, of_b = z_bar.T[:, :, None], b.T[:, None, :]
-    by_rows, of_a = z_bar[:, None, :], a[:, :, None]
-    by_fours = axes == 21 and not a_turned  # as `_add_rows` does it
-    fours = rows // 4
+    by_rows = axes == 21 and not a_turned
+    fours = rows // 4 if by_rows and b_cell > 0 else 0  # that `_add_rows` adds up at once
     of_four = z_bar[: 4 * fours, 0].reshape(fours, 4)
+    sums = [_bind_sum(a[:, :, None], z_bar[:, None, :], b_bar, fours)] if b_cell > 0 else []
+    if a_cell > 0:
+        sums.insert(int(by_rows) * len(sums), _bind_sum(z_bar.T[:, :, None], b.T[:, None, :], a_bar, 0))
+    multiply_first, add_first = sums[0]
+    multiply_last, add_last = sums[-1]
+    is_one = len(sums) == 1
+    count_nonzero, product, is_finite = np.count_nonzero, np.multiply.reduce, math.isfinite
 
     def run() -> None:
-        to_b = None
-        if b_cell > 0:
-            to_b = of_a * by_rows
-            if by_fours and fours:
-                if not np.multiply.reduce(of_four, 1).all():
-                    in_general()
-                    return
-                pairs = to_b[: 4 * fours].reshape(2 * fours, 2, p).sum(1)
-                to_b = np.concatenate([pairs[::2] + pairs[1::2], to_b[4 * fours :, :, 0]])[:, :, None]
-            flat = to_b.ravel()
-            if not math.isfinite(flat.dot(flat)):
+        if fours and count_nonzero(product(of_four, 1)) < fours:
+            in_general()
+            return
+        first, size = multiply_first()
+        if is_one:
+            if is_finite(size):
+                add_first(first)
+            else:
                 in_general()
-                return
-        if a_cell > 0:
-            to_a = by_columns * of_b
-            flat = to_a.ravel()
-            if not math.isfinite(flat.dot(flat)):
-                in_general()
-                return
-            if to_b is not None and by_fours:
-                _add_up(to_b, b_bar)
-                to_b = None
-            _add_up(to_a, a_bar)
-        if to_b is not None:
-            _add_up(to_b, b_bar)
+            return
+        last, size_of_last = multiply_last()
+        if is_finite(size + size_of_last):
+            add_first(first)
+            add_last(last)
+        else:
+            in_general()
 
     return run
 
 
-def _add_up(terms: np.ndarray, total: np.ndarray) -> None:
-    """Add matrices to one, in their order."""
-    if len(terms) == 1:
-        np.add(total, terms[0], total)
-        return
-    each = np.empty((len(terms) + 1, *total.shape))
-    each[0] = total
-    each[1:] = terms
-    np.add.reduce(each, axis=0, out=total)
+_KEPT = 1 << 10  # products of numbers, up to which the room for them is kept
+Room = tuple[np.ndarray, ...]
+
+
+def _bind_sum(
+    p: np.ndarray, q: np.ndarray, total: np.ndarray, fours: int
+) -> tuple[Callable[[], tuple[Room, float]], Callable[[Room], None]]:
+    """What multiplies p by q, each product a term of a sum, and what adds the terms to the total in their order.
+
+    The former tells the sum of their squares, which is finite if they are. So many `fours` are added up before.
+    """
+    n, m = len(p), 4 * fours
+    multiply, add, add_up = np.multiply, np.add, np.add.reduce
+    p_rest, q_rest = p[m:], q[m:]
+    p_of_four, q_of_four = (x[:m].reshape(fours, 4, *x.shape[1:]).swapaxes(0, 1) for x in (p, q))
+
+    def make_room() -> Room:
+        """What is added up: the total, the sums of fours, the terms that are in none; and the fours, by quarters."""
+        each = np.empty((1 + n - 3 * fours, *total.shape))
+        rest = each[1 + fours :]
+        quarters = np.empty((4, fours, *total.shape))
+        return each, each[0], rest, rest.reshape(-1), each[1 : 1 + fours], quarters, quarters.reshape(-1), *quarters
+
+    kept = make_room() if n * total.size <= _KEPT else None
+
+    def multiply_all() -> tuple[Room, float]:
+        room = kept or make_room()
+        _, _, rest, flat, _, *quarters = room
+        size = 0.0
+        if m < n:
+            multiply(p_rest, q_rest, rest)
+            size = flat.dot(flat)
+        if fours:
+            multiply(p_of_four, q_of_four, quarters[0])
+            flat = quarters[1]
+            size += flat.dot(flat)
+        return room, size
+
+    def add_all(room: Room) -> None:
+        each, start, rest, _, sums, *quarters = room
+        if fours:
+            _, _, x, y, z, w = quarters
+            add(x, y, x)
+            add(z, w, z)
+            add(x, z, sums)
+        elif n == 1:
+            add(total, rest[0], total)
+            return
+        start[...] = total
+        add_up(each, 0, None, total)
+
+    return multiply_all, add_all

@@ -129,34 +129,52 @@ _of_one = make_function(
     textwrap.dedent(kernels.exponential_source().partition("def exponential(x):\n")[2]), ["x"], Powers(),
     {"math": math, "bits_of": int, "of_bits": lambda n: math.ldexp(1.0, (n >> 52) - 1023)},
 )  # fmt: skip
-FEW = 12  # elements, which take less time one by one
+FEW = 16  # elements, which take less time one by one
 
 
 def exponential(x: Any) -> Any:
     """`exponential` of kernels."""
-    if x.size <= FEW and np.isfinite(x).all():
-        return np.array([_of_one(element) for element in x.ravel().tolist()]).reshape(x.shape)
-    y = np.minimum(np.maximum(x, -750.0), 710.0)
-    t = y * _NUMBERS["log2_e"]
-    t += _MAGIC
-    k = t - _MAGIC
-    y -= k * _NUMBERS["ln2_high"]
-    y -= k * _NUMBERS["ln2_low"]
-    p = y * _TAYLOR[0]
+    if x.size <= FEW:
+        try:
+            found = np.array([_of_one(element) for element in x.ravel().tolist()])
+        except ValueError:  # nan
+            pass
+        else:
+            return found if x.ndim == 1 else found.reshape(x.shape)
+    y = maximum(x, _LEAST)  # calls of ufuncs, which take a fifth less time than operators
+    minimum(y, _MOST, y)
+    t = multiply(y, _NUMBERS["log2_e"])
+    add(t, _MAGIC, t)
+    k = subtract(t, _MAGIC)
+    p = multiply(k, _NUMBERS["ln2_high"])
+    subtract(y, p, y)
+    multiply(k, _NUMBERS["ln2_low"], p)
+    subtract(y, p, y)
+    multiply(y, _TAYLOR[0], p)
     for c in _TAYLOR[1:-1]:
-        p += c
-        p *= y
-    p += _TAYLOR[-1]
-    k *= 0.5
-    k += _MAGIC
-    half = k.view(np.int64) - _MAGIC.view(np.int64)
-    rest = t.view(np.int64) - _MAGIC.view(np.int64) - half
-    for n in (half, rest):
-        p *= ((n + 1023) << 52).view(np.float64)
-    return np.where(x > 709.79, np.inf, p)
+        add(p, c, p)
+        multiply(p, y, p)
+    add(p, _TAYLOR[-1], p)
+    multiply(k, _HALF, k)
+    add(k, _MAGIC, k)
+    half, rest = k.view(np.int64), t.view(np.int64)
+    subtract(half, _BIAS, half)  # the exponent field of a power of two
+    subtract(rest, half, rest)
+    add(rest, _BIAS_OF_REST, rest)
+    for bits, power in ((half, k), (rest, t)):
+        left_shift(bits, _MANTISSA, bits)
+        multiply(p, power, p)
+    overflows = x > _LARGEST
+    if count_nonzero(overflows):
+        p[overflows] = math.inf
+    return p
 
 
+add, subtract, multiply, minimum, maximum = np.add, np.subtract, np.multiply, np.minimum, np.maximum
+left_shift, count_nonzero = np.left_shift, np.count_nonzero
 _NUMBERS = {name: np.array(float(text)) for name, text in kernels.PARTS.items() if name != "taylor"}
 _MAGIC = _NUMBERS["magic"]
 _TAYLOR = [np.array(1.0 / math.factorial(n)) for n in range(13, -1, -1)]
+_LEAST, _MOST, _LARGEST, _HALF = map(np.array, (-750.0, 710.0, 709.79, 0.5))
+_BIAS, _BIAS_OF_REST, _MANTISSA = (np.array(n) for n in (_MAGIC.view(np.int64) - 1023, 2046 - _MAGIC.view(np.int64), 52))
 ON_ROWS["exponential"] = exponential

@@ -106,15 +106,20 @@ def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run]) -> Step:
     known: dict[bytes, Run] = {}
 
     def step(top: int) -> None:
-        key = numbers.tobytes()
-        run = known.get(key)
+        run = known.get(numbers.tobytes())
         if run is None:
-            if len(known) >= FEW_SHAPES:
-                known.clear()
-            run = known[key] = make(numbers.tolist())
+            run = _keep(known, numbers, make)
         run()
 
     return step
+
+
+def _keep(known: dict[bytes, Run], numbers: np.ndarray, make: Callable[[list[int]], Run]) -> Run:
+    """Make the step of a record beside which these numbers stand, and keep it among those that are known."""
+    if len(known) >= FEW_SHAPES:
+        known.clear()
+    run = known[numbers.tobytes()] = make(numbers.tolist())
+    return run
 
 
 def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
@@ -127,10 +132,15 @@ def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
     if slot == 0:
         return need_python
     beside = memory.shapes[slot : slot + 11]
-    by_kernel = _by_shape(beside, lambda shape: kernels.WRITTEN_STEPS[PULLBACK](shape, *memory[:3]))
+    known: dict[bytes, Run] = {}
 
     def step(top: int) -> Any:
-        return by_kernel(top) if beside[0] else need_python(top)
+        run = known.get(beside.tobytes())
+        if run is None:
+            if not beside[0]:
+                return need_python(top)
+            run = _keep(known, beside, lambda shape: kernels.WRITTEN_STEPS[PULLBACK](shape, *memory[:3]))
+        run()
 
     return step
 
