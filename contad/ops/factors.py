@@ -50,15 +50,14 @@ def order_of(pivots):
 class Factor:
     """The LU factors with partial pivoting of one square matrix."""
 
-    __slots__ = ("__weakref__", "_lu", "_matrix", "_order", "_swaps", "singular")
+    __slots__ = ("__weakref__", "_lu", "_matrix", "_order", "_pivots", "singular")
 
     def __init__(self, matrix):
         self._matrix = matrix.copy()
         # LAPACK's matrices are in Fortran's order: the transposed of one in C's order is there without a copy
-        self._lu, pivots, info = lapack().dgetrf(self._matrix.T)
+        self._lu, self._pivots, info = lapack().dgetrf(self._matrix.T)
         self.singular = info > 0
-        self._order = order_of(pivots)  # of the rows of the transposed, in which it is l u
-        self._swaps = np.count_nonzero(pivots != np.arange(pivots.size))
+        self._order = order_of(self._pivots)  # of the rows of the transposed, in which it is l u
 
     def of(self, matrix):
         """Whether this is the factor of that matrix."""
@@ -80,7 +79,8 @@ class Factor:
 
     def sign(self):
         """The sign of the determinant."""
-        return np.prod(np.sign(self._lu.diagonal())) * (-1.0) ** self._swaps
+        swaps = np.count_nonzero(self._pivots != np.arange(self._pivots.size))
+        return np.prod(np.sign(self._lu.diagonal())) * (-1.0) ** swaps
 
     def log_magnitude(self):
         """The logarithm of the magnitude of the determinant; -inf where that is 0."""
@@ -219,7 +219,8 @@ def factorise(a, symmetric=False):
 
     None for stacks of matrices and for what is not finite, on which NumPy's own functions have to be called.
     """
-    if np.ndim(a) != 2 or np.shape(a)[0] == 0 or not all_finite(a):
+    shape = a.shape if a.__class__ is np.ndarray else np.shape(a)
+    if len(shape) != 2 or shape[0] == 0 or not all_finite(a):
         return None
     found = known_factor(a, symmetric)
     if found is None:

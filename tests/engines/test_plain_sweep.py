@@ -234,6 +234,7 @@ def take_turns(plainly):
     def call():
         with opened(MatrixStack) as s:
             s.buffers.steps.clear()
+            s.buffers.plans.clear()
         found = [gradient(x) for _ in range(3) for gradient in (by_columns, by_rows)]
         return all(np.array_equal(a, b) for a, b in zip(found, 3 * expected, strict=True))
 
@@ -310,6 +311,43 @@ def test_steps_are_no_more_than_fit(plainly, monkeypatch):
             return len(s.buffers.steps)
 
     assert plainly(call) == 5
+
+
+def test_records_that_come_again_are_looked_up_once(plainly, monkeypatch):
+    x, rows = DRAW.standard_normal(4), DRAW.standard_normal((3, 4))
+    gradient = contad.grad(small_program)
+    planned = []
+    real = plain_sweep._plan
+    monkeypatch.setattr(plain_sweep, "_plan", lambda *args: planned.append(args) or real(*args))
+
+    def call():
+        with opened(MatrixStack) as s:
+            s.buffers.plans.clear()
+        found = [gradient(x * c, rows, 0.7) for c in (1.0, 2.0, 3.0)]
+        before = len(planned)
+        changed = [gradient(x, rows, c) for c in (0.7, -0.7, 0.7)]  # a number of the program, which stands in a record
+        with opened(MatrixStack) as s:
+            return before, len(planned) - before, len(s.buffers.plans), found[0], changed
+
+    expected = [gradient(x, rows, c) for c in (0.7, -0.7, 0.7)]
+    before, after, kept, found, changed = plainly(call)
+    assert (before, after, kept) == (1, 1, 2)
+    np.testing.assert_array_equal(found, expected[0])
+    np.testing.assert_array_equal(changed, expected)
+
+
+def test_plans_are_no_more_than_fit(plainly, monkeypatch):
+    monkeypatch.setattr(plain_sweep, "MOST_PLANS", 3)
+    gradient = contad.grad(lambda x, c: np.sum(np.exp(x) * c))
+    x = DRAW.standard_normal(4)
+
+    def call():
+        for c in range(10):
+            gradient(x, float(c))
+        with opened(MatrixStack) as s:
+            return len(s.buffers.plans)
+
+    assert 1 <= plainly(call) <= 3
 
 
 # ---- when it gives way -----------------------------------------------------------------------------------------------

@@ -327,14 +327,27 @@ def number_and_array(s: "MatrixStack", rule: ScalarRule, a: Value, b: Value) -> 
     array, number = (a, b) if a.__class__ is np.ndarray else (b, a)
     own = number.__class__.numpy_class is s.var_class and number._owner is s and number._value.__class__ is float
     fits = array.dtype is FLOAT and array.flags.c_contiguous and array.size and array.ndim
-    if not (rule.core and rule.ufuncs and own and fits):
+    known = _beside_array(rule) if own and fits else None
+    if known is None:
         return NotImplemented
+    ufunc, number_behind, number_before = known
     s.check_usable(rule.name)
     first = s.room(array.size)
     z = s.slab[first : first + array.size].reshape(array.shape)
     at = s.buffers.push_constant(array)
+    s.number[()] = number._value
     if array is a:
-        rule.array_value(array, number._value, out=z)
-        return s.push_values(operation_code(rule, "cv") + Y_CELL, at, number._index, z)  # type: ignore[operator]
-    rule.array_value(number._value, array, out=z)
-    return s.push_values(operation_code(rule, "vc") + X_CELL, number._index, at, z)  # type: ignore[operator]
+        ufunc(array, s.number, out=z)
+        return s.push_values(number_behind, at, number._index, z)
+    ufunc(s.number, array, out=z)
+    return s.push_values(number_before, number._index, at, z)
+
+
+@functools.cache
+def _beside_array(rule: ScalarRule) -> tuple[np.ufunc, int, int] | None:
+    """The ufunc of a rule, and the codes of an array before a number and behind it; None for rules without one."""
+    if rule.arity != 2 or not rule.core or not rule.ufuncs or isinstance(rule.ufuncs[0], str):
+        return None
+    behind, before = operation_code(rule, "cv"), operation_code(rule, "vc")
+    assert behind is not None and before is not None
+    return rule.ufuncs[0], behind + Y_CELL, before + X_CELL

@@ -101,25 +101,22 @@ def _make_step_with_number(
     return step
 
 
-def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run]) -> Step:
-    """A step by what stands beside the record."""
+def _by_shape(numbers: np.ndarray, make: Callable[[list[int]], Run], otherwise: Step | None = None) -> Step:
+    """A step by what stands beside the record; `otherwise` is the one where the first of these numbers is 0."""
     known: dict[bytes, Run] = {}
 
-    def step(top: int) -> None:
+    def step(top: int) -> Any:
         run = known.get(numbers.tobytes())
         if run is None:
-            run = _keep(known, numbers, make)
+            if otherwise is not None and not numbers[0]:
+                return otherwise(top)
+            if len(known) >= FEW_SHAPES:
+                known.clear()
+            run = known[numbers.tobytes()] = make(numbers.tolist())
         run()
+        return False
 
     return step
-
-
-def _keep(known: dict[bytes, Run], numbers: np.ndarray, make: Callable[[list[int]], Run]) -> Run:
-    """Make the step of a record beside which these numbers stand, and keep it among those that are known."""
-    if len(known) >= FEW_SHAPES:
-        known.clear()
-    run = known[numbers.tobytes()] = make(numbers.tolist())
-    return run
 
 
 def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
@@ -131,18 +128,8 @@ def _make_pullback(memory: Memory, n: int, first: int, slot: int) -> Step:
 
     if slot == 0:
         return need_python
-    beside = memory.shapes[slot : slot + 11]
-    known: dict[bytes, Run] = {}
-
-    def step(top: int) -> Any:
-        run = known.get(beside.tobytes())
-        if run is None:
-            if not beside[0]:
-                return need_python(top)
-            run = _keep(known, beside, lambda shape: kernels.WRITTEN_STEPS[PULLBACK](shape, *memory[:3]))
-        run()
-
-    return step
+    make = kernels.WRITTEN_STEPS[PULLBACK]
+    return _by_shape(memory.shapes[slot : slot + 11], lambda shape: make(shape, *memory[:3]), need_python)
 
 
 # ---- steps of scalar rules -------------------------------------------------------------------------------------------

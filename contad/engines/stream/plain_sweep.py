@@ -28,6 +28,9 @@ ROWS = 256  # that are taken out of the array of records at once
 FEW = 1000  # records, for which no loop over records of these kinds is made
 FEW_STAGED = 50  # records, which are moved in less time one by one
 MOST_KINDS = 24  # that a loop tells apart
+MOST_PLANS = 64  # that are kept
+# a record, the number of its cells, and what sweeps it, if anything does: `Step` of an array, `_step` of a number
+Planned = tuple[float, float, float, int, Callable[..., Any] | None]
 
 
 def settle(buffers: Buffers, n: int, row: int, cell: int) -> int:
@@ -64,27 +67,30 @@ def sweep(
     """
     if len(buffers.steps) >= MOST:
         buffers.steps.clear()
+        buffers.plans.clear()
     with np.errstate(all="ignore"):
         return _sweep_rows(buffers, adjoints.data, row, k, top, seconds)
 
 
 def _sweep_rows(buffers: Buffers, a: Any, row: int, k: int, top: int, seconds: float) -> tuple[int, int, bool]:
-    v, steps = buffers.values.data, buffers.steps  # as `a`, a memoryview, whose elements are Python's floats
+    v, plans = buffers.values.data, buffers.plans  # as `a`, a memoryview, whose elements are Python's floats
     end = thread_time() + seconds if row > ROWS else 0.0
+    is_long = row >= FEW
     while row > 0:
         start = max(1, row - ROWS + 1)
-        rows = buffers.records[start : row + 1].tolist()
-        loop = _loop_over(rows) if row >= FEW else None
+        records = buffers.records[start : row + 1]
+        key = k, records.tobytes()
+        plan = plans.get(key)
+        rows = records.tolist() if is_long and plan is None else []
+        loop = _loop_over(rows) if rows else None
         if loop is not None:
             k = loop(rows, v, a, k, top)
             row = start - 1
         else:
-            for head, x, y in reversed(rows):
+            for head, x, y, n, step in plan or _plan(buffers, key, records):
                 if head < 0:
-                    n, step = steps.get((head, x, y, k)) or find_step(buffers, head, x, y, k)
                     if step is not None and step(top):
                         return row, k, False
-                    k -= n - 1
                 elif k <= top:
                     if head == CALLBACK:
                         return row, k, False
@@ -92,19 +98,38 @@ def _sweep_rows(buffers: Buffers, a: Any, row: int, k: int, top: int, seconds: f
                     if d == 0.0 or head == INPUT:
                         pass
                     elif head in LINKS:
-                        a[int(x)] += d * y
+                        a[x] += d * y
                         if head == JOIN:
                             a[k - 1] += d
                     else:
                         try:
-                            _step(head)(d, k, x, y, v, a)
+                            step(d, k, x, y, v, a)  # type: ignore[misc]
                         except ARITHMETIC_ERRORS:
                             _step_by_rule(head, d, k, x, y, v, a)
-                k -= 1
+                k -= n
                 row -= 1
         if row > 0 and thread_time() > end:
             return row, k, True
     return 0, 0, False
+
+
+def _plan(buffers: Buffers, key: tuple[int, bytes], records: np.ndarray) -> list[Planned]:
+    """What sweeps these records, the last one first, whose cell is in the key: gradients come to the same ones again."""
+    k = key[0]
+    found: list[Planned] = []
+    for head, x, y in reversed(records.tolist()):
+        if head < 0:
+            n, step = buffers.steps.get((head, x, y, k)) or find_step(buffers, head, x, y, k)
+        elif head in LINKS:
+            x, n, step = int(x), 1, None
+        else:
+            n, step = 1, None if head in (CALLBACK, INPUT) else _step(head)
+        found.append((head, x, y, n, step))
+        k -= n
+    if len(buffers.plans) >= MOST_PLANS:
+        buffers.plans.clear()
+    buffers.plans[key] = found
+    return found
 
 
 def sweep_array(buffers: Buffers, head: float, x: float, y: float, k: int, top: int) -> None:

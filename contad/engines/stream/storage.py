@@ -81,8 +81,8 @@ class Buffers:
 
     __slots__ = (
         "addresses", "adjoints", "at", "brief", "capacity", "constants", "constants_top", "copies", "factors", "held",
-        "length", "number", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "steps", "stream",
-        "template", "usual", "values", "views", "views_kept", "words",
+        "length", "number", "plans", "ready", "records", "shape_words", "shapes", "shapes_top", "staging", "steps",
+        "stream", "template", "usual", "values", "views", "views_kept", "words",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -100,6 +100,7 @@ class Buffers:
         # the same ones most often, and to make one takes as long as four look-ups.
         self.views: defaultdict[int | tuple[int, ...], dict[int, np.ndarray]] = defaultdict(dict)
         self.steps: dict[tuple[float, ...], Any] = {}  # by the numbers of a record: what sweeps it in plain Python
+        self.plans: dict[tuple[int, bytes], Any] = {}  # of many records, by the last cell and by their bytes
         self._start_constants()
         self.addresses = np.zeros(PLACES["addresses"], np.int64)  # and its own, at which compiled code finds them
         self.addresses[PLACES["kernels"] : STOPPED_AT] = _address_of(KERNELS), *_FIXED
@@ -124,6 +125,7 @@ class Buffers:
         self.template: Any = None  # a stack that is ready to record here, of which those to come are copies
         self.views.clear()  # of other memory, perhaps
         self.steps.clear()
+        self.plans.clear()
         self.views_kept = 0
 
     def _start_constants(self) -> None:
