@@ -330,24 +330,24 @@ def number_and_array(s: "MatrixStack", rule: ScalarRule, a: Value, b: Value) -> 
     known = _beside_array(rule) if own and fits else None
     if known is None:
         return NotImplemented
-    ufunc, number_behind, number_before = known
+    operate, number_behind, number_before = known
     s.check_usable(rule.name)
     first = s.room(array.size)
     z = s.slab[first : first + array.size].reshape(array.shape)
     at = s.buffers.push_constant(array)
     s.number[()] = number._value
     if array is a:
-        ufunc(array, s.number, out=z)
+        operate(array, s.number, out=z)
         return s.push_values(number_behind, at, number._index, z)
-    ufunc(s.number, array, out=z)
+    operate(s.number, array, out=z)
     return s.push_values(number_before, number._index, at, z)
 
 
 @functools.cache
-def _beside_array(rule: ScalarRule) -> tuple[np.ufunc, int, int] | None:
-    """The ufunc of a rule, and the codes of an array before a number and behind it; None for rules without one."""
+def _beside_array(rule: ScalarRule) -> tuple[Function, int, int] | None:
+    """The ufunc of a rule, without warnings, and the codes of an array before a number and behind it; else None."""
     if rule.arity != 2 or not rule.core or not rule.ufuncs or isinstance(rule.ufuncs[0], str):
         return None
     behind, before = operation_code(rule, "cv"), operation_code(rule, "vc")
     assert behind is not None and before is not None
-    return rule.ufuncs[0], behind + Y_CELL, before + X_CELL
+    return np.errstate(all="ignore")(rule.ufuncs[0]), behind + Y_CELL, before + X_CELL

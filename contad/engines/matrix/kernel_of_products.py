@@ -6,6 +6,7 @@ By rows or along the columns, as the matrix lies: each number is met once, in th
 import ctypes
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -233,7 +234,8 @@ def _bind_sum(
     The former tells the sum of their squares, which is finite if they are. So many `fours` are added up before.
     """
     n, m = len(p), 4 * fours
-    multiply, add, add_up = np.multiply, np.add, np.add.reduce
+    multiply, add = np.multiply, np.add
+    add_up: Any = np.add.reduce
     p_rest, q_rest = p[m:], q[m:]
     p_of_four, q_of_four = (x[:m].reshape(fours, 4, *x.shape[1:]).swapaxes(0, 1) for x in (p, q))
 

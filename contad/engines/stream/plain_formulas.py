@@ -129,6 +129,12 @@ _of_one = make_function(
     textwrap.dedent(kernels.exponential_source().partition("def exponential(x):\n")[2]), ["x"], Powers(),
     {"math": math, "bits_of": int, "of_bits": lambda n: math.ldexp(1.0, (n >> 52) - 1023)},
 )  # fmt: skip
+_NUMBERS = {name: np.array(float(text)) for name, text in kernels.PARTS.items() if name != "taylor"}
+_MAGIC = _NUMBERS["magic"]
+_TAYLOR = [np.array(1.0 / math.factorial(n)) for n in range(13, -1, -1)]
+_LEAST, _MOST, _LARGEST, _HALF = map(np.array, (-750.0, 710.0, 709.79, 0.5))
+_MAGIC_BITS = _MAGIC.view(np.int64)
+_BIAS, _BIAS_OF_REST, _MANTISSA = map(np.array, (_MAGIC_BITS - 1023, 2046 - _MAGIC_BITS, 52))
 FEW = 16  # elements, which take less time one by one
 
 
@@ -141,8 +147,9 @@ def exponential(x: Any) -> Any:
             pass
         else:
             return found if x.ndim == 1 else found.reshape(x.shape)
-    y = maximum(x, _LEAST)  # calls of ufuncs, which take a fifth less time than operators
-    minimum(y, _MOST, y)
+    # calls of ufuncs take a fifth less time than operators
+    add, subtract, multiply = np.add, np.subtract, np.multiply
+    y = np.minimum(np.maximum(x, _LEAST), _MOST)
     t = multiply(y, _NUMBERS["log2_e"])
     add(t, _MAGIC, t)
     k = subtract(t, _MAGIC)
@@ -162,19 +169,12 @@ def exponential(x: Any) -> Any:
     subtract(rest, half, rest)
     add(rest, _BIAS_OF_REST, rest)
     for bits, power in ((half, k), (rest, t)):
-        left_shift(bits, _MANTISSA, bits)
+        np.left_shift(bits, _MANTISSA, bits)
         multiply(p, power, p)
     overflows = x > _LARGEST
-    if count_nonzero(overflows):
+    if np.count_nonzero(overflows):
         p[overflows] = math.inf
     return p
 
 
-add, subtract, multiply, minimum, maximum = np.add, np.subtract, np.multiply, np.minimum, np.maximum
-left_shift, count_nonzero = np.left_shift, np.count_nonzero
-_NUMBERS = {name: np.array(float(text)) for name, text in kernels.PARTS.items() if name != "taylor"}
-_MAGIC = _NUMBERS["magic"]
-_TAYLOR = [np.array(1.0 / math.factorial(n)) for n in range(13, -1, -1)]
-_LEAST, _MOST, _LARGEST, _HALF = map(np.array, (-750.0, 710.0, 709.79, 0.5))
-_BIAS, _BIAS_OF_REST, _MANTISSA = (np.array(n) for n in (_MAGIC.view(np.int64) - 1023, 2046 - _MAGIC.view(np.int64), 52))
 ON_ROWS["exponential"] = exponential

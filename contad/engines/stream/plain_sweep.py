@@ -58,6 +58,7 @@ def settle(buffers: Buffers, n: int, row: int, cell: int) -> int:
     return cell + int(own.sum())
 
 
+@np.errstate(all="ignore")  # as a decorator it takes half as long
 def sweep(
     buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int, seconds: float
 ) -> tuple[int, int, bool]:
@@ -68,12 +69,9 @@ def sweep(
     if len(buffers.steps) >= MOST:
         buffers.steps.clear()
         buffers.plans.clear()
-    with np.errstate(all="ignore"):
-        return _sweep_rows(buffers, adjoints.data, row, k, top, seconds)
-
-
-def _sweep_rows(buffers: Buffers, a: Any, row: int, k: int, top: int, seconds: float) -> tuple[int, int, bool]:
-    v, plans = buffers.values.data, buffers.plans  # as `a`, a memoryview, whose elements are Python's floats
+    plans = buffers.plans
+    v: Any = buffers.values.data  # as `a`, a memoryview, whose elements are Python's floats
+    a: Any = adjoints.data
     end = thread_time() + seconds if row > ROWS else 0.0
     is_long = row >= FEW
     while row > 0:
@@ -114,18 +112,18 @@ def _sweep_rows(buffers: Buffers, a: Any, row: int, k: int, top: int, seconds: f
 
 
 def _plan(buffers: Buffers, key: tuple[int, bytes], records: np.ndarray) -> list[Planned]:
-    """What sweeps these records, the last one first, whose cell is in the key: gradients come to the same ones again."""
+    """What sweeps these records, from the last one, whose cell is in the key: gradients come to the same ones again."""
     k = key[0]
     found: list[Planned] = []
     for head, x, y in reversed(records.tolist()):
         if head < 0:
             n, step = buffers.steps.get((head, x, y, k)) or find_step(buffers, head, x, y, k)
-        elif head in LINKS:
-            x, n, step = int(x), 1, None
+            found.append((head, x, y, n, step))
+            k -= n
         else:
-            n, step = 1, None if head in (CALLBACK, INPUT) else _step(head)
-        found.append((head, x, y, n, step))
-        k -= n
+            is_step = head not in LINKS and head not in (CALLBACK, INPUT)
+            found.append((head, x if is_step else int(x), y, 1, _step(head) if is_step else None))
+            k -= 1
     if len(buffers.plans) >= MOST_PLANS:
         buffers.plans.clear()
     buffers.plans[key] = found
