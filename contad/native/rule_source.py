@@ -53,15 +53,16 @@ def partial_source(
     prefix: str,
     value: ValueOf | None = None,
     functions: Mapping[str, str] = _AS_THEY_ARE,
+    powers: str = "",
 ) -> tuple[list[str], str]:
     """Partial k of a rule as source lines and an expression, see `partial_tree`.
 
-    Those of a power by its base compare the exponent with common ones first. `functions` maps those that are called to
-    what is called in their place.
+    Those of a power by its base compare the exponent with common ones first, or look for it in a mapping of that name
+    (`powers`). `functions` maps those that are called to what is called in their place.
     """
     assignments, result = partial_tree(rule, k, names, prefix, value)
     if rule.name == "power" and k == 0 and rule.__module__.startswith("contad.ops."):
-        result = with_shortcuts(result, names)
+        result = with_shortcuts(result, names, powers)
     written = [(name, ast.unparse(with_functions(x, functions))) for name, x in (*assignments, ("", result))]
     return [f"{name} = {text}" for name, text in written[:-1]], written[-1][1]
 
@@ -85,13 +86,15 @@ def names_read(lines: Sequence[str]) -> set[str]:
     return attributes | {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
-def with_shortcuts(partial: ast.expr, names: Sequence[str]) -> ast.expr:
+def with_shortcuts(partial: ast.expr, names: Sequence[str], powers: str = "") -> ast.expr:
     """The partial of x ** y by x as compiled code evaluates it: by the common exponents, before the general power.
 
-    `names` are those of (z, x, y).
+    `names` are those of (z, x, y). `powers` is that of a mapping with a function of (z, x) for each common exponent.
     """
     z, x, y = names
-    for c in reversed(COMMON):
+    if powers:
+        partial = ast.IfExp(_expression(f"{y} in {powers}"), _expression(f"{powers}[{y}]({z}, {x})"), partial)
+    for c in reversed(COMMON) if not powers else ():
         rule = literal_power(c)
         assert rule is not None
         _, short = partial_tree(rule, 0, (z, x), "")

@@ -34,7 +34,7 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
     code = function.__code__
     start = code.co_firstlineno
     try:
-        lines, before = inspect.findsource(function)
+        lines, before = _find_lines(function)
         start = before + 1
         # the lines of a lambda may be a part of a statement only
         definition = _parse(["..."]) if code.co_name == "<lambda>" else _parse_block(lines[before:])
@@ -59,6 +59,17 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
     return definition, start
 
 
+def _find_lines(function: Function) -> tuple[list[str], int]:
+    """The lines of the file that defines a function, and how many are before it; OSError where there are none."""
+    code = function.__code__
+    if not code.co_filename.startswith("<"):  # a file, which `inspect` looks for among all modules
+        linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename, function.__globals__)
+        if code.co_firstlineno <= len(lines):
+            return lines, code.co_firstlineno - 1
+    return inspect.findsource(function)
+
+
 def _parse_block(lines: list[str]) -> ast.stmt:
     """The definition at the start of these lines.
 
@@ -67,12 +78,17 @@ def _parse_block(lines: list[str]) -> ast.stmt:
     """
     first = next((n for n, line in enumerate(lines) if _DEFINITION.match(line)), 0)
     depth = len(lines[first]) - len(lines[first].lstrip())
-    next_one = re.compile(rf"\s{{0,{depth}}}[^\s#)\]}}]")
-    end = next((n for n in range(first + 1, len(lines)) if next_one.match(lines[n])), len(lines))
+    end = next((n for n in range(first + 1, len(lines)) if _begins_another(lines[n], depth)), len(lines))
     try:
         return _parse(lines[:end])
     except SyntaxError:
         return _parse(inspect.getblock(lines))
+
+
+def _begins_another(line: str, depth: int) -> bool:
+    """Whether a line is not indented deeper, and neither a comment nor the end of an expression in brackets."""
+    text = line.lstrip()
+    return bool(text) and len(line) - len(text) <= depth and text[0] not in "#)]}"
 
 
 def _parse(lines: list[str]) -> ast.stmt:

@@ -20,7 +20,8 @@ from contad.engines.stream.record_head import CALLBACK, CELLS, INPUT, JOIN, LINE
 from contad.engines.stream.rule_functions import partial_of, routes
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
-from contad.native.rule_source import names_read
+from contad.native.rule_source import names_read, partial_source
+from contad.ops.powers import COMMON, literal_power
 from contad.rules.body import ARITHMETIC_ERRORS
 
 LINKS = frozenset({LINEAR, JOIN})
@@ -148,7 +149,7 @@ def _lines_of(code: float) -> list[str]:
     own = {"xy"[n]: n for n, kind in enumerate(active) if kind == "v"}
     lines, added = [], []
     for name, n in own.items():
-        found = partial_of(rule, n, f"local_{name}_")
+        found = partial_of(rule, n, f"local_{name}_", powers="powers")
         if found is not None:
             lines += [*found[0], f"{name}_bar = {found[1]}"]
             product = f"d * {name}_bar"
@@ -165,7 +166,23 @@ def _step(code: float) -> Callable[[float, int, float, float, Numbers, Numbers],
     return make_function("\n".join([*_lines_of(code), "return None"]), ["d", "k", "x", "y", "v", "a"], Powers(), _NAMES)
 
 
-_NAMES = {"math": math, "abs": abs, "int": int, "reversed": reversed}
+def _partial_of_power(c: float) -> Callable[[float, float], float]:
+    """The partial of x ** c as a function of (z, x), which is made when it is called: most programs have one or two."""
+
+    def make(z: float, x: float) -> float:
+        rule = literal_power(c)
+        assert rule is not None
+        lines, partial = partial_source(rule, 0, ("z", "x"), "local_")
+        text = "\n".join([*lines, f"return {partial}"])
+        _POWERS[c] = made = make_function(text, ["z", "x"], Powers(), {"math": math})
+        found: float = made(z, x)
+        return found
+
+    return make
+
+
+_POWERS = {c: _partial_of_power(c) for c in COMMON}
+_NAMES = {"math": math, "abs": abs, "int": int, "reversed": reversed, "powers": _POWERS}
 _met: dict[float, None] = {}  # the codes of what long recordings have, in the order in which they were met
 
 
