@@ -7,6 +7,7 @@ goes the general way of `array_records`.
 import functools
 import linecache
 from collections.abc import Callable
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,29 +60,29 @@ else: v = s.slab[first:end] if length else ndarray(shape, FLOAT, s.words, 8 * fi
 {set_number}ufunc({values}, {out}v)
 z = ArrayVar(); z._owner = s; z._value = v; z._index = first; z._base = None; z._length = length
 push = s.push
-s.top = end; push(({head:.1f} - (CELLS_OF[n] if n < {few} else {cells:.1f} * n), {fields}, 0.0))
+s.top = end; push(({head} - (CELLS_OF[n] if n < {few} else {cells:.1f} * n), {fields}, 0.0))
 return z"""
 
 _UNARY = """\
-def {name}(a):
+def method(a):
     i = a._index
     if {a_direct}:
         s = a._owner
-        if not s.lock._is_owned(): s.check_usable({operation!r})
+        if not s.lock._is_owned(): s.check_usable(operation)
         x = a._value
 {record_v}
-    found = operate_on_view({code}, ufunc, a)
+    found = operate_on_view(code, ufunc, a)
     if found is not None: return found
     c = settle(a)
-    return general(a) if c is a else {name}(c)
+    return general(a) if c is a else method(c)
 """
 
 _BINARY = """\
-def {name}(a, b):
+def method(a, b):
     i = a._index
     if {a_direct}:
         s = a._owner
-        if not s.lock._is_owned(): s.check_usable({operation!r})
+        if not s.lock._is_owned(): s.check_usable(operation)
         kind = type(b)
         if kind is ArrayVar:
             j = b._index
@@ -102,13 +103,13 @@ def {name}(a, b):
                 x = a._value; j = b._index
 {record_vs}
     c = settle(a); d = settle(b)
-    return general(a, b) if c is a and d is b else {name}(c, d)
+    return general(a, b) if c is a and d is b else method(c, d)
 
-def r{name}(b, a):
+def reflected(b, a):
     j = b._index
     if {b_direct}:
         s = b._owner
-        if not s.lock._is_owned(): s.check_usable({operation!r})
+        if not s.lock._is_owned(): s.check_usable(operation)
         kind = type(a)
         if kind is float or kind is int or kind is float64:
             x = a if kind is float else float(a); y = b._value
@@ -124,7 +125,7 @@ def r{name}(b, a):
                 y = b._value; i = a._index
 {record_sv}
     d = settle(b)
-    return general(a, b) if d is b else r{name}(d, a)
+    return general(a, b) if d is b else reflected(d, a)
 """
 
 # A constant whose numbers no partial reads, as those of a difference, has no place; kernels may read what is at 0.
@@ -169,10 +170,9 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
         "general": fast_elementwise(
             rule, ufunc, rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally
         ),
+        "operation": rule.name, "code": operation_code(rule, "v") if rule.arity == 1 else None,
     }  # fmt: skip
-    fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
-    fields["code"] = str(operation_code(rule, "v") if rule.arity == 1 else None)
-    fields["a_direct"], fields["b_direct"] = _DIRECT.format(i="i", a="a"), _DIRECT.format(i="j", a="b")
+    fields = {"a_direct": _DIRECT.format(i="i", a="a"), "b_direct": _DIRECT.format(i="j", a="b")}
     body = rule.body
     assert body is not None
     for x, k in (("x", 1), ("y", 0)) if rule.arity == 2 else ():
@@ -185,12 +185,13 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     ).items():
         code = operation_code(rule, active)
         assert code is not None
+        scope[f"head_{name}"] = float(-(code + form))
         number = "y" if name in ("vy", "vs") else "x" if name in ("yv", "sv") else ""
         # an array without axes takes NumPy less time than a number, from which it makes one
         values = ", ".join("s.number" if x == number else x for x in "xy"[: rule.arity])
         operands = ", ".join("ab"[: rule.arity])
         record = _RECORD.format(
-            x=sized, out=out, fields=parents, head=-(code + form), cells=CELLS,
+            x=sized, out=out, fields=parents, head=f"head_{name}", cells=CELLS,
             count=_COUNT_OF_TWO if name == "vv" else _COUNT.format(
                 a="b" if sized == "y" else "a", x=sized, operands=operands
             ),
@@ -199,14 +200,31 @@ def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
         )  # fmt: skip
         fields[f"record_{name}"] = "\n".join("    " * indent + line for line in record.splitlines())
     source = (_UNARY if rule.arity == 1 else _BINARY).format(**fields)
-    filename = f"<contad array_operators: {rule.name}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # readable in tracebacks
-    exec(compile(source, filename, "exec"), scope)
-    method, reflected = scope[fields["name"]], scope.get("r" + fields["name"])
+    exec(_compile(source), scope)
+    method, reflected = (_name_after(rule, scope.get(name), source) for name in ("method", "reflected"))
+    assert method is not None
     rule.methods[ArrayVar] = method
     if reflected is not None:
         rule.reflected[ArrayVar] = reflected
     return method, reflected
+
+
+@functools.cache
+def _compile(source: str) -> CodeType:
+    """The code of methods, which most rules have in common: their numbers are among its global names."""
+    return compile(source, "<contad array_operators>", "exec")
+
+
+def _name_after(rule: ScalarRule, made: Any, source: str) -> Function | None:
+    """A method under the name of its rule, readable in tracebacks."""
+    if made is not None:
+        filename = f"<contad array_operators: {rule.name}>"
+        linecache.cache[filename] = len(source), None, source.splitlines(True), filename
+        name = f"{rule.name}_arrays" if made.__name__ == "method" else f"r{rule.name}_arrays"
+        made.__code__ = made.__code__.replace(co_name=name, co_filename=filename)
+        made.__name__ = made.__qualname__ = name
+    found: Function | None = made
+    return found
 
 
 # ---- sums and dot products of whole arrays ---------------------------------------------------------------------------
