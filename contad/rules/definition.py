@@ -39,7 +39,7 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
         # the lines of a lambda may be a part of a statement only
         definition = _parse(["..."]) if code.co_name == "<lambda>" else _parse_block(lines[before:])
         ast.increment_lineno(definition, before)
-        compiled = _compile_alone(definition, code) or _compile("".join(lines), code.co_filename)
+        compiled = _compile_alone(definition, function) or _compile("".join(lines), code.co_filename)
     except (SyntaxError, tokenize.TokenError, IndexError):  # the file is no Python now, or defines nothing there
         compiled = None
     # pytest rewrites assert statements, so code with them differs from its source
@@ -143,10 +143,13 @@ def factory_of(definition: ast.FunctionDef, name: str, captured: Sequence[str]) 
     return ast.fix_missing_locations(factory)
 
 
-def _compile_alone(definition: ast.stmt, code: CodeType) -> CodeType | None:
-    """The code of a definition where it is this one. That of most does not depend on what is around them."""
+def _compile_alone(definition: ast.stmt, function: Function) -> CodeType | None:
+    """The code of a definition, behind imports of the modules that it names, where it is the code of the function."""
+    code, names = function.__code__, function.__globals__
+    modules = [ast.alias(name) for name in code.co_names if isinstance(names.get(name), ModuleType)]
+    imports = [ast.fix_missing_locations(ast.Import(modules))] if modules else []
     try:
-        module = compile(ast.Module([definition], []), code.co_filename, "exec", dont_inherit=True)
+        module = compile(ast.Module([*imports, definition], []), code.co_filename, "exec", dont_inherit=True)
     except SyntaxError:  # `nonlocal`, of a function inside another one
         return None
     return module if any(_same(found, code) for found in codes_of(module)) else None
@@ -154,7 +157,7 @@ def _compile_alone(definition: ast.stmt, code: CodeType) -> CodeType | None:
 
 @functools.lru_cache(maxsize=32)
 def _compile(text: str, filename: str) -> CodeType:
-    """The whole file, because how a call is compiled depends on the imports at its top."""
+    """The whole file: how a function is compiled may depend on what is around it."""
     return compile(text, filename, "exec", dont_inherit=True)
 
 
