@@ -132,9 +132,7 @@ _of_one = make_function(
 _NUMBERS = {name: np.array(float(text)) for name, text in kernels.PARTS.items() if name != "taylor"}
 _MAGIC = _NUMBERS["magic"]
 _TAYLOR = [np.array(1.0 / math.factorial(n)) for n in range(13, -1, -1)]
-_LEAST, _MOST, _LARGEST, _HALF = map(np.array, (-750.0, 710.0, 709.79, 0.5))
-_MAGIC_BITS = _MAGIC.view(np.int64)
-_BIAS, _BIAS_OF_REST, _MANTISSA = map(np.array, (_MAGIC_BITS - 1023, 2046 - _MAGIC_BITS, 52))
+_LEAST, _MOST, _LARGEST, _ORDINARY = map(np.array, (-750.0, 710.0, 709.79, 700.0))
 FEW = 16  # elements, which take less time one by one
 
 
@@ -162,19 +160,11 @@ def exponential(x: Any) -> Any:
         add(p, c, p)
         multiply(p, y, p)
     add(p, _TAYLOR[-1], p)
-    multiply(k, _HALF, k)
-    add(k, _MAGIC, k)
-    half, rest = k.view(np.int64), t.view(np.int64)
-    subtract(half, _BIAS, half)  # the exponent field of a power of two
-    subtract(rest, half, rest)
-    add(rest, _BIAS_OF_REST, rest)
-    for bits, power in ((half, k), (rest, t)):
-        np.left_shift(bits, _MANTISSA, bits)
-        multiply(p, power, p)
-    overflows = x > _LARGEST
-    if np.count_nonzero(overflows):
-        p[overflows] = math.inf
-    return p
+    power = k.astype(np.intc)
+    if not np.count_nonzero(np.absolute(x) > _ORDINARY):
+        return np.ldexp(p, power)
+    half = power >> 1  # results that are subnormal are rounded by a product: not every C library rounds them well
+    return np.where(x > _LARGEST, np.inf, np.ldexp(p, half) * np.ldexp(1.0, power - half))
 
 
 ON_ROWS["exponential"] = exponential
