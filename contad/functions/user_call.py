@@ -37,7 +37,9 @@ def unshare(what: str, args: tuple[Nested, ...], argnums: Sequence[int]) -> tupl
     for n, x in enumerate(args):
         if n not in argnums and isinstance(x, np.ndarray):
             known = KNOWN_IMMUTABLE.get(id(x))  # as `immutable_address`, whose call takes as long
-            if (known is None or known[0]() is not x) and not immutable_address(x) and id(x) not in OVERLAPPING:
+            if known is not None and known[0]() is x:
+                continue
+            if (x.flags.writeable or not immutable_address(x)) and id(x) not in OVERLAPPING:
                 own = own or list(args)
                 own[n] = x.copy("K")
     return args if own is None else tuple(own)

@@ -40,6 +40,8 @@ def set_apart(what: str, args: tuple[Nested, ...], first_number: int = 0) -> tup
                 second = x
     else:
         return args
+    if _have_own_memory(args):
+        return args
     arrays: list[Value] = []
     for x in args:
         _collect(x, arrays)
@@ -49,6 +51,25 @@ def set_apart(what: str, args: tuple[Nested, ...], first_number: int = 0) -> tup
     if len(set(owners)) == len(owners) and (len(owners) == len(arrays) or not _may_share(arrays)):
         return args
     return _separate(what, args, first_number)
+
+
+def _have_own_memory(args: tuple[Nested, ...]) -> bool:
+    """Whether the arguments are numbers and arrays, or views of arrays, that have nothing in common."""
+    owners: set[int] = set()
+    count = 0
+    for x in args:
+        kind = x.__class__
+        if kind is np.ndarray:
+            base: Value = x.base
+            if base is None:
+                base = x
+            elif base.__class__ is not np.ndarray or base.base is not None:
+                return False
+            owners.add(id(base))
+            count += 1
+        elif kind is not float:
+            return False
+    return len(owners) == count
 
 
 def _collect(x: Nested, arrays: list[Value]) -> None:
