@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.matrix import array_operators
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream import record_stream, storage
 from contad.engines.stream.patience import Patience
 from contad.engines.stream.record_stream import CHUNK
+from contad.rules.scalar_rule import rule
 from contad.variables.stack import THREAD, attempt, opened
 
 N = 100
@@ -48,6 +50,20 @@ def pushes(s, records, cells):
     yield
     after = size(s)
     assert (after[0] - before[0], after[1] - before[1]) == (records, cells)
+
+
+# ---- methods ---------------------------------------------------------------------------------------------------------
+def test_methods_of_arrays_have_one_code_for_many_rules():
+    implement, compiled = array_operators.implement, array_operators._compile
+    for rules in (("exp", "tanh", "log", "negative"), ("add", "subtract")):
+        before = compiled.cache_info().misses
+        made = [implement(rule(name))[0] for name in rules]
+        assert compiled.cache_info().misses <= before + 1
+        assert len({method.__code__.co_code for method in made}) == 1
+        assert [method.__code__.co_name for method in made] == [f"{name}_arrays" for name in rules]
+    x = np.array([0.3, 0.7])
+    found = contad.grad(lambda x: np.sum(np.exp(x) - np.tanh(x)) + np.sum(2.0 - x))(x)
+    np.testing.assert_allclose(found, np.exp(x) - 1.0 / np.cosh(x) ** 2 - 1.0)
 
 
 # ---- what is free ----------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from contad.engines.stream import patience, plain_steps, plain_sweep, record_str
 from contad.engines.stream.patience import Patience
 from contad.engines.stream.record_head import DOT, GATHER, STRIDED, SUM, X_NUMBER, Y_NUMBER, decode
 from contad.engines.stream.sweep import OPERATIONS
+from contad.ops.powers import COMMON, literal_power
 from contad.variables.stack import opened
 from tests.judges.array_agreement import Endless
 from tests.judges.empty_caches import run_with_empty_cache
@@ -156,6 +157,46 @@ def test_products_of_small_matrices_are_the_same_to_the_last_bit_and_need_no_pyt
         monkeypatch.setattr(ProductPullback, "__call__", None)
         np.testing.assert_allclose(np.sum(gradient(x, y)[0] * step), change / 2.0, rtol=1e-6)
     assert np.isfinite(found[0]).all()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 10, 300])
+def test_products_of_few_and_many_rows_are_the_same_to_the_last_bit(plainly, rows):
+    a, x, y = DRAW.standard_normal((rows, 5)), DRAW.standard_normal(5), DRAW.standard_normal((5, 3))
+    weights = DRAW.standard_normal((rows, 3))
+    for w in (weights, weights * np.array([1.0, 0.0, np.inf]), np.where(np.arange(rows)[:, None] % 5, weights, 0.0)):
+
+        def f(a, x, y, w=w):
+            return np.sum((a @ x) * w[:, 0]) + np.sum((a @ x) * w[:, 1]) + np.sum(np.sin(a @ y)[:, :2] * w[:, :2])
+
+        with np.errstate(invalid="ignore"):
+            for argnums in ((0, 1, 2), (1, 2), (0,)):
+                gradient = functools.partial(contad.grad(f, argnums), a, x, y)
+                for _ in range(2):  # the second one in the room of the first
+                    for u, v in zip(gradient(), plainly(gradient), strict=True):
+                        np.testing.assert_array_equal(u, v)
+
+
+def test_partials_of_powers_are_made_for_the_exponents_that_a_program_has(plainly, monkeypatch):
+    made, powers = [], {c: plain_sweep._partial_of_power(c) for c in COMMON}
+    monkeypatch.setattr(plain_sweep, "literal_power", lambda c: made.append(c) or literal_power(c))
+    monkeypatch.setattr(plain_sweep, "_POWERS", powers)
+    monkeypatch.setitem(plain_sweep._NAMES, "powers", powers)
+    plain_sweep._step.cache_clear()
+    try:
+        for c in (3.0, 2.5, 3.0, 1.7, -2.0, 0.0):
+            gradient = contad.grad(lambda x, c=c: x**c * 0.7, engine="records")
+            for x in (1.3, 0.0, 1e-200, 1e200):
+                with np.errstate(all="ignore"):
+                    try:
+                        expected = gradient(x)
+                    except ArithmeticError as error:
+                        with pytest.raises(type(error)):
+                            plainly(lambda x=x: gradient(x))  # noqa: B023
+                        continue
+                    np.testing.assert_array_equal(plainly(lambda x=x: gradient(x)), expected)  # noqa: B023
+    finally:
+        plain_sweep._step.cache_clear()
+    assert made == [3.0, 2.5]
 
 
 @pytest.mark.parametrize("patience", [Endless, Short])

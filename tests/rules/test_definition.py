@@ -12,6 +12,7 @@ import pytest
 
 import contad
 from contad.errors import StaleSourceError
+from contad.rules import definition
 from contad.rules.definition import _parse_block, definition_of
 from tests.judges.planted import registered
 
@@ -137,6 +138,25 @@ def waves(x):
 def test_a_definition_is_not_read_word_by_word(monkeypatch):
     monkeypatch.setattr(inspect, "getblock", None)
     assert definition_of(waves)[0].name == "waves"
+
+
+def test_a_definition_is_read_without_the_rest_of_its_file(monkeypatch):
+    monkeypatch.setattr(definition, "_compile", None)
+    monkeypatch.setattr(inspect, "findsource", None)
+    for function in (waves, contad.ops.exp.function, contad.ops.tanh.body.function):
+        assert definition_of(function)[0].name == function.__name__
+
+
+def test_code_that_depends_on_what_is_around_it_is_held_against_its_file():
+    count = 0
+
+    def counted(x):
+        nonlocal count
+        count += 1
+        return x * count
+
+    found, line = definition_of(counted)
+    assert (found.name, line) == ("counted", counted.__code__.co_firstlineno)
 
 
 @pytest.mark.parametrize("padding", [1, 2, 7])

@@ -230,6 +230,19 @@ def test_arguments_that_share_nothing_are_not_copied():
     assert set_apart("here", args) is args
 
 
+def test_three_arguments_of_which_two_are_views():
+    table, foreign = np.arange(6.0).reshape(2, 3), np.frombuffer(bytearray(24))
+    apart = [(Y.copy(), table), (table.T, Y), (table[0], table[1]), (foreign[:2], foreign[2:]), (2.0, table)]
+    for a, b in apart:
+        args = np.ones(3), a, b
+        assert set_apart("here", args) is args
+    together = [(table.T, table), (table[0], table[:, 0]), (foreign, foreign[1:]), (table, table), (table[1:], table)]
+    for a, b in together:
+        args = np.ones(3), a, b
+        _, first, second = set_apart("here", args)
+        assert not (np.may_share_memory(first, second) or first.flags.writeable or second.flags.writeable)
+
+
 def test_a_missing_mark_is_noticed(monkeypatch):
     """Without the marks the value is that of arrays that share nothing."""
     monkeypatch.setattr("contad.transforms.gradients.set_apart", lambda what, args: args)
