@@ -128,8 +128,8 @@ def factor_rows(a: Any) -> Any:
     """(the factors of a in C order, the exchanges of rows, LAPACK's report: 0 unless a is singular)."""
     import scipy.linalg
 
-    factors, exchanges = scipy.linalg.lu_factor(a)
-    return factors, exchanges + 1, 0
+    factors, exchanges, report = scipy.linalg.lapack.dgetrf(a)
+    return factors, exchanges + 1, report
 
 
 @add_overload(factor_rows, jit_options=INTERNAL_OPTIONS)

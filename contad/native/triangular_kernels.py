@@ -27,6 +27,7 @@ from contad.native.matrix_loops import (
 )
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
+from contad.native.rows.matrix_rows import band_height
 from contad.native.triangles_by_fours import solve_by_fours, subtract_by_fours
 from contad.native.tridiagonal_kernels import factor_in_order, solve_in_order, solve_transposed_in_order
 from contad.native.words import array_at, hold
@@ -192,7 +193,8 @@ def add_solve_triangular(z_bar, z, a, transposed, lower, unit_diagonal, a_bar, b
     c = _triangular_solution(a, z_bar, not transposed, lower, unit_diagonal)[0]
     c = mask_dead(z_bar, c)
     add_into(b_bar, c)
-    subtract_triangle(c, z, transposed, lower, unit_diagonal, a_bar)
+    if a_bar.size != 0:
+        subtract_triangle(c, z, transposed, lower, unit_diagonal, a_bar)
 
 
 @called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX, MATRIX)
@@ -353,10 +355,7 @@ def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def
 
 
 # ---- banded systems --------------------------------------------------------------------------------------------------
-@njit(**NJIT_OPTIONS)
-def height_of_factors(lower, upper):  # type: ignore[no-untyped-def]
-    """How many rows of n numbers the factors of a band take: those of three diagonals are stored by diagonals."""
-    return 5 if lower == 1 and upper == 1 else 2 * lower + upper + 2
+height_of_factors = njit(**NJIT_OPTIONS)(band_height)
 
 
 @called_by_name(COUNT, COUNT, MATRIX, MATRIX)

@@ -17,6 +17,7 @@ from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.matrix.matrix_products import ProductFactor, factor_of
 from contad.engines.matrix.matrix_steps import (
     ADJOINT,
+    FACTORED,
     NAMES,
     PRODUCT,
     RUNNING,
@@ -42,10 +43,10 @@ if TYPE_CHECKING:
 # Left to Python are singular vectors, whose derivative is nan where a singular value is 0.
 COMPILED = frozenset(NAMES) - {"singular_spectrum"}
 # Of more rows Python does these, for one factorisation serves every operation on a matrix there (`contad.ops.factors`)
-_FACTORED, _FEW_ROWS = frozenset(("solve", "log_determinant")), 24
+_FEW_ROWS = 24
 # of those with columns: a matrix of solutions lies in memory as LAPACK leaves it
 _BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution", "banded_solution"))
-_SHARED = frozenset(("banded_solution", *_FACTORED))  # whose saved factors serve all records of the same first operand
+_SHARED = frozenset(("banded_solution", *FACTORED))  # whose saved factors serve all records of the same first operand
 WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 _TURNED = (1, 0)
 _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands
@@ -142,7 +143,7 @@ class StepKernels:
         if len(self.plans) > 1000:
             self.plans.clear()
         step = describe_operation(self.name, shapes, options)
-        if step is not None and self.name in _FACTORED and step.sizes[0] > _FEW_ROWS:
+        if step is not None and self.name in FACTORED and step.sizes[0] > _FEW_ROWS:
             step = None
         found = None
         if step is not None:
@@ -224,7 +225,7 @@ class StepKernels:
         if saved:
             if self.name in _SHARED:
                 shared = self.name, a_at, a_kind, flags & 2, a.shape, *options.items()
-                if self.name in _FACTORED:  # which have the same ones, whatever is solved
+                if self.name in FACTORED:  # which have the same ones, whatever is solved
                     shared = "solve", a_at, a_kind, flags & 2, a.shape
                 memory = s.factors.get(shared, _NOTHING)
                 if memory is not _NOTHING:

@@ -7,24 +7,20 @@ recorded programs do.
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from contad.engines.stream.pullbacks import Pullback
+from contad.native.rows.matrix_rows import ROWS, measures_of
 from contad.variables.open_types import Options, Value
 
-# The names of rules; their kernels compile what they are made of, so the modules are imported when a step is taken.
-MATRICES = (
-    *("cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "banded_solution", "expm"),
-    *("filled_cholesky_factor", "cholesky_solution", "euclidean_norm"),
-)
-SPECTRA = ("orthogonal_factor", "symmetric_spectrum", "real_spectrum", "singular_spectrum")
+FACTORED = frozenset(("solve", "log_determinant"))  # whose factors, those of the first operand, steps share
 # what is done to the lines of an array along an axis, whatever its numbers are; they come last, as codes are in order
 LOG_SUMS, REDUCTIONS, ACCUMULATIONS = ("logsumexp", "softmax"), ("prod", "var", "std"), ("cumsum", "cumprod")
 LINES = LOG_SUMS + REDUCTIONS + ACCUMULATIONS
-NAMES = MATRICES + SPECTRA + LINES
+NAMES = (*ROWS, *LINES)
 PAIRED_SUM = "logsumexp_of_pair"  # of programs: logsumexp of x + y, or of x - y
 PRODUCT = "matmul"  # which NumPy multiplies: of it there is the kernel of adjoints
 VALUE, ADJOINT = range(2)  # purposes of kernels
@@ -42,66 +38,24 @@ class MatrixStep(NamedTuple):
     has_factors: bool = False  # those of the first operand, which steps share
 
 
-def _of_square(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep(a, (a[0], a[1], 0))
+def _of_row(name: str, shapes: Sequence[Shape], options: Options) -> MatrixStep | None:
+    """An operation on matrices; None where the shapes are others than those of its row."""
+    row, a, b = ROWS[name], shapes[0], shapes[1] if len(shapes) == 2 else (0, 0)
+    if len(a) != 2 or len(b) > 2:
+        return None
+    values = [int(bool(options.get(x))) if x in row.flags else int(options[x]) for x in row.options]
+    matrices = [(*shape, 1)[:2] for shape in shapes]
+    sizes = *a, matrices[-1][1] if len(shapes) == 2 else 0
+    operands, parts, saved = measures_of(name)(*sizes, *values)
+    rows, columns = zip(*parts, strict=True)
+    if operands != tuple(matrices) or len({*columns}) > 1:
+        return None
+    result = () if not row.results[0].shape else b if len(b) == 1 else (sum(rows), columns[0])
+    first, second, third, *_ = *values, 0, 0, 0
+    return MatrixStep(result, sizes, (first, second, third), saved, name in FACTORED)
 
 
-def _of_determinant(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((), (a[0], a[1], 0))
-
-
-def _of_triangle(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    transposed, lower, unit = (int(bool(options.get(name))) for name in ("transposed", "lower", "unit_diagonal"))
-    return MatrixStep(b, (a[0], a[1], _columns(b)), (transposed, lower, unit))
-
-
-def _of_filled_factor(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep(a, (a[0], a[1], 0), (int(bool(options["lower"])), 0, 0))
-
-
-def _of_factored_system(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep(b, (a[0], a[1], _columns(b)), (int(bool(options["lower"])), 0, 0))
-
-
-def _of_system(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    transposed = int(bool(options.get("transposed")))
-    return MatrixStep(b, (a[0], a[1], _columns(b)), (transposed, 0, 0), a[0] * (a[0] + 1), True)
-
-
-def _of_log(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((), (a[0], a[1], 0), saved=a[0] * (a[0] + 1), has_factors=True)
-
-
-def _of_factor(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((a[0] + a[1], a[1]), (a[0], a[1], 0))
-
-
-def _of_spectrum(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((a[0] + 1, a[1]), (a[0], a[1], 0), (int(bool(options.get("upper", False))), 0, 0))
-
-
-def _of_singular_values(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep((a[0] + 1 + a[1], min(a)), (a[0], a[1], 0))
-
-
-def _of_band(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    lower, upper = int(options["lower"]), int(options["upper"])
-    height = _height_of_factors()(lower, upper)
-    return MatrixStep(b, (a[0], a[1], _columns(b)), (lower, upper, 0), height * a[1])
-
-
-def _height_of_factors() -> Callable[[int, int], int]:
-    from contad.native.triangular_kernels import height_of_factors
-
-    found: Callable[[int, int], int] = height_of_factors.py_func
-    return found
-
-
-def _of_exponential(a: Shape, b: Shape, options: Options) -> MatrixStep:
-    return MatrixStep(a, (a[0], a[1], 0), saved=3 * a[0] * a[0])
-
-
-def _of_vector(a: Shape, b: Shape, options: Options) -> MatrixStep | None:
+def _of_vector(a: Shape, options: Options) -> MatrixStep | None:
     axis = options.get("axis")
     axes = range(len(a)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     whole = {k % len(a) for k in axes} == set(range(len(a)))
@@ -142,19 +96,6 @@ def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
     return MatrixStep(result, (before, size // lines, after), (rows, columns, ddof), saved)
 
 
-def _columns(b: Shape) -> int:
-    return b[1] if len(b) == 2 else 1
-
-
-_DESCRIBE: dict[str, Callable[[Shape, Shape, Options], MatrixStep | None]] = {
-    "det": _of_determinant, "filled_cholesky_factor": _of_filled_factor, "cholesky_solution": _of_factored_system,
-    "solve_triangular": _of_triangle, "solve": _of_system, "log_determinant": _of_log, "orthogonal_factor": _of_factor,
-    "symmetric_spectrum": _of_spectrum, "real_spectrum": _of_spectrum, "singular_spectrum": _of_singular_values,
-    "banded_solution": _of_band, "expm": _of_exponential, "euclidean_norm": _of_vector,
-}  # fmt: skip
-_SQUARE = {"cholesky_factor", "solve_triangular", "solve", "inv", "det", "log_determinant", "symmetric_spectrum",
-           "real_spectrum", "expm", "filled_cholesky_factor", "cholesky_solution"}  # fmt: skip
-
 _IN_ORDER = {"cholesky_factor", "euclidean_norm", *LINES} - RUNNING  # whose results lie in memory as they are
 
 
@@ -162,21 +103,10 @@ def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> 
     """What a record of a rule says, None where Python has to do it: of stacks, of what does not fit, of other rules."""
     if name not in NAMES or not all(map(math.prod, shapes)):
         return None
-    a, b = shapes[0], shapes[1] if len(shapes) == 2 else ()
+    a = shapes[0]
     if name in LINES:
         return _of_lines(name, a, options)
-    if name == "euclidean_norm":
-        return _of_vector(a, b, options)
-    if len(a) != 2 or len(b) > 2 or (name in _SQUARE and a[0] != a[1]):
-        return None
-    if len(shapes) == 2 and b[:1] != a[1:]:
-        return None
-    if name == "orthogonal_factor" and a[0] < a[1]:
-        return None
-    step = _DESCRIBE.get(name, _of_square)(a, b, options)
-    if name == "banded_solution" and step is not None and step.options[0] + step.options[1] + 1 != a[0]:
-        return None
-    return step
+    return _of_vector(a, options) if name == "euclidean_norm" else _of_row(name, shapes, options)
 
 
 def describe_step(c: Pullback) -> MatrixStep | None:
@@ -216,15 +146,13 @@ def _kernels_of(name: str) -> tuple[Any, ...]:
         from contad.native.recorded_products import PRODUCT_KERNELS
 
         return PRODUCT_KERNELS[name]
-    if name in SPECTRA:
-        from contad.native.recorded_spectra import KERNELS
-    elif name in (*LOG_SUMS, PAIRED_SUM):
+    if name in (*LOG_SUMS, PAIRED_SUM):
         from contad.native.recorded_log_sums import KERNELS
     elif name in REDUCTIONS:
         from contad.native.recorded_reductions import KERNELS
     elif name in ACCUMULATIONS:
         from contad.native.recorded_accumulations import KERNELS
     else:
-        from contad.native.recorded_matrices import KERNELS
+        from contad.native.recorded_rows import KERNELS
     found: tuple[Any, ...] = KERNELS[name]
     return found

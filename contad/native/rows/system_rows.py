@@ -1,0 +1,230 @@
+"""Kernels of systems, inverses, determinants, exponentials and lengths: `matrix_rows` says what they are."""
+
+from typing import Any
+
+import numpy as np
+
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.exponential_kernels import add_by_powers, along_by_powers, expm_with_powers
+from contad.native.factor_kernels import (
+    add_inv,
+    cofactors,
+    inv_tangent as tangent_of_inverse,
+    solve_factored_transposed,
+)
+from contad.native.lapack import trsm
+from contad.native.matrix_loops import add_into, add_scaled, dot, in_order, masked_sum, subtract, turn, write_into
+from contad.native.overloads import add_overload, in_machine_code
+from contad.native.products_in_place import add_product
+from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
+
+_MANY = 24  # rows and columns from which on BLAS is faster than loops
+_RIGHT, _UPPER, _LOWER, _NO, _YES, _UNIT = ord("R"), ord("U"), ord("L"), ord("N"), ord("T"), ord("U")
+
+
+# ---- factors of a matrix ---------------------------------------------------------------------------------------------
+@in_machine_code
+def solve_factor(a, factors, exchanges):  # type: ignore[no-untyped-def]
+    """The factors of a, and the exchanges of its rows; LinAlgError where a is singular."""
+    found, order, report = factor_rows(a)
+    if report != 0:
+        raise np.linalg.LinAlgError("Singular matrix")
+    write_into(factors, found)
+    for i in range(len(a)):
+        exchanges[i] = order[i]
+
+
+def divide(factors: Any, exchanges: Any, c: Any, transposed: Any) -> None:
+    """c = a^-1 c, or a^-T c."""
+    if transposed:
+        solve_factored_transposed(factors, exchanges, c)
+    else:
+        solve_factored(factors, exchanges, c)
+
+
+@add_overload(divide, jit_options=INTERNAL_OPTIONS)
+def _divide(factors: Any, exchanges: Any, c: Any, transposed: Any) -> Any:
+    def implementation(factors: Any, exchanges: Any, c: Any, transposed: Any) -> None:
+        n, k = c.shape
+        if n < _MANY or k < _MANY:
+            if transposed:
+                solve_factored_transposed(factors, exchanges, c)
+            else:
+                solve_factored(factors, exchanges, c)
+            return
+        # rows are columns to BLAS: the triangles change places, and the system stands on the right
+        if transposed:
+            trsm((_RIGHT, _LOWER, _YES, _NO, k, n, 1.0, factors, n, c, k))
+            trsm((_RIGHT, _UPPER, _YES, _UNIT, k, n, 1.0, factors, n, c, k))
+        for step in range(n):
+            i = n - 1 - step if transposed else step
+            j = int(exchanges[i]) - 1
+            if i != j:
+                for m in range(k):
+                    c[i, m], c[j, m] = c[j, m], c[i, m]
+        if not transposed:
+            trsm((_RIGHT, _UPPER, _NO, _UNIT, k, n, 1.0, factors, n, c, k))
+            trsm((_RIGHT, _LOWER, _NO, _NO, k, n, 1.0, factors, n, c, k))
+
+    return implementation
+
+
+# ---- systems ---------------------------------------------------------------------------------------------------------
+@in_machine_code
+def solve_value(b, factors, exchanges, transposed, z):  # type: ignore[no-untyped-def]
+    """a z = b"""
+    write_into(z, b)
+    divide(factors, exchanges, z, transposed)
+
+
+@in_machine_code
+def solve_adjoint(z_bar, z, factors, exchanges, transposed, a_bar, b_bar):  # type: ignore[no-untyped-def]
+    """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T"""
+    c = in_order(z_bar)
+    divide(factors, exchanges, c, not transposed)
+    add_into(b_bar, c)
+    if a_bar.size != 0:
+        if transposed:
+            c, z = z, c
+        if z.shape[1] == 1:
+            for i in range(len(a_bar)):
+                for j in range(len(a_bar)):
+                    a_bar[i, j] -= c[i, 0] * z[j, 0]
+        else:
+            add_product(-1.0, c, z.T, a_bar)
+
+
+@in_machine_code
+def solve_tangent(z, factors, exchanges, transposed, a_dot, b_dot, z_dot):  # type: ignore[no-untyped-def]
+    """a^-1 (b_dot - a_dot z)"""
+    if transposed:
+        a_dot = turn(a_dot)
+    write_into(z_dot, subtract(b_dot, dot(a_dot, z)))
+    divide(factors, exchanges, z_dot, transposed)
+
+
+# ---- inverses and determinants ---------------------------------------------------------------------------------------
+@in_machine_code
+def inv_value(a, z):  # type: ignore[no-untyped-def]
+    """a z = 1"""
+    if len(a) == 1 and a[0, 0] != 0.0:  # as where one number is observed; without memory for factors
+        z[0, 0] = 1.0 / a[0, 0]
+    else:
+        write_into(z, invert(a))
+
+
+@in_machine_code
+def inv_adjoint(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar -= z^T z_bar z^T"""
+    if len(z) == 1:
+        a_bar[0, 0] -= z[0, 0] * z_bar[0, 0] * z[0, 0]
+    else:
+        add_inv(z_bar, z, a_bar)
+
+
+@in_machine_code
+def inv_tangent(z, a_dot, z_dot):  # type: ignore[no-untyped-def]
+    """-z a_dot z"""
+    write_into(z_dot, tangent_of_inverse(z, a_dot))
+
+
+@in_machine_code
+def det_value(a, z):  # type: ignore[no-untyped-def]
+    """The determinant."""
+    z[0, 0] = a[0, 0] if len(a) == 1 else find_det(a)
+
+
+@in_machine_code
+def det_adjoint(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += z_bar c, c: the matrix of cofactors"""
+    if len(a) == 1:
+        a_bar[0, 0] += z_bar[0, 0]
+    else:
+        add_scaled(a_bar, 0, 0, z_bar[0, 0], cofactors(z[0, 0], a))
+
+
+@in_machine_code
+def det_tangent(z, a, a_dot, z_dot):  # type: ignore[no-untyped-def]
+    """<c, a_dot>"""
+    z_dot[0, 0] = masked_sum(cofactors(z[0, 0], a), a_dot)
+
+
+log_determinant_factor = solve_factor
+
+
+@in_machine_code
+def log_determinant_value(factors, z):  # type: ignore[no-untyped-def]
+    """The logarithm of the magnitude of the determinant."""
+    log = 0.0
+    for i in range(len(factors)):
+        log += np.log(abs(factors[i, i]))
+    z[0, 0] = log
+
+
+@in_machine_code
+def turned_inverse(factors, exchanges):  # type: ignore[no-untyped-def]
+    """a^-T"""
+    made = np.zeros(factors.shape)
+    for i in range(len(made)):
+        made[i, i] = 1.0
+    divide(factors, exchanges, made, True)
+    return made
+
+
+@in_machine_code
+def log_determinant_adjoint(z_bar, factors, exchanges, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += z_bar a^-T"""
+    add_scaled(a_bar, 0, 0, z_bar[0, 0], turned_inverse(factors, exchanges))
+
+
+@in_machine_code
+def log_determinant_tangent(factors, exchanges, a_dot, z_dot):  # type: ignore[no-untyped-def]
+    """<a^-T, a_dot>"""
+    z_dot[0, 0] = masked_sum(turned_inverse(factors, exchanges), a_dot)
+
+
+# ---- exponentials ----------------------------------------------------------------------------------------------------
+@in_machine_code
+def expm_value(a, powers, z):  # type: ignore[no-untyped-def]
+    """exp(a); the powers of a are saved"""
+    write_into(z, expm_with_powers(a, powers))
+
+
+expm_adjoint = add_by_powers
+
+
+@in_machine_code
+def expm_tangent(a, powers, a_dot, z_dot):  # type: ignore[no-untyped-def]
+    """L(a, a_dot)"""
+    write_into(z_dot, along_by_powers(a, a_dot, powers))
+
+
+# ---- lengths ---------------------------------------------------------------------------------------------------------
+@in_machine_code
+def euclidean_norm_value(x, z):  # type: ignore[no-untyped-def]
+    """The root of the sum of squares."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        row = x[i]
+        for j in range(row.size):
+            total += row[j] * row[j]
+    z[0, 0] = np.sqrt(total)
+
+
+@in_machine_code
+def euclidean_norm_leave(z):  # type: ignore[no-untyped-def]
+    """It is 0, or so small that squares are lost."""
+    if not z[0, 0] > 1e-140:
+        raise ValueError("a small vector")
+
+
+@in_machine_code
+def euclidean_norm_adjoint(z_bar, z, x, x_bar):  # type: ignore[no-untyped-def]
+    """x_bar += z_bar x / z"""
+    add_scaled(x_bar, 0, 0, z_bar[0, 0] / z[0, 0], x)
+
+
+@in_machine_code
+def euclidean_norm_tangent(z, x, x_dot, z_dot):  # type: ignore[no-untyped-def]
+    """<x, x_dot> / z"""
+    z_dot[0, 0] = masked_sum(x, x_dot) / z[0, 0]

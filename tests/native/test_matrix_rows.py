@@ -1,0 +1,172 @@
+"""Every row of matrix operations against the array rule of its name: values, adjoints and tangents are written once.
+
+Kernels run as Python does, without compiling; what LAPACK does for them is compiled.
+"""
+
+import importlib
+import inspect
+import zlib
+
+import numpy as np
+import pytest
+
+import contad
+from contad.native.rows.matrix_rows import ROWS, SIZES, band_height, measures_of
+from contad.rules.array_rule import array_rule_of
+
+WIDTHS = ((1, 1, 1), (2, 2, 1), (3, 3, 2), (5, 5, 3), (9, 9, 1))  # m, n and k
+LONG = (*WIDTHS, (4, 2, 1))
+BANDS = [{"lower": 1, "upper": 1}, {"lower": 1, "upper": 2}]
+
+
+def flags(row):
+    """Every combination of flags."""
+    return [{x: bool(k >> i & 1) for i, x in enumerate(row.flags)} for k in range(2 ** len(row.flags))]
+
+
+def cases_of(row):
+    """(sizes, options)"""
+    if row.name == "banded_solution":
+        return [((options["lower"] + options["upper"] + 1, n, k), options) for n, k in ((1, 1), (2, 3), (6, 1), (6, 3))
+                for options in BANDS]  # fmt: skip
+    wide = {"singular_spectrum": (*LONG, (2, 4, 1)), "orthogonal_factor": LONG, "euclidean_norm": (*LONG, (1, 7, 1))}
+    return [(sizes, options) for sizes in wide.get(row.name, WIDTHS) for options in flags(row)]
+
+
+CASES = [(name, *case) for name, row in ROWS.items() for case in cases_of(row)]
+
+
+def draw(row, sizes, options):
+    """Operands of these sizes, any as well conditioned as the operation asks for."""
+    rng = np.random.default_rng(zlib.crc32(repr((row.name, sizes, options)).encode()))
+    shapes, _, _ = measures_of(row.name)(*sizes, *options.values())
+    operands = [rng.standard_normal(shape) for shape in shapes]
+    a = operands[0]
+    if row.name in ("solve", "solve_triangular", "inv", "log_determinant", "cholesky_solution"):
+        a += 2.0 * np.eye(len(a))
+    elif row.name in ("cholesky_factor", "filled_cholesky_factor"):
+        a[:] = a @ a.T + np.eye(len(a)) + 0.1 * a  # of which a triangle is read
+    elif row.name == "real_spectrum":
+        a[:] = a @ a.T + np.diag(np.arange(1.0, len(a) + 1.0)) + 0.01 * a
+    elif row.name == "banded_solution":
+        a[options["upper"]] += 4.0
+    return operands, rng
+
+
+def run(row, purpose, known):
+    """A kernel on the arrays that it names, if there is one."""
+    if (kernel := row.kernel(purpose)) is not None:
+        kernel(*(known[name] for name in row.parameters(purpose)))
+
+
+def split(row, sizes, options, z):
+    """The parts of what the rule returns, or of its adjoint or tangent, as kernels have them."""
+    _, shapes, _ = measures_of(row.name)(*sizes, *options.values())
+    made, first, stacked = [], 0, np.reshape(z, (-1, shapes[0][1]))
+    for part, (rows, _) in zip(row.results, shapes, strict=True):
+        x = stacked[first : first + rows]
+        made.append(np.ascontiguousarray(x[0] if len(part.shape) == 1 else x.T if part.is_turned else x))
+        first += rows
+    return made
+
+
+def prepare(row, sizes, options, operands):
+    """The arrays that kernels take, after the value."""
+    known = dict(zip((*SIZES, *row.options), (*sizes, *options.values()), strict=True))
+    _, shapes, _ = measures_of(row.name)(*sizes, *options.values())
+    size = sum(rows for rows, _ in shapes)
+    known |= zip((x.name for x in row.operands), operands, strict=True)
+    known |= zip((x.name for x in row.results), split(row, sizes, options, np.empty((size, shapes[0][1]))), strict=True)
+    room = {"band_height": band_height, "p": min(sizes[:2]), **known}
+    known |= {x.name: np.empty([eval(n, {}, room) for n in x.shape]) for x in row.saved}
+    run(row, "factor", known)
+    run(row, "value", known)
+    return known
+
+
+def agree(found, expected):
+    """Require numbers of a kernel to be those of the rule."""
+    scale = max(1.0, np.max(np.abs(np.nan_to_num(expected)), initial=0.0))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10 * scale)
+
+
+def compare(name, sizes, options):
+    """Require value, adjoint and tangent to be those of the rule."""
+    row, rule = ROWS[name], array_rule_of(name)
+    operands, rng = draw(row, sizes, options)
+
+    def f(*args):
+        return rule(*args, **options)
+
+    z, pullback = contad.vjp(f, *operands, engine="matrix")
+    known = prepare(row, sizes, options, operands)
+    names, given = [x.name for x in row.results], [x.name for x in row.operands]
+    for x, y in zip(names, split(row, sizes, options, z), strict=True):
+        agree(known[x], y)
+
+    z_bar = rng.standard_normal(np.shape(z))
+    bars = pullback(z_bar if np.ndim(z) else float(z_bar))
+    starts = [rng.standard_normal(x.shape) for x in operands]
+    for asked in range(1, 2 ** len(operands)):  # those of the others have size 0
+        known |= {f"{x}_bar": y for x, y in zip(names, split(row, sizes, options, z_bar), strict=True)}
+        for k, (x, start) in enumerate(zip(given, starts, strict=True)):
+            known[f"{x}_bar"] = start.copy() if asked >> k & 1 else np.empty((0, 0))
+        run(row, "adjoint", known)
+        for k, (x, start) in enumerate(zip(given, starts, strict=True)):
+            if asked >> k & 1:
+                agree(known[f"{x}_bar"] - start, bars[k])
+
+    dots = [rng.standard_normal(x.shape) for x in operands]
+    z_dot = contad.jvp(f, operands, dots)[1]
+    known |= {f"{x}_dot": y for x, y in zip(given, dots, strict=True)}
+    known |= {f"{x}_dot": np.empty(known[x].shape) for x in names}
+    run(row, "tangent", known)
+    for x, y in zip(names, split(row, sizes, options, z_dot), strict=True):
+        agree(known[f"{x}_dot"], y)
+
+
+@pytest.mark.parametrize(("name", "sizes", "options"), CASES)
+def test_kernels_are_those_of_the_rule(name, sizes, options):
+    compare(name, sizes, options)
+
+
+SINGULAR = {"solve": np.ones((3, 3)), "inv": np.zeros((2, 2)), "log_determinant": np.ones((2, 2)),
+            "cholesky_factor": -np.eye(3), "solve_triangular": np.zeros((2, 2))}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_what_is_singular_raises(name):
+    row, a = ROWS[name], SINGULAR[name]
+    options = dict.fromkeys(row.options, False)
+    operands = [a, np.ones((len(a), 1))][: len(row.operands)]
+    with pytest.raises(np.linalg.LinAlgError):
+        prepare(row, (*a.shape, 1), options, operands)
+
+
+def test_cofactors_of_a_singular_matrix_are_those_of_the_rule():
+    a = np.diag([1.0, 0.0, 2.0, -3.0]) + np.outer([1.0, 0.0, 1.0, 0.0], np.ones(4))
+    known = prepare(ROWS["det"], (4, 4, 1), {}, [a])
+    known |= {"z_bar": np.array([[1.7]]), "a_bar": np.zeros((4, 4))}
+    run(ROWS["det"], "adjoint", known)
+    agree(known["a_bar"], 1.7 * contad.grad(np.linalg.det)(a))
+
+
+@pytest.mark.parametrize("purpose", ["value", "adjoint", "tangent"])
+@pytest.mark.parametrize("name", ROWS)
+def test_planted_faults_are_found(name, purpose, monkeypatch):
+    """The last array that a kernel writes has another sign."""
+    row = ROWS[name]
+    kernel, names = row.kernel(purpose), row.parameters(purpose)
+    written = {"value": row.results[-1].name, "adjoint": f"{row.operands[0].name}_bar",
+               "tangent": f"{row.results[-1].name}_dot"}[purpose]  # fmt: skip
+
+    def wrong(*args):
+        z = args[names.index(written)]
+        before = z.copy() if purpose == "adjoint" else np.zeros(z.shape)
+        kernel(*args)
+        z[...] = 2.0 * before - z
+
+    wrong.__signature__ = inspect.signature(kernel)
+    monkeypatch.setattr(importlib.import_module(f"contad.native.rows.{row.module}"), f"{name}_{purpose}", wrong)
+    with pytest.raises(AssertionError):
+        compare(name, *cases_of(row)[2])
