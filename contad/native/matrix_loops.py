@@ -145,6 +145,13 @@ def write_column(z, a):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
+def write_vector(z, a):  # type: ignore[no-untyped-def]
+    """z = a, for vectors."""
+    for i in range(a.size):
+        z[i] = a[i]
+
+
+@in_machine_code
 def take_column(a):  # type: ignore[no-untyped-def]
     """A copy of the first column, as a vector."""
     made = np.empty(a.shape[0])

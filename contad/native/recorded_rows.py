@@ -13,7 +13,7 @@ from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import in_order, turn, write_rows
 from contad.native.recorded_operands import block
-from contad.native.rows.matrix_rows import ROWS, MatrixRow, RowPart, write_size
+from contad.native.rows.matrix_rows import ROWS, MatrixRow, RowPart, find_part, write_size
 from contad.native.step_fields import KEEPER, KEPT, RESULT, SAVED, STATUS, TURNED
 from contad.native.triangular_kernels import height_of_factors
 from contad.native.words import array_at
@@ -105,21 +105,20 @@ class _Adapter:
             return
         own, _, what = name.rpartition("_")
         row = self.row
-        if part := _find(row.operands, name):
+        if part := find_part(row.operands, name):
             self.before.append(self._operand(part))
-        elif part := _find(row.saved, name):
+        elif part := find_part(row.saved, name):
             sizes = [write_size(x) for x in row.saved[: row.saved.index(part)]]
-            shape = f"({', '.join(part.shape)})" if len(part.shape) > 1 else part.shape[0]
             at = f"saved_at(shape, values_at) + 8 * ({' + '.join(sizes) or 0})"
-            self.before.append(f"{name} = array_at({at}, {shape})")
-        elif part := _find(row.results, name):
+            self.before.append(f"{name} = array_at({at}, {part.sizes})")
+        elif part := find_part(row.results, name):
             is_written = self.purpose == "value"
             self._result(part, "", "values_at", is_written)
-        elif what == "bar" and (part := _find(row.results, own)):
+        elif what == "bar" and (part := find_part(row.results, own)):
             self._result(part, "_bar", "adjoints_at", False)
-        elif what == "dot" and (part := _find(row.results, own)):
+        elif what == "dot" and (part := find_part(row.results, own)):
             self._result(part, "_dot", "dots_at", True)
-        elif part := _find(row.operands, own):
+        elif part := find_part(row.operands, own):
             field, shape = "AB"[row.operands.index(part)], ", ".join(part.shape)
             if what == "dot":
                 self.before.append(f"{name} = tangent(shape, {field}, dots_at, {shape})")
@@ -156,10 +155,6 @@ class _Adapter:
             self.after.insert(0, f"write_rows({whole}, {first}, {name}.T)")
         else:
             self.before.append(f"{name} = turn({rows})")
-
-
-def _find(parts: tuple[RowPart, ...], name: str) -> RowPart | None:
-    return next((x for x in parts if x.name == name), None)
 
 
 _KNOWN = {

@@ -143,7 +143,7 @@ def _factor_rows(a: Any) -> Any:
         _check_finite_matrix(a)
         n = len(a)
         columns = turn(a)  # to LAPACK a
-        report = _getrf(_KIND, n, n, columns.ctypes, n, exchanges.ctypes)
+        report = _getrf(_KIND, n, n, columns.ctypes, n, exchanges.ctypes) if n != 0 else 0
         return turn(columns), exchanges, report
 
     return implementation
@@ -176,6 +176,18 @@ def _solve_forward(a: Any, b: Any) -> Any:
         return turn(columns), turn(factors), exchanges
 
     return implementation
+
+
+@in_machine_code
+def invert_columns(columns, exchanges):  # type: ignore[no-untyped-def]
+    """The inverse of a matrix that is not singular, in place of its factors: both by columns, as LAPACK has them."""
+    n = len(columns)
+    rows = np.empty(n, F_INT_nptype)
+    for i in range(n):
+        rows[i] = exchanges[i]
+    if n != 0:
+        _inv_err_handler(_getri(_KIND, n, columns.ctypes, n, rows.ctypes))
+    return columns
 
 
 # ---- inverses and determinants ---------------------------------------------------------------------------------------
@@ -250,12 +262,7 @@ def _invert_turned(factors: Any, exchanges: Any) -> Any:
                 z[i, i] = 1.0
             solve_factored(factors, exchanges[:n], z)
             return turn(z)
-        z, rows = in_order(factors), np.empty(n, F_INT_nptype)
-        for i in range(n):
-            rows[i] = exchanges[i]
-        if n != 0:
-            _inv_err_handler(_getri(_KIND, n, z.ctypes, n, rows.ctypes))
-        return z  # to LAPACK a^-1
+        return invert_columns(in_order(factors), exchanges)  # to LAPACK a^-1
 
     return implementation
 

@@ -58,7 +58,7 @@ def get_ready(kernel: Kernel) -> None:
 
 
 def _names_on_tapes() -> list[str]:
-    from contad.engines.tape import linear_records, product_records  # noqa: F401  (which declare kernels)
+    from contad.engines.tape import matrix_records, product_records  # noqa: F401  (which declare kernels)
     from contad.engines.tape.block_kernels import NAMES
 
     return sorted(NAMES)

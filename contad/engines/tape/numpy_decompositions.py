@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from contad.engines.tape import spectral_records
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
+from contad.engines.tape.matrix_records import OPERATIONS
 from contad.engines.tape.numpy_linear_algebra import active_of, as_column, nothing
 from contad.errors import UnsupportedError
 from contad.native.factor_kernels import check_least_squares, require_square
@@ -20,12 +20,12 @@ def _eigh(a: Any) -> Any:
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = spectral_records.eigh[active]
+    made = OPERATIONS["symmetric_spectrum"][active]
 
     def implementation(a: Any) -> Any:
         require_square(a)
         n = len(a)
-        z = made(a, nothing(), n + n * n, 0)
+        z = made(a, nothing(), n, n, 0, False)
         return z[:n], z[n:].reshape(a.shape)
 
     return implementation
@@ -37,11 +37,11 @@ def _eigvalsh(a: Any) -> Any:
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = spectral_records.eigvalsh[active]
+    made = OPERATIONS["eigvalsh"][active]
 
     def implementation(a: Any) -> Any:
         require_square(a)
-        return made(a, nothing(), len(a), 0)
+        return made(a, nothing(), len(a), len(a), 0)
 
     return implementation
 
@@ -52,12 +52,12 @@ def _eig(a: Any) -> Any:
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = spectral_records.eig[active]
+    made = OPERATIONS["real_spectrum"][active]
 
     def implementation(a: Any) -> Any:
         require_square(a)
         n = len(a)
-        z = made(a, nothing(), n + n * n, 0)
+        z = made(a, nothing(), n, n, 0)
         return z[:n], z[n:].reshape(a.shape)
 
     return implementation
@@ -80,7 +80,7 @@ def _svd(a: Any, full_matrices: Any = 1) -> Any:
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = spectral_records.svd[active]
+    made = OPERATIONS["singular_spectrum"][active]
 
     def implementation(a: Any, full_matrices: Any = 1) -> Any:
         m, n = a.shape
@@ -90,7 +90,7 @@ def _svd(a: Any, full_matrices: Any = 1) -> Any:
                 "pass full_matrices=False"
             )
         k = min(m, n)
-        z = made(a, nothing(), m * k + k + k * n, 0)
+        z = made(a, nothing(), m, n, 0)
         return z[: m * k].reshape((m, k)), z[m * k : m * k + k], z[m * k + k :].reshape((k, n))
 
     return implementation
@@ -102,12 +102,12 @@ def _qr(a: Any) -> Any:
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = spectral_records.qr[active]
+    made = OPERATIONS["orthogonal_factor"][active]
 
     def implementation(a: Any) -> Any:
         m, n = a.shape
         k = min(m, n)
-        z = made(a, nothing(), m * k + k * n, 0)
+        z = made(a, nothing(), m, n, 0)
         return z[: m * k].reshape((m, k)), z[m * k :].reshape((k, n))
 
     return implementation
@@ -119,12 +119,12 @@ def _pinv(a: Any, rcond: Any = 1e-15) -> Any:
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = spectral_records.pinv[active]
+    made = OPERATIONS["pinv"][active]
 
     def implementation(a: Any, rcond: Any = 1e-15) -> Any:
         limit = np.empty((1, 1))
         limit[0, 0] = rcond
-        return made(a, limit, a.size, 0).reshape((a.shape[1], a.shape[0]))
+        return made(a, limit, a.shape[0], a.shape[1], 0).reshape((a.shape[1], a.shape[0]))
 
     return implementation
 
@@ -135,18 +135,20 @@ def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
     active = active_of((a, b), (2,), (1, 2))
     if active is None:
         return None
-    made, zeros, is_vector = spectral_records.lstsq[active], zeros_of[active], b.ndim == 1
+    made, zeros, is_vector = OPERATIONS["lstsq"][active], zeros_of[active], b.ndim == 1
 
     def of_columns(a: Any, b: Any, rcond: Any) -> Any:
         """The results, of which the solution is a vector; rcond goes with b."""
         m, n = a.shape
         check_least_squares(a, b)
         k = b.shape[1]
-        given = zeros((m, k + 1))
-        given[:, :k] = b
-        given[:, k] = rcond
+        given = zeros(m * k + 1)
+        for i in range(m):
+            for j in range(k):
+                given[i * k + j] = b[i, j]
+        given[m * k] = rcond
         least = min(m, n)
-        z = made(a, given, n * k + k + least + 1, 0)
+        z = made(a, given, m, n, k)
         rank = int(z[n * k + k + least].value)
         squares = z[n * k : n * k + k] if rank == n < m else z[:0]
         return z[: n * k], squares, rank, z[n * k + k : n * k + k + least]

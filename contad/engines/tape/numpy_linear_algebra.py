@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from contad.engines.tape import linear_records
 from contad.engines.tape.arrays import is_active_array
+from contad.engines.tape.matrix_records import OPERATIONS
 from contad.engines.tape.variables import Active
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.factor_kernels import check_system, require_square
@@ -41,43 +41,55 @@ def _solve(a: Any, b: Any) -> Any:
     active = active_of((a, b), (2,), (1, 2))
     if active is None:
         return None
-    made = linear_records.solve[active]
+    made = OPERATIONS["solve"][active]
 
     def of_vector(a: Any, b: Any) -> Any:
         check_system(a, b)
-        return made(a, as_column(b), b.size, a.size + len(a))
+        return made(a, as_column(b), len(a), len(a), 1, False)
 
     def of_matrix(a: Any, b: Any) -> Any:
         check_system(a, b)
-        return made(a, b, b.size, a.size + len(a)).reshape(b.shape)
+        return made(a, b, len(a), len(a), b.shape[1], False).reshape(b.shape)
 
     return of_vector if b.ndim == 1 else of_matrix
 
 
-def _of_matrix(function: Any, operations: dict[Any, Any]) -> None:
+def _of_matrix(function: Any, name: str) -> None:
     """Register a function of one square matrix whose value is a matrix of the same shape."""
 
     def typing(a: Any) -> Any:
+        """One block of records."""
         active = active_of((a,), (2,))
         if active is None:
             return None
-        made = operations[active]
-        return lambda a: made(a, nothing(), a.size, 0).reshape(a.shape)
+        made = OPERATIONS[name][active]
+
+        def implementation(a: Any) -> Any:
+            require_square(a)
+            return made(a, nothing(), len(a), len(a), 0).reshape(a.shape)
+
+        return implementation
 
     add_overload(function)(typing)
 
 
-_of_matrix(np.linalg.inv, linear_records.inv)
-_of_matrix(np.linalg.cholesky, linear_records.cholesky)
+_of_matrix(np.linalg.inv, "inv")
+_of_matrix(np.linalg.cholesky, "cholesky_factor")
 
 
 @add_overload(np.linalg.det)
 def _det(a: Any) -> Any:
+    """The determinant."""
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = linear_records.det[active]
-    return lambda a: made(a, nothing(), 1, 0)[0]
+    made = OPERATIONS["det"][active]
+
+    def implementation(a: Any) -> Any:
+        require_square(a)
+        return made(a, nothing(), len(a), len(a), 0)[0]
+
+    return implementation
 
 
 @add_overload(np.linalg.slogdet)
@@ -86,12 +98,11 @@ def _slogdet(a: Any) -> Any:
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = linear_records.slogdet[active]
+    made = OPERATIONS["slogdet"][active]
 
     def implementation(a: Any) -> Any:
         require_square(a)
-        n = a.shape[0]
-        z = made(a, nothing(), 2, n * n + n + 1)  # the factors and the exchanges are saved
-        return z[1].value, z[0]
+        z = made(a, nothing(), len(a), len(a), 0)
+        return z[0].value, z[1]
 
     return implementation

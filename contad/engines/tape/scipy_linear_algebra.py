@@ -5,8 +5,8 @@ from typing import Any
 from numba import types
 
 import contad.scipy.linalg as mirror
-from contad.engines.tape import scipy_records
 from contad.engines.tape.conversions import value
+from contad.engines.tape.matrix_records import OPERATIONS
 from contad.engines.tape.numpy_linear_algebra import active_of, as_column, nothing
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
@@ -18,8 +18,6 @@ from contad.native.triangular_kernels import (
     check_solve_banded,
     check_solve_triangular,
 )
-
-_LOWER, _UNIT, _PACKED = scipy_records.LOWER, scipy_records.UNIT, scipy_records.PACKED
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -41,7 +39,7 @@ def _solve_triangular(
     active = active_of((a, b), (2,), (1, 2))
     if transposed is None or active is None:
         return None
-    made, is_vector = scipy_records.solve_triangular[active], b.ndim == 1
+    made, is_vector = OPERATIONS["solve_triangular"][active], b.ndim == 1
 
     def implementation(
         a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False, overwrite_b: Any = False,
@@ -52,9 +50,9 @@ def _solve_triangular(
             _require_finite(a)
             _require_finite(b)
         check_solve_triangular(a.shape, b.shape)
-        flags = int(transposed(trans)) + _LOWER * int(bool(lower)) + _UNIT * int(bool(unit_diagonal))
         columns = as_column(b) if is_vector else b
-        return made(a, columns, (len(a), flags, columns.shape[1]), b.size, 0).reshape(b.shape)
+        n, k = columns.shape
+        return made(a, columns, n, n, k, transposed(trans), bool(lower), bool(unit_diagonal)).reshape(b.shape)
 
     return implementation
 
@@ -65,15 +63,14 @@ def _cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_fini
     active = active_of((a,), (2,))
     if active is None:
         return None
-    made = scipy_records.cho_factor[active]
+    made = OPERATIONS["filled_cholesky_factor"][active]
 
     def implementation(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
         """One block of records."""
         if check_finite:
             _require_finite(a)
         check_cho_factor(a.shape)
-        flags = _LOWER * int(bool(lower))
-        return made(a, nothing(), (len(a), flags, 0), a.size, 0).reshape(a.shape), bool(lower)
+        return made(a, nothing(), len(a), len(a), 0, bool(lower)).reshape(a.shape), bool(lower)
 
     return implementation
 
@@ -86,7 +83,7 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
     active = active_of((c_and_lower[0], b), (2,), (1, 2))
     if active is None:
         return None
-    made, is_vector = scipy_records.cho_solve[active], b.ndim == 1
+    made, is_vector = OPERATIONS["cholesky_solution"][active], b.ndim == 1
 
     def implementation(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
         """One block of records."""
@@ -96,7 +93,7 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
             _require_finite(c)
         check_cho_solve(c.shape, b.shape)
         columns = as_column(b) if is_vector else b
-        return made(c, columns, (len(c), _LOWER * int(bool(lower)), columns.shape[1]), b.size, 0).reshape(b.shape)
+        return made(c, columns, len(c), len(c), columns.shape[1], bool(lower)).reshape(b.shape)
 
     return implementation
 
@@ -109,7 +106,7 @@ def _solve_banded(
     active = active_of((ab, b), (2,), (1, 2))
     if active is None or not isinstance(l_and_u, types.BaseTuple) or len(l_and_u) != 2:
         return None
-    made, is_vector = scipy_records.solve_banded[active], b.ndim == 1
+    made, is_vector = OPERATIONS["banded_solution"][active], b.ndim == 1
 
     def implementation(
         l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
@@ -121,8 +118,7 @@ def _solve_banded(
             _require_finite(b)
         check_solve_banded(lower, upper, ab.shape, b.shape)
         columns = as_column(b) if is_vector else b
-        sizes = (lower * _PACKED + upper, ab.shape[1], columns.shape[1])
-        return made(ab, columns, sizes, b.size, 0).reshape(b.shape)
+        return made(ab, columns, ab.shape[0], ab.shape[1], columns.shape[1], lower, upper).reshape(b.shape)
 
     return implementation
 
@@ -133,11 +129,11 @@ def _expm(A: Any) -> Any:
     active = active_of((A,), (2,))
     if active is None:
         return None
-    made = scipy_records.expm[active]
+    made = OPERATIONS["expm"][active]
 
     def implementation(A: Any) -> Any:
         """One block of records."""
         require_square(A)
-        return made(A, nothing(), (len(A), 0, 0), A.size, 0).reshape(A.shape)
+        return made(A, nothing(), len(A), len(A), 0).reshape(A.shape)
 
     return implementation

@@ -36,6 +36,11 @@ class RowPart(NamedTuple):
     is_turned: bool  # whether the rule stacks its transpose
 
     @property
+    def sizes(self) -> str:
+        """Its shape for NumPy, as source."""
+        return f"({', '.join(self.shape)})" if len(self.shape) == 2 else "".join(self.shape) or "(1, 1)"
+
+    @property
     def matrix(self) -> tuple[str, str]:
         """The rows and columns that it takes in what the rule returns."""
         shape = {0: ("1", "1"), 1: ("1", *self.shape), 2: self.shape}[len(self.shape)]
@@ -74,7 +79,7 @@ def measures_of(name: str) -> Callable[..., Any]:
     """The function of sizes and options that gives the shapes of the operands, those of the parts of the result as the
     rule stacks them, and how many numbers are saved.
     """
-    row = ROWS[name]
+    row = MATRIX_ROWS[name]
     operands, results = (write_tuple(map(write_tuple, shapes)) for shapes in (
         (x.shape for x in row.operands), (x.matrix for x in row.results),
     ))  # fmt: skip
@@ -93,7 +98,12 @@ def write_tuple(parts: Iterable[str]) -> str:
 
 def write_size(part: RowPart) -> str:
     """How many numbers it has, as source."""
-    return " * ".join(f"({x})" for x in part.shape)
+    return " * ".join(f"({x})" for x in part.shape) or "1"
+
+
+def find_part(parts: Iterable[RowPart], name: str) -> RowPart | None:
+    """The part of that name."""
+    return next((x for x in parts if x.name == name), None)
 
 
 def _parts(text: str) -> list[str]:
@@ -124,7 +134,7 @@ ROWS = {row.name: row for row in (
     _row("system_rows", "solve: a(n, n), b(n, k), transposed? -> z(n, k) | factors(n, n), exchanges(n)"),
     _row("system_rows", "inv: a(n, n) -> z(n, n)"),
     _row("system_rows", "det: a(n, n) -> z()"),
-    _row("system_rows", "log_determinant: a(n, n) -> z() | factors(n, n), exchanges(n)"),
+    _row("system_rows", "log_determinant: a(n, n) -> log() | factors(n, n), exchanges(n)"),
     _row("triangle_rows", "banded_solution: ab(lower + upper + 1, n), b(n, k), lower, upper -> z(n, k) "
          "| factors(band_height(lower, upper), n)"),
     _row("system_rows", "expm: a(n, n) -> z(n, n) | powers(3 * n, n)"),
@@ -135,4 +145,11 @@ ROWS = {row.name: row for row in (
     _row("spectral_rows", "symmetric_spectrum: a(n, n), upper? -> w(n), v(n, n)"),
     _row("spectral_rows", "real_spectrum: a(n, n) -> w(n), v(n, n)"),
     _row("spectral_rows", "singular_spectrum: a(m, n) -> u(m, p), s(p), vt(p, n)'"),
+)}  # fmt: skip
+# those that no rule is called by: it composes them of others, or has more options
+MATRIX_ROWS = ROWS | {row.name: row for row in (
+    _row("system_rows", "slogdet: a(n, n) -> sign(), log() | factors(n, n), exchanges(n)"),
+    _row("spectral_rows", "eigvalsh: a(n, n) -> w(n)"),
+    _row("least_squares_rows", "pinv: a(m, n), rcond() -> z(n, m)"),
+    _row("least_squares_rows", "lstsq: a(m, n), b(m, k), rcond() -> x(n, k), squares(k), s(p), rank()"),
 )}  # fmt: skip

@@ -7,7 +7,7 @@ from numba import types
 from numba.np.linalg import _LAPACK, _check_finite_matrix
 
 from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.matrix_loops import add_scaled, turn, write_into
+from contad.native.matrix_loops import add_scaled, in_order, turn, write_into, write_vector
 from contad.native.overloads import add_overload, in_machine_code
 from contad.native.spectral_kernels import (
     add_eig,
@@ -24,12 +24,6 @@ from contad.native.spectral_kernels import (
 
 _evd = _LAPACK().numba_ez_xxxevd(types.float64)
 _KIND, _VECTORS, _UPPER = ord("d"), ord("V"), ord("U")
-
-
-@in_machine_code
-def _write_vector(z, a):  # type: ignore[no-untyped-def]
-    for i in range(z.size):
-        z[i] = a[i]
 
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------
@@ -89,11 +83,11 @@ def symmetric_spectrum_value(a, upper, w, v):  # type: ignore[no-untyped-def]
     """a v = v diag(w) for a symmetric a"""
     if upper:
         values, vectors = spectrum_of_upper(a)
-        _write_vector(w, values)
+        write_vector(w, values)
         write_into(v, vectors)
     else:
         values, columns = np.linalg.eigh(a)
-        _write_vector(w, values)
+        write_vector(w, values)
         write_into(v, columns)
 
 
@@ -112,8 +106,28 @@ def symmetric_spectrum_adjoint(w_bar, v_bar, w, v, upper, a_bar):  # type: ignor
 def symmetric_spectrum_tangent(w, v, upper, a_dot, w_dot, v_dot):  # type: ignore[no-untyped-def]
     """The tangents of eigenvalues and vectors."""
     of_w, of_v = eigh_tangent(w, v, turn(a_dot) if upper else a_dot)
-    _write_vector(w_dot, of_w)
+    write_vector(w_dot, of_w)
     write_into(v_dot, of_v)
+
+
+@in_machine_code
+def eigvalsh_value(a, w):  # type: ignore[no-untyped-def]
+    """The eigenvalues."""
+    write_vector(w, np.linalg.eigvalsh(a))
+
+
+@in_machine_code
+def eigvalsh_adjoint(w_bar, a, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += v diag(w_bar) v^T on the lower triangle, with vectors that the value does without"""
+    w, v = np.linalg.eigh(a)
+    add_eigh(w_bar, np.zeros(a.shape), w, in_order(v), a_bar)
+
+
+@in_machine_code
+def eigvalsh_tangent(a, a_dot, w_dot):  # type: ignore[no-untyped-def]
+    """diag(v^T a_dot v)"""
+    w, v = np.linalg.eigh(a)
+    write_vector(w_dot, eigh_tangent(w, in_order(v), a_dot)[0])
 
 
 # ---- general matrices ------------------------------------------------------------------------------------------------
@@ -121,7 +135,7 @@ def symmetric_spectrum_tangent(w, v, upper, a_dot, w_dot, v_dot):  # type: ignor
 def real_spectrum_value(a, w, v):  # type: ignore[no-untyped-def]
     """a v = v diag(w); it raises where an eigenvalue is complex"""
     values, vectors = find_real_spectrum(a, False)
-    _write_vector(w, values)
+    write_vector(w, values)
     write_into(v, vectors)
 
 
@@ -135,7 +149,7 @@ def real_spectrum_adjoint(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped
 def real_spectrum_tangent(w, v, a_dot, w_dot, v_dot):  # type: ignore[no-untyped-def]
     """The tangents of eigenvalues and vectors."""
     of_w, of_v = eig_tangent(w, v, a_dot)
-    _write_vector(w_dot, of_w)
+    write_vector(w_dot, of_w)
     write_into(v_dot, of_v)
 
 
@@ -145,7 +159,7 @@ def singular_spectrum_value(a, u, s, vt):  # type: ignore[no-untyped-def]
     """a = u diag(s) v^T"""
     left, values, right = reduced_svd(a)
     write_into(u, left)
-    _write_vector(s, values)
+    write_vector(s, values)
     write_into(vt, right)
 
 
@@ -160,5 +174,5 @@ def singular_spectrum_tangent(u, s, vt, a_dot, u_dot, s_dot, vt_dot):  # type: i
     """The tangents of the factors."""
     left, values, right = svd_tangent(u, s, vt, a_dot)
     write_into(u_dot, left)
-    _write_vector(s_dot, values)
+    write_vector(s_dot, values)
     write_into(vt_dot, right)

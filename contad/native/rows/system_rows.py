@@ -16,7 +16,14 @@ from contad.native.lapack import trsm
 from contad.native.matrix_loops import add_into, add_scaled, dot, in_order, masked_sum, subtract, turn, write_into
 from contad.native.overloads import add_overload, in_machine_code
 from contad.native.products_in_place import add_product
-from contad.native.small_systems import factor_rows, find_det, invert, solve_factored
+from contad.native.small_systems import (
+    FEW_ROWS,
+    factor_rows,
+    find_det,
+    invert,
+    invert_columns,
+    solve_factored,
+)
 
 _MANY = 24  # rows and columns from which on BLAS is faster than loops
 _RIGHT, _UPPER, _LOWER, _NO, _YES, _UNIT = ord("R"), ord("U"), ord("L"), ord("N"), ord("T"), ord("U")
@@ -24,14 +31,20 @@ _RIGHT, _UPPER, _LOWER, _NO, _YES, _UNIT = ord("R"), ord("U"), ord("L"), ord("N"
 
 # ---- factors of a matrix ---------------------------------------------------------------------------------------------
 @in_machine_code
-def solve_factor(a, factors, exchanges):  # type: ignore[no-untyped-def]
-    """The factors of a, and the exchanges of its rows; LinAlgError where a is singular."""
+def write_factors(a, factors, exchanges):  # type: ignore[no-untyped-def]
+    """The factors of a, and the exchanges of its rows; LAPACK's report, 0 unless a is singular."""
     found, order, report = factor_rows(a)
-    if report != 0:
-        raise np.linalg.LinAlgError("Singular matrix")
     write_into(factors, found)
     for i in range(len(a)):
         exchanges[i] = order[i]
+    return report
+
+
+@in_machine_code
+def solve_factor(a, factors, exchanges):  # type: ignore[no-untyped-def]
+    """Likewise; LinAlgError where a is singular."""
+    if write_factors(a, factors, exchanges) != 0:
+        raise np.linalg.LinAlgError("Singular matrix")
 
 
 def divide(factors: Any, exchanges: Any, c: Any, transposed: Any) -> None:
@@ -149,38 +162,85 @@ def det_tangent(z, a, a_dot, z_dot):  # type: ignore[no-untyped-def]
     z_dot[0, 0] = masked_sum(cofactors(z[0, 0], a), a_dot)
 
 
-log_determinant_factor = solve_factor
-
-
 @in_machine_code
-def log_determinant_value(factors, z):  # type: ignore[no-untyped-def]
+def _sum_logs(factors):  # type: ignore[no-untyped-def]
     """The logarithm of the magnitude of the determinant."""
     log = 0.0
     for i in range(len(factors)):
         log += np.log(abs(factors[i, i]))
-    z[0, 0] = log
+    return log
 
 
-@in_machine_code
-def turned_inverse(factors, exchanges):  # type: ignore[no-untyped-def]
+def transposed_inverse(factors: Any, exchanges: Any) -> Any:
     """a^-T"""
-    made = np.zeros(factors.shape)
-    for i in range(len(made)):
-        made[i, i] = 1.0
+    made = np.eye(len(factors))
     divide(factors, exchanges, made, True)
     return made
 
 
-@in_machine_code
-def log_determinant_adjoint(z_bar, factors, exchanges, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += z_bar a^-T"""
-    add_scaled(a_bar, 0, 0, z_bar[0, 0], turned_inverse(factors, exchanges))
+@add_overload(transposed_inverse, jit_options=INTERNAL_OPTIONS)
+def _transposed_inverse(factors: Any, exchanges: Any) -> Any:
+    """By loops, or by LAPACK's getri, which takes two thirds of the multiplications."""
+
+    def implementation(factors: Any, exchanges: Any) -> Any:
+        n = len(factors)
+        if n <= FEW_ROWS:
+            made = np.zeros((n, n))
+            for i in range(n):
+                made[i, i] = 1.0
+            divide(factors, exchanges, made, True)
+            return made
+        return invert_columns(turn(factors), exchanges)  # to LAPACK a^-1
+
+    return implementation
+
+
+log_determinant_factor = solve_factor
 
 
 @in_machine_code
-def log_determinant_tangent(factors, exchanges, a_dot, z_dot):  # type: ignore[no-untyped-def]
-    """<a^-T, a_dot>"""
-    z_dot[0, 0] = masked_sum(turned_inverse(factors, exchanges), a_dot)
+def log_determinant_value(factors, log):  # type: ignore[no-untyped-def]
+    """The logarithm of the magnitude of the determinant."""
+    log[0, 0] = _sum_logs(factors)
+
+
+@in_machine_code
+def log_determinant_adjoint(log_bar, log, factors, exchanges, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += log_bar a^-T; nan where a is singular"""
+    if log_bar[0, 0] != 0.0:
+        if log[0, 0] == -np.inf:
+            add_scaled(a_bar, 0, 0, np.nan, factors)
+        else:
+            add_scaled(a_bar, 0, 0, log_bar[0, 0], transposed_inverse(factors, exchanges))
+
+
+@in_machine_code
+def log_determinant_tangent(log, factors, exchanges, a_dot, log_dot):  # type: ignore[no-untyped-def]
+    """<a^-T, a_dot>; nan where a is singular"""
+    if log[0, 0] == -np.inf:
+        log_dot[0, 0] = np.nan
+    else:
+        log_dot[0, 0] = masked_sum(transposed_inverse(factors, exchanges), a_dot)
+
+
+@in_machine_code
+def slogdet_factor(a, factors, exchanges):  # type: ignore[no-untyped-def]
+    """The factors, of a singular matrix as well."""
+    write_factors(a, factors, exchanges)
+
+
+@in_machine_code
+def slogdet_value(factors, exchanges, sign, log):  # type: ignore[no-untyped-def]
+    """The sign, which is constant, and the logarithm."""
+    sign[0, 0], log[0, 0] = 1.0, _sum_logs(factors)
+    for i in range(len(factors)):
+        if factors[i, i] == 0.0:
+            sign[0, 0], log[0, 0] = 0.0, -np.inf
+        if (factors[i, i] < 0.0) != (exchanges[i] != i + 1):
+            sign[0, 0] = -sign[0, 0]
+
+
+slogdet_adjoint, slogdet_tangent = log_determinant_adjoint, log_determinant_tangent
 
 
 # ---- exponentials ----------------------------------------------------------------------------------------------------

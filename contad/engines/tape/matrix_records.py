@@ -1,0 +1,155 @@
+"""Operations on matrices of variables and of duals: kernels that calculate in a block of records, made from the rows.
+
+Each row of `contad.native.rows` has three: of the values, of the adjoints, and of values and tangents. The elements of
+all its operands follow one another in the block, then those of its results. Sizes are packed with the options.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from contad.engines.tape import block_records
+from contad.engines.tape.block_kernels import address_of_kernel
+from contad.engines.tape.variables import DUAL, VARIABLE
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.machine_code import njit
+from contad.native.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
+from contad.native.triangular_kernels import height_of_factors
+
+_BITS = 32  # of a size; the others are an option's
+_KNOWN = {
+    "np": np, "band_height": height_of_factors,
+    **{x: vars(block_records)[x] for x in (
+        "read_block", "sizes_of", "read_elements", "read_saved", "take_adjoints", "write_elements", "write_saved",
+        "add_to_operand", "push_block", "push_duals", "VALUE", "TANGENT", "OF_A", "OF_B",
+    )},
+}  # fmt: skip
+_OPERATION = """
+def of_variables(a, b, {given}):
+    p = min(m, n)
+    return push_block(values(), adjoints(), ({sizes}), a, b, {results}, {saved})
+
+def of_duals(a, b, {given}):
+    p = min(m, n)
+    return push_duals(tangents(), 0, ({sizes}), a, b, {results}, {saved})
+"""
+
+
+# ---- the text of a kernel --------------------------------------------------------------------------------------------
+class _BlockKernel:
+    """The lines of the kernel of a row for one purpose."""
+
+    def __init__(self, row: MatrixRow, purpose: str) -> None:
+        self.row, self.purpose = row, purpose
+        self.lines = ["_, first, of_z, _ = read_block(header, block)",
+                      "size_m, size_n, size_k, active = sizes_of(header, block)"]  # fmt: skip
+        self.lines += [f"{x} = size_{x} & {2**_BITS - 1}" for x in SIZES]
+        self.lines.append("p = min(m, n)")
+        for x, name in zip(SIZES, row.options, strict=False):
+            self.lines.append(f"{name} = size_{x} >> {_BITS}{' != 0' if name in row.flags else ''}")
+        self.known: set[str] = set()
+
+    def text(self) -> str:
+        """The kernel."""
+        if self.purpose == "adjoint":
+            self._adjoint()
+        else:
+            self._value()
+        lines = [f"def {self.row.name}_{self.purpose}(header, block):", *self.lines]
+        return "\n    ".join(lines) + "\n"
+
+    def _value(self) -> None:
+        """The values, and their tangents if these are the purpose."""
+        row = self.row
+        for part in (*row.results, *row.saved):
+            self.lines.append(f"{part.name} = np.empty({part.sizes})")
+        for purpose in ("factor", "value"):
+            self._call(purpose)
+        for part in row.results:
+            self.lines.append(f"write_elements(header, {_place('of_z', row.results, part)}, {part.name}, VALUE)")
+        if self.purpose == "value":
+            for part in row.saved:
+                at = f"{_place('of_z', row.results)}, {_place('0', row.saved, part)}"
+                self.lines.append(f"write_saved(header, {at}, {part.name})")
+            return
+        for part in row.results:  # the tangents of what is constant are 0
+            self.lines.append(f"{part.name}_dot = np.zeros({part.sizes})")
+        self._call("tangent")
+        for part in row.results:
+            self.lines.append(f"write_elements(header, {_place('of_z', row.results, part)}, {part.name}_dot, TANGENT)")
+
+    def _adjoint(self) -> None:
+        """The adjoints of operands that have variables; those of results are left zero."""
+        row = self.row
+        for part in row.results:
+            place = _place("of_z", row.results, part)
+            self.lines.append(f"{part.name}_bar = take_adjoints(header, {place}, {part.sizes})")
+            self.lines.append(f"{part.name} = read_elements(header, {place}, {part.sizes}, VALUE)")
+        asked = [x for x in row.operands if f"{x.name}_bar" in row.parameters("adjoint")]
+        for k, part in enumerate(asked):
+            self.lines.append(f"{part.name}_bar = np.zeros({part.sizes} if active & {2**k} else (0, 0))")
+        self._call("adjoint")
+        for k, part in enumerate(asked):
+            place = _place("first", row.operands, part)
+            self.lines += [f"if active & {2**k}:", f"    add_to_operand(header, {place}, {part.name}_bar)"]
+
+    def _call(self, purpose: str) -> None:
+        """Call a kernel of the row, if there is one; operands are read when they are needed."""
+        row = self.row
+        if row.kernel(purpose) is None:
+            return
+        names = row.parameters(purpose)
+        for name in names:
+            own, _, kind = name.rpartition("_")
+            if name in self.known:
+                continue
+            self.known.add(name)
+            if part := find_part(row.operands, name):
+                place = _place("first", row.operands, part)
+                self.lines.append(f"{name} = read_elements(header, {place}, {part.sizes}, VALUE)")
+            elif kind == "dot" and (part := find_part(row.operands, own)):
+                place = _place("first", row.operands, part)
+                self.lines.append(f"{name} = read_elements(header, {place}, {part.sizes}, TANGENT)")
+            elif self.purpose == "adjoint" and (part := find_part(row.saved, name)):
+                at = f"{_place('of_z', row.results)}, {_place('0', row.saved, part)}"
+                self.lines.append(f"{name} = read_saved(header, {at}, {part.sizes})")
+        self.lines.append(f"{purpose}_kernel({', '.join(names)})")
+
+
+def _place(first: str, parts: tuple[RowPart, ...], part: RowPart | None = None) -> str:
+    """Where a part begins, or what is behind all of them, as source."""
+    before = parts if part is None else parts[: parts.index(part)]
+    return " + ".join([first, *map(write_size, before)])
+
+
+# ---- kernels and operations ------------------------------------------------------------------------------------------
+def _kernel(row: MatrixRow, purpose: str) -> Any:
+    """The kernel, as a function of this module."""
+    kernels = {f"{x}_kernel": row.kernel(x) for x in ("factor", "value", "adjoint", "tangent")}
+    known = {**_KNOWN, **kernels, "__name__": __name__}
+    exec(compile(_BlockKernel(row, purpose).text(), __file__, "exec"), known)
+    made = known[f"{row.name}_{purpose}"]
+    globals()[made.__name__] = made
+    return made
+
+
+def _operation(row: MatrixRow) -> dict[Any, Any]:
+    """By the active type, the njit function (a, b, m, n, k, *options) that gives the results as one vector.
+
+    The elements of operands after the first one are together in b.
+    """
+    options = [*row.options, *["0"] * len(SIZES)]
+    known = dict(_KNOWN)
+    for name, purpose in (("values", "value"), ("adjoints", "adjoint"), ("tangents", "tangent")):
+        known[name] = address_of_kernel(_kernel(row, purpose))
+    text = _OPERATION.format(
+        given=", ".join((*SIZES, *row.options)), results=_place("0", row.results), saved=_place("0", row.saved),
+        sizes=", ".join(f"{x} + (int({option}) << {_BITS})" for x, option in zip(SIZES, options, strict=False)),
+    )  # fmt: skip
+    exec(text, known)
+    return {
+        VARIABLE: njit(**INTERNAL_OPTIONS)(known["of_variables"]), DUAL: njit(**INTERNAL_OPTIONS)(known["of_duals"]),
+    }  # fmt: skip
+
+
+OPERATIONS = {name: _operation(row) for name, row in MATRIX_ROWS.items()}
