@@ -1,8 +1,8 @@
 """The exponential of a matrix in compiled code, and its derivative along another one: `contad.ops.matrix_functions`.
 
-    expm_forward(a)            the exponential
-    expm_along(a, e)           the derivative at a along e, which is the tangent
-    add_expm(z_bar, a, a_bar)  the cotangent, L(a^T, z_bar)
+    expm_with_powers(a, powers)            the exponential
+    along_by_powers(a, e, powers)          the derivative at a along e, which is the tangent
+    add_by_powers(z_bar, a, powers, a_bar) the cotangent, L(a^T, z_bar)
 
 Higham (2005): the Pade approximant of degree 13 of a matrix that is scaled by a power of 2, squared again. By how much
 is found as in Al-Mohy & Higham (2009a), who look at norms of powers; of the derivative, which goes through the same
@@ -165,15 +165,6 @@ def expm_with_powers(a, powers):  # type: ignore[no-untyped-def]
     return z
 
 
-@called_by_name(MATRIX, MATRIX)
-def expm_along(a, e):  # type: ignore[no-untyped-def]
-    """The derivative of the exponential at a along e."""
-    powers = _room_for_powers(a)
-    if is_finite(a):
-        _write_powers(a, powers)
-    return along_by_powers(a, e, powers)
-
-
 @called_by_name(MATRIX, MATRIX, MATRIX)
 def along_by_powers(a, e, powers):  # type: ignore[no-untyped-def]
     """Likewise, with a^2, a^4 and a^6 one below the other."""
@@ -202,15 +193,6 @@ def along_by_powers(a, e, powers):  # type: ignore[no-untyped-def]
         z_dot = _product_along(z, z_dot, z, z_dot)
         z = np.dot(z, z)
     return z_dot
-
-
-@called_by_name(MATRIX, MATRIX, MATRIX)
-def add_expm(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += L(a^T, z_bar)"""
-    powers = _room_for_powers(a)
-    if is_finite(a):
-        _write_powers(a, powers)
-    add_by_powers(z_bar, a, powers, a_bar)
 
 
 @called_by_name(MATRIX, MATRIX, MATRIX, MATRIX)

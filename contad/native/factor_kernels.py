@@ -36,8 +36,6 @@ from contad.native.small_systems import (
     factor_few,
     find_det,
     invert,
-    invert_turned,
-    solve_factored,
     solve_lower,
 )
 from contad.native.spectral_kernels import reduced_svd
@@ -134,24 +132,6 @@ def solve_factored_transposed(factors, exchanges, c):  # type: ignore[no-untyped
         exchange_rows(c, i, int(exchanges[i]) - 1)
 
 
-@in_machine_code
-def add_solve(z_bar, z, factors, exchanges, a_bar, b_bar):  # type: ignore[no-untyped-def]
-    """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T; an empty adjoint is left alone."""
-    c = in_order(z_bar)
-    solve_factored_transposed(factors, exchanges, c)
-    add_into(b_bar, c)
-    if a_bar.size != 0:
-        add_scaled(a_bar, 0, 0, -1.0, dot(c, turn(z)))
-
-
-@in_machine_code
-def solve_tangent(z, factors, exchanges, a_dot, b_dot):  # type: ignore[no-untyped-def]
-    """a^-1 (b_dot - a_dot z)"""
-    c = subtract(b_dot, dot(a_dot, z))
-    solve_factored(factors, exchanges, c)
-    return c
-
-
 # ---- inverses and determinants ---------------------------------------------------------------------------------------
 @in_machine_code
 def add_inv(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
@@ -164,14 +144,6 @@ def add_inv(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
 def inv_tangent(z, a_dot):  # type: ignore[no-untyped-def]
     """-z a_dot z"""
     return subtract(np.zeros(z.shape), dot(dot(z, a_dot), z))
-
-
-@in_machine_code
-def transposed_inverse(log, factors, exchanges):  # type: ignore[no-untyped-def]
-    """a^-T from what `factor_slogdet` gives, all nan where a is singular: its logarithm of the determinant is -inf."""
-    if log == -np.inf:
-        return np.full(factors.shape, np.nan)
-    return invert_turned(factors, exchanges)
 
 
 @in_machine_code

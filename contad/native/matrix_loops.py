@@ -212,6 +212,16 @@ def is_zero(a):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
+def has_finite(a):  # type: ignore[no-untyped-def]
+    """Whether no element is infinite or nan."""
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if a[i, j] - a[i, j] != 0.0:
+                return False
+    return True
+
+
+@in_machine_code
 def dot(a, b):  # type: ignore[no-untyped-def]
     """a b, of few rows by loops."""
     m, n = a.shape[0], b.shape[1]

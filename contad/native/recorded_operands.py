@@ -9,7 +9,7 @@ from numba import carray, types
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import add_scaled, turn
+from contad.native.matrix_loops import turn
 from contad.native.named_code import attempt_call
 from contad.native.product_kernels import is_finite
 from contad.native.step_fields import (
@@ -178,21 +178,6 @@ def put_block(at, place, z):  # type: ignore[no-untyped-def]
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
             made[i, j] = z[i, j]
-
-
-@njit(**INTERNAL_OPTIONS)
-def add_columns(shape, adjoints_at, c):  # type: ignore[no-untyped-def]
-    """Add to the adjoint of a right-hand side."""
-    if shape[B_CELLS] <= 0:
-        return
-    rows, columns = c.shape
-    if shape[B_TURNED] != 0:
-        bar = block(adjoints_at, shape[B], columns, rows)
-        for j in range(columns):
-            for i in range(rows):
-                bar[j, i] += c[i, j]
-    else:
-        add_scaled(block(adjoints_at, shape[B], rows, columns), 0, 0, 1.0, c)
 
 
 @njit(**INTERNAL_OPTIONS)

@@ -128,7 +128,7 @@ def factor_rows(a: Any) -> Any:
     """(the factors of a in C order, the exchanges of rows, LAPACK's report: 0 unless a is singular)."""
     import scipy.linalg
 
-    factors, exchanges, report = scipy.linalg.lapack.dgetrf(a)
+    factors, exchanges, report = scipy.linalg.lapack.dgetrf(a) if a.size else (a, np.empty(0), 0)
     return factors, exchanges + 1, report
 
 
@@ -207,62 +207,6 @@ def _invert(a: Any) -> Any:
             solve_factored(factors, exchanges, z)
             return z
         return np.ascontiguousarray(np.linalg.inv(in_order(a)))
-
-    return implementation
-
-
-def factor_slogdet(a: Any) -> Any:
-    """(the sign of the determinant, the logarithm of its magnitude, factors and exchanges for `invert_turned`).
-
-    There is one number more of exchanges, 1 where the factors are by loops, 0 where they are LAPACK's.
-    """
-    return *np.linalg.slogdet(a), a.copy(), np.ones(len(a) + 1, F_INT_nptype)
-
-
-def invert_turned(factors: Any, exchanges: Any) -> Any:
-    """a^-T, of factors that are not singular."""
-    return np.linalg.inv(factors).T
-
-
-@add_overload(factor_slogdet, jit_options=INTERNAL_OPTIONS)
-def _factor_slogdet(a: Any) -> Any:
-    """The value as Numba's own."""
-
-    def implementation(a: Any) -> Any:
-        n = len(a)
-        is_done, factors, found = factor_by_loops(a)
-        exchanges = np.zeros(n + 1, F_INT_nptype)
-        sign, log = 1.0, 0.0
-        if not is_done and n != 0:
-            _check_finite_matrix(a)
-            factors = turn(a)  # to LAPACK a
-            report = _getrf(_KIND, n, n, factors.ctypes, n, found.ctypes)
-            if report > 0:
-                return 0.0, -np.inf, factors, exchanges
-            _inv_err_handler(report)
-        for i in range(n):
-            exchanges[i] = found[i]
-            x = factors[i, i]
-            if (x < 0.0) != (found[i] != i + 1):
-                sign = -sign
-            log += np.log(abs(x))
-        exchanges[n] = 1 if is_done else 0
-        return sign, log, factors, exchanges
-
-    return implementation
-
-
-@add_overload(invert_turned, jit_options=INTERNAL_OPTIONS)
-def _invert_turned(factors: Any, exchanges: Any) -> Any:
-    def implementation(factors: Any, exchanges: Any) -> Any:
-        n = len(factors)
-        if exchanges[n] != 0:
-            z = np.zeros((n, n))
-            for i in range(n):
-                z[i, i] = 1.0
-            solve_factored(factors, exchanges[:n], z)
-            return turn(z)
-        return invert_columns(in_order(factors), exchanges)  # to LAPACK a^-1
 
     return implementation
 

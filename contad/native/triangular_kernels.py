@@ -339,12 +339,6 @@ def pull_cho_solve(z_bar, z, c, b, lower, c_bar, b_bar):  # type: ignore[no-unty
     add_solve_triangular(half_bar, half, c, not lower, lower, False, c_bar, b_bar)
 
 
-@called_by_name(MATRIX, MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
-def add_cho_solve(z_bar, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
-    """Back through the two triangular systems."""
-    pull_cho_solve(z_bar, cho_solve_forward(c, b, lower), c, b, lower, c_bar, b_bar)
-
-
 @called_by_name(MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
 def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def]
     """The tangent through the two triangular systems."""
@@ -451,13 +445,6 @@ def solve_banded_forward(lower, upper, ab, b):  # type: ignore[no-untyped-def]
     z, report = _banded_solution(lower, upper, ab, b, False)
     require_regular(report)
     return z
-
-
-@called_by_name(MATRIX, MATRIX, COUNT, COUNT, MATRIX, MATRIX, MATRIX)
-def add_solve_banded(z_bar, z, lower, upper, ab, ab_bar, b_bar):  # type: ignore[no-untyped-def]
-    """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
-    c = mask_dead(z_bar, _banded_solution(lower, upper, ab, z_bar, True)[0])
-    add_band_cotangents(c, z, lower, upper, ab_bar, b_bar)
 
 
 @called_by_name(MATRIX, MATRIX, COUNT, COUNT, MATRIX, MATRIX)

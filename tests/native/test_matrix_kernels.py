@@ -9,15 +9,14 @@ from numba import njit
 
 import contad
 from contad.engines.source.ir import known_matrix_functions as known
-from contad.engines.source.runtime import matrix_kernels
+from contad.engines.source.runtime import matrix_kernels, row_kernels
 from contad.engines.source.runtime.workspace import workspace
+from contad.native.rows.system_rows import slogdet_factor, slogdet_value, transposed_inverse
 from contad.native.small_systems import (
     FEW_ROWS,
     factor_few,
-    factor_slogdet,
     find_det,
     invert,
-    invert_turned,
     solve_forward,
 )
 
@@ -69,12 +68,17 @@ CASES = [
 ]
 
 
+def kernel_of(name):
+    """A kernel of generated code, made from a row or written by hand."""
+    return getattr(row_kernels, name, None) or getattr(matrix_kernels, name)
+
+
 def compute(function, operands, results):
     """(the results, the workspace and its top) of the kernel, which fills arrays of these results' shapes."""
     flags = {known.PINV: [1e-15], known.LSTSQ: [-1.0]}.get(function, [])
     filled = [np.empty(np.shape(x)) for x in results if np.ndim(x)]
     work, top = workspace()
-    *computed, work, top = getattr(matrix_kernels, f"forward_{function.name}")(*operands, *flags, *filled, work, top)
+    *computed, work, top = kernel_of(f"forward_{function.name}")(*operands, *flags, *filled, work, top)
     found = filled if function is known.LSTSQ else [*computed, *filled]  # there what is computed is the rank
     for x, y in zip(found, results, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-13)
@@ -99,7 +103,7 @@ def test_adjoints_are_those_of_the_rule(function, rule, operands, chosen):
     expected = pullback(made(bars) if isinstance(value, tuple) else bars[0])
     starts = [draw(*np.shape(x)) for x in operands]
     after = [np.array(start, order="F") for start in starts]
-    assert getattr(matrix_kernels, f"reverse_{function.name}")(*bars[function.constant :], *after, work, top) == 0
+    assert kernel_of(f"reverse_{function.name}")(*bars[function.constant :], *after, work, top) == 0
     for x, start, y in zip(after, starts, expected, strict=True):
         scale = max(1.0, np.abs(np.nan_to_num(y)).max(initial=0.0))
         np.testing.assert_allclose(x - start, y, rtol=1e-8, atol=1e-10 * scale)
@@ -115,7 +119,7 @@ def test_vectors_of_equal_values_have_no_derivative(function, rule, column, simp
     vectors = bars[-1].T if function is known.EIGH else bars[-1]  # in rows
     vectors[column if simple else 1] = [0.3, -0.7, 1.1]
     a_bar = np.zeros((3, 3))
-    getattr(matrix_kernels, f"reverse_{function.name}")(*bars, a_bar, work, top)
+    kernel_of(f"reverse_{function.name}")(*bars, a_bar, work, top)
     np.testing.assert_allclose(a_bar, pullback(value._make(bars))[0], rtol=1e-12)
     assert np.isfinite(a_bar).all() == simple
 
@@ -133,10 +137,10 @@ def test_singular_values_that_rcond_drops_belong_to_the_derivative(shape):
         z, bar = np.empty(value.shape), draw(*value.shape)
         more = [np.zeros(2), np.zeros(3)] if kernel == "lstsq" else []
         work, top = workspace()
-        *_, work, top = getattr(matrix_kernels, f"forward_{kernel}")(*operands, rcond, z, *more, work, top)
+        *_, work, top = kernel_of(f"forward_{kernel}")(*operands, rcond, z, *more, work, top)
         np.testing.assert_allclose(z, value, rtol=1e-12)
         bars = [np.zeros(x.shape) for x in operands]
-        getattr(matrix_kernels, f"reverse_{kernel}")(bar, *(0.0 * x for x in more), *bars, work, top)
+        kernel_of(f"reverse_{kernel}")(bar, *(0.0 * x for x in more), *bars, work, top)
         for x, y in zip(bars, pullback(bar), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
 
@@ -145,9 +149,11 @@ def test_singular_values_that_rcond_drops_belong_to_the_derivative(shape):
 @njit
 def solve_small(a, b):
     z, factors, exchanges = solve_forward(a, b)
-    sign, log, rows, exchanged = factor_slogdet(a)
-    turned = invert_turned(rows, exchanged) if sign != 0.0 else np.full(a.shape, np.nan)
-    return z, factors, exchanges, invert(a), (sign, log), find_det(a), turned
+    rows, exchanged, sign, log = np.empty(a.shape), np.empty(len(a)), np.empty((1, 1)), np.empty((1, 1))
+    slogdet_factor(a, rows, exchanged)
+    slogdet_value(rows, exchanged, sign, log)
+    turned = transposed_inverse(rows, exchanged) if sign[0, 0] != 0.0 else np.full(a.shape, np.nan)
+    return z, factors, exchanges, invert(a), (sign[0, 0], log[0, 0]), find_det(a), turned
 
 
 def require_lapack(a, b):
@@ -220,11 +226,11 @@ def run_blocks(a, b, bars):
     work, top = workspace()
     n, k = b.shape
     factor, z, of_factor, of_solution = np.empty((n, n)), np.empty((n, k)), np.zeros((n, n)), np.zeros((n, n))
-    work, top = matrix_kernels.forward_cholesky(a, factor, work, top)
-    top = matrix_kernels.reverse_cholesky(bars[:, :n], of_factor, work, top)
-    work, top = matrix_kernels.forward_solve(a, b, z, work, top)
+    work, top = row_kernels.forward_cholesky(a, factor, work, top)
+    top = row_kernels.reverse_cholesky(bars[:, :n], of_factor, work, top)
+    work, top = row_kernels.forward_solve(a, b, z, work, top)
     b_bar = np.zeros((n, k))
-    top = matrix_kernels.reverse_solve(bars[:, n:], of_solution, b_bar, work, top)
+    top = row_kernels.reverse_solve(bars[:, n:], of_solution, b_bar, work, top)
     return of_factor, of_solution, b_bar, top
 
 

@@ -152,4 +152,4 @@ def _operation(row: MatrixRow) -> dict[Any, Any]:
     }  # fmt: skip
 
 
-OPERATIONS = {name: _operation(row) for name, row in MATRIX_ROWS.items()}
+OPERATIONS = {name: _operation(row) for name, row in MATRIX_ROWS.items() if row.kernel("tangent") is not None}

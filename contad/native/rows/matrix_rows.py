@@ -149,7 +149,9 @@ ROWS = {row.name: row for row in (
 # those that no rule is called by: it composes them of others, or has more options
 MATRIX_ROWS = ROWS | {row.name: row for row in (
     _row("system_rows", "slogdet: a(n, n) -> sign(), log() | factors(n, n), exchanges(n)"),
+    _row("system_rows", "cofactors: a(n, n) -> z(n, n)"),
     _row("spectral_rows", "eigvalsh: a(n, n) -> w(n)"),
+    _row("spectral_rows", "eigvals: a(n, n) -> w(n), v(n, n)"),
     _row("least_squares_rows", "pinv: a(m, n), rcond() -> z(n, m)"),
     _row("least_squares_rows", "lstsq: a(m, n), b(m, k), rcond() -> x(n, k), squares(k), s(p), rank()"),
 )}  # fmt: skip

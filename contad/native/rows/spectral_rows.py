@@ -153,6 +153,17 @@ def real_spectrum_tangent(w, v, a_dot, w_dot, v_dot):  # type: ignore[no-untyped
     write_into(v_dot, of_v)
 
 
+@in_machine_code
+def eigvals_value(a, w, v):  # type: ignore[no-untyped-def]
+    """Likewise, where the eigenvalues alone are asked for: the vectors are for the derivative."""
+    values, vectors = find_real_spectrum(a, True)
+    write_vector(w, values)
+    write_into(v, vectors)
+
+
+eigvals_adjoint, eigvals_tangent = real_spectrum_adjoint, real_spectrum_tangent
+
+
 # ---- singular values -------------------------------------------------------------------------------------------------
 @in_machine_code
 def singular_spectrum_value(a, u, s, vt):  # type: ignore[no-untyped-def]

@@ -7,13 +7,25 @@ import numpy as np
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.exponential_kernels import add_by_powers, along_by_powers, expm_with_powers
 from contad.native.factor_kernels import (
+    add_cofactors,
     add_inv,
     cofactors,
+    cofactors_by_values,
     inv_tangent as tangent_of_inverse,
     solve_factored_transposed,
 )
 from contad.native.lapack import trsm
-from contad.native.matrix_loops import add_into, add_scaled, dot, in_order, masked_sum, subtract, turn, write_into
+from contad.native.matrix_loops import (
+    add_into,
+    add_scaled,
+    dot,
+    has_finite,
+    in_order,
+    masked_sum,
+    subtract,
+    turn,
+    write_into,
+)
 from contad.native.overloads import add_overload, in_machine_code
 from contad.native.products_in_place import add_product
 from contad.native.small_systems import (
@@ -44,7 +56,7 @@ def write_factors(a, factors, exchanges):  # type: ignore[no-untyped-def]
 def solve_factor(a, factors, exchanges):  # type: ignore[no-untyped-def]
     """Likewise; LinAlgError where a is singular."""
     if write_factors(a, factors, exchanges) != 0:
-        raise np.linalg.LinAlgError("Singular matrix")
+        raise np.linalg.LinAlgError("Matrix is singular to machine precision.")
 
 
 def divide(factors: Any, exchanges: Any, c: Any, transposed: Any) -> None:
@@ -85,7 +97,9 @@ def _divide(factors: Any, exchanges: Any, c: Any, transposed: Any) -> Any:
 # ---- systems ---------------------------------------------------------------------------------------------------------
 @in_machine_code
 def solve_value(b, factors, exchanges, transposed, z):  # type: ignore[no-untyped-def]
-    """a z = b"""
+    """a z = b; LinAlgError, as Numba's own, unless b is finite"""
+    if not has_finite(b):
+        raise np.linalg.LinAlgError("Array must not contain infs or NaNs.")
     write_into(z, b)
     divide(factors, exchanges, z, transposed)
 
@@ -160,6 +174,18 @@ def det_adjoint(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
 def det_tangent(z, a, a_dot, z_dot):  # type: ignore[no-untyped-def]
     """<c, a_dot>"""
     z_dot[0, 0] = masked_sum(cofactors(z[0, 0], a), a_dot)
+
+
+@in_machine_code
+def cofactors_value(a, z):  # type: ignore[no-untyped-def]
+    """By singular values."""
+    write_into(z, cofactors_by_values(a))
+
+
+@in_machine_code
+def cofactors_adjoint(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
+    """As `add_cofactors` has it."""
+    add_cofactors(z_bar, a, a_bar)
 
 
 @in_machine_code

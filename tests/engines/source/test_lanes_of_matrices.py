@@ -8,7 +8,7 @@ import contad
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.build import derivative_of
 from contad.engines.source.ir.known_matrix_functions import NUMPY_FUNCTIONS, SCIPY_FUNCTIONS
-from contad.engines.source.runtime import kernels_by_lanes, matrix_kernels, system_kernels
+from contad.engines.source.runtime import exponential_sums, kernels_by_lanes, matrix_kernels, row_kernels
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take
 from contad.engines.source.runtime.workspace import workspace
@@ -24,6 +24,7 @@ from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied
 
 COUNT = 4
+MODULES = {x.__name__.rpartition(".")[2]: x for x in (row_kernels, matrix_kernels, exponential_sums)}
 RNG = np.random.default_rng(7)
 # what is left out: squares of least squares, which are given an element in machine code alone
 PROGRAMS = {
@@ -66,7 +67,7 @@ def test_every_function_of_matrices_takes_lanes():
     takes = {f.name for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS) if f.lanes}
     assert takes == {"solve", "solve_triangular", "cho_solve", "solve_banded", "expm", "eigh_along", "svd_along"}
     for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS):
-        module = matrix_kernels if f in NUMPY_FUNCTIONS else system_kernels
+        module = MODULES[f.module]
         adjoints = getattr(module, f"reverse_{f.name}").parameters
         added = [x for x in adjoints if x in kernels_by_lanes._OPERANDS]
         assert adjoints[-f.operands :] == added and len(added) == f.operands  # all others are read

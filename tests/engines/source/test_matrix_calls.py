@@ -7,7 +7,7 @@ from numba import njit
 import contad
 from contad.engines.source.analysis import finite_partials
 from contad.engines.source.planning import store_plan
-from contad.engines.source.runtime import matrix_kernels
+from contad.engines.source.runtime import row_kernels
 from contad.native.arena import memory_in_use
 from contad.scipy import linalg
 from tests.engines.matrix_programs import (
@@ -341,15 +341,20 @@ def test_each_iteration_keeps_the_factors_and_the_solution_and_no_more_than_is_a
 
 
 # ---- planted faults --------------------------------------------------------------------------------------------------
+def plant_adjoint(monkeypatch, reverse, kernel):
+    """Let what source calls have another kernel of the row."""
+    monkeypatch.setitem(reverse.__wrapped__.__globals__, "adjoint_kernel", kernel)
+
+
 def operand_lost(monkeypatch):
-    monkeypatch.setattr(matrix_kernels, "add_solve", lambda z_bar, z, f, p, a_bar, b_bar: None)
+    plant_adjoint(monkeypatch, row_kernels.reverse_solve, lambda *args: None)
 
 
 def inverse_not_transposed(monkeypatch):
-    def add_inv(z_bar, z, a_bar):
+    def inv_adjoint(z_bar, z, a_bar):
         a_bar -= z @ z_bar @ z
 
-    monkeypatch.setattr(matrix_kernels, "add_inv", add_inv)
+    plant_adjoint(monkeypatch, row_kernels.reverse_inv, inv_adjoint)
 
 
 def pushes_forgotten(monkeypatch):

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
+from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.single_assignment import (
     Apply,
     For,
@@ -74,8 +74,7 @@ _RESERVED = {
     *PRODUCTS,
     *GRAM_PRODUCTS,
     *LATE_ROWS,
-    *NUMPY_KERNELS,
-    *SCIPY_KERNELS,
+    *(name for names in KERNELS.values() for name in names),
 }
 _RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
 

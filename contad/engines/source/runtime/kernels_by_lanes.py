@@ -66,7 +66,7 @@ def typing({names}, count, work, top):
     differing = max(map(lanes_in, ({names},)))
 
     def implementation({names}, count, work, top):
-        size = {first}.size
+        size = {parts} * {first}.size
         base = top - size * count
         kept = numbers(work, top)[base:].copy()
         found = base
@@ -110,11 +110,14 @@ def forward_solver(call: Any) -> Any:
     return made
 
 
-def reverse_solver(call: Any) -> Any:
-    """The reverse of `forward_solver`: the number of lanes stands before the workspace."""
+def reverse_solver(call: Any, parts: int = 1) -> Any:
+    """The reverse of `forward_solver`, which keeps so many parts of the size of the solution last.
+
+    The number of lanes stands before the workspace.
+    """
     names = call.parameters
     made = _reverse(call)
-    _declare(made, _REVERSE_SOLVE, call, _views(names), names, first=names[0])
+    _declare(made, _REVERSE_SOLVE, call, _views(names), names, first=names[0], parts=str(parts))
     return made
 
 

@@ -8,7 +8,7 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
-from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
+from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
@@ -323,9 +323,8 @@ class DerivativeWriter:
             ("engines.source.runtime.kept_parts", SEGMENTS),
             ("engines.source.runtime.kept_values", KEPT),
             ("engines.source.runtime.lent_arrays", LENT),
-            ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
             ("engines.source.runtime.loop_blocks", SHARED),
-            ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
+            *((f"engines.source.runtime.{module}", names) for module, names in KERNELS.items()),
             ("engines.source.runtime.workspace", WORKSPACE),
             ("errors", (LIMIT, "RuleError", "SingularPointError")),
             ("native.elementary.rows", ("are_apart", "new_row", "place")),

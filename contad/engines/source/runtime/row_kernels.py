@@ -1,0 +1,249 @@
+"""Functions of matrices in generated source, made from the rows of `contad.native.rows`.
+
+    work, top = forward_solve(a, b, z, work, top)
+    top = reverse_solve(z_bar, a_bar, b_bar, work, top)
+
+The first writes z, which is new, and keeps what the second takes back; the second adds to the adjoints of the operands.
+Instead of an adjoint that nobody asks for stands None. What has as many columns as the right-hand side is kept last.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from contad.engines.source.ir.known_matrix_functions import NUMPY_FUNCTIONS, SCIPY_FUNCTIONS
+from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
+from contad.engines.source.runtime.kernels_by_lanes import (
+    forward_by_lanes,
+    forward_solver,
+    reverse_by_lanes,
+    reverse_solver,
+)
+from contad.engines.source.runtime.workspace import grow, kept_matrix
+from contad.native.factor_kernels import check_least_squares, check_system, require_square
+from contad.native.matrix_loops import (
+    add_back,
+    clear,
+    in_rows,
+    is_in_rows,
+    is_zero,
+    write_column,
+    write_into,
+    write_vector,
+)
+from contad.native.overloads import in_machine_code
+from contad.native.rows.matrix_rows import MATRIX_ROWS, SIZES, RowPart, write_size
+from contad.native.scipy_functions import require_square as require_square_of_scipy
+from contad.native.triangular_kernels import (
+    check_cho_factor,
+    check_cho_solve,
+    check_solve_banded,
+    check_solve_triangular,
+    height_of_factors,
+    require_finite,
+)
+
+
+class RowCall(NamedTuple):
+    """How a function of matrices is called: by which row, with which constants instead of options, and what it checks.
+
+    The checks raise what NumPy or SciPy raises; an argument check_finite, if there is one, says whether these operands
+    have to be finite.
+    """
+
+    row: str
+    checks: str = ""
+    constants: tuple[str, ...] = ()
+    finite: tuple[str, ...] = ()
+
+
+CALLS = {
+    "solve": RowCall("solve", "check_system(a, b)", ("False",)),
+    **{name: RowCall(row, "require_square(a)") for name, row in (
+        ("inv", "inv"), ("det", "det"), ("cofactors", "cofactors"), ("slogdet", "slogdet"),
+        ("cholesky", "cholesky_factor"), ("eigvalsh", "eigvalsh"), ("eig", "real_spectrum"), ("eigvals", "eigvals"),
+    )},
+    "eigh": RowCall("symmetric_spectrum", "require_square(a)", ("False",)),
+    "svd": RowCall("singular_spectrum"),
+    "qr": RowCall("orthogonal_factor"),
+    "pinv": RowCall("pinv"),
+    "lstsq": RowCall("lstsq", "check_least_squares(a, b)"),
+    "solve_triangular": RowCall("solve_triangular", "check_solve_triangular(a.shape, b.shape)", finite=("a", "b")),
+    "cho_factor": RowCall("filled_cholesky_factor", "check_cho_factor(a.shape)", finite=("a",)),
+    "cho_solve": RowCall("cholesky_solution", "check_cho_solve(c.shape, b.shape)", finite=("b", "c")),
+    "solve_banded": RowCall(
+        "banded_solution", "check_solve_banded(lower, upper, ab.shape, b.shape)", finite=("ab", "b")
+    ),
+    "expm": RowCall("expm", "require_square_of_scipy(a)"),
+}  # fmt: skip
+_COMPUTED = {"rank": "int"}  # kinds of numbers; others are floats
+
+
+# ---- what kernels call -----------------------------------------------------------------------------------------------
+@in_machine_code
+def room_for(z):  # type: ignore[no-untyped-def]
+    """What a result is written to: itself where it is in C order, else memory for `write_back`."""
+    return in_rows(z) if is_in_rows(z) else np.empty(z.shape)
+
+
+@in_machine_code
+def column_for(w):  # type: ignore[no-untyped-def]
+    """Likewise, of a result that is a vector, which is handed over as a column."""
+    return in_rows(w).reshape(w.shape[0]) if is_in_rows(w) else np.empty(w.shape[0])
+
+
+@in_machine_code
+def write_column_back(w, made):  # type: ignore[no-untyped-def]
+    """w = made, likewise."""
+    if not is_in_rows(w):
+        write_column(w, made)
+
+
+@in_machine_code
+def write_back(z, made):  # type: ignore[no-untyped-def]
+    """z = made, unless made is in the memory of z."""
+    if not is_in_rows(z):
+        write_into(z, made)
+
+
+@in_machine_code
+def bar_of(z_bar, rows, columns):  # type: ignore[no-untyped-def]
+    """The adjoint of a result in C order: zeros where nobody has asked for one."""
+    return in_rows(z_bar) if z_bar.size != 0 else np.zeros((rows, columns))
+
+
+@in_machine_code
+def to_add_to(a_bar):  # type: ignore[no-untyped-def]
+    """What is added to: the adjoint itself where it is in C order, else zeros, which `add_back` adds."""
+    return in_rows(a_bar) if is_in_rows(a_bar) else np.zeros(a_bar.shape)
+
+
+# ---- their text ------------------------------------------------------------------------------------------------------
+class _KernelTexts:
+    """The text of the two kernels of a function."""
+
+    def __init__(self, name: str, call: RowCall, lanes: str) -> None:
+        """What is kept for the adjoint, in order."""
+        self.name, self.call, self.row = name, call, MATRIX_ROWS[call.row]
+        row = self.row
+        read = row.parameters("adjoint")
+        self.bars, self.asked = ([x for x in parts if f"{x.name}_bar" in read] for parts in (row.results, row.operands))
+        self.computed = [x for x in row.results if not x.shape]
+        given = () if call.constants else row.options
+        # what has further columns where the right-hand side is lanes
+        kept = [x for x in (*row.operands, *row.results) if x.name in read]
+        self.wide = [x for x in kept if lanes == "right" and "k" in x.shape]
+        # sizes are those of the only result or the only operand, which somebody asks for, or kept
+        self.keeps_sizes = len(self.bars) > 1 and len(self.asked) > 1
+        self.words = [*(SIZES if self.keeps_sizes else ()), *(x for x in given if x in read)]
+        words = [RowPart("words", (str(len(self.words)),), False)] if self.words else []
+        self.kept = [*row.saved, *(x for x in kept if x not in self.wide), *words, *self.wide]
+        self.constants = [f"{x} = {c}" for x, c in zip(row.options, call.constants, strict=False)]
+        self.flags = [f"of_{x}" for x in given]
+        self.options = [f"{x} = {f'of_{x}[0, 0] != 0.0' if x in row.flags else f'int(of_{x}[0, 0])'}" for x in given]
+
+    def forward(self) -> str:
+        """The kernel of the value."""
+        row, call = self.row, self.call
+        filled, names = [x for x in row.results if x.shape], [x.name for x in row.operands]
+        taken = [*names, *self.flags, *["check_finite"] * bool(call.finite)]
+        taken += [x.name for x in (*filled, *self.computed)]
+        right = next((x.name for x in row.operands if "k" in x.shape), names[0])
+        lines = [f"(m, n), k, p = {names[0]}.shape, {right}.shape[1], min({names[0]}.shape)"]
+        lines += [*self.options, *self.constants]
+        if call.finite:
+            lines += ["if check_finite[0, 0] != 0.0:", *(f"    require_finite(in_rows({x}))" for x in call.finite)]
+        lines += [call.checks] * bool(call.checks)
+        lines += [f"own_{x} = in_rows({x})" for x in (*names, *(x.name for x in self.computed))]
+        for x in filled:
+            lines.append(f"own_{x.name} = {'column_for' if len(x.shape) == 1 else 'room_for'}({x.name})")
+        lines += [f"first, top = top, top + {self._place()}", "work = grow(work, top)"]
+        lines += [self._find_kept(x, f"own_{x.name}") for x in row.saved]
+        lines += [self._call(purpose) for purpose in ("factor", "value") if row.kernel(purpose) is not None]
+        lines += [f"write_{'column_' * (len(x.shape) == 1)}back({x.name}, own_{x.name})" for x in filled]
+        for x in self.kept:
+            if x.name == "words":
+                lines += [self._find_kept(x, "words"), *(f"words[{i}] = {word}" for i, word in enumerate(self.words))]
+            elif x not in row.saved:
+                write = "write_vector" if len(x.shape) == 1 else "write_into"
+                lines += [self._find_kept(x, "room"), f"{write}(room, own_{x.name})"]
+        return self._function("forward", [*taken, "work", "top"], [*lines, "return work, top"])
+
+    def reverse(self) -> str:
+        """The kernel of the adjoints."""
+        bars, asked = ([f"{x.name}_bar" for x in parts] for parts in (self.bars, self.asked))
+        lines = [*self._sizes(), "p = min(m, n)", *self.constants, f"first = top - ({self._place()})"]
+        lines += [self._find_kept(x, f"own_{x.name}") for x in self.kept if x.name != "words"]
+        inner = []
+        for x in self.bars:
+            found = f"bar_of({x.name}_bar, {', '.join((*x.shape, '1', '1')[:2])})"
+            inner.append(f"own_{x.name}_bar = {found}{f'.reshape({x.shape[0]})' if len(x.shape) == 1 else ''}")
+        inner += [f"own_{x} = to_add_to({x})" for x in asked]
+        inner += [self._call("adjoint"), *(f"add_back({x}, own_{x})" for x in asked)]
+        if self.row.spends:
+            inner += [f"clear({x})" for x in bars]  # it was overwritten where it is in C order, and nobody reads it
+        lines += [f"if not ({' and '.join(f'is_zero({x})' for x in bars)}):", *(f"    {x}" for x in inner)]
+        return self._function("reverse", [*bars, *asked, "work", "top"], [*lines, "return first"])
+
+    def _sizes(self) -> list[str]:
+        """Sizes and options, from the shape of an adjoint or from what is kept."""
+        lines = []
+        if not self.keeps_sizes:
+            part = self.bars[0] if len(self.bars) == 1 and len(self.bars[0].shape) == 2 else self.asked[0]
+            found = {x: f"{part.name}_bar.shape[{i}]" for i, x in enumerate(part.shape) if x in SIZES}
+            lines = [f"{x} = {found[x]}" for x in found]
+            lines += [f"{x} = n" for x in SIZES if x not in found]
+        if self.words:
+            before = " - ".join(["top", *(f"({write_size(x)})" for x in self.wide), str(len(self.words))])
+            lines.append(f"words = kept_matrix(work, {before}, 1, {len(self.words)})[0]")
+            lines += [f"{x} = {f'words[{i}] != 0.0' if x in self.row.flags else f'int(words[{i}])'}"
+                      for i, x in enumerate(self.words)]  # fmt: skip
+        return lines
+
+    def _find_kept(self, part: RowPart, name: str) -> str:
+        rows, columns = ("1", *part.shape) if len(part.shape) == 1 else part.shape or ("1", "1")
+        row = "[0]" if len(part.shape) == 1 else ""
+        return f"{name} = kept_matrix(work, first + {self._place(part)}, {rows}, {columns}){row}"
+
+    def _place(self, part: RowPart | None = None) -> str:
+        """Where a part begins, or how many numbers are kept, as source."""
+        before = self.kept if part is None else self.kept[: self.kept.index(part)]
+        return " + ".join(map(write_size, before)) or "0"
+
+    def _call(self, purpose: str) -> str:
+        names = self.row.parameters(purpose)
+        return f"{purpose}_kernel({', '.join(x if x in self.row.options else f'own_{x}' for x in names)})"
+
+    def _function(self, way: str, names: list[str], lines: list[str]) -> str:
+        return "\n    ".join([f"def {way}_{self.name}({', '.join(names)}):", *lines]) + "\n"
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+_KNOWN = {x.__name__: x for x in (
+    grow, kept_matrix, check_system, check_least_squares, require_square, check_cho_factor, check_cho_solve,
+    check_solve_banded, check_solve_triangular, require_finite, add_back, clear, in_rows, is_zero,
+    write_into, write_vector, room_for, column_for, write_back, write_column_back, bar_of, to_add_to,
+)}  # fmt: skip
+_KNOWN |= {"np": np, "band_height": height_of_factors, "require_square_of_scipy": require_square_of_scipy}
+
+
+def _make(name: str, call: RowCall, lanes: str) -> None:
+    """Make the kernels of a function, as functions of this module."""
+    row, text, made = MATRIX_ROWS[call.row], _KernelTexts(name, call, lanes), globals()
+    known = {**_KNOWN, "__name__": __name__, **{f"{x}_kernel": row.kernel(x) for x in ("factor", "value", "adjoint")}}
+    for source in (text.forward(), text.reverse()):
+        exec(compile(source, __file__, "exec"), known)
+    kinds = [_COMPUTED.get(x.name, "float") for x in text.computed]
+    forward = made[f"forward_{name}"] = forward_kernel(*kinds)(known[f"forward_{name}"])
+    reverse = made[f"reverse_{name}"] = reverse_kernel(known[f"reverse_{name}"])
+    if lanes == "right":
+        made[f"forward_lanes_{name}"] = forward_solver(forward)
+        made[f"reverse_lanes_{name}"] = reverse_solver(reverse, len(text.wide))
+    elif lanes:
+        made[f"forward_lanes_{name}"] = forward_by_lanes(forward)
+        made[f"reverse_lanes_{name}"] = reverse_by_lanes(reverse)
+
+
+for _function in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS):
+    if _function.name in CALLS:
+        _make(_function.name, CALLS[_function.name], _function.lanes)
