@@ -14,6 +14,7 @@ from numba.core.registry import cpu_target
 
 from contad.distributions.formula import Formula
 from contad.native.compiling import NJIT_OPTIONS, load_cached, write_options
+from contad.native.elementwise_calls import PLAIN, over_elements
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload, require_compilable
 from contad.native.rule_source import or_call, partial_source, value_source
@@ -103,13 +104,14 @@ def _part(body: Any, k: int | None, options: dict[str, Any]) -> Any:
 
 # ---- calls inside njit -----------------------------------------------------------------------------------------------
 def numba_type(rule: ScalarRule) -> Any:
-    """Numba's type of a rule, which makes `contad.gammaln(x)` a call of plain numbers inside njit."""
+    """Numba's type of a rule, which makes `contad.gammaln(x)` a call of numbers and arrays inside njit."""
     if rule not in _declared:
         _declared.add(rule)
         names = ", ".join(rule.argument_names)
-        floats = ", ".join(f"float({name})" for name in rule.argument_names)
+        floats = ", ".join(f"1.0 * {name}" for name in rule.argument_names)
         value: Any = value_function(rule)
-        known: dict[str, Any] = {"value_": value, "_PLAIN": PLAIN, "check": lambda: None}
+        of_arrays = functools.partial(over_elements, rule)
+        known: dict[str, Any] = {"value_": value, "_PLAIN": PLAIN, "check": lambda: None, "of_arrays": of_arrays}
         if not _is_own(rule):
             known["check"] = lambda: require_compilable(rule.name, value, (types.float64,) * rule.arity)
         exec(_PLAIN_CALL.format(names=names, floats=floats), known)
@@ -118,13 +120,13 @@ def numba_type(rule: ScalarRule) -> Any:
     return cpu_target.typing_context._lookup_global(rule)
 
 
-PLAIN = (types.Float, types.Integer, types.Boolean)
 _declared: set[ScalarRule] = set()
 _PLAIN_CALL = """\
 def typing({names}):
     if all(isinstance(x, _PLAIN) for x in ({names},)):
         check()
         return lambda {names}: value_({floats})
+    return of_arrays(({names},))
 """
 
 

@@ -22,9 +22,9 @@ from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.conversions import value
 from contad.engines.tape.variables import DUAL, VARIABLE, DualNumber, Variable, dual, variable
 from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, RECORDS, USED, arena, reserve_cells
+from contad.native.elementwise_calls import PLAIN
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.native.rules import PLAIN
 from contad.native.words import pointer, set_word, word
 
 OF_A, OF_B = 1, 2  # which operands have variables

@@ -14,8 +14,8 @@ from numba.extending import lower_builtin, models, register_model, typeof_impl
 
 from contad.engines.tape.operations import register_plain
 from contad.engines.tape.variables import Active
+from contad.native.elementwise_calls import PLAIN
 from contad.native.overloads import add_overload
-from contad.native.rules import PLAIN
 
 
 def _number(x: Any) -> bool:

@@ -10,8 +10,9 @@ from numba import types
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
 from contad.engines.tape.product_records import multiply
 from contad.engines.tape.variables import VARIABLE, Active, chain2
+from contad.native.elementwise_calls import PLAIN
 from contad.native.overloads import add_overload, add_overload_method
-from contad.native.rules import PLAIN, partial_function
+from contad.native.rules import partial_function
 from contad.rules.scalar_rule import rule
 
 _by_x, _by_y = (cast("Callable[..., float]", partial_function(rule("multiply"), k)) for k in range(2))

@@ -16,8 +16,10 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
+from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.variables import Active, emit_chain
-from contad.native.rules import PLAIN, partial_function, value_function
+from contad.native.elementwise_calls import MAKERS, PLAIN
+from contad.native.rules import partial_function, value_function
 from contad.rules.operators import ARITHMETIC, functions_of
 from contad.rules.scalar_rule import ScalarRule, rule, rules
 
@@ -156,6 +158,7 @@ def _call(context: Any, builder: Any, function: Any, kinds: list[Any], args: lis
     return implementation(builder, cast), found.return_type
 
 
+MAKERS.update(zeros_of)
 _SQUARE = rule("square")
 _registered: set[ScalarRule] = set()
 for _rule in rules():

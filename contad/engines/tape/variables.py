@@ -14,7 +14,7 @@ from numba.core.typeconv import Conversion
 from numba.extending import intrinsic, lower_cast, make_attribute_wrapper, models, register_model
 
 from contad.native.arena import CAPACITY, RECORDS, USED, reserve
-from contad.native.rules import PLAIN
+from contad.native.elementwise_calls import PLAIN
 from contad.native.words import WORD, place
 
 _RECORD = ir.LiteralStructType([ir.DoubleType(), ir.DoubleType(), ir.IntType(32), ir.IntType(32)])
