@@ -4,6 +4,7 @@ import functools
 import sys
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
@@ -32,7 +33,7 @@ def numba_type(function: Compilable) -> Any:
     found = find_type(function)
     if found is None:
         name = _public_name(function)
-        raise UnsupportedError(f"{name} cannot be called inside njit; call it outside, and pass what it gives")
+        raise UnsupportedError(f"{name} cannot be called inside njit; {function.instead}")
     return found
 
 
@@ -60,6 +61,7 @@ def find_type(function: Any) -> Any:
 
 
 _declared: set[Compilable] = set()
+NESTED = (types.List, types.BaseTuple)  # what stands for an array
 
 
 def given_types(kinds: tuple[Any, ...]) -> list[Any]:
@@ -71,8 +73,16 @@ def given_types(kinds: tuple[Any, ...]) -> list[Any]:
 
 # ---- functions that have bodies --------------------------------------------------------------------------------------
 def axes_of(kind: Any) -> Any:
-    """Of a type, the number of axes: 0 of a number, and a text that is known instead."""
+    """Of a type, the number of axes: 0 of a number, and a text that is known instead; lists and tuples are arrays."""
+    if isinstance(kind, NESTED):
+        inner = kind.dtype if isinstance(kind, types.List) else next(iter(kind), None)
+        return "" if isinstance(inner, types.Array) else 1 + axes_of(inner)
     return kind.literal_value if isinstance(kind, types.StringLiteral) else getattr(kind, "ndim", 0)
+
+
+def text_of_array(kind: Any, name: str) -> str:
+    """An argument as bodies take it: `as_array` makes an array of a list or a tuple."""
+    return f"as_array({name})" if isinstance(kind, NESTED) else name
 
 
 def _declare(function: Compilable) -> None:
@@ -89,8 +99,9 @@ def _declare(function: Compilable) -> None:
                 raise TypingError(refusal)
             return None
         compiled = compile(with_compiled_callees(body, compile))
-        known: dict[str, Any] = {"compiled": compiled}
-        exec(f"def implementation({text}):\n    return compiled({', '.join(names[: len(given)])})\n", known)
+        known: dict[str, Any] = {"compiled": compiled, "as_array": np.array}
+        passed = ", ".join(map(text_of_array, given, names))
+        exec(f"def implementation({text}):\n    return compiled({passed})\n", known)
         return known["implementation"]
 
     names = list(function.signature.parameters)
@@ -116,7 +127,9 @@ def type_of_decorated(x: Decorated) -> Any:
 
 # ---- constants -------------------------------------------------------------------------------------------------------
 def is_plain(kind: Any) -> bool:
-    """Whether a type is that of numbers, of arrays of them, or of tuples of these."""
+    """Whether a type is that of numbers, of arrays of them, or of tuples or lists of these."""
+    if isinstance(kind, types.List):
+        return is_plain(kind.dtype)
     if isinstance(kind, types.BaseTuple):
         return all(map(is_plain, kind))
     return isinstance(kind.dtype if isinstance(kind, types.Array) else kind, (types.Number, types.Boolean))

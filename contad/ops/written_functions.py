@@ -25,13 +25,6 @@ INF, NAN = math.inf, math.nan
 
 
 # ---- angles in degrees -----------------------------------------------------------------------------------------------
-def _fold(x):
-    """x less the nearest multiple of 180, and 1 or -1 for an even or an odd one."""
-    k = rint(x / 180.0)  # whose derivative is 0
-    odd = k - 2.0 * rint(0.5 * k)
-    return x - 180.0 * k, 1.0 - 2.0 * odd * odd
-
-
 @stands_for("sindg")
 def sindg(x):
     """Sine of an angle in degrees; 0 at multiples of 180.
@@ -44,8 +37,9 @@ def sindg(x):
     >>> sindg(180.0)
     0.0
     """
-    y, sign = _fold(x)
-    return sign * sin(DEGREE * y)
+    k = rint(x / 180.0)  # whose derivative is 0
+    odd = k - 2.0 * rint(0.5 * k)
+    return (1.0 - 2.0 * odd * odd) * sin(DEGREE * (x - 180.0 * k))
 
 
 @stands_for("cosdg")
@@ -60,9 +54,12 @@ def cosdg(x):
     >>> cosdg(90.0)
     0.0
     """
-    y, sign = _fold(x)
+    k = rint(x / 180.0)
+    odd = k - 2.0 * rint(0.5 * k)
+    y = x - 180.0 * k
     near = absolute(y) < 45.0
-    return sign * select(near, cos(DEGREE * y), sin(DEGREE * (90.0 - absolute(select(near, 90.0, y)))))
+    z = select(near, cos(DEGREE * y), sin(DEGREE * (90.0 - absolute(select(near, 90.0, y)))))
+    return (1.0 - 2.0 * odd * odd) * z
 
 
 @stands_for("tandg")
@@ -77,7 +74,8 @@ def tandg(x):
     >>> round(tandg(45.0), 12)
     1.0
     """
-    return sindg(x) / cosdg(x)
+    y = x - 180.0 * rint(x / 180.0)
+    return sin(DEGREE * y) / sin(DEGREE * (90.0 - absolute(y)))
 
 
 @stands_for("cotdg")
@@ -92,7 +90,8 @@ def cotdg(x):
     >>> round(cotdg(45.0), 12)
     1.0
     """
-    return cosdg(x) / sindg(x)
+    y = x - 180.0 * rint(x / 180.0)
+    return sin(DEGREE * (90.0 - absolute(y))) / sin(DEGREE * y)
 
 
 @stands_for("radian")

@@ -4,9 +4,10 @@ import functools
 import inspect
 import itertools
 import linecache
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeGuard, TypeVar
 
 from contad.errors import UnsupportedError
@@ -25,6 +26,7 @@ class Compilable(Generic[P, R]):
     """
 
     has_bodies = False
+    instead = "call it outside, and pass what it gives"  # where compiled code has nothing
     signature: inspect.Signature
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -61,13 +63,33 @@ class Compilable(Generic[P, R]):
         return ""
 
     @property
+    def stands_for(self) -> Any:
+        """What compiled code calls in its place; None where that is this function."""
+        return None
+
+    @property
     def numpy(self) -> "Compilable[P, R]":
         """The function that the bodies compute, as `contad.native.array_loops` has it."""
         return self
 
 
+def name_in_njit(module: ModuleType, instead: str = Compilable.instead) -> None:
+    """Let a Numba function that calls what runs in Python alone be told so: of the public names of a module."""
+    home = module.__name__
+    for name in module.__all__:
+        function = vars(module).get(name)
+        if isinstance(function, FunctionType) and f"{function.__module__}.".startswith(f"{home}."):
+            found: Compilable[..., Any] = Compilable(function)
+            found.instead = instead
+            setattr(module, name, found)
+            setattr(sys.modules[function.__module__], name, found)
+
+
 # modules of what bodies call, which Python runs, too
-BODIES = ("contad.distributions.vector_densities", "contad.stan.bodies", "contad.stan.constraint_bodies")
+BODIES = (
+    *("contad.distributions.vector_densities", "contad.scipy.matrix_bodies"),
+    *("contad.stan.bodies", "contad.stan.constraint_bodies"),
+)
 
 
 def is_in_bodies(x: Any) -> TypeGuard[Compilable[Any, Any]]:

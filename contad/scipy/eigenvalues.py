@@ -13,12 +13,13 @@ from contad.ops.products import matmul
 from contad.ops.schur_forms import schur_factors
 from contad.ops.triangular_factors import cholesky_factor, symmetrise
 from contad.ops.tridiagonal_spectra import tridiagonal_spectrum
-from contad.scipy.mirroring import matrices, mirror, over_stacks, refuse_options
+from contad.scipy.mirroring import inside_njit, matrices, mirror, over_stacks, refuse_options
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option
 
 
 # ---- eigenvalues ----------------------------------------------------------------------------------------------------
+@inside_njit({"nn": "np.linalg.eigh(a)"})
 @mirror
 def eigh(
     a: ArrayValue, b: ArrayValue | None = None, *, lower: bool = True, eigvals_only: bool = False,
@@ -87,7 +88,10 @@ def _positions(subset: Option, n: int) -> slice:
         )
     return slice(first, last + 1)
 
+BESIDE = (("len(e) + 1 == len(d)", "e must have one element less than d"),)
 
+
+@inside_njit({"nn": "np.linalg.eigvalsh(a)"})
 @mirror
 def eigvalsh(
     a: ArrayValue, b: ArrayValue | None = None, *, lower: bool = True, overwrite_a: bool = False,
@@ -116,6 +120,10 @@ def eigvalsh(
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
+@inside_njit(
+    {"nn": "np.linalg.svd(a, False)", "mn 0": "np.linalg.svd(a, False)"},
+    inside=[("not full_matrices", "full_matrices must be False")],
+)
 @mirror
 def svd(
     a: ArrayValue, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
@@ -146,6 +154,7 @@ def svd(
     return tuple(found) if compute_uv else found
 
 
+@inside_njit({"mn": "np.linalg.svd(a, False)[1]"})
 @mirror
 def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """Singular values, from the largest.
@@ -165,6 +174,7 @@ def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True)
     return spectra.svdvals(a)
 
 
+@inside_njit({"mn": "polar_of(a)"})
 @mirror
 @over_stacks(a=2)
 def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
@@ -197,6 +207,7 @@ def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
     return in_c_order(transposed_of(u) if turned else u), p
 
 
+@inside_njit({"n k": "np.linalg.eigh(tridiagonal_of(d, e))"}, inside=BESIDE)
 @mirror
 @over_stacks(d=1, e=1)
 def eigh_tridiagonal(
@@ -239,6 +250,7 @@ def eigh_tridiagonal(
     return w if eigvals_only else (w, in_c_order(z[1:, kept]))
 
 
+@inside_njit({"n k": "np.linalg.eigvalsh(tridiagonal_of(d, e))"}, inside=BESIDE)
 @mirror
 def eigvalsh_tridiagonal(
     d: ArrayValue, e: ArrayValue, select: str = "a", select_range: Option = None, check_finite: bool = True,
@@ -258,6 +270,8 @@ def eigvalsh_tridiagonal(
     array([1.792893, 3.207107])
     """
     return eigh_tridiagonal(d, e, True, select, select_range, check_finite, tol)
+
+BESIDE = (("len(e) + 1 == len(d)", "e must have one element less than d"),)
 
 
 @mirror

@@ -5,7 +5,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops import linear_systems, matrix_functions
 from contad.ops.linear_systems import transposed_of
-from contad.scipy.mirroring import matrices, mirror, over_stacks
+from contad.scipy.mirroring import inside_njit, matrices, mirror, over_stacks
 from contad.variables.open_types import ArrayValue, Option
 
 
@@ -29,6 +29,7 @@ def expm(A: ArrayValue) -> ArrayValue:
     return matrix_functions.expm(*matrices("expm", True, A))
 
 
+@inside_njit({"nn nn": "upper_blocks(expm(blocks_of(A, E)))"}, expm=expm)
 @mirror
 def expm_frechet(
     A: ArrayValue, E: ArrayValue, method: str | None = None, compute_expm: bool = True, check_finite: bool = True

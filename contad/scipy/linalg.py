@@ -47,7 +47,7 @@ from contad.scipy.functions_of_matrices import (
     solve_sylvester,
     sqrtm,
 )
-from contad.scipy.mirroring import VECTORS, matrices, mirror, mirror_of, over_stacks, refuse_options
+from contad.scipy.mirroring import VECTORS, inside_njit, matrices, mirror, mirror_of, over_stacks, refuse_options
 from contad.scipy.structured_matrices import (
     block_diag,
     circulant,
@@ -117,6 +117,7 @@ _SYMMETRIC = ("sym", "symmetric", "her", "hermitian")
 _POSITIVE = ("pos", "positive definite")
 
 
+@inside_njit({"nn n/nk": "np.linalg.solve(a, b)"})
 @mirror
 def solve(
     a: ArrayValue, b: ArrayValue, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
@@ -190,6 +191,7 @@ def _cholesky(a: ArrayValue, lower: bool) -> ArrayValue:
     return cholesky_factor(a) if lower else upper_cholesky_factor(a)
 
 
+@inside_njit({"nn": "cholesky(a.T).T", "nn 0": "cholesky(a if lower else a.T) if lower else cholesky(a.T).T"})
 @mirror
 def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """The Cholesky factor of a positive definite matrix, the upper one unless `lower`: SciPy's default, not NumPy's.
@@ -400,6 +402,7 @@ def _lu_of_one(a: ArrayValue, permute_l: bool, p_indices: bool) -> tuple[ArrayVa
     return places if p_indices else np.eye(len(places))[places], low, up
 
 
+@inside_njit({"nn": "np.linalg.qr(a)", "mn 'economic'": "np.linalg.qr(a)"}, names="a, mode='full'")
 @mirror
 def qr(
     a: ArrayValue, overwrite_a: bool = False, lwork: Option = None, mode: str = "full", pivoting: bool = False,
@@ -442,6 +445,7 @@ def qr(
 
 
 # ---- inverses, determinants and norms --------------------------------------------------------------------------------
+@inside_njit({"nn": "np.linalg.inv(a)"})
 @mirror
 def inv(
     a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: str | None = None,
@@ -467,6 +471,7 @@ def inv(
     return linear_systems.inv(a)
 
 
+@inside_njit({"mn": "np.linalg.pinv(a)"})
 @mirror
 def pinv(
     a: ArrayValue, *, atol: Option = None, rtol: Option = None, return_rank: bool = False, check_finite: bool = True
@@ -492,6 +497,7 @@ def pinv(
     return (z, observe(rank_above, a, bound)) if return_rank else z
 
 
+@inside_njit({"nn": "np.linalg.det(a)"})
 @mirror
 def det(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> Value:
     """The determinant of a matrix.
@@ -511,6 +517,7 @@ def det(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> 
     return determinants.det(a)
 
 
+@inside_njit({"12": "np.linalg.norm(a)", "12 0": "np.linalg.norm(a, ord)"})
 @mirror
 def norm(
     a: ArrayValue, ord: Option = None, axis: Option = None, keepdims: bool = False, check_finite: bool = True

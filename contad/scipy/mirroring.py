@@ -3,21 +3,24 @@
 import functools
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
 
+from contad.distributions.ways_by_axes import Demands, InExpressions, Pattern
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
 from contad.ops.products import as_array
-from contad.rules.compilable import Compilable
+from contad.scipy import matrix_bodies
 from contad.variables.arguments import fail
 from contad.variables.array import Array, numbers_in
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaFunction, Option, Value
+
+NO_WAYS: dict[str, Any] = {}
 
 
 def mirror(implementation: Function) -> Any:
@@ -53,6 +56,16 @@ def refuse_missing(mirror: str, module: Callable[[], ModuleType], name: str) -> 
     )
 
 
+def inside_njit(
+    ways: Mapping[Pattern, str], names: str = "", inside: Demands = (), **known: Any
+) -> Callable[[Any], Any]:
+    """Let Numba functions call a mirror, too, by expressions: see `contad.distributions.ways_by_axes`.
+
+    What the expressions name is `known`, or in `contad.scipy.matrix_bodies`.
+    """
+    return lambda found: Mirror(found.function, found.implementation, ways, names, inside, known)
+
+
 def _call_scipy(module: Callable[[], Any], implementation: Function) -> Any:
     name = implementation.__name__
 
@@ -69,11 +82,14 @@ def _call_scipy(module: Callable[[], Any], implementation: Function) -> Any:
     return Mirror(call, implementation)
 
 
-class Mirror(Compilable[..., Any]):
+class Mirror(InExpressions):
     """A function of the name of one of SciPy's, and what it does where an argument is an array of variables."""
 
-    def __init__(self, function: Function, implementation: Function) -> None:
-        Compilable.__init__(self, function)
+    def __init__(
+        self, function: Function, implementation: Function, ways: Mapping[Pattern, str] = NO_WAYS, names: str = "",
+        inside: Demands = (), known: Mapping[str, Any] = NO_WAYS,
+    ) -> None:  # fmt: skip
+        super().__init__(function, ways, vars(matrix_bodies) | known, names, inside)
         self.implementation = implementation
 
     def __call__(self, *args: Value, **options: Option) -> Any:

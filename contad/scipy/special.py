@@ -2,8 +2,8 @@
 
 SciPy's ufuncs find the rules of contad by themselves, on arrays of variables too; its functions of Python cannot:
 so a function that is differentiated calls these. They take object arrays as well. Which there are is `__all__`; a name
-of SciPy's that is not there has no derivative here, and AttributeError says so. Numba functions may call those that
-are rules or formulas of numbers (`contad.scipy.special.gammaln`, `chdtr`, `zeta`, `airy`).
+of SciPy's that is not there has no derivative here, and AttributeError says so. Numba functions may call all but
+orthogonal polynomials.
 
 >>> import contad, numpy as np
 >>> contad.grad(lambda x: logsumexp(x))(np.array([0.0, np.log(3.0)])).round(12)
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import contad.ops
+from contad.distributions.ways_by_axes import InExpressions
 from contad.errors import UnsupportedError
 from contad.ops import (  # noqa: F401  (they stand for ufuncs)
     log_sums,
@@ -35,7 +36,7 @@ from contad.rules.scalar_rule import ScalarRule, rules
 from contad.rules.written_ufuncs import written_functions as find_written
 from contad.scipy.special_in_numba import face_of
 from contad.variables.array import numbers_in
-from contad.variables.open_types import ArrayValue, Function, NumbaType, Option, Value
+from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 _NUMBER = re.compile(r">>> (.*)\n(-?(?:\d|inf|nan).*)")
 
@@ -69,14 +70,9 @@ class SpecialFunction(Compilable[..., Any]):
         return f"<contad.scipy.special.{self.__name__}>"
 
     @property
-    def _numba_type_(self) -> NumbaType:
-        """A rule's, so that Numba functions may call it."""
-        if isinstance(self.function, ScalarRule):
-            return self.function._numba_type_  # type: ignore[attr-defined]
-        raise UnsupportedError(
-            f"contad.scipy.special.{self.__name__} cannot be called inside njit, for it is no function of numbers; "
-            "call it outside"
-        )
+    def stands_for(self) -> Any:
+        """A rule, or what there is of arrays."""
+        return self.function if isinstance(self.function, ScalarRule) else _OF_ARRAYS.get(self.__name__)
 
 
 # ---- functions of Python in SciPy ------------------------------------------------------------------------------------
@@ -262,6 +258,13 @@ def _refuse_exact(name: str, exact: bool) -> None:
 
 def _as_order(n: Option) -> Value:
     return float(n) if np.ndim(n) == 0 else np.asarray(n, float)
+
+
+_OF_ARRAYS = {
+    "logsumexp": log_sums.logsumexp,
+    "softmax": log_sums.softmax,
+    "log_softmax": InExpressions(log_softmax, {"12": "x - rule(x)"}, {"rule": log_sums.logsumexp}),
+}  # what compiled code calls
 
 
 # ---- derivatives of Bessel functions ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from contad.distributions.real_line import student_cdf, student_quantile
 from contad.ops import probabilities, written_functions
 from contad.ops.airy_functions import airy_ai, airy_aip, airy_bi, airy_bip
 from contad.ops.arithmetic import absolute, power
-from contad.ops.bessel_functions import iv, kv, yv
+from contad.ops.bessel_functions import iv, jv, kv, yv
 from contad.ops.elementary import sqrt
 from contad.ops.error_integrals import fresnel_c, fresnel_s
 from contad.ops.exponential_integrals import chi, ci, shi, si
@@ -35,7 +35,7 @@ HOME = "contad.scipy.special_in_numba"
 KNOWN: dict[str, Any] = {
     f.__name__: f
     for f in (
-        airy_ai, airy_aip, airy_bi, airy_bip, absolute, iv, kv, yv, sqrt, fresnel_c, fresnel_s, chi, ci, shi, si,
+        airy_ai, airy_aip, airy_bi, airy_bip, absolute, iv, jv, kv, yv, sqrt, fresnel_c, fresnel_s, chi, ci, shi, si,
         gamma, polygamma, binom, multigammaln, poch, lambert_w0, lambert_wm1, select, log1p_exp, trunc, sinc,
         spherical_jn, sin, zeta, student_cdf, student_quantile, rgamma, hyp0f1, power,
     )
@@ -46,7 +46,7 @@ AS_THEY_ARE = {
     "bdtr": "k n", "bdtrc": "k n", "bdtri": "k n", "nbdtr": "k n", "nbdtrc": "k n", "nbdtri": "k n", "pdtr": "k",
     "pdtrc": "k", "pdtri": "k", "chdtr": "", "chdtrc": "", "chdtri": "", "gdtr": "", "gdtrc": "", "gdtrix": "",
     "gdtria": "", "fdtr": "", "fdtrc": "", "fdtri": "", "exp10": "", "powm1": "", "pseudo_huber": "", "agm": "",
-    "radian": "", "kn": "n", "yn": "n",
+    "radian": "", "sindg": "", "cosdg": "", "tandg": "", "cotdg": "", "kn": "n", "yn": "n",
 }  # fmt: skip
 
 _COUNTED = "k >= 0.0 and k <= {n} and {n} >= 0.0"
@@ -84,6 +84,10 @@ WRITTEN: dict[str, tuple[str, str, str, dict[str, float]]] = {
     "spherical_yn": ("n z", _HALF_ORDER.format(f="yv"), "n", {}),
     "spherical_in": ("n z", _BY_SERIES, "n", {}),
     "spherical_kn": ("n z", _HALF_ORDER.format(f="kv"), "n", {}),
+    "jvp": ("v z", "0.5 * (jv(v - 1.0, z) - jv(v + 1.0, z))", "", {}),
+    "yvp": ("v z", "0.5 * (yv(v - 1.0, z) - yv(v + 1.0, z))", "", {}),
+    "ivp": ("v z", "0.5 * (iv(v - 1.0, z) + iv(v + 1.0, z))", "", {}),
+    "kvp": ("v z", "-0.5 * (kv(v - 1.0, z) + kv(v + 1.0, z))", "", {}),
     "stdtr": ("df t", "student_cdf(df, t)", "", {}),
     "stdtrit": ("df p", "student_quantile(df, p)", "", {}),
 }  # fmt: skip

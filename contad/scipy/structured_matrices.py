@@ -9,7 +9,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.banded_systems import banded_solution, positive_banded_solution
 from contad.ops.toeplitz_systems import circulant_solution, toeplitz_product, toeplitz_solution
-from contad.scipy.mirroring import VECTORS, as_one, check_one, matrices, mirror, over_stacks
+from contad.scipy.mirroring import VECTORS, as_one, check_one, inside_njit, matrices, mirror, over_stacks
 from contad.variables.open_types import ArrayValue, Option
 
 
@@ -97,6 +97,7 @@ def _right_side(name: str, b: ArrayValue, n: int, check_finite: bool) -> ArrayVa
     return b
 
 
+@inside_njit({"n n/nk": "np.linalg.solve(toeplitz_of(c_or_cr, c_or_cr), b)"})
 @mirror
 def solve_toeplitz(
     c_or_cr: ArrayValue | tuple[ArrayValue, ArrayValue], b: ArrayValue, check_finite: bool = True
@@ -123,6 +124,7 @@ def solve_toeplitz(
     return toeplitz_solution(c, r, _right_side("solve_toeplitz", b, len(c), check_finite))
 
 
+@inside_njit({"n n/nk": "toeplitz_of(c_or_cr, c_or_cr) @ x"})
 @mirror
 def matmul_toeplitz(
     c_or_cr: ArrayValue | tuple[ArrayValue, ArrayValue], x: ArrayValue, check_finite: bool = False,
@@ -146,6 +148,7 @@ def matmul_toeplitz(
     return toeplitz_product(c, r, _right_side("matmul_toeplitz", x, len(r), check_finite))
 
 
+@inside_njit({"n n/nk": "np.linalg.solve(circulant_of(c), b)"})
 @mirror
 def solve_circulant(
     c: ArrayValue, b: ArrayValue, singular: str = "raise", tol: Option = None, caxis: int = -1, baxis: int = 0,
@@ -175,6 +178,7 @@ def solve_circulant(
     return circulant_solution(c, _right_side("solve_circulant", b, len(c), False))
 
 
+@inside_njit({"n": "circulant_of(c)"})
 @mirror
 def circulant(c: ArrayValue) -> ArrayValue:
     """The circulant matrix with first column c.
@@ -197,6 +201,7 @@ def circulant(c: ArrayValue) -> ArrayValue:
     return c[(places[:, None] - places) % max(len(c), 1)]
 
 
+@inside_njit({"n": "hankel_of(c, np.zeros(len(c)))", "n k": "hankel_of(c, r)"})
 @mirror
 def hankel(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     """The matrix with first column c and last row r (zeros if there is none) and constant antidiagonals.
@@ -247,6 +252,7 @@ def block_diag(*arrs: ArrayValue) -> ArrayValue:
     return np.concatenate(rows)
 
 
+@inside_njit({"n": "toeplitz_of(c, c)", "n k": "toeplitz_of(c, r)"})
 @mirror
 def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     """The matrix with first column c and first row r (c if there is none) and constant diagonals.

@@ -18,10 +18,10 @@ zeros above; so it is the derivative of what was read.
 """
 
 import sys
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from contad.rules.compilable import Compilable
+from contad.rules.compilable import name_in_njit
 
 from contad.ops import (  # isort: skip
     Phi, Phi_approx, beta, cbrt, ceil, cos, cosh, digamma, erf, erfc, exp, exp2, expm1, fdim, floor, fma, fmax,
@@ -568,14 +568,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _tell_numba() -> None:
-    """Let a Numba function that calls what runs in Python alone be told so, by its name."""
-    for name in __all__:
-        function = globals().get(name)
-        if isinstance(function, FunctionType) and function.__module__.startswith("contad.stan."):
-            found = Compilable(function)
-            globals()[name] = found
-            setattr(sys.modules[function.__module__], name, found)
-
-
-_tell_numba()
+name_in_njit(sys.modules[__name__])

@@ -6,9 +6,10 @@ So it is written in what all engines have: NumPy, rules of numbers, and densitie
 import math
 
 import numpy as np
+from numpy.linalg import cholesky
 
 from contad.distributions.counts import log_rising_ratio
-from contad.distributions.faces import Face
+from contad.distributions.faces import Face, compose
 from contad.distributions.gamma_excesses import log_gamma_excess
 from contad.distributions.intervals import log_normal_interval
 from contad.distributions.vector_densities import (
@@ -18,13 +19,16 @@ from contad.distributions.vector_densities import (
     wishart_of_ratio,
 )
 from contad.ops.beta_functions import betaln
+from contad.ops.covariances import ROOT3, ROOT5
+from contad.ops.elementary import sqrt
 from contad.ops.entropies import xlogy
 from contad.ops.error_functions import log_ndtr
-from contad.ops.exponential import log, log1p
+from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import gammaln
 from contad.ops.log_sums import logsumexp
-from contad.ops.logic import stop_gradient
+from contad.ops.logic import select, stop_gradient
 from contad.ops.logistic import log1m_exp, log_expit
+from contad.ops.trigonometric import sin
 from contad.scipy.linalg import solve_triangular
 
 LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
@@ -397,3 +401,171 @@ def ordered_probit_of_outcomes(y, eta, cuts):
     for k in range(len(y)):
         total += ordered_probit(y[k], eta, cuts)
     return total
+
+
+# ---- matrix functions ------------------------------------------------------------------------------------------------
+def with_diagonal(m, d):
+    """m + diag(d)."""
+    made = m.copy()
+    for i in range(min(m.shape[0], m.shape[1])):
+        made[i, i] = m[i, i] + d[i]
+    return made
+
+
+def by_lower_triangle(a):
+    """The symmetric matrix of a lower triangle."""
+    made = np.zeros((a.shape[0], a.shape[0]))
+    for i in range(a.shape[0]):
+        for j in range(i + 1):
+            made[i, j] = a[i, j]
+            made[j, i] = a[i, j]
+    return made
+
+
+def solve_lower(a, b):
+    """a^-1 b of a lower triangular matrix."""
+    return solve_triangular(a, b, lower=True, check_finite=False)
+
+
+def solve_lower_transposed(a, b):
+    """a^-T b of a lower triangular matrix."""
+    return solve_triangular(a, b, trans=1, lower=True, check_finite=False)
+
+
+def solve_spd(a, b):
+    """a^-1 b of a symmetric positive definite matrix."""
+    factor = cholesky(a)
+    return solve_lower_transposed(factor, solve_lower(factor, b))
+
+
+def inverse_of_factor(factor):
+    """(L L^T)^-1."""
+    inverse = solve_lower(factor, np.eye(factor.shape[0]))
+    return inverse.T @ inverse
+
+
+def with_positive_diagonal(factors):
+    """The factors of QR with signs such that the diagonal of r is not negative."""
+    q, r = factors
+    signs = np.where(stop_gradient(np.diag(r)) < 0.0, -1.0, 1.0)
+    return q * np.expand_dims(signs, 0), np.expand_dims(signs, 1) * r
+
+
+def with_rows_of_zeros(r, count):
+    """A matrix with as many rows."""
+    made = np.zeros((count, r.shape[1]))
+    made[: r.shape[0]] = r
+    return made
+
+
+def with_vectors_in_columns(factors):
+    """The factors of a singular value decomposition, whose last one is transposed."""
+    u, s, vh = factors
+    return u, s, vh.T
+
+
+def eigenvalues_of(a):
+    """Those of a symmetric matrix; nan where it is not finite."""
+    return np.linalg.eigvalsh(a) if np.all(a - a == 0.0) else np.full(a.shape[0], np.nan)
+
+
+def spectrum_of(a):
+    """Eigenvectors and eigenvalues of a symmetric matrix; nan where it is not finite."""
+    if np.all(a - a == 0.0):
+        w, v = np.linalg.eigh(a)
+    else:
+        w, v = np.full(a.shape[0], np.nan), np.full(a.shape, np.nan)
+    return v, w
+
+
+def vectors_first(spectrum):
+    """Eigenvectors and eigenvalues."""
+    w, v = spectrum
+    return v, w
+
+
+# ---- series ----------------------------------------------------------------------------------------------------------
+def is_end(x):
+    """Whether a number is 0, -1, ..., where a series ends."""
+    return x <= 0.0 and x == np.floor(x)
+
+
+def converges(a1, a2, b1, z):
+    """Whether 2F1 does, or is continued; where it has a pole it has to end before."""
+    ends = is_end(a1) or is_end(a2)
+    first = max(a1 if is_end(a1) else -np.inf, a2 if is_end(a2) else -np.inf)  # at which it ends
+    good = ends or z < 1.0 or (z == 1.0 and b1 > a1 + a2)
+    return good and not (is_end(b1) and first < b1)
+
+
+# ---- sparse matrices -------------------------------------------------------------------------------------------------
+def require_rows(m, n, w, v, u):
+    """Raise ValueError unless rows begin where they may, and columns are from 0 to n - 1."""
+    if len(u) != m + 1 or u[0] != 0 or u[m] != len(w) or not np.all(u[1:] >= u[:-1]):
+        raise ValueError("u must rise from 0 to the number of values, with an element more than there are rows")
+    if not (np.all(v >= 0) and np.all(v < n)):
+        raise ValueError("v must have columns from 0 to n - 1")
+
+
+def sparse_times_vector(m, n, w, v, u, b):
+    """The product of a sparse matrix with a vector."""
+    require_rows(m, n, w, v, u)
+    if len(b) != n:
+        raise ValueError("b must have as many elements as there are columns")
+    made = np.zeros(m)
+    for i in range(m):
+        total = 0.0
+        for k in range(u[i], u[i + 1]):
+            total += w[k] * b[v[k]]
+        made[i] = total
+    return made
+
+
+def dense_of_sparse(m, n, w, v, u):
+    """A sparse matrix as a dense one."""
+    require_rows(m, n, w, v, u)
+    made = np.zeros((m, n))
+    for i in range(m):
+        for k in range(u[i], u[i + 1]):
+            for other in range(u[i], k):
+                if v[other] == v[k]:
+                    raise ValueError("a column of v comes twice in a row")
+            made[i, v[k]] = w[k]
+    return made
+
+
+# ---- covariances of Gaussian processes -------------------------------------------------------------------------------
+def squares_between(x, y):
+    """The squared distances of the rows of two matrices."""
+    if x.shape[1] != y.shape[1]:
+        raise ValueError("the points of both sets must have as many coordinates")
+    made = np.zeros((x.shape[0], y.shape[0]))
+    for i in range(x.shape[0]):
+        for j in range(y.shape[0]):
+            total = 0.0
+            for k in range(x.shape[1]):
+                total += (x[i, k] - y[j, k]) * (x[i, k] - y[j, k])
+            made[i, j] = total
+    return made
+
+
+def variance_of(sigma):
+    """sigma^2, of a positive number."""
+    if not sigma > 0.0:
+        raise ValueError("sigma must be positive")
+    return sigma * sigma
+
+
+def _profile(name: str, text: str) -> Face:
+    """Correlations at squared distances q; where q is 0 a polynomial of q, which has the derivatives that there are."""
+    lines = f"zero = q == 0.0; root = sqrt(select(zero, 1.0, q)); s = q / (width * width); r = root / width; {text}"
+    known = {"sqrt": sqrt, "exp": exp, "select": select, "sin": sin, "pi": math.pi, "r3": ROOT3, "r5": ROOT5}
+    formula = compose(f"{name}_profile", ["q", "width"], lines, home=__name__, **known)
+    return Face(__name__, name, formula, "", domains={"width": "positive"})
+
+
+exponentiated_quadratic = _profile("exponentiated_quadratic", "exp(-0.5 * s)")
+exponential = _profile("exponential", "select(zero, 1.0, exp(-r))")
+matern32 = _profile("matern32", "select(zero, 1.0 - 1.5 * s, (1.0 + r3 * r) * exp(-r3 * r))")
+matern52 = _profile("matern52", "select(zero, 1.0 - 5.0 / 6.0 * s, (1.0 + r5 * r + 5.0 / 3.0 * s) * exp(-r5 * r))")
+periodic = _profile("periodic", "w = sin(pi * root) / width; select(zero, 1.0 - 2.0 * pi * pi * s, exp(-2.0 * w * w))")

@@ -10,42 +10,33 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.linalg import cholesky
 
 from contad.distributions.faces import as_operand, function_of_text
+from contad.distributions.ways_by_axes import InExpressions, Pattern, axes_in, write_lengths
 from contad.rules.compilable import Compilable
 from contad.stan import bodies
 from contad.stan.domains import Demands, list_requirements, write_demands
 
-Pattern = str  # of each argument the numbers of axes that it may have: "12 1 0"
-
-
 _LISTS = frozenset((list, tuple))
 
 
-class WithBodies(Compilable):
+class WithBodies(InExpressions):
     """A function of Python, with an expression for arguments of each pattern of axes.
 
     Python checks what is demanded before it calls the function, whose arguments are then numbers and arrays.
     """
 
-    __name__: str
-    has_bodies = True
-
     def __init__(
         self, function: Callable[..., Any], ways: Mapping[Pattern, str], demands: Demands, after: Demands, empty: str,
-        far: bool, known: dict[str, Any],
+        far: bool, inside: Demands, names: str, known: dict[str, Any],
     ) -> None:  # fmt: skip
-        super().__init__(function)
-        plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
-        self.signature = inspect.Signature(plain)  # as text it is that of functions which engines write
+        super().__init__(function, ways, vars(bodies) | known, names, inside)
+        self.has_bodies = True
         self.names = [name for name in self.signature.parameters if name != "propto"]
-        self.ways, self.demands, self.after, self.empty, self.far = ways, demands, after, empty.split(), far
-        columns = zip(*(pattern.split() for pattern in ways), strict=False)
+        self.demands, self.after, self.empty, self.far = demands, after, empty.split(), far
+        columns = zip(*map(axes_in, ways), strict=False)
         most = (max(map(int, "".join(axes))) for axes in columns)
         self.most_axes = dict(zip(self.signature.parameters, most, strict=False))
-        self.known = vars(bodies) | {"np": np, "cholesky": cholesky} | known
-        self._bodies: dict[Any, Any] = {}
         self._required: dict[Any, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -82,27 +73,15 @@ class WithBodies(Compilable):
         """The arguments without which there is nothing to sum over."""
         return [name for name in self.names if name in self.empty and axes[name] == self.most_axes[name]]
 
-    def body(self, given: tuple[Any, ...]) -> Any:
-        """The body of the first pattern that fits; behind those of a pattern `propto` may follow."""
-        for pattern, expression in self.ways.items():
-            allowed = pattern.split()
-            more = given[len(allowed) :]
-            fits = len(given) >= len(allowed) and all(str(n) in axes for n, axes in zip(given, allowed, strict=False))
-            if fits and more in ((), (0,) if "propto" in self.signature.parameters else ()):
-                key = given
-                if key not in self._bodies:
-                    self._bodies[key] = self._write(expression, given, bool(more))
-                return self._bodies[key]
-        return None
-
-    def _write(self, expression: str, given: tuple[Any, ...], has_propto: bool) -> Any:
+    def _write(self, pattern: Pattern, given: tuple[Any, ...]) -> Any:
         names = list(self.signature.parameters)[: len(given)]
         axes = dict(zip(names, given, strict=True))
-        value = expression.replace("PROPTO", ", propto" if has_propto else "")
+        value = self.ways[pattern].replace("PROPTO", ", propto" if names[-1] == "propto" else "")
         lines = [f"def {self.__name__}({', '.join(names)}):"]
         for name in self._list_empty(axes):
             lines += [f"    if {name}.size == 0:", "        return 0.0"]
-        lines += write_demands(self.__name__, self.demands, axes)
+        lines += write_lengths(self.__name__, names, pattern, given)
+        lines += write_demands(self.__name__, (*self.demands, *self.inside), axes)
         if self.after:
             lines += [f"    value = {value}", "    if not (value > -np.inf and value < np.inf):"]
             lines += [f"    {line}" for line in write_demands(self.__name__, self.after, axes)]
@@ -110,19 +89,10 @@ class WithBodies(Compilable):
         lines.append(f"    return {value}")
         return function_of_text("\n".join(lines) + "\n", self.__name__, self.known)
 
-    def refuse(self) -> str:
-        """What a call with other arguments is told."""
-        names = [name for name in self.signature.parameters if name != "propto"]
-        ways = " or ".join(
-            ", ".join(f"{name} of {' or '.join(axes)}" for name, axes in zip(names, pattern.split(), strict=False))
-            for pattern in self.ways
-        )
-        return f"{self.__name__}: inside njit it takes arrays of float64 with so many axes (0 is a number): {ways}"
-
 
 def with_bodies(
     ways: Mapping[Pattern, str] | None = None, demands: Demands = (), after: Demands = (), empty: str = "",
-    far: bool = False, **known: Any,
+    far: bool = False, inside: Demands = (), names: str = "", **known: Any,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Let Numba functions call a function, too; and check its arguments.
 
@@ -131,6 +101,23 @@ def with_bodies(
     after     what they have to be besides, and are where the value is finite: checked only where it is not
     empty     arguments of as many axes as they may have, without which Python gives 0 before it checks anything
     far       whether the value is -inf where infinite numbers, or overflow, make it nan
+    inside    demands that compiled code checks, where the function of Python checks its arguments itself
+    names     the arguments, where the function of Python takes any number
     known     what the expressions name beside `contad.stan.bodies`
     """
-    return lambda function: WithBodies(function, ways or {}, demands, after, empty, far, known)
+    return lambda function: WithBodies(function, ways or {}, demands, after, empty, far, inside, names, known)
+
+
+class AsWritten(Compilable):
+    """A composition of rules and of NumPy's functions, of which compiled code has the text as it stands."""
+
+    has_bodies = True
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
+        self.signature = inspect.Signature(plain)
+
+    def body(self, given: tuple[Any, ...]) -> Any:
+        """The function itself, whatever the axes."""
+        return self.function

@@ -11,13 +11,18 @@ from contad.ops import orthogonal_factors, spectra
 from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array
 from contad.ops.triangular_factors import cholesky_factor
-from contad.stan.recorded_checks import are_finite, equals_its_transposed, has_nan, require_symmetric
+from contad.stan.compiled import with_bodies
+from contad.stan.recorded_checks import are_finite, equals_its_transposed, require_symmetric, values_of
 from contad.stan.shapes import matrices
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue
 
+SYMMETRIC = (("a", "symmetric"),)
+WIDE = (("a.shape[0] <= a.shape[1]", "a must have no more rows than columns inside njit; call qr_thin"),)
 
+
+@with_bodies({"nn": "cholesky(a)"}, inside=(*SYMMETRIC, ("a", "real")))
 def cholesky_decompose(a: ArrayValue) -> ArrayValue:
     """The Cholesky factor of a symmetric positive definite matrix, as `numpy.linalg.cholesky`.
 
@@ -47,6 +52,7 @@ def cholesky_decompose(a: ArrayValue) -> ArrayValue:
 
 
 # ---- QR --------------------------------------------------------------------------------------------------------------
+@with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))"})
 def qr_thin(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """The QR decomposition with as few columns as there can be; the diagonal of r is not negative.
 
@@ -67,6 +73,7 @@ def qr_thin(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     return _with_positive_diagonal(*orthogonal_factors.qr(a))
 
 
+@with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))[0]"})
 def qr_thin_Q(a: ArrayValue) -> ArrayValue:
     """The q of `qr_thin`.
 
@@ -85,6 +92,7 @@ def qr_thin_Q(a: ArrayValue) -> ArrayValue:
     return qr_thin(a)[0]
 
 
+@with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))[1]"})
 def qr_thin_R(a: ArrayValue) -> ArrayValue:
     """The r of `qr_thin`.
 
@@ -103,6 +111,7 @@ def qr_thin_R(a: ArrayValue) -> ArrayValue:
     return qr_thin(a)[1]
 
 
+@with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))"}, inside=WIDE)
 def qr(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """The QR decomposition with a square q; the diagonal of r is not negative.
 
@@ -123,6 +132,7 @@ def qr(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     return qr_Q(a), qr_R(a)
 
 
+@with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))[0]"}, inside=WIDE)
 def qr_Q(a: ArrayValue) -> ArrayValue:
     """The q of `qr`.
 
@@ -144,6 +154,7 @@ def qr_Q(a: ArrayValue) -> ArrayValue:
     return _with_positive_diagonal(*complete(a, "complete"))[0]
 
 
+@with_bodies({"mn": "with_rows_of_zeros(with_positive_diagonal(np.linalg.qr(a))[1], a.shape[0])"})
 def qr_R(a: ArrayValue) -> ArrayValue:
     """The r of `qr`: that of `qr_thin`, over rows of zeros where a has more rows than columns.
 
@@ -173,6 +184,7 @@ def _with_positive_diagonal(q: ArrayValue, r: ArrayValue) -> tuple[ArrayValue, A
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
+@with_bodies({"mn": "with_vectors_in_columns(np.linalg.svd(a, False))"})
 def svd(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     """The singular value decomposition, with values from the largest; the signs of vectors are LAPACK's.
 
@@ -193,6 +205,7 @@ def svd(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     return u, s, in_c_order(transposed_of(vh))
 
 
+@with_bodies({"mn": "np.linalg.svd(a, False)[0]"})
 def svd_U(a: ArrayValue) -> ArrayValue:
     """The u of `svd`.
 
@@ -211,6 +224,7 @@ def svd_U(a: ArrayValue) -> ArrayValue:
     return svd(a)[0]
 
 
+@with_bodies({"mn": "np.linalg.svd(a, False)[2].T"})
 def svd_V(a: ArrayValue) -> ArrayValue:
     """The v of `svd`, not transposed.
 
@@ -229,6 +243,7 @@ def svd_V(a: ArrayValue) -> ArrayValue:
     return svd(a)[2]
 
 
+@with_bodies({"mn": "np.linalg.svd(a, False)[1]"})
 def singular_values(a: ArrayValue) -> ArrayValue:
     """The singular values of a matrix, from the largest, as `numpy.linalg.svdvals`.
 
@@ -248,6 +263,7 @@ def singular_values(a: ArrayValue) -> ArrayValue:
 
 
 # ---- eigenvalues -----------------------------------------------------------------------------------------------------
+@with_bodies({"nn": "spectrum_of(a)"}, inside=SYMMETRIC)
 def eigendecompose_sym(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """Eigenvectors, in columns, and eigenvalues, from the smallest, of a symmetric matrix.
 
@@ -275,9 +291,11 @@ def _spectrum(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
         return v, w
     require_symmetric(name, "a", a)
     w, v = spectra.eigh(a)
-    return (v * math.nan, w * math.nan) if has_nan(name, "a", a) else (v, w)  # LAPACK's are any numbers then
+    seen = values_of(name, "a", a)
+    return (v, w) if np.all(np.abs(seen) < np.inf) else (v * math.nan, w * math.nan)  # LAPACK's are any numbers then
 
 
+@with_bodies({"nn": "eigenvalues_of(a)"}, inside=SYMMETRIC)
 def eigenvalues_sym(a: ArrayValue) -> ArrayValue:
     """The eigenvalues of `eigendecompose_sym`.
 
@@ -295,6 +313,7 @@ def eigenvalues_sym(a: ArrayValue) -> ArrayValue:
     return _spectrum("eigenvalues_sym", a)[1]
 
 
+@with_bodies({"nn": "spectrum_of(a)[0]"}, inside=SYMMETRIC)
 def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
     """The eigenvectors of `eigendecompose_sym`.
 
@@ -313,6 +332,7 @@ def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
     return _spectrum("eigenvectors_sym", a)[0]
 
 
+@with_bodies({"nn": "vectors_first(np.linalg.eig(a))"})
 def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """Eigenvectors of length 1, in columns, and eigenvalues of a matrix whose eigenvalues are real.
 
@@ -334,6 +354,7 @@ def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     return v, w
 
 
+@with_bodies({"nn": "np.linalg.eigvals(a)"})
 def eigenvalues(a: ArrayValue) -> ArrayValue:
     """The eigenvalues of `eigendecompose`.
 
@@ -351,6 +372,7 @@ def eigenvalues(a: ArrayValue) -> ArrayValue:
     return eigendecompose(a)[1]
 
 
+@with_bodies({"nn": "np.linalg.eig(a)[1]"})
 def eigenvectors(a: ArrayValue) -> ArrayValue:
     """The eigenvectors of `eigendecompose`.
 

@@ -4,15 +4,41 @@ Each takes the points of one set, or of two sets; points are numbers (n,) or row
 of one set are exactly symmetric, and their cotangent is taken as it is, of every element.
 """
 
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from contad.distributions.faces import check_domain
+from contad.distributions.ways_by_axes import Pattern
 from contad.ops import covariances
 from contad.ops.products import as_array, matmul
 from contad.ops.quadratic_forms import tcrossprod
+from contad.stan.compiled import with_bodies
 from contad.stan.recorded_checks import are_between
 from contad.variables.open_types import ArrayValue, Real, Value
+
+
+def _ways(expression: str, count: int, has_lengths: bool = False) -> dict[Pattern, str]:
+    """The ways of compiled code: X and Y in the expression are the points as matrices, p1, p2 ... the parameters."""
+    found = {}
+    for first, lengths in (("1", ""), ("2", ""), *([("2", "1")] if has_lengths else [])):
+        for sets in (1, 2):
+            parameters = [f"x{sets + k + 1}" for k in range(count)]
+            points = [f"np.expand_dims(x{k}, 1)" if first == "1" else f"x{k}" for k in (1, sets)]
+            if lengths:
+                points = [f"({x} / np.expand_dims({parameters[-1]}, 0))" for x in points]
+            text = expression.replace("X", points[0]).replace("Y", points[1])
+            for k, parameter in enumerate(parameters):
+                text = text.replace(f"p{k + 1}", "1.0" if lengths and k + 1 == count else parameter)
+            found[" ".join([first] * sets + ["0"] * (count - len(lengths)) + ["1"] * len(lengths))] = text
+    return found
+
+
+def _inside(profile: str) -> Callable[[Callable[..., Any]], Any]:
+    """Let compiled code call a covariance of a profile, and of a length or one for each coordinate."""
+    ways = _ways(f"variance_of(p1) * {profile}(squares_between(X, Y), p2)", 2, has_lengths=True)
+    return with_bodies(ways, names="x1, x2, x3, x4=None")
 
 
 def _sets(
@@ -66,6 +92,7 @@ def _scale(name: str, args: tuple[Value, ...], profile: str) -> ArrayValue:
     return _covariance(points, sigma, length_scale, profile)
 
 
+@_inside("exponentiated_quadratic")
 def gp_exp_quad_cov(*args: Value) -> ArrayValue:
     """Covariance of a Gaussian process by the exponentiated quadratic kernel.
 
@@ -85,6 +112,7 @@ def gp_exp_quad_cov(*args: Value) -> ArrayValue:
     return _scale("gp_exp_quad_cov", args, "exponentiated quadratic")
 
 
+@_inside("exponential")
 def gp_exponential_cov(*args: Value) -> ArrayValue:
     """Covariance of a Gaussian process by the exponential kernel.
 
@@ -104,6 +132,7 @@ def gp_exponential_cov(*args: Value) -> ArrayValue:
     return _scale("gp_exponential_cov", args, "exponential")
 
 
+@_inside("matern32")
 def gp_matern32_cov(*args: Value) -> ArrayValue:
     """Covariance of a Gaussian process by Matern's kernel of 3/2.
 
@@ -123,6 +152,7 @@ def gp_matern32_cov(*args: Value) -> ArrayValue:
     return _scale("gp_matern32_cov", args, "matern 3/2")
 
 
+@_inside("matern52")
 def gp_matern52_cov(*args: Value) -> ArrayValue:
     """Covariance of a Gaussian process by Matern's kernel of 5/2.
 
@@ -142,6 +172,9 @@ def gp_matern52_cov(*args: Value) -> ArrayValue:
     return _scale("gp_matern52_cov", args, "matern 5/2")
 
 
+@with_bodies(
+    _ways("variance_of(p1) * periodic(squares_between(X / p3, Y / p3), p2)", 3), names="x1, x2, x3, x4, x5=None"
+)
 def gp_periodic_cov(*args: Value) -> ArrayValue:
     """Covariance of a Gaussian process by the periodic kernel.
 
@@ -165,6 +198,7 @@ def gp_periodic_cov(*args: Value) -> ArrayValue:
     return _covariance([x / period for x in points], sigma, length_scale, "periodic")
 
 
+@with_bodies(_ways("p1 * p1 + X @ Y.T", 1), names="x1, x2, x3=None")
 def gp_dot_prod_cov(*args: Value) -> ArrayValue:
     """Covariance of a Gaussian process of linear functions.
 

@@ -17,6 +17,7 @@ from contad.ops.products import as_array
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import ScalarRule, add_unlisted
 from contad.stan.checks import check_2F1_converges, check_3F2_converges
+from contad.stan.compiled import with_bodies
 from contad.variables.number import primal
 from contad.variables.open_types import Nested, Real
 
@@ -24,6 +25,11 @@ MOST_TERMS = 20000
 LOST = 1e-9  # the share of the largest terms that the rounding of the sum may be
 
 
+@with_bodies(
+    {"0 0 0 0": "rule(a1, a2, b1, z)"},
+    inside=[*((name, "finite") for name in ("a1", "a2", "b1")), ("converges(a1, a2, b1, z)", "2F1 must converge")],
+    rule=hyp2f1,
+)
 def hypergeometric_2F1(a1: Real, a2: Real, b1: Real, z: Real) -> Real:
     """Gauss's hypergeometric function, `hyp2f1` of SciPy.
 

@@ -6,12 +6,17 @@ import numpy as np
 from contad.ops import linear_systems, matrix_functions, quadratic_forms
 from contad.ops.linear_systems import as_columns, check_square, transposed_of
 from contad.ops.products import as_array, matmul
+from contad.scipy.linalg import expm
+from contad.stan.compiled import with_bodies
 from contad.stan.recorded_checks import require_symmetric
 from contad.stan.shapes import matrices, require_length, require_same_shape
 from contad.variables.open_types import ArrayValue, Real, Value
 
+SYMMETRIC = (("a", "symmetric"),)
+
 
 # ---- element by element ----------------------------------------------------------------------------------------------
+@with_bodies({"n n": "x * y", "mn mn": "x * y"})
 def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The products of the elements of two arrays.
 
@@ -31,6 +36,7 @@ def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     return x * y
 
 
+@with_bodies({"n n": "x / y", "mn mn": "x / y", "12 0": "x / y", "0 12": "x / y", "0 0": "x / y"})
 def elt_divide(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The quotients of the elements of two arrays; one of them may be a number.
 
@@ -52,6 +58,7 @@ def elt_divide(x: ArrayValue, y: ArrayValue) -> ArrayValue:
 
 
 # ---- rows and columns ------------------------------------------------------------------------------------------------
+@with_bodies({"mn mn": "np.sum(x * y, axis=0)"})
 def columns_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The dot products of the columns of two matrices.
 
@@ -71,6 +78,7 @@ def columns_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     return np.sum(x * y, axis=-2)
 
 
+@with_bodies({"mn mn": "np.sum(x * y, axis=1)"})
 def rows_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The dot products of the rows of two matrices.
 
@@ -90,6 +98,7 @@ def rows_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     return np.sum(x * y, axis=-1)
 
 
+@with_bodies({"mn": "np.sum(x * x, axis=0)"})
 def columns_dot_self(x: ArrayValue) -> ArrayValue:
     """The squared lengths of the columns of a matrix.
 
@@ -108,6 +117,7 @@ def columns_dot_self(x: ArrayValue) -> ArrayValue:
     return np.sum(x * x, axis=-2)
 
 
+@with_bodies({"mn": "np.sum(x * x, axis=1)"})
 def rows_dot_self(x: ArrayValue) -> ArrayValue:
     """The squared lengths of the rows of a matrix.
 
@@ -127,6 +137,7 @@ def rows_dot_self(x: ArrayValue) -> ArrayValue:
 
 
 # ---- diagonals -------------------------------------------------------------------------------------------------------
+@with_bodies({"k kn": "np.expand_dims(v, 1) * m"})
 def diag_pre_multiply(v: ArrayValue, m: ArrayValue) -> ArrayValue:
     """The rows of a matrix times the elements of a vector.
 
@@ -147,6 +158,7 @@ def diag_pre_multiply(v: ArrayValue, m: ArrayValue) -> ArrayValue:
     return np.expand_dims(v, -1) * m
 
 
+@with_bodies({"kn n": "m * np.expand_dims(v, 0)"})
 def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
     """The columns of a matrix times the elements of a vector.
 
@@ -167,6 +179,7 @@ def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
     return m * np.expand_dims(v, -2)
 
 
+@with_bodies({"nn n": "m * (np.expand_dims(v, 1) * np.expand_dims(v, 0))"})
 def quad_form_diag(m: ArrayValue, v: ArrayValue) -> ArrayValue:
     """A square matrix between two diagonal ones, which scales a correlation matrix to a covariance.
 
@@ -188,6 +201,10 @@ def quad_form_diag(m: ArrayValue, v: ArrayValue) -> ArrayValue:
     return m * (np.expand_dims(v, -1) * np.expand_dims(v, -2))
 
 
+@with_bodies(
+    {"2 0": "with_diagonal(m, d + np.zeros(min(m.shape[0], m.shape[1])))", "2 1": "with_diagonal(m, d)"},
+    inside=[("len(d) == min(m.shape[0], m.shape[1])", "d must have as many elements as the diagonal of m")],
+)
 def add_diag(m: ArrayValue, d: Value) -> ArrayValue:
     """A matrix with a number, or the elements of a vector, added to its diagonal.
 
@@ -214,6 +231,7 @@ def add_diag(m: ArrayValue, d: Value) -> ArrayValue:
 
 
 # ---- products with the transposed ------------------------------------------------------------------------------------
+@with_bodies({"mn": "a.T @ a"})
 def crossprod(a: ArrayValue) -> ArrayValue:
     """The product of the transposed of a matrix with the matrix, by the rule of `tcrossprod`.
 
@@ -233,6 +251,7 @@ def crossprod(a: ArrayValue) -> ArrayValue:
     return quadratic_forms.tcrossprod(transposed_of(a))
 
 
+@with_bodies({"mn": "a @ a.T"})
 def tcrossprod(a: ArrayValue) -> ArrayValue:
     """The product of a matrix with its transposed; the rule is `contad.ops.quadratic_forms.tcrossprod`.
 
@@ -252,6 +271,7 @@ def tcrossprod(a: ArrayValue) -> ArrayValue:
     return quadratic_forms.tcrossprod(a)
 
 
+@with_bodies({"mn": "np.tril(l) @ np.tril(l).T"})
 def multiply_lower_tri_self_transpose(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
     """The product of the lower triangle of a matrix with its transposed.
 
@@ -274,6 +294,7 @@ def multiply_lower_tri_self_transpose(l: ArrayValue) -> ArrayValue:  # noqa: E74
 
 
 # ---- quadratic forms -------------------------------------------------------------------------------------------------
+@with_bodies({"nn n/nk": "b.T @ (a @ b)"})
 def quad_form(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """The quadratic form of a square matrix.
 
@@ -300,6 +321,7 @@ def _of_form(name: str, a: ArrayValue, b: ArrayValue) -> tuple[ArrayValue, Array
     return a, b
 
 
+@with_bodies({"nn n/nk": "b.T @ (by_lower_triangle(a) @ b)"}, inside=SYMMETRIC)
 def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """The quadratic form of a symmetric matrix, by the rule `contad.ops.quadratic_forms.quad_form_sym`.
 
@@ -321,6 +343,7 @@ def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     return quadratic_forms.quad_form_sym(a, b)
 
 
+@with_bodies({"nn n/nk": "np.sum(b * (a @ b))"})
 def trace_quad_form(a: ArrayValue, b: ArrayValue) -> Value:
     """The trace of a quadratic form, without that product.
 
@@ -340,6 +363,7 @@ def trace_quad_form(a: ArrayValue, b: ArrayValue) -> Value:
     return np.sum(columns * matmul(a, columns), axis=(-2, -1))
 
 
+@with_bodies({"kk nn nk": "np.sum((b @ d.T) * (a @ b))"})
 def trace_gen_quad_form(d: Value, a: ArrayValue, b: ArrayValue) -> Value:
     """The trace of a matrix times a quadratic form.
 
@@ -364,6 +388,10 @@ def trace_gen_quad_form(d: Value, a: ArrayValue, b: ArrayValue) -> Value:
 
 
 # ---- powers and exponentials -----------------------------------------------------------------------------------------
+@with_bodies(
+    {"nn 0": "np.linalg.matrix_power(a, n)"},
+    inside=[("n >= 0", "n must not be negative; np.linalg.matrix_power inverts")],
+)
 def matrix_power(a: ArrayValue, n: int) -> ArrayValue:
     """The n-th power of a square matrix for a whole n >= 0, as `numpy.linalg.matrix_power`.
 
@@ -385,6 +413,7 @@ def matrix_power(a: ArrayValue, n: int) -> ArrayValue:
     return linear_systems.matrix_power(a, n)
 
 
+@with_bodies({"nn": "expm(a)"}, expm=expm)
 def matrix_exp(a: ArrayValue) -> ArrayValue:
     """The exponential of a square matrix, as `contad.scipy.linalg.expm`.
 
@@ -404,6 +433,7 @@ def matrix_exp(a: ArrayValue) -> ArrayValue:
     return matrix_functions.expm(a)
 
 
+@with_bodies({"nn n/nk": "expm(a) @ b"}, expm=expm)
 def matrix_exp_multiply(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """The exponential of a square matrix times another matrix or a vector.
 
@@ -422,6 +452,7 @@ def matrix_exp_multiply(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     return matmul(matrix_functions.expm(a), b)
 
 
+@with_bodies({"0 nn n/nk": "expm(t * a) @ b"}, expm=expm)
 def scale_matrix_exp_multiply(t: Real, a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """The exponential of a number times a square matrix, times another matrix or a vector.
 

@@ -48,11 +48,12 @@ from contad.ops import (
     xlogy as lmultiply,
     yv as bessel_second_kind,
 )
-from contad.ops.probabilities import stdtrit
+from contad.ops.probabilities import stdtrit as student_quantile
 from contad.ops.products import as_array
+from contad.scipy.special_in_numba import face_of
 from contad.stan import bodies
 from contad.stan.checks import check_nonzero_size
-from contad.stan.compiled import with_bodies
+from contad.stan.compiled import AsWritten, with_bodies
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Nested, Value
 
@@ -101,6 +102,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+stdtrit = face_of(__name__, "stdtrit", student_quantile)
+
+
+@AsWritten
 def inv_sqrt(x: Value) -> Value:
     """Reciprocal of the square root.
 
@@ -115,6 +120,7 @@ def inv_sqrt(x: Value) -> Value:
     return inv(sqrt(x))
 
 
+@AsWritten
 def inv_square(x: Value) -> Value:
     """Reciprocal of the square.
 
@@ -129,6 +135,7 @@ def inv_square(x: Value) -> Value:
     return inv(square(x))
 
 
+@AsWritten
 def inv_cloglog(x: Value) -> Value:
     """Inverse of the complementary log-log link.
 
@@ -143,6 +150,7 @@ def inv_cloglog(x: Value) -> Value:
     return -expm1(-exp(x))
 
 
+@AsWritten
 def log1m_inv_logit(x: Value) -> Value:
     """Logarithm of one less the logistic function.
 
@@ -157,6 +165,7 @@ def log1m_inv_logit(x: Value) -> Value:
     return log_expit(-x)
 
 
+@AsWritten
 def log_inv_logit_diff(x: Value, y: Value) -> Value:
     """Logarithm of a difference of logistic functions.
 
@@ -171,6 +180,7 @@ def log_inv_logit_diff(x: Value, y: Value) -> Value:
     return log_diff_exp(log_expit(x), log_expit(y))
 
 
+@with_bodies({"0 0": "-log(y_hat) if y != 0 else -minus(y_hat)"}, minus=log1m)
 def binary_log_loss(y: Value, y_hat: Value) -> Value:
     """Loss of a probability of an outcome that is 1 or 0.
 
@@ -185,6 +195,7 @@ def binary_log_loss(y: Value, y_hat: Value) -> Value:
     return -select(y != 0, log(y_hat), log1m(y_hat))
 
 
+@AsWritten
 def hypergeometric_1F0(a: Value, z: Value) -> Value:
     """Hypergeometric function of no lower parameter.
 
@@ -200,6 +211,7 @@ def hypergeometric_1F0(a: Value, z: Value) -> Value:
 
 
 # ---- factorials ------------------------------------------------------------------------------------------------------
+@AsWritten
 def falling_factorial(x: Value, n: Value) -> Value:
     """Falling factorial.
 
@@ -214,6 +226,7 @@ def falling_factorial(x: Value, n: Value) -> Value:
     return rising_factorial(x - n + 1.0, n)
 
 
+@AsWritten
 def log_falling_factorial(x: Value, n: Value) -> Value:
     """Logarithm of the falling factorial.
 
@@ -228,6 +241,7 @@ def log_falling_factorial(x: Value, n: Value) -> Value:
     return gammaln(x + 1.0) - gammaln(x - n + 1.0)
 
 
+@AsWritten
 def log_rising_factorial(x: Value, n: Value) -> Value:
     """Logarithm of the rising factorial.
 
@@ -242,6 +256,7 @@ def log_rising_factorial(x: Value, n: Value) -> Value:
     return gammaln(x + n) - gammaln(x)
 
 
+@AsWritten
 def lchoose(x: Value, y: Value) -> Value:
     """Logarithm of the binomial coefficient.
 
@@ -256,6 +271,7 @@ def lchoose(x: Value, y: Value) -> Value:
     return -log(x + 1.0) - betaln(x - y + 1.0, y + 1.0)
 
 
+@with_bodies({"0 0": "rule(x, 1.0 * n)"}, rule=multigammaln)
 def lmgamma(n: int, x: Value) -> Value:
     """Logarithm of the multivariate gamma function, `multigammaln(x, n)`.
 
@@ -271,6 +287,7 @@ def lmgamma(n: int, x: Value) -> Value:
 
 
 # ---- others ----------------------------------------------------------------------------------------------------------
+@AsWritten
 def log_modified_bessel_first_kind(v: Value, z: Value) -> Value:
     """Logarithm of the modified Bessel function of the first kind, which does not overflow.
 
@@ -285,6 +302,7 @@ def log_modified_bessel_first_kind(v: Value, z: Value) -> Value:
     return log(ive(v, z)) + z
 
 
+@AsWritten
 def student_t_qf(p: Value, nu: Value, mu: Value = 0.0, sigma: Value = 1.0) -> Value:
     """Quantile of Student's t distribution with nu degrees of freedom, location mu and scale sigma.
 
@@ -316,6 +334,10 @@ def softmax(x: Nested, axis: int | None = -1) -> ArrayValue:
     return operations.softmax(as_array(x), axis=axis)
 
 
+@with_bodies(
+    {"1": "x - rule(x)", "2": "x - rule(x, axis=1).reshape((x.shape[0], 1))"},
+    inside=[("x.shape[-1] > 0", "x must not be empty")], rule=logsumexp,
+)  # fmt: skip
 def log_softmax(x: Nested) -> ArrayValue:
     """Logarithm of softmax; of a list of vectors that of each, along the last axis.
 

@@ -15,9 +15,13 @@ from contad.ops import (
 from contad.ops.linear_systems import check_square, transposed_of
 from contad.ops.products import as_array
 from contad.stan.checks import check_lower_triangular
+from contad.stan.compiled import with_bodies
 from contad.stan.recorded_checks import has_nan, require_symmetric, values_of
 from contad.stan.shapes import matrices, require_length
 from contad.variables.open_types import ArrayValue, Value
+
+SYMMETRIC = (("a", "symmetric"),)
+REAL = (*SYMMETRIC, ("a", "real"))
 
 
 def _left(name: str, a: ArrayValue, b: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
@@ -45,6 +49,7 @@ def _turn(x: ArrayValue) -> ArrayValue:
 
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
+@with_bodies({"nn n/nk": "np.linalg.solve(a, b)"})
 def mdivide_left(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """The solution of a linear system, as `numpy.linalg.solve`.
 
@@ -63,6 +68,7 @@ def mdivide_left(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     return _unless_nan("mdivide_left", a, linear_systems.solve(a, b))
 
 
+@with_bodies({"n nn": "np.linalg.solve(a.T, b)", "kn nn": "np.linalg.solve(a.T, b.T).T"})
 def mdivide_right(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """The solution of a linear system from the right; it shares the factors of a with the other functions of a.
 
@@ -81,6 +87,7 @@ def mdivide_right(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     return _unless_nan("mdivide_right", a, _turn(linear_systems.solve(a, columns, transposed=True)))
 
 
+@with_bodies({"nn n/nk": "solve_spd(a, b)"}, inside=REAL)
 def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """The solution of a linear system of a symmetric positive definite matrix, by its Cholesky factor.
 
@@ -105,6 +112,7 @@ def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     return positive_definite.solve_spd(a, b)
 
 
+@with_bodies({"n nn": "solve_spd(a, b)", "kn nn": "solve_spd(a, b.T).T"}, inside=REAL)
 def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """The solution of a linear system of a symmetric positive definite matrix from the right; see `mdivide_left_spd`.
 
@@ -126,6 +134,7 @@ def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     return _turn(positive_definite.solve_spd(a, columns))
 
 
+@with_bodies({"nn n/nk": "solve_lower(a, b)"})
 def mdivide_left_tri_low(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """The solution of a linear system of a lower triangular matrix.
 
@@ -145,6 +154,7 @@ def mdivide_left_tri_low(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     return triangular_factors.solve_triangular(*_left("mdivide_left_tri_low", a, b), lower=True)
 
 
+@with_bodies({"n nn": "solve_lower_transposed(a, b)", "kn nn": "solve_lower_transposed(a, b.T).T"})
 def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """The solution of a linear system of a lower triangular matrix from the right.
 
@@ -166,6 +176,7 @@ def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
 
 
 # ---- inverses --------------------------------------------------------------------------------------------------------
+@with_bodies({"nn": "np.linalg.inv(a)"})
 def inverse(a: ArrayValue) -> ArrayValue:
     """The inverse of a square matrix, as `numpy.linalg.inv`.
 
@@ -186,6 +197,7 @@ def inverse(a: ArrayValue) -> ArrayValue:
     return _unless_nan("inverse", a, linear_systems.inv(a))
 
 
+@with_bodies({"nn": "inverse_of_factor(cholesky(a))"}, inside=(*SYMMETRIC, ("a", "finite")))
 def inverse_spd(a: ArrayValue) -> ArrayValue:
     """The inverse of a symmetric positive definite matrix, of which the lower triangle is read.
 
@@ -208,6 +220,7 @@ def inverse_spd(a: ArrayValue) -> ArrayValue:
     return positive_definite.inverse_spd(a)
 
 
+@with_bodies({"mn": "np.linalg.pinv(a)"})
 def generalized_inverse(a: ArrayValue) -> ArrayValue:
     """The pseudoinverse of Moore and Penrose, as `numpy.linalg.pinv`.
 
@@ -227,6 +240,7 @@ def generalized_inverse(a: ArrayValue) -> ArrayValue:
     return orthogonal_factors.pseudoinverse(a)
 
 
+@with_bodies({"nn": "inverse_of_factor(l)"}, inside=[("is_lower_triangular(l)", "l must be lower triangular")])
 def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
     """The inverse of a symmetric positive definite matrix from its Cholesky factor.
 
@@ -251,6 +265,7 @@ def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
 
 
 # ---- determinants ----------------------------------------------------------------------------------------------------
+@with_bodies({"nn": "np.linalg.det(a)"})
 def determinant(a: ArrayValue) -> Value:
     """The determinant of a square matrix, as `numpy.linalg.det`.
 
@@ -270,6 +285,7 @@ def determinant(a: ArrayValue) -> Value:
     return determinants.det(a)
 
 
+@with_bodies({"nn": "np.linalg.slogdet(a)[1]"})
 def log_determinant(a: ArrayValue) -> Value:
     """The logarithm of the determinant of a square matrix, which `numpy.linalg.slogdet` gives second.
 
@@ -287,6 +303,7 @@ def log_determinant(a: ArrayValue) -> Value:
     return determinants.log_determinant(a)
 
 
+@with_bodies({"nn": "2.0 * log_diagonal(cholesky(a))"}, inside=SYMMETRIC)
 def log_determinant_spd(a: ArrayValue) -> Value:
     """The logarithm of the determinant of a symmetric positive definite matrix, of which the lower triangle is read.
 

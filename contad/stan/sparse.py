@@ -10,10 +10,12 @@ import numpy as np
 from contad.ops.products import as_array
 from contad.ops.sparse_patterns import Pattern
 from contad.ops.sparse_products import sparse_product
+from contad.stan.compiled import with_bodies
 from contad.stan.shapes import matrices
 from contad.variables.open_types import ArrayValue
 
 
+@with_bodies({"0 0 p p m k": "sparse_times_vector(m, n, w, v, u, b)"})
 def csr_matrix_times_vector(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndarray, b: ArrayValue) -> ArrayValue:
     """The product of a sparse m by n matrix and a vector.
 
@@ -35,6 +37,7 @@ def csr_matrix_times_vector(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.
     return sparse_product(w, b, pattern=_pattern(name, m, n, np.shape(w)[0], v, u))
 
 
+@with_bodies({"0 0 p p m": "dense_of_sparse(m, n, w, v, u)"})
 def csr_to_dense_matrix(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndarray) -> ArrayValue:
     """The dense m by n matrix of a sparse one.
 

@@ -14,7 +14,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import by_value, own_name
 from contad.functions.user_call import name_of
-from contad.rules.compilable import Parts, WithParts, functions_of_text
+from contad.rules.compilable import Compilable, Parts, WithParts, functions_of_text
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
 from contad.variables.array import numbers_in
@@ -260,6 +260,7 @@ def _total(
     return z, _sum(terms, z)
 
 
+@Compilable
 def function_gradients(
     args: Sequence[Nested],
     value: Function,
@@ -327,6 +328,9 @@ def function_gradients(
     operation = CustomOperation(name, args, of_values, pull, push, [], later)
     active = {n for n, _ in operation.places}
     return operation.perform()
+
+
+function_gradients.instead = "declare the rule outside by contad.custom_vjp or contad.custom_jvp, and call that"
 
 
 def _sum(terms: Sequence[Nested], z: Nested) -> Nested:

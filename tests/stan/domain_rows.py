@@ -21,6 +21,7 @@ KEPT = [
     (r"multi_student_t_lpdf vdvm \[\]", "raise", "one vector whose length is not that of the matrix"),
     (r"inv_wishart_cholesky_lpdf .*\[\[inf", "value", "nan, of an infinite factor: infinite terms of both signs"),
     (r"(inverse|mdivide_(left|right)|chol2inv) ", "raise", "as NumPy: a singular matrix has no inverse"),
+    (r"eigenvectors_sym m \[\[inf", "value", "nan, of an infinite matrix: LAPACK's are any numbers"),
     (r"log_determinant_spd ", "raise", "as cholesky_decompose: the matrix is not positive definite"),
     (r"lower_upper_bound vvv .*-inf", "raise", "bounds in an array are finite, as the transform's docstring says"),
     (r"(lower_bound|upper_bound|lower_upper_bound|offset_multiplier) v", "value", "bounds broadcast to a shape"),

@@ -16,7 +16,7 @@ from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.operations import register
 from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.variables import Active
-from contad.native.callables import axes_of, given_types
+from contad.native.callables import NESTED, axes_of, given_types, text_of_array
 from contad.native.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
@@ -107,8 +107,8 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
 
     def choose(*args: Any) -> Any:
         """The body for arguments of these types."""
-        active = any(isinstance(x, Active) or is_active_array(x) for x in args)
         is_face = is_in_bodies(function)
+        active = any(map(holds_active if is_face else is_active, args))
         ndims = tuple(map(axes_of, given_types(args))) if is_face else _given_axes(function.signature, args)
         body = function.body(ndims) if active else function.numpy
         if body is None:
@@ -117,14 +117,26 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
             if body not in bodies:
                 bodies[body] = _compile(body, replaced)
             body = bodies[body]
-        module = {"body": body}
-        exec(f"def implementation({text}):\n    return body({', '.join(parameters[: len(ndims)])})\n", module)
+        module = {"body": body, "as_array": replaced.get(np.array)}
+        passed = [text_of_array(kind, x) if active and is_face else x for kind, x in zip(args, parameters, strict=True)]
+        exec(f"def implementation({text}):\n    return body({', '.join(passed[: len(ndims)])})\n", module)
         return module["implementation"]
 
     module = {"choose": choose}
     exec(f"def typing({text}):\n    return choose({names})\n", module)
     add_overload(stub)(module["typing"])
     return stub
+
+
+def is_active(kind: Any) -> bool:
+    """Whether a type is that of a variable or of an array of them."""
+    return isinstance(kind, Active) or is_active_array(kind)
+
+
+def holds_active(kind: Any) -> bool:
+    """Whether a type is that of a variable, or of an array, a list or a tuple of them."""
+    parts = [kind.dtype] if isinstance(kind, types.List) else list(kind) if isinstance(kind, NESTED) else []
+    return is_active(kind) or any(map(holds_active, parts))
 
 
 def _given_axes(signature: inspect.Signature, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from contad.functions.user_call import numba_function
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.array_loops import owns
 from contad.native.machine_code import njit
-from contad.rules.compilable import WithParts
+from contad.rules.compilable import Compilable, WithParts
 from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names
 from contad.rules.scalar_rule import ScalarRule
 
@@ -85,6 +85,8 @@ class Rebuilt:
         if is_dispatcher(value):
             home = str(value.py_func.__module__)  # a derivative of contad's own, say, is called as it is
             return value if home.startswith("contad.") and home not in _SOLVERS else self.rebuild(value)
+        if isinstance(value, Compilable) and value.stands_for is not None:
+            value = value.stands_for
         if isinstance(value, ModuleType):
             return self._module(value, used)
         if owns(value):

@@ -3,8 +3,10 @@
 `dopri5` and `sdirk4` are Numba functions of Numba functions, which SciPy does not have.
 """
 
+import sys
 from typing import Any
 
+from contad.rules.compilable import name_in_njit
 from contad.scipy.integrate.adaptive_quadrature import quad, quad_vec
 from contad.scipy.integrate.boundary_values import solve_bvp
 from contad.scipy.integrate.differential_equations import odeint, solve_ivp
@@ -28,3 +30,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+name_in_njit(sys.modules[__name__])

@@ -6,12 +6,13 @@ import numpy as np
 
 from contad.ops._scipy import integrate
 from contad.ops.sampled_integrals import check_samples, running_integral, simpson_integral, spacings
-from contad.scipy.mirroring import as_one, mirror_of
+from contad.scipy.mirroring import as_one, inside_njit, mirror_of
 from contad.variables.open_types import ArrayValue
 
 _mirror = mirror_of(integrate)
 
 
+@inside_njit({"n": "0.5 * np.sum(y[1:] + y[:-1])", "n n": "0.5 * np.sum((x[1:] - x[:-1]) * (y[1:] + y[:-1]))"})
 @_mirror
 def trapezoid(y: ArrayValue, x: ArrayValue = None, dx: Any = 1.0, axis: int = -1) -> ArrayValue:
     """The integral of samples along an axis by the trapezoidal rule.
@@ -51,6 +52,9 @@ def simpson(y: ArrayValue, x: ArrayValue = None, *, dx: Any = 1.0, axis: int = -
     return simpson_integral(y, spacings(y, x, dx, axis))
 
 
+@inside_njit(
+    {"n": "0.5 * np.cumsum(y[1:] + y[:-1])", "n n": "0.5 * np.cumsum((x[1:] - x[:-1]) * (y[1:] + y[:-1]))"}
+)
 @_mirror
 def cumulative_trapezoid(
     y: ArrayValue, x: ArrayValue = None, dx: Any = 1.0, axis: int = -1, initial: Any = None

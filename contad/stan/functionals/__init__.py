@@ -1,5 +1,8 @@
 """Stan's functions of functions, made of contad's solvers; `contad.stan` has their names."""
 
+import sys
+
+from contad.rules.compilable import name_in_njit
 from contad.stan.functionals.algebraic_equations import (
     algebra_solver,
     algebra_solver_newton,
@@ -106,3 +109,5 @@ __all__ = [
     "solve_powell",
     "solve_powell_tol",
 ]
+
+name_in_njit(sys.modules[__name__])

@@ -13,6 +13,9 @@ array([0.33333333, 0.33333333, 0.33333333])
 array([0., 0., 0., 0.])
 """
 
+import sys
+
+from contad.rules.compilable import name_in_njit
 from contad.stan.transforms.bounds import lower_bound, lower_upper_bound, offset_multiplier, real, upper_bound
 from contad.stan.transforms.constraints import Constraint, Parameters
 from contad.stan.transforms.matrices import (
@@ -30,3 +33,5 @@ __all__ = [
     "lower_bound", "lower_upper_bound", "offset_multiplier", "ordered", "positive_ordered", "real", "simplex",
     "stochastic_column", "stochastic_row", "sum_to_zero", "unit_vector", "upper_bound",
 ]  # fmt: skip
+
+name_in_njit(sys.modules[__name__], "make it outside: a Numba function finds it among its globals")

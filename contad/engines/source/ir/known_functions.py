@@ -14,7 +14,6 @@ import numpy as np
 from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
 from contad.ops.powers import literal_power
 from contad.rules import operators
-from contad.rules.compilable import Compilable
 from contad.rules.operators import SYMBOLS
 from contad.rules.scalar_rule import ScalarRule, rule, rule_of_ufunc, rules
 
@@ -152,8 +151,6 @@ def function_with(rule: ScalarRule) -> Function | None:
 
 def function_of(called: Callable[..., Any]) -> Function | None:
     """The function of numbers that a callable of the user's program stands for, if it is one."""
-    if isinstance(called, Compilable) and isinstance(called.function, ScalarRule):  # under SciPy's name
-        called = called.function
     if isinstance(called, ScalarRule):
         if called.body is None:
             return None

@@ -63,7 +63,7 @@ from contad.native.array_loops import array_function_of, owns
 from contad.native.asked_derivatives import AskedDerivative
 from contad.native.callables import is_checkpoint
 from contad.native.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
-from contad.rules.compilable import MakesDerivatives, WithParts, WrittenOut, is_in_bodies
+from contad.rules.compilable import Compilable, MakesDerivatives, WithParts, WrittenOut, is_in_bodies
 
 _DTYPES: dict[Any, str] = {
     float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool",
@@ -127,7 +127,7 @@ class CallReader:
         """What a call gives: of a method, a local function, a Numba function, or one of NumPy's and Python's."""
         called = self.expressions.expression(node.func, env)
         arguments: list[Any] = []
-        listed = isinstance(called, Object) and any(called.value is f for f in _LISTED)
+        listed = isinstance(called, Object) and (is_in_bodies(called.value) or any(called.value is f for f in _LISTED))
         for argument in [*node.args, *(k.value for k in node.keywords)]:
             with self.expressions.forbid_writes(list(arguments), node):
                 if isinstance(argument, ast.Starred):
@@ -159,6 +159,8 @@ class CallReader:
         function = called.value
         if isinstance(function, Decorated):
             function = numba_function(function.decorated)
+        if isinstance(function, Compilable) and function.stands_for is not None:
+            function = function.stands_for
         if isinstance(function, MakesDerivatives):
             return read_transform(self, function, arguments, keywords, node, env)
         if isinstance(function, WrittenOut):
@@ -243,6 +245,8 @@ class CallReader:
             bound[key] if key in bound else self.expressions.import_constant(parameter.default, node, key)
             for key, parameter in parameters[:count]
         ]
+        if is_face:
+            given = [self.special[np.array](self, [x], {}, node) if isinstance(x, (tuple, Grown)) else x for x in given]
         by_number = False
         if any(isinstance(x, Point) for x in given):
             ndims = tuple(x.value if _is_text(x) else getattr(getattr(x, "kind", None), "ndim", 0) for x in given)

@@ -330,7 +330,8 @@ class StatementReader:
         name = call.func if call is not None else raised
         found = self._find_outside(name, env)
         arguments = list(call.args) if call is not None else []
-        known = found is SingularPointError or getattr(builtins, getattr(found, "__name__", ""), None) is found
+        own = found is SingularPointError or found is np.linalg.LinAlgError
+        known = own or getattr(builtins, getattr(found, "__name__", ""), None) is found
         if not (isinstance(found, type) and issubclass(found, Exception) and known):
             self.progress.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
         if arguments and isinstance(text := self._find_outside(arguments[0], env), str):
@@ -342,10 +343,13 @@ class StatementReader:
         # of a message that is computed otherwise the text of the source is shown
         texts = [ast.unparse(a) if isinstance(a, ast.Constant) else repr(ast.unparse(a)) for a in arguments]
         text = ", ".join(texts[: len(texts) - len(numbers)])
-        self.builder.add(Check(constant(True), f"{found.__name__}({text})", numbers))
+        spelled = "np.linalg.LinAlgError" if found is np.linalg.LinAlgError else found.__name__
+        self.builder.add(Check(constant(True), f"{spelled}({text})", numbers))
 
     def _find_outside(self, node: ast.expr | None, env: Environment) -> Any:
         """What a name means outside the function; None of other expressions, and of names that it has itself."""
+        if isinstance(node, ast.Attribute):
+            return getattr(self._find_outside(node.value, env), node.attr, None)
         if not isinstance(node, ast.Name) or node.id in env:
             return None
         try:

@@ -1,0 +1,151 @@
+"""Every name of `contad.stan` and of SciPy's mirrors has a value and derivatives in njit, or is refused by name.
+
+A name is called with the arguments of the example in its docstring, or at the points of its rule.
+"""
+
+import contextlib
+import doctest
+import functools
+import io
+import re
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad import stan
+from contad.distributions.faces import Face
+from contad.rules.compilable import functions_of_text
+from contad.rules.scalar_rule import ScalarRule
+from contad.scipy import integrate, linalg, special, stats
+from contad.stan import functionals
+from contad.variables.trees import holds_number
+from tests.judges.samples import sampled
+
+ROOMS = {"stan": stan, "linalg": linalg, "special": special, "integrate": integrate}
+# what has no meaning inside njit yet; functions of functions are refused as well
+REFUSED = {
+    *("stan.check_2F1_converges", "stan.check_3F2_converges", "stan.check_consistent_sizes"),
+    *("stan.check_consistent_sizes_mvt", "stan.csr_extract", "stan.csr_extract_u", "stan.csr_extract_v"),
+    *("stan.csr_extract_w", "stan.gaussian_dlm_obs_lpdf", "stan.hypergeometric_3F2", "stan.hypergeometric_pFq"),
+    *("stan.wiener_lccdf_unnorm", "stan.wiener_lcdf_unnorm"),
+    *("linalg.block_diag", "linalg.logm", "linalg.lu", "linalg.lu_factor", "linalg.lu_solve", "linalg.null_space"),
+    *(f"special.{name}" for name in special.__all__ if name.startswith("eval_")),
+    *("linalg.orth", "linalg.schur", "linalg.solve_continuous_lyapunov", "linalg.solve_discrete_lyapunov"),
+    *("linalg.solve_sylvester", "linalg.solveh_banded", "linalg.sqrtm", "linalg.subspace_angles", "integrate.simpson"),
+}
+MAKERS = stan.transforms.__all__
+FUNCTIONALS = {*functionals.__all__, "cubature", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp", "tanhsinh"}
+
+
+def functions():
+    """(the name with its room, the function) of every name; of distributions all methods."""
+    for room, module in ROOMS.items():
+        for name in module.__all__:
+            if not isinstance(found := getattr(module, name), type):
+                yield f"{room}.{name}", found
+    for name in stats.__all__:
+        for method, found in vars(getattr(stats, name)).items():
+            if isinstance(found, Face):
+                yield f"stats.{name}.{method}", found
+
+
+EVERY = dict(functions())
+
+
+def may_be_refused(name):
+    short = name.rpartition(".")[2]
+    return name in REFUSED or short in MAKERS or short in FUNCTIONALS
+
+
+def test_every_name_is_known_to_numba_or_refused_with_what_to_do():
+    refused = {}
+    for name, function in EVERY.items():
+        try:
+            assert function._numba_type_ is not None
+        except contad.UnsupportedError as error:
+            refused[name] = str(error)
+    assert {*refused} == set(filter(may_be_refused, EVERY))
+    for name, message in refused.items():
+        assert re.search(rf"{name.rpartition('.')[2]} cannot be called inside njit; \w", message)
+
+
+# ---- values and derivatives ------------------------------------------------------------------------------------------
+def as_argument(x):
+    """Lists as arrays, of floats but for places."""
+    found = np.asarray(x) if isinstance(x, list) else x
+    return found.astype(float) if np.ndim(found) == 2 else found
+
+
+M, S = np.array([[1.0, 0.4], [0.3, 2.0]]), np.array([[2.0, 0.5], [0.5, 3.0]])
+ARGUMENTS = {  # where the example has options
+    "linalg.cho_factor": (S,), "linalg.eigh": (S,), "linalg.eigh_tridiagonal": (np.array([2.0, 3.0]), np.array([0.5])),
+    "linalg.expm_frechet": (M, S), "linalg.qr": (M,), "linalg.solve_triangular": (M, np.array([0.7, -1.2])),
+    "linalg.svd": (M,), "integrate.cumulative_trapezoid": (np.array([0.3, 1.1, 4.0]), np.array([0.0, 0.5, 2.0])),
+}  # fmt: skip
+
+
+@functools.cache
+def arguments_of(name):
+    """What the example in the docstring calls a function with, or a point of its rule; None where there is none."""
+    function = EVERY[name]
+    if name in ARGUMENTS:
+        return ARGUMENTS[name]
+    rule = function if isinstance(function, ScalarRule) else getattr(function, "function", None)
+    if isinstance(rule, ScalarRule):
+        return rule.points[0]
+    calls = []
+
+    def spy(*args, **options):
+        calls.append((args, options))
+        return function(*args, **options)
+
+    names = dict(vars(sys.modules[function.__module__])) | {"contad": contad, "np": np, name.rpartition(".")[2]: spy}
+    for example in doctest.DocTestParser().get_examples(function.__doc__ or ""):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception):  # examples of errors
+            exec(compile(example.source, "<example>", "single"), names)
+    plain = [args for args, options in calls if not options and not any(map(holds_number, args))]
+    return tuple(map(as_argument, plain[0])) if plain else None
+
+
+def function_of(name, count):
+    """A function of Python with a call of a name, whose lines can be read."""
+    arguments = ", ".join(f"x{k}" for k in range(count))
+    text = f"def f({arguments}):\n    return function({arguments})\n"
+    return functions_of_text(text, {"function": EVERY[name]})["f"]
+
+
+def sum_of(f, z, count):
+    """A function whose value is a number made of what f gives."""
+    parts = [f"z[{k}]" for k in range(len(z))] if isinstance(z, tuple) else ["z"]
+    total = " + ".join(f"np.sum({x} * np.cos({x} + 0.3))" if np.ndim(y) else f"{x} * np.cos({x} + 0.3)"
+                       for x, y in zip(parts, z if isinstance(z, tuple) else (z,), strict=True))  # fmt: skip
+    arguments = ", ".join(f"x{k}" for k in range(count))
+    text = f"def g({arguments}):\n    z = f({arguments})\n    return {total}\n"
+    return functions_of_text(text, {"f": f, "np": np})["g"]
+
+
+def assert_same(found, expected, rtol):
+    if isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for x, y in zip(found, expected, strict=True):
+            assert_same(x, y, rtol)
+    else:
+        np.testing.assert_allclose(found, expected, rtol, 1e-9)
+
+
+# densities have tests of their own, and so have checks
+CALLED = [x for x in EVERY if not (may_be_refused(x) or isinstance(EVERY[x], Face) or ".check_" in x)]
+
+
+@pytest.mark.parametrize("name", sampled(CALLED, 40))
+def test_values_and_gradients(name):
+    args = arguments_of(name)
+    plain = function_of(name, len(args))
+    f, z = njit(plain), plain(*args)
+    assert_same(f(*args), z, 1e-9)
+    active = tuple(k for k, x in enumerate(args) if np.asarray(x).dtype == float)
+    expected = contad.grad(sum_of(plain, z, len(args)), active)(*args)
+    assert_same(contad.grad(njit(sum_of(f, z, len(args))), active)(*args), expected, 1e-7)
