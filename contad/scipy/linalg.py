@@ -191,7 +191,9 @@ def _cholesky(a: ArrayValue, lower: bool) -> ArrayValue:
     return cholesky_factor(a) if lower else upper_cholesky_factor(a)
 
 
-@inside_njit({"nn": "cholesky(a.T).T", "nn 0": "cholesky(a if lower else a.T) if lower else cholesky(a.T).T"})
+@inside_njit(
+    {"nn": "np.linalg.cholesky(a.T).T", "nn 0": "np.linalg.cholesky(a) if lower else np.linalg.cholesky(a.T).T"}
+)
 @mirror
 def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """The Cholesky factor of a positive definite matrix, the upper one unless `lower`: SciPy's default, not NumPy's.

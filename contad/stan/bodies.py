@@ -538,7 +538,7 @@ def dense_of_sparse(m, n, w, v, u):
 def squares_between(x, y):
     """The squared distances of the rows of two matrices."""
     if x.shape[1] != y.shape[1]:
-        raise ValueError("the points of both sets must have as many coordinates")
+        raise ValueError("gp covariance: the points of both sets must have as many coordinates")
     made = np.zeros((x.shape[0], y.shape[0]))
     for i in range(x.shape[0]):
         for j in range(y.shape[0]):
@@ -552,20 +552,23 @@ def squares_between(x, y):
 def variance_of(sigma):
     """sigma^2, of a positive number."""
     if not sigma > 0.0:
-        raise ValueError("sigma must be positive")
+        raise ValueError("gp covariance: sigma must be positive")
     return sigma * sigma
 
 
 def _profile(name: str, text: str) -> Face:
     """Correlations at squared distances q; where q is 0 a polynomial of q, which has the derivatives that there are."""
-    lines = f"zero = q == 0.0; root = sqrt(select(zero, 1.0, q)); s = q / (width * width); r = root / width; {text}"
+    scaled = "root = sqrt(select(zero, 1.0, q)); r = root / length_scale; s = q / (length_scale * length_scale)"
+    lines = f"zero = q == 0.0; {scaled}; {text}"
     known = {"sqrt": sqrt, "exp": exp, "select": select, "sin": sin, "pi": math.pi, "r3": ROOT3, "r5": ROOT5}
-    formula = compose(f"{name}_profile", ["q", "width"], lines, home=__name__, **known)
-    return Face(__name__, name, formula, "", domains={"width": "positive"})
+    formula = compose(f"{name}_profile", ["q", "length_scale"], lines, home=__name__, **known)
+    return Face(__name__, name, formula, "", domains={"length_scale": "positive"})
 
 
 exponentiated_quadratic = _profile("exponentiated_quadratic", "exp(-0.5 * s)")
 exponential = _profile("exponential", "select(zero, 1.0, exp(-r))")
 matern32 = _profile("matern32", "select(zero, 1.0 - 1.5 * s, (1.0 + r3 * r) * exp(-r3 * r))")
 matern52 = _profile("matern52", "select(zero, 1.0 - 5.0 / 6.0 * s, (1.0 + r5 * r + 5.0 / 3.0 * s) * exp(-r5 * r))")
-periodic = _profile("periodic", "w = sin(pi * root) / width; select(zero, 1.0 - 2.0 * pi * pi * s, exp(-2.0 * w * w))")
+periodic = _profile(
+    "periodic", "w = sin(pi * root) / length_scale; select(zero, 1.0 - 2.0 * pi * pi * s, exp(-2.0 * w * w))"
+)

@@ -317,7 +317,7 @@ def student_t_qf(p: Value, nu: Value, mu: Value = 0.0, sigma: Value = 1.0) -> Va
     return mu + sigma * stdtrit(nu, p)
 
 
-@with_bodies({"1": "rule(x)"}, rule=operations.softmax)
+@with_bodies({"1": "rule(x)", "2": "rule(x, axis=1)"}, rule=operations.softmax)
 def softmax(x: Nested, axis: int | None = -1) -> ArrayValue:
     """e^x over its sum; of a list of vectors that of each, along the last axis.
 

@@ -76,7 +76,7 @@ def test_every_name_is_known_to_numba_or_refused_with_what_to_do():
 def as_argument(x):
     """Lists as arrays, of floats but for places."""
     found = np.asarray(x) if isinstance(x, list) else x
-    return found.astype(float) if np.ndim(found) == 2 else found
+    return found.astype(float) if isinstance(found, np.ndarray) and found.ndim == 2 else found
 
 
 M, S = np.array([[1.0, 0.4], [0.3, 2.0]]), np.array([[2.0, 0.5], [0.5, 3.0]])
@@ -108,6 +108,11 @@ def arguments_of(name):
             exec(compile(example.source, "<example>", "single"), names)
     plain = [args for args, options in calls if not options and not any(map(holds_number, args))]
     return tuple(map(as_argument, plain[0])) if plain else None
+
+
+def active_in(args):
+    """The places of arguments that are floats, or arrays of them."""
+    return tuple(k for k, x in enumerate(args) if isinstance(x, float) or getattr(x, "dtype", int) == np.float64)
 
 
 def function_of(name, count):
@@ -146,6 +151,32 @@ def test_values_and_gradients(name):
     plain = function_of(name, len(args))
     f, z = njit(plain), plain(*args)
     assert_same(f(*args), z, 1e-9)
-    active = tuple(k for k, x in enumerate(args) if np.asarray(x).dtype == float)
+    active = active_in(args)
     expected = contad.grad(sum_of(plain, z, len(args)), active)(*args)
     assert_same(contad.grad(njit(sum_of(f, z, len(args))), active)(*args), expected, 1e-7)
+
+
+def at(args, active, given):
+    """The arguments with others in the places of those that are differentiated."""
+    found = dict(zip(active, given, strict=True))
+    return [found.get(k, x) for k, x in enumerate(args)]
+
+
+@pytest.mark.parametrize("name", sampled(CALLED, 160, family=lambda name: name.partition(".")[0]))
+def test_every_transform(name):
+    args = arguments_of(name)
+    plain = function_of(name, len(args))
+    z = plain(*args)
+    g, expected = njit(sum_of(njit(plain), z, len(args))), sum_of(plain, z, len(args))
+    active = active_in(args)
+    primals = [np.asarray(args[k]) for k in active]
+    bars = contad.grad(expected, active)(*args)
+    assert_same(contad.grad(g, active, engine="tape")(*args), bars, 1e-7)
+    program = contad.record(lambda *given: g(*at(args, active, given)), *primals)
+    assert_same(contad.grad(program, tuple(range(len(active))))(*primals), bars, 1e-7)
+    tangents = tuple(0.3 * x + 0.1 for x in primals)
+    _, along = contad.jvp(lambda *given: g(*at(args, active, given)), tuple(primals), tangents)
+    assert_same(along, sum(np.sum(bar * t) for bar, t in zip(bars, tangents, strict=True)), 1e-7)
+    first, others = args[active[0]], args[active[0] + 1 :]
+    second = [contad.hessian(lambda x, f=f: f(*args[: active[0]], x, *others))(first) for f in (g, expected)]
+    assert_same(*second, 1e-6)
