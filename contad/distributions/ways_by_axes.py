@@ -6,6 +6,7 @@ or "nn n/nk", which is a vector or a matrix; or a text, as in "'economic'".
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -56,7 +57,10 @@ class InExpressions(Compilable):
     def _write(self, pattern: Pattern, given: tuple[Any, ...]) -> Any:
         names = list(self.signature.parameters)[: len(given)]
         lines = [f"def {self.__name__}({', '.join(names)}):", *write_lengths(self.__name__, names, pattern, given)]
+        absent = "|".join(list(self.signature.parameters)[len(given) :]) or "-"  # a demand of these is none
         for test, message in self.inside:
+            if re.search(rf"\b({absent})\b", test):
+                continue
             lines += [f"    if not ({test}):", f"        raise ValueError({f'{self.__name__}: {message}'!r})"]
         lines.append(f"    return {self.ways[pattern]}")
         return function_of_text("\n".join(lines) + "\n", self.__name__, self.known)
