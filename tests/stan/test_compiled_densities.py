@@ -63,3 +63,36 @@ def test_other_numbers_of_outcomes_are_told(f, count):
 def test_other_axes_are_refused_with_those_that_there_are():
     with pytest.raises(TypingError, match="dirichlet_lpdf: inside njit .*theta of 1, alpha of 1"):
         dirichlet(SHARES, 1.0)
+
+
+# ---- what stands for an array ----------------------------------------------------------------------------------------
+@njit
+def of_tuple(t):
+    return stan.normal_lpdf((0.3, t), t, 2.0)
+
+
+@njit
+def of_list(t):
+    y = [0.3]
+    y.append(t * t)
+    return stan.normal_lpdf(y, 0.5, 2.0) + stan.bernoulli_logit_lpmf([True, False], t)
+
+
+@njit
+def of_booleans(y, t):
+    return stan.bernoulli_logit_lpmf(y, t)
+
+
+@pytest.mark.parametrize("f", [of_tuple, of_list], ids=lambda f: f.__name__)
+def test_lists_and_tuples(f):
+    assert f(0.7) == pytest.approx(f.py_func(0.7), rel=1e-14)
+    expected = contad.grad(f.py_func)(0.7)
+    for engine in ("generated", "tape"):
+        assert contad.grad(f, engine=engine)(0.7) == pytest.approx(expected, rel=1e-12)
+
+
+def test_booleans():
+    y = np.array([True, False, True])
+    assert of_booleans(y, 0.3) == pytest.approx(of_booleans.py_func(y, 0.3), rel=1e-14)
+    assert contad.grad(of_booleans, 1)(y, 0.3) == pytest.approx(contad.grad(of_booleans.py_func, 1)(y, 0.3), rel=1e-12)
+    assert of_booleans(True, 0.3) == pytest.approx(of_booleans.py_func(True, 0.3), rel=1e-14)
