@@ -12,8 +12,8 @@ NAMELESS = [
     "von_mises_ccdf", "inv_chi_square_ccdf", "scaled_inv_chi_square_ccdf", "beta_proportion_cdf",
     "beta_proportion_ccdf", "discrete_range_ccdf", "neg_binomial_ccdf", "neg_binomial_2_ccdf",
 ]  # fmt: skip
-# what rules call by their values alone
-OF_VALUES = ["log_beta_powers", "log_gamma_power"]
+# what rules call by their values alone, or partials call
+OF_VALUES = ["as_constant", "log_beta_powers", "log_gamma_power"]
 OF_VECTORS = ["digamma_excess", "log_gamma_excess"]
 OF_PROGRAMS = [rule.name for rule in CHOICES]  # which recorded programs write
 # the changed lines that are the same function, where it is called
@@ -33,6 +33,9 @@ SAME = {
     "cauchy_upper_quantile": ["centre = tan(3.141592653589793 * (select(middle, q, 0.5) + 0.5))"],
     "zipf_log_ccdf": [  # with fewer digits near a = 1, of which see test_extremes.py
         "below = log_power_sum(1.0, k, a) + whole", "below = log_power_sum(0.0, k, a) - whole",
+    ],
+    "moderate_student_cdf_by_freedom": [  # where the middle ends, on either side of which it is linear
+        "near = select(beyond, 1.0, select(middle, MIDDLE / root, r))", "root = sqrt(nu * 1.001)",
     ],
     "uniform_ccdf": ["above = (beta - y) / (beta + alpha)"],  # of an alpha of 0
     "uniform_quantile": ["return alpha + p * (beta + alpha)"],

@@ -20,7 +20,8 @@ BEYOND = {
     ("upper_gamma_growth", (3.1, 900.0)),
 }  # fmt: skip
 COMPARISONS = ["is_at_most", "is_equal", "is_less"]
-CONSTANT = [*COMPARISONS, "log_factorial_excess", "log_hypergeometric_ccdf", "log_hypergeometric_cdf"]  # of counts
+# of counts
+CONSTANT = ["as_constant", *COMPARISONS, "log_factorial_excess", "log_hypergeometric_ccdf", "log_hypergeometric_cdf"]
 DEAR = [("log_beta_part", (900.0, 700.0, 0.2)), ("log_beta_part_of_ratio", (3.1, 0.8, 1e-120, 0.7))]  # ten seconds
 
 
