@@ -18,6 +18,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     orthogonal_polynomials,
     piecewise_polynomials,
     polar_factors,
+    poles,
     polynomials,
     positive_definite,
     powers,

@@ -106,6 +106,10 @@ class Twin(ScalarRule):
         self.along = tangent
         self.partials(body)
 
+    def has_twin(self) -> bool:
+        """No, it is one."""
+        return False
+
     def partial(self, k: int) -> Function:
         if self.find_share is not None:
             return functools.partial(self.find_share, k)
@@ -468,7 +472,7 @@ def choose_first(gradient: Nested, owner: Any, find: Callable[[], Nested]) -> Ne
         count = owner.several or 1
         return map_leaves(lambda g: owner.wrap(g, [np.full(np.shape(g), math.nan)] * count), find())
     at_tie = getattr(owner, "meets_ties", False)
-    if not at_tie and not any(np.any(np.isnan(peek(g))) for g in leaves_of(gradient)):
+    if not at_tie and all(np.all(np.isfinite(peek(g))) for g in leaves_of(gradient)):
         return gradient
     with np.errstate(all="ignore"):
         return map_leaves(lambda g, first: _choose(g, first) if _carries(g) else g, gradient, find())

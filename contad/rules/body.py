@@ -7,6 +7,7 @@ cut down to what one partial needs, run on any kind of number, and pasted into g
 import ast
 import functools
 import inspect
+import itertools
 import sys
 import textwrap
 from types import CellType, FunctionType
@@ -26,6 +27,15 @@ _EXPRESSIONS = (
 )  # fmt: skip
 ARITHMETIC_ERRORS = (ZeroDivisionError, OverflowError, ValueError)
 
+
+# rules, by name, that are finite at finite arguments, but for an overflow
+WITHOUT_POLES = frozenset(
+    (
+        *("select", "hold", "isnan", "absolute", "sign", "copysign", "floor", "square", "hypot", "maximum", "minimum"),
+        *("fmax", "fmin", "sqrt", "sqrt_at_rest", "cbrt", "exp", "exp2", "expm1", "expit", "logaddexp", "logaddexp2"),
+        *("sin", "cos", "tanh", "sinh", "cosh", "arctan", "arcsinh", "erf", "erfc", "ndtr"),
+    )
+)
 
 PARTIALS = "<contad partial: "  # how the files of compiled partials are called
 
@@ -56,6 +66,29 @@ class RuleBody:
     @property
     def returned(self) -> list[ast.expr]:
         return self._parse()[1]
+
+    _may_have_pole: bool | None = None
+
+    @property
+    def may_have_pole(self) -> bool:
+        """Whether a partial may be infinite at finite arguments, or where the value is, but for an overflow."""
+        if self._may_have_pole is None:
+            try:
+                expressions = [*(value for _, value in self.assignments), *self.returned]
+                self._may_have_pole = any(map(self._is_wild, itertools.chain(*map(ast.walk, expressions))))
+            except (OSError, RuleError):
+                self._may_have_pole = True  # a body without source
+        return self._may_have_pole
+
+    def _is_wild(self, node: ast.AST) -> bool:
+        """Whether an operation in the body has poles; the value may be at one."""
+        if isinstance(node, ast.Name):
+            return node.id == self.parameters[0]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Mod)):
+            return not isinstance(node.right, ast.Constant)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            return isinstance(node.right, ast.UnaryOp)
+        return isinstance(node, ast.Call) and getattr(self.resolve(node.func), "name", "") not in WITHOUT_POLES
 
     # ---- reading and checking ----------------------------------------------------------------------------------------
     def _parse(self) -> tuple[list[tuple[str, ast.expr]], list[ast.expr]]:

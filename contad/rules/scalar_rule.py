@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from contad.errors import RuleError, UnsupportedError
-from contad.rules.body import ARITHMETIC_ERRORS, RuleBody
+from contad.rules.body import ARITHMETIC_ERRORS, WITHOUT_POLES, RuleBody
 from contad.rules.capturing import Capturing
 from contad.rules.operators import OPERATORS
 from contad.rules.vectorised import ArrayFunction, array_form
@@ -44,6 +44,8 @@ class ScalarRule(Capturing):
 
     twin: Any = None  # takes its place at a kink where a gradient is differentiated: see `contad.ops.kinks`
     is_at_kink: Any = None  # whether arguments (and options) are there
+    pole_twin: Any = None  # likewise at a pole: see `contad.ops.poles`, which makes it
+    find_pole_twin: Any = None  # by arguments; None where they are at no pole
     along: Function | None = None  # of a twin: its tangent from (values, tangents), without partials
 
     def __init__(
@@ -180,8 +182,9 @@ class ScalarRule(Capturing):
                 break
         else:
             return self.array_value(*args)
-        if self.twin is not None and any(map(is_nested, args)) and self.is_at_kink(args):
-            return self.twin.general(args)
+        twin = self.find_twin(args) if self.has_twin() else None
+        if twin is not None:
+            return twin.general(args)
         if any(isinstance(x, CONTAINERS) for x in args):
             if any(isinstance(x, Array) for x in args):
                 args = list_operands(args)
@@ -203,6 +206,22 @@ class ScalarRule(Capturing):
             # NumPy numbers stay NumPy numbers, so that rule bodies can be evaluated with NumPy's division.
             return np.float64(self.evaluate(*map(float, args)))
         return self.evaluate(*(operand(self.name, n, x) for x, n in zip(args, self.argument_names, strict=True)))
+
+    def has_twin(self) -> bool:
+        """Whether something takes its place at some arguments, where a gradient is differentiated."""
+        return self.twin is not None or self.may_have_pole()
+
+    def may_have_pole(self) -> bool:
+        """Whether a partial may be infinite at finite arguments, but for an overflow."""
+        return self.body is not None and self.body.may_have_pole and self.name not in WITHOUT_POLES
+
+    def find_twin(self, args: Sequence[Value]) -> Any:
+        """What takes its place at these arguments, if they carry an outer derivative and are at a kink or a pole."""
+        if not any(map(is_nested, args)):
+            return None
+        if self.twin is not None and self.is_at_kink(args):
+            return self.twin
+        return self.find_pole_twin(args) if self.may_have_pole() else None
 
     def functions(self) -> tuple[Any, ...]:
         """The value, on numbers and on arrays, and the body."""

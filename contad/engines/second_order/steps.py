@@ -16,10 +16,12 @@ from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.stream.operand_cells import Cells
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback, unbroadcast
 from contad.rules.array_rule import ArrayRule
+from contad.rules.body import ARITHMETIC_ERRORS
 from contad.rules.body_derivatives import derivatives_of_partial
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ForwardLevel, array_dual
 from contad.variables.layout import inverse
+from contad.variables.number import peek
 from contad.variables.open_types import Options, Rule, Value
 
 
@@ -199,7 +201,7 @@ def partials_of(
     """The first partials of a rule by its live arguments, and rows of the second ones, None where they are zero."""
     try:
         found = [derivatives_of_partial(rule, a, active)(*values) for a in live]
-    except LookupError:
+    except (LookupError, *ARITHMETIC_ERRORS):  # of a body without such a form, or of a number
         raise Unsuited from None
     first = [partial for partial, *_ in found]
     variables = [a for a, kind in enumerate(active) if kind == "v"]
@@ -310,12 +312,20 @@ class ByDuals(SweepStep):
             names = [c.rule.argument_names[k] for k, _, _ in c.operands]
             return c.rule.pull_each(names, z, z_bar, values, c.options, c.saved)
         return (
-            unbroadcast(c.rule.product(k)(z_bar, self._partial(k)(z, *values)), shape) for k, _, shape in c.operands
+            unbroadcast(c.rule.product(k)(z_bar, _require_finite(self._partial(k)(z, *values))), shape)
+            for k, _, shape in c.operands
         )
 
     def _partial(self, k: int) -> Value:
         rule = self.c.rule
         return rule.array_partial(k) if self.c.results[0].shape else rule.partial(k)
+
+
+def _require_finite(p: Value) -> Value:
+    """A partial, which an adjoint of 0 would mask at a pole: there a twin stands in the place of the operation."""
+    if not np.all(np.isfinite(peek(p))):
+        raise Unsuited
+    return p
 
 
 def step_of(c: Any) -> SweepStep:

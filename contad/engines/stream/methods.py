@@ -66,7 +66,7 @@ _BODY = """\
 {reads}try: z = {value}
 except Exception:
 {otherwise}
-c = {made}(); c._value = z; c._owner = s
+{nested}c = {made}(); c._value = z; c._owner = s
 {record}"""
 
 
@@ -77,19 +77,30 @@ _FAILED_BESIDE_KINK = """\
     if found is not None: return found
     z = failed({arguments})"""
 
+# or a rule without a twin at a pole, of which their own operation does not know
+_NESTED = """\
+if z.__class__ is not float:
+    found = at_kink({operands})
+    if found is not None: return found
+"""
+
 
 def _refuse() -> None:
     raise TypeError("numbers of an outer level")
 
 
 def _find_twin(rule: ScalarRule) -> Function:
-    """The operation at a kink of numbers of an outer level, on which Python's function has failed; else None."""
+    """The operation at a kink or pole of numbers of an outer level, on which Python's function may have failed; else
+    None.
+    """
 
     def at_kink(*args: Value) -> Value | None:
-        if not any(map(is_nested, args)):
-            return None
-        forget(sys.exception())
-        return rule.twin.general(args) if rule.is_at_kink(args) else None
+        if rule.twin is not None:
+            if not any(map(is_nested, args)):
+                return None
+            forget(sys.exception())
+        twin = rule.find_twin(args)
+        return None if twin is None else twin.general(args)
 
     return at_kink
 
@@ -160,22 +171,25 @@ def generate(
     fields = {"name": f"{rule.name}_{cls.__name__}", "operation": rule.name}
     # a core rule's function returns a float, as it is compiled; any other may return a NumPy number or an int
     value = _VALUES.get(rule.operator or "") or (_CORE if rule.core else "evaluate({0})").format(arguments, floats)
-    failed = _FAILED
+    failed, nested, operands = _FAILED, "", "a, b" if rule.arity == 2 else "a"
+    if rule.has_twin():
+        scope["at_kink"] = _find_twin(rule)
+        nested = _NESTED.format(operands=operands) if rule.twin is None else ""
     if rule.twin is not None:  # numbers of an outer level fail
-        failed = _FAILED_BESIDE_KINK.format(operands="a, b" if rule.arity == 2 else "a", arguments="{arguments}")
+        failed = _FAILED_BESIDE_KINK.format(operands=operands, arguments="{arguments}")
         own = {"abs": "fabs(x)", "pow": value}
         value = own.get(rule.operator or "", f"function({arguments}) if {floats} else refuse()")
-        scope |= {"at_kink": _find_twin(rule), "fabs": math.fabs, "refuse": _refuse}
+        scope |= {"fabs": math.fabs, "refuse": _refuse}
     template = _UNARY if rule.arity == 1 else _BINARY
     for active in ("v",) if rule.arity == 1 else ("vv", "vc", "cv"):
         lines, names = record(rule, active)
         scope.update(names)
         if active in _PLACES:
-            fields[f"cases_{active}"] = _write_cases(cls, rule.name, active, value, arguments, lines, failed)
+            fields[f"cases_{active}"] = _write_cases(cls, rule.name, active, value, arguments, lines, failed, nested)
         else:
             made = "kind" if cls.is_float and active == "vv" else "Var"
             fields[f"body_{active}"] = _write_body(
-                active, value, made, arguments, lines, failed, 3 if active == "vv" else 1
+                active, value, made, arguments, lines, failed, nested, 3 if active == "vv" else 1
             )
     source = template.format(**fields)
     filename = f"<contad {cls.__module__.rpartition('.')[2]}: {rule.name}>"
@@ -189,7 +203,8 @@ _PLACES = {"vc": ("y", "b", "a"), "cv": ("x", "a", "b")}
 
 
 def _write_cases(
-    cls: type[Number], operation: str, active: str, value: str, arguments: str, record: str, failed: str
+    cls: type[Number], operation: str, active: str, value: str, arguments: str, record: str, failed: str,
+    nested: str,
 ) -> str:
     """The branches for a plain number beside the variable: what is made beside one of NumPy's is one of NumPy's."""
     number, constant, v = _PLACES[active]
@@ -203,14 +218,14 @@ def _write_cases(
     return "\n".join(
         _NUMBER.format(
             word="elif" if active == "vc" or k else "if", kinds=kinds, v=v, operation=operation, number=number,
-            converted=converted, body=_write_body(active, value, made, arguments, record, failed, 2),
+            converted=converted, body=_write_body(active, value, made, arguments, record, failed, nested, 2),
         )
         for k, (kinds, converted, made) in enumerate(cases)
     )  # fmt: skip
 
 
 def _write_body(
-    active: str, value: str, made: str, arguments: str, record: str, failed: str, indent: int
+    active: str, value: str, made: str, arguments: str, record: str, failed: str, nested: str, indent: int
 ) -> str:
     """The lines between the checks and the return; a value that is read once has no name."""
     read = {name: f"{operand}._value" for name, operand, kind in zip("xy", "ab", active, strict=False) if kind == "v"}
@@ -219,6 +234,7 @@ def _write_body(
         value, arguments, record = (re.sub(rf"\b{name}\b", read[name], text) for text in (value, arguments, record))
     reads = "".join(f"{name} = {read[name]}\n" for name in named)
     text = _BODY.format(
-        reads=reads, value=value, otherwise=failed.format(arguments=arguments), made=made, record=record
+        reads=reads, value=value, otherwise=failed.format(arguments=arguments), made=made, record=record,
+        nested=nested,
     )
     return "\n".join("    " * indent + line for line in text.splitlines())
