@@ -6,7 +6,7 @@ the arguments themselves may be, in elements and branches that are not selected:
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -64,20 +64,44 @@ def wild_values(program: SourceProgram, given: Iterable[Value] = ()) -> set[Valu
     for value, array in zip(program.captured_values, program.captured.values(), strict=True):
         if not np.isfinite(array).all():
             wild.add(value)
+    return _spread(operations, wild, lambda o: not is_tame(o))
+
+
+def pole_values(program: SourceProgram) -> tuple[set[Value], set[Value]]:
+    """The numbers and arrays that lead to an operand which may be at a pole, and those that may be infinite there."""
+    operations = list(walk(program.block))
+    before = {x for o in operations if isinstance(o, Apply) and has_poles(o) for x in o.inputs if x.constant is None}
+    size = -1
+    while len(before) != size:
+        size = len(before)
+        for o in operations:
+            for source, target in _flow(o, has_poles):
+                if source is not None and (target in before or not before.isdisjoint(target.roots)):
+                    before.update(source.roots or (source,))
+    return before, _spread(operations, set(), has_poles)
+
+
+def has_poles(o: Apply) -> bool:
+    """Whether a function is infinite, with its slope, at some finite operands in the range of these."""
+    return o.function.rule is not None and o.function.rule.may_have_pole() and not is_tame(o)
+
+
+def _spread(operations: list[Operation], wild: set[Value], begins: Callable[[Apply], bool]) -> set[Value]:
+    """These values, the results of the functions that begin there, and what is made of them."""
     size = -1
     while len(wild) != size:
         size = len(wild)
         for o in operations:
-            for source, target in _flow(o):
+            for source, target in _flow(o, begins):
                 if source is None or source in wild or any(root in wild for root in source.roots):
                     wild.update(target.roots or (target,))
     return wild
 
 
-def _flow(o: Operation) -> list[tuple[Value | None, Value]]:
+def _flow(o: Operation, is_wild: Callable[[Apply], bool]) -> list[tuple[Value | None, Value]]:
     """From what to what wildness spreads; from None where it begins."""
     if isinstance(o, Apply) and o.result.kind == FLOAT:
-        begins: list[tuple[Value | None, Value]] = [] if is_tame(o) else [(None, o.result)]
+        begins: list[tuple[Value | None, Value]] = [(None, o.result)] if is_wild(o) else []
         # an infinite positive divisor gives zero
         spreading = o.inputs
         if o.function in (DIVIDE, RECIPROCAL) and is_tame(o):

@@ -13,7 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
-from contad.engines.source.analysis.finite_partials import has_bounded_slopes, least, may_be_infinite, wild_values
+from contad.engines.source.analysis.finite_partials import (
+    has_bounded_slopes,
+    has_poles,
+    least,
+    may_be_infinite,
+    wild_values,
+)
 from contad.engines.source.analysis.partials import partial
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.entries import constant
@@ -328,7 +334,8 @@ class ProgramTangents:
                 return ZERO
             return self.append.apply(NEGATIVE, x_dot) if literal == -1.0 else self._times(x_dot, constant(literal))
         assert partials is not None and o.function.rule is not None and o.function.rule.body is not None
-        masked = may_be_infinite(o, k, self.wild, set())
+        may_rest = self.is_reversed and has_poles(o) and not self._is_given(o.inputs[k])  # at a pole
+        masked = may_be_infinite(o, k, self.wild, set()) and not may_rest
         p = partials(k)
         if o.function.rule.body.routes(k):
             return self.append.apply(CHAIN, p, x_dot)

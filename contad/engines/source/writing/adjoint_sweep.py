@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from contad.distributions.formula import Formula
-from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
+from contad.engines.source.analysis.finite_partials import may_be_infinite, pole_values, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.partials import partial, recall_calls, source_of_rule
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
@@ -50,6 +50,7 @@ class AdjointWriter:
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
         self.wild = plan.wild
+        self.before_poles, self.behind_poles = pole_values(program) if program.has_unknown_slopes else (set(), set())
         self.readers = readers_of(program)
         self.unselected = unselected_values(program, self.readers)
         self.renamed: set[Value] = set()
@@ -203,14 +204,15 @@ class AdjointWriter:
 
         Where the adjoint is 0 the product is 0, though the partial may be infinite; and where the partial of a
         selection is 0, though the adjoint may be. A partial of 0 masks the slope at a kink, which has a bound but is
-        not known.
+        not known; but not that at a pole, which has none.
         """
         simple = text.replace("_", "").replace(".", "").isalnum()
         text = text if simple or (text.startswith("math.") and text.count("(") == 1) else f"({text})"
         rule = o.function.rule
         masked = may_be_infinite(o, k, self.wild, self.unselected)
         routes = rule is not None and rule.body is not None and rule.body.routes(k)
-        if routes or self.writer.program.has_unknown_slopes:
+        is_masked = self.writer.program.has_unknown_slopes and o.result not in self.before_poles
+        if routes or (is_masked and self.behind_poles.isdisjoint(o.inputs)):
             slope = f"chain_slope({d}, {bare(text)})" if masked else bare(text)
             return f"chain({slope}, {d})"
         return f"chain({d}, {bare(text)})" if masked else f"{d} * {text}"
