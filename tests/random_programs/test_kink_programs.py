@@ -4,6 +4,7 @@ import pytest
 
 from contad.ops import hypot
 from contad.ops.norms import euclidean_norm
+from contad.rules.scalar_rule import ScalarRule
 from tests.judges.samples import shortened
 from tests.random_programs import kink_programs
 
@@ -19,10 +20,15 @@ def test_so_are_those_of_numba_functions(count):
 
 
 def test_some_are_not_nan():
-    assert sum(map(kink_programs.exact, range(10))) >= 3
+    assert sum(map(kink_programs.exact, range(10, 20))) >= 3
 
 
 def test_a_rule_without_a_twin_is_noticed(monkeypatch):
     monkeypatch.setattr(euclidean_norm, "twin", None)
     monkeypatch.setattr(hypot, "is_at_kink", lambda args: False)
-    assert kink_programs.mismatch(11) and kink_programs.mismatch(17)
+    assert kink_programs.mismatch(1) and kink_programs.mismatch(21)
+
+
+def test_a_pole_is_noticed(monkeypatch):
+    monkeypatch.setattr(ScalarRule, "find_pole_twin", lambda rule, args: None)
+    assert kink_programs.mismatch(2) and kink_programs.mismatch(8)

@@ -1,4 +1,4 @@
-"""Second derivatives where a factor has no derivative: norms, absolute values and roots at 0, arccos at 1, and ties.
+"""Second derivatives where a factor has no derivative: norms and roots at 0, arccos at 1, ties, and poles.
 
 There a second derivative is the right number or nan, by every transform and on every engine, and never another number.
 """
@@ -218,6 +218,29 @@ def squares_of_roots(x):
     return np.sum(np.sqrt(x) ** 2)
 
 
+def logarithms(x):
+    u = x * x
+    return np.exp(np.log(u[0])) + 2.0 ** np.log2(u[1]) + 10.0 ** np.log10(u[0]) + np.exp(np.log1p(u[1] - 1.0))
+
+
+def quotients(x):
+    return 1.0 / (1.0 / (x[0] * x[0])) + np.sum(np.arctan(1.0 / x**2)) + 1.0 / np.square(2.0 / x[1])
+
+
+def negative_powers(x):
+    return np.sum(((x * x) ** -1.0) ** -1.0 + np.reciprocal(np.reciprocal(x * x)) + ((x * x) ** -0.5) ** -2.0)
+
+
+def sums_of_logarithms(x):
+    return np.logaddexp(np.log(x[0] * x[0]), np.log(3.0 * x[1] * x[1] + 1.0))
+
+
+def special_poles(x):
+    u, v = x[0] * x[0], x[1] * x[1]
+    inverse = contad.expit(contad.logit(u)) + contad.erf(contad.erfinv(1.0 - v))
+    return inverse + np.exp(-contad.gammaln(u)) - 1.0 / contad.digamma(v) + np.tanh(np.arctanh(1.0 - v))
+
+
 # the second partial derivatives at 0, and whether they are found where the outer level is one of forward mode
 PROGRAMS = {
     norm_of_residuals: (2.0 * J.T @ J, True), vector_norm: (2.0 * EYE, True), product_of_norms: (2.0 * EYE, True),
@@ -240,6 +263,8 @@ PROGRAMS = {
     inverse_sines: (2.0 * EYE, False), inverse_hyperbolic_cosine: (8.0 * EYE, False),
     copied_signs: (np.diag([2.0, -1.0]), True),
     differences_above_0: (np.diag([2.0, 4.0]), True), squares_of_roots: (0.0 * EYE, False),
+    logarithms: (4.0 * EYE, False), quotients: (np.diag([0.0, -1.5]), False), negative_powers: (6.0 * EYE, False),
+    sums_of_logarithms: (np.diag([2.0, 6.0]), False), special_poles: (np.diag([4.0, -2.0]), False),
 }  # fmt: skip
 ENGINES = ("matrix", "closures", "records")
 
@@ -454,7 +479,30 @@ def of_picked_squares(x):
     return np.max(np.array([-y, y])) + np.sort(np.array([x[1] ** 2, -x[1] ** 2]))[1]
 
 
+@numba.njit
+def of_logarithms(x):
+    return math.exp(math.log(x[0] * x[0])) + np.sum(1.0 / (1.0 / (x[1:] ** 2)))
+
+
+@numba.njit
+def of_logarithms_beside_kinks(x):
+    return math.exp(math.log(x[0] * x[0])) + abs(x[1]) ** 2
+
+
+@numba.njit
+def of_special_poles(x):
+    y = x[1] * x[1]
+    return math.exp(-math.lgamma(x[0] * x[0])) + (y**-0.5) ** -2.0 + math.tanh(math.atanh(1.0 - y))
+
+
+@numba.njit(error_model="numpy")
+def of_quotients(x):
+    return 1.0 / (1.0 / (x[0] * x[0])) + math.atan(1.0 / x[1] ** 2)
+
+
 COMPILED = {
+    of_logarithms: (2.0 * EYE, False), of_logarithms_beside_kinks: (2.0 * EYE, False),
+    of_special_poles: (np.diag([2.0, 0.0]), False), of_quotients: (np.diag([2.0, -2.0]), False),
     of_picks: (np.diag([-2.0, 8.0]), True), of_many_equal_elements: (np.diag([10.0, 80.0]), False),
     of_picked_squares: (2.0 * EYE, False), of_picks_of_matrices: (np.diag([-4.0, -2.0]), True),
     of_orders: (np.diag([-4.0, 4.0]), True),
@@ -549,7 +597,14 @@ def guarded_inverse_cosine(x):
     return np.sum(np.where(np.cos(x) < 1.0, np.arccos(np.cos(x)) + contad.copysign(x, 1.0) ** 3, 3.0 * x * x))
 
 
-@pytest.mark.parametrize("f", [guarded_root, guarded_norm, guarded_absolute, guarded_inverse_cosine])
+def guarded_poles(x):
+    u = np.where(x > 0.0, np.log(x), 0.0) + np.minimum(1.0 / (x * x), 5.0)
+    return np.sum(u + np.where(x * x > 0.0, 1.0 / (x * x), 3.0 * x * x)) + 1.0 / (1.0 + np.exp(1000.0 + x[0] * x[0]))
+
+
+@pytest.mark.parametrize(
+    "f", [guarded_root, guarded_norm, guarded_absolute, guarded_inverse_cosine, guarded_poles]
+)
 @pytest.mark.parametrize("way", [*FORWARD_OVER_REVERSE, *OTHERS])
 def test_branches_that_are_not_taken_make_no_nan(f, way):
     with np.errstate(all="ignore"):
@@ -647,6 +702,28 @@ def test_deeper_units_at_their_bounds_are_right_or_nan():
         np.testing.assert_array_equal(contad.hessian(f)(np.array([1.0, 2.0, 3.0])), [[0, 1, 0], [1, 0, 0], [0, 0, 2]])
         found = contad.hessian(f)(np.array([1.0, 0.0, 3.0]))
         assert found[2, 2] == 2.0
+
+
+@numba.njit
+def of_guarded_poles(x):
+    a = x * x
+    guarded = (math.log(x[0]) if x[0] > 0.0 else 0.0) + np.sum(np.where(x > 0.0, np.log(x), 0.0))
+    return guarded + np.sum(np.where(a > 0.0, 1.0 / a, 3.0 * a)) + 1.0 / (1.0 + np.exp(1000.0 + a[0]))
+
+
+def test_nor_do_they_in_numba_functions():
+    x = np.zeros(2)
+    np.testing.assert_array_equal(contad.hessian(of_guarded_poles)(x), 6.0 * EYE)
+    np.testing.assert_array_equal([contad.hvp(of_guarded_poles)(x, v) for v in EYE], 6.0 * EYE)
+
+
+@pytest.mark.parametrize("f", [logarithms, quotients, lambda x: np.log(x[0]) + x[1], lambda x: -np.log(x[0] * x[0])])
+def test_first_derivatives_at_poles_are_as_they_are_alone(f):
+    with np.errstate(all="ignore"):
+        gradient = contad.grad(f)
+        for v in EYE:
+            found, expected = contad.jvp(gradient, (np.zeros(2),), (v,))[0], gradient(np.zeros(2))
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_a_pole_that_is_masked_is_wrong(monkeypatch):
