@@ -19,7 +19,7 @@ def _numba_type(rule: ScalarRule) -> NumbaType:
 def _type_of_function(function: Compilable) -> NumbaType:
     """Likewise for other functions of contad."""
     if function.stands_for is not None:
-        return function.stands_for._numba_type_  # type: ignore[no-any-return]
+        return function.stands_for._numba_type_
     from contad.native.callables import numba_type
 
     return numba_type(function)

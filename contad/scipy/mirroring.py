@@ -89,7 +89,7 @@ class Mirror(InExpressions):
         self, function: Function, implementation: Function, ways: Mapping[Pattern, str] = NO_WAYS, names: str = "",
         inside: Demands = (), known: Mapping[str, Any] = NO_WAYS,
     ) -> None:  # fmt: skip
-        super().__init__(function, ways, vars(matrix_bodies) | known, names, inside)
+        super().__init__(function, ways, {**vars(matrix_bodies), **known}, names, inside)
         self.implementation = implementation
 
     def __call__(self, *args: Value, **options: Option) -> Any:

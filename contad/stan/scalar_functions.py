@@ -102,7 +102,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-stdtrit = face_of(__name__, "stdtrit", student_quantile)
+stdtrit: Any = face_of(__name__, "stdtrit", student_quantile)
 
 
 @AsWritten
