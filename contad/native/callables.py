@@ -138,7 +138,7 @@ def is_plain(kind: Any) -> bool:
 @add_overload(stop_gradient)
 def _stop_gradient(x: Any) -> Any:
     """The number; a copy of an array, which on variables is one as well."""
-    if not is_plain(x):
+    if not is_plain(x) or isinstance(x, types.List):
         return None
     if isinstance(x, types.BaseTuple):
         return None if isinstance(x, types.BaseNamedTuple) else stop_each(len(x))
