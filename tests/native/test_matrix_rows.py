@@ -14,10 +14,15 @@ import contad
 from contad.native.rows.matrix_rows import MATRIX_ROWS, ROWS, SIZES, band_height, measures_of
 from contad.rules.array_rule import array_rule_of
 
-WIDTHS = ((1, 1, 1), (2, 2, 1), (3, 3, 2), (5, 5, 3), (9, 9, 1))  # m, n and k
-LONG = (*WIDTHS, (4, 2, 1))
-EMPTY = (0, 0, 1)
-BANDS = [{"lower": 1, "upper": 1}, {"lower": 1, "upper": 2}]
+SQUARE = ((1, 1, 1), (2, 2, 1), (3, 3, 2), (5, 5, 3), (9, 9, 1))  # m, n and k
+LONG, WIDE, EMPTY = (4, 2, 1), (2, 4, 1), (0, 0, 1)
+FURTHER = dict.fromkeys(("singular_spectrum", "pinv", "lstsq"), (LONG, WIDE))
+FURTHER |= {"orthogonal_factor": (LONG,), "euclidean_norm": (LONG, (1, 7, 1))}
+FURTHER |= dict.fromkeys(
+    ("solve", "inv", "det", "log_determinant", "cholesky_factor", "solve_triangular", "slogdet"), (EMPTY,)
+)
+BANDS = [(1, 1), (1, 2)]  # lower and upper
+ADD_TO_DIAGONAL = ("solve", "solve_triangular", "inv", "log_determinant", "slogdet", "cofactors", "cholesky_solution")
 
 
 def flags(row):
@@ -25,25 +30,15 @@ def flags(row):
     return [{x: bool(k >> i & 1) for i, x in enumerate(row.flags)} for k in range(2 ** len(row.flags))]
 
 
-def log_and_sign(a):
-    sign, log = np.linalg.slogdet(a)
-    return sign, log
-
-
 def fit(a, b):
     x, squares, rank, s = np.linalg.lstsq(a, b, rcond=None)
     return x, squares if np.size(squares) else np.zeros(b.shape[1]), s, rank
 
 
-def real_spectrum(a):
-    w, v = np.linalg.eig(a)
-    return w, v
-
-
 # what rows compute of which there is no rule with the same name: the results in order
 FUNCTIONS = {
-    "slogdet": log_and_sign, "cofactors": lambda a: (np.linalg.det(a) * np.linalg.inv(a).T,),
-    "eigvalsh": lambda a: (np.linalg.eigvalsh(a),), "eigvals": real_spectrum, "pinv": lambda a: (np.linalg.pinv(a),),
+    "slogdet": np.linalg.slogdet, "cofactors": lambda a: (np.linalg.det(a) * np.linalg.inv(a).T,),
+    "eigvalsh": lambda a: (np.linalg.eigvalsh(a),), "eigvals": np.linalg.eig, "pinv": lambda a: (np.linalg.pinv(a),),
     "lstsq": fit,
 }  # fmt: skip
 
@@ -51,18 +46,11 @@ FUNCTIONS = {
 def cases_of(row):
     """(sizes, options)"""
     if row.name == "banded_solution":
-        return [((options["lower"] + options["upper"] + 1, n, k), options) for n, k in ((1, 1), (2, 3), (6, 1), (6, 3))
-                for options in BANDS]  # fmt: skip
-    if row.name in ("singular_spectrum", "pinv", "lstsq"):
-        found = [*LONG, (2, 4, 1)]
-    elif row.name == "euclidean_norm":
-        found = [*LONG, (1, 7, 1)]
-    else:
-        found = [*(LONG if row.name == "orthogonal_factor" else WIDTHS), *[EMPTY] * (row.name in WITHOUT_ROWS)]
-    return [(sizes, options) for sizes in found for options in flags(row)]
+        sizes = [(1, 1), (2, 3), (6, 1), (6, 3)]
+        return [((sum(band) + 1, *size), dict(zip(row.options, band, strict=True))) for size in sizes for band in BANDS]
+    return [(sizes, options) for sizes in (*SQUARE, *FURTHER.get(row.name, ())) for options in flags(row)]
 
 
-WITHOUT_ROWS = ("solve", "inv", "det", "log_determinant", "cholesky_factor", "solve_triangular", "slogdet")
 CASES = [(name, *case) for name, row in MATRIX_ROWS.items() for case in cases_of(row)]
 
 
@@ -72,8 +60,7 @@ def draw(row, sizes, options):
     shapes, _, _ = measures_of(row.name)(*sizes, *options.values())
     operands = [rng.standard_normal(shape) if shape else np.array([[1e-15]]) for shape in shapes]
     a = operands[0]
-    if row.name in ("solve", "solve_triangular", "inv", "log_determinant", "cholesky_solution",
-                    "slogdet", "cofactors"):
+    if row.name in ADD_TO_DIAGONAL:
         a += 2.0 * np.eye(len(a))
     elif row.name in ("cholesky_factor", "filled_cholesky_factor"):
         a[:] = a @ a.T + np.eye(len(a)) + 0.1 * a  # of which a triangle is read

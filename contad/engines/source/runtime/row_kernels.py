@@ -29,7 +29,6 @@ from contad.native.matrix_loops import (
     is_zero,
     write_column,
     write_into,
-    write_vector,
 )
 from contad.native.overloads import in_machine_code
 from contad.native.rows.matrix_rows import MATRIX_ROWS, SIZES, RowPart, write_size
@@ -100,6 +99,16 @@ def write_column_back(w, made):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
+def rows_of(a, work, at):  # type: ignore[no-untyped-def]
+    """An operand in C order: itself where it is, else a copy in the workspace, so that nothing is allocated."""
+    if is_in_rows(a):
+        return in_rows(a)
+    made = kept_matrix(work, at, a.shape[0], a.shape[1])
+    write_into(made, a)
+    return made
+
+
+@in_machine_code
 def write_back(z, made):  # type: ignore[no-untyped-def]
     """z = made, unless made is in the memory of z."""
     if not is_in_rows(z):
@@ -131,7 +140,7 @@ class _KernelTexts:
         self.computed = [x for x in row.results if not x.shape]
         given = () if call.constants else row.options
         # what has further columns where the right-hand side is lanes
-        kept = [x for x in (*row.operands, *row.results) if x.name in read]
+        kept = [x for x in (*row.operands, *row.results) if x.name in read or not x.shape]
         self.wide = [x for x in kept if lanes == "right" and "k" in x.shape]
         # sizes are those of the only result or the only operand, which somebody asks for, or kept
         self.keeps_sizes = len(self.bars) > 1 and len(self.asked) > 1
@@ -154,19 +163,25 @@ class _KernelTexts:
         if call.finite:
             lines += ["if check_finite[0, 0] != 0.0:", *(f"    require_finite(in_rows({x}))" for x in call.finite)]
         lines += [call.checks] * bool(call.checks)
-        lines += [f"own_{x} = in_rows({x})" for x in (*names, *(x.name for x in self.computed))]
-        for x in filled:
-            lines.append(f"own_{x.name} = {'column_for' if len(x.shape) == 1 else 'room_for'}({x.name})")
         lines += [f"first, top = top, top + {self._place()}", "work = grow(work, top)"]
-        lines += [self._find_kept(x, f"own_{x.name}") for x in row.saved]
-        lines += [self._call(purpose) for purpose in ("factor", "value") if row.kernel(purpose) is not None]
-        lines += [f"write_{'column_' * (len(x.shape) == 1)}back({x.name}, own_{x.name})" for x in filled]
+        copied = [x for x in row.operands if x not in self.kept]  # where they are not in C order: behind what is kept
+        if copied:
+            ready = " and ".join(f"is_in_rows({x.name})" for x in copied)
+            lines += [f"if not ({ready}):", f"    work = grow(work, top + {' + '.join(map(write_size, copied))})"]
         for x in self.kept:
-            if x.name == "words":
-                lines += [self._find_kept(x, "words"), *(f"words[{i}] = {word}" for i, word in enumerate(self.words))]
-            elif x not in row.saved:
-                write = "write_vector" if len(x.shape) == 1 else "write_into"
-                lines += [self._find_kept(x, "room"), f"{write}(room, own_{x.name})"]
+            lines.append(self._find_kept(x, x.name if x.name == "words" else f"own_{x.name}"))
+            lines += [f"write_into(own_{x.name}, {x.name})"] * (x in row.operands)
+        for i, x in enumerate(copied):
+            at = " + ".join(["top", *map(write_size, copied[:i])])
+            lines.append(f"own_{x.name} = rows_of({x.name}, work, {at})")
+        for x in filled:
+            if x not in self.kept:
+                lines.append(f"own_{x.name} = {'column_for' if len(x.shape) == 1 else 'room_for'}({x.name})")
+        lines += [self._call(purpose) for purpose in ("factor", "value") if row.kernel(purpose) is not None]
+        lines += [f"words[{i}] = {word}" for i, word in enumerate(self.words)]
+        for x in row.results:
+            ways = ("write_column", "write_column_back") if len(x.shape) == 1 else ("write_into", "write_back")
+            lines.append(f"{ways[x not in self.kept]}({x.name}, own_{x.name})")
         return self._function("forward", [*taken, "work", "top"], [*lines, "return work, top"])
 
     def reverse(self) -> str:
@@ -177,6 +192,8 @@ class _KernelTexts:
         inner = []
         for x in self.bars:
             found = f"bar_of({x.name}_bar, {', '.join((*x.shape, '1', '1')[:2])})"
+            if len(bars) == 1:  # which somebody asks for
+                found = f"in_rows({x.name}_bar)"
             inner.append(f"own_{x.name}_bar = {found}{f'.reshape({x.shape[0]})' if len(x.shape) == 1 else ''}")
         inner += [f"own_{x} = to_add_to({x})" for x in asked]
         inner += [self._call("adjoint"), *(f"add_back({x}, own_{x})" for x in asked)]
@@ -221,8 +238,8 @@ class _KernelTexts:
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 _KNOWN = {x.__name__: x for x in (
     grow, kept_matrix, check_system, check_least_squares, require_square, check_cho_factor, check_cho_solve,
-    check_solve_banded, check_solve_triangular, require_finite, add_back, clear, in_rows, is_zero,
-    write_into, write_vector, room_for, column_for, write_back, write_column_back, bar_of, to_add_to,
+    check_solve_banded, check_solve_triangular, require_finite, add_back, clear, in_rows, is_in_rows, is_zero,
+    rows_of, write_column, write_into, room_for, column_for, write_back, write_column_back, bar_of, to_add_to,
 )}  # fmt: skip
 _KNOWN |= {"np": np, "band_height": height_of_factors, "require_square_of_scipy": require_square_of_scipy}
 
