@@ -195,8 +195,11 @@ class _KernelTexts:
             if len(bars) == 1:  # which somebody asks for
                 found = f"in_rows({x.name}_bar)"
             inner.append(f"own_{x.name}_bar = {found}{f'.reshape({x.shape[0]})' if len(x.shape) == 1 else ''}")
-        inner += [f"own_{x} = to_add_to({x})" for x in asked]
-        inner += [self._call("adjoint"), *(f"add_back({x}, own_{x})" for x in asked)]
+        if self.row.strided:
+            inner += [*(f"own_{x} = {x}" for x in asked), self._call("adjoint")]
+        else:
+            inner += [f"own_{x} = to_add_to({x})" for x in asked]
+            inner += [self._call("adjoint"), *(f"add_back({x}, own_{x})" for x in asked)]
         if self.row.spends:
             inner += [f"clear({x})" for x in bars]  # it was overwritten where it is in C order, and nobody reads it
         lines += [f"if not ({' and '.join(f'is_zero({x})' for x in bars)}):", *(f"    {x}" for x in inner)]
