@@ -55,7 +55,7 @@ from contad.functions.reached import (
     methods_of,
 )
 from contad.functions.settings import SETTINGS
-from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class
+from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class, super_of_users
 from contad.functions.stand_in_containers import (
     CONTAINERS,
     Contents,
@@ -509,7 +509,12 @@ class _StandIns:
         code = code_of(f)
         cells = [*(f.__closure__ or ())]
         # those whose contents are others; a name that is not bound yet keeps its cell
-        replaced = [is_filled(cell) and self._stands_in(cell.cell_contents) for cell in cells]
+        # and super() reads the class behind which it continues
+        kept = None if questions_of(f.__code__).gives_classes else "__class__"
+        replaced = [
+            name != kept and is_filled(cell) and self._stands_in(cell.cell_contents)
+            for name, cell in zip(code.co_freevars, cells, strict=True)
+        ]
         own = tuple(CellType() if new else cell for new, cell in zip(replaced, cells, strict=True))
         inner = questions_of(f.__code__).inside and (handles_unseen(f.__code__) or not CAN_BIND)
         lasts = is_of_module(f.__globals__)  # else what stands for a name may lead to these globals, and to the code
@@ -576,6 +581,8 @@ class _StandIns:
                     self.watched.append((f.__globals__.get, name, value))
             elif name == "type" and not asked.compares_types:
                 names[name] = type_of_stand_in
+            elif name == "super" and asked.gives_classes:
+                names[name] = super_of_users
             elif name in ANSWERS:
                 names[name] = ANSWERS[name]
         return names

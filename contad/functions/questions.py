@@ -23,7 +23,7 @@ import numpy as np
 
 from contad.functions.bound_names import methods_called
 from contad.functions.methods_of_arrays import METHODS
-from contad.functions.stand_in_classes import original
+from contad.functions.stand_in_classes import original, super_of_users
 from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
 from contad.rules.function_names import codes_of, global_names
@@ -50,6 +50,7 @@ class Questions(NamedTuple):
     stored: frozenset[str]  # globals that it assigns to
     writes: bool  # it may write to elements of arrays
     compares_types: bool  # it may do more with type(x) than to call it, as type(self)(...) does
+    gives_classes: bool  # it gives super() a class, or names __class__ itself, which super() alone reads unseen
     compares_classes: bool  # it may compare x.__class__ with a class, or look it up
     of_methods: frozenset[str | None]  # what it calls methods in METHODS of: global names, None for all else
     of_copy: frozenset[str | None]  # and a method `copy`
@@ -73,6 +74,7 @@ def questions_of(code: CodeType) -> Questions:
         frozenset(i.argval for i in instructions if i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")),
         any(map(_is_write, instructions)) or not names.isdisjoint(_WRITING) or any(map(_names_out, codes)),
         any(map(_compares_types, codes)),
+        any(map(_gives_classes, codes)),
         code.co_filename != "<string>"  # the == of data classes, of which stand-ins have their own
         and "__class__" in names and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
         _receivers(codes, names & METHODS.keys()),
@@ -95,6 +97,20 @@ def _compares_types(code: CodeType) -> bool:
             is_made = k > 0 and steps[k - 1].opname == "PUSH_NULL"
             if not is_made and after not in ("PUSH_NULL", "LOAD_ATTR", "LOAD_METHOD"):
                 return True
+    return False
+
+
+def _gives_classes(code: CodeType) -> bool:
+    steps = [i for i in dis.get_instructions(code) if i.opname not in ("PRECALL", "PUSH_NULL")]
+    for k, i in enumerate(steps):
+        before, after = steps[k - 1 : k], steps[k + 1 : k + 4]
+        if i.opname == "LOAD_GLOBAL" and i.argval == "super":
+            called, looked = after[0], after[-1]  # super(), and super().name since 3.12
+            is_alone = called.opname == "CALL" and called.arg == 0
+            if not is_alone and (looked.opname != "LOAD_SUPER_ATTR" or (looked.arg or 0) & 2):
+                return True
+        elif i.argval == "__class__" and "DEREF" in i.opname and not (before and before[0].argval == "super"):
+            return True
     return False
 
 
@@ -284,6 +300,8 @@ def builtins_of(f: FunctionType, stand_ins: StandIns) -> dict[str, Any]:
     """The built-in names for a copy of a function."""
     asked = questions_of(f.__code__)
     names = _HANDLING if handles_unseen(f.__code__) else _BUILTINS
+    if asked.gives_classes:
+        names = type(names)(names | {"super": super_of_users})
     if not asked.names.isdisjoint(_IMPORTED):  # it may import them itself
 
         def import_answering(*args: Any) -> Any:

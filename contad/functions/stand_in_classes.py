@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import functools
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -21,40 +22,35 @@ def function_of(x: Any) -> Any:
     return x.func if isinstance(x, functools.cached_property) else getattr(x, "__func__", x)
 
 
-class _Unnoticed:
-    """A base of stand-ins: the user's `__init_subclass__`, which might count subclasses, is not called for them."""
-
-    __slots__ = ()
-
-    def __init_subclass__(cls) -> None:
-        pass
-
-
 def stand_for_class(cls: type, bases: tuple[type, ...], is_told: bool) -> Any:
-    """A subclass of cls, and of what stands for its bases, still without methods of its own.
+    """A subclass of cls, and of the stand-ins of its bases, still without methods of its own.
 
-    It stands below cls, so that its objects are objects of cls; and the stand-ins of its bases stand before cls, so
-    that super() finds them. Where `is_told`, x.__class__ of its objects is cls.
+    In its order of resolution every class follows its own stand-in, so that all names are found where Python finds
+    them in the order of cls, and super() continues behind cls. Where `is_told`, x.__class__ of its objects is cls.
     """
-    own = tuple(new for new, c in zip(bases, cls.__bases__, strict=True) if new is not c) or (_Unnoticed,)
+    own = [new for new, c in zip(bases, cls.__bases__, strict=True) if new is not c]
     about: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     about["__slots__"] = ()
     if getattr(cls, "__hash__", None) is None:
         about["__hash__"] = object.__hash__  # its objects may be constants of code, which must be hashable
     if is_told:
         about["__class__"] = property(lambda _: cls)
-    return make_class(_metaclass(type(cls)), cls.__name__, (*own, cls), {**about, "_stands_for": cls})
+    return make_class(_metaclass(type(cls)), cls.__name__, (cls, *own), {**about, "_stands_for": cls})
 
 
 def make_class(kind: type, name: str, bases: tuple[type, ...], about: dict[str, Any]) -> Any:
-    """A class that a metaclass of the user's, which might keep a list of its classes, does not get to see."""
+    """A class that neither a metaclass of the user's nor `__init_subclass__`, which might count classes, gets to see."""
     makes: Any = abc.ABCMeta if issubclass(kind, abc.ABCMeta) else type
-    return makes.__new__(kind, name, bases, about)
+    if not any("__init_subclass__" in vars(c) for base in bases for c in base.__mro__[:-1]):
+        return makes.__new__(kind, name, bases, about)
+    unnoticed = type(name, (), {"__slots__": (), "__init_subclass__": lambda _: None})
+    made = makes.__new__(kind, name, (unnoticed, *bases), about)
+    del unnoticed.__init_subclass__  # subclasses that the user makes of this one call the user's
+    return made
 
 
 def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
     """Give what stands for a class the methods of it, with of(f) for each function."""
-    below = names_below(new)
     for name, x in vars(cls).items():
         if name in _KEPT or (name == "__hash__" and x is None):
             continue
@@ -62,7 +58,7 @@ def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
             type.__setattr__(new, name, _equal_data)
             continue
         if isinstance(x, property) and isinstance(x.fget, FunctionType):
-            method: Any = property(of(x.fget), x.fset and of(x.fset), x.fdel, x.__doc__)
+            method: Any = property(of(x.fget), x.fset and of(x.fset), x.fdel and of(x.fdel), x.__doc__)
         elif isinstance(x, functools.cached_property):
             method = functools.cached_property(of(x.func))
             method.__set_name__(new, name)
@@ -72,9 +68,9 @@ def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
             method = of(x)
         else:
             method = x if name[:2] == "__" else of(x)
-            if method is x and name not in below:  # which would hide it
+            if method is x:
                 continue
-            if method is not x and not hasattr(type(x), "__get__"):  # a function of C code, which is no method
+            if not hasattr(type(x), "__get__"):  # a function of C code, which is no method
                 method = staticmethod(method)
         type.__setattr__(new, name, method)
     abc.update_abstractmethods(new)
@@ -89,13 +85,23 @@ def _equal_data(x: Any, y: Any) -> Any:
 
 
 def names_below(new: Any) -> set[str]:
-    """The names that what stands for a class, or for its bases, has of its own, before those of the user's classes."""
+    """The names that what stands for a class, or for its bases, has of its own."""
     return {name for c in new.__mro__ if "_stands_for" in vars(c) for name in vars(c)}
 
 
 def original(cls: type) -> type:
     """The class that a class stands for; any other class itself."""
     return vars(cls).get("_stands_for", cls)
+
+
+def super_of_users(*args: Any) -> Any:
+    """super(...) in a method that names classes, where these may be stand-ins: it continues behind the original."""
+    if not args:
+        frame = sys._getframe(1)
+        if frame.f_code.co_argcount == 0:
+            raise RuntimeError("super(): no arguments")
+        args = frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]]
+    return super(original(args[0]), *args[1:])
 
 
 _METACLASSES: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by the identity of what they stand above
@@ -106,15 +112,16 @@ def _metaclass(kind: type) -> Any:
     known = _METACLASSES.get(id(kind))
     if known is not None:
         return known
-    names = {
-        "__instancecheck__": lambda cls, x: isinstance(x, original(cls)),
-        "__subclasscheck__": lambda cls, c: issubclass(c, original(cls)),
-        "__setattr__": lambda cls, name, value: (
-            type.__setattr__(cls, name, value)
-            if name == "__abstractmethods__"
-            else setattr(original(cls), name, value)
-        ),
-        "__delattr__": lambda cls, name: delattr(original(cls), name),
-    }
-    made = _METACLASSES[id(kind)] = type(kind.__name__, (kind,), names)
+
+    def of_original(name: str) -> Callable[..., Any]:
+        of_kind = getattr(kind, name)  # which classes that the user makes below stand-ins need as well
+        return lambda cls, *args: of_kind(original(cls), *args)
+
+    def set_attribute(cls: Any, name: str, value: Any) -> None:
+        kind.__setattr__(cls if name == "__abstractmethods__" else original(cls), name, value)
+
+    names: dict[str, Any] = {x: of_original(x) for x in ("__instancecheck__", "__subclasscheck__", "__delattr__")}
+    names["__setattr__"] = set_attribute
+    above = [_metaclass(c) for c in kind.__bases__ if issubclass(c, type)]
+    made = _METACLASSES[id(kind)] = type(kind.__name__, (kind, *above), names)
     return made
