@@ -14,9 +14,12 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.protocols.number_methods import as_array
 from contad.variables.array import Array
+from contad.variables.array_methods import Flat
+from contad.variables.boxes import boxed
 from contad.variables.creation import array as array_of, assignable, full as full_of, makes_arrays_of_variables
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
+from contad.variables.overlaps import forbid_writing
 from contad.variables.trees import holds_carriers
 
 FLOAT = np.dtype(np.float64)
@@ -48,7 +51,7 @@ def _making(name: str, make: Function | None = None) -> Function:
 def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option = "C", **options: Option) -> ArrayValue:
     """np.full; of a variable, the array is one of variables."""
     if not isinstance(fill_value, Carrier):
-        return _with_room(np.full(shape, fill_value, dtype, order, **options))
+        return boxed(np.full(shape, fill_value, dtype, order, **options))
     _require_float64("full", dtype)
     return full_of(shape, fill_value)
 
@@ -57,7 +60,7 @@ def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option =
 def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> ArrayValue:
     """np.full_like; of a variable, the array is one of variables."""
     if isinstance(a, Carrier) or not isinstance(fill_value, Carrier):
-        return _with_room(np.full_like(a, fill_value, *args, **options))
+        return boxed(np.full_like(a, fill_value, *args, **options))
     dtype = args[0] if args else options.get("dtype")
     if dtype is None and np.asarray(a).dtype.kind in "iub":  # to which NumPy converts the value: it is a constant
         return np.full_like(a, map_numbers(primal, fill_value), *args, **options)
@@ -78,21 +81,26 @@ def _converting(name: str) -> Function:
 
     @functools.wraps(convert)
     def convert_variables(x: Nested, *args: Option, **options: Option) -> ArrayValue:
+        if isinstance(x, Flat):
+            return convert_variables(_elements(x), *args, **{"copy": None, **options})
         if not holds_carriers(x):
             return convert(x, *args, **options)
         dtype = args[0] if args else options.pop("dtype", None)
         if dtype is not None and np.dtype(dtype) == object:
             return convert(x, dtype, *args[1:], **options)
         _require_float64(name, dtype)
-        order = (args[1] if len(args) > 1 else options.pop("order", None)) or "K"
+        order = _ORDERED.get(name) or (args[1] if len(args) > 1 else options.pop("order", None)) or "K"
+        refuses_copies = "copy" in options
         copy = options.pop("copy", name == "array")
         axes = options.pop("ndmin", int(name in _ORDERED))
         options.pop("subok", None)
         if options:
             raise UnsupportedError(f"np.{name}: {next(iter(options))}= is not supported on variables")
         z = _of_variables(x, copy is True, order)
-        if name in _ORDERED and not peek(z).flags[f"{_ORDERED[name]}_CONTIGUOUS"]:
-            z = z.copy(_ORDERED[name])
+        if order in "CF" and not (z if isinstance(z, np.ndarray) else peek(z)).flags[f"{order}_CONTIGUOUS"]:
+            if copy is False and refuses_copies:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            z = z.copy(order)
         return z.reshape((1,) * (axes - z.ndim) + z.shape) if axes > z.ndim else z
 
     return convert_variables
@@ -101,13 +109,21 @@ def _converting(name: str) -> Function:
 _ORDERED = {"ascontiguousarray": "C", "asfortranarray": "F"}
 
 
+def _elements(x: Flat) -> ArrayValue:
+    """The elements of x.flat, as NumPy gives them: a view, or a copy that it writes back where there can be no view."""
+    a = x.array
+    if peek(a).flags.c_contiguous:
+        return a.reshape(-1)
+    return forbid_writing(a.flatten(), "np.asarray: a.flat of an array that is not contiguous; write to a.flatten()")
+
+
 def _of_variables(x: Nested, copy: bool, order: Option) -> ArrayValue:
     if isinstance(x, Array):
         return x.copy(order) if copy else x
     if isinstance(x, Number):
         return as_array(x)
     if isinstance(x, np.ndarray) and (x.ndim == 0 or not makes_arrays_of_variables()):
-        return x.copy(order) if copy else x
+        return boxed(x.copy(order) if copy else x)
     return array_of(x)
 
 
@@ -124,9 +140,9 @@ def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> 
 CONVERSIONS: dict[str, Function] = {
     name: _converting(name) for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
 }
-CONVERSIONS["fromiter"] = fromiter
+CONVERSIONS |= {"fromiter": fromiter, "full": full, "full_like": full_like}
 CREATIONS: dict[str, Function] = {name: _making(name, of) for name, of in CONVERSIONS.items()} | {
     name: _making(name)
     for name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity", "arange",
                  "linspace", "logspace", "geomspace", "copy")
-} | {"full": full, "full_like": full_like}  # fmt: skip
+}  # fmt: skip

@@ -76,6 +76,8 @@ def array_function(
         args = tuple(map(as_array, args))
         kwargs = {key: as_array(x) for key, x in kwargs.items()}
     z = found.implementation(*args, **kwargs)
+    if function in _MAKERS:
+        return z
     return tuple(map(as_number, z)) if isinstance(z, tuple) else as_number(z)
 
 
@@ -84,6 +86,10 @@ _OF_AXES = {
     np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.amax, np.amin, np.ptp, np.any, np.all, np.argmax,
     np.argmin, np.median, np.average, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean,
 }  # fmt: skip
+
+
+# of arrays to assign to, which stay arrays without axes
+_MAKERS = {np.zeros_like, np.empty_like, np.ones_like, np.full_like, np.copy}
 
 
 def _without_axis(function: Function, args: tuple[Value, ...], kwargs: Options) -> tuple[tuple[Value, ...], Options]:

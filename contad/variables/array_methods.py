@@ -176,6 +176,11 @@ class Flat:
     def __init__(self, x: Array) -> None:
         self._array = x
 
+    @property
+    def array(self) -> Array:
+        """The array whose elements these are."""
+        return self._array
+
     def __len__(self) -> int:
         return self._array.size
 

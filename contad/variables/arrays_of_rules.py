@@ -12,6 +12,7 @@ import numpy as np
 
 from contad.errors import RuleError
 from contad.variables.array import Array, lower_constants, numbers_in
+from contad.variables.boxes import Box
 from contad.variables.containers import like_tuple
 from contad.variables.number import Carrier, is_real, map_numbers
 from contad.variables.open_types import Function, Nested, Options, Rule, Value
@@ -24,7 +25,7 @@ _FLOAT = np.dtype(np.float64)
 def as_floats(x: Value) -> Value:
     """What an array of constants holds, as a float array; anything else as it is."""
     x = lower_constants(x)
-    if x.__class__ is np.ndarray and x.dtype == object and all(map(is_real, x.flat)):
+    if isinstance(x, np.ndarray) and x.dtype == object and all(map(is_real, x.flat)):
         return x.astype(np.float64)
     return x
 
@@ -61,7 +62,7 @@ def _take_back(s: ChainStack, x: Nested) -> Nested:
 def _holds_objects(x: Nested) -> bool:
     """Whether there is an object array in x; the usual containers take less time here than in a call of optree."""
     kind = x.__class__
-    if kind is np.ndarray:
+    if kind is np.ndarray or kind is Box:
         return x.dtype is not _FLOAT and x.dtype == object
     if kind is float or kind is str or kind is int or x is None:
         return False

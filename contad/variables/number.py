@@ -329,7 +329,7 @@ def read_primal(x: Value) -> Value:
         if x._owner.tracer is not None:
             x._owner.tracer.refuse_reading()
         x = x._sync_parts()._value
-    return map_numbers(read_primal, x) if x.__class__ is np.ndarray and x.dtype == object else x
+    return map_numbers(read_primal, x) if isinstance(x, np.ndarray) and x.dtype == object else x
 
 
 def peek(x: Value) -> Value:
@@ -338,7 +338,7 @@ def peek(x: Value) -> Value:
         return x
     while isinstance(x, Carrier):
         x = x._sync_parts()._value
-    return map_numbers(peek, x) if x.__class__ is np.ndarray and x.dtype == object else x
+    return map_numbers(peek, x) if isinstance(x, np.ndarray) and x.dtype == object else x
 
 
 def observe(function: Function, *args: Value, **options: Option) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.errors import ContadError, OverlapError, VariableError
 from contad.variables.array import Array, root_of
-from contad.variables.layout import OVERLAPPING
+from contad.variables.layout import OVERLAPPING, read_only
 from contad.variables.library_refusals import error_behind
 from contad.variables.number import Number, peek
 from contad.variables.open_types import Nested, Value
@@ -125,7 +125,7 @@ def _separate(what: str, args: tuple[Nested, ...], first_number: int) -> tuple[N
                 )
 
     def copy_marked(x: Value) -> Value:
-        return _mark(x.copy("K"), messages[id(x)]) if id(x) in messages else x
+        return forbid_writing(x.copy("K"), messages[id(x)]) if id(x) in messages else x
 
     return tuple(map_leaves(copy_marked, x) for x in args) if messages else args
 
@@ -139,11 +139,14 @@ def _share_elements(x: Value, y: Value) -> bool:
         return True
 
 
-def _mark(x: Value, message: str) -> Value:
+def forbid_writing(x: Value, message: str) -> Value:
+    """x, after which a write to its memory raises OverlapError with this message."""
     root, key = root_of(x), id(root_of(x))
     OVERLAPPING[key] = weakref.ref(root, lambda _: OVERLAPPING.pop(key, None)), message
     if isinstance(x, np.ndarray):
-        x.flags.writeable = False
+        x.flags.writeable = root.flags.writeable = False
+    elif isinstance(root, Array):
+        root._value = read_only(root._value)  # for the short way of writing to an element
     return x
 
 
@@ -152,7 +155,7 @@ def hand_on_marks(given: Sequence[Nested], made: Sequence[Nested]) -> None:
     for arg, own in zip(given, made, strict=True):
         for x, y in zip(leaves_of(arg), leaves_of(own), strict=True):
             if y is not x and isinstance(x, (np.ndarray, Array)) and id(root_of(x)) in OVERLAPPING:
-                _mark(y, OVERLAPPING[id(root_of(x))][1])
+                forbid_writing(y, OVERLAPPING[id(root_of(x))][1])
 
 
 def error_instead(error: BaseException, caught: VariableError | None = None) -> ContadError | None:

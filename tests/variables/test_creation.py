@@ -79,7 +79,7 @@ def test_arrays_of_the_innermost_level(name):
             checked(ArrayDual, forward)
         with opened(RecordStack):
             objects = make()
-            assert type(objects) is np.ndarray
+            assert isinstance(objects, np.ndarray)
             assert objects.dtype == object
             assert np.array_equal(objects.astype(float), wanted)
         checked(ArrayVar, outer)

@@ -241,7 +241,10 @@ class ArrayVar(Array):
                 else:
                     value, cell = y, 0
                 if value.__class__ is float and self._value.__class__ is np.ndarray:
-                    self._value[key] = value
+                    try:
+                        self._value[key] = value
+                    except ValueError:  # nobody may write to it
+                        return Array.__setitem__(self, key, y)
                     self._cells[key] = cell
                     self._version += 1
                     self._stamp = s.top
