@@ -1,17 +1,20 @@
 """Methods of plain arrays of which variables ask more than NumPy gives, as the copy of a function calls them.
 
 `dot` would convert a variable that is passed to it; `copy` makes an array, to which variables may be assigned. Of an
-object array of variables `tobytes` and `from_buffer` read the references.
+object array of variables `tobytes` and `from_buffer` read the references, and `conj` makes a copy. `shuffle` of NumPy's
+generators exchanges rows, which of an array of variables are views.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from contad.functions.array_making import CREATIONS
 from contad.functions.object_arrays import require_no_references
+from contad.variables.array import Array, numbers_in
 
 
 class _Dot:
@@ -55,7 +58,46 @@ class _FromBuffer:
         return method(*args, **options)
 
 
-METHODS: Mapping[str, Any] = {"dot": _Dot(), "tobytes": _Bytes()} | {
+class _Conjugate:
+    """x.conj, or x.conjugate, for any x: of an object array of variables it is the array, as of floats."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, x: Any) -> Any:
+        if isinstance(x, np.ndarray) and x.dtype == object and len(numbers_in(x)) == x.size:
+            return lambda: x
+        return getattr(x, self.name)
+
+
+class _Shuffle:
+    """x.shuffle for any x."""
+
+    def __getitem__(self, x: Any) -> Any:
+        return shuffling(x.shuffle) or x.shuffle
+
+
+def shuffling(method: Any) -> Callable[..., None] | None:
+    """What stands for the method `shuffle` of one of NumPy's generators; None for anything else."""
+    if method.__class__ is not MethodType or method.__name__ != "shuffle":
+        return None
+    return functools.partial(_shuffle, method) if type(method.__self__).__module__.startswith("numpy.random") else None
+
+
+def _shuffle(method: Any, x: Any, axis: int = 0) -> None:
+    """Shuffle an array of variables as the generator shuffles the positions along the axis."""
+    options = {"axis": axis} if axis else {}  # which generators of the older kind do not take
+    if not isinstance(x, Array) or not x.ndim:
+        return method(x, **options)
+    positions = np.arange(x.shape[axis]).reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
+    method(positions, **options)
+    x[...] = np.take(x, positions.ravel(), axis)
+    return None
+
+
+METHODS: Mapping[str, Any] = {"dot": _Dot(), "tobytes": _Bytes(), "shuffle": _Shuffle()} | {
+    name: _Conjugate(name) for name in ("conj", "conjugate")
+} | {
     name: _FromBuffer(name) for name in ("from_buffer", "from_buffer_copy")
 }
 ASSIGNABLE_METHODS = {**METHODS, "copy": _Copy()}  # where variables are assigned to elements

@@ -1,14 +1,16 @@
 """`numpy` and `math` as the copy of a function finds them, and what stands for each of their functions by itself."""
 
+import functools
 import math
 from collections.abc import Mapping
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from contad.functions.array_making import CONVERSIONS, CREATIONS
 from contad.functions.math_functions import OF_MATH
+from contad.functions.methods_of_arrays import shuffling
 from contad.functions.object_arrays import OF_LINALG, OF_OBJECTS
 from contad.functions.vectorized import Vectorized
 from contad.variables.open_types import Function
@@ -22,14 +24,15 @@ class StandIns:
         self.modules = [(module, ModuleType(module.__name__, module.__doc__), found) for module, found in answers]
         self.of: dict[int, Any] = {id(module): copy for module, copy, _ in self.modules}
         self.of |= {id(getattr(module, name)): f for module, _, found in self.modules for name, f in found.items()}
-        self.of_objects: dict[type, Function] = {}  # what makes a stand-in of an object of a class of NumPy's
+        # what makes a stand-in of an object of a class, or gives None
+        self.of_objects: dict[type, Function] = {MethodType: shuffling, ModuleType: _random_numbers}
         self.submodules: dict[str, ModuleType] = {}  # of NumPy, which are added when they are named
         self.update()
 
     def find(self, x: Any) -> Any:
         """What stands for x by itself; None where there is nothing."""
         found = self.of.get(id(x))
-        if found is None and self.of_objects:
+        if found is None:
             make = self.of_objects.get(type(x))
             return make and make(x)
         return found
@@ -39,6 +42,18 @@ class StandIns:
         for module, copy, functions in self.modules:
             vars(copy).update(vars(module), **functions)
         vars(self.of[id(np)]).update(self.submodules, linalg=self.of[id(np.linalg)])
+
+
+def _random_numbers(module: ModuleType) -> ModuleType | None:
+    """What stands for `numpy.random`, which is imported late; None for another module."""
+    return _with_shuffle(module) if getattr(module, "__name__", None) == "numpy.random" else None
+
+
+@functools.cache
+def _with_shuffle(module: ModuleType) -> ModuleType:
+    copy = ModuleType(module.__name__, module.__doc__)
+    vars(copy).update(vars(module), shuffle=shuffling(module.shuffle))
+    return copy
 
 
 _ALWAYS = OF_OBJECTS | CONVERSIONS | {"vectorize": Vectorized}

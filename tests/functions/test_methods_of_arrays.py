@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from numpy import random
 
 import contad
 from contad.functions import callees
@@ -12,6 +13,7 @@ from tests.judges import ways
 
 X = np.array([0.5, 1.3, 0.7])
 A = np.arange(9.0).reshape(3, 3)
+SHUFFLE = np.random.shuffle  # noqa: NPY002
 
 
 class Linear:
@@ -150,3 +152,58 @@ def test_without_it_a_copy_has_none(monkeypatch):
     monkeypatch.setattr(callees, "ASSIGNABLE_METHODS", callees.METHODS)
     with pytest.raises(contad.LostDerivativeError, match=r"z is a plain array, .* z = np\.array\(z\)"):
         contad.grad(fills)(0.5)
+
+
+# ---- what NumPy's generators shuffle ---------------------------------------------------------------------------------
+def rows(x):
+    return np.stack([x, x * x, np.sin(x), 2.0 * x])
+
+
+def shuffled(shuffle):
+    def f(x):
+        z = rows(x)
+        shuffle(z)
+        return np.sum(z * np.arange(12.0).reshape(4, 3) ** 2)
+
+    return f
+
+
+def by_the_function(z):
+    np.random.seed(2)  # noqa: NPY002
+    SHUFFLE(z)
+
+
+def by_the_module(z):
+    random.seed(2)  # noqa: NPY002
+    random.shuffle(z)  # noqa: NPY002
+
+
+def by_the_package(z):
+    np.random.seed(2)  # noqa: NPY002
+    np.random.shuffle(z)  # noqa: NPY002
+
+
+SHUFFLED = {
+    "a generator": lambda z: np.random.default_rng(0).shuffle(z),
+    "columns": lambda z: np.random.default_rng(1).shuffle(z, axis=1),
+    "the last axis": lambda z: np.random.default_rng(1).shuffle(z, -1),
+    "one axis": lambda z: np.random.default_rng(3).shuffle(z[:, 0]),
+    "a view": lambda z: np.random.default_rng(4).shuffle(z[1:, ::2]),
+    "three axes": lambda z: np.random.default_rng(4).shuffle(z.reshape(2, 2, 3)),
+    "an older generator": lambda z: np.random.RandomState(1).shuffle(z),  # noqa: NPY002
+    "by the function": by_the_function, "by the module": by_the_module, "by the package": by_the_package,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ways.WAYS)
+@pytest.mark.parametrize("name", SHUFFLED)
+def test_shuffled_rows_are_those_that_numpy_shuffles(name, way):
+    ways.agree(shuffled(SHUFFLED[name]), way)
+
+
+def test_a_method_of_that_name_is_the_users():
+    class Deck:
+        def shuffle(self, x):
+            return x * 3.0
+
+    assert contad.grad(lambda x: Deck().shuffle(x))(1.5) == 3.0
