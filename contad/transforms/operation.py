@@ -19,6 +19,7 @@ from contad.variables.arrays_of_rules import as_floats
 from contad.variables.layout import read_only
 from contad.variables.number import Carrier, standing_for
 from contad.variables.open_types import Function, Nested, Options, Owner, Saved, Value
+from contad.variables.overlaps import forbid_writing, share_memory
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, flatten, map_leaves, output_leaves, real_leaf
 
@@ -60,6 +61,7 @@ class CustomOperation:
         self.owner: Owner = None
         self.result: Any = None  # the tree of the last value
         self.saves_arrays = False  # of outer levels
+        self.shared: list[tuple[int, int | None]] = []  # leaves of the result, and what they share memory with
         self.given: list[Value] = []  # what the functions were called with last, in the places that carry derivatives
 
     def perform(self) -> Nested:
@@ -71,7 +73,15 @@ class CustomOperation:
         if isinstance(self.owner, ChainStack):  # a sweep comes later
             self._keep(self.owner)
         z = self.owner.apply_array(self, leaves, {})
+        for n, k in self.shared:
+            for x in (z[n], self.active[k]) if k is not None else (z[n],):
+                forbid_writing(x, self._of_sharing(k))
         return self._unflatten(z)
+
+    def _of_sharing(self, k: int | None) -> str:
+        """What is said where the result, or the argument, is written to."""
+        other = "another array" if k is None else self.argument_names[k]
+        return f"{self.name}: its result and {other} share memory, and one of them is written to; return x.copy() in it"
 
     def _keep(self, stack: ChainStack) -> None:
         """Copy what the caller may write to."""
@@ -99,11 +109,22 @@ class CustomOperation:
             saved = keep_leaves(saved, self.owner, self.given)
         self.result = flatten(z)
         leaves = output_leaves(self.result, self.name)
+        self.shared = self._find_shared(leaves)
         self._require_lower("its value", leaves)
         kept = flatten(saved).leaves
         self._require_lower("what it saves", kept)
         self.saves_arrays = any(isinstance(x, Array) for x in kept)
         return tuple(leaves), saved
+
+    def _find_shared(self, leaves: Sequence[Value]) -> list[tuple[int, int | None]]:
+        """Which arrays of the result share memory with arguments, or, as None, with constants or one another."""
+        arrays = [(n, z) for n, z in enumerate(leaves) if is_array(z) and z.shape]
+        if not arrays:
+            return []
+        others = [(k, x) for k, x in enumerate(self.given) if is_array(x)]
+        others += [(None, x) for tree in self.trees for x in tree.leaves if is_array(x) and not numbers_in(x)]
+        found = [(n, k) for n, z in arrays for k, x in others if share_memory(z, x)]
+        return found + [(n, None) for n, z in arrays for m, y in arrays if m != n and share_memory(z, y)]
 
     def _call(self, function: Function, *args: Nested) -> Any:
         """What one of the functions returns; what it is given cannot be assigned to, for it is read again."""

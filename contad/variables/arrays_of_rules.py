@@ -11,11 +11,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from contad.errors import RuleError
-from contad.variables.array import Array, lower_constants, numbers_in
+from contad.variables.array import Array, lower_constants, numbers_in, root_of
 from contad.variables.boxes import Box
 from contad.variables.containers import like_tuple
 from contad.variables.number import Carrier, is_real, map_numbers
 from contad.variables.open_types import Function, Nested, Options, Rule, Value
+from contad.variables.overlaps import forbid_writing
 from contad.variables.stack import ENGINES, ChainStack, opened
 from contad.variables.trees import leaves_of, map_leaves
 
@@ -40,11 +41,24 @@ def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
     make_stack: Any = ENGINES[0]("matrix")
     with opened(lambda: make_stack(lends_arrays=True)) as s:
 
+        lent: list[tuple[Value, np.ndarray]] = []
+
         def lend(x: Value) -> Value:
-            return s.adopt(s.array_variable(x)) if _is_of_numbers(x) else x
+            if not _is_of_numbers(x):
+                return x
+            lent.append((s.adopt(s.array_variable(x)), x))
+            return lent[-1][0]
+
+        def take_back(x: Value) -> Value:
+            z = _take_back(s, x)
+            for y, own in lent:
+                if isinstance(x, Array) and root_of(x) is y:  # which the caller learns from the marks
+                    for one in (z, own):
+                        forbid_writing(one, "a rule returns memory of its argument")
+            return z
 
         found = f(*(map_leaves(lend, x) for x in args), **options)
-        return map_leaves(lambda x: _take_back(s, x), found)
+        return map_leaves(take_back, found)
 
 
 def _take_back(s: ChainStack, x: Nested) -> Nested:

@@ -111,6 +111,14 @@ def _owner_of(x: Value) -> int | None:
     return _FOREIGN if isinstance(root, np.ndarray) and root.base is not None else id(root)
 
 
+def share_memory(x: Value, y: Value) -> bool:
+    """Whether two arrays may share memory, or a write to either is refused already as an inner level knows that."""
+    roots = root_of(x), root_of(y)
+    if roots[0] is roots[1] or all(id(root) in OVERLAPPING for root in roots):
+        return True
+    return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.may_share_memory(x, y)
+
+
 def _separate(what: str, args: tuple[Nested, ...], first_number: int) -> tuple[Nested, ...]:
     found = ((n, x) for n, arg in enumerate(args, first_number) for x in leaves_of(arg))
     leaves = [(n, x) for n, x in found if isinstance(x, (np.ndarray, Array))]

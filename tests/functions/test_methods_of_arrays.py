@@ -13,7 +13,7 @@ from tests.judges import ways
 
 X = np.array([0.5, 1.3, 0.7])
 A = np.arange(9.0).reshape(3, 3)
-SHUFFLE = np.random.shuffle  # noqa: NPY002
+SHUFFLE = np.random.shuffle
 
 
 class Linear:
@@ -190,7 +190,7 @@ SHUFFLED = {
     "one axis": lambda z: np.random.default_rng(3).shuffle(z[:, 0]),
     "a view": lambda z: np.random.default_rng(4).shuffle(z[1:, ::2]),
     "three axes": lambda z: np.random.default_rng(4).shuffle(z.reshape(2, 2, 3)),
-    "an older generator": lambda z: np.random.RandomState(1).shuffle(z),  # noqa: NPY002
+    "an older generator": lambda z: np.random.RandomState(1).shuffle(z),
     "by the function": by_the_function, "by the module": by_the_module, "by the package": by_the_package,
 }  # fmt: skip
 

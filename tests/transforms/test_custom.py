@@ -1,5 +1,6 @@
 """Rules that users write for one function, checkpoints, stop_gradient: right at every order, and named where wrong."""
 
+import functools
 import re
 
 import numpy as np
@@ -8,10 +9,11 @@ import pytest
 import contad
 from contad import checkpoint, custom_jvp, custom_vjp, derivative, function_gradients, grad, hessian, hvp, jacobian, jvp
 from contad.engines import engine_names
-from contad.errors import ContadError, RuleError, UnsupportedError
+from contad.errors import ContadError, OverlapError, RuleError, UnsupportedError
 from contad.testing import check_grads, expect_ad
 from contad.transforms import operation
 from contad.variables.stack import stack
+from tests.judges import ways
 from tests.judges.samples import sampled
 
 X = np.array([0.7, -1.2, 0.4])
@@ -462,3 +464,84 @@ def test_an_operation_that_writes_into_its_argument_is_told_so(write, transform)
     exec(f"def writes(v):\n    {write}\n    return np.sum(v * v)", scope)
     with pytest.raises(UnsupportedError, match=r"checkpoint: writes: it assigns .* write x = x.copy\(\) in it first"):
         transform(contad.checkpoint(scope["writes"]))(np.array([0.7, 0.3]))
+
+
+# ---- functions that return their argument, or a view of it -----------------------------------------------------------
+def by_vjp(f):
+    g = contad.custom_vjp(f)
+    g.defvjp(lambda a: (f(a), None), lambda saved, z_bar: (f(z_bar),))
+    return g
+
+
+def by_jvp(f):
+    g = contad.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: (f(primals[0]), f(tangents[0])))
+    return g
+
+
+def by_gradients(f):
+    return lambda a: contad.function_gradients((a,), f, (lambda z, d, a: f(d),))
+
+
+OF_ALIASES = {"checkpoint": contad.checkpoint, "vjp": by_vjp, "jvp": by_jvp, "gradients": by_gradients}
+ALIASES = {"itself": lambda a: a, "reversed": lambda a: a[::-1], "all": lambda a: a[...]}
+
+
+def changed(which, in_place):
+    """A function that writes to what a rule returns, or to what it was given, and reads both."""
+
+    def of_rule(rule):
+        def f(x):
+            z = x * 1.0
+            z[2] = x[2] * x[0]
+            y = rule(z)
+            a = y if which == "result" else z
+            if in_place:
+                a *= x[1]
+            elif which is not None:
+                a[0] = 5.0 * x[1]
+            return np.sum(z * z) + np.sum(y * x)
+
+        return f
+
+    return of_rule
+
+
+@pytest.mark.parametrize("way", ways.WAYS)
+@pytest.mark.parametrize("name", OF_ALIASES)
+def test_a_rule_may_return_its_argument(name, way):
+    if (name, way) == ("vjp", "forward"):
+        return  # refused
+    for alias in ALIASES.values():
+        ways.agree(changed(None, False)(OF_ALIASES[name](alias)), way)
+    for which in ("result", "argument"):  # copies do not matter to anybody
+        ways.agree(changed(which, False)(OF_ALIASES[name](lambda a: a.copy())), way)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("which", ["result", "argument"])
+@pytest.mark.parametrize("name", OF_ALIASES)
+def test_an_argument_that_a_rule_returns_is_not_written_to(name, which, in_place):
+    orders = [contad.hessian, functools.partial(contad.hessian, engine="records")]
+    orders.append(lambda f: functools.partial(contad.record, f))
+    ends = [functools.partial(ways.differentiate, way=way) for way in ways.WAYS if (name, way) != ("vjp", "forward")]
+    for alias in ALIASES.values():
+        f = changed(which, in_place)(OF_ALIASES[name](alias))
+        for differentiate in (*ends, *(lambda f, x, make=make: make(f)(x) for make in orders)):
+            with pytest.raises(OverlapError, match=r"share memory, and one of them is written to; return x\.copy\(\)"):
+                differentiate(f, ways.POINT)
+
+
+def test_results_that_are_one_array_are_not_written_to():
+    @contad.checkpoint
+    def twice(a):
+        b = 2.0 * a
+        return b, b
+
+    def f(x):
+        y, z = twice(x)
+        y[0] = 1.0
+        return np.sum(y * z)
+
+    with pytest.raises(OverlapError, match="its result and another array share memory"):
+        contad.grad(f)(ways.POINT)
