@@ -24,8 +24,8 @@ from contad.functions.on_numbers import AtVariables, OnNumbers
 from contad.functions.polynomial_classes import take_up
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
-    ANSWERS,
     answer,
+    built_in_answer,
     builtins_of,
     class_of_primal,
     code_of,
@@ -34,7 +34,6 @@ from contad.functions.questions import (
     modules_of,
     passes_by_globals,
     questions_of,
-    type_of_stand_in,
     warn_if_it_asks,
 )
 from contad.functions.reached import (
@@ -53,9 +52,10 @@ from contad.functions.reached import (
     leads_to_objects,
     looked_into,
     methods_of,
+    parts_of_partial,
 )
 from contad.functions.settings import SETTINGS
-from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class, super_of_users
+from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class
 from contad.functions.stand_in_containers import (
     CONTAINERS,
     Contents,
@@ -159,7 +159,7 @@ class LiveCopy:
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         stand_ins, run, as_it_is, standing = self.current
-        if self.owner is not None and type(self.owner) is not self.kind:
+        if self.owner is not None and not (type(self.owner) is self.kind and (standing is None or standing.look())):
             stand_ins, run, as_it_is, standing = self.look_again()
         for read, x, value in stand_ins.watched:
             if read(x) is not value:
@@ -398,6 +398,7 @@ class _StandIns:
         elif kind is functools.partial:
             options = {name: self.of(x) for name, x in value.keywords.items()}
             new = functools.partial(self.of(value.func), *map(self.of, value.args), **options)
+            self.watched += [*parts_of_partial(value)]
         elif kind is MethodType:
             new = MethodType(self.of(value.__func__), self.of(value.__self__))
         elif kind is ModuleType:
@@ -508,13 +509,10 @@ class _StandIns:
     def _copy(self, f: FunctionType) -> FunctionType:
         code = code_of(f)
         cells = [*(f.__closure__ or ())]
-        # those whose contents are others; a name that is not bound yet keeps its cell
-        # and super() reads the class behind which it continues
+        # those whose contents are others; a name that is not bound yet keeps its cell, and super() its class
         kept = None if questions_of(f.__code__).gives_classes else "__class__"
-        replaced = [
-            name != kept and is_filled(cell) and self._stands_in(cell.cell_contents)
-            for name, cell in zip(code.co_freevars, cells, strict=True)
-        ]
+        named = zip(f.__code__.co_freevars, cells, strict=True)
+        replaced = [x != kept and is_filled(cell) and self._stands_in(cell.cell_contents) for x, cell in named]
         own = tuple(CellType() if new else cell for new, cell in zip(replaced, cells, strict=True))
         inner = questions_of(f.__code__).inside and (handles_unseen(f.__code__) or not CAN_BIND)
         lasts = is_of_module(f.__globals__)  # else what stands for a name may lead to these globals, and to the code
@@ -579,12 +577,8 @@ class _StandIns:
                 elif new is not value:
                     names[name] = new
                     self.watched.append((f.__globals__.get, name, value))
-            elif name == "type" and not asked.compares_types:
-                names[name] = type_of_stand_in
-            elif name == "super" and asked.gives_classes:
-                names[name] = super_of_users
-            elif name in ANSWERS:
-                names[name] = ANSWERS[name]
+            elif (new := built_in_answer(name, asked)) is not None:
+                names[name] = new
         return names
 
     def _dispatching(self, function: Any) -> Function:

@@ -29,15 +29,19 @@ class Standing:
 
     def __init__(self, x: Any, new: Any, view: ObjectView, key: int) -> None:
         self.x, self.new, self.view, self.key = x, new, view, key
+        self.kind, self.names = type(x), getattr(x, "__dict__", None)
 
     def put_into(self, objects: dict[int, tuple[Any, Any]]) -> None:
         """Let it stand for the object there, where stand-ins are by identity."""
         objects[self.key] = self.x, self.new
-        self.look()
 
     def look(self, _: object = None) -> bool:
-        """Look at the attributes; always True."""
-        if hasattr(self.x, "__dict__"):
+        """Look at the attributes; whether the object has the class and the dictionary that it had."""
+        if type(self.x) is not self.kind:
+            return False
+        if self.names is not None:
+            if self.x.__dict__ is not self.names:
+                return False
             self.view.look_at(self.x)
         return True
 

@@ -296,6 +296,13 @@ class _HandlingBuiltins(dict[str, Any]):
 _HANDLING = _HandlingBuiltins({name: x for name, x in _BUILTINS.items() if name not in _CAUGHT})
 
 
+def built_in_answer(name: str, asked: Questions) -> Any:
+    """What stands for a built-in name in the copy of a function that asks this; None where nothing does."""
+    if name == "type" and not asked.compares_types:
+        return type_of_stand_in
+    return super_of_users if name == "super" and asked.gives_classes else ANSWERS.get(name)
+
+
 def builtins_of(f: FunctionType, stand_ins: StandIns) -> dict[str, Any]:
     """The built-in names for a copy of a function."""
     asked = questions_of(f.__code__)

@@ -3,12 +3,14 @@
 import builtins
 import functools
 import importlib.util
+import math
 import operator
 import os
 import struct
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -19,6 +21,7 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -74,8 +77,11 @@ _KEPT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, MethodType, np
 _PLAIN = frozenset((object, float, int, str, bool, tuple, list, dict, np.ndarray))
 DATA = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
 _MOST_CONTAINERS = 8  # of one in which containers are
+_MOST_OBJECTS = 8  # in containers, whose classes are watched
 Watch = tuple[Callable[[Any], Any], Any, Any]  # read, x and what read(x) is as long as nothing has changed
 _code_of, _defaults_of, _options_of = map(operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__"))
+_func_of, _args_of, _keywords_of = map(operator.attrgetter, ("func", "args", "keywords"))
+_order_of = operator.attrgetter("__mro__")  # another tuple whenever bases are set
 
 
 class Reached:
@@ -137,10 +143,55 @@ class Reached:
         named = [one for one in named if one[2] is not None or not hasattr(builtins, one[1])]
         for read, x, value in named + [(_contents_of, cell, _contents_of(cell)) for cell in f.__closure__ or ()]:
             if isinstance(value, ModuleType):
-                found = _named_in(value, attributes_of(f.__code__))
+                attributes = attributes_of(f.__code__)
+                found = vars(math) if value is math else _named_in(value, attributes)
+                found = {name: found[name] for name in attributes & found.keys()}
                 yield from ((vars(value).get, name, y) for name, y in found.items() if _is_code(y))
             elif value is None or _is_code(value):  # a function may be put in the place of None
                 yield read, x, value
+                if type(value) is functools.partial:
+                    yield from parts_of_partial(value)
+                    yield from _kinds_in(value)
+            elif is_users_class(type(value)):  # to which an object can change
+                yield _TypeRead(read), x, type(value)
+            elif type(value) in CONTAINERS:
+                yield from _kinds_in(value)
+        yield from _kinds_in(f.__defaults__ or ())
+        yield from _kinds_in(f.__kwdefaults__ or {})
+
+
+class _TypeRead:
+    """The type of what is read."""
+
+    __slots__ = ("read",)
+
+    def __init__(self, read: Callable[[Any], Any]) -> None:
+        self.read = read
+
+    def __call__(self, x: Any) -> type:
+        return type(self.read(x))
+
+
+def _kinds_in(xs: Any) -> Iterator[Watch]:
+    """The classes of objects of the user's in a container or a partial, of which this keeps none alive."""
+    found = [x for x in objects_in(xs, frozenset()) if not isinstance(x, type)]
+    for x in found if len(found) <= _MOST_OBJECTS else ():
+        with suppress(TypeError):  # an object with slots may have no room for references
+            yield _is_of_kind, (ref(x), type(x)), True
+
+
+def _is_of_kind(known: tuple[Any, type]) -> bool:
+    """Whether an object, if there still is one, is of the class of which it was."""
+    x = known[0]()
+    return x is None or type(x) is known[1]
+
+
+def parts_of_partial(f: functools.partial[Any]) -> Iterator[Watch]:
+    """What a partial holds, which `__setstate__` replaces."""
+    yield _func_of, f, f.func
+    yield _args_of, f, f.args
+    yield _keywords_of, f, f.keywords
+    yield from ((f.keywords.get, name, x) for name, x in f.keywords.items() if type(x) not in DATA)
 
 
 def _is_code(x: object) -> bool:
@@ -191,13 +242,18 @@ def functions_in(x: Any, attributes: frozenset[str], depth: int = 4) -> list[Any
     return methods_of(type(x), attributes) if is_users_class(type(x)) else []
 
 
-def classes_in(x: Any, attributes: frozenset[str], depth: int = 4) -> set[type]:
+def classes_in(x: Any, attributes: frozenset[str]) -> set[type]:
     """The classes of the user's that x is, or of which x, or what code with these attributes finds in it, is."""
+    return {y if isinstance(y, type) else type(y) for y in objects_in(x, attributes)}
+
+
+def objects_in(x: Any, attributes: frozenset[str], depth: int = 4) -> list[Any]:
+    """The classes of the user's, and their objects, that x is, or that code with these attributes finds in it."""
     parts = _parts_of(x, attributes)
     if parts is not None:
-        return {c for y in parts for c in classes_in(y, attributes, depth - 1)} if depth else set()
-    cls = x if isinstance(x, type) else type(x)
-    return {cls} if cls not in DATA and is_users_class(cls) else set()
+        return [z for y in parts for z in objects_in(y, attributes, depth - 1)] if depth else []
+    cls: Any = x if isinstance(x, type) else type(x)
+    return [x] if cls not in DATA and is_users_class(cls) else []
 
 
 def leads_to_objects(x: Any, attributes: frozenset[str], depth: int = 4) -> bool:
@@ -417,6 +473,8 @@ class Family:
             if not is_contads(r.f):
                 yield from r.watches(key in self.needing)
         names = self.attributes | _MAKING | {"__call__"}
+        # no other bases can be given to a class that has none
+        yield from ((_order_of, c, c.__mro__) for c in self.owners if c.__bases__ != (object,) and is_users_class(c))
         for c in {c for owner in self.owners if is_users_class(owner) for c in owner.__mro__[:-1]}:
             own = vars(c)
             yield from ((own.get, name, own[name]) for name in names & own.keys() if _is_code(function_of(own[name])))

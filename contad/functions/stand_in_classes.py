@@ -39,7 +39,7 @@ def stand_for_class(cls: type, bases: tuple[type, ...], is_told: bool) -> Any:
 
 
 def make_class(kind: type, name: str, bases: tuple[type, ...], about: dict[str, Any]) -> Any:
-    """A class that neither a metaclass of the user's nor `__init_subclass__`, which might count classes, gets to see."""
+    """A class that neither a metaclass of the user's nor `__init_subclass__` gets to see: they might count classes."""
     makes: Any = abc.ABCMeta if issubclass(kind, abc.ABCMeta) else type
     if not any("__init_subclass__" in vars(c) for base in bases for c in base.__mro__[:-1]):
         return makes.__new__(kind, name, bases, about)
@@ -118,7 +118,8 @@ def _metaclass(kind: type) -> Any:
         return lambda cls, *args: of_kind(original(cls), *args)
 
     def set_attribute(cls: Any, name: str, value: Any) -> None:
-        kind.__setattr__(cls if name == "__abstractmethods__" else original(cls), name, value)
+        sets: Any = kind.__setattr__
+        sets(cls if name == "__abstractmethods__" else original(cls), name, value)
 
     names: dict[str, Any] = {x: of_original(x) for x in ("__instancecheck__", "__subclasscheck__", "__delattr__")}
     names["__setattr__"] = set_attribute

@@ -40,7 +40,9 @@ class StandIns:
     def update(self) -> None:
         """Take up what the modules have now."""
         for module, copy, functions in self.modules:
-            vars(copy).update(vars(module), **functions)
+            own = vars(module)
+            now = {name: self.of.get(id(own[name]), own[name]) for name in functions.keys() & own.keys()}
+            vars(copy).update(own, **{**functions, **now})  # somebody may have put others there
         vars(self.of[id(np)]).update(self.submodules, linalg=self.of[id(np.linalg)])
 
 

@@ -52,7 +52,7 @@ def before_the_class(cls, bases, is_told):
 
 FAULTS = {
     "stand-ins of all bases before the class": (callees, "stand_for_class", before_the_class),
-    "super() with a class": (callees, "super_of_users", super),
+    "super() with a class": (questions, "super_of_users", super),
     "code that names classes": (questions, "_gives_classes", lambda code: False),
     "subclasses that are noticed": (
         stand_in_classes, "make_class", lambda kind, name, bases, about: kind(name, bases, about)
