@@ -209,6 +209,21 @@ def a_class_with_a_base():
     return Local()
 
 
+def a_class_with_super():
+    class Above(Base):
+        def __init_subclass__(cls):
+            super().__init_subclass__()
+
+        def method(self, x):
+            return np.sum(x * x)
+
+    class Local(Above):
+        def method(self, x):
+            return math.sin(x[0]) * super().method(x) + super(Local, self).method(x)  # noqa: UP008
+
+    return Local()
+
+
 def an_abstract_class():
     class Abstract(abc.ABC):
         @abc.abstractmethod
