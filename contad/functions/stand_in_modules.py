@@ -21,9 +21,12 @@ class StandIns:
 
     def __init__(self, of_numpy: Mapping[str, Function]) -> None:
         answers = [(np.linalg, OF_LINALG), (math, OF_MATH), (np, of_numpy)]
-        self.modules = [(module, ModuleType(module.__name__, module.__doc__), found) for module, found in answers]
-        self.of: dict[int, Any] = {id(module): copy for module, copy, _ in self.modules}
-        self.of |= {id(getattr(module, name)): f for module, _, found in self.modules for name, f in found.items()}
+        self.modules = [
+            (module, ModuleType(module.__name__, module.__doc__), found, {x: getattr(module, x) for x in found})
+            for module, found in answers
+        ]
+        self.of: dict[int, Any] = {id(module): copy for module, copy, *_ in self.modules}
+        self.of |= {id(getattr(module, name)): f for module, _, found, _ in self.modules for name, f in found.items()}
         # what makes a stand-in of an object of a class, or gives None
         self.of_objects: dict[type, Function] = {MethodType: shuffling, ModuleType: _random_numbers}
         self.submodules: dict[str, ModuleType] = {}  # of NumPy, which are added when they are named
@@ -39,10 +42,11 @@ class StandIns:
 
     def update(self) -> None:
         """Take up what the modules have now."""
-        for module, copy, functions in self.modules:
+        for module, copy, functions, at_first in self.modules:
             own = vars(module)
-            now = {name: self.of.get(id(own[name]), own[name]) for name in functions.keys() & own.keys()}
-            vars(copy).update(own, **{**functions, **now})  # somebody may have put others there
+            others = {name: own.get(name, x) for name, x in at_first.items() if own.get(name, x) is not x}
+            others = {name: self.of.get(id(x), x) for name, x in others.items()}  # that somebody has put there
+            vars(copy).update(own, **{**functions, **others})
         vars(self.of[id(np)]).update(self.submodules, linalg=self.of[id(np.linalg)])
 
 
