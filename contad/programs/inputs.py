@@ -50,7 +50,7 @@ class Inputs:
         if isinstance(leaf, Carrier) or (isinstance(leaf, np.ndarray) and leaf.dtype != FLOAT):
             raise UnsupportedError(
                 f"{self.what}, argument {n}: expected plain numbers or float arrays, got variables; record outside of "
-                "gradient calls"
+                "gradient calls, and ask for its derivatives there; the program itself, program(x), takes variables"
             )
         return leaf
 

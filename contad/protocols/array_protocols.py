@@ -110,7 +110,9 @@ def _find_called(ufunc: np.ufunc, inputs: tuple[Value, ...]) -> Any:
 
 
 def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
-    """The result written into out=."""
+    """The result written into out=; of np.divmod there are two."""
+    if isinstance(result, tuple):
+        return tuple(z if a is None else _assign(ufunc, a, z) for a, z in zip(out, result, strict=True))
     (target,) = out if isinstance(out, tuple) else (out,)
     if isinstance(target, np.ndarray) and target.dtype == object:
         target[...] = as_objects(result)

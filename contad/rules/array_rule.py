@@ -476,11 +476,13 @@ def _binder(rule: ArrayRule) -> Function:
         arguments = [given.pop(name) for name in first if name in given]
         options = {}
         for name, x in given.items():
+            if x is np._NoValue:  # as if it were not given
+                continue
             if name in rule.option_names:
                 options[name] = x
             elif name == "dtype" and x is not None and np.dtype(x) == np.float64:
                 continue
-            elif x is not None and x is not np._NoValue:
+            elif x is not None:
                 raise UnsupportedError(f"np.{rule.name}: {name}= is not supported on variables")
         return rule(*arguments, **options)
 

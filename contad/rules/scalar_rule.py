@@ -8,6 +8,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from numbers import Rational
 from types import ModuleType
 from typing import Any, overload
 
@@ -252,6 +253,8 @@ class ScalarRule(Capturing):
             return self.general((x, y))
         if any(isinstance(a, SEQUENCES) for a in (x, y)):
             return self._operate_on_sequence(x, y)
+        if isinstance(x, Rational) or isinstance(y, Rational):  # a fraction, which becomes a float beside one
+            return self.operate_slowly(*(float(a) if isinstance(a, Rational) else a for a in (x, y)))
         # of SciPy, which leaves the operation too; sparse matrices of variables know what to do
         if any(hasattr(a, "tocsr") and getattr(a, "__array_ufunc__", a) is not None for a in (x, y)):
             raise UnsupportedError(

@@ -167,6 +167,10 @@ class Array(ArrayCarrier):
         shape: tuple[int, ...] = self._value.shape
         return shape
 
+    @shape.setter
+    def shape(self, shape: Option) -> None:
+        raise UnsupportedError(f"x.shape = {shape}: not supported on an {self.kind}; write x = x.reshape({shape})")
+
     @property
     def ndim(self) -> int:
         """The number of axes."""

@@ -216,7 +216,7 @@ def test_derivatives_inside_the_recorded_function():
 def test_variables_of_levels_around_are_refused():
     with pytest.raises(contad.NestingError, match="variable of a gradient or jvp call that is open around it"):
         contad.grad(lambda z: contad.record(lambda x: x * z, 1.0)(2.0))(3.0)
-    with pytest.raises(contad.UnsupportedError, match="record outside of gradient calls"):
+    with pytest.raises(contad.UnsupportedError, match="outside of gradient calls, and ask for its derivatives there"):
         contad.grad(lambda z: contad.record(lambda x: x * x, z)(2.0))(3.0)
     with pytest.raises(contad.NestingError, match="opens a level of its own"):
         contad.record(lambda x: contad.record(lambda y: y, 1.0)(2.0) * x, 1.0)

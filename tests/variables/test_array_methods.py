@@ -1,5 +1,7 @@
 """Methods and attributes of array variables: those of ndarrays, and what is said where there is none."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ import contad.variables.array_methods
 from contad.errors import UnsupportedError
 from contad.variables.array import Array
 from contad.variables.number import primal
+from tests.judges import ways
 from tests.ops.position_arrays import PositionLevel
 
 M = np.array([[1.3, -0.4, 2.6, 0.7], [0.9, 3.1, -1.2, 2.2], [-2.3, 0.3, 1.9, -0.8]])
@@ -224,3 +227,49 @@ def test_writes_through_read_only_views_raise_as_in_numpy(view, transform):
         assert np.isfinite(contad.hessian(f)(x)).all()
     else:
         assert contad.jvp(f, (x,), (np.ones(3),))[1] == pytest.approx(4.2 + size)
+
+
+# ---- what wrappers pass, and what is set -----------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "var", "std", "nansum", "nanprod", "max", "min"])
+def test_options_that_are_not_given_may_be_passed_on(name):
+    function = getattr(np, name)
+
+    def f(x):
+        a = np.stack([x, np.sin(x)]).T  # in Fortran's order
+        given = function(a, axis=0, keepdims=np._NoValue)
+        return np.sum(given * x[:2]) + function(a, keepdims=np._NoValue) * x[2]
+
+    for way in ways.WAYS:
+        ways.agree(f, way)
+
+
+def test_divmod_writes_both_results():
+    def f(x):
+        z, w = x * 3.0, x * 1.0
+        quotient, rest = np.divmod(z, 0.4, z, w)
+        _, other = np.divmod(x, 0.29, out=(None, z))
+        return np.sum(z * w * x) + np.sum(quotient * rest) + np.sum(other * x)
+
+    for way in ("matrix", "forward"):
+        ways.agree(f, way)
+
+
+def test_a_shape_that_is_set_is_refused_with_the_way_out():
+    def f(x):
+        z = x * 1.0
+        z.shape = (3, 1)
+        return np.sum(z)
+
+    with pytest.raises(UnsupportedError, match=r"x\.shape = \(3, 1\): .*; write x = x\.reshape\(\(3, 1\)\)"):
+        contad.grad(f)(ways.POINT)
+
+
+def test_fractions_become_floats():
+    third = Fraction(1, 3)
+
+    def f(x):
+        z = (x[0] * third + third / x[1] - x[2] ** 2 * third) * third ** x[0]
+        return z + np.sum(x * third) + (1.2 + x[0]) ** third
+
+    for way in ways.WAYS:
+        ways.agree(f, way)
