@@ -15,7 +15,7 @@ from contad.errors import UnsupportedError
 from contad.protocols.number_methods import as_array
 from contad.variables.array import Array
 from contad.variables.array_methods import Flat
-from contad.variables.boxes import boxed
+from contad.variables.boxes import box_up
 from contad.variables.creation import array as array_of, assignable, full as full_of, makes_arrays_of_variables
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
@@ -51,7 +51,7 @@ def _making(name: str, make: Function | None = None) -> Function:
 def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option = "C", **options: Option) -> ArrayValue:
     """np.full; of a variable, the array is one of variables."""
     if not isinstance(fill_value, Carrier):
-        return boxed(np.full(shape, fill_value, dtype, order, **options))
+        return box_up(np.full(shape, fill_value, dtype, order, **options))
     _require_float64("full", dtype)
     return full_of(shape, fill_value)
 
@@ -60,7 +60,7 @@ def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option =
 def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> ArrayValue:
     """np.full_like; of a variable, the array is one of variables."""
     if isinstance(a, Carrier) or not isinstance(fill_value, Carrier):
-        return boxed(np.full_like(a, fill_value, *args, **options))
+        return box_up(np.full_like(a, fill_value, *args, **options))
     dtype = args[0] if args else options.get("dtype")
     if dtype is None and np.asarray(a).dtype.kind in "iub":  # to which NumPy converts the value: it is a constant
         return np.full_like(a, map_numbers(primal, fill_value), *args, **options)
@@ -97,7 +97,8 @@ def _converting(name: str) -> Function:
         if options:
             raise UnsupportedError(f"np.{name}: {next(iter(options))}= is not supported on variables")
         z = _of_variables(x, copy is True, order)
-        if order in "CF" and not (z if isinstance(z, np.ndarray) else peek(z)).flags[f"{order}_CONTIGUOUS"]:
+        flags = (z if isinstance(z, np.ndarray) else peek(z)).flags
+        if (order == "C" and not flags.c_contiguous) or (order == "F" and not flags.f_contiguous):
             if copy is False and refuses_copies:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
             z = z.copy(order)
@@ -114,7 +115,8 @@ def _elements(x: Flat) -> ArrayValue:
     a = x.array
     if peek(a).flags.c_contiguous:
         return a.reshape(-1)
-    return forbid_writing(a.flatten(), "np.asarray: a.flat of an array that is not contiguous; write to a.flatten()")
+    what = "np.asarray: a.flat of an array that is not contiguous"
+    return forbid_writing(a.ravel().copy(), f"{what}; write to a.flatten()")
 
 
 def _of_variables(x: Nested, copy: bool, order: Option) -> ArrayValue:
@@ -123,7 +125,7 @@ def _of_variables(x: Nested, copy: bool, order: Option) -> ArrayValue:
     if isinstance(x, Number):
         return as_array(x)
     if isinstance(x, np.ndarray) and (x.ndim == 0 or not makes_arrays_of_variables()):
-        return boxed(x.copy(order) if copy else x)
+        return box_up(x.copy(order) if copy else x)
     return array_of(x)
 
 

@@ -121,7 +121,7 @@ class CustomOperation:
         arrays = [(n, z) for n, z in enumerate(leaves) if is_array(z) and z.shape]
         if not arrays:
             return []
-        others = [(k, x) for k, x in enumerate(self.given) if is_array(x)]
+        others: list[tuple[int | None, Value]] = [(k, x) for k, x in enumerate(self.given) if is_array(x)]
         others += [(None, x) for tree in self.trees for x in tree.leaves if is_array(x) and not numbers_in(x)]
         found = [(n, k) for n, z in arrays for k, x in others if share_memory(z, x)]
         return found + [(n, None) for n, z in arrays for m, y in arrays if m != n and share_memory(z, y)]

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from contad.errors import NestingError, OverlapError, UnsupportedError, place_of_user
-from contad.variables.boxes import boxed
+from contad.variables.boxes import box_up
 from contad.variables.layout import OVERLAPPING
 from contad.variables.library_refusals import make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, map_numbers, observe, peek, primal
@@ -389,8 +389,8 @@ def as_objects(x: Value) -> np.ndarray:
     if isinstance(x, Number):  # NumPy would look for elements in it
         box = np.empty((), object)
         box[()] = x
-        return boxed(box)
-    return boxed(np.asarray(x).astype(object))
+        return box_up(box)
+    return box_up(np.asarray(x).astype(object))
 
 
 def lower_constants(x: Value) -> Value:

@@ -12,7 +12,7 @@ import numpy as np
 
 from contad.errors import RuleError
 from contad.variables.array import Array, lower_constants, numbers_in, root_of
-from contad.variables.boxes import Box
+from contad.variables.boxes import NumberBox
 from contad.variables.containers import like_tuple
 from contad.variables.number import Carrier, is_real, map_numbers
 from contad.variables.open_types import Function, Nested, Options, Rule, Value
@@ -76,7 +76,7 @@ def _take_back(s: ChainStack, x: Nested) -> Nested:
 def _holds_objects(x: Nested) -> bool:
     """Whether there is an object array in x; the usual containers take less time here than in a call of optree."""
     kind = x.__class__
-    if kind is np.ndarray or kind is Box:
+    if kind is np.ndarray or kind is NumberBox:
         return x.dtype is not _FLOAT and x.dtype == object
     if kind is float or kind is str or kind is int or x is None:
         return False

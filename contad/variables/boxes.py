@@ -5,7 +5,7 @@ import numpy as np
 from contad.variables.open_types import Key, Option, Value
 
 
-class Box(np.ndarray):
+class NumberBox(np.ndarray):
     """An object array of one number, without axes.
 
     NumPy stores an array without axes itself as an element of an object array: after z[()] = z, every operation on z
@@ -24,10 +24,10 @@ class Box(np.ndarray):
         return out[0] if out is not None and len(out) == 1 else z
 
 
-def boxed(a: np.ndarray) -> np.ndarray:
+def box_up(a: np.ndarray) -> np.ndarray:
     """An object array, as a box where it has no axes; anything else as it is."""
-    return a.view(Box) if a.ndim == 0 and a.dtype == object else a
+    return a.view(NumberBox) if a.ndim == 0 and a.dtype == object else a
 
 
 def _plain(x: Value) -> Value:
-    return x.view(np.ndarray) if isinstance(x, Box) else x
+    return x.view(np.ndarray) if isinstance(x, NumberBox) else x

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.variables.boxes import Box
+from contad.variables.boxes import NumberBox
 from contad.variables.open_types import Value
 
 
@@ -93,7 +93,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 
 def subclass_of_arrays(x: object) -> str:
     """The name of the class of x if that is a kind of array with semantics of its own: masked, matrix, units."""
-    plain = not isinstance(x, np.ndarray) or x.__class__ is np.ndarray or isinstance(x, (np.memmap, Box))
+    plain = not isinstance(x, np.ndarray) or x.__class__ is np.ndarray or isinstance(x, (np.memmap, NumberBox))
     return "" if plain else type(x).__name__
 
 

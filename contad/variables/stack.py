@@ -27,7 +27,7 @@ from contad.errors import (
 )
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, as_objects
-from contad.variables.boxes import boxed
+from contad.variables.boxes import box_up
 from contad.variables.layout import is_immutable, same_bits
 from contad.variables.level import HERE, HeldData, Level, next_level, raise_caught, refuse_unusable
 from contad.variables.number import as_float
@@ -166,7 +166,7 @@ class ChainStack(ABC):
         variables = np.empty(values.shape, object)
         for k in np.ndindex(values.shape):
             variables[k] = self.variable(values[k])
-        return boxed(variables)
+        return box_up(variables)
 
     def shared_bytes(self) -> int:
         """What is kept beside the records: constants, and what describes their elements."""
