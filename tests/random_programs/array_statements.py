@@ -118,6 +118,7 @@ class Builder(Workspace):
         if a.size:
             forms += [f"{name}.reshape{self.factors(a.size)}", f"np.reshape({name}, {self.factors(a.size)})"]
         if a.ndim >= 2:
+            forms += [f"np.asarray({name}, order={r.choice('CF')!r})"] * 2
             axes = r.sample(range(a.ndim), a.ndim)
             two = r.sample(range(a.ndim), 2)
             forms += [f"{name}.transpose({axes})", f"np.transpose({name}, {axes})"]
