@@ -196,7 +196,7 @@ def clip(
     absent = (None, np._NoValue)
     low, high = (next((x for x in xs if not any(x is y for y in absent)), None) for xs in ((a_min, min), (a_max, max)))
     # numbers on engines without array variables, which NumPy's loops over objects would compare
-    if a.__class__ is np.ndarray and a.dtype == object:
+    if isinstance(a, np.ndarray) and a.dtype == object:
         a, low, high = (x[()] if isinstance(x, np.ndarray) else x for x in (a, low, high))
     if low is not None:
         a = np.maximum(a, low)

@@ -672,7 +672,6 @@ def test_a_factor_that_moves_is_no_such_one():
 
 @pytest.mark.parametrize(("rule", "f"), [
     (contad.ops.absolute, squares_of_absolutes), (contad.ops.maximum, ties), (contad.ops.cbrt, cube_roots),
-    (contad.ops.arcsin, inverse_sines),
 ])  # fmt: skip
 def test_without_twins_it_is_wrong(rule, f, monkeypatch):
     """The check catches what it is there for."""
