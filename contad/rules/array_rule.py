@@ -5,6 +5,7 @@ levels, so that the same body serves every order.
 """
 
 import dis
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType
 from typing import Any
@@ -22,8 +23,9 @@ from contad.variables.array import Array, lower_constants
 from contad.variables.arrays_of_rules import call_with_arrays
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
+from contad.variables.overlaps import forbid_writing, share_memory
 
-FLOAT = np.dtype(np.float64)
+FLOAT, ARRAYS = np.dtype(np.float64), (Array, np.ndarray)
 _array_rules: dict[str, "ArrayRule"] = {}
 _by_ufunc: dict[np.ufunc, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
 
@@ -300,13 +302,34 @@ def _is_plain(*values: Value) -> bool:
 
 
 def _guard(rule: ArrayRule) -> dict[str, Function]:
-    """The methods that engines call of a rule of the user's: it sees no object arrays, and gives no complex numbers."""
+    """The methods that engines call of a rule of the user's: it sees no object arrays, and gives no complex numbers.
+
+    A result may be an argument, or a view of one: then neither is written to.
+    """
     evaluate, push, pull, pull_each = rule.evaluate, rule.push, rule.pull, rule.pull_each
+    thread = threading.local()  # its `shared` are places of results and of the arguments that they share memory with
+
+    def perform(args: Sequence[Value], options: Options) -> Value:
+        before, thread.shared = getattr(thread, "shared", None), []
+        try:
+            z = ArrayRule.general(rule, args, options)
+            for n, k in thread.shared:
+                for x in (z[n] if isinstance(z, tuple) else z, args[k]):
+                    forbid_writing(x, f"{rule.name}: its result and {rule.argument_names[k]} share memory, and one of "
+                                      "them is written to; return x.copy() in it")  # fmt: skip
+        finally:
+            thread.shared = before
+        return z
 
     def evaluate_real(values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
         found = evaluate(values, options) if rule.forward_body is None else call_with_arrays(evaluate, values, options)
-        if not _is_plain(found[0]):
-            require_real(rule.name, "its value", found[0])
+        z = found[0]
+        if not _is_plain(z):
+            require_real(rule.name, "its value", z)
+        if z.__class__ is not float and getattr(thread, "shared", None) is not None:
+            results = [(n, y) for n, y in enumerate(z if isinstance(z, tuple) else (z,)) if isinstance(y, ARRAYS)]
+            arrays = [(k, x) for k, x in enumerate(values) if isinstance(x, ARRAYS)]
+            thread.shared += [(n, k) for n, y in results for k, x in arrays if share_memory(y, x)]
         return found
 
     def pull_real(
@@ -332,7 +355,8 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
         require_real(rule.name, "its tangent", z_dot)
         return z_dot
 
-    return {"evaluate": evaluate_real, "pull": pull_real, "pull_each": pull_each_real, "push": push_real}
+    made: dict[str, Function] = {"evaluate": evaluate_real, "pull": pull_real, "pull_each": pull_each_real}
+    return made | {"push": push_real, "general": perform}
 
 
 def _leave(*args: Value, **options: Option) -> None:

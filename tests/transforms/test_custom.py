@@ -532,6 +532,46 @@ def test_an_argument_that_a_rule_returns_is_not_written_to(name, which, in_place
                 differentiate(f, ways.POINT)
 
 
+@contad.array_rule
+def itself(a):
+    return a
+
+
+@itself.vjp("a")
+def itself_vjp(z, z_bar, a):
+    return z_bar
+
+
+@itself.jvp
+def itself_jvp(z, a_dot, a):
+    return a_dot
+
+
+@contad.array_rule
+def turned(a):
+    return a[::-1]
+
+
+@turned.vjp("a")
+def turned_vjp(z, z_bar, a):
+    return z_bar[::-1]
+
+
+@turned.jvp
+def turned_jvp(z, a_dot, a):
+    return a_dot[::-1]
+
+
+@pytest.mark.parametrize("way", ways.WAYS)
+@pytest.mark.parametrize("rule", [itself, turned])
+def test_nor_is_one_that_an_array_rule_returns(rule, way):
+    ways.agree(changed(None, False)(rule), way)
+    for which in ("result", "argument"):
+        for differentiate in (contad.hessian, lambda f: functools.partial(ways.differentiate, f, way=way)):
+            with pytest.raises(OverlapError, match=r"its result and a share memory, and one of them is written to"):
+                differentiate(changed(which, way == "matrix")(rule))(ways.POINT)
+
+
 def test_results_that_are_one_array_are_not_written_to():
     @contad.checkpoint
     def twice(a):
