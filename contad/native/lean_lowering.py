@@ -11,7 +11,6 @@ from typing import Any
 from llvmlite.ir import Constant
 from numba import types
 from numba.core import cgutils, ir
-from numba.core.imputils import lower_builtin
 from numba.core.ir_utils import find_const, get_definition, guard
 from numba.core.lowering import Lower
 from numba.np.arrayobj import fix_integer_index, load_item, make_array, store_item
@@ -25,12 +24,6 @@ _OPERATORS = {  # for which no constant operand makes a difference
 _NUMBERS = {types.int64, types.float64, types.boolean}
 _RANGE, _COUNTER = types.range_state64_type, types.range_iter64_type
 _START, _STOP = range(2)  # fields of a range
-
-
-@lower_builtin("__array__", types.Array)
-def _array_of_array(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """An array, where Numba asks what stands for one. Without an answer it searches all it knows for each element."""
-    return args[0]
 
 
 class LeanLower(Lower):

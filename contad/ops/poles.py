@@ -21,7 +21,7 @@ from contad.ops.kinks import Tangents, Twin, cross_pole, lose_slope, times
 from contad.ops.logic import select
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.array import is_plain
-from contad.variables.number import peek, scale
+from contad.variables.number import Carrier, peek, scale
 from contad.variables.open_types import Function, Value
 
 ASIDE = 1e-3  # beside a pole a partial is finite, or nan
@@ -45,14 +45,15 @@ def is_at_pole(rule: ScalarRule, args: Sequence[Value]) -> bool:
     """
     if rule in _POLES_AT_0:
         return not np.all(peek(args[-1]))
-    values = list(map(peek, args))
+    active = [k for k, x in enumerate(args) if isinstance(x, Carrier)] or range(rule.arity)
+    values = [float(x) if x.__class__ is int else x for x in map(peek, args)]
     if all(x.__class__ is float for x in values):
         z = rule.evaluate(*values)
-        if not any(math.isinf(rule.partial(k)(z, *values)) for k in range(rule.arity)):
+        if not any(math.isinf(rule.partial(k)(z, *values)) for k in active):
             return False
     arrays = list(map(np.asarray, values))
     z = rule.array_value(*arrays)
-    return any(np.any(find_poles(rule, k, z, arrays)) for k in range(rule.arity))
+    return any(np.any(find_poles(rule, k, z, arrays)) for k in active)
 
 
 _POLES_AT_0 = frozenset((divide, reciprocal, log, log2, log10))  # of their last operand

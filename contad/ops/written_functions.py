@@ -75,7 +75,9 @@ def tandg(x):
     1.0
     """
     y = x - 180.0 * rint(x / 180.0)
-    return sin(DEGREE * y) / sin(DEGREE * (90.0 - absolute(y)))
+    near = absolute(y) < 45.0
+    cosine = select(near, cos(DEGREE * y), sin(DEGREE * (90.0 - absolute(select(near, 90.0, y)))))
+    return sin(DEGREE * y) / cosine
 
 
 @stands_for("cotdg")
@@ -138,7 +140,7 @@ def powm1(x, y):
     6.931471805599453e-21
     """
     is_power = x <= 0.0
-    z = expm1(xlogy(y, select(is_power, 1.0, x)))
+    z = expm1(xlogy(select(x == 0.0, 0.0, y), select(is_power, 1.0, x)))
     return z + (power(select(is_power, x, 1.0), select(is_power, y, 1.0)) - 1.0)
 
 

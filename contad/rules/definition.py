@@ -150,7 +150,7 @@ def _compile_alone(definition: ast.stmt, function: Function) -> CodeType | None:
     imports = [ast.fix_missing_locations(ast.Import(modules))] if modules else []
     try:
         module = compile(ast.Module([*imports, definition], []), code.co_filename, "exec", dont_inherit=True)
-    except SyntaxError:  # `nonlocal`, of a function inside another one
+    except (SyntaxError, RecursionError):  # `nonlocal`, of a function inside another one; a sum of thousands of terms
         return None
     return module if any(_same(found, code) for found in codes_of(module)) else None
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numba.core.codegen import CPUCodeLibrary
 from numba.core.lowering import Lower
-from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python
 
 import contad
@@ -214,21 +213,3 @@ def test_written_derivatives_are_lowered_so(tmp_path, monkeypatch):
 def test_what_it_says_otherwise_numba_says_under_the_same_name():
     own = {name for name, x in vars(LeanLower).items() if inspect.isfunction(x) and not name.startswith("_")}
     assert own <= set(dir(Lower)) and len(own) > 5
-
-
-def test_elements_of_arrays_do_not_make_numba_search_all_it_knows(monkeypatch):
-    """Numba has no answer to what stands for an array, and looks for new ones at each element that is read."""
-
-    def count(reads):
-        searched = []
-        refresh = cpu_target.target_context.refresh
-        monkeypatch.setattr(cpu_target.target_context, "refresh", lambda: searched.append(1) or refresh())
-        lines = "".join(f"    z += x[i + {k}]\n" for k in range(reads))
-        scope = {}
-        exec(f"def f(x, i):\n    z = x[i]\n{lines}    return z", scope)
-        assert call(link()(scope["f"]), np.arange(9.0), 1) == sum(range(1, reads + 1)) + 1
-        monkeypatch.undo()
-        return len(searched)
-
-    count(1)
-    assert count(8) == count(2)

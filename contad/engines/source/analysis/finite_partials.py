@@ -82,8 +82,14 @@ def pole_values(program: SourceProgram) -> tuple[set[Value], set[Value]]:
 
 
 def has_poles(o: Apply) -> bool:
-    """Whether a function is infinite, with its slope, at some finite operands in the range of these."""
-    return o.function.rule is not None and o.function.rule.may_have_pole() and not is_tame(o)
+    """Whether a function is infinite, with its slope, at some finite operands in the range of these.
+
+    Slopes of functions that have kinks do not divide by 0, or are others there.
+    """
+    if o.function.rule is None or not o.function.rule.may_have_pole() or is_tame(o) or o.of_kink:
+        return False
+    of_last = o.function in (DIVIDE, RECIPROCAL) or o.function.name in ("sqrt", "log")
+    return not (of_last and _is_positive(o.inputs[-1]))
 
 
 def _spread(operations: list[Operation], wild: set[Value], begins: Callable[[Apply], bool]) -> set[Value]:
@@ -240,6 +246,19 @@ def is_tame(o: Apply) -> bool:
     if o.function in (DIVIDE, RECIPROCAL):
         return least(o.inputs[-1]) > 0.0
     return o.function.name in TAME or (o.function.name in ("sqrt", "log") and least(o.inputs[0]) > 0.0)
+
+
+def _is_positive(value: Value, depth: int = 8) -> bool:
+    """Whether a number is surely not 0, or below, unless it has underflowed."""
+    if value.constant is not None:
+        return float(value.constant) > 0.0
+    o = value.operation
+    if not isinstance(o, Apply) or depth == 0:
+        return False
+    if o.function is ADD:
+        return least(value) > 0.0 or all(_is_positive(x, depth - 1) for x in o.inputs)
+    composed = o.function in (MULTIPLY, DIVIDE) or o.function.name == "sqrt"
+    return o.function.name == "exp" or (composed and all(_is_positive(x, depth - 1) for x in o.inputs))
 
 
 def least(value: Value, depth: int = 8) -> float:

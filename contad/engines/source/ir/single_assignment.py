@@ -71,6 +71,8 @@ class Block:
 class Operation:
     """The base of all operations."""
 
+    of_kink = False  # whether it is a part of the tangent of a function that is another one at its kink
+
     def __init__(self, inputs: list[Value], results: list[Value], blocks: list[Block] | None = None) -> None:
         self.inputs = inputs
         self.results = results

@@ -51,10 +51,11 @@ class Appender:
     """Appends operations to a block, under the line of the user's source that they stand for."""
 
     def __init__(self, block: Block) -> None:
-        self.block, self.line = block, 0
+        self.block, self.line, self.of_kink = block, 0, False
 
     def add(self, operation: Operation) -> Operation:
         operation.line = operation.line or self.line
+        operation.of_kink = operation.of_kink or self.of_kink
         self.block.append(operation)
         return operation
 

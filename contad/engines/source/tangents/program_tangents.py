@@ -236,12 +236,14 @@ class ProgramTangents:
             return
         terms = []
         partials = Partials(self.append, o) if o.function.rule is not None else None
+        self.append.of_kink = kink is not None
         for k, x in enumerate(o.inputs):
             if self.has_dot(x) and x.kind == FLOAT:
                 terms.append(self._term(o, k, partials))
         z_dot = self.append.sum(terms)
         if kink is not None:
             z_dot = self._cross(o, z, z_dot, kink)
+        self.append.of_kink = False
         self.dots[z] = self._give_name(z_dot, z)
 
     def _of_parts(self, o: Apply) -> None:
