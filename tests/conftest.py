@@ -16,6 +16,7 @@ import tests.judges.light_compiling  # noqa: F401  before contad, which compiles
 # isort: split
 from contad.engines.stream.patience import PATIENCE
 from contad.rules import scalar_rule
+from contad.variables.stack import recover_memory
 from tests.judges.compilations import CompilationCounter
 from tests.judges.reader_faults import raise_faults
 from tests.judges.samples import choose_share, deselect
@@ -69,6 +70,7 @@ def pytest_runtest_protocol(item, nextitem):
     """Nor what a file of tests has left behind: late in a run a test that collects would walk it for seconds."""
     result = yield
     if nextitem is None or nextitem.path != item.path:
+        recover_memory()  # variables of the base stack, beside which contad.zeros makes arrays of variables
         gc.collect()
         gc.freeze()
     return result
