@@ -533,37 +533,37 @@ def test_an_argument_that_a_rule_returns_is_not_written_to(name, which, in_place
 
 
 @contad.array_rule
-def itself(a):
+def returned_whole(a):
     return a
 
 
-@itself.vjp("a")
+@returned_whole.vjp("a")
 def itself_vjp(z, z_bar, a):
     return z_bar
 
 
-@itself.jvp
+@returned_whole.jvp
 def itself_jvp(z, a_dot, a):
     return a_dot
 
 
 @contad.array_rule
-def turned(a):
+def returned_backwards(a):
     return a[::-1]
 
 
-@turned.vjp("a")
-def turned_vjp(z, z_bar, a):
+@returned_backwards.vjp("a")
+def returned_backwards_vjp(z, z_bar, a):
     return z_bar[::-1]
 
 
-@turned.jvp
-def turned_jvp(z, a_dot, a):
+@returned_backwards.jvp
+def returned_backwards_jvp(z, a_dot, a):
     return a_dot[::-1]
 
 
 @pytest.mark.parametrize("way", ways.WAYS)
-@pytest.mark.parametrize("rule", [itself, turned])
+@pytest.mark.parametrize("rule", [returned_whole, returned_backwards])
 def test_nor_is_one_that_an_array_rule_returns(rule, way):
     ways.agree(changed(None, False)(rule), way)
     for which in ("result", "argument"):
