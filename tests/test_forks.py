@@ -259,3 +259,24 @@ def test_children_of_a_process_whose_threads_work_do_not_hang(tmp_path, count):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["0"], done.stderr
+
+
+DIRECTORY = """\
+import os, sys
+from contad.native.compiling import temporary_directory
+
+directory = temporary_directory()
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+    print(directory, directory.is_dir())
+sys.exit()
+"""
+
+
+@needs_fork
+def test_a_child_that_ends_leaves_the_files_of_its_parent():
+    done = subprocess.run([sys.executable, "-c", DIRECTORY], capture_output=True, text=True, check=True)
+    directory, is_there = done.stdout.split()
+    assert is_there == "True"
+    assert not os.path.exists(directory)

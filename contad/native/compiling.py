@@ -8,6 +8,7 @@ import itertools
 import math
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -70,9 +71,14 @@ def temporary_directory() -> Path:
     """A directory of this process, deleted with it."""
     import tempfile
 
-    directory = tempfile.TemporaryDirectory(prefix="contad-", ignore_cleanup_errors=True)
-    atexit.register(directory.cleanup)
-    return Path(directory.name)
+    directory, owner = Path(tempfile.mkdtemp(prefix="contad-")), os.getpid()
+
+    @atexit.register
+    def delete() -> None:
+        if os.getpid() == owner:  # and no child of a fork, which may end sooner
+            shutil.rmtree(directory, ignore_errors=True)
+
+    return directory
 
 
 LONGEST = 64  # characters of a name in that of a file, to which Numba adds more; systems allow 260 with the folders

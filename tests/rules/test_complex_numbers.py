@@ -194,7 +194,7 @@ MEETINGS = {
     "concatenate": lambda x: np.concatenate([x, TURNED]).real,
     "pad": lambda x: np.pad(x, 1, constant_values=1j),
     "pad by two": lambda x: np.pad(x, 1, constant_values=[(0.0, 1j)]),
-    "insert": lambda x: np.insert(x, 0, 1j).real,
+    "insert": lambda x: np.insert(x, 0, 1j),
     "append": lambda x: np.append(x, 1j).real,
     "weights": lambda x: np.average(x, weights=TURNED).real,
     "convolve": lambda x: np.convolve(x, TURNED).real,
