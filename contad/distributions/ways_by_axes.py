@@ -57,9 +57,9 @@ class InExpressions(Compilable):
     def _write(self, pattern: Pattern, given: tuple[Any, ...]) -> Any:
         names = list(self.signature.parameters)[: len(given)]
         lines = [f"def {self.__name__}({', '.join(names)}):", *write_lengths(self.__name__, names, pattern, given)]
-        absent = "|".join(list(self.signature.parameters)[len(given) :]) or "-"  # a demand of these is none
+        left_out = set(list(self.signature.parameters)[len(given) :])
         for test, message in self.inside:
-            if re.search(rf"\b({absent})\b", test):
+            if not left_out.isdisjoint(re.findall(r"\w+", test)):  # nothing is demanded of them
                 continue
             lines += [f"    if not ({test}):", f"        raise ValueError({f'{self.__name__}: {message}'!r})"]
         lines.append(f"    return {self.ways[pattern]}")

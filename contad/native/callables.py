@@ -73,7 +73,7 @@ def given_types(kinds: tuple[Any, ...]) -> list[Any]:
 
 # ---- functions that have bodies --------------------------------------------------------------------------------------
 def axes_of(kind: Any) -> Any:
-    """Of a type, the number of axes: 0 of a number, and a text that is known instead; lists and tuples are arrays."""
+    """The number of axes of a type: 0 for a number. Lists and tuples count as arrays; for a literal text, the text."""
     if isinstance(kind, NESTED):
         inner = kind.dtype if isinstance(kind, types.List) else next(iter(kind), None)
         return "" if isinstance(inner, types.Array) else 1 + axes_of(inner)

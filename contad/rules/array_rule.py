@@ -23,7 +23,7 @@ from contad.variables.array import Array, lower_constants
 from contad.variables.arrays_of_rules import call_with_arrays
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
-from contad.variables.overlaps import forbid_writing, share_memory
+from contad.variables.overlaps import forbid_writing_shared, share_memory
 
 FLOAT, ARRAYS = np.dtype(np.float64), (Array, np.ndarray)
 _array_rules: dict[str, "ArrayRule"] = {}
@@ -314,9 +314,8 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
         try:
             z = ArrayRule.general(rule, args, options)
             for n, k in thread.shared:
-                for x in (z[n] if isinstance(z, tuple) else z, args[k]):
-                    forbid_writing(x, f"{rule.name}: its result and {rule.argument_names[k]} share memory, and one of "
-                                      "them is written to; return x.copy() in it")  # fmt: skip
+                y = z[n] if isinstance(z, tuple) else z
+                forbid_writing_shared(rule.name, rule.argument_names[k], [y, args[k]])
         finally:
             thread.shared = before
         return z

@@ -60,7 +60,7 @@ def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, 
 
 
 def _find_lines(function: Function) -> tuple[list[str], int]:
-    """The lines of the file that defines a function, and how many are before it; OSError where there are none."""
+    """(the lines of the file, how many come before the function); OSError where the file cannot be read."""
     code = function.__code__
     if not code.co_filename.startswith("<"):  # a file, which `inspect` looks for among all modules
         linecache.checkcache(code.co_filename)

@@ -45,7 +45,7 @@ class ScalarRule(Capturing):
 
     twin: Any = None  # takes its place at a kink where a gradient is differentiated: see `contad.ops.kinks`
     is_at_kink: Any = None  # whether arguments (and options) are there
-    pole_twin: Any = None  # likewise at a pole: see `contad.ops.poles`, which makes it
+    pole_twin: Any = None  # takes its place at a pole: see `contad.ops.poles`, which makes it
     find_pole_twin: Any = None  # by arguments; None where they are at no pole
     along: Function | None = None  # of a twin: its tangent from (values, tangents), without partials
 

@@ -109,7 +109,7 @@ def with_bodies(
 
 
 class AsWritten(Compilable):
-    """A composition of rules and of NumPy's functions, of which compiled code has the text as it stands."""
+    """A composition of rules and of NumPy's functions, whose own Python text is compiled."""
 
     has_bodies = True
 

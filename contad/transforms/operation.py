@@ -19,7 +19,7 @@ from contad.variables.arrays_of_rules import as_floats
 from contad.variables.layout import read_only
 from contad.variables.number import Carrier, standing_for
 from contad.variables.open_types import Function, Nested, Options, Owner, Saved, Value
-from contad.variables.overlaps import forbid_writing, share_memory
+from contad.variables.overlaps import forbid_writing_shared, share_memory
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, flatten, map_leaves, output_leaves, real_leaf
 
@@ -74,14 +74,11 @@ class CustomOperation:
             self._keep(self.owner)
         z = self.owner.apply_array(self, leaves, {})
         for n, k in self.shared:
-            for x in (z[n], self.active[k]) if k is not None else (z[n],):
-                forbid_writing(x, self._of_sharing(k))
+            if k is None:
+                forbid_writing_shared(self.name, "another array", [z[n]])
+            else:
+                forbid_writing_shared(self.name, self.argument_names[k], [z[n], self.active[k]])
         return self._unflatten(z)
-
-    def _of_sharing(self, k: int | None) -> str:
-        """What is said where the result, or the argument, is written to."""
-        other = "another array" if k is None else self.argument_names[k]
-        return f"{self.name}: its result and {other} share memory, and one of them is written to; return x.copy() in it"
 
     def _keep(self, stack: ChainStack) -> None:
         """Copy what the caller may write to."""

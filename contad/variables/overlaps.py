@@ -7,7 +7,7 @@ such arguments are replaced by copies that are marked, and so are the variables 
 import itertools
 import traceback
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -156,6 +156,14 @@ def forbid_writing(x: Value, message: str) -> Value:
     elif isinstance(root, Array):
         root._value = read_only(root._value)  # for the short way of writing to an element
     return x
+
+
+def forbid_writing_shared(name: str, other: str, arrays: Iterable[Value]) -> None:
+    """Let a write to one of these raise OverlapError: the result of `name`, and what it shares memory with."""
+    for x in arrays:
+        forbid_writing(
+            x, f"{name}: its result and {other} share memory, and one of them is written to; return x.copy() in it"
+        )
 
 
 def hand_on_marks(given: Sequence[Nested], made: Sequence[Nested]) -> None:

@@ -55,6 +55,18 @@ def shrunk(judge, seed, result, small=False, **options):
     return maker.source(first.shrink(maker.program(), fails))
 
 
+def find_disagreement(disagreement, seeds):
+    """(seed, what is wrong) of the first seed with a disagreement, or an error; None where all are right."""
+    for seed in seeds:
+        try:
+            wrong = disagreement(seed)
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong:
+            return seed, wrong
+    return None
+
+
 def parser_of(description, count):
     """The options that every command has."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])

@@ -7,6 +7,7 @@ import contad
 from contad.functions import callees, questions, stand_in_classes
 from tests.judges.samples import shortened
 from tests.random_programs.class_programs import modules
+from tests.random_programs.judging import find_disagreement
 
 X = np.array([0.6, -0.9])
 ENGINES = ["matrix", "records", "closures"]
@@ -27,21 +28,9 @@ def disagreement(seed):
     return None
 
 
-def search(seeds):
-    """(seed, what is wrong) of the first classes with a disagreement, or an error."""
-    for seed in seeds:
-        try:
-            wrong = disagreement(seed)
-        except Exception as error:
-            wrong = f"{type(error).__name__}: {error}"
-        if wrong:
-            return seed, wrong
-    return None
-
-
 @pytest.mark.parametrize("count", shortened(60, 5000))
 def test_random_classes(count):
-    assert search(range(count)) is None
+    assert find_disagreement(disagreement, range(count)) is None
 
 
 def before_the_class(cls, bases, is_told):
@@ -63,4 +52,4 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name, monkeypatch):
     monkeypatch.setattr(*FAULTS[name])
-    assert search(range(60)) is not None
+    assert find_disagreement(disagreement, range(60)) is not None

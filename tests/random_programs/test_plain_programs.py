@@ -10,6 +10,7 @@ from contad.functions import bound_names, callees, math_functions, reached, stan
 from contad.rules.function_names import global_names
 from tests.judges.samples import shortened
 from tests.random_programs.in_place_programs import generate
+from tests.random_programs.judging import find_disagreement
 from tests.random_programs.plain_programs import GIVEN, REACHED, Writer, edit, edited, run
 
 X = np.array([0.6, -0.9, 1.3])
@@ -49,21 +50,9 @@ def compared(module, explicit, is_new):
     return None
 
 
-def search(seeds):
-    """(seed, what is wrong) of the first program with a disagreement, or an error."""
-    for seed in seeds:
-        try:
-            wrong = disagreement(seed)
-        except Exception as error:
-            wrong = f"{type(error).__name__}: {error}"
-        if wrong:
-            return seed, wrong
-    return None
-
-
 @pytest.mark.parametrize("count", shortened(200, 20000))
 def test_random_plain_programs(count):
-    assert search(range(count)) is None
+    assert find_disagreement(disagreement, range(count)) is None
 
 
 # ---- arguments that share memory -------------------------------------------------------------------------------------
@@ -119,9 +108,9 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name, monkeypatch):
     monkeypatch.setattr(*FAULTS[name])
-    assert search(range(200)) is not None
+    assert find_disagreement(disagreement, range(200)) is not None
 
 
 def test_a_wrong_function_of_math_is_found(monkeypatch):
     monkeypatch.setitem(math_functions.OF_MATH, "asinh", np.arctan)
-    assert search(range(200)) is not None
+    assert find_disagreement(disagreement, range(200)) is not None

@@ -15,7 +15,6 @@ from contad.native.log_sum_kernels import (
 from contad.native.matrix_loops import add_into, in_rows, is_zero, take_column, write_column, write_into
 
 
-# ---- sums of exponentials --------------------------------------------------------------------------------------------
 @forward_kernel("float")
 def forward_logsumexp(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = log(sum(exp(a))); a is kept."""

@@ -87,13 +87,13 @@ def room_for(z):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def column_for(w):  # type: ignore[no-untyped-def]
-    """Likewise, of a result that is a vector, which is handed over as a column."""
+    """What a vector is written to, which source hands over as a column: as `room_for` has it."""
     return in_rows(w).reshape(w.shape[0]) if is_in_rows(w) else np.empty(w.shape[0])
 
 
 @in_machine_code
 def write_column_back(w, made):  # type: ignore[no-untyped-def]
-    """w = made, likewise."""
+    """w = made for a vector w, unless made is in the memory of w."""
     if not is_in_rows(w):
         write_column(w, made)
 
