@@ -31,7 +31,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 import contad.native.named_code  # noqa: F401  (what machine code names must be there with the arena)
-from contad.native.compiling import NJIT_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
 from contad.native.machine_code import cfunc, njit
 from contad.native.system import machine_memory, memory_functions, thread_word
 from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
@@ -48,12 +48,6 @@ MOST_NUMBERS = 2**58  # in a workspace; so many bytes are no overflow of a word
 FIRST_NUMBERS = 511
 _LINE = 8  # numbers in a line of the cache
 TOO_LARGE = "the derivative needs more memory than there is, or than contad.set_memory_limit allows"
-
-INTERNAL_OPTIONS = {
-    **{name: value for name, value in NJIT_OPTIONS.items() if name != "cache"},  # cached as part of what calls it
-    "no_cpython_wrapper": True,  # it takes what Python cannot hold
-    "no_cfunc_wrapper": True,
-}
 
 # What machine code reads by name: bytes in use by all arenas, how many there may be, the thread-specific key.
 _numbers = np.zeros(3, np.int64)

@@ -12,8 +12,8 @@ from numba.core.registry import cpu_target
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
 from contad.functions.user_call import numba_function
-from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.array_loops import with_compiled_callees
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 from contad.ops.logic import stop_gradient

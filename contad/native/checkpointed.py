@@ -4,7 +4,7 @@ from typing import Any
 
 from numba import types
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.overloads import add_overload
 
 

@@ -33,6 +33,11 @@ NJIT_OPTIONS: dict[str, Any] = {
     "nogil": True,  # a sweep touches only its own thread's buffers
     "cache": True,  # compiled once per installation
 }
+INTERNAL_OPTIONS = {  # of what compiled code calls, and Python does not
+    **{name: value for name, value in NJIT_OPTIONS.items() if name != "cache"},  # cached as part of what calls it
+    "no_cpython_wrapper": True,  # it takes what Python cannot hold
+    "no_cfunc_wrapper": True,
+}
 
 
 def write_options(options: dict[str, Any] = NJIT_OPTIONS) -> str:

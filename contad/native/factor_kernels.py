@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.factors_by_fours import MOST_ROWS, factor_by_fours, reverse_by_fours
 from contad.native.lapack import potrf, trtrs
 from contad.native.matrix_loops import (

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.lanes import LanesType, lane, lanes_at, put_lanes
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import in_rows, is_in_rows

@@ -10,7 +10,7 @@ from typing import Any
 from numba import types
 from numba.extending import lower_builtin, type_callable
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.lanes import lanes_at, put_lanes
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of

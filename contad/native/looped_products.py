@@ -1,6 +1,6 @@
 """Products of small matrices in recordings, as loops: a call of BLAS takes as long as many multiplications."""
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.narrow_products import numbers_at
 from contad.native.product_kernels import add_few

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.overloads import add_overload, in_machine_code
 from contad.native.words import array_at
 

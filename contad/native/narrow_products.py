@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.lanes import NUMBERS, lane, lanes_at, put_lanes
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of

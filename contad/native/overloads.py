@@ -10,7 +10,7 @@ from numba.core.registry import cpu_target
 from numba.core.typeconv import Conversion
 from numba.extending import overload, overload_method, register_jitable
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 
 in_machine_code = register_jitable(**INTERNAL_OPTIONS)  # a function that compiled code may call, and Python as it is
 

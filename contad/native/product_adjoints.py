@@ -12,7 +12,7 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.native.product_kernels import (

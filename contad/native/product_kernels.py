@@ -5,7 +5,7 @@ A zero of z_bar masks what is infinite or nan in the other factor, as the rule h
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.words import word
 

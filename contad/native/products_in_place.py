@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.lapack import gemm, gemv, trsm
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload

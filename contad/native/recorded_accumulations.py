@@ -3,7 +3,7 @@
 How lines lie is told in `contad.native.recorded_lines`.
 """
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.elementary.rows import place
 from contad.native.machine_code import njit
 from contad.native.recorded_lines import dots_of, lines_of, numbers, put_whole, room, whole

@@ -6,7 +6,7 @@ which the middle one is that of the lines, the options its rows and columns as a
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.elementary.rows import place
 from contad.native.machine_code import njit
 from contad.native.recorded_operands import block, operand, put, result, tangent

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import carray
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.elementary import exponentials, logarithms
 from contad.native.elementary.bits import choose
 from contad.native.elementary.elementary_table import has_fast_registers

@@ -7,7 +7,7 @@ tangents). One that adds to adjoints raises before it writes or not at all, so t
 import numpy as np
 from numba import carray, types
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import turn
 from contad.native.named_code import attempt_call

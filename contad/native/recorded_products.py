@@ -3,7 +3,7 @@
 import numpy as np
 from numba import carray
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.looped_products import SMALL, pull_small
 from contad.native.machine_code import njit
 from contad.native.product_adjoints import add_left, add_right

@@ -5,7 +5,7 @@ The rules are those of `contad.ops.reductions`; how lines lie is told in `contad
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.recorded_lines import LONG, dots_of, lines_of, numbers, one_each
 from contad.native.recorded_operands import adjoint, fields, give

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contad.native import recorded_operands, step_fields
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import in_order, turn, write_rows
 from contad.native.recorded_operands import block

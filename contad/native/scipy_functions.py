@@ -7,8 +7,7 @@ from numba import types
 from numba.core.errors import TypingError
 
 import contad.scipy.linalg as mirror
-from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.compiling import NJIT_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
 from contad.native.exponential_kernels import expm_forward
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.matrix_loops import in_order, turn
 from contad.native.overloads import add_overload, in_machine_code
 

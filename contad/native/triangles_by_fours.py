@@ -7,7 +7,7 @@ A step of four rows takes a quarter of the time of four steps, each of which wai
 rows or many are left alone, and so is a system whose solution is not finite.
 """
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.factors_by_fours import FEWEST_ROWS, MOST_ROWS, numbers_of, turn_four
 from contad.native.lanes import lanes_at, put_lanes
 from contad.native.machine_code import njit

@@ -7,7 +7,7 @@ rules as they stand. At steps of linear algebra they stop, as at calls: Python d
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from time import thread_time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -88,11 +88,11 @@ class ProgramPatience:
 
     def run(self, function: Callable[[], Any]) -> tuple[Any, float]:
         """What a function returns, and the seconds that it took, which are counted."""
-        start = thread_time()
+        start = perf_counter()
         try:
             found = function()
         finally:
-            seconds = thread_time() - start
+            seconds = perf_counter() - start
             self.spent += seconds
         return found, seconds
 

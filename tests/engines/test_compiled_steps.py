@@ -246,7 +246,7 @@ def test_kernels_are_got_when_python_has_taken_as_long(monkeypatch):
 
 def test_the_first_value_which_may_import_scipy_is_not_counted(monkeypatch):
     clock = iter([5.25])
-    monkeypatch.setattr(compiled_steps, "thread_time", lambda: next(clock))
+    monkeypatch.setattr(compiled_steps, "perf_counter", lambda: next(clock))
     kernels = StepKernels("det")
     kernels.count(0.0)
     assert kernels.spent == 0.0

@@ -6,7 +6,7 @@ numbers are not finite, Python evaluates the rule, in this sweep or at once.
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from time import thread_time
+from time import perf_counter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,7 +115,7 @@ class StepKernels:
     def count(self, since: float) -> None:
         """Count the time that Python has taken for a value, but for the first one, which may have imported SciPy."""
         if self.is_met:
-            self.spent += self.SWEPT * (thread_time() - since)
+            self.spent += self.SWEPT * (perf_counter() - since)
         self.is_met = True
 
     def are_there(self) -> bool:

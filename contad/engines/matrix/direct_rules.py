@@ -5,7 +5,7 @@ general way of `array_records.push_pullback`.
 """
 
 from collections.abc import Callable
-from time import thread_time
+from time import perf_counter
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def fast_rule(rule: ArrayRule, kernels: StepKernels | None) -> Callable[..., Val
                 if found is not None:
                     return found
             else:
-                start = thread_time()
+                start = perf_counter()
         if constants:
             live = tuple([k for k, _, _ in operands])
             wanted = read.get(live)

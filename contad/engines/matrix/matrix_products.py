@@ -8,7 +8,7 @@ from Python. The other products are pullbacks, which NumPy multiplies.
 import math
 import struct
 from collections.abc import Callable, Iterator
-from time import thread_time
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -340,7 +340,7 @@ def fast_product(rule: ArrayRule, general: General, steps: "StepKernels") -> tup
         z: np.ndarray, first: int, sizes: ProductSizes,
     ) -> tuple[int, Any]:  # fmt: skip
         """Compute the product of large factors; the place of its shape, or 0, and what stands for its continuation."""
-        start = thread_time() if steps.attempt is None else 0.0
+        start = perf_counter() if steps.attempt is None else 0.0
         x.dot(y, z)
         x_at = y_at = 0
         x_by_columns, y_by_columns, in_order = x_turned, y_turned, True

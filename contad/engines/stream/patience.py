@@ -1,6 +1,6 @@
 """When recordings are swept by compiled code: once plain Python has taken the time that it takes to get that code."""
 
-from time import thread_time
+from time import perf_counter
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from contad.engines.stream.sweep import compile_sweeps, has_compiled_sweeps
 class Patience:
     """The seconds for which sweeps run in plain Python: in all, and then for each kernel that is not there.
 
-    They are those of the processor: on a machine that is busy, both ways take longer. Nobody looks at the disk before
-    some hundred gradients of a dozen operations have been swept. To import LLVM, and to tell whether the files are
-    those of this contad, takes 40 ms, which a process with fewer gradients does not get back. What is found then is
-    loaded at once.
+    They are those of the clock: to ask for the processor's is a call of the system, and ten of them were 3 % of a small
+    gradient. Nobody looks at the disk before some hundred gradients of a dozen operations have been swept. To import
+    LLVM, and to tell whether the files are those of this contad, takes 40 ms, which a process with fewer gradients does
+    not get back. What is found then is loaded at once.
 
     loading      where it is compiled code that Numba loads: what that takes
     compiling    where it is to be compiled
@@ -47,11 +47,11 @@ class Patience:
 
     def sweep(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int, bool]:
         """`plain_sweep.sweep`, for as long as there is patience."""
-        start = thread_time()
+        start = perf_counter()
         try:
             return plain_sweep.sweep(buffers, adjoints, row, k, top, self.seconds_left())
         finally:
-            self.spent += thread_time() - start
+            self.spent += perf_counter() - start
 
     def sweep_array(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> bool:
         """`plain_sweep.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""
@@ -62,9 +62,9 @@ class Patience:
         if self.left[code] <= 0.0:
             compile_kernel(code)
             return False
-        start = thread_time()
+        start = perf_counter()
         plain_sweep.sweep_array(buffers, head, x, y, k, top)
-        self.left[code] -= thread_time() - start
+        self.left[code] -= perf_counter() - start
         return True
 
 

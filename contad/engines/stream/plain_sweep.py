@@ -9,7 +9,7 @@ import functools
 import math
 import textwrap
 from collections.abc import Callable
-from time import thread_time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ def sweep(
     plans = buffers.plans
     v: Any = buffers.values.data  # as `a`, a memoryview, whose elements are Python's floats
     a: Any = adjoints.data
-    end = thread_time() + seconds if row > ROWS else 0.0
+    end = perf_counter() + seconds if row > ROWS else 0.0
     is_long = row >= FEW
     while row > 0:
         start = max(1, row - ROWS + 1)
@@ -107,7 +107,7 @@ def sweep(
                             _step_by_rule(head, d, k, x, y, v, a)
                 k -= n
                 row -= 1
-        if row > 0 and thread_time() > end:
+        if row > 0 and perf_counter() > end:
             return row, k, True
     return 0, 0, False
 

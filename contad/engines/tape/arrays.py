@@ -16,7 +16,7 @@ from numba.extending import intrinsic, lower_cast, models, overload_classmethod,
 from numba.np import arrayobj
 
 from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 
 VARIABLE_BYTES = 24

@@ -21,7 +21,8 @@ from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.conversions import value
 from contad.engines.tape.variables import DUAL, VARIABLE, DualNumber, Variable, dual, variable
-from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, RECORDS, USED, arena, reserve_cells
+from contad.native.arena import ADJOINTS, BLOCK, RECORDS, USED, arena, reserve_cells
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.elementwise_calls import PLAIN
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload

@@ -34,8 +34,7 @@ from contad.engines.tape.recursion import require_settled
 from contad.engines.tape.refusals import refusal
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import ContadError, UnsupportedError
-from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.compiling import NJIT_OPTIONS, load_cached, write_options
+from contad.native.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS, load_cached, write_options
 from contad.native.fingerprint import fingerprint
 from contad.native.request import Request
 

@@ -14,7 +14,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
 from contad.engines.tape.variables import Active
 from contad.errors import UnsupportedError
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.elementwise_calls import PLAIN
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload

@@ -7,8 +7,8 @@ from numba import carray
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, USED, release
-from contad.native.compiling import NJIT_OPTIONS
+from contad.native.arena import ADJOINTS, BLOCK, USED, release
+from contad.native.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.words import place, pointer, word
 

@@ -11,7 +11,7 @@ import numpy as np
 from contad.engines.tape import block_records
 from contad.engines.tape.block_kernels import address_of_kernel
 from contad.engines.tape.variables import DUAL, VARIABLE
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
 from contad.native.triangular_kernels import height_of_factors

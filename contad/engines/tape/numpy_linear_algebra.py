@@ -8,7 +8,7 @@ from numba import types
 from contad.engines.tape.arrays import is_active_array
 from contad.engines.tape.matrix_records import OPERATIONS
 from contad.engines.tape.variables import Active
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.factor_kernels import check_system, require_square
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.saved_values import leaves
 

@@ -17,7 +17,7 @@ from contad.engines.tape.block_records import (
     write_elements,
 )
 from contad.engines.tape.variables import VARIABLE
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.product_adjoints import add_left, add_right
 

@@ -18,8 +18,8 @@ from contad.functions.declared_types import declared_names, signatures
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
-from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.array_loops import owns
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.rules.compilable import Compilable, WithParts
 from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names

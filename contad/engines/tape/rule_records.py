@@ -29,7 +29,7 @@ from contad.engines.tape.block_records import (
 from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import RuleError, UnsupportedError
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 from contad.native.saved_values import as_read, require_packable

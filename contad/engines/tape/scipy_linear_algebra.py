@@ -8,7 +8,7 @@ import contad.scipy.linalg as mirror
 from contad.engines.tape.conversions import value
 from contad.engines.tape.matrix_records import OPERATIONS
 from contad.engines.tape.numpy_linear_algebra import active_of, as_column, nothing
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 from contad.native.scipy_functions import flag_of_trans, require_square

@@ -7,8 +7,9 @@ from numba import carray
 
 from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.block_records import has_adjoints, read_block
-from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, RECORDS
+from contad.native.arena import ADJOINTS, BLOCK, RECORDS
 from contad.native.called_by_name import COUNT, called_by_name
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.words import pointer, word
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numba.np.linalg import _LAPACK, _check_finite_matrix
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.matrix_loops import add_scaled, in_order, turn, write_into, write_vector
 from contad.native.overloads import add_overload, in_machine_code
 from contad.native.spectral_kernels import (

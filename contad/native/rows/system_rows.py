@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.exponential_kernels import add_by_powers, along_by_powers, expm_with_powers
 from contad.native.factor_kernels import (
     add_cofactors,

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.ops.logic import stop_gradient
 from contad.scipy.linalg import solve_banded

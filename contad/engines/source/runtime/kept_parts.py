@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from contad.engines.source.runtime.workspace import NUMBERS, numbers
-from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.lanes import LanesType, lanes_at, put_lanes
 from contad.native.overloads import add_overload
 
