@@ -43,7 +43,14 @@ def partial_tree(
     assignments, result = body.slice(k)
     renamed = dict(zip(body.parameters, names, strict=False)) | {name: prefix + name for name, _ in assignments}
     inliner = _Inliner(body, renamed, value or value_expression)
-    return [(renamed[name], inliner.copy(x)) for name, x in assignments], inliner.copy(result)
+    lines: Lines = []
+    for name, x in assignments:
+        copied = inliner.copy(x)
+        if isinstance(copied, ast.Name):  # another name of what has one
+            renamed[name] = copied.id
+        else:
+            lines.append((renamed[name], copied))
+    return lines, inliner.copy(result)
 
 
 def partial_source(
@@ -145,12 +152,16 @@ class _Inliner(ast.NodeTransformer):
 
 # ---- values as expressions -------------------------------------------------------------------------------------------
 def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
-    """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
+    """The value of a core rule at argument expressions: its one-line function with the parameters replaced.
+
+    That of another rule, too, if it returns its argument as it is.
+    """
     definition = _definition(rule.function)
     assert isinstance(definition, ast.FunctionDef)
     last = definition.body[-1]
     statements = [s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-    if not rule.core or len(statements) != 1 or not isinstance(last, ast.Return) or last.value is None:
+    is_short = rule.core or isinstance(getattr(last, "value", None), ast.Name)
+    if not is_short or len(statements) != 1 or not isinstance(last, ast.Return) or last.value is None:
         raise RuleError(f"{rule.name}: only core rules with a one-line value can be called in the body of a core rule")
     replacement = dict(zip(rule.argument_names, arguments, strict=True))
 

@@ -367,7 +367,7 @@ def _tangent_run(run: Run) -> str:
     return _run_branch(run, [*lines, "dots[z_cell] = t"], 2)
 
 
-_EMPTY = np.empty(0)
+_Words = ctypes.c_int64 * 12
 
 
 class Interpreter:
@@ -389,38 +389,32 @@ class Interpreter:
         given = np.array([header.RUN, header_at, *addresses, *[0] * 6])
         return int(self._call(0, _address_of(given), -1))
 
-    def forward(
-        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
-        inputs: np.ndarray, row: int, cell: int,
-    ) -> tuple[int, int]:  # fmt: skip
+    @staticmethod
+    def prepare(code: np.ndarray, *arrays: np.ndarray) -> Any:
+        """What the loops over the records of a trace take: words, of which a task, a row and a cell come first."""
+        addresses = *map(_address_of, (code, *arrays)),
+        return _Words(0, 0, 0, len(code), *addresses)
+
+    def forward(self, words: Any, row: int, cell: int) -> tuple[int, int]:
         """The values of the records from a row on; the row where it stops, and its cell."""
-        arrays = code, constants, shapes, kernels, values, _EMPTY, inputs, _EMPTY
-        return self._records(header.FORWARD, row, cell, *arrays)
+        return self._records(header.FORWARD, words, row, cell)
 
-    def backward(
-        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
-        adjoints: np.ndarray, inputs: np.ndarray, gradient: np.ndarray, row: int, cell: int,
-    ) -> tuple[int, int]:  # fmt: skip
+    def backward(self, words: Any, row: int, cell: int) -> tuple[int, int]:
         """The adjoints, from a row, whose last cell is given, down to the first."""
-        arrays = code, constants, shapes, kernels, values, adjoints, inputs, gradient
-        return self._records(header.BACKWARD, row, cell, *arrays)
+        return self._records(header.BACKWARD, words, row, cell)
 
-    def tangents(
-        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
-        dots: np.ndarray, inputs: np.ndarray, row: int, cell: int,
-    ) -> tuple[int, int]:  # fmt: skip
+    def tangents(self, words: Any, row: int, cell: int) -> tuple[int, int]:
         """The tangents of the records from a row on."""
-        arrays = code, constants, shapes, kernels, values, dots, inputs, _EMPTY
-        return self._records(header.TANGENTS, row, cell, *arrays)
+        return self._records(header.TANGENTS, words, row, cell)
 
-    def _records(self, task: int, row: int, cell: int, code: np.ndarray, *arrays: np.ndarray) -> tuple[int, int]:
-        given = np.array([task, row, cell, len(code), *map(_address_of, (code, *arrays))])
-        found = self._call(0, _address_of(given), -1)
-        return int(found), int(given[2])
+    def _records(self, task: int, words: Any, row: int, cell: int) -> tuple[int, int]:
+        words[0], words[1], words[2] = task, row, cell
+        found = self._call(0, ctypes.addressof(words), -1)
+        return int(found), words[2]
 
 
 def _address_of(a: np.ndarray) -> int:
-    return int(a.__array_interface__["data"][0]) if a.size else 0
+    return a.ctypes.data if a.size else 0
 
 
 @functools.cache

@@ -240,11 +240,17 @@ def _calls(code: int, at: int, shapes: np.ndarray) -> list[tuple[int, list[int]]
 
 
 # ---- the loops -------------------------------------------------------------------------------------------------------
-def forward(
-    code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
-    inputs: np.ndarray, row: int, cell: int,
-) -> tuple[int, int]:  # fmt: skip
+Arrays = tuple[np.ndarray, ...]  # as `Interpreter.prepare` takes them
+
+
+def prepare(*arrays: np.ndarray) -> Arrays:
+    """What the loops take."""
+    return arrays
+
+
+def forward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     """The values of the records from a row on, whose first cell is given; the row where it stops, and its cell."""
+    code, constants, shapes, _, values, _, *_ = arrays
     v, c = values.data, constants.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in enumerate(code[row:].tolist(), row):
@@ -278,11 +284,9 @@ def forward(
     return len(code), cell
 
 
-def backward(
-    code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
-    adjoints: np.ndarray, inputs: np.ndarray, gradient: np.ndarray, row: int, cell: int,
-) -> tuple[int, int]:  # fmt: skip
+def backward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     """The adjoints, from a row, whose last cell is given, down to the first; the row where it stops, and its cell."""
+    code, constants, shapes, _, values, adjoints, *_ = arrays
     v, c, a = values.data, constants.data, adjoints.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in zip(range(row, -1, -1), reversed(code[: row + 1].tolist()), strict=True):
@@ -313,11 +317,9 @@ def backward(
     return -1, 0
 
 
-def tangents(
-    code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, kernels: np.ndarray, values: np.ndarray,
-    dots: np.ndarray, inputs: np.ndarray, row: int, cell: int,
-) -> tuple[int, int]:  # fmt: skip
+def tangents(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     """The tangents of the records from a row on, whose first cell is given; they are zero before."""
+    code, constants, shapes, _, values, dots, *_ = arrays
     v, c, t = values.data, constants.data, dots.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in enumerate(code[row:].tolist(), row):

@@ -1,5 +1,6 @@
 """One recorded way through a function, as arrays that compiled code runs: made from the stream of its recording."""
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -104,7 +105,6 @@ class Trace:
         """
         for data in self.held:
             data.require_unchanged()
-        arrays = self.code, self.constants, self.shapes, ADDRESSES
         n = self.inputs
         whole = self.cells + self.saved
         memory = take(whole + self.cells)
@@ -112,7 +112,7 @@ class Trace:
         values, other = room[:whole], room[whole : whole + self.cells]
         values[0] = 0.0
         values[1 : n + 1] = inputs
-        forward = loops.forward
+        given = loops.prepare(self.code, self.constants, self.shapes, ADDRESSES, values, other, inputs, gradient)
 
         evaluated: dict[int, Any] = {}  # by row: what a call has found and its derivatives need, factors too
 
@@ -123,7 +123,7 @@ class Trace:
             """What was evaluated; of a step only now, if its value has been compiled code's."""
             return evaluated[row] if row in evaluated else call.look(values)
 
-        row = self._driven(lambda *at: forward(*arrays, values, inputs, *at), evaluate)
+        row = self._driven(functools.partial(loops.forward, given), evaluate)
         if row < len(self.code):
             give_back(memory)
             return np.nan, 0.0, row
@@ -133,9 +133,8 @@ class Trace:
         if len(direction):
             other[:] = 0.0
             other[1 : n + 1] = direction
-            tangents = loops.tangents
             self._driven(
-                lambda *at: tangents(*arrays, values, other, inputs, *at),
+                functools.partial(loops.tangents, given),
                 lambda row, call, at: call.push(values, other, at, look(row, call)),
             )
             slope = float(other[result]) if result > 0 else 0.0
@@ -146,7 +145,7 @@ class Trace:
                 row, cell = len(self.code) - 1, self.cells - 1
                 while row >= 0:
                     if self.code[row, 0] != CALL:  # where compiled code would stop at once
-                        row, cell = loops.backward(*arrays, values, other, inputs, gradient, row, cell)
+                        row, cell = loops.backward(given, row, cell)
                         if row < 0:
                             break
                     size, step = int(self.code[row, 2]), self._python_step(row)

@@ -296,7 +296,8 @@ class ArrayRule(Capturing, WithParts):
 def _is_plain(*values: Value) -> bool:
     """Whether these are floats and float arrays."""
     for x in values:
-        if x.__class__ is not float and (x.__class__ is not np.ndarray or x.dtype is not FLOAT):
+        kind = x.__class__
+        if kind is not float and kind is not np.float64 and (kind is not np.ndarray or x.dtype is not FLOAT):
             return False
     return True
 

@@ -78,7 +78,7 @@ def _holds_objects(x: Nested) -> bool:
     kind = x.__class__
     if kind is np.ndarray or kind is NumberBox:
         return x.dtype is not _FLOAT and x.dtype == object
-    if kind is float or kind is str or kind is int or x is None:
+    if x is None or isinstance(x, (float, str, int)):
         return False
     if kind is tuple or kind is list or kind is dict:
         return any(map(_holds_objects, x.values() if kind is dict else x))

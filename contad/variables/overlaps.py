@@ -27,19 +27,6 @@ def set_apart(what: str, args: tuple[Nested, ...], first_number: int = 0) -> tup
     """
     if len(args) == 1 and isinstance(args[0], (np.ndarray, Array)):
         return args
-    first: Value = None
-    second: Value = None
-    for x in args:  # one or two arrays that have their own memory, as most calls have, in no call but this
-        kind = x.__class__
-        if kind is not float:
-            if kind is not np.ndarray or x.base is not None or second is not None or x is first:
-                break
-            if first is None:
-                first = x
-            else:
-                second = x
-    else:
-        return args
     if _have_own_memory(args):
         return args
     arrays: list[Value] = []
@@ -54,7 +41,7 @@ def set_apart(what: str, args: tuple[Nested, ...], first_number: int = 0) -> tup
 
 
 def _have_own_memory(args: tuple[Nested, ...]) -> bool:
-    """Whether the arguments are numbers and arrays, or views of arrays, that have nothing in common."""
+    """Whether the arguments are numbers and arrays, or views of arrays or of bytes, that have nothing in common."""
     owners: set[int] = set()
     count = 0
     for x in args:
@@ -63,7 +50,11 @@ def _have_own_memory(args: tuple[Nested, ...]) -> bool:
             base: Value = x.base
             if base is None:
                 base = x
-            elif base.__class__ is not np.ndarray or base.base is not None:
+            elif base.__class__ is np.ndarray and base.base is not None:
+                base = base.base
+                if base.__class__ is not bytes:
+                    return False
+            elif base.__class__ is not np.ndarray and base.__class__ is not bytes:
                 return False
             owners.add(id(base))
             count += 1

@@ -82,7 +82,7 @@ def test_second_derivatives_are_those_of_elements():
 def test_the_cache_is_asked_once_for_a_function(monkeypatch):
     """To ask takes a list of the files in it."""
     asked = []
-    monkeypatch.setattr(summed_formulas, "COMPILING", 1_000_000)
+    monkeypatch.setattr(summed_formulas, "COMPILING", math.inf)
     summed_formulas.plan_of.cache_clear()
     monkeypatch.setattr(summed_formulas, "has_sum_function", lambda key: asked.append(key))
     for _ in range(5):
@@ -93,7 +93,7 @@ def test_the_cache_is_asked_once_for_a_function(monkeypatch):
 
 def test_nothing_asks_the_file_system_again(monkeypatch):
     """Neither eager gradients, while compiled sums are waited for, nor recorded ones; a first look may be."""
-    monkeypatch.setattr(summed_formulas, "LOADING", 3000)
+    monkeypatch.setattr(summed_formulas, "LOADING", 1e-3)
     monkeypatch.setattr(summed_formulas, "COMPILING", math.inf)
     monkeypatch.setattr(compiled_sums, "is_cached", lambda name, depends: os.scandir(".").close())
     summed_formulas.plan_of.cache_clear()

@@ -94,8 +94,9 @@ def test_compiled_code_is_entered_for_what_is_between_calls(f, expected):
         return lambda *args: (calls.update([name]), function(*args))[1]
 
     program._interpreter = SimpleNamespace(
-        forward=counted("forward"), backward=counted("backward"), run=lambda *args: pytest.fail("it runs in Python")
-    )
+        prepare=interpreter().prepare, forward=counted("forward"), backward=counted("backward"),
+        run=lambda *args: pytest.fail("it runs in Python"),
+    )  # fmt: skip
     found = program.gradient(X)
     np.testing.assert_allclose(found, contad.grad(f)(X), rtol=1e-12)
     assert calls == expected

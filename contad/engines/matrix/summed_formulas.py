@@ -1,12 +1,13 @@
 """Sums of formulas over arrays and numbers, as densities are of data: one pass computes the value and all partials.
 
 By numbers the partials are sums, by arrays an array each, which the compiled sweep reads. A few elements are a loop of
-Python's floats, more are lines of NumPy. To get the compiled function for a formula takes time, so those evaluate some
-elements before that.
+Python's floats, more are lines of NumPy. To get the compiled function for a formula takes time, so those have taken as
+long before that.
 """
 
 import functools
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +27,10 @@ from contad.variables.var import Var
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
-# elements of loops that are evaluated first: where the function is in the disk cache, and where it is to be compiled
-LOADING, COMPILING = 300_000, 2_000_000
+# seconds in which Python evaluates first: where the function is in the disk cache, and where it is to be compiled
+LOADING, COMPILING = 0.1, 1.0
 FEW = 80  # elements up to which a loop of floats takes less time than NumPy for a value and all partials
-OF_NUMPY = 8  # elements more that NumPy evaluates in the time of one of a loop
 SHORT = 16  # elements of which each is a record of its own
-OF_RULE = 20  # elements of a formula that take as long as one of a rule, which may be evaluated in Python
 
 
 class SumPlan:
@@ -41,7 +40,7 @@ class SumPlan:
         self.rule, self.conditions = rule, conditions
         self.arrays = tuple([bool(code >> 2 * k & 1) for k in range(rule.arity)])
         self.active = tuple([bool(code >> 2 * k & 2) for k in range(rule.arity)])
-        self.waited = 0.0  # elements that have been evaluated without compiled code; infinite where it is used
+        self.spent = 0.0  # seconds, without compiled code; infinite where it is used
         self.is_absent = False  # whether the disk cache is known not to have it
         body = rule.body
         self.is_known = body is not None and True in self.active and rule.__module__.startswith("contad.")
@@ -59,20 +58,28 @@ class SumPlan:
         """The lines of NumPy."""
         return numpy_sum(self.key)
 
-    def is_due(self, n: int) -> bool:
-        """Whether compiled code evaluates n elements: where it is there, or enough has been evaluated without it."""
-        if self.waited == np.inf:
+    def is_due(self) -> bool:
+        """Whether compiled code evaluates: where it is there, or enough time has been spent without it."""
+        if self.spent == np.inf:
             return True
-        length = n if n <= FEW else FEW + n // OF_NUMPY
-        self.waited += length * (1 if hasattr(self.rule, "formula") else OF_RULE)
-        if self.waited <= LOADING:
+        if self.spent < LOADING:
             return False
-        if self.waited <= COMPILING:
+        if self.spent < COMPILING:
             self.is_absent = self.is_absent or not has_sum_function(self.key)  # which lists the files of the cache
             if self.is_absent:
                 return False
-        self.waited = np.inf
+        self.spent = np.inf
         return True
+
+    def evaluate(self, values: Sequence[Value], n: int) -> tuple[float, Sequence[Any]] | None:
+        """The sum and its partials by Python, of arrays of n elements; None where they are not as asked."""
+        start = perf_counter()
+        flat: list[Value] = [x if x.__class__ is float else x.reshape(-1) for x in values]
+        if n <= FEW:
+            flat = [x if x.__class__ is float else x.tolist() for x in flat]
+        found: tuple[float, Sequence[Any]] | None = (self.lines if n > FEW else self.loop)(*flat)
+        self.spent += perf_counter() - start
+        return found
 
 
 @functools.cache
@@ -121,13 +128,9 @@ def sum_formula(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value], c
     arrays = [x for x in values if x.__class__ is np.ndarray]
     if len(shape) > 1 and layout_of(arrays) is not None:
         return None
-    n = arrays[0].size
-    if plan.is_due(n):
+    if plan.is_due():
         return _call(stack, plan, values, cells)
-    flat: list[Value] = [x if x.__class__ is float else x.reshape(-1) for x in values]
-    if n <= FEW:
-        flat = [x if x.__class__ is float else x.tolist() for x in flat]
-    found = (plan.lines if n > FEW else plan.loop)(*flat)
+    found = plan.evaluate(values, arrays[0].size)
     return None if found is None else _push(stack, cells, found, number)
 
 
