@@ -78,6 +78,11 @@ class InExpressions(Compilable):
         return f"{self.__name__}: inside njit it takes arrays of float64 with so many axes (0 is a number): {ways}"
 
 
+def in_expressions(ways: Mapping[Pattern, str], **known: Any) -> Callable[[Callable[..., Any]], InExpressions]:
+    """Let Numba functions, and bodies, call a function, too: by expressions of its arguments and of what is known."""
+    return lambda function: InExpressions(function, ways, known)
+
+
 def axes_in(pattern: Pattern) -> list[str]:
     """Of each argument the numbers of axes that it may have, or a text."""
     parts = [part.split("/") for part in pattern.split()]

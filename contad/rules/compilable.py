@@ -87,7 +87,7 @@ def name_in_njit(module: ModuleType, instead: str = Compilable.instead) -> None:
 
 # modules of what bodies call, which Python runs, too
 BODIES = (
-    *("contad.distributions.vector_densities", "contad.scipy.matrix_bodies"),
+    *("contad.scipy.matrix_bodies", "contad.scipy.vector_densities"),
     *("contad.stan.bodies", "contad.stan.constraint_bodies"),
 )
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from contad.distributions import vector_densities as densities
+from contad.distributions.vector_docstrings import describe_vectors
 from contad.errors import UnsupportedError
 from contad.ops._scipy import stats
+from contad.ops.exponential import log1p
 from contad.ops.triangular_factors import cholesky_factor
+from contad.scipy import vector_densities as densities
 from contad.scipy.mirroring import as_one
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
@@ -23,8 +25,7 @@ class MultivariateDistribution:
     """The functions of one distribution, `log` that of the logarithm of its density or mass."""
 
     def __init__(self, name: str, log: Function, kind: str = "pdf", in_scipy: bool = True) -> None:
-        self.name = name
-        self.__doc__ = log.__doc__
+        self.name, self.__doc__ = name, describe_vectors(name, f"log{kind}")
 
         def call(method: str, transform: Function) -> Function:
             def evaluate(*args: Value, **options: Option) -> Value:
@@ -32,7 +33,7 @@ class MultivariateDistribution:
                     return getattr(getattr(stats(), name), method)(*args, **options)
                 return transform(log(*args, **options))
 
-            evaluate.__name__, evaluate.__doc__ = method, log.__doc__
+            evaluate.__name__, evaluate.__doc__ = method, describe_vectors(name, method)
             evaluate.__qualname__, evaluate.__module__ = f"{name}.{method}", __name__
             return evaluate
 
@@ -92,19 +93,6 @@ def _size_of(name: str, mean: ArrayValue, cov: ArrayValue, x: ArrayValue) -> int
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 def _normal(x: ArrayValue, mean: ArrayValue = None, cov: ArrayValue = 1, allow_singular: bool = False) -> Value:
-    """Normal vectors.
-
-        log f = -|r|^2 / 2 - log|L| - k log(2 pi) / 2, with L r = x - mean and L L^T = cov
-
-    Shapes:  x (..., k), mean (k,), cov (k, k), its diagonal or one number.
-    Domain:  every x and mean, cov positive definite.
-    Cost:    O(k^3 + n k^2).
-    Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 45.
-
-    >>> z = [1.0, 0.0], [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]]
-    >>> round(float(multivariate_normal.logpdf(*z)), 6), round(float(multivariate_normal.pdf(*z)), 6)
-    (-2.403399, 0.09041)
-    """
     name = "multivariate_normal"
     if allow_singular:
         raise UnsupportedError(f"contad.scipy.stats.{name}: allow_singular=True is not supported on variables")
@@ -112,26 +100,13 @@ def _normal(x: ArrayValue, mean: ArrayValue = None, cov: ArrayValue = 1, allow_s
     size = _size_of(name, mean, cov, x)
     factor = _factor(name, "cov", _matrix(name, "cov", cov, size))
     rows, shape = _rows(name, x, size)
-    return _in_shape(densities.normal_of_rows(rows if mean is None else rows - as_one(mean), factor), shape)
+    squares = densities.squared_lengths(rows if mean is None else rows - as_one(mean), factor)
+    return _in_shape(densities.normal_of_squares(squares, densities.log_diagonal(factor), size), shape)
 
 
 def _student(
     x: ArrayValue, loc: ArrayValue = None, shape: ArrayValue = 1, df: Value = 1, allow_singular: bool = False
 ) -> Value:
-    """Student's t vectors.
-
-        log f = log Gamma((df + k) / 2) - log Gamma(df / 2) - k log(df pi) / 2 - log|L|
-                - (df + k) / 2 log(1 + |r|^2 / df), with L r = x - loc and L L^T = shape
-
-    Shapes:  x (..., k), loc (k,), shape (k, k), df ().
-    Domain:  every x and loc, df > 0, shape positive definite.
-    Cost:    O(k^3 + n k^2).
-    Ref:     Kotz & Nadarajah (2004), section 1.1.
-
-    >>> z = [1.0, 0.0], [0.5, 0.5], [[2.0, 0.5], [0.5, 1.0]], 4.0
-    >>> round(float(multivariate_t.logpdf(*z)), 6), round(float(multivariate_t.pdf(*z)), 6)
-    (-2.518279, 0.080598)
-    """
     name = "multivariate_t"
     if allow_singular:
         raise UnsupportedError(f"contad.scipy.stats.{name}: allow_singular=True is not supported on variables")
@@ -142,24 +117,13 @@ def _student(
     factor = _factor(name, "shape", _matrix(name, "shape", shape, size))
     rows, axes = _rows(name, x, size)
     rows = rows if loc is None else rows - as_one(loc)
+    squares, logs = densities.squared_lengths(rows, factor), densities.log_diagonal(factor)
     if df == np.inf:
-        return _in_shape(densities.normal_of_rows(rows, factor), axes)
-    return _in_shape(densities.student_of_rows(rows, factor, df), axes)
+        return _in_shape(densities.normal_of_squares(squares, logs, size), axes)
+    return _in_shape(densities.student_of_logs(log1p(squares / df), logs, df, float(size)), axes)
 
 
 def _dirichlet(x: ArrayValue, alpha: ArrayValue) -> Value:
-    """Points of a simplex.
-
-        log f = log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log x
-
-    Shapes:  x (k,) or columns (k, n), or without the last of their rows; alpha (k,).
-    Domain:  x >= 0 with sum 1, alpha > 0.
-    Ref:     Kotz, Balakrishnan & Johnson (2000), chapter 49.
-
-    >>> z = [0.2, 0.3, 0.5], [1.0, 2.0, 3.0]
-    >>> round(float(dirichlet.logpdf(*z)), 6), round(float(dirichlet.pdf(*z)), 6)
-    (1.504077, 4.5)
-    """
     name = "dirichlet"
     x, alpha = as_one(x), as_one(alpha)
     k = np.size(alpha)
@@ -184,18 +148,6 @@ def _counts(name: str, x: ArrayValue, n: ArrayValue) -> tuple[np.ndarray, np.nda
 
 
 def _multinomial(x: ArrayValue, n: ArrayValue, p: ArrayValue) -> Value:
-    """Counts of draws with given probabilities.
-
-        log p = log n! - sum log x! + sum x log p
-
-    Shapes:  x and p (..., k), n (...).
-    Domain:  x = 0, 1, ... with sum n, else -inf; p >= 0 with sum 1, else nan; derivatives by p are those of x log p.
-    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35.
-
-    >>> z = [1, 2], 3, [0.4, 0.6]
-    >>> round(float(multinomial.logpmf(*z)), 6), round(float(multinomial.pmf(*z)), 6)
-    (-0.83933, 0.432)
-    """
     x, n, wrong = _counts("multinomial", x, n)
     p = as_one(p)
     bad = np.any(p < 0.0, axis=-1) | (np.abs(np.sum(p, axis=-1) - 1.0) > 1e-9)
@@ -204,18 +156,6 @@ def _multinomial(x: ArrayValue, n: ArrayValue, p: ArrayValue) -> Value:
 
 
 def _dirichlet_multinomial(x: ArrayValue, alpha: ArrayValue, n: ArrayValue) -> Value:
-    """Counts of draws whose probabilities are of a Dirichlet density.
-
-        log p = log n + log B(sum alpha, n) - sum_(x > 0) (log x + log B(alpha, x))
-
-    Shapes:  x and alpha (..., k), n (...).
-    Domain:  x = 0, 1, ... with sum n, else -inf; alpha > 0.
-    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35.
-
-    >>> z = [1, 2], [1.5, 2.0], 3
-    >>> round(float(dirichlet_multinomial.logpmf(*z)), 6), round(float(dirichlet_multinomial.pmf(*z)), 6)
-    (-1.165752, 0.311688)
-    """
     name = "dirichlet_multinomial"
     x, n, wrong = _counts(name, x, n)
     alpha = as_one(alpha)
@@ -226,18 +166,6 @@ def _dirichlet_multinomial(x: ArrayValue, alpha: ArrayValue, n: ArrayValue) -> V
 
 
 def _categorical(k: ArrayValue, p: ArrayValue) -> Value:
-    """Categories, counted from 0, by their probabilities.
-
-        log p = log p_k
-
-    Shapes:  k (...), p (..., c).
-    Domain:  k = 0, ..., c - 1, else -inf; p >= 0 with sum 1, else nan; derivatives by p are those of log p_k.
-    Ref:     Johnson, Kotz & Balakrishnan (1997), chapter 35.
-
-    >>> z = [0, 2], [0.2, 0.3, 0.5]
-    >>> categorical.logpmf(*z).round(6).tolist(), categorical.pmf(*z).round(6).tolist()
-    ([-1.609438, -0.693147], [0.2, 0.5])
-    """
     name = "categorical"
     if numbers_in(k):
         raise UnsupportedError(f"contad.scipy.stats.{name}: k must be constants; contad.value_of gives values")
@@ -269,55 +197,16 @@ def _wishart_factors(
 
 
 def _wishart(x: ArrayValue, df: Value, scale: ArrayValue) -> Value:
-    """One matrix, as the sum of squares of normal vectors of covariance `scale`.
-
-        log f = (df - k - 1) / 2 log|x| - tr(scale^-1 x) / 2 - df / 2 log|scale| - df k / 2 log 2 - log Gamma_k(df / 2)
-
-    Shapes:  x and scale (k, k), df ().
-    Domain:  x and scale positive definite, df > k - 1.
-    Cost:    O(k^3).
-    Ref:     Gupta & Nagar (2000), chapter 3.
-
-    >>> z = [[2.0, 0.5], [0.5, 1.0]], 3.0, [[1.0, 0.2], [0.2, 1.5]]
-    >>> round(float(wishart.logpdf(*z)), 6), round(float(wishart.pdf(*z)), 6)
-    (-4.400049, 0.012277)
-    """
     factor, scale_factor = _wishart_factors("wishart", x, df, scale)
-    return densities.wishart_of_matrix(factor, scale_factor, df)
+    return densities.wishart_of_factors(factor, scale_factor, df)
 
 
 def _inverse_wishart(x: ArrayValue, df: Value, scale: ArrayValue) -> Value:
-    """One matrix, the inverse of one of Wishart's distribution.
-
-        log f = df / 2 log|scale| - (df + k + 1) / 2 log|x| - tr(scale x^-1) / 2 - df k / 2 log 2 - log Gamma_k(df / 2)
-
-    Shapes:  x and scale (k, k), df ().
-    Domain:  x and scale positive definite, df > k - 1.
-    Cost:    O(k^3).
-    Ref:     Gupta & Nagar (2000), section 3.4.
-
-    >>> z = [[2.0, 0.5], [0.5, 1.0]], 3.0, [[1.0, 0.2], [0.2, 1.5]]
-    >>> round(float(invwishart.logpdf(*z)), 6), round(float(invwishart.pdf(*z)), 6)
-    (-4.727931, 0.008845)
-    """
     factor, scale_factor = _wishart_factors("invwishart", x, df, scale)
-    return densities.inverse_wishart_of_matrix(factor, scale_factor, df)
+    return densities.inverse_wishart_of_factors(factor, scale_factor, df)
 
 
 def _lkj(x: ArrayValue, eta: Value) -> Value:
-    """Correlation matrices, the more like the identity the larger eta is.
-
-        log f = (eta - 1) log|X| - log c(eta), c the integral over correlation matrices
-
-    Shapes:  x (..., k, k), eta ().
-    Domain:  x positive definite with a diagonal of 1, of which the lower triangle is read; eta > 0.
-    Raises:  ValueError where x or eta is something else.
-    Ref:     Lewandowski, Kurowicka & Joe (2009); Stan Functions Reference, LKJ correlation distribution.
-
-    >>> z = [[1.0, 0.3], [0.3, 1.0]], 2.0
-    >>> round(float(lkj.logpdf(*z)), 6), round(float(lkj.pdf(*z)), 6)
-    (-0.381993, 0.6825)
-    """
     name = "lkj"
     x, eta = as_one(x), as_one(eta)
     if np.ndim(x) < 2 or np.shape(x)[-2] != np.shape(x)[-1]:
@@ -327,24 +216,12 @@ def _lkj(x: ArrayValue, eta: Value) -> Value:
     if np.any(np.abs(np.diagonal(x, axis1=-2, axis2=-1) - 1.0) > 1e-8):
         raise _fail(name, "x must be a correlation matrix, with a diagonal of 1")
     stack = np.reshape(x, (-1, *np.shape(x)[-2:]))
-    found = [densities.lkj_of_matrix(_factor(name, "x", stack[i]), eta) for i in range(np.shape(stack)[0])]
+    factors = [_factor(name, "x", stack[i]) for i in range(np.shape(stack)[0])]
+    found = [densities.lkj_of_determinant(2.0 * densities.log_diagonal(f), eta, np.shape(x)[-1]) for f in factors]
     return _in_shape(np.stack(found), np.shape(x)[:-2])
 
 
 def _matrix_normal(X: ArrayValue, mean: ArrayValue = None, rowcov: ArrayValue = 1, colcov: ArrayValue = 1) -> Value:
-    """Matrices with a covariance of their rows and one of their columns.
-
-        log f = -tr(colcov^-1 R^T rowcov^-1 R) / 2 - k log|rowcov| / 2 - m log|colcov| / 2 - m k log(2 pi) / 2,
-        with R = X - mean
-
-    Shapes:  X (..., m, k), mean (m, k), rowcov (m, m), colcov (k, k).
-    Domain:  every X and mean, rowcov and colcov positive definite.
-    Ref:     Gupta & Nagar (2000), chapter 2.
-
-    >>> z = [[1.0, 0.0]], [[0.5, 0.5]], [[1.5]], [[2.0, 0.5], [0.5, 1.0]]
-    >>> round(float(matrix_normal.logpdf(*z)), 6), round(float(matrix_normal.pdf(*z)), 6)
-    (-2.713626, 0.066296)
-    """
     name = "matrix_normal"
     x = as_one(X)
     if np.ndim(x) < 2:

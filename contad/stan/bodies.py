@@ -10,18 +10,11 @@ from numpy.linalg import cholesky
 
 from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face, compose
-from contad.distributions.gamma_excesses import log_gamma_excess
 from contad.distributions.intervals import log_normal_interval
-from contad.distributions.vector_densities import (
-    inverse_wishart_of_ratio,
-    log_constant_of_lkj,
-    sum_of_log_gammas,
-    wishart_of_ratio,
-)
-from contad.ops.beta_functions import betaln
+from contad.distributions.ways_by_axes import in_expressions
+from contad.ops import positive_definite
 from contad.ops.covariances import ROOT3, ROOT5
 from contad.ops.elementary import sqrt
-from contad.ops.entropies import xlogy
 from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import gammaln
@@ -30,34 +23,32 @@ from contad.ops.logic import select, stop_gradient
 from contad.ops.logistic import log1m_exp, log_expit
 from contad.ops.trigonometric import sin
 from contad.scipy.linalg import solve_triangular
-
-LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
-sum_of_excesses = Face(
-    __name__, "sum_of_excesses", log_gamma_excess, "The sum of log Gamma(x) - x log x + x.", reduce="sum"
+from contad.scipy.vector_densities import (
+    LOG_TWO_PI,
+    constant_of_dirichlet,
+    lkj_of_determinant,
+    log_constant_of_lkj,
+    log_diagonal,
+    normal_of_squares,
+    solve_lower,
+    squared_lengths,
+    student_of_logs,
+    sum_of_log_gammas,
+    sum_of_logs,
+    sum_of_products,
 )
+
 sum_of_rising_ratios = Face(
     __name__, "sum_of_rising_ratios", log_rising_ratio, "The sum of log Gamma(n + a) / (Gamma(a) n!).", reduce="sum"
 )
 log_of_each = Face(__name__, "log_of_each", log, "log x of each element.")
-sum_of_logs = Face(__name__, "sum_of_logs", log, "The sum of log x.", reduce="sum")
 sum_of_log1p = Face(__name__, "sum_of_log1p", log1p, "The sum of log(1 + x).", reduce="sum")
-sum_of_products = Face(__name__, "sum_of_products", xlogy, "The sum of x log y, 0 where x is.", reduce="sum")
 
 
 # ---- what is checked -------------------------------------------------------------------------------------------------
-def is_positive(a):
-    """Whether all elements are."""
-    return np.all(a > 0.0)
-
-
 def is_simplex(a):
     """Whether elements are nonnegative and sum to 1."""
     return np.all(a >= 0.0) and abs(np.sum(a) - 1.0) <= 1e-8
-
-
-def are_counts(n):
-    """Whether elements are nonnegative whole numbers."""
-    return np.all(n >= 0.0) and np.all(n == np.floor(n))
 
 
 def is_factor(a):
@@ -142,75 +133,44 @@ def has_factor(a):
 
 
 # ---- normal and Student's t vectors ----------------------------------------------------------------------------------
-def log_diagonal(factor):
-    """log of the product of the diagonal of a factor: half of log|L L^T|."""
-    return sum_of_logs(np.diag(factor))
-
-
 def as_row(x):
     """A vector as a matrix of one row."""
     return x.reshape((1, x.shape[0]))
 
 
 def normal_of_rows(rows, factor, propto=False):
-    """The sum over rows of -|L^-1 x|^2 / 2 - log|L| - k / 2 log(2 pi)."""
-    count = float(rows.shape[0])
-    scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
-    constant = 0.0 if propto else 0.5 * count * rows.shape[1] * LOG_TWO_PI
-    return -0.5 * np.sum(scaled * scaled) - count * log_diagonal(factor) - constant
+    """The sum over rows x of -|L^-1 x|^2 / 2 - log|L| - k / 2 log(2 pi)."""
+    scaled = solve_lower(factor, rows.T)
+    squares = np.sum(scaled * scaled)
+    return normal_of_squares(squares, log_diagonal(factor), rows.shape[1], float(rows.shape[0]), propto)
 
 
 def normal_of_rows_by_precision(rows, factor, propto=False):
     """Likewise, by the factor of the precision matrix."""
-    count = float(rows.shape[0])
     scaled = rows @ factor
-    constant = 0.0 if propto else 0.5 * count * rows.shape[1] * LOG_TWO_PI
-    return count * log_diagonal(factor) - 0.5 * np.sum(scaled * scaled) - constant
-
-
-def student_of_rows(rows, nu, factor, propto=False):
-    """The sum over rows of c - k / 2 log(nu) - k / 2 log(pi) - log|L| - (nu + k) / 2 log(1 + |L^-1 x|^2 / nu).
-
-    c = log Gamma((nu + k) / 2) - log Gamma(nu / 2), a difference of large numbers, by the beta function of k / 2.
-    """
-    count, size = float(rows.shape[0]), float(rows.shape[1])
-    scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
-    squares = np.sum(scaled * scaled, axis=0)
-    constant = 0.0 if propto else 0.5 * size * LOG_PI
-    growth = gammaln(0.5 * size) - betaln(0.5 * size, 0.5 * nu) - 0.5 * size * log(nu)
-    return count * (growth - log_diagonal(factor) - constant) - 0.5 * (nu + size) * sum_of_log1p(squares / nu)
+    squares = np.sum(scaled * scaled)
+    return normal_of_squares(squares, -log_diagonal(factor), rows.shape[1], float(rows.shape[0]), propto)
 
 
 def normal_of_weighted_rows(rows, factor, weights, propto=False):
     """Likewise, of rows whose covariances are L L^T / w."""
     count, size = float(rows.shape[0]), float(rows.shape[1])
-    scaled = solve_triangular(factor, rows.T, lower=True, check_finite=False)
-    squares = np.sum(scaled * scaled, axis=0)
-    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
-    logs = 0.5 * size * sum_of_logs(weights) - count * log_diagonal(factor)
-    return logs - 0.5 * np.sum(squares * weights) - constant
+    squares = np.sum(squared_lengths(rows, factor) * weights)
+    return 0.5 * size * sum_of_logs(weights) + normal_of_squares(squares, log_diagonal(factor), size, count, propto)
+
+
+def student_of_rows(rows, nu, factor, propto=False):
+    """The sum over rows of Student's t density."""
+    terms = sum_of_log1p(squared_lengths(rows, factor) / nu)
+    count, size = float(rows.shape[0]), float(rows.shape[1])
+    return student_of_logs(terms, log_diagonal(factor), nu, size, count, propto)
 
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
-def wishart_of_factors(factor, scale, nu):
-    """The Wishart density of L L^T of scale M M^T."""
-    ratio = solve_triangular(scale, factor, lower=True, check_finite=False)
-    return wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale), nu, float(factor.shape[0]))
-
-
-def inverse_wishart_of_factors(factor, scale, nu):
-    """The inverse Wishart density of L L^T of scale M M^T."""
-    ratio = solve_triangular(factor, scale, lower=True, check_finite=False)
-    return inverse_wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale), nu, float(factor.shape[0]))
-
-
-def lower_triangle(a):
-    """A square matrix without what is above its diagonal, which then has no derivative."""
-    made = np.zeros((a.shape[0], a.shape[0]))
-    for i in range(a.shape[0]):
-        for j in range(i + 1):
-            made[i, j] = a[i, j]
-    return made
+@in_expressions({"nn": "2.0 * log_diagonal(cholesky(a))"}, log_diagonal=log_diagonal)
+def log_determinant_spd(a):
+    """log|a| of a symmetric positive definite matrix."""
+    return positive_definite.log_determinant_spd(a)
 
 
 def log_jacobian_of_factor(factor, propto=False):
@@ -227,19 +187,14 @@ def lkj_of_factor(factor, eta):
     return sum_of_products(weights, np.diag(factor)[1:]) + log_constant_of_lkj(eta, size)
 
 
-def lkj_of_matrix(matrix, factor, eta):
-    """(eta - 1) log|L L^T|, and the constant."""
-    return 2.0 * (eta - 1.0) * log_diagonal(factor) + log_constant_of_lkj(eta, matrix.shape[0])
-
-
 def lkj_of_covariance(y, mu, sigma, eta, propto=False):
     """The lognormal density of the scales, and that of the correlations."""
     scales = np.sqrt(np.diag(y))
     logs = log_of_each(scales)
     r = (logs - mu) / sigma
-    total = np.sum(-0.5 * r * r - logs) - sum_of_logs(sigma) - (0.0 if propto else 0.5 * y.shape[0] * LOG_TWO_PI)
-    matrix = y / np.outer(scales, scales)
-    return total + lkj_of_matrix(matrix, np.linalg.cholesky(matrix), eta)
+    total = np.sum(-0.5 * r * r - log_of_each(sigma) - logs) - (0.0 if propto else 0.5 * y.shape[0] * LOG_TWO_PI)
+    correlations = y / np.expand_dims(scales, 1) / scales
+    return total + lkj_of_determinant(log_determinant_spd(correlations), eta, y.shape[0])
 
 
 # ---- counts ----------------------------------------------------------------------------------------------------------
@@ -249,13 +204,8 @@ def log_multinomial_coefficient(n):
 
 
 def dirichlet_of_vector(theta, alpha):
-    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta.
-
-    The large terms a log a - a of log Gamma(a) are written as a divergence: - sum alpha log(alpha / sum alpha).
-    """
-    whole = np.sum(alpha)
-    constant = log_gamma_excess(whole) - sum_of_excesses(alpha) - sum_of_products(alpha, alpha / whole)
-    return constant + sum_of_products(alpha - 1.0, theta)
+    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta."""
+    return constant_of_dirichlet(alpha) + sum_of_products(alpha - 1.0, theta)
 
 
 def dirichlet_multinomial_of_counts(n, alpha, propto=False):
@@ -291,10 +241,6 @@ def mixture_of_vectors(theta, x):
 
 
 # ---- categories ------------------------------------------------------------------------------------------------------
-def is_category(y, count):
-    """Whether a number is a whole number from 1 to count."""
-    return y >= 1.0 and y <= count and y == np.floor(y)
-
 
 def are_categories(y, count):
     """Whether elements are whole numbers from 1 to count."""
@@ -420,11 +366,6 @@ def by_lower_triangle(a):
             made[i, j] = a[i, j]
             made[j, i] = a[i, j]
     return made
-
-
-def solve_lower(a, b):
-    """a^-1 b of a lower triangular matrix."""
-    return solve_triangular(a, b, lower=True, check_finite=False)
 
 
 def solve_lower_transposed(a, b):

@@ -2,18 +2,22 @@
 
 A body is written from the expression of its value and from what is demanded of the arguments; what these call is in
 `contad.stan.bodies`, or a density of one formula. So the formula is one, for Python and for compiled code, and so are
-the demands.
+the demands. A density of vectors has nothing but these: Python evaluates the expression as well.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from contad.distributions.faces import as_operand, function_of_text
+from contad.distributions.vector_docstrings import describe_vectors
 from contad.distributions.ways_by_axes import InExpressions, Pattern, axes_in, write_lengths
+from contad.ops.triangular_factors import cholesky_factor
 from contad.rules.compilable import Compilable
+from contad.scipy import vector_densities
 from contad.stan import bodies
 from contad.stan.domains import Demands, list_requirements, write_demands
 
@@ -23,15 +27,16 @@ _LISTS = frozenset((list, tuple))
 class WithBodies(InExpressions):
     """A function of Python, with an expression for arguments of each pattern of axes.
 
-    Python checks what is demanded before it calls the function, whose arguments are then numbers and arrays.
+    Python checks what is demanded before it calls the function, whose arguments are then numbers and arrays. A density
+    that `is_evaluated` has nothing but its expressions, which Python evaluates in the place of the function.
     """
 
     def __init__(
         self, function: Callable[..., Any], ways: Mapping[Pattern, str], demands: Demands, after: Demands, empty: str,
-        far: bool, inside: Demands, names: str, known: dict[str, Any],
+        far: bool, inside: Demands, names: str, known: dict[str, Any], is_evaluated: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(function, ways, vars(bodies) | known, names, inside)
-        self.has_bodies = True
+        super().__init__(function, ways, vars(vector_densities) | vars(bodies) | known, names, inside)
+        self.has_bodies, self.is_evaluated = True, is_evaluated
         self.names = [name for name in self.signature.parameters if name != "propto"]
         self.demands, self.after, self.empty, self.far = demands, after, empty.split(), far
         columns = zip(*map(axes_in, ways), strict=False)
@@ -54,16 +59,17 @@ class WithBodies(InExpressions):
         if key not in self._required:
             axes = dict(zip(self.names, key, strict=True))
             self._required[key] = (
+                self._function_for(key),
                 [self.names.index(name) for name in self._list_empty(axes)],
                 list_requirements(self.__name__, self.demands, self.names, axes),
                 list_requirements(self.__name__, self.after, self.names, axes),
             )
-        empty, before, after = self._required[key]
+        function, empty, before, after = self._required[key]
         for k in empty:
             if 0 in given[k].shape:
                 return 0.0
         before.require(given)
-        z = self.function(*given, *propto)
+        z = function(*given, *propto)
         if self.after and not (z > -np.inf and z < np.inf):
             after.require(given)
             return -np.inf if self.far and z != z else z
@@ -72,6 +78,33 @@ class WithBodies(InExpressions):
     def _list_empty(self, axes: Mapping[str, int]) -> list[str]:
         """The arguments without which there is nothing to sum over."""
         return [name for name in self.names if name in self.empty and axes[name] == self.most_axes[name]]
+
+    def _function_for(self, axes: tuple[int, ...]) -> Callable[..., Any]:
+        """What Python calls for arguments with these numbers of axes: the last expression where no pattern fits."""
+        if not self.is_evaluated:
+            return self.function
+        fits = (way for way in self.ways if all(str(n) in x for n, x in zip(axes, axes_in(way), strict=True)))
+        way = self.ways[next(fits, list(self.ways)[-1])]
+        text = f"lambda {', '.join(self.names)}, propto=False: {way.replace('PROPTO', ', propto=propto')}"
+        evaluate = eval(text, self.known | {"cholesky": cholesky_factor})
+
+        def run(*args: Any) -> Any:
+            try:
+                return evaluate(*args)
+            except np.linalg.LinAlgError as error:
+                what = f"{self._find_indefinite(way, args)} must be a positive definite matrix: {error}"
+                raise ValueError(f"{self.__name__}: {what}") from None
+
+        return run
+
+    def _find_indefinite(self, way: str, args: Sequence[Any]) -> str:
+        """The name of the argument that has no Cholesky factor; the first where the matrix is made of several."""
+        for name in re.findall(r"(?:cholesky|log_determinant_spd)\((\w+)\)", way):
+            try:
+                cholesky_factor(args[self.names.index(name)])
+            except np.linalg.LinAlgError:
+                return name
+        return self.names[0]
 
     def _write(self, pattern: Pattern, given: tuple[Any, ...]) -> Any:
         names = list(self.signature.parameters)[: len(given)]
@@ -106,6 +139,17 @@ def with_bodies(
     known     what the expressions name beside `contad.stan.bodies`
     """
     return lambda function: WithBodies(function, ways or {}, demands, after, empty, far, inside, names, known)
+
+
+def density_of_vectors(
+    module: str, name: str, names: str, ways: Mapping[Pattern, str], demands: Demands, after: Demands = (),
+    empty: str = "", far: bool = False, **known: Any,
+) -> WithBodies:  # fmt: skip
+    """A density of a module by expressions of its arguments, with the docstring that the table has of it."""
+    text = f"def {name}({', '.join(names.split())}, propto=False):\n    pass\n"
+    form = function_of_text(text, name, {})
+    form.__module__, form.__doc__ = module, describe_vectors(name)
+    return WithBodies(form, ways, demands, after, empty, far, (), "", known, is_evaluated=True)
 
 
 class AsWritten(Compilable):

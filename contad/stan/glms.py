@@ -11,7 +11,7 @@ from contad.distributions.faces import Face, check_domain
 from contad.ops.log_sums import logsumexp
 from contad.ops.products import matmul
 from contad.stan import densities, ordered_outcomes
-from contad.stan.compiled import with_bodies
+from contad.stan.compiled import density_of_vectors, with_bodies
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 COLUMNS = ("x.shape[-1] == beta.shape[0]", "x must have a column for each element of beta")
@@ -59,111 +59,29 @@ _neg_binomial = _outcomes(
 )  # fmt: skip
 
 
-@with_bodies(
+normal_id_glm_lpdf = density_of_vectors(
+    __name__, "normal_id_glm_lpdf", "y x alpha beta sigma",
     {"01 2 01 1 01": "outcomes(y, x @ beta + alpha, sigmaPROPTO)"},
     (*FITS, _for_rows("sigma")), after=[(name, "finite") for name in ("y", "beta", "alpha", "x")], outcomes=_normal,
 )  # fmt: skip
-def normal_id_glm_lpdf(y: Nested, x: Nested, alpha: Value, beta: Nested, sigma: Value, propto: bool = False) -> Real:
-    """Log density of y by normal distributions of mean x beta + alpha and standard deviation sigma.
-
-        log f = sum_i normal_lpdf(y_i, alpha_i + x_i beta, sigma_i)
-
-    Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,), sigma () or (n,).
-    Domain:  sigma positive and finite, the rest finite.
-    Raises:  ValueError where sigma is not positive and finite, or shapes do not fit.
-    Cost:    O(n k) forward and reverse.
-    Ref:     McCullagh & Nelder (1989), chapter 3; Stan Functions Reference, normal-id generalized linear model.
-
-    >>> round(float(normal_id_glm_lpdf([0.3, -0.2], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2], 1.3)), 6)
-    -2.647103
-    """
-    return _normal(y, _predict(x, alpha, beta), sigma, propto=propto)
-
-
-@with_bodies(
-    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
+bernoulli_logit_glm_lpmf = density_of_vectors(
+    __name__, "bernoulli_logit_glm_lpmf", "y x alpha beta", {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
     FITS, after=[(name, "finite") for name in ("beta", "alpha", "x")], outcomes=_bernoulli,
 )  # fmt: skip
-def bernoulli_logit_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
-    """Log mass of outcomes y, 0 or 1, by Bernoulli distributions of log odds x beta + alpha.
-
-        log p = sum_i bernoulli_logit_lpmf(y_i, alpha_i + x_i beta)
-
-    Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,).
-    Domain:  y 0 or 1, the rest finite, or infinite where the outcome is then sure.
-    Raises:  ValueError where y is neither 0 nor 1, what is infinite gives no finite value, or shapes do not fit.
-    Cost:    O(n k) forward and reverse.
-    Ref:     McCullagh & Nelder (1989), chapter 4; Stan Functions Reference, Bernoulli-logit generalized linear model.
-
-    >>> round(float(bernoulli_logit_glm_lpmf([1, 0], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
-    -1.78807
-    """
-    return _bernoulli(y, _predict(x, alpha, beta), propto=propto)
-
-
-@with_bodies(
+binomial_logit_glm_lpmf = density_of_vectors(
+    __name__, "binomial_logit_glm_lpmf", "n N x alpha beta",
     {"01 01 2 01 1": "outcomes(n, N, x @ beta + alphaPROPTO)"},
     (_for_rows("n"), _for_rows("N"), COLUMNS, _for_rows("alpha")), empty="n N x alpha beta", outcomes=_binomial,
 )  # fmt: skip
-def binomial_logit_glm_lpmf(n: Nested, N: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
-    """Log mass of n successes of N by binomial distributions of log odds x beta + alpha.
-
-        log p = sum_i binomial_logit_lpmf(n_i, N_i, alpha_i + x_i beta)
-
-    Shapes:  n and N (n,) or (), x (n, k), alpha () or (n,), beta (k,).
-    Domain:  n = 0, ..., N, the rest finite.
-    Raises:  ValueError where n is no count up to N, or shapes do not fit.
-    Cost:    O(n k) forward and reverse.
-    Ref:     McCullagh & Nelder (1989), chapter 4; Stan Functions Reference, binomial-logit generalized linear model.
-
-    >>> round(float(binomial_logit_glm_lpmf([1, 3], [4, 5], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
-    -2.627076
-    """
-    return _binomial(n, N, _predict(x, alpha, beta), propto=propto)
-
-
-@with_bodies(
-    {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"}, FITS, outcomes=_poisson
-)
-def poisson_log_glm_lpmf(y: Nested, x: Nested, alpha: Value, beta: Nested, propto: bool = False) -> Real:
-    """Log mass of counts y by Poisson distributions of log rate x beta + alpha.
-
-        log p = sum_i poisson_log_lpmf(y_i, alpha_i + x_i beta)
-
-    Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,).
-    Domain:  y = 0, 1, ..., the rest no nan.
-    Raises:  ValueError where y is no count, or shapes do not fit.
-    Cost:    O(n k) forward and reverse.
-    Ref:     McCullagh & Nelder (1989), chapter 6; Stan Functions Reference, Poisson-log generalized linear model.
-
-    >>> round(float(poisson_log_glm_lpmf([1, 3], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2])), 6)
-    -2.655207
-    """
-    return _poisson(y, _predict(x, alpha, beta), propto=propto)
-
-
-@with_bodies(
+poisson_log_glm_lpmf = density_of_vectors(
+    __name__, "poisson_log_glm_lpmf", "y x alpha beta", {"01 2 01 1": "outcomes(y, x @ beta + alphaPROPTO)"},
+    FITS, outcomes=_poisson,
+)  # fmt: skip
+neg_binomial_2_log_glm_lpmf = density_of_vectors(
+    __name__, "neg_binomial_2_log_glm_lpmf", "y x alpha beta phi",
     {"01 2 01 1 01": "outcomes(y, x @ beta + alpha, phiPROPTO)"},
     (*FITS, _for_rows("phi"), ("beta", "finite"), ("alpha", "finite")), outcomes=_neg_binomial,
 )  # fmt: skip
-def neg_binomial_2_log_glm_lpmf(
-    y: Nested, x: Nested, alpha: Value, beta: Nested, phi: Value, propto: bool = False
-) -> Real:
-    """Log mass of counts y by negative binomial distributions of log mean x beta + alpha and precision phi.
-
-        log p = sum_i neg_binomial_2_log_lpmf(y_i, alpha_i + x_i beta, phi_i)
-
-    Shapes:  y (n,) or (), x (n, k), alpha () or (n,), beta (k,), phi () or (n,).
-    Domain:  y = 0, 1, ..., phi positive and finite, the rest finite.
-    Raises:  ValueError where y is no count, phi is not positive and finite, or shapes do not fit.
-    Cost:    O(n k) forward and reverse.
-    Ref:     Cameron & Trivedi (2013), section 3.3;
-             Stan Functions Reference, negative-binomial-2-log generalized linear model.
-
-    >>> round(float(neg_binomial_2_log_glm_lpmf([1, 3], [[0.5, 1.0], [1.5, -0.3]], 0.1, [0.4, -0.2], 1.5)), 6)
-    -3.420921
-    """
-    return _neg_binomial(y, _predict(x, alpha, beta), phi, propto=propto)
 
 
 @with_bodies(

@@ -17,8 +17,7 @@ import numpy as np
 
 import contad
 from contad import stan
-from contad.distributions import vector_densities
-from contad.scipy import multivariate_densities
+from contad.scipy import multivariate_densities, vector_densities
 from contad.stan import bodies, glms, linear_filters, multivariate, ordered_outcomes
 from contad.stan.compiled import WithBodies
 from contad.stan.functionals import forward_backward, hidden_markov
@@ -272,7 +271,8 @@ def unnoticed_expressions(name):
             count += 1
             mutant = copy.deepcopy(tree)
             list(changes_of(list(nodes(mutant))[k]))[j]()
-            made = WithBodies(own.function, {pattern: ast.unparse(mutant)}, own.demands, "", "", False, own.known)
+            changed = ast.unparse(mutant)
+            made = WithBodies(own.function, {pattern: changed}, own.demands, (), "", False, (), "", own.known)
             if not is_other_body(made, case):
                 left.append(ast.unparse(mutant))
     return left, count

@@ -1,6 +1,7 @@
 """Log densities of vectors and matrices, of what was made ready: rows less the mean, Cholesky factors.
 
-They are of n rows (n, k) or of one matrix, without checks; the names of SciPy's and Stan's call them.
+They are without checks; the names of SciPy's and Stan's call them. What is written of numbers, sums and one vector or
+matrix is called by Numba functions, too.
 """
 
 import math
@@ -10,58 +11,78 @@ import numpy as np
 from contad.distributions.counts import log_rising_ratio
 from contad.distributions.faces import Face
 from contad.distributions.gamma_excesses import log_gamma_excess
+from contad.distributions.ways_by_axes import in_expressions
+from contad.ops import triangular_factors
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlogy
-from contad.ops.exponential import exp, log, log1p
+from contad.ops.exponential import exp, log
 from contad.ops.gamma_functions import gammaln
 from contad.ops.gamma_ratios import multigammaln
 from contad.ops.linear_systems import transposed_of
 from contad.ops.log_sums import logsumexp
-from contad.ops.triangular_factors import cholesky_factor, solve_triangular
+from contad.ops.triangular_factors import cholesky_factor
+from contad.scipy.linalg import solve_triangular
 
 LOG_PI, LOG_TWO_PI = math.log(math.pi), math.log(2.0 * math.pi)
 
+sum_of_logs = Face(__name__, "sum_of_logs", log, "The sum of log x.", reduce="sum")
 sum_of_log_gammas = Face(__name__, "sum_of_log_gammas", gammaln, "The sum of log Gamma(x).", reduce="sum")
 sum_of_log_betas = Face(__name__, "sum_of_log_betas", betaln, "The sum of log B(a, b).", reduce="sum")
+sum_of_products = Face(__name__, "sum_of_products", xlogy, "The sum of x log y, 0 where x is.", reduce="sum")
+sum_of_excesses = Face(
+    __name__, "sum_of_excesses", log_gamma_excess, "The sum of log Gamma(x) - x log x + x.", reduce="sum"
+)
+
+
+@in_expressions(
+    {"nn n/nk": "solve_triangular(a, b, lower=True, check_finite=False)"}, solve_triangular=solve_triangular
+)
+def solve_lower(a, b):
+    """a^-1 b of a lower triangular matrix."""
+    return triangular_factors.solve_triangular(a, b, lower=True, transposed=False)
 
 
 def log_diagonal(factor):
     """log of the product of the diagonal of a factor: half of log|L L^T|."""
-    return np.sum(log(np.diagonal(factor)))
+    return sum_of_logs(np.diag(factor))
 
 
 def squared_lengths(rows, factor):
     """|L^-1 x|^2 for each row x, O(n k^2)."""
-    scaled = solve_triangular(factor, transposed_of(rows), lower=True, transposed=False)
+    scaled = solve_lower(factor, rows.T)
     return np.sum(scaled * scaled, axis=0)
 
 
-def normal_of_rows(rows, factor):
-    """-|L^-1 x|^2 / 2 - log|L| - k / 2 log(2 pi)."""
-    size = np.shape(factor)[0]
-    return -0.5 * squared_lengths(rows, factor) - log_diagonal(factor) - 0.5 * size * LOG_TWO_PI
+def normal_of_squares(squares, logs, size, count=1.0, propto=False):
+    """-|L^-1 x|^2 / 2 - log|L| - k / 2 log(2 pi), from the squares and log|L|; or the sum over so many x."""
+    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
+    return -0.5 * squares - count * logs - constant
 
 
-def student_of_rows(rows, factor, df):
-    """Student's t: c - k / 2 log(df pi) - log|L| - (df + k) / 2 log(1 + |L^-1 x|^2 / df).
+def student_of_logs(terms, logs, df, size, count=1.0, propto=False):
+    """c - k / 2 log(df) - k / 2 log(pi) - log|L| - (df + k) / 2 log(1 + |L^-1 x|^2 / df); or the sum over so many x.
 
-    c = log Gamma((df + k) / 2) - log Gamma(df / 2), a difference of large numbers, by the beta function of k / 2.
+    It is of log(1 + |L^-1 x|^2 / df), or their sum, and of log|L|. c = log Gamma((df + k) / 2) - log Gamma(df / 2), a
+    difference of large numbers, by the beta function of k / 2.
     """
-    size = np.shape(factor)[0]
-    growth = math.lgamma(0.5 * size) - betaln(0.5 * size, 0.5 * df)
-    each = growth - 0.5 * size * log(df * math.pi) - log_diagonal(factor)
-    return each - 0.5 * (df + size) * log1p(squared_lengths(rows, factor) / df)
+    constant = 0.0 if propto else 0.5 * size * LOG_PI
+    growth = gammaln(0.5 * size) - betaln(0.5 * size, 0.5 * df) - 0.5 * size * log(df)
+    return count * (growth - logs - constant) - 0.5 * (df + size) * terms
 
 
-def dirichlet_of_columns(x, alpha):
-    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log x, x (k, ...).
+def constant_of_dirichlet(alpha):
+    """log Gamma(sum alpha) - sum log Gamma(alpha).
 
     The large terms a log a - a of log Gamma(a) are written as a divergence: - sum alpha log(alpha / sum alpha).
     """
-    weights = np.reshape(alpha, (-1,) + (1,) * (np.ndim(x) - 1))
     whole = np.sum(alpha)
-    constant = log_gamma_excess(whole) - np.sum(log_gamma_excess(alpha) + xlogy(alpha, alpha / whole))
-    return constant + np.sum(xlogy(weights - 1.0, x), axis=0)
+    return log_gamma_excess(whole) - sum_of_excesses(alpha) - sum_of_products(alpha, alpha / whole)
+
+
+def dirichlet_of_columns(x, alpha):
+    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log x, x (k, ...)."""
+    weights = np.reshape(alpha, (-1,) + (1,) * (np.ndim(x) - 1))
+    return constant_of_dirichlet(alpha) + np.sum(xlogy(weights - 1.0, x), axis=0)
 
 
 def multinomial_of_rows(x, n, p):
@@ -74,26 +95,21 @@ def dirichlet_multinomial_of_rows(x, n, alpha):
     return np.sum(log_rising_ratio(x, alpha), axis=-1) - log_rising_ratio(n, np.sum(alpha, axis=-1))
 
 
-def wishart_of_matrix(factor, scale_factor, df):
-    """(df - k - 1) / 2 log|X| - tr(S^-1 X) / 2 - df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2), X = L L^T."""
-    ratio = solve_triangular(scale_factor, factor, lower=True, transposed=False)
-    return wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale_factor), df, np.shape(factor)[0])
+def wishart_of_factors(factor, scale, df):
+    """(df - k - 1) / 2 log|X| - tr(S^-1 X) / 2 - df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2).
+
+    X = L L^T is given by its factor, and S by that of the scale.
+    """
+    ratio, size = solve_lower(scale, factor), float(factor.shape[0])
+    logs = (df - size - 1.0) * log_diagonal(factor) - df * log_diagonal(scale)
+    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
 
 
-def inverse_wishart_of_matrix(factor, scale_factor, df):
-    """-(df + k + 1) / 2 log|X| - tr(S X^-1) / 2 + df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2), X = L L^T."""
-    ratio = solve_triangular(factor, scale_factor, lower=True, transposed=False)
-    return inverse_wishart_of_ratio(ratio, log_diagonal(factor), log_diagonal(scale_factor), df, np.shape(factor)[0])
-
-
-def wishart_of_ratio(ratio, logs, scale_logs, df, size):
-    """The density of L L^T from M^-1 L, log|L| and log|M|, where M M^T is the scale; in compiled code, too."""
-    return (df - size - 1.0) * logs - df * scale_logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
-
-
-def inverse_wishart_of_ratio(ratio, logs, scale_logs, df, size):
-    """The inverse density of L L^T from L^-1 M, log|L| and log|M|."""
-    return df * scale_logs - (df + size + 1.0) * logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
+def inverse_wishart_of_factors(factor, scale, df):
+    """-(df + k + 1) / 2 log|X| - tr(S X^-1) / 2 + df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2), likewise."""
+    ratio, size = solve_lower(factor, scale), float(factor.shape[0])
+    logs = df * log_diagonal(scale) - (df + size + 1.0) * log_diagonal(factor)
+    return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)
 
 
 def constant_of_wishart(df, size):
@@ -111,9 +127,9 @@ def log_constant_of_lkj(eta, size):
     return growth - 0.25 * size * (size - 1.0) * LOG_PI
 
 
-def lkj_of_matrix(factor, eta):
-    """(eta - 1) log|L L^T|, and the constant."""
-    return 2.0 * (eta - 1.0) * log_diagonal(factor) + log_constant_of_lkj(eta, np.shape(factor)[0])
+def lkj_of_determinant(logs, eta, size):
+    """(eta - 1) log|X| and the constant, from log|X|."""
+    return (eta - 1.0) * logs + log_constant_of_lkj(eta, size)
 
 
 def categorical_of_rows(k, p):
@@ -124,17 +140,15 @@ def categorical_of_rows(k, p):
 def matrix_normal_of_matrix(x, row_factor, column_factor):
     """-|L^-1 x M^-T|^2 / 2 - k log|L| - m log|M| - m k / 2 log(2 pi), of x (m, k) less its mean."""
     m, k = np.shape(x)
-    half = solve_triangular(row_factor, x, lower=True, transposed=False)
-    whole = solve_triangular(column_factor, transposed_of(half), lower=True, transposed=False)
+    whole = solve_lower(column_factor, transposed_of(solve_lower(row_factor, x)))
     logs = k * log_diagonal(row_factor) + m * log_diagonal(column_factor)
-    return -0.5 * np.sum(whole * whole) - logs - 0.5 * m * k * LOG_TWO_PI
+    return normal_of_squares(np.sum(whole * whole), logs, m * k)
 
 
 # ---- kernel densities ------------------------------------------------------------------------------------------------
 def kernel_log_densities(points, data, weights, factor):
     """log sum_i w_i N(x | y_i, L L^T) for the columns x of points (d, m) and y of data (d, n): O(d m n)."""
-    x = solve_triangular(factor, points, lower=True, transposed=False)
-    y = solve_triangular(factor, data, lower=True, transposed=False)
+    x, y = solve_lower(factor, points), solve_lower(factor, data)
     squares = 0.0
     for k in range(np.shape(factor)[0]):
         difference = x[k][:, None] - y[k]
