@@ -8,8 +8,12 @@ import numpy as np
 from numpy.linalg import cholesky
 
 from contad.distributions.faces import function_of_text
+from contad.ops.triangular_factors import cholesky_factor
 from contad.rules.compilable import Compilable
 from contad.stan import bodies, constraint_bodies
+from contad.stan.checks import TOLERANCE
+from contad.stan.recorded_checks import is_cholesky_factor
+from contad.variables.open_types import ArrayValue, Value
 
 if TYPE_CHECKING:
     from contad.stan.transforms.constraints import Constraint
@@ -30,6 +34,23 @@ def as_shape(value: str, shape: tuple[int, ...]) -> str:
         return f"({value})[0]" if value else ""
     of_vector = value.startswith("bounded_of(") or "_of(" not in value
     return f"({value}).reshape(({shape[0]}, {shape[1]}))" if value and len(shape) == 2 and of_vector else value
+
+
+def is_symmetric(y: ArrayValue) -> Value:
+    """Whether a matrix is, up to 1e-8: what `bodies` has in a loop."""
+    return np.all(np.abs(y - y.T) <= TOLERANCE)
+
+
+_KNOWN = vars(bodies) | vars(constraint_bodies) | {"np": np, "cholesky": cholesky}
+_IN_PYTHON = _KNOWN | {
+    "cholesky": cholesky_factor, "is_cholesky_factor": is_cholesky_factor, "is_symmetric": is_symmetric
+}
+
+
+def evaluate(argument: str, expression: str) -> Callable[[ArrayValue], Any]:
+    """The function of Python that an expression is."""
+    found: Callable[[ArrayValue], Any] = eval(f"lambda {argument}: {expression}", _IN_PYTHON)
+    return found
 
 
 class ConstraintFunction(Compilable):
@@ -77,8 +98,7 @@ class ConstraintFunction(Compilable):
             lines.append(f"    if not ({test}):")
             lines.append(f"        raise ValueError({f'{name}: y must {self.constraint.expected}'!r})")
         lines += self._results(shape)
-        known = vars(bodies) | vars(constraint_bodies) | {"np": np, "cholesky": cholesky}
-        return function_of_text("\n".join(lines) + "\n", self.__name__, known)
+        return function_of_text("\n".join(lines) + "\n", self.__name__, _KNOWN)
 
     def _results(self, shape: tuple[int, ...]) -> list[str]:
         if self.argument == "u":

@@ -1,10 +1,24 @@
-"""Constraining transforms as compiled code has them: from and to vectors, and log-Jacobians, written in loops."""
+"""Constraining transforms from and to vectors, and their log-Jacobians.
+
+What Python runs, too, is written with arrays. The rest are loops for compiled code, where an array for each step of a
+short vector costs twice the time; the same formulas on arrays are in `contad.stan.transforms`.
+"""
 
 import math
 
 import numpy as np
 
+from contad.distributions.ways_by_axes import in_expressions
+from contad.ops.exponential import exp, log
 from contad.ops.logistic import log_expit
+from contad.stan.bodies import log_of_each
+from contad.variables import creation
+
+
+@in_expressions({"12 0": "np.zeros(m)", "12 0 0": "np.zeros((m, n))"})
+def zeros(like, m, n=None):
+    """Zeros, to which elements of an array, which may be variables, can be assigned."""
+    return creation.zeros(m if n is None else (m, n))
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
@@ -34,10 +48,7 @@ def ordered_of(u):
 
 def unordered_of(y):
     """What `ordered_of` makes y of."""
-    u = np.zeros(len(y))
-    for k in range(len(y)):
-        u[k] = y[0] if k == 0 else math.log(y[k] - y[k - 1])
-    return u
+    return np.concatenate((y[:1], log_of_each(y[1:] - y[:-1])))
 
 
 def positive_ordered_of(u):
@@ -52,10 +63,7 @@ def positive_ordered_of(u):
 
 def positive_unordered_of(y):
     """What `positive_ordered_of` makes y of."""
-    u = np.zeros(len(y))
-    for k in range(len(y)):
-        u[k] = math.log(y[0]) if k == 0 else math.log(y[k] - y[k - 1])
-    return u
+    return log_of_each(np.concatenate((y[:1], y[1:] - y[:-1])))
 
 
 def simplex_of(u):
@@ -86,23 +94,15 @@ def log_jacobian_of_simplex(u):
 
 def sticks_of(y):
     """What `simplex_of` makes y of."""
-    count = len(y) - 1
-    u = np.zeros(count)
-    left = y[count]
-    for j in range(count):
-        k = count - 1 - j
-        u[k] = math.log(y[k]) - math.log(left) + math.log(float(count - k))
-        left = left + y[k]
-    return u
+    left = np.cumsum(y[::-1])[::-1]
+    return log_of_each(y[:-1]) - log_of_each(left[1:]) + np.log(np.arange(y.shape[0] - 1, 0, -1.0))
 
 
 def columns_of(u, m, n):
     """m x n numbers whose columns are simplices."""
     y = np.zeros((m, n))
     for j in range(n):
-        column = simplex_of(u[j * (m - 1) : (j + 1) * (m - 1)])
-        for i in range(m):
-            y[i, j] = column[i]
+        y[:, j] = simplex_of(u[j * (m - 1) : (j + 1) * (m - 1)])
     return y
 
 
@@ -117,11 +117,9 @@ def log_jacobian_of_simplices(u, count, size):
 def sticks_of_columns(y):
     """What `columns_of` makes y of."""
     m, n = y.shape
-    u = np.zeros((m - 1) * n)
+    u = zeros(y, (m - 1) * n)
     for j in range(n):
-        column = sticks_of(y[:, j])
-        for i in range(m - 1):
-            u[j * (m - 1) + i] = column[i]
+        u[j * (m - 1) : (j + 1) * (m - 1)] = sticks_of(y[:, j])
     return u
 
 
@@ -143,42 +141,28 @@ def zero_sum_of(u):
 
 def free_of_zero_sum(y):
     """What `zero_sum_of` makes y of."""
-    u = np.zeros(len(y) - 1)
-    before = y[0]
-    for j in range(1, len(y)):
-        u[j - 1] = (before - j * y[j]) / math.sqrt(j * (j + 1.0))
-        before = before + y[j]
-    return u
+    places = np.arange(1.0, y.shape[0])
+    return (np.cumsum(y)[:-1] - places * y[1:]) / np.sqrt(places * (places + 1.0))
 
 
 def zero_sums_of(u, m, n):
     """m x n numbers whose rows and columns sum to 0, by columns."""
-    rows = np.zeros((m, n - 1))
+    rows, y = np.zeros((m, n - 1)), np.zeros((m, n))
     for j in range(n - 1):
-        column = zero_sum_of(u[j * (m - 1) : (j + 1) * (m - 1)])
-        for i in range(m):
-            rows[i, j] = column[i]
-    y = np.zeros((m, n))
+        rows[:, j] = zero_sum_of(u[j * (m - 1) : (j + 1) * (m - 1)])
     for i in range(m):
-        row = zero_sum_of(rows[i])
-        for j in range(n):
-            y[i, j] = row[j]
+        y[i] = zero_sum_of(rows[i])
     return y
 
 
 def free_of_zero_sums(y):
     """What `zero_sums_of` makes them of."""
     m, n = y.shape
-    rows = np.zeros((m, n - 1))
+    rows, u = zeros(y, m, n - 1), zeros(y, (m - 1) * (n - 1))
     for i in range(m):
-        row = free_of_zero_sum(y[i])
-        for j in range(n - 1):
-            rows[i, j] = row[j]
-    u = np.zeros((m - 1) * (n - 1))
+        rows[i] = free_of_zero_sum(y[i])
     for j in range(n - 1):
-        column = free_of_zero_sum(rows[:, j].copy())
-        for i in range(m - 1):
-            u[j * (m - 1) + i] = column[i]
+        u[j * (m - 1) : (j + 1) * (m - 1)] = free_of_zero_sum(rows[:, j])
     return u
 
 
@@ -236,27 +220,26 @@ def log_jacobian_of_correlations(u, k):
 def partial_correlations_of(factor, by_columns):
     """What `correlation_factor_of` makes a factor of."""
     k = factor.shape[0]
-    u = np.zeros(k * (k - 1) // 2)
-    for i in range(k):
-        left = factor[i, i] * factor[i, i]
-        for step in range(i):
-            j = i - 1 - step
-            x = factor[i, j]
-            left = left + x * x
-            u[place_of(i, j, k, by_columns)] = math.atanh(x / math.sqrt(left))
+    u = zeros(factor, k * (k - 1) // 2)
+    for i in range(1, k):
+        row = factor[i, : i + 1]
+        left = np.cumsum((row * row)[::-1])[::-1]
+        found = np.arctanh(row[:-1] / np.sqrt(left[:-1]))
+        for j in range(i):
+            u[place_of(i, j, k, by_columns)] = found[j]
     return u
 
 
 def factor_of(u, m, n):
     """A lower triangular matrix by rows, with exponentials on the diagonal."""
-    y = np.zeros((m, n))
+    y = zeros(u, m, n)
     start = 0
     for i in range(m):
-        for j in range(min(i, n)):
-            y[i, j] = u[start]
-            start += 1
+        width = min(i, n)
+        y[i, :width] = u[start : start + width]
+        start += width
         if i < n:
-            y[i, i] = math.exp(u[start])
+            y[i, i] = exp(u[start])
             start += 1
     return y
 
@@ -290,13 +273,13 @@ def log_jacobian_of_covariance(u, k):
 def free_of_factor(y):
     """What `factor_of` makes y of."""
     m, n = y.shape
-    u = np.zeros(n * (n + 1) // 2 + (m - n) * n)
+    u = zeros(y, n * (n + 1) // 2 + (m - n) * n)
     start = 0
     for i in range(m):
-        for j in range(min(i, n)):
-            u[start] = y[i, j]
-            start += 1
+        width = min(i, n)
+        u[start : start + width] = y[i, :width]
+        start += width
         if i < n:
-            u[start] = math.log(y[i, i])
+            u[start] = log(y[i, i])
             start += 1
     return u

@@ -142,6 +142,14 @@ def test_bounds_that_are_refused():
         stan.offset_multiplier(0.0, [2.0, -1.0], (2,))
 
 
+def test_edges_of_what_is_unconstrained():
+    """A share of 0 is no error, and says nothing; no elements are a value, too."""
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(stan.simplex(3).unconstrain([0.0, 0.5, 0.5]), [-np.inf, 0.0])
+        for make in (stan.cholesky_factor_cov, stan.cholesky_factor_corr, stan.cov_matrix, stan.corr_matrix):
+            assert make(0).unconstrain(np.zeros((0, 0))).shape == (0,)
+
+
 def test_the_length_of_one_axis_is_a_shape():
     for make in (
         real, lambda shape: stan.lower_bound(0.3, shape), lambda shape: stan.upper_bound(0.3, shape),

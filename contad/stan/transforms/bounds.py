@@ -30,7 +30,7 @@ def _elementwise(
         return value if value.shape == shape else np.reshape(value, shape), logs
 
     size = math.prod(shape)
-    return Constraint(name, size, shape, run, lambda y: backward(np.reshape(y, (size,))), accepts, expected, loops)
+    return Constraint(name, size, shape, expected, loops, run, lambda y: backward(np.reshape(y, (size,))), accepts)
 
 
 def _total(x: Value) -> Real:

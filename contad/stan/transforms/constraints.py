@@ -1,5 +1,6 @@
 """What a constraining transform is, and trees of them."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
@@ -9,7 +10,7 @@ import optree
 
 from contad.errors import UnsupportedError
 from contad.ops.products import as_array
-from contad.stan.compiled_constraints import ConstraintFunction, as_shape
+from contad.stan.compiled_constraints import ConstraintFunction, as_shape, evaluate
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 
@@ -22,23 +23,26 @@ class Constraint(ModuleType):
     log_jacobian(u)   the logarithm of the absolute Jacobian determinant of `constrain`
     unconstrain(y)    the numbers that `constrain` makes y of; ValueError where y does not meet the constraint
 
-    forward     of a vector: the value, and the log-Jacobian
-    backward    of a value that has been checked
-    accepts     whether a value meets the constraint, which is `expected`, in words
-    loops       what compiled code has in the place of the three and of `accepts`, as expressions of u or y
+    expected    what a value must do, in words
+    loops       the three functions, and whether a value meets the constraint, as expressions of u or y
+    forward     the value and the log-Jacobian of a vector in Python, where expressions are loops or there are none
+    backward    likewise, of a value that has been checked, the vector
+    accepts     likewise, whether a value meets the constraint
     """
 
     def __init__(
-        self, name: str, size: int, shape: tuple[int, ...], forward: Callable[[ArrayValue], tuple[Value, Real]],
-        backward: Callable[[ArrayValue], ArrayValue], accepts: Callable[[ArrayValue], bool], expected: str,
-        loops: Sequence[str] = (),
+        self, name: str, size: int, shape: tuple[int, ...], expected: str, loops: Sequence[str] = (),
+        forward: Callable[[ArrayValue], tuple[Value, Real]] | None = None,
+        backward: Callable[[ArrayValue], ArrayValue] | None = None,
+        accepts: Callable[[ArrayValue], bool] | None = None,
     ) -> None:  # fmt: skip
         # compiled code is kept by the name of a module of contad's: it tells all that the functions depend on
         super().__init__(f"{__name__}.{name}{shape}{tuple(loops)}", self.__doc__)
-        self.name, self.size, self.shape, self.expected, self.accepts = name, size, shape, expected, accepts
-        self.forward, self.backward = forward, backward
+        self.name, self.size, self.shape, self.expected = name, size, shape, expected
         self.loops = tuple(loops)
         value, logs, inverse, test = loops or ("", "", "", "")
+        self.forward = forward or evaluate("u", f"({value}, {logs})")
+        self.backward, self.accepts = backward or evaluate("y", inverse), accepts or evaluate("y", test)
         self.constrain = ConstraintFunction(self, self._constrain, "u", as_shape(value, shape))
         self.log_jacobian = ConstraintFunction(self, self._log_jacobian, "u", logs)
         self.unconstrain = ConstraintFunction(self, self._unconstrain, "y", inverse, test)
@@ -49,7 +53,7 @@ class Constraint(ModuleType):
     def rename(self, name: str) -> "Constraint":
         """The same under another name."""
         return Constraint(
-            name, self.size, self.shape, self.forward, self.backward, self.accepts, self.expected, self.loops
+            name, self.size, self.shape, self.expected, self.loops, self.forward, self.backward, self.accepts
         )
 
     def _constrain(self, u: Nested) -> Value:
@@ -62,9 +66,10 @@ class Constraint(ModuleType):
         value = as_array(y)
         if np.shape(value) != self.shape:
             raise ValueError(f"{self.name}: y must have the shape {self.shape}, got {np.shape(value)}")
-        if not self.accepts(value):
-            raise ValueError(f"{self.name}: y must {self.expected}")
-        return np.reshape(self.backward(value), (self.size,))
+        if self.accepts(value):
+            with contextlib.suppress(np.linalg.LinAlgError):  # no Cholesky factor
+                return np.reshape(self.backward(value), (self.size,))
+        raise ValueError(f"{self.name}: y must {self.expected}")
 
     def _vector(self, u: Nested) -> ArrayValue:
         given = as_array(u)

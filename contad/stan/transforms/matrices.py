@@ -1,15 +1,14 @@
 """The transforms of matrices: stochastic ones, Cholesky factors, correlations and covariances."""
 
-import math
 
 import numpy as np
 
-from contad.ops.exponential import exp, log
-from contad.ops.hyperbolic import arctanh, tanh
-from contad.ops.logistic import log_expit
+from contad.ops.exponential import exp
+from contad.ops.hyperbolic import tanh
 from contad.ops.products import matmul
+from contad.stan.constraint_bodies import log_squared_sech
 from contad.stan.transforms.constraints import Constraint
-from contad.stan.transforms.vectors import break_stick, is_simplex, mend_stick
+from contad.stan.transforms.vectors import break_stick
 from contad.variables.creation import zeros
 from contad.variables.open_types import ArrayValue, Real, Value
 
@@ -24,18 +23,15 @@ def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
             total = total + logs
         return np.stack([y for y, _ in parts], axis=1 - axis) if parts else np.zeros(shape), total
 
-    def lines(y: ArrayValue) -> list[ArrayValue]:
-        return [y[:, j] if axis == 0 else y[j] for j in range(count)]
-
+    turned = ".T" if axis else ""
     return Constraint(
-        name, count * (k - 1), shape, forward,
-        lambda y: np.concatenate([np.zeros(0), *(mend_stick(line) for line in lines(y))]),
-        lambda y: all(map(is_simplex, lines(y))), f"have {'columns' if axis == 0 else 'rows'} that are simplices",
+        name, count * (k - 1), shape, f"have {'columns' if axis == 0 else 'rows'} that are simplices",
         (
-            f"columns_of(u, {k}, {count}){'.T' if axis else ''}", f"log_jacobian_of_simplices(u, {count}, {k})",
-            f"sticks_of_columns(y{'.T' if axis else ''})",
+            f"columns_of(u, {k}, {count}){turned}", f"log_jacobian_of_simplices(u, {count}, {k})",
+            f"sticks_of_columns(y{turned})",
             f"np.all(y >= 0.0) and np.all(np.abs(np.sum(y, axis={axis}) - 1.0) <= 1e-8)",
         ),
+        forward,
     )  # fmt: skip
 
 
@@ -71,11 +67,6 @@ def stochastic_row(m: int, n: int) -> Constraint:
 
 
 # ---- factors, correlations and covariances ---------------------------------------------------------------------------
-def _log_squared_sech(u: ArrayValue) -> ArrayValue:
-    """log(1 - tanh(u)^2)."""
-    return 2.0 * math.log(2.0) + log_expit(2.0 * u) + log_expit(-2.0 * u)
-
-
 def _correlation_rows(rows: list[ArrayValue], size: int) -> tuple[ArrayValue, Real]:
     """The factor whose row i has the partial correlations tanh(rows[i - 1]), and the log-Jacobian."""
     made = zeros((size, size))
@@ -83,35 +74,12 @@ def _correlation_rows(rows: list[ArrayValue], size: int) -> tuple[ArrayValue, Re
         made[0, 0] = 1.0
     total: Real = 0.0
     for i, u in enumerate(rows, start=1):
-        logs = _log_squared_sech(u)
+        logs = log_squared_sech(u)
         sums = np.concatenate([np.zeros(1), np.cumsum(logs)])
         made[i, :i] = tanh(u) * exp(0.5 * sums[:-1])
         made[i, i] = exp(0.5 * sums[-1])
         total = total + np.sum(logs) + 0.5 * np.sum(sums[:-1])
     return made, total
-
-
-def _partial_correlations(factor: ArrayValue) -> list[ArrayValue]:
-    rows = []
-    for i in range(1, np.shape(factor)[0]):
-        row = factor[i, : i + 1]
-        left = np.cumsum((row * row)[::-1])[::-1]
-        rows.append(arctanh(row[:-1] / np.sqrt(left[:-1])))
-    return rows
-
-
-def _is_factor(y: ArrayValue) -> bool:
-    return bool(np.all(np.diagonal(y) > 0.0) and np.all(y[np.triu_indices(np.shape(y)[0], 1, np.shape(y)[1])] == 0.0))
-
-
-def _is_positive_definite(y: ArrayValue) -> bool:
-    if not np.all(abs(y - y.T) <= 1e-8):
-        return False
-    try:
-        np.linalg.cholesky(y)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def cholesky_factor_corr(k: int) -> Constraint:
@@ -133,14 +101,13 @@ def cholesky_factor_corr(k: int) -> Constraint:
         return _correlation_rows([u[i * (i - 1) // 2 : i * (i + 1) // 2] for i in range(1, k)], k)
 
     return Constraint(
-        "cholesky_factor_corr", k * (k - 1) // 2, (k, k), forward,
-        lambda y: np.concatenate([np.zeros(0), *_partial_correlations(y)]),
-        lambda y: _is_factor(y) and bool(np.all(abs(np.sum(y * y, axis=1) - 1.0) <= 1e-8)),
+        "cholesky_factor_corr", k * (k - 1) // 2, (k, k),
         "be lower triangular with a positive diagonal and rows of length 1",
         (
             f"correlation_factor_of(u, {k}, False)", f"log_jacobian_of_correlation_factor(u, {k})",
-            "partial_correlations_of(y, False)", "is_cholesky_factor(y) and has_unit_rows(y)",
+            "partial_correlations_of(y, False)", "y.size == 0 or (is_cholesky_factor(y) and has_unit_rows(y))",
         ),
+        forward,
     )  # fmt: skip
 
 
@@ -168,46 +135,16 @@ def corr_matrix(k: int) -> Constraint:
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         factor, _ = _correlation_rows([u[at] for at in places], k)
         columns = np.concatenate([np.full(k - 1 - j, float(k - j - 2)) for j in range(k - 1)] or [np.zeros(0)])
-        return matmul(factor, factor.T), np.sum((1.0 + 0.5 * columns) * _log_squared_sech(u))
-
-    def backward(y: ArrayValue) -> ArrayValue:
-        rows = _partial_correlations(np.linalg.cholesky(y))
-        order = np.argsort(np.concatenate([np.zeros(0, int), *map(np.asarray, places)]).astype(int))
-        return np.concatenate([np.zeros(0), *rows])[order]
+        return matmul(factor, factor.T), np.sum((1.0 + 0.5 * columns) * log_squared_sech(u))
 
     return Constraint(
-        "corr_matrix", k * (k - 1) // 2, (k, k), forward, backward,
-        lambda y: bool(np.all(abs(np.diagonal(y) - 1.0) <= 1e-8)) and _is_positive_definite(y),
-        "be symmetric and positive definite, with ones on the diagonal",
+        "corr_matrix", k * (k - 1) // 2, (k, k), "be symmetric and positive definite, with ones on the diagonal",
         (
             f"correlations_of(u, {k})", f"log_jacobian_of_correlations(u, {k})",
             "partial_correlations_of(cholesky(y), True)", "has_unit_diagonal(y) and is_symmetric(y)",
         ),
+        forward,
     )  # fmt: skip
-
-
-def _fill_factor(u: ArrayValue, m: int, n: int) -> tuple[ArrayValue, ArrayValue]:
-    """A factor by rows, with exponentials on the diagonal, and the logarithms of these."""
-    made, start, logs = zeros((m, n)), 0, []
-    for i in range(m):
-        width = min(i, n)
-        made[i, :width] = u[start : start + width]
-        start += width
-        if i < n:
-            made[i, i] = exp(u[start])
-            logs.append(u[start : start + 1])
-            start += 1
-    return made, np.concatenate([np.zeros(0), *logs])
-
-
-def _read_factor(y: ArrayValue) -> ArrayValue:
-    m, n = np.shape(y)
-    parts = []
-    for i in range(m):
-        parts.append(y[i, : min(i, n)])
-        if i < n:
-            parts.append(np.reshape(log(y[i, i]), (1,)))
-    return np.concatenate([np.zeros(0), *parts])
 
 
 def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
@@ -228,18 +165,12 @@ def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
         raise ValueError(f"cholesky_factor_cov: a factor has no more columns than rows, got n={n} and m={m}")
     size = columns * (columns + 1) // 2 + (m - columns) * columns
 
-    def forward(u: ArrayValue) -> tuple[Value, Real]:
-        factor, logs = _fill_factor(u, m, columns)
-        return factor, np.sum(logs)
-
-    return Constraint(
-        "cholesky_factor_cov", size, (m, columns), forward, _read_factor, _is_factor,
-        "be lower triangular with a positive diagonal",
-        (
-            f"factor_of(u, {m}, {columns})", f"log_jacobian_of_factor(u, {m}, {columns})", "free_of_factor(y)",
-            "is_cholesky_factor(y)",
-        ),
+    loops = (
+        f"factor_of(u, {m}, {columns})", f"log_jacobian_of_factor(u, {m}, {columns})", "free_of_factor(y)",
+        "y.size == 0 or is_cholesky_factor(y)",
     )  # fmt: skip
+    expected = "be lower triangular with a positive diagonal"
+    return Constraint("cholesky_factor_cov", size, (m, columns), expected, loops)
 
 
 def cov_matrix(k: int) -> Constraint:
@@ -255,16 +186,8 @@ def cov_matrix(k: int) -> Constraint:
     array([[2.718282, 1.648721],
            [1.648721, 1.367879]])
     """
-
-    def forward(u: ArrayValue) -> tuple[Value, Real]:
-        factor, logs = _fill_factor(u, k, k)
-        return matmul(factor, factor.T), k * math.log(2.0) + np.sum(np.arange(k + 1.0, 1.0, -1.0) * logs)
-
-    return Constraint(
-        "cov_matrix", k * (k + 1) // 2, (k, k), forward, lambda y: _read_factor(np.linalg.cholesky(y)),
-        _is_positive_definite, "be symmetric and positive definite",
-        (
-            f"covariance_of(u, {k})", f"log_jacobian_of_covariance(u, {k})", "free_of_factor(cholesky(y))",
-            "is_symmetric(y)",
-        ),
+    loops = (
+        f"covariance_of(u, {k})", f"log_jacobian_of_covariance(u, {k})", "free_of_factor(cholesky(y))",
+        "is_symmetric(y)",
     )  # fmt: skip
+    return Constraint("cov_matrix", k * (k + 1) // 2, (k, k), "be symmetric and positive definite", loops)

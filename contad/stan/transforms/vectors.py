@@ -4,13 +4,11 @@ import math
 
 import numpy as np
 
-from contad.ops.exponential import exp, log
+from contad.ops.exponential import exp
 from contad.ops.logistic import log_expit
 from contad.ops.products import matmul
 from contad.stan.transforms.constraints import Constraint
 from contad.variables.open_types import ArrayValue, Real, Value
-
-IS_SIMPLEX = "np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8"
 
 
 def ordered(k: int) -> Constraint:
@@ -28,11 +26,8 @@ def ordered(k: int) -> Constraint:
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         return np.cumsum(np.concatenate([u[:1], exp(u[1:])])), np.sum(u[1:])
 
-    return Constraint(
-        "ordered", k, (k,), forward, lambda y: np.concatenate([y[:1], log(y[1:] - y[:-1])]),
-        lambda y: bool(np.all(y[1:] > y[:-1])), "increase",
-        ("ordered_of(u)", "np.sum(u[1:])", "unordered_of(y)", "np.all(y[1:] > y[:-1])"),
-    )  # fmt: skip
+    loops = ("ordered_of(u)", "np.sum(u[1:])", "unordered_of(y)", "np.all(y[1:] > y[:-1])")
+    return Constraint("ordered", k, (k,), "increase", loops, forward)
 
 
 def positive_ordered(k: int) -> Constraint:
@@ -46,15 +41,11 @@ def positive_ordered(k: int) -> Constraint:
     >>> positive_ordered(3).constrain(np.array([-1.0, 0.0, 0.5])).round(6)
     array([0.367879, 1.367879, 3.016601])
     """
+    test = "np.all(y[1:] > y[:-1]) and np.all(y > 0.0)"
+    loops = ("positive_ordered_of(u)", "np.sum(u)", "positive_unordered_of(y)", test)
     return Constraint(
-        "positive_ordered", k, (k,), lambda u: (np.cumsum(exp(u)), np.sum(u)),
-        lambda y: log(np.concatenate([y[:1], y[1:] - y[:-1]])),
-        lambda y: bool(np.all(y[1:] > y[:-1]) and np.all(y > 0.0)), "be positive, and increase",
-        (
-            "positive_ordered_of(u)", "np.sum(u)", "positive_unordered_of(y)",
-            "np.all(y[1:] > y[:-1]) and np.all(y > 0.0)",
-        ),
-    )  # fmt: skip
+        "positive_ordered", k, (k,), "be positive, and increase", loops, lambda u: (np.cumsum(exp(u)), np.sum(u))
+    )
 
 
 def break_stick(u: ArrayValue) -> tuple[ArrayValue, Real]:
@@ -65,18 +56,6 @@ def break_stick(u: ArrayValue) -> tuple[ArrayValue, Real]:
     before = np.concatenate([np.zeros(1), np.cumsum(left)])
     logs = np.concatenate([taken + before[:-1], before[-1:]])
     return exp(logs), np.sum(taken) + np.sum(left) + np.sum(before[:-1])
-
-
-def mend_stick(y: ArrayValue) -> ArrayValue:
-    """What `break_stick` makes y of."""
-    count = np.shape(y)[0] - 1
-    left = np.cumsum(y[::-1])[::-1]
-    return log(y[:-1]) - log(left[1:]) + np.log(np.arange(count, 0, -1.0))
-
-
-def is_simplex(y: ArrayValue) -> bool:
-    """Whether numbers are nonnegative, and sum to 1."""
-    return bool(np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8)
 
 
 def simplex(k: int) -> Constraint:
@@ -91,10 +70,9 @@ def simplex(k: int) -> Constraint:
     >>> simplex(3).constrain(np.array([0.5, -1.0])).round(6)
     array([0.451863, 0.147417, 0.40072 ])
     """
-    return Constraint(
-        "simplex", k - 1, (k,), break_stick, mend_stick, is_simplex, "be nonnegative, and sum to 1",
-        ("simplex_of(u)", "log_jacobian_of_simplex(u)", "sticks_of(y)", IS_SIMPLEX),
-    )  # fmt: skip
+    test = "np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8"
+    loops = ("simplex_of(u)", "log_jacobian_of_simplex(u)", "sticks_of(y)", test)
+    return Constraint("simplex", k - 1, (k,), "be nonnegative, and sum to 1", loops, break_stick)
 
 
 def _zero_sum_basis(k: int) -> np.ndarray:
@@ -122,20 +100,14 @@ def sum_to_zero(m: int, n: int | None = None) -> Constraint:
     """
     basis = _zero_sum_basis(m)
     if n is None:
-        return Constraint(
-            "sum_to_zero", m - 1, (m,), lambda u: (matmul(basis, u), 0.0), lambda y: matmul(basis.T, y),
-            lambda y: bool(abs(np.sum(y)) <= 1e-8), "sum to 0",
-            ("zero_sum_of(u)", "0.0 * np.sum(u)", "free_of_zero_sum(y)", "abs(np.sum(y)) <= 1e-8"),
-        )  # fmt: skip
+        loops = ("zero_sum_of(u)", "0.0 * np.sum(u)", "free_of_zero_sum(y)", "abs(np.sum(y)) <= 1e-8")
+        return Constraint("sum_to_zero", m - 1, (m,), "sum to 0", loops, lambda u: (matmul(basis, u), 0.0))
     other = _zero_sum_basis(n)
     test = "np.all(np.abs(np.sum(y, axis=0)) <= 1e-8) and np.all(np.abs(np.sum(y, axis=1)) <= 1e-8)"
     return Constraint(
-        "sum_to_zero", (m - 1) * (n - 1), (m, n),
-        lambda u: (matmul(matmul(basis, np.transpose(np.reshape(u, (n - 1, m - 1)))), other.T), 0.0),
-        lambda y: np.reshape(np.transpose(matmul(matmul(basis.T, y), other)), (-1,)),
-        lambda y: bool(np.all(np.abs(np.sum(y, axis=0)) <= 1e-8) and np.all(np.abs(np.sum(y, axis=1)) <= 1e-8)),
-        "have rows and columns that sum to 0",
+        "sum_to_zero", (m - 1) * (n - 1), (m, n), "have rows and columns that sum to 0",
         (f"zero_sums_of(u, {m}, {n})", "0.0 * np.sum(u)", "free_of_zero_sums(y)", test),
+        lambda u: (matmul(matmul(basis, np.transpose(np.reshape(u, (n - 1, m - 1)))), other.T), 0.0),
     )  # fmt: skip
 
 
@@ -160,7 +132,5 @@ def unit_vector(k: int) -> Constraint:
             raise ValueError("unit_vector: u must be finite and other than 0")
         return u / np.sqrt(squares), -0.5 * squares
 
-    return Constraint(
-        "unit_vector", k, (k,), forward, lambda y: y, lambda y: bool(abs(np.sum(y * y) - 1.0) <= 1e-8), "have length 1",
-        ("u / np.sqrt(np.sum(u * u))", "-0.5 * np.sum(u * u)", "1.0 * y", "abs(np.sum(y * y) - 1.0) <= 1e-8"),
-    )  # fmt: skip
+    loops = ("u / np.sqrt(np.sum(u * u))", "-0.5 * np.sum(u * u)", "1.0 * y", "abs(np.sum(y * y) - 1.0) <= 1e-8")
+    return Constraint("unit_vector", k, (k,), "have length 1", loops, forward)
