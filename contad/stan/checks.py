@@ -12,6 +12,7 @@ ValueError: beta_lpdf: theta must be between 0.0 and 1.0, got 1.3 at index 1
 """
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from contad.rules.compilable import Compilable
 from contad.stan.check_docstrings import describe_check
-from contad.stan.compiled_checks import write_check
+from contad.stan.compiled_checks import ELEMENTS, write_check
 from contad.variables import arguments
 from contad.variables.number import read_primal
 from contad.variables.open_types import Nested, Real
@@ -84,24 +85,11 @@ def _number(x: Real) -> Real:
 
 
 # ---- every element ---------------------------------------------------------------------------------------------------
-# (what each element must be, with bounds by their names; the names of the bounds; whether elements are so)
-_Test = Callable[..., np.ndarray]
-ELEMENTS: dict[str, tuple[str, str, _Test]] = {
-    "finite": ("be finite", "", np.isfinite),
-    "not_nan": ("be a number, not nan", "", lambda a: a == a),
-    "positive": ("be positive", "", lambda a: a > 0),
-    "nonnegative": ("be nonnegative", "", lambda a: a >= 0),
-    "positive_finite": ("be positive and finite", "", lambda a: (a > 0) & (a < np.inf)),
-    "bounded": ("be between {low} and {high}", "low high", lambda a, low, high: (a >= low) & (a <= high)),
-    "greater": ("be greater than {low}", "low", lambda a, low: a > low),
-    "greater_or_equal": ("be at least {low}", "low", lambda a, low: a >= low),
-    "less": ("be less than {high}", "high", lambda a, high: a < high),
-    "less_or_equal": ("be at most {high}", "high", lambda a, high: a <= high),
-}
-
-
 def _of_elements(kind: str) -> ArgumentCheck:
-    what, bounds, test = ELEMENTS[kind]
+    what, condition = ELEMENTS[kind]
+    bounds = " ".join(re.findall(r"{(\w+)}", what))
+    text = condition.format(x="y").replace(") and (", ") & (")
+    test: Callable[..., np.ndarray] = eval(f"lambda {', '.join(['y', *bounds.split()])}: {text}", {"np": np})
 
     def run(function: str, name: str, y: Nested, *limits: Nested) -> None:
         named = zip((name, *bounds.split()), (y, *limits), strict=True)

@@ -9,24 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from contad.distributions.faces import function_of_text
+from contad.distributions.faces import DOMAINS, function_of_text
 from contad.ops.logic import stop_gradient
 from contad.stan import bodies
 
-# by the check: numbers of axes of its values, and what has to hold of each element of these; ALL is of all elements
+# numbers of axes of the values of checks of elements
 _NUMBERS = "0", "0 0", "0 0 0"
 _ARRAYS = "1", "2", "1 0", "2 0", "1 1", "2 2", "1 0 0", "2 0 0", "1 1 1", "2 2 2"
+# by the kind: what each element has to be, in words, and the condition; the names of bounds are in both
 ELEMENTS = {
-    "check_finite": "ALL(y > -np.inf) and ALL(y < np.inf)",
-    "check_not_nan": "ALL(y == y)",
-    "check_positive": "ALL(y > 0.0)",
-    "check_nonnegative": "ALL(y >= 0.0)",
-    "check_positive_finite": "ALL(y > 0.0) and ALL(y < np.inf)",
-    "check_bounded": "ALL(y >= low) and ALL(y <= high)",
-    "check_greater": "ALL(y > low)",
-    "check_greater_or_equal": "ALL(y >= low)",
-    "check_less": "ALL(y < high)",
-    "check_less_or_equal": "ALL(y <= high)",
+    "finite": DOMAINS["finite"],
+    "not_nan": DOMAINS["real"],
+    "positive": DOMAINS["positive"],
+    "nonnegative": DOMAINS["nonnegative"],
+    "positive_finite": DOMAINS["positive finite"],
+    "bounded": ("be between {low} and {high}", "({x} >= low) and ({x} <= high)"),
+    "greater": ("be greater than {low}", "{x} > low"),
+    "greater_or_equal": ("be at least {low}", "{x} >= low"),
+    "less": ("be less than {high}", "{x} < high"),
+    "less_or_equal": ("be at most {high}", "{x} <= high"),
 }
 # by the check: what has to hold, by the numbers of axes of its values
 ARRAYS = {
@@ -64,9 +65,11 @@ ARRAYS = {
 def condition_of(check: str, axes: Sequence[int]) -> str | None:
     """What has to hold of values with these numbers of axes; None where compiled code has no such check."""
     pattern = " ".join(map(str, axes))
-    if check in ELEMENTS:
-        known = pattern in _NUMBERS or pattern in _ARRAYS
-        return ELEMENTS[check].replace("ALL", "" if pattern in _NUMBERS else "np.all") if known else None
+    kind = check.removeprefix("check_")
+    if kind in ELEMENTS:
+        parts = ELEMENTS[kind][1].format(x="y").split(" and ")
+        of_each = "({})" if pattern in _NUMBERS else "np.all({})"
+        return " and ".join(map(of_each.format, parts)) if pattern in _NUMBERS or pattern in _ARRAYS else None
     return ARRAYS.get(check, {}).get(pattern)
 
 

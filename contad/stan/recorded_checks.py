@@ -11,18 +11,12 @@ from contad.distributions.faces import check_domain
 from contad.ops.products import as_array
 from contad.ops.triangular_factors import MASKED, lower_part, places_above
 from contad.stan.checks import TOLERANCE, check_cholesky_factor, check_simplex
-from contad.variables import arguments, check
+from contad.variables import arguments
 from contad.variables.number import Carrier, peek, trace
 from contad.variables.open_types import ArrayValue, Nested
 
 SMALL = 1024  # elements of a matrix that is compared as bytes
 UNIT = np.ones(1).tobytes()
-
-
-def require_positive(function: str, name: str, x: Nested) -> None:
-    """Raise ValueError unless every element is positive."""
-    if not np.all(as_array(x) > 0.0):
-        check.positive(function, name, peek(x))
 
 
 def values_of(function: str, name: str, x: Nested) -> ArrayValue:
