@@ -1,10 +1,12 @@
 """Stan's Laplace approximations: marginal likelihoods of latent normal vectors, and draws of these given the data."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.distributions.docstrings import describe
+from contad.distributions.faces import function_of_text
 from contad.front.user_function import UserFunction
 from contad.stan.densities import bernoulli_logit_lpmf, neg_binomial_2_log_lpmf, poisson_log_lpmf
 from contad.stan.functionals.latent_gaussians import LatentModel, Search
@@ -146,299 +148,6 @@ def laplace_latent_tol_rng(
     return _draw(model, rng)
 
 
-# ---- likelihoods with a name -----------------------------------------------------------------------------------------
-def laplace_marginal_poisson_log_lpmf(
-    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested]
-) -> Real:
-    """`laplace_marginal` of counts y[i] ~ poisson(exp(theta[y_index[i]] + m[y_index[i]])).
-
-        log int exp(sum_i poisson_log_lpmf(y_i, theta_j + m_j)) normal(theta | 0, K) dtheta,
-        with j = y_index_i, by Laplace's method
-
-    y_index counts from 0; the offset m may be one number.
-
-    Shapes:  y, y_index (N,), m (n,) or a number, covariance gives (n, n) -> a number.
-    Domain:  y = 0, 1, ..., a positive definite covariance.
-    Raises:  as `laplace_marginal`; ValueError for an index beyond theta.
-    Cost:    as `laplace_marginal`.
-    Ref:     Stan's laplace_marginal_poisson_log_lpmf.
-
-    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
-    >>> round(laplace_marginal_poisson_log_lpmf([1, 0], [0, 1], 0.0, lambda s: s * k, (1.0,)), 8)
-    -2.27982786
-    """
-    name = "laplace_marginal_poisson_log_lpmf"
-    return _of_counts(name, _poisson_log, y, y_index, (m,), covariance, covariance_args, _DEFAULTS).marginal()
-
-
-def laplace_marginal_tol_poisson_log_lpmf(
-    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500, solver: int = 1,
-    max_steps_linesearch: int = 1000, allow_fallback: bool = True,
-) -> Real:  # fmt: skip
-    """As `laplace_marginal_poisson_log_lpmf`, with the settings of `laplace_marginal_tol`.
-
-        log int exp(sum_i poisson_log_lpmf(y_i, theta_j + m_j)) normal(theta | 0, K) dtheta,
-        with j = y_index_i, by Laplace's method
-
-    Shapes:  as there.
-    Domain:  y = 0, 1, ..., a positive definite covariance.
-    Cost:    as there.
-    Ref:     Stan's laplace_marginal_tol_poisson_log_lpmf.
-
-    >>> round(laplace_marginal_tol_poisson_log_lpmf([1, 0], [0, 1], 0.0, lambda: np.eye(2), (), solver=3), 8)
-    -2.29916984
-    """
-    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
-    name = "laplace_marginal_tol_poisson_log_lpmf"
-    return _of_counts(name, _poisson_log, y, y_index, (m,), covariance, covariance_args, settings).marginal()
-
-
-def laplace_latent_poisson_log_rng(
-    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    rng: np.random.Generator,
-) -> np.ndarray:  # fmt: skip
-    """`laplace_latent_rng` of counts as `laplace_marginal_poisson_log_lpmf` has them.
-
-        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
-        l = sum_i poisson_log_lpmf(y_i, theta_j + m_j), j = y_index_i
-
-    Shapes:  as there -> (n,).
-    Domain:  y = 0, 1, ..., a positive definite covariance.
-    Raises:  as there.
-    Cost:    as there.
-    Ref:     Stan's laplace_latent_poisson_log_rng.
-
-    >>> rng = np.random.default_rng(1)
-    >>> laplace_latent_poisson_log_rng([10**4, 10**4], [0, 1], 0.0, lambda: 100.0 * np.eye(2), (), rng).round(0)
-    array([9., 9.])
-    """
-    name = "laplace_latent_poisson_log_rng"
-    return _draw(_of_counts(name, _poisson_log, y, y_index, (m,), covariance, covariance_args, _DEFAULTS), rng)
-
-
-def laplace_latent_tol_poisson_log_rng(
-    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    rng: np.random.Generator, theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500,
-    solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
-) -> np.ndarray:  # fmt: skip
-    """As `laplace_latent_poisson_log_rng`, with the settings of `laplace_marginal_tol`.
-
-        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
-        l = sum_i poisson_log_lpmf(y_i, theta_j + m_j), j = y_index_i
-
-    Shapes:  as there.
-    Domain:  y = 0, 1, ..., a positive definite covariance.
-    Raises:  as there; ValueError for settings that are none.
-    Cost:    as there.
-    Ref:     Stan's laplace_latent_tol_poisson_log_rng.
-
-    >>> rng = np.random.default_rng(1)
-    >>> model = [10**4, 10**4], [0, 1], 0.0, lambda: 100.0 * np.eye(2), ()
-    >>> laplace_latent_tol_poisson_log_rng(*model, rng, solver=2).round(0)
-    array([9., 9.])
-    """
-    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
-    name = "laplace_latent_tol_poisson_log_rng"
-    return _draw(_of_counts(name, _poisson_log, y, y_index, (m,), covariance, covariance_args, settings), rng)
-
-
-def laplace_marginal_neg_binomial_2_log_lpmf(
-    y: Nested, y_index: Nested, eta: Real, m: Nested, covariance: Function, covariance_args: Sequence[Nested]
-) -> Real:
-    """`laplace_marginal` of counts y[i] ~ neg_binomial_2(exp(theta[y_index[i]] + m[y_index[i]]), eta).
-
-        log int exp(sum_i neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta)) normal(theta | 0, K) dtheta,
-        with j = y_index_i, by Laplace's method
-
-    Their variance is mu + mu^2 / eta. y_index counts from 0; the offset m may be one number.
-
-    Shapes:  y, y_index (N,), eta a number, m (n,) or a number, covariance gives (n, n) -> a number.
-    Domain:  y = 0, 1, ..., eta > 0, a positive definite covariance.
-    Raises:  as `laplace_marginal`; ValueError for an index beyond theta, and an eta that is not positive.
-    Cost:    as `laplace_marginal`.
-    Ref:     Stan's laplace_marginal_neg_binomial_2_log_lpmf.
-
-    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
-    >>> round(laplace_marginal_neg_binomial_2_log_lpmf([1, 0], [0, 1], 2.0, 0.0, lambda: k, ()), 8)
-    -2.27471342
-    """
-    name = "laplace_marginal_neg_binomial_2_log_lpmf"
-    return _of_counts(name, _neg_binomial, y, y_index, (eta, m), covariance, covariance_args, _DEFAULTS).marginal()
-
-
-def laplace_marginal_tol_neg_binomial_2_log_lpmf(
-    y: Nested, y_index: Nested, eta: Real, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500, solver: int = 1,
-    max_steps_linesearch: int = 1000, allow_fallback: bool = True,
-) -> Real:  # fmt: skip
-    """As `laplace_marginal_neg_binomial_2_log_lpmf`, with the settings of `laplace_marginal_tol`.
-
-        log int exp(sum_i neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta)) normal(theta | 0, K) dtheta,
-        with j = y_index_i, by Laplace's method
-
-    Shapes:  as there.
-    Domain:  y = 0, 1, ..., eta > 0, a positive definite covariance.
-    Cost:    as there.
-    Ref:     Stan's laplace_marginal_tol_neg_binomial_2_log_lpmf.
-
-    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
-    >>> round(laplace_marginal_tol_neg_binomial_2_log_lpmf([1, 0], [0, 1], 2.0, 0.0, lambda: k, (), solver=2), 8)
-    -2.27471342
-    """
-    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
-    name = "laplace_marginal_tol_neg_binomial_2_log_lpmf"
-    return _of_counts(name, _neg_binomial, y, y_index, (eta, m), covariance, covariance_args, settings).marginal()
-
-
-def laplace_latent_neg_binomial_2_log_rng(
-    y: Nested, y_index: Nested, eta: Real, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    rng: np.random.Generator,
-) -> np.ndarray:  # fmt: skip
-    """`laplace_latent_rng` of counts as `laplace_marginal_neg_binomial_2_log_lpmf` has them.
-
-        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
-        l = sum_i neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta), j = y_index_i
-
-    Shapes:  as there -> (n,).
-    Domain:  y = 0, 1, ..., eta > 0, a positive definite covariance.
-    Raises:  as there.
-    Cost:    as there.
-    Ref:     Stan's laplace_latent_neg_binomial_2_log_rng.
-
-    >>> rng = np.random.default_rng(1)
-    >>> model = [10**4, 10**4], [0, 1], 1e6, 0.0, lambda: 100.0 * np.eye(2), ()
-    >>> laplace_latent_neg_binomial_2_log_rng(*model, rng).round(0)
-    array([9., 9.])
-    """
-    name = "laplace_latent_neg_binomial_2_log_rng"
-    return _draw(_of_counts(name, _neg_binomial, y, y_index, (eta, m), covariance, covariance_args, _DEFAULTS), rng)
-
-
-def laplace_latent_tol_neg_binomial_2_log_rng(
-    y: Nested, y_index: Nested, eta: Real, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    rng: np.random.Generator, theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500,
-    solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
-) -> np.ndarray:  # fmt: skip
-    """As `laplace_latent_neg_binomial_2_log_rng`, with the settings of `laplace_marginal_tol`.
-
-        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
-        l = sum_i neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta), j = y_index_i
-
-    Shapes:  as there.
-    Domain:  y = 0, 1, ..., eta > 0, a positive definite covariance.
-    Raises:  as there; ValueError for settings that are none.
-    Cost:    as there.
-    Ref:     Stan's laplace_latent_tol_neg_binomial_2_log_rng.
-
-    >>> rng = np.random.default_rng(1)
-    >>> model = [10**4, 10**4], [0, 1], 1e6, 0.0, lambda: 100.0 * np.eye(2), ()
-    >>> laplace_latent_tol_neg_binomial_2_log_rng(*model, rng, solver=2).round(0)
-    array([9., 9.])
-    """
-    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
-    name = "laplace_latent_tol_neg_binomial_2_log_rng"
-    return _draw(_of_counts(name, _neg_binomial, y, y_index, (eta, m), covariance, covariance_args, settings), rng)
-
-
-def laplace_marginal_bernoulli_logit_lpmf(
-    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested]
-) -> Real:
-    """`laplace_marginal` of outcomes y[i] ~ bernoulli(inv_logit(theta[y_index[i]] + m[y_index[i]])).
-
-        log int exp(sum_i bernoulli_logit_lpmf(y_i, theta_j + m_j)) normal(theta | 0, K) dtheta,
-        with j = y_index_i, by Laplace's method
-
-    y_index counts from 0; the offset m may be one number.
-
-    Shapes:  y, y_index (N,), m (n,) or a number, covariance gives (n, n) -> a number.
-    Domain:  y 0 or 1, a positive definite covariance.
-    Raises:  as `laplace_marginal`; ValueError for an index beyond theta.
-    Cost:    as `laplace_marginal`.
-    Ref:     Stan's laplace_marginal_bernoulli_logit_lpmf.
-
-    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
-    >>> round(laplace_marginal_bernoulli_logit_lpmf([1, 0], [0, 1], 0.0, lambda: k, ()), 8)
-    -1.45428915
-    """
-    name = "laplace_marginal_bernoulli_logit_lpmf"
-    return _of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, _DEFAULTS).marginal()
-
-
-def laplace_marginal_tol_bernoulli_logit_lpmf(
-    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500, solver: int = 1,
-    max_steps_linesearch: int = 1000, allow_fallback: bool = True,
-) -> Real:  # fmt: skip
-    """As `laplace_marginal_bernoulli_logit_lpmf`, with the settings of `laplace_marginal_tol`.
-
-        log int exp(sum_i bernoulli_logit_lpmf(y_i, theta_j + m_j)) normal(theta | 0, K) dtheta,
-        with j = y_index_i, by Laplace's method
-
-    Shapes:  as there.
-    Domain:  y 0 or 1, a positive definite covariance.
-    Cost:    as there.
-    Ref:     Stan's laplace_marginal_tol_bernoulli_logit_lpmf.
-
-    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
-    >>> round(laplace_marginal_tol_bernoulli_logit_lpmf([1, 0], [0, 1], 0.0, lambda: k, (), solver=2), 8)
-    -1.45428915
-    """
-    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
-    name = "laplace_marginal_tol_bernoulli_logit_lpmf"
-    return _of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, settings).marginal()
-
-
-def laplace_latent_bernoulli_logit_rng(
-    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    rng: np.random.Generator,
-) -> np.ndarray:  # fmt: skip
-    """`laplace_latent_rng` of outcomes as `laplace_marginal_bernoulli_logit_lpmf` has them.
-
-        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
-        l = sum_i bernoulli_logit_lpmf(y_i, theta_j + m_j), j = y_index_i
-
-    Shapes:  as there -> (n,).
-    Domain:  y 0 or 1, a positive definite covariance.
-    Raises:  as there.
-    Cost:    as there.
-    Ref:     Stan's laplace_latent_bernoulli_logit_rng.
-
-    >>> y = [1] * 7500 + [0] * 2500
-    >>> model = y, [0] * len(y), 0.0, lambda: 100.0 * np.eye(1), ()  # the mode is log 3, but for a thousandth
-    >>> laplace_latent_bernoulli_logit_rng(*model, np.random.default_rng(1)).round(1)
-    array([1.1])
-    """
-    name = "laplace_latent_bernoulli_logit_rng"
-    return _draw(_of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, _DEFAULTS), rng)
-
-
-def laplace_latent_tol_bernoulli_logit_rng(
-    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
-    rng: np.random.Generator, theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500,
-    solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
-) -> np.ndarray:  # fmt: skip
-    """As `laplace_latent_bernoulli_logit_rng`, with the settings of `laplace_marginal_tol`.
-
-        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2,
-        l = sum_i bernoulli_logit_lpmf(y_i, theta_j + m_j), j = y_index_i
-
-    Shapes:  as there.
-    Domain:  y 0 or 1, a positive definite covariance.
-    Raises:  as there; ValueError for settings that are none.
-    Cost:    as there.
-    Ref:     Stan's laplace_latent_tol_bernoulli_logit_rng.
-
-    >>> y = [1] * 7500 + [0] * 2500
-    >>> model = y, [0] * len(y), 0.0, lambda: 100.0 * np.eye(1), ()  # the mode is log 3, but for a thousandth
-    >>> laplace_latent_tol_bernoulli_logit_rng(*model, np.random.default_rng(1), solver=2).round(1)
-    array([1.1])
-    """
-    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
-    name = "laplace_latent_tol_bernoulli_logit_rng"
-    return _draw(_of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, settings), rng)
-
-
 # ---- what they are made of -------------------------------------------------------------------------------------------
 def _model(
     name: str, log_likelihood: Function, likelihood_args: Sequence[Nested], covariance: Function,
@@ -477,6 +186,17 @@ def _of_counts(
     return model
 
 
+def _draw(model: LatentModel, rng: np.random.Generator) -> np.ndarray:
+    k = np.asarray(map_numbers(primal, model.covariance), float)
+    mode = model.find_mode(map_numbers(primal, model.params), k)
+    spread = k - k @ mode.r @ k
+    values, vectors = np.linalg.eigh(0.5 * (spread + spread.T))
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T  # which no sign of an eigenvector changes
+    drawn: np.ndarray = mode.theta + root @ rng.standard_normal(len(k))
+    return drawn
+
+
+# ---- likelihoods with a name -----------------------------------------------------------------------------------------
 def _poisson_log(y: np.ndarray, y_index: np.ndarray, theta: ArrayValue, m: Nested) -> Real:
     return poisson_log_lpmf(y, (theta + m)[y_index])
 
@@ -489,11 +209,98 @@ def _bernoulli_logit(y: np.ndarray, y_index: np.ndarray, theta: ArrayValue, m: N
     return bernoulli_logit_lpmf(y, (theta + m)[y_index])
 
 
-def _draw(model: LatentModel, rng: np.random.Generator) -> np.ndarray:
-    k = np.asarray(map_numbers(primal, model.covariance), float)
-    mode = model.find_mode(map_numbers(primal, model.params), k)
-    spread = k - k @ mode.r @ k
-    values, vectors = np.linalg.eigh(0.5 * (spread + spread.T))
-    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T  # which no sign of an eigenvector changes
-    drawn: np.ndarray = mode.theta + root @ rng.standard_normal(len(k))
-    return drawn
+class _Likelihood(NamedTuple):
+    """A likelihood of observations y[i], each of which depends on the element y_index[i] of theta."""
+
+    log_likelihood: Function
+    names: str  # its arguments after theta; the last one is an offset
+    data: str  # what y is, in words
+    term: str  # of the log likelihood, where j = y_index_i
+    domain: str
+    observed: str  # arguments of an example, and the result
+    found: str
+    drawn: str  # likewise of a draw, where the mode is known
+    draw: str
+
+
+_LIKELIHOODS = {
+    "poisson_log": _Likelihood(
+        _poisson_log, "m", "counts y[i] ~ poisson(exp(theta[y_index[i]] + m[y_index[i]]))",
+        "poisson_log_lpmf(y_i, theta_j + m_j)", "y = 0, 1, ...", "[1, 0], [0, 1], 0.0", "-2.27982786",
+        "[10**4, 10**4], [0, 1], 0.0, lambda: 100.0 * np.eye(2), ()", "array([9.2, 9.2])",
+    ),
+    "neg_binomial_2_log": _Likelihood(
+        _neg_binomial, "eta, m",
+        "counts y[i] ~ neg_binomial_2(exp(theta[y_index[i]] + m[y_index[i]]), eta), of variance mu + mu^2 / eta",
+        "neg_binomial_2_log_lpmf(y_i, theta_j + m_j, eta)", "y = 0, 1, ..., eta > 0", "[1, 0], [0, 1], 2.0, 0.0",
+        "-2.27471342", "[10**4, 10**4], [0, 1], 1e6, 0.0, lambda: 100.0 * np.eye(2), ()", "array([9.2, 9.2])",
+    ),
+    "bernoulli_logit": _Likelihood(
+        _bernoulli_logit, "m", "outcomes y[i] ~ bernoulli(inv_logit(theta[y_index[i]] + m[y_index[i]]))",
+        "bernoulli_logit_lpmf(y_i, theta_j + m_j)", "y 0 or 1", "[1, 0], [0, 1], 0.0", "-1.45428915",
+        "[1] * 7500 + [0] * 2500, [0] * 10**4, 0.0, lambda: 100.0 * np.eye(1), ()", "array([1.1])",
+    ),
+}  # fmt: skip
+_SETTINGS = {
+    "theta_init": "None", "tol": "_ROOT_OF_EPSILON", "max_steps": "500", "solver": "1", "max_steps_linesearch": "1000",
+    "allow_fallback": "True",
+}  # fmt: skip
+
+
+def _function_of(name: str) -> Any:
+    """The function of a name: `laplace_marginal` or `laplace_latent_rng` of a likelihood, "_tol" with settings."""
+    is_draw, is_set = name.startswith("laplace_latent"), "_tol_" in name
+    family = next(x for x in _LIKELIHOODS if x in name)
+    row = _LIKELIHOODS[family]
+    options = "".join(f", {key}={value}" for key, value in _SETTINGS.items()) if is_set else ""
+    settings = f"({', '.join(_SETTINGS)})" if is_set else "_DEFAULTS"
+    text = (
+        f"def {name}(y, y_index, {row.names}, covariance, covariance_args{', rng' if is_draw else ''}{options}):\n"
+        f"    args = y, y_index, ({row.names},), covariance, covariance_args, {settings}\n"
+        f"    model = _of_counts({name!r}, log_likelihood, *args)\n"
+        f"    return {'_draw(model, rng)' if is_draw else 'model.marginal()'}\n"
+    )
+    made = function_of_text(text, name, {**globals(), "log_likelihood": row.log_likelihood})
+    made.__module__, made.__doc__ = __name__, _describe(name, row, is_draw, is_set)
+    return made
+
+
+def _describe(name: str, row: _Likelihood, is_draw: bool, is_set: bool) -> str:
+    kind, size = ("`laplace_latent_rng`", "(n,)") if is_draw else ("`laplace_marginal`", "a number")
+    title = f"{kind} of {row.data}."
+    formula = f"log int exp(sum_i {row.term}) normal(theta | 0, K) dtheta,\n    with j = y_index_i, by Laplace's method"
+    call = f"round({name}({row.observed}, lambda: np.array([[1.0, 0.3], [0.3, 1.0]]), ()), 8)"
+    example = f">>> {call}\n{row.found}"
+    if is_set:
+        title = f"As `{name.replace('_tol', '')}`, with the settings of `laplace_marginal_tol`."
+        example = example.replace("()), 8)", "(), solver=2), 8)")
+    if is_draw:
+        mode = "the mode of l(theta) - theta^T K^-1 theta / 2"
+        formula = f"theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at {mode},\n"
+        formula += f"    l = sum_i {row.term}, j = y_index_i"
+        call = f"{name}(*model, np.random.default_rng(1){', solver=2' if is_set else ''}).round(1)"
+        example = f">>> model = {row.drawn}\n>>> {call}\n{row.draw}"
+    more = "eta a number, " if "eta" in row.names else ""
+    wrong = "settings that are none, and " if is_set else ""
+    fields = {
+        "Shapes": f"y, y_index (N,) from 0, {more}m (n,) or a number, covariance gives (n, n) -> {size}.",
+        "Domain": f"{row.domain}, a positive definite covariance.",
+        "Raises": f"as {kind}; ValueError for {wrong}an index beyond theta.",
+        "Cost": f"as {kind}.",
+        "Ref": f"Stan's {name}.",
+    }
+    return describe(title, formula, fields, example)
+
+
+laplace_marginal_poisson_log_lpmf = _function_of("laplace_marginal_poisson_log_lpmf")
+laplace_marginal_tol_poisson_log_lpmf = _function_of("laplace_marginal_tol_poisson_log_lpmf")
+laplace_latent_poisson_log_rng = _function_of("laplace_latent_poisson_log_rng")
+laplace_latent_tol_poisson_log_rng = _function_of("laplace_latent_tol_poisson_log_rng")
+laplace_marginal_neg_binomial_2_log_lpmf = _function_of("laplace_marginal_neg_binomial_2_log_lpmf")
+laplace_marginal_tol_neg_binomial_2_log_lpmf = _function_of("laplace_marginal_tol_neg_binomial_2_log_lpmf")
+laplace_latent_neg_binomial_2_log_rng = _function_of("laplace_latent_neg_binomial_2_log_rng")
+laplace_latent_tol_neg_binomial_2_log_rng = _function_of("laplace_latent_tol_neg_binomial_2_log_rng")
+laplace_marginal_bernoulli_logit_lpmf = _function_of("laplace_marginal_bernoulli_logit_lpmf")
+laplace_marginal_tol_bernoulli_logit_lpmf = _function_of("laplace_marginal_tol_bernoulli_logit_lpmf")
+laplace_latent_bernoulli_logit_rng = _function_of("laplace_latent_bernoulli_logit_rng")
+laplace_latent_tol_bernoulli_logit_rng = _function_of("laplace_latent_tol_bernoulli_logit_rng")
