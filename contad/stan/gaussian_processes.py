@@ -4,11 +4,11 @@ Each takes the points of one set, or of two sets; points are numbers (n,) or row
 of one set are exactly symmetric, and their cotangent is taken as it is, of every element.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from contad.distributions.docstrings import describe
 from contad.distributions.faces import check_domain
 from contad.distributions.ways_by_axes import Pattern
 from contad.ops import covariances
@@ -33,12 +33,6 @@ def _ways(expression: str, count: int, has_lengths: bool = False) -> dict[Patter
                 text = text.replace(f"p{k + 1}", "1.0" if lengths and k + 1 == count else parameter)
             found[" ".join([first] * sets + ["0"] * (count - len(lengths)) + ["1"] * len(lengths))] = text
     return found
-
-
-def _inside(profile: str) -> Callable[[Callable[..., Any]], Any]:
-    """Let compiled code call a covariance of a profile, and of a length or one for each coordinate."""
-    ways = _ways(f"variance_of(p1) * {profile}(squares_between(X, Y), p2)", 2, has_lengths=True)
-    return with_bodies(ways, names="x1, x2, x3, x4=None")
 
 
 def _sets(
@@ -92,84 +86,49 @@ def _scale(name: str, args: tuple[Value, ...], profile: str) -> ArrayValue:
     return _covariance(points, sigma, length_scale, profile)
 
 
-@_inside("exponentiated_quadratic")
-def gp_exp_quad_cov(*args: Value) -> ArrayValue:
-    """Covariance of a Gaussian process by the exponentiated quadratic kernel.
+def _make_kernel(name: str, profile: str, kernel: str, correlation: str, lengths: str, result: str) -> Any:
+    """The covariance by a kernel, from what its docstring says of it; `profile` is that of `contad.ops.covariances`."""
 
-        z_ij = sigma^2 exp(-|x_i - y_j|^2 / (2 length_scale^2))
+    def covariance(*args: Value) -> ArrayValue:
+        return _scale(name, args, profile)
 
-    Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
-    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
-    Domain:  sigma and length_scale positive, and finite beside lengths for each coordinate; points without nan.
-    Raises:  ValueError outside of the domain, or if shapes do not fit.
-    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
-    Ref:     Rasmussen & Williams (2006), section 4.2.1.
-
-    >>> gp_exp_quad_cov([0.0, 1.0], 2.0, 1.0)
-    array([[4.        , 2.42612264],
-           [2.42612264, 4.        ]])
-    """
-    return _scale("gp_exp_quad_cov", args, "exponentiated quadratic")
-
-
-@_inside("exponential")
-def gp_exponential_cov(*args: Value) -> ArrayValue:
-    """Covariance of a Gaussian process by the exponential kernel.
-
-        z_ij = sigma^2 exp(-|x_i - y_j| / length_scale); where points are equal, the slope at the kink is 0
-
-    Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
-    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
-    Domain:  sigma and length_scale positive and finite, points without nan.
-    Raises:  ValueError outside of the domain, or if shapes do not fit.
-    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
-    Ref:     Rasmussen & Williams (2006), section 4.2.1.
-
-    >>> gp_exponential_cov([0.0, 1.0], 2.0, 1.0)
-    array([[4.        , 1.47151776],
-           [1.47151776, 4.        ]])
-    """
-    return _scale("gp_exponential_cov", args, "exponential")
+    covariance.__name__ = covariance.__qualname__ = name
+    fields = {
+        "Calls": "(x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.",
+        "Shapes": "x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).",
+        "Domain": f"sigma and length_scale {lengths} points without nan.",
+        "Raises": "ValueError outside of the domain, or if shapes do not fit.",
+        "Cost": "O(n m d) forward and reverse, one exponential an element; saves the squared distances.",
+        "Ref": "Rasmussen & Williams (2006), section 4.2.1.",
+    }
+    title, example = f"Covariance of a Gaussian process by {kernel}.", f">>> {name}([0.0, 1.0], 2.0, 1.0)\n{result}"
+    covariance.__doc__ = describe(title, f"z_ij = sigma^2 {correlation}", fields, example)
+    body = profile.replace(" ", "_").replace("_3/2", "32").replace("_5/2", "52")
+    ways = _ways(f"variance_of(p1) * {body}(squares_between(X, Y), p2)", 2, has_lengths=True)
+    return with_bodies(ways, names="x1, x2, x3, x4=None")(covariance)
 
 
-@_inside("matern32")
-def gp_matern32_cov(*args: Value) -> ArrayValue:
-    """Covariance of a Gaussian process by Matern's kernel of 3/2.
-
-        z_ij = sigma^2 (1 + u) exp(-u), u = sqrt(3) |x_i - y_j| / length_scale
-
-    Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
-    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
-    Domain:  sigma and length_scale positive and finite, points without nan.
-    Raises:  ValueError outside of the domain, or if shapes do not fit.
-    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
-    Ref:     Rasmussen & Williams (2006), section 4.2.1.
-
-    >>> gp_matern32_cov([0.0, 1.0], 2.0, 1.0)
-    array([[4.       , 1.9334309],
-           [1.9334309, 4.       ]])
-    """
-    return _scale("gp_matern32_cov", args, "matern 3/2")
-
-
-@_inside("matern52")
-def gp_matern52_cov(*args: Value) -> ArrayValue:
-    """Covariance of a Gaussian process by Matern's kernel of 5/2.
-
-        z_ij = sigma^2 (1 + v + v^2 / 3) exp(-v), v = sqrt(5) |x_i - y_j| / length_scale
-
-    Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
-    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
-    Domain:  sigma and length_scale positive and finite, points without nan.
-    Raises:  ValueError outside of the domain, or if shapes do not fit.
-    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
-    Ref:     Rasmussen & Williams (2006), section 4.2.1.
-
-    >>> gp_matern52_cov([0.0, 1.0], 2.0, 1.0)
-    array([[4.        , 2.09597644],
-           [2.09597644, 4.        ]])
-    """
-    return _scale("gp_matern52_cov", args, "matern 5/2")
+FINITE = "positive and finite,"
+gp_exp_quad_cov = _make_kernel(
+    "gp_exp_quad_cov", "exponentiated quadratic", "the exponentiated quadratic kernel",
+    "exp(-|x_i - y_j|^2 / (2 length_scale^2))", "positive, and finite beside lengths for each coordinate;",
+    "array([[4.        , 2.42612264],\n       [2.42612264, 4.        ]])",
+)  # fmt: skip
+gp_exponential_cov = _make_kernel(
+    "gp_exponential_cov", "exponential", "the exponential kernel",
+    "exp(-|x_i - y_j| / length_scale); where points are equal, the slope at the kink is 0", FINITE,
+    "array([[4.        , 1.47151776],\n       [1.47151776, 4.        ]])",
+)  # fmt: skip
+gp_matern32_cov = _make_kernel(
+    "gp_matern32_cov", "matern 3/2", "Matern's kernel of 3/2",
+    "(1 + u) exp(-u), u = sqrt(3) |x_i - y_j| / length_scale", FINITE,
+    "array([[4.       , 1.9334309],\n       [1.9334309, 4.       ]])",
+)  # fmt: skip
+gp_matern52_cov = _make_kernel(
+    "gp_matern52_cov", "matern 5/2", "Matern's kernel of 5/2",
+    "(1 + v + v^2 / 3) exp(-v), v = sqrt(5) |x_i - y_j| / length_scale", FINITE,
+    "array([[4.        , 2.09597644],\n       [2.09597644, 4.        ]])",
+)  # fmt: skip
 
 
 @with_bodies(
