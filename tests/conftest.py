@@ -10,6 +10,7 @@ os.environ.setdefault("NUMBA_OPT", "1")
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 import tests.judges.light_compiling  # noqa: F401  before contad, which compiles when it is imported
 
@@ -24,6 +25,8 @@ from tests.judges.samples import choose_share, deselect
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
+# It also draws constants that it finds in the modules of this project which have been imported: others in each process.
+providers.is_local_module_file = lambda path: False
 
 raise_faults()
 PATIENCE.loading = PATIENCE.compiling = 0.0  # tests are of compiled sweeps, but for those of `plain_sweep`
