@@ -11,7 +11,7 @@ from numba import types
 from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
 
 from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.matrix_loops import in_order, turn
+from contad.native.matrix_loops import in_order, turn, write_into
 from contad.native.overloads import add_overload, in_machine_code
 
 FEW_ROWS = 8
@@ -67,21 +67,22 @@ def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
 
 # ---- factors ---------------------------------------------------------------------------------------------------------
 @in_machine_code
-def factor_by_loops(a):  # type: ignore[no-untyped-def]
-    """(whether it is done, the factors of a small matrix, the exchanges of rows, counted from 1 as LAPACK's)
+def factor_by_loops(a, factors, exchanges):  # type: ignore[no-untyped-def]
+    """Write the factors of a small matrix, and the exchanges of rows, counted from 1 as LAPACK's; whether it is done.
 
-    It is not done if a has many rows, is not square or finite, or has a small pivot.
+    It is not if a has many rows, is not square or finite, or has a small pivot.
     """
     n = a.shape[0]
-    factors, exchanges = in_order(a), np.empty(n, F_INT_nptype)
     largest = 0.0
-    if n == 0 or n > FEW_ROWS or n != factors.shape[1]:
-        return False, factors, exchanges
+    if n == 0 or n > FEW_ROWS or n != a.shape[1]:
+        return False
     for i in range(n):
         for j in range(n):
-            if not abs(factors[i, j]) < np.inf:
-                return False, factors, exchanges
-            largest = max(largest, abs(factors[i, j]))
+            x = a[i, j]
+            if not abs(x) < np.inf:
+                return False
+            factors[i, j] = x
+            largest = max(largest, abs(x))
     for j in range(n):
         chosen = j
         for i in range(j + 1, n):
@@ -91,13 +92,13 @@ def factor_by_loops(a):  # type: ignore[no-untyped-def]
         exchange_rows(factors, j, chosen)
         pivot = factors[j, j]
         if not abs(pivot) > _SMALL * largest:
-            return False, factors, exchanges
+            return False
         for i in range(j + 1, n):
             d = factors[i, j] / pivot
             factors[i, j] = d
             for k in range(j + 1, n):
                 factors[i, k] -= d * factors[j, k]
-    return True, factors, exchanges
+    return True
 
 
 @in_machine_code
@@ -124,27 +125,32 @@ def factor_few(a, z):  # type: ignore[no-untyped-def]
     return True
 
 
-def factor_rows(a: Any) -> Any:
-    """(the factors of a in C order, the exchanges of rows, LAPACK's report: 0 unless a is singular)."""
+def write_factors(a: Any, factors: Any, exchanges: Any) -> int:
+    """Write the factors of a, and the exchanges of its rows; LAPACK's report, 0 unless a is singular."""
     import scipy.linalg
 
-    factors, exchanges, report = scipy.linalg.lapack.dgetrf(a) if a.size else (a, np.empty(0), 0)
-    return factors, exchanges + 1, report
+    if a.size == 0:
+        return 0
+    factors[...], exchanges[...], report = scipy.linalg.lapack.dgetrf(a)
+    exchanges += 1
+    return int(report)
 
 
-@add_overload(factor_rows, jit_options=INTERNAL_OPTIONS)
-def _factor_rows(a: Any) -> Any:
+@add_overload(write_factors, jit_options=INTERNAL_OPTIONS)
+def _write_factors(a: Any, factors: Any, exchanges: Any) -> Any:
     """By loops, or by LAPACK's getrf."""
 
-    def implementation(a: Any) -> Any:
-        is_done, rows, exchanges = factor_by_loops(a)
-        if is_done:
-            return rows, exchanges, 0
+    def implementation(a: Any, factors: Any, exchanges: Any) -> int:
+        if factor_by_loops(a, factors, exchanges):
+            return 0
         _check_finite_matrix(a)
         n = len(a)
-        columns = turn(a)  # to LAPACK a
-        report = _getrf(_KIND, n, n, columns.ctypes, n, exchanges.ctypes) if n != 0 else 0
-        return turn(columns), exchanges, report
+        columns, order = turn(a), np.empty(n, F_INT_nptype)  # to LAPACK a
+        report = _getrf(_KIND, n, n, columns.ctypes, n, order.ctypes) if n != 0 else 0
+        write_into(factors, turn(columns))
+        for i in range(n):
+            exchanges[i] = order[i]
+        return report
 
     return implementation
 
@@ -164,8 +170,8 @@ def _solve_forward(a: Any, b: Any) -> Any:
     def implementation(a: Any, b: Any) -> Any:
         _check_finite_matrix(b)
         n, k = b.shape
-        is_done, rows, exchanges = factor_by_loops(a)
-        if is_done:
+        rows, exchanges = np.empty(a.shape), np.empty(n, F_INT_nptype)
+        if factor_by_loops(a, rows, exchanges):
             z = in_order(b)
             solve_factored(rows, exchanges, z)
             return z, rows, exchanges
@@ -191,22 +197,39 @@ def invert_columns(columns, exchanges):  # type: ignore[no-untyped-def]
 
 
 # ---- inverses and determinants ---------------------------------------------------------------------------------------
-def invert(a: Any) -> Any:
+@in_machine_code
+def invert(a):  # type: ignore[no-untyped-def]
     """The inverse, in C order; LinAlgError if a is singular."""
-    return np.linalg.inv(a)
+    z = np.empty(a.shape)
+    write_inverse(a, z)
+    return z
 
 
-@add_overload(invert, jit_options=INTERNAL_OPTIONS)
-def _invert(a: Any) -> Any:
-    def implementation(a: Any) -> Any:
-        is_done, factors, exchanges = factor_by_loops(a)
-        if is_done:
-            z = np.zeros(a.shape)
-            for i in range(len(a)):
-                z[i, i] = 1.0
+def write_inverse(a: Any, z: Any) -> None:
+    """z = a^-1; LinAlgError if a is singular."""
+    z[...] = np.linalg.inv(a)
+
+
+@add_overload(write_inverse, jit_options=INTERNAL_OPTIONS)
+def _write_inverse(a: Any, z: Any) -> Any:
+    """By loops, or by LAPACK's getrf and getri as Numba's own."""
+
+    def implementation(a: Any, z: Any) -> None:
+        n = len(a)
+        room = np.empty((n + 1, n))
+        factors, exchanges = room[:n], room[n]
+        if factor_by_loops(a, factors, exchanges):
+            for i in range(n):
+                for j in range(n):
+                    z[i, j] = 1.0 if i == j else 0.0
             solve_factored(factors, exchanges, z)
-            return z
-        return np.ascontiguousarray(np.linalg.inv(in_order(a)))
+            return
+        _check_finite_matrix(a)
+        columns, order = turn(a), np.empty(n, F_INT_nptype)  # to LAPACK a
+        if n != 0:
+            _inv_err_handler(_getrf(_KIND, n, n, columns.ctypes, n, order.ctypes))
+            _inv_err_handler(_getri(_KIND, n, columns.ctypes, n, order.ctypes))
+        write_into(z, turn(columns))
 
     return implementation
 
@@ -219,11 +242,13 @@ def find_det(a: Any) -> Any:
 @add_overload(find_det, jit_options=INTERNAL_OPTIONS)
 def _find_det(a: Any) -> Any:
     def implementation(a: Any) -> Any:
-        is_done, factors, exchanges = factor_by_loops(a)
-        if not is_done:
+        n = len(a)
+        room = np.empty((n + 1, n))
+        factors, exchanges = room[:n], room[n]
+        if not factor_by_loops(a, factors, exchanges):
             return np.linalg.det(in_order(a))
         found = 1.0
-        for i in range(exchanges.size):
+        for i in range(n):
             found *= factors[i, i] if exchanges[i] == i + 1 else -factors[i, i]
         return found
 

@@ -15,7 +15,6 @@ free room of the tape, and leave no records.
 from typing import Any
 
 import numpy as np
-from numba import carray
 
 from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.block_kernels import call_kernel
@@ -26,7 +25,7 @@ from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.elementwise_calls import PLAIN
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.native.words import pointer, set_word, word
+from contad.native.words import array_at, integers_at, set_word, short_integers_at, word
 
 OF_A, OF_B = 1, 2  # which operands have variables
 VALUE, TANGENT = 0, 1  # the place in a record
@@ -66,9 +65,9 @@ def _write_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[
     last = of_z + results + (saved + NUMBERS - 1) // NUMBERS + 1
     reserve_cells(header, last + 1)
     active = _copy_elements(header, first, a) * OF_A + _copy_elements(header, first + a.size, b) * OF_B
-    at = pointer(word(header, RECORDS))
-    words = carray(at, (last + 1, NUMBERS), np.int64)
-    cells = carray(at, (last + 1, 2 * NUMBERS), np.int32)
+    at = word(header, RECORDS)
+    words = integers_at(at, (last + 1, NUMBERS))
+    cells = short_integers_at(at, (last + 1, 2 * NUMBERS))
     words[last - 1, 0], words[last - 1, 1] = pull, sizes[0]
     cells[last - 1, 4], cells[last - 1, 5] = first, of_z
     words[last, 0], words[last, 1] = sizes[1], sizes[2]
@@ -88,7 +87,7 @@ def push_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no
     made = _zero_variables(results)
     header = arena()
     of_z = word(header, USED) + a.size + b.size
-    numbers = carray(pointer(word(header, RECORDS)), (last + 1, NUMBERS), np.float64)
+    numbers = array_at(word(header, RECORDS), (last + 1, NUMBERS))
     for k in range(results):
         made[k] = variable(numbers[of_z + k, 0], of_z + k if active else 0, header if active else 0)
     if active:
@@ -104,7 +103,7 @@ def push_duals(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no
     made = _zero_duals(results)
     header = arena()
     of_z = word(header, USED) + a.size + b.size
-    numbers = carray(pointer(word(header, RECORDS)), (last + 1, NUMBERS), np.float64)
+    numbers = array_at(word(header, RECORDS), (last + 1, NUMBERS))
     for k in range(results):
         made[k] = dual(numbers[of_z + k, 0], numbers[of_z + k, 1])
     return made
@@ -113,9 +112,9 @@ def push_duals(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no
 @njit(**INTERNAL_OPTIONS)
 def _copy_elements(header, first, a):  # type: ignore[no-untyped-def]
     """Copy the elements of an operand to the records from `first`; whether any is a variable."""
-    at = pointer(word(header, RECORDS))
-    numbers = carray(at, (first + a.size, NUMBERS), np.float64)
-    cells = carray(at, (first + a.size, 2 * NUMBERS), np.int32)
+    at = word(header, RECORDS)
+    numbers = array_at(at, (first + a.size, NUMBERS))
+    cells = short_integers_at(at, (first + a.size, 2 * NUMBERS))
     found = 0
     k = first
     for element in a.flat:
@@ -133,22 +132,12 @@ def _copy_elements(header, first, a):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
     """Write results, or their tangents where `place` is TANGENT, to the records from `first`; the one after them."""
-    numbers = carray(pointer(word(header, RECORDS)), (first + z.size, NUMBERS), np.float64)
+    numbers = array_at(word(header, RECORDS), (first + z.size, NUMBERS))
     k = first
     for element in z.flat:
         numbers[k, place] = element
         k += 1
     return k
-
-
-@njit(**INTERNAL_OPTIONS)
-def write_saved(header, first, start, saved):  # type: ignore[no-untyped-def]
-    """Save numbers from the one at `start`, among those whose records begin at `first`."""
-    k = NUMBERS * first + start
-    numbers = carray(pointer(word(header, RECORDS)), k + saved.size, np.float64)
-    for element in saved.flat:
-        numbers[k] = element
-        k += 1
 
 
 # ---- what kernels read -----------------------------------------------------------------------------------------------
@@ -157,9 +146,9 @@ def read_block(header, block):  # type: ignore[no-untyped-def]
     """Of the block with that last record: (the last record of the one before, its first cell, the first of its results,
     its kernel).
     """
-    at = pointer(word(header, RECORDS))
-    words = carray(at, (block + 1, NUMBERS), np.int64)
-    cells = carray(at, (block + 1, 2 * NUMBERS), np.int32)
+    at = word(header, RECORDS)
+    words = integers_at(at, (block + 1, NUMBERS))
+    cells = short_integers_at(at, (block + 1, 2 * NUMBERS))
     previous, first, of_z = np.int64(cells[block, 4]), np.int64(cells[block - 1, 4]), np.int64(cells[block - 1, 5])
     return previous, first, of_z, words[block - 1, 0]
 
@@ -167,41 +156,27 @@ def read_block(header, block):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def sizes_of(header, block):  # type: ignore[no-untyped-def]
     """(its three sizes, which operands have variables)"""
-    at = pointer(word(header, RECORDS))
-    words = carray(at, (block + 1, NUMBERS), np.int64)
-    cells = carray(at, (block + 1, 2 * NUMBERS), np.int32)
+    at = word(header, RECORDS)
+    words = integers_at(at, (block + 1, NUMBERS))
+    cells = short_integers_at(at, (block + 1, 2 * NUMBERS))
     return words[block - 1, 1], words[block, 0], words[block, 1], cells[block, 5]
 
 
 @njit(**INTERNAL_OPTIONS)
-def read_elements(header, first, shape, place):  # type: ignore[no-untyped-def]
-    """The VALUE or the TANGENT of operands or results whose records begin at `first`."""
-    made = np.empty(shape)
-    flat = made.reshape(made.size)
-    numbers = carray(pointer(word(header, RECORDS)), (first + flat.size, NUMBERS), np.float64)
+def read_elements(header, first, made, place):  # type: ignore[no-untyped-def]
+    """Write the VALUE or the TANGENT of operands or results whose records begin at `first` into an array in C order."""
+    flat = array_at(made.ctypes.data, made.size)
+    numbers = array_at(word(header, RECORDS), (first + flat.size, NUMBERS))
     for k in range(flat.size):
         flat[k] = numbers[first + k, place]
     return made
 
 
 @njit(**INTERNAL_OPTIONS)
-def read_saved(header, first, start, shape):  # type: ignore[no-untyped-def]
-    """The saved numbers from the one at `start`, of those whose records begin at `first`."""
-    made = np.empty(shape)
-    flat = made.reshape(made.size)
-    end = NUMBERS * first + start
-    numbers = carray(pointer(word(header, RECORDS)), end + flat.size, np.float64)
-    for k in range(flat.size):
-        flat[k] = numbers[end + k]
-    return made
-
-
-@njit(**INTERNAL_OPTIONS)
-def take_adjoints(header, first, shape):  # type: ignore[no-untyped-def]
-    """The adjoints of the cells from `first`, which are left zero."""
-    made = np.empty(shape)
-    flat = made.reshape(made.size)
-    adjoint = carray(pointer(word(header, ADJOINTS)), first + flat.size, np.float64)
+def take_adjoints(header, first, made):  # type: ignore[no-untyped-def]
+    """Likewise the adjoints of the cells from `first`, which are left zero."""
+    flat = array_at(made.ctypes.data, made.size)
+    adjoint = array_at(word(header, ADJOINTS), first + flat.size)
     for k in range(flat.size):
         flat[k] = adjoint[first + k]
         adjoint[first + k] = 0.0
@@ -209,18 +184,25 @@ def take_adjoints(header, first, shape):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
+def place_of_saved(header, first, start):  # type: ignore[no-untyped-def]
+    """The address of the saved number `start`, of those whose records begin at `first`."""
+    return word(header, RECORDS) + 8 * (NUMBERS * first + start)
+
+
+@njit(**INTERNAL_OPTIONS)
 def add_to_operand(header, first, x_bar):  # type: ignore[no-untyped-def]
     """Add x_bar to the adjoints of the operand whose records begin at `first`."""
-    flat = x_bar.reshape(x_bar.size)
-    cells = carray(pointer(word(header, RECORDS)), (first + flat.size, 2 * NUMBERS), np.int32)
-    adjoint = carray(pointer(word(header, ADJOINTS)), first + flat.size, np.float64)
-    for k in range(flat.size):
-        adjoint[cells[first + k, 4]] += flat[k]
+    cells = short_integers_at(word(header, RECORDS), (first + x_bar.size, 2 * NUMBERS))
+    adjoint = array_at(word(header, ADJOINTS), first + x_bar.size)
+    k = first
+    for element in x_bar.flat:
+        adjoint[cells[k, 4]] += element
+        k += 1
     adjoint[0] = 0.0
 
 
 @njit(**INTERNAL_OPTIONS)
 def has_adjoints(header, first, end):  # type: ignore[no-untyped-def]
     """Whether an adjoint of the cells from `first` up to `end` is not zero."""
-    adjoint = carray(pointer(word(header, ADJOINTS)), end, np.float64)
+    adjoint = array_at(word(header, ADJOINTS), end)
     return np.any(adjoint[first:end])

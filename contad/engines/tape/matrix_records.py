@@ -13,15 +13,17 @@ from contad.engines.tape.block_kernels import address_of_kernel
 from contad.engines.tape.variables import DUAL, VARIABLE
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
+from contad.native.matrix_loops import clear
 from contad.native.rows.matrix_rows import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
 from contad.native.triangular_kernels import height_of_factors
+from contad.native.words import array_at, hold
 
 _BITS = 32  # of a size; the others are an option's
 _KNOWN = {
-    "np": np, "band_height": height_of_factors,
+    "np": np, "band_height": height_of_factors, "array_at": array_at, "hold": hold, "clear": clear,
     **{x: vars(block_records)[x] for x in (
-        "read_block", "sizes_of", "read_elements", "read_saved", "take_adjoints", "write_elements", "write_saved",
-        "add_to_operand", "push_block", "push_duals", "VALUE", "TANGENT", "OF_A", "OF_B",
+        "read_block", "sizes_of", "read_elements", "take_adjoints", "write_elements", "place_of_saved",
+        "add_to_operand", "push_block", "push_duals", "VALUE", "TANGENT",
     )},
 }  # fmt: skip
 _OPERATION = """
@@ -37,16 +39,12 @@ def of_duals(a, b, {given}):
 
 # ---- the text of a kernel --------------------------------------------------------------------------------------------
 class _BlockKernel:
-    """The lines of the kernel of a row for one purpose."""
+    """The lines of the kernel of a row for one purpose. What is saved is in the block; other arrays share a memory."""
 
     def __init__(self, row: MatrixRow, purpose: str) -> None:
         self.row, self.purpose = row, purpose
-        self.lines = ["_, first, of_z, _ = read_block(header, block)",
-                      "size_m, size_n, size_k, active = sizes_of(header, block)"]  # fmt: skip
-        self.lines += [f"{x} = size_{x} & {2**_BITS - 1}" for x in SIZES]
-        self.lines.append("p = min(m, n)")
-        for x, name in zip(SIZES, row.options, strict=False):
-            self.lines.append(f"{name} = size_{x} >> {_BITS}{' != 0' if name in row.flags else ''}")
+        self.lines: list[str] = []
+        self.rooms: list[str] = []  # how many numbers each array takes
         self.known: set[str] = set()
 
     def text(self) -> str:
@@ -55,25 +53,31 @@ class _BlockKernel:
             self._adjoint()
         else:
             self._value()
-        lines = [f"def {self.row.name}_{self.purpose}(header, block):", *self.lines]
-        return "\n    ".join(lines) + "\n"
+        row = self.row
+        head = ["_, first, of_z, _ = read_block(header, block)",
+                "size_m, size_n, size_k, active = sizes_of(header, block)",
+                *(f"{x} = size_{x} & {2**_BITS - 1}" for x in SIZES), "p = min(m, n)"]  # fmt: skip
+        for x, name in zip(SIZES, row.options, strict=False):
+            head.append(f"{name} = size_{x} >> {_BITS}{' != 0' if name in row.flags else ''}")
+        head += [f"memory = np.empty({' + '.join(self.rooms)})", "at = memory.ctypes.data"]
+        return "\n    ".join([f"def {row.name}_{self.purpose}(header, block):", *head, *self.lines, "hold(memory)\n"])
 
     def _value(self) -> None:
         """The values, and their tangents if these are the purpose."""
         row = self.row
-        for part in (*row.results, *row.saved):
-            self.lines.append(f"{part.name} = np.empty({part.sizes})")
+        for part in row.results:
+            self._array(part.name, part)
         for purpose in ("factor", "value"):
             self._call(purpose)
         for part in row.results:
             self.lines.append(f"write_elements(header, {_place('of_z', row.results, part)}, {part.name}, VALUE)")
         if self.purpose == "value":
-            for part in row.saved:
-                at = f"{_place('of_z', row.results)}, {_place('0', row.saved, part)}"
-                self.lines.append(f"write_saved(header, {at}, {part.name})")
             return
         for part in row.results:  # the tangents of what is constant are 0
-            self.lines.append(f"{part.name}_dot = np.zeros({part.sizes})")
+            if f"{part.name}_dot" in row.parameters("tangent"):
+                self._array(f"{part.name}_dot", part)
+            else:
+                self.lines.append(f"{part.name}_dot = np.zeros({part.sizes})")
         self._call("tangent")
         for part in row.results:
             self.lines.append(f"write_elements(header, {_place('of_z', row.results, part)}, {part.name}_dot, TANGENT)")
@@ -82,37 +86,43 @@ class _BlockKernel:
         """The adjoints of operands that have variables; those of results are left zero."""
         row = self.row
         for part in row.results:
-            place = _place("of_z", row.results, part)
-            self.lines.append(f"{part.name}_bar = take_adjoints(header, {place}, {part.sizes})")
-            self.lines.append(f"{part.name} = read_elements(header, {place}, {part.sizes}, VALUE)")
+            self._array(f"{part.name}_bar", part)
+            self.lines.append(f"take_adjoints(header, {_place('of_z', row.results, part)}, {part.name}_bar)")
         asked = [x for x in row.operands if f"{x.name}_bar" in row.parameters("adjoint")]
         for k, part in enumerate(asked):
-            self.lines.append(f"{part.name}_bar = np.zeros({part.sizes} if active & {2**k} else (0, 0))")
+            self._array(f"{part.name}_bar", part, f"{part.sizes} if active & {2**k} else (0, 0)")
+            self.lines.append(f"clear({part.name}_bar)")
         self._call("adjoint")
         for k, part in enumerate(asked):
             place = _place("first", row.operands, part)
             self.lines += [f"if active & {2**k}:", f"    add_to_operand(header, {place}, {part.name}_bar)"]
 
+    def _array(self, name: str, part: RowPart, sizes: str = "") -> None:
+        """Define an array in the memory."""
+        self.known.add(name)
+        self.rooms.append(write_size(part))
+        self.lines += [f"{name} = array_at(at, {sizes or part.sizes})", f"at += 8 * ({write_size(part)})"]
+
     def _call(self, purpose: str) -> None:
-        """Call a kernel of the row, if there is one; operands are read when they are needed."""
+        """Call a kernel of the row, if there is one; what it takes is read when it is needed."""
         row = self.row
         if row.kernel(purpose) is None:
             return
         names = row.parameters(purpose)
         for name in names:
             own, _, kind = name.rpartition("_")
-            if name in self.known:
+            if name in self.known or name in row.options:
                 continue
-            self.known.add(name)
-            if part := find_part(row.operands, name):
-                place = _place("first", row.operands, part)
-                self.lines.append(f"{name} = read_elements(header, {place}, {part.sizes}, VALUE)")
-            elif kind == "dot" and (part := find_part(row.operands, own)):
-                place = _place("first", row.operands, part)
-                self.lines.append(f"{name} = read_elements(header, {place}, {part.sizes}, TANGENT)")
-            elif self.purpose == "adjoint" and (part := find_part(row.saved, name)):
+            if part := find_part(row.saved, name):
                 at = f"{_place('of_z', row.results)}, {_place('0', row.saved, part)}"
-                self.lines.append(f"{name} = read_saved(header, {at}, {part.sizes})")
+                self.lines.append(f"{name} = array_at(place_of_saved(header, {at}), {part.sizes})")
+                self.known.add(name)
+                continue
+            what = "TANGENT" if kind == "dot" else "VALUE"
+            for parts, first in ((row.operands, "first"), (row.results, "of_z")):
+                if part := find_part(parts, own if kind == "dot" else name):
+                    self._array(name, part)
+                    self.lines.append(f"read_elements(header, {_place(first, parts, part)}, {name}, {what})")
         self.lines.append(f"{purpose}_kernel({', '.join(names)})")
 
 

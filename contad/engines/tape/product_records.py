@@ -28,7 +28,8 @@ def calculate_product(header, block):  # type: ignore[no-untyped-def]
     """The kernel of a product's value."""
     m, p, n, _ = sizes_of(header, block)
     _, first, of_z, _ = read_block(header, block)
-    a, b = read_elements(header, first, (m, p), VALUE), read_elements(header, first + m * p, (p, n), VALUE)
+    a = read_elements(header, first, np.empty((m, p)), VALUE)
+    b = read_elements(header, first + m * p, np.empty((p, n)), VALUE)
     write_elements(header, of_z, np.dot(a, b), VALUE)
 
 
@@ -37,14 +38,14 @@ def pull_product(header, block):  # type: ignore[no-untyped-def]
     m, p, n, active = sizes_of(header, block)
     _, first, of_z, _ = read_block(header, block)
     of_b = first + m * p
-    z_bar = take_adjoints(header, of_z, (m, n))
+    z_bar = take_adjoints(header, of_z, np.empty((m, n)))
     if active & OF_A:
         a_bar = np.zeros((m, p))
-        add_left(z_bar, read_elements(header, of_b, (p, n), VALUE), a_bar)
+        add_left(z_bar, read_elements(header, of_b, np.empty((p, n)), VALUE), a_bar)
         add_to_operand(header, first, a_bar)
     if active & OF_B:
         b_bar = np.zeros((p, n))
-        add_right(z_bar, read_elements(header, first, (m, p), VALUE), b_bar)
+        add_right(z_bar, read_elements(header, first, np.empty((m, p)), VALUE), b_bar)
         add_to_operand(header, of_b, b_bar)
 
 

@@ -66,7 +66,7 @@ def calculate_copy(header, block):  # type: ignore[no-untyped-def]
     """The values of the results, which stand in front of the plain numbers."""
     m, _, k, _ = sizes_of(header, block)
     _, first, of_z, _ = read_block(header, block)
-    write_elements(header, of_z, read_elements(header, first + m, k, VALUE), VALUE)
+    write_elements(header, of_z, read_elements(header, first + m, np.empty(k), VALUE), VALUE)
 
 
 _calculate = address_of_kernel(calculate_copy)
@@ -169,7 +169,7 @@ def _pull(
     lines = [
         "m, n, size, _ = sizes_of(header, block)",
         "_, first, of_z, _ = read_block(header, block)",
-        "flat = read_elements(header, first + m, n, VALUE)",
+        "flat = read_elements(header, first + m, np.empty(n), VALUE)",
         "k = size",
     ]
     kept = read_text("saved", saved, lines, known)
@@ -177,9 +177,9 @@ def _pull(
     shapes = [read_text(f"shape_{n}", _shape_type(kinds[n]), lines, known) for n in _arrays(kinds, active)]
     if is_array:
         shape = read_text("shape", _shape_type(z), lines, known)
-        lines.append(f"z_bar = take_adjoints(header, of_z, size).reshape({shape})")
+        lines.append(f"z_bar = take_adjoints(header, of_z, np.empty(size)).reshape({shape})")
     else:
-        lines.append("z_bar = take_adjoints(header, of_z, 1)[0]")
+        lines.append("z_bar = take_adjoints(header, of_z, np.empty(1))[0]")
     lines.append(f"found = backward({', '.join([*given, kept, 'z_bar'])})")
     z_bar = types.Array(types.float64, z.ndim, "C") if is_array else types.float64
     if parts.backward is None:

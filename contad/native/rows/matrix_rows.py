@@ -132,12 +132,13 @@ def _row(module: str, text: str, spends: bool = False, strided: bool = False) ->
 ROWS = {row.name: row for row in (
     _row("triangle_rows", "cholesky_factor: a(n, n) -> z(n, n)", spends=True, strided=True),
     _row("triangle_rows", "solve_triangular: a(n, n), b(n, k), transposed?, lower?, unit_diagonal? -> z(n, k)"),
-    _row("system_rows", "solve: a(n, n), b(n, k), transposed? -> z(n, k) | factors(n, n), exchanges(n)"),
+    _row("system_rows", "solve: a(n, n), b(n, k), transposed? -> z(n, k) | factors(n, n), exchanges(n)",
+         spends=True),
     _row("system_rows", "inv: a(n, n) -> z(n, n)", strided=True),
     _row("system_rows", "det: a(n, n) -> z()", strided=True),
     _row("system_rows", "log_determinant: a(n, n) -> log() | factors(n, n), exchanges(n)", strided=True),
     _row("triangle_rows", "banded_solution: ab(lower + upper + 1, n), b(n, k), lower, upper -> z(n, k) "
-         "| factors(band_height(lower, upper), n)"),
+         "| factors(band_height(lower, upper), n)", spends=True),
     _row("system_rows", "expm: a(n, n) -> z(n, n) | powers(3 * n, n)"),
     _row("triangle_rows", "filled_cholesky_factor: a(n, n), lower? -> z(n, n)"),
     _row("triangle_rows", "cholesky_solution: c(n, n), b(n, k), lower? -> z(n, k)"),

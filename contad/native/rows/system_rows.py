@@ -20,7 +20,6 @@ from contad.native.matrix_loops import (
     add_scaled,
     dot,
     has_finite,
-    in_order,
     masked_sum,
     subtract,
     turn,
@@ -30,11 +29,11 @@ from contad.native.overloads import add_overload, in_machine_code
 from contad.native.products_in_place import add_product
 from contad.native.small_systems import (
     FEW_ROWS,
-    factor_rows,
     find_det,
-    invert,
     invert_columns,
     solve_factored,
+    write_factors,
+    write_inverse,
 )
 
 _MANY = 24  # rows and columns from which on BLAS is faster than loops
@@ -43,18 +42,8 @@ _RIGHT, _UPPER, _LOWER, _NO, _YES, _UNIT = ord("R"), ord("U"), ord("L"), ord("N"
 
 # ---- factors of a matrix ---------------------------------------------------------------------------------------------
 @in_machine_code
-def write_factors(a, factors, exchanges):  # type: ignore[no-untyped-def]
-    """The factors of a, and the exchanges of its rows; LAPACK's report, 0 unless a is singular."""
-    found, order, report = factor_rows(a)
-    write_into(factors, found)
-    for i in range(len(a)):
-        exchanges[i] = order[i]
-    return report
-
-
-@in_machine_code
 def solve_factor(a, factors, exchanges):  # type: ignore[no-untyped-def]
-    """Likewise; LinAlgError where a is singular."""
+    """The factors of a, and the exchanges of its rows; LinAlgError where a is singular."""
     if write_factors(a, factors, exchanges) != 0:
         raise np.linalg.LinAlgError("Matrix is singular to machine precision.")
 
@@ -106,8 +95,8 @@ def solve_value(b, factors, exchanges, transposed, z):  # type: ignore[no-untype
 
 @in_machine_code
 def solve_adjoint(z_bar, z, factors, exchanges, transposed, a_bar, b_bar):  # type: ignore[no-untyped-def]
-    """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T"""
-    c = in_order(z_bar)
+    """b_bar += c, a_bar -= c z^T, with c = a^-T z_bar in place of z_bar"""
+    c = z_bar
     divide(factors, exchanges, c, not transposed)
     add_into(b_bar, c)
     if a_bar.size != 0:
@@ -137,7 +126,7 @@ def inv_value(a, z):  # type: ignore[no-untyped-def]
     if len(a) == 1 and a[0, 0] != 0.0:  # as where one number is observed; without memory for factors
         z[0, 0] = 1.0 / a[0, 0]
     else:
-        write_into(z, invert(a))
+        write_inverse(a, z)
 
 
 @in_machine_code

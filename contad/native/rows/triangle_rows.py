@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.native.factor_kernels import add_cholesky, cholesky_tangent, write_cholesky
-from contad.native.matrix_loops import add_into, in_order, write_into
+from contad.native.matrix_loops import add_into, write_into
 from contad.native.overloads import in_machine_code
 from contad.native.triangular_kernels import (
     add_band_cotangents,
@@ -107,12 +107,11 @@ def banded_solution_value(b, lower, upper, factors, z):  # type: ignore[no-untyp
 
 @in_machine_code
 def banded_solution_adjoint(z_bar, z, lower, upper, factors, ab_bar, b_bar):  # type: ignore[no-untyped-def]
-    """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band"""
-    c = in_order(z_bar)
-    solve_factored_band(lower, upper, factors, c, True)
-    add_into(b_bar, c)
+    """b_bar += c, ab_bar -= c z^T in the band, with c = a^-T z_bar in place of z_bar"""
+    solve_factored_band(lower, upper, factors, z_bar, True)
+    add_into(b_bar, z_bar)
     if ab_bar.size != 0:
-        add_band_cotangents(c, z, lower, upper, ab_bar, np.empty((0, 0)))
+        add_band_cotangents(z_bar, z, lower, upper, ab_bar, np.empty((0, 0)))
 
 
 @in_machine_code
