@@ -12,18 +12,15 @@ from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.factors_by_fours import MOST_ROWS, factor_by_fours, reverse_by_fours
 from contad.native.lapack import potrf, trtrs
 from contad.native.matrix_loops import (
-    add_back,
     add_into,
     add_mirrored,
     add_scaled,
     dot,
     halve_triangle,
     in_order,
-    is_in_rows,
     mirror_lower,
     scale_columns,
     subtract,
-    take_adjoint,
     take_block,
     turn,
     write_into,
@@ -226,19 +223,16 @@ def _write_cholesky(a: Any, z: Any) -> Any:
     def implementation(a: Any, z: Any) -> None:
         if factor_by_fours(a, z):
             return
-        made = take_adjoint(z, z.shape[0], z.shape[1])
-        for i in range(len(made)):
-            row = made[i]
+        for i in range(len(z)):
+            row = z[i]
             for j in range(i + 1):
                 row[j] = a[i, j]
-            for j in range(i + 1, len(made)):
+            for j in range(i + 1, len(z)):
                 row[j] = 0.0
-        if len(made) <= FEW_ROWS and factor_few(a, made):
-            pass
-        elif potrf((_UPPER, len(made), made, len(made))) > 0:  # to LAPACK it is the upper triangle
+        if len(z) <= FEW_ROWS and factor_few(a, z):
+            return
+        if potrf((_UPPER, len(z), z, len(z))) > 0:  # to LAPACK it is the upper triangle
             raise np.linalg.LinAlgError("Matrix is not positive definite.")
-        if not is_in_rows(z):
-            write_into(z, made)
 
     return implementation
 
@@ -318,11 +312,9 @@ def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
         add_product(-1.0, add_mirrored(inner), z[start:end, :start], bar[start:end, :start])
         write_into(bar[start:end, start:end], inner)
         end = start
-    made = take_adjoint(a_bar, z.shape[0], z.shape[0])
     for i in range(z.shape[0]):
         for j in range(i + 1):
-            made[i, j] += bar[i, j]
-    add_back(a_bar, made)
+            a_bar[i, j] += bar[i, j]
 
 
 @in_machine_code

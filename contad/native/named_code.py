@@ -92,11 +92,14 @@ def address_of(function: Any) -> int:
     return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
 
-def emit_call(context: Any, builder: Any, address: Any, signature: Any, args: Any) -> Any:
-    """Emit the call of such a function at an address; what it returns."""
+def emit_call(
+    context: Any, builder: Any, address: Any, signature: Any, args: Any, then: Callable[[], None] = lambda: None
+) -> Any:
+    """Emit the call of such a function at an address, and what comes then, if it raises as well; what it returns."""
     kind = context.call_conv.get_function_type(signature.return_type, signature.args)
     function = builder.inttoptr(address, kind.as_pointer())
     status, found = context.call_conv.call_function(builder, function, signature.return_type, signature.args, args)
+    then()
     with cgutils.if_unlikely(builder, status.is_error):
         context.call_conv.return_status_propagate(builder, status)
     return found

@@ -202,9 +202,8 @@ def test_what_is_singular_or_not_finite_is_decided_as_numba_decides():
             np.testing.assert_array_equal(found[3], expected[1])
     with pytest.raises(np.linalg.LinAlgError, match="infs or NaNs"):
         solve_small(np.eye(3), np.full((3, 1), np.inf))
-    for function in (invert, find_det):
-        with pytest.raises(np.linalg.LinAlgError, match="must be square"):
-            njit(lambda a, function=function: function(a))(draw(3, 2))
+    with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+        njit(lambda a: find_det(a))(draw(3, 2))
 
 
 def test_factors_of_few_rows_are_those_of_lapack():
@@ -241,7 +240,7 @@ def test_blocks_by_lapack_are_the_loops(n, k):
     operands = [x.copy() for x in (a, b, bars)]
     *found, top = run_blocks(*operands)
     expected = run_blocks.py_func(a, b, bars.copy())
-    bars[:, :n] = 0.0  # the adjoint of the factor is spent; LAPACK writes to copies of the others
+    bars[:] = 0.0  # adjoints of results are spent; LAPACK writes to copies of the others
     for x, y in zip(operands, (a, b, bars), strict=True):
         np.testing.assert_array_equal(x, y)
     assert top == 0

@@ -59,7 +59,6 @@ class MatrixRow(NamedTuple):
     results: tuple[RowPart, ...]
     saved: tuple[RowPart, ...]
     spends: bool  # whether the kernel of adjoints overwrites those of the results
-    strided: bool  # whether it adds to matrices of any layout
 
     def kernel(self, purpose: str) -> Any:
         """The kernel for a purpose; None where the row has none."""
@@ -116,7 +115,7 @@ def _part(text: str) -> RowPart:
     return RowPart(name, tuple(re.split(r", (?![^(]*\))", shape)) if shape else (), text.endswith("'"))
 
 
-def _row(module: str, text: str, spends: bool = False, strided: bool = False) -> MatrixRow:
+def _row(module: str, text: str, spends: bool = False) -> MatrixRow:
     name, _, text = text.partition(": ")
     taken, _, text = text.partition(" -> ")
     results, _, saved = text.partition(" | ")
@@ -125,35 +124,35 @@ def _row(module: str, text: str, spends: bool = False, strided: bool = False) ->
     return MatrixRow(
         name, module, tuple(map(_part, operands)), tuple(x[:-1] for x in options if x.endswith("?")),
         tuple(x.removesuffix("?") for x in options), tuple(map(_part, _parts(results))),
-        tuple(map(_part, _parts(saved))), spends, strided,
+        tuple(map(_part, _parts(saved))), spends,
     )  # fmt: skip
 
 
 ROWS = {row.name: row for row in (
-    _row("triangle_rows", "cholesky_factor: a(n, n) -> z(n, n)", spends=True, strided=True),
+    _row("triangle_rows", "cholesky_factor: a(n, n) -> z(n, n)", spends=True),
     _row("triangle_rows", "solve_triangular: a(n, n), b(n, k), transposed?, lower?, unit_diagonal? -> z(n, k)"),
     _row("system_rows", "solve: a(n, n), b(n, k), transposed? -> z(n, k) | factors(n, n), exchanges(n)",
          spends=True),
-    _row("system_rows", "inv: a(n, n) -> z(n, n)", strided=True),
-    _row("system_rows", "det: a(n, n) -> z()", strided=True),
-    _row("system_rows", "log_determinant: a(n, n) -> log() | factors(n, n), exchanges(n)", strided=True),
+    _row("system_rows", "inv: a(n, n) -> z(n, n)"),
+    _row("system_rows", "det: a(n, n) -> z()"),
+    _row("system_rows", "log_determinant: a(n, n) -> log() | factors(n, n), exchanges(n)"),
     _row("triangle_rows", "banded_solution: ab(lower + upper + 1, n), b(n, k), lower, upper -> z(n, k) "
          "| factors(band_height(lower, upper), n)", spends=True),
     _row("system_rows", "expm: a(n, n) -> z(n, n) | powers(3 * n, n)"),
     _row("triangle_rows", "filled_cholesky_factor: a(n, n), lower? -> z(n, n)"),
     _row("triangle_rows", "cholesky_solution: c(n, n), b(n, k), lower? -> z(n, k)"),
-    _row("system_rows", "euclidean_norm: x(m, n) -> z()", strided=True),
-    _row("spectral_rows", "orthogonal_factor: a(m, n) -> q(m, p), r(p, n) | rest(m, n - p)", strided=True),
-    _row("spectral_rows", "symmetric_spectrum: a(n, n), upper? -> w(n), v(n, n)", strided=True),
-    _row("spectral_rows", "real_spectrum: a(n, n) -> w(n), v(n, n)", strided=True),
-    _row("spectral_rows", "singular_spectrum: a(m, n) -> u(m, p), s(p), vt(p, n)'", strided=True),
+    _row("system_rows", "euclidean_norm: x(m, n) -> z()"),
+    _row("spectral_rows", "orthogonal_factor: a(m, n) -> q(m, p), r(p, n) | rest(m, n - p)"),
+    _row("spectral_rows", "symmetric_spectrum: a(n, n), upper? -> w(n), v(n, n)"),
+    _row("spectral_rows", "real_spectrum: a(n, n) -> w(n), v(n, n)"),
+    _row("spectral_rows", "singular_spectrum: a(m, n) -> u(m, p), s(p), vt(p, n)'"),
 )}  # fmt: skip
 # those that no rule is called by: it composes them of others, or has more options
 MATRIX_ROWS = ROWS | {row.name: row for row in (
-    _row("system_rows", "slogdet: a(n, n) -> sign(), log() | factors(n, n), exchanges(n)", strided=True),
-    _row("system_rows", "cofactors: a(n, n) -> z(n, n)", strided=True),
-    _row("spectral_rows", "eigvalsh: a(n, n) -> w(n)", strided=True),
-    _row("spectral_rows", "eigvals: a(n, n) -> w(n), v(n, n)", strided=True),
-    _row("least_squares_rows", "pinv: a(m, n), rcond() -> z(n, m)", strided=True),
+    _row("system_rows", "slogdet: a(n, n) -> sign(), log() | factors(n, n), exchanges(n)"),
+    _row("system_rows", "cofactors: a(n, n) -> z(n, n)"),
+    _row("spectral_rows", "eigvalsh: a(n, n) -> w(n)"),
+    _row("spectral_rows", "eigvals: a(n, n) -> w(n), v(n, n)"),
+    _row("least_squares_rows", "pinv: a(m, n), rcond() -> z(n, m)"),
     _row("least_squares_rows", "lstsq: a(m, n), b(m, k), rcond() -> x(n, k), squares(k), s(p), rank()"),
 )}  # fmt: skip

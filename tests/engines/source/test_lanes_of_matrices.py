@@ -69,14 +69,14 @@ def test_every_function_of_matrices_takes_lanes():
     for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS):
         module = MODULES[f.module]
         adjoints = getattr(module, f"reverse_{f.name}").parameters
-        added = [x for x in adjoints if x in kernels_by_lanes._OPERANDS]
+        added = [x for x in adjoints if x in kernels_by_lanes.OPERAND_BARS]
         assert adjoints[-f.operands :] == added and len(added) == f.operands  # all others are read
         if f.lanes:
             assert f"forward_lanes_{f.name}" in vars(module) and f"reverse_lanes_{f.name}" in vars(module)
 
 
 # ---- how often a kernel runs -----------------------------------------------------------------------------------------
-@forward_kernel()
+@forward_kernel("a z")
 def forward_counted(a, b, z, work, top):  # type: ignore[no-untyped-def]
     """z = 2 b, which is kept; counts its calls in a."""
     a[0, 0] += 1.0

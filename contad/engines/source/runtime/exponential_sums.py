@@ -12,10 +12,10 @@ from contad.native.log_sum_kernels import (
     sum_exponentials,
     sum_lines,
 )
-from contad.native.matrix_loops import add_into, in_rows, is_zero, take_column, write_column, write_into
+from contad.native.matrix_loops import add_into, is_zero, take_column, write_column, write_into
 
 
-@forward_kernel("float")
+@forward_kernel("", "float")
 def forward_logsumexp(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = log(sum(exp(a))); a is kept."""
     z[0, 0] = sum_exponentials(a)
@@ -31,7 +31,7 @@ def reverse_logsumexp(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     return top
 
 
-@forward_kernel()
+@forward_kernel("z")
 def forward_softmax(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = exp(a) / sum(exp(a)), which is kept."""
     write_into(z, normalise(a))
@@ -43,11 +43,11 @@ def reverse_softmax(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += z (z_bar - sum(z z_bar))"""
     z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
     if not is_zero(z_bar):
-        add_into(a_bar, pull_normalised(in_rows(z_bar), z))
+        add_into(a_bar, pull_normalised(z_bar, z))
     return top
 
 
-@forward_kernel()
+@forward_kernel("z")
 def forward_logsumexp_along(a, axis, z, work, top):  # type: ignore[no-untyped-def]
     """z_i = log(sum(exp(line i))) of the lines along an axis; a is kept, and the axis."""
     write_column(z, sum_lines(a, int(axis[0, 0])))
@@ -65,7 +65,7 @@ def reverse_logsumexp_along(z_bar, a_bar, work, top):  # type: ignore[no-untyped
     return top
 
 
-@forward_kernel()
+@forward_kernel("z")
 def forward_softmax_along(a, axis, z, work, top):  # type: ignore[no-untyped-def]
     """z = exp(a) over the sum along an axis; it is kept, and the axis."""
     write_into(z, normalise_lines(a, int(axis[0, 0])))
@@ -79,5 +79,5 @@ def reverse_softmax_along(z_bar, a_bar, work, top):  # type: ignore[no-untyped-d
     axis, top = take(1, 1, work, top)
     z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
     if not is_zero(z_bar):
-        add_into(a_bar, pull_normalised_lines(in_rows(z_bar), z, int(axis[0, 0])))
+        add_into(a_bar, pull_normalised_lines(z_bar, z, int(axis[0, 0])))
     return top

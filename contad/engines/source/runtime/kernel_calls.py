@@ -1,55 +1,65 @@
-"""How generated source calls a kernel of matrices: compiled once, for matrices of any layout, and reached by name.
+"""How generated source calls a kernel of matrices: compiled once, for matrices in C order, and reached by name.
 
 A kernel takes matrices only. A vector is handed over as one column, a number as a matrix of one element, None as an
-empty matrix; numbers that a kernel computes are last among its matrices, and the call returns them.
+empty matrix; numbers that a kernel computes are last among its matrices, and the call returns them. What is not in C
+order is copied for the kernel, or zeros stand for it to which the kernel adds.
 """
 
 import functools
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.typing import signature
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
-from contad.engines.source.runtime.kernels_by_lanes import count_lanes, lanes_in, run_lane, take_lanes
+from contad.engines.source.runtime.kernels_by_lanes import OPERAND_BARS, count_lanes, lanes_in, run_lane, take_lanes
+from contad.engines.source.runtime.lent_arrays import ON_STACK
 from contad.engines.source.runtime.workspace import NUMBERS
+from contad.native.arena import allocate, release
+from contad.native.matrix_loops import add_scaled, clear, is_in_rows, write_into
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
+from contad.native.words import WORD, array_at, emit_array_at
 
-_MATRIX = types.Array(types.float64, 2, "A")
+_MATRIX, _ANY = (types.Array(types.float64, 2, layout) for layout in "CA")
+_READ, _WRITTEN, _ADDED_TO = range(3)  # what a kernel does with a matrix
 _BYTES = 8  # of a number
 _NUMBERS = {"float": types.float64, "int": types.int64}
 _POSITION = types.Tuple((NUMBERS, types.int64))
 
 
-def forward_kernel(*computed: str) -> Callable[[Any], Any]:
-    """Declare a kernel of matrices, then work and top, which returns both; it computes numbers of these kinds.
+def forward_kernel(written: str, *computed: str) -> Callable[[Any], Any]:
+    """Declare a kernel of matrices, of which it writes some, then work and top, which returns both; it computes numbers
+    of these kinds.
 
     Source calls it as `*numbers, work, top = f(*arrays, work, top)`.
     """
-    return lambda function: _kernel(function, computed, _POSITION)
+    return lambda function: _kernel(function, written.split(), computed, _POSITION)
 
 
-def reverse_kernel(function: Any) -> Any:
+def reverse_kernel(function: Any, written: str = "") -> Any:
     """Declare a kernel of matrices, then work and top, which returns top: source calls it as a function.
 
-    Where adjoints are lanes, it is called for each of them, with what the value has kept once.
+    It adds to the adjoints of operands. Where adjoints are lanes, it is called for each of them, with what the value
+    has kept once.
     """
-    call = _kernel(function, (), types.int64)
+    call = _kernel(function, written.split(), (), types.int64)
     take_lanes(call)
     return call
 
 
-def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
+def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], returned: Any) -> Any:
     """What source calls, in plain Python too; compiled, it is a call of the kernel's machine code."""
     names = list(inspect.signature(function).parameters.values())
     count = len(names) - 2
     parameters = inspect.Signature([*names[: count - len(computed)], *names[count:]])
+    ways = [_ADDED_TO if x in OPERAND_BARS else _WRITTEN if x in written else _READ for x in parameters.parameters]
     compiled = signature(returned, *[_MATRIX] * count, NUMBERS, types.int64)
 
     @functools.wraps(function)
@@ -58,7 +68,12 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
         if count := count_lanes(given):
             return [run_lane(call, given, lane, count, work, top) for lane in range(count)][-1]
         made = [np.empty((1, 1)) for _ in computed]
-        found = function(*map(_as_matrix, given), *made, work, top)
+        matrices = [*map(_as_matrix, given)]
+        rows = [_lend(x, way) for x, way in zip(matrices, ways, strict=False)]
+        found = function(*rows, *made, work, top)
+        for x, row, way in zip(matrices, rows, ways, strict=False):
+            if row is not x and way != _READ:
+                x[...] = row if way == _WRITTEN else x + row
         if not computed:
             return found
         return *(int(x[0, 0]) if kind == "int" else x[0, 0] for x, kind in zip(made, computed, strict=True)), *found
@@ -79,11 +94,28 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         """Call the kernel with a matrix for each operand, and for each number a place."""
         at = emit_address(context, builder, find_kernel, name_of(call))
-        matrices = [_emit_matrix(context, builder, kind, x) for kind, x in zip(sig.args[:-2], args[:-2], strict=True)]
+        matrices, lent = [], []
+        for kind, x, way in zip(sig.args, args[:-2], ways, strict=False):
+            if isinstance(kind, types.Array) and kind.layout != "C":
+                strided = _emit_any(context, builder, kind, x)
+                room = builder.ptrtoint(cgutils.alloca_once(builder, ir.DoubleType(), ON_STACK), WORD)
+                lender = emit_address(context, builder, find_lender, name_of(lend_rows))
+                address = emit_call(context, builder, lender, _LEND, [strided, WORD(way), room])
+                lent.append([strided, address, WORD(way), room])
+                shape = cgutils.unpack_tuple(builder, make_array(_ANY)(context, builder, strided).shape, 2)
+                matrices.append(emit_array_at(context, builder, _MATRIX, address, shape))
+            else:
+                matrices.append(_emit_matrix(context, builder, kind, x))
         places = [cgutils.alloca_once(builder, context.get_value_type(types.float64)) for _ in computed]
-        matrices += [_emit_array(context, builder, place, [1, 1], [_BYTES, _BYTES]) for place in places]
+        matrices += [_emit_at(context, builder, place, 1, 1) for place in places]
         top = context.cast(builder, args[-1], sig.args[-1], types.int64)
-        found = emit_call(context, builder, at, compiled, [*matrices, args[-2], top])
+
+        def give_back() -> None:
+            for given in lent:
+                taker = emit_address(context, builder, find_lender, name_of(take_back))
+                emit_call(context, builder, taker, _TAKE_BACK, given)
+
+        found = emit_call(context, builder, at, compiled, [*matrices, args[-2], top], give_back)
         if returned is types.int64:
             return found
         numbers = [
@@ -107,24 +139,76 @@ def _as_matrix(x: Any) -> Any:
     return np.array([[x]]) if np.ndim(x) == 0 else x[:, None] if x.ndim == 1 else x
 
 
+def _lend(x: Any, way: int) -> Any:
+    """What stands for a matrix in C order."""
+    if x.flags.c_contiguous:
+        return x
+    return np.zeros(x.shape) if way == _ADDED_TO else np.ascontiguousarray(x)
+
+
+# ---- matrices in another order, inside machine code ------------------------------------------------------------------
+def lend_rows(a, way, room):  # type: ignore[no-untyped-def]
+    """The address of what stands for a matrix in C order: itself where it is, a copy, or zeros to add to.
+
+    Few numbers are in the caller's room, on the stack.
+    """
+    if is_in_rows(a):
+        return a.ctypes.data
+    address = room if a.size <= ON_STACK else allocate(_BYTES * a.size)
+    made = array_at(address, a.shape)
+    if way == _ADDED_TO:
+        clear(made)
+    else:
+        write_into(made, a)
+    return address
+
+
+def take_back(a, address, way, room):  # type: ignore[no-untyped-def]
+    """Write to the matrix what the kernel has written, or add what it has added."""
+    if address == a.ctypes.data:
+        return
+    made = array_at(address, a.shape)
+    if way == _ADDED_TO:
+        add_scaled(a, 0, 0, 1.0, made)
+    elif way == _WRITTEN:
+        write_into(a, made)
+    if address != room:
+        release(address, _BYTES * a.size)
+
+
+_LEND = types.int64(_ANY, types.int64, types.int64)
+_TAKE_BACK = types.none(_ANY, types.int64, types.int64, types.int64)
+
+
+def find_lender(name: str) -> int:
+    """The address of one of these two, compiled or loaded."""
+    return compiled_address(name, _LEND if name == name_of(lend_rows) else _TAKE_BACK)
+
+
+def _emit_any(context: Any, builder: Any, kind: Any, x: Any) -> Any:
+    """An array as a matrix of any layout."""
+    array = make_array(kind)(context, builder, x)
+    shape, strides = (cgutils.unpack_tuple(builder, part, kind.ndim) for part in (array.shape, array.strides))
+    if kind.ndim == 1:
+        shape, strides = [*shape, WORD(1)], [*strides, WORD(_BYTES)]
+    made = make_array(_ANY)(context, builder)
+    populate_array(made, array.data, shape, strides, WORD(_BYTES), meminfo=None)
+    return made._getvalue()
+
+
 def _emit_matrix(context: Any, builder: Any, kind: Any, x: Any) -> Any:
-    """An operand as a matrix of any layout, in the same memory."""
+    """An operand as a matrix, in the same memory."""
     if isinstance(kind, types.Array):
         array = make_array(kind)(context, builder, x)
-        shape, strides = (cgutils.unpack_tuple(builder, part, kind.ndim) for part in (array.shape, array.strides))
-        column = [1, _BYTES] if kind.ndim == 1 else []
-        return _emit_array(context, builder, array.data, [*shape, *column[:1]], [*strides, *column[1:]])
+        return _emit_at(context, builder, array.data, *cgutils.unpack_tuple(builder, array.shape, kind.ndim))
     number = context.get_value_type(types.float64)
     if isinstance(kind, types.NoneType):
-        return _emit_array(context, builder, number.as_pointer()(None), [0, 0], [_BYTES, _BYTES])
-    place = cgutils.alloca_once_value(builder, context.cast(builder, x, kind, types.float64))
-    return _emit_array(context, builder, place, [1, 1], [_BYTES, _BYTES])
+        return _emit_at(context, builder, number.as_pointer()(None), 0, 0)
+    return _emit_at(
+        context, builder, cgutils.alloca_once_value(builder, context.cast(builder, x, kind, types.float64)), 1, 1
+    )
 
 
-def _emit_array(context: Any, builder: Any, data: Any, shape: list[Any], strides: list[Any]) -> Any:
-    def words(part: list[Any]) -> list[Any]:
-        return [context.get_constant(types.intp, n) if isinstance(n, int) else n for n in part]
-
-    made = make_array(_MATRIX)(context, builder)
-    populate_array(made, data, words(shape), words(strides), context.get_constant(types.intp, _BYTES), meminfo=None)
-    return made._getvalue()
+def _emit_at(context: Any, builder: Any, place: Any, rows: Any, columns: Any = 1) -> Any:
+    lengths = [WORD(n) if isinstance(n, int) else n for n in (rows, columns)]
+    return emit_array_at(context, builder, _MATRIX, builder.ptrtoint(place, WORD), lengths)

@@ -15,7 +15,7 @@ from contad.engines.source.runtime.workspace import numbers
 from contad.native.lanes import Lanes, LanesType, as_floats, lane_once, lane_view, numbers_of
 from contad.native.overloads import add_overload, in_machine_code
 
-_OPERANDS = ("a_bar", "b_bar", "ab_bar", "c_bar")  # parameters that are adjoints of operands, which are added to
+OPERAND_BARS = ("a_bar", "b_bar", "ab_bar", "c_bar")  # parameters that are adjoints of operands, which are added to
 # the typing functions of what source calls; `call` is the kernel, which is compiled on its own
 _WITH_KEPT_ONCE = """
 def typing({names}, work, top):
@@ -122,7 +122,7 @@ def reverse_solver(call: Any, parts: int = 1) -> Any:
 
 
 def _views(names: Sequence[str]) -> list[str]:
-    return [f"{'lane_once' if x in _OPERANDS else 'lane_view'}({x}, lane)" for x in names]
+    return [f"{'lane_once' if x in OPERAND_BARS else 'lane_view'}({x}, lane)" for x in names]
 
 
 def _declare(function: Any, template: str, call: Any, views: Sequence[str], names: Sequence[str], **words: str) -> None:
@@ -168,7 +168,7 @@ def _is_lanes(x: Any) -> bool:
 
 def run_lane(call: Any, given: Sequence[Any], lane: int, count: int, work: Any, top: int) -> Any:
     """A kernel of numbers, for one lane; what it writes goes back into the lanes, which may lie in one memory."""
-    adds = [x in _OPERANDS for x in call.parameters]
+    adds = [x in OPERAND_BARS for x in call.parameters]
     taken = [lane_once(x, lane) if a else lane_view(x, lane) for x, a in zip(given, adds, strict=True)]
     before = [np.copy(x) for x in taken]
     result = call(*taken, work, top)

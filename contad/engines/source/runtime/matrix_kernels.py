@@ -11,8 +11,6 @@ from contad.engines.source.runtime.kernels_by_lanes import forward_by_lanes, rev
 from contad.engines.source.runtime.workspace import grow, kept_matrix
 from contad.native.matrix_loops import (
     add_scaled,
-    in_order,
-    in_rows,
     is_zero,
     take_column,
     write_column,
@@ -55,20 +53,19 @@ def take(rows, columns, work, top):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def _adjoint(z_bar, z):  # type: ignore[no-untyped-def]
-    """The adjoint of a result in C order: zeros where nobody has asked for one."""
-    return in_rows(z_bar) if z_bar.size != 0 else np.zeros(z.shape)
+    """The adjoint of a result: zeros where nobody has asked for one."""
+    return z_bar if z_bar.size != 0 else np.zeros(z.shape)
 
 
 # ---- tangents of eigenvalues and singular values ---------------------------------------------------------------------
-@forward_kernel()
+@forward_kernel("w_dot v_dot")
 def forward_eigh_along(a, a_dot, w, v, again, w_dot, v_dot, work, top):  # type: ignore[no-untyped-def]
     """The tangents of eigenvalues and eigenvectors; these are kept, and the direction."""
-    values, vectors = in_order(w), in_order(v)
-    of_values, of_vectors = eigh_along(a, in_order(a_dot), take_column(values), vectors, again[0, 0])
+    of_values, of_vectors = eigh_along(a, a_dot, take_column(w), v, again[0, 0])
     write_column(w_dot, of_values)
     write_into(v_dot, of_vectors)
-    work, top = keep(values, work, top)
-    work, top = keep(vectors, work, top)
+    work, top = keep(w, work, top)
+    work, top = keep(v, work, top)
     return keep(a_dot, work, top)
 
 
@@ -80,12 +77,11 @@ def reverse_eigh_along(w_bar, v_bar, a_bar, b_bar, work, top):  # type: ignore[n
     v, top = take(n, n, work, top)
     w, top = take(n, 1, work, top)
     if not (is_zero(w_bar) and is_zero(v_bar)):
-        of_values, of_vectors = take_column(_adjoint(w_bar, w)), in_order(_adjoint(v_bar, v))
-        values, vectors = take_column(w), in_order(v)
+        of_values, of_vectors, values = take_column(_adjoint(w_bar, w)), _adjoint(v_bar, v), take_column(w)
         if b_bar.size != 0:
-            add_eigh(of_values, of_vectors, values, vectors, b_bar)
+            add_eigh(of_values, of_vectors, values, v, b_bar)
         if a_bar.size != 0:
-            add_eigh_along(of_values, of_vectors, values, vectors, in_order(a_dot), a_bar)
+            add_eigh_along(of_values, of_vectors, values, v, a_dot, a_bar)
     return top
 
 
@@ -94,17 +90,16 @@ forward_lanes_eigh_along, reverse_lanes_eigh_along = (
 )  # fmt: skip
 
 
-@forward_kernel()
+@forward_kernel("u_dot s_dot vt_dot")
 def forward_svd_along(a, a_dot, u, s, vt, again, u_dot, s_dot, vt_dot, work, top):  # type: ignore[no-untyped-def]
     """The tangents of singular values and vectors; these are kept, and the direction."""
-    left, values, right = in_order(u), in_order(s), in_order(vt)
-    of_left, of_values, of_right = svd_along(a, in_order(a_dot), left, take_column(values), right, again[0, 0])
+    of_left, of_values, of_right = svd_along(a, a_dot, u, take_column(s), vt, again[0, 0])
     write_into(u_dot, of_left)
     write_column(s_dot, of_values)
     write_into(vt_dot, of_right)
-    work, top = keep(left, work, top)
-    work, top = keep(values, work, top)
-    work, top = keep(right, work, top)
+    work, top = keep(u, work, top)
+    work, top = keep(s, work, top)
+    work, top = keep(vt, work, top)
     return keep(a_dot, work, top)
 
 
@@ -118,13 +113,12 @@ def reverse_svd_along(u_bar, s_bar, vt_bar, a_bar, b_bar, work, top):  # type: i
     s, top = take(k, 1, work, top)
     u, top = take(m, k, work, top)
     if not (is_zero(u_bar) and is_zero(s_bar) and is_zero(vt_bar)):
-        of_u, of_vt = in_order(_adjoint(u_bar, u)), in_order(_adjoint(vt_bar, vt))
-        of_s = take_column(_adjoint(s_bar, s))
-        left, values, right = in_order(u), take_column(s), in_order(vt)
+        of_u, of_s, of_vt = _adjoint(u_bar, u), take_column(_adjoint(s_bar, s)), _adjoint(vt_bar, vt)
+        values = take_column(s)
         if b_bar.size != 0:
-            add_svd(of_u, of_s, of_vt, left, values, right, b_bar)
+            add_svd(of_u, of_s, of_vt, u, values, vt, b_bar)
         if a_bar.size != 0:
-            add_svd_along(of_u, of_s, of_vt, left, values, right, in_order(a_dot), a_bar)
+            add_svd_along(of_u, of_s, of_vt, u, values, vt, a_dot, a_bar)
     return top
 
 
@@ -134,10 +128,10 @@ forward_lanes_svd_along, reverse_lanes_svd_along = (
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------
-@forward_kernel("float")
+@forward_kernel("", "float")
 def forward_norm(a, z, work, top):  # type: ignore[no-untyped-def]
     """The root of the sum of squares; a is kept, and the value."""
-    z[0, 0] = np.linalg.norm(in_rows(a))
+    z[0, 0] = np.linalg.norm(a)
     work, top = keep(a, work, top)
     return keep(z, work, top)
 

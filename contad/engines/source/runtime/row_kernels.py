@@ -22,10 +22,7 @@ from contad.engines.source.runtime.kernels_by_lanes import (
 from contad.engines.source.runtime.workspace import grow, kept_matrix
 from contad.native.factor_kernels import check_least_squares, check_system, require_square
 from contad.native.matrix_loops import (
-    add_back,
     clear,
-    in_rows,
-    is_in_rows,
     is_zero,
     write_column,
     write_into,
@@ -80,51 +77,9 @@ _COMPUTED = {"rank": "int"}  # kinds of numbers; others are floats
 
 # ---- what kernels call -----------------------------------------------------------------------------------------------
 @in_machine_code
-def room_for(z):  # type: ignore[no-untyped-def]
-    """What a result is written to: itself where it is in C order, else memory for `write_back`."""
-    return in_rows(z) if is_in_rows(z) else np.empty(z.shape)
-
-
-@in_machine_code
-def column_for(w):  # type: ignore[no-untyped-def]
-    """What a vector is written to, which source hands over as a column: as `room_for` has it."""
-    return in_rows(w).reshape(w.shape[0]) if is_in_rows(w) else np.empty(w.shape[0])
-
-
-@in_machine_code
-def write_column_back(w, made):  # type: ignore[no-untyped-def]
-    """w = made for a vector w, unless made is in the memory of w."""
-    if not is_in_rows(w):
-        write_column(w, made)
-
-
-@in_machine_code
-def rows_of(a, work, at):  # type: ignore[no-untyped-def]
-    """An operand in C order: itself where it is, else a copy in the workspace, so that nothing is allocated."""
-    if is_in_rows(a):
-        return in_rows(a)
-    made = kept_matrix(work, at, a.shape[0], a.shape[1])
-    write_into(made, a)
-    return made
-
-
-@in_machine_code
-def write_back(z, made):  # type: ignore[no-untyped-def]
-    """z = made, unless made is in the memory of z."""
-    if not is_in_rows(z):
-        write_into(z, made)
-
-
-@in_machine_code
 def bar_of(z_bar, rows, columns):  # type: ignore[no-untyped-def]
-    """The adjoint of a result in C order: zeros where nobody has asked for one."""
-    return in_rows(z_bar) if z_bar.size != 0 else np.zeros((rows, columns))
-
-
-@in_machine_code
-def to_add_to(a_bar):  # type: ignore[no-untyped-def]
-    """What is added to: the adjoint itself where it is in C order, else zeros, which `add_back` adds."""
-    return in_rows(a_bar) if is_in_rows(a_bar) else np.zeros(a_bar.shape)
+    """The adjoint of a result: zeros where nobody has asked for one."""
+    return z_bar if z_bar.size != 0 else np.zeros((rows, columns))
 
 
 # ---- their text ------------------------------------------------------------------------------------------------------
@@ -161,27 +116,20 @@ class _KernelTexts:
         lines = [f"(m, n), k, p = {names[0]}.shape, {right}.shape[1], min({names[0]}.shape)"]
         lines += [*self.options, *self.constants]
         if call.finite:
-            lines += ["if check_finite[0, 0] != 0.0:", *(f"    require_finite(in_rows({x}))" for x in call.finite)]
+            lines += ["if check_finite[0, 0] != 0.0:", *(f"    require_finite({x})" for x in call.finite)]
         lines += [call.checks] * bool(call.checks)
         lines += [f"first, top = top, top + {self._place()}", "work = grow(work, top)"]
-        copied = [x for x in row.operands if x not in self.kept]  # where they are not in C order: behind what is kept
-        if copied:
-            ready = " and ".join(f"is_in_rows({x.name})" for x in copied)
-            lines += [f"if not ({ready}):", f"    work = grow(work, top + {' + '.join(map(write_size, copied))})"]
         for x in self.kept:
             lines.append(self._find_kept(x, x.name if x.name == "words" else f"own_{x.name}"))
             lines += [f"write_into(own_{x.name}, {x.name})"] * (x in row.operands)
-        for i, x in enumerate(copied):
-            at = " + ".join(["top", *map(write_size, copied[:i])])
-            lines.append(f"own_{x.name} = rows_of({x.name}, work, {at})")
-        for x in filled:
+        for x in (*row.operands, *filled):
             if x not in self.kept:
-                lines.append(f"own_{x.name} = {'column_for' if len(x.shape) == 1 else 'room_for'}({x.name})")
+                lines.append(f"own_{x.name} = {x.name}{f'.reshape({x.shape[0]})' if len(x.shape) == 1 else ''}")
         lines += [self._call(purpose) for purpose in ("factor", "value") if row.kernel(purpose) is not None]
         lines += [f"words[{i}] = {word}" for i, word in enumerate(self.words)]
         for x in row.results:
-            ways = ("write_column", "write_column_back") if len(x.shape) == 1 else ("write_into", "write_back")
-            lines.append(f"{ways[x not in self.kept]}({x.name}, own_{x.name})")
+            way = "write_column" if len(x.shape) == 1 else "write_into"
+            lines += [f"{way}({x.name}, own_{x.name})"] * (x in self.kept)
         return self._function("forward", [*taken, "work", "top"], [*lines, "return work, top"])
 
     def reverse(self) -> str:
@@ -193,15 +141,11 @@ class _KernelTexts:
         for x in self.bars:
             found = f"bar_of({x.name}_bar, {', '.join((*x.shape, '1', '1')[:2])})"
             if len(bars) == 1:  # which somebody asks for
-                found = f"in_rows({x.name}_bar)"
+                found = f"{x.name}_bar"
             inner.append(f"own_{x.name}_bar = {found}{f'.reshape({x.shape[0]})' if len(x.shape) == 1 else ''}")
-        if self.row.strided:
-            inner += [*(f"own_{x} = {x}" for x in asked), self._call("adjoint")]
-        else:
-            inner += [f"own_{x} = to_add_to({x})" for x in asked]
-            inner += [self._call("adjoint"), *(f"add_back({x}, own_{x})" for x in asked)]
+        inner += [*(f"own_{x} = {x}" for x in asked), self._call("adjoint")]
         if self.row.spends:
-            inner += [f"clear({x})" for x in bars]  # it was overwritten where it is in C order, and nobody reads it
+            inner += [f"clear({x})" for x in bars]  # it was overwritten, and nobody reads it
         lines += [f"if not ({' and '.join(f'is_zero({x})' for x in bars)}):", *(f"    {x}" for x in inner)]
         return self._function("reverse", [*bars, *asked, "work", "top"], [*lines, "return first"])
 
@@ -241,8 +185,7 @@ class _KernelTexts:
 # ---- kernels ---------------------------------------------------------------------------------------------------------
 _KNOWN = {x.__name__: x for x in (
     grow, kept_matrix, check_system, check_least_squares, require_square, check_cho_factor, check_cho_solve,
-    check_solve_banded, check_solve_triangular, require_finite, add_back, clear, in_rows, is_in_rows, is_zero,
-    rows_of, write_column, write_into, room_for, column_for, write_back, write_column_back, bar_of, to_add_to,
+    check_solve_banded, check_solve_triangular, require_finite, clear, is_zero, write_column, write_into, bar_of,
 )}  # fmt: skip
 _KNOWN |= {"np": np, "band_height": height_of_factors, "require_square_of_scipy": require_square_of_scipy}
 
@@ -254,8 +197,9 @@ def _make(name: str, call: RowCall, lanes: str) -> None:
     for source in (text.forward(), text.reverse()):
         exec(compile(source, __file__, "exec"), known)
     kinds = [_COMPUTED.get(x.name, "float") for x in text.computed]
-    forward = made[f"forward_{name}"] = forward_kernel(*kinds)(known[f"forward_{name}"])
-    reverse = made[f"reverse_{name}"] = reverse_kernel(known[f"reverse_{name}"])
+    filled, spent = " ".join(x.name for x in row.results), " ".join(f"{x.name}_bar" for x in text.bars if row.spends)
+    forward = made[f"forward_{name}"] = forward_kernel(filled, *kinds)(known[f"forward_{name}"])
+    reverse = made[f"reverse_{name}"] = reverse_kernel(known[f"reverse_{name}"], spent)
     if lanes == "right":
         made[f"forward_lanes_{name}"] = forward_solver(forward)
         made[f"reverse_lanes_{name}"] = reverse_solver(reverse, len(text.wide))
