@@ -11,6 +11,7 @@ import contad
 from contad.engines.source.ir import known_matrix_functions as known
 from contad.engines.source.runtime import matrix_kernels, row_kernels
 from contad.engines.source.runtime.workspace import workspace
+from contad.native.arena import memory_in_use
 from contad.native.rows.system_rows import slogdet_factor, slogdet_value, transposed_inverse
 from contad.native.small_systems import (
     FEW_ROWS,
@@ -231,6 +232,30 @@ def run_blocks(a, b, bars):
     b_bar = np.zeros((n, k))
     top = row_kernels.reverse_solve(bars[:, n:], of_solution, b_bar, work, top)
     return of_factor, of_solution, b_bar, top
+
+
+@njit
+def solve_and_reverse(a, b, z, bars, a_bar, b_bar):
+    work, top = workspace()
+    work, top = row_kernels.forward_solve(a, b, z, work, top)
+    return row_kernels.reverse_solve(bars, a_bar, b_bar, work, top)
+
+
+@pytest.mark.parametrize("n", [3, 12])
+def test_matrices_in_another_order_are_copied_for_kernels(n):
+    """On the stack, or in memory that is given back, if the kernel raises as well; adjoints are added to."""
+    given = [draw(n, n), draw(n, n), np.empty((n, n)), draw(n, n), draw(n, n), draw(n, n)]
+    turned = [np.asfortranarray(x) for x in given]
+    twice = [np.repeat(x, 2, axis=1)[:, ::2] for x in given]
+    solve_and_reverse(*given)
+    before = memory_in_use()
+    for others in (turned, twice):
+        assert solve_and_reverse(*others) == 0
+        for x, y in zip(given, others, strict=True):
+            np.testing.assert_array_equal(x, y)
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            solve_and_reverse(np.zeros_like(others[0]), *others[1:])
+    assert memory_in_use() == before
 
 
 @pytest.mark.parametrize(("n", "k"), [(9, 1), (23, 30), (24, 23), (24, 24), (60, 31)])

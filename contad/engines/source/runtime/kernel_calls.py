@@ -64,6 +64,7 @@ def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], re
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
+        """In plain Python."""
         *given, work, top = args
         if count := count_lanes(given):
             return [run_lane(call, given, lane, count, work, top) for lane in range(count)][-1]
@@ -93,14 +94,12 @@ def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], re
     @lower_builtin(call, types.VarArg(types.Any))
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         """Call the kernel with a matrix for each operand, and for each number a place."""
-        at = emit_address(context, builder, find_kernel, name_of(call))
         matrices, lent = [], []
         for kind, x, way in zip(sig.args, args[:-2], ways, strict=False):
             if isinstance(kind, types.Array) and kind.layout != "C":
                 strided = _emit_any(context, builder, kind, x)
                 room = builder.ptrtoint(cgutils.alloca_once(builder, ir.DoubleType(), ON_STACK), WORD)
-                lender = emit_address(context, builder, find_lender, name_of(lend_rows))
-                address = emit_call(context, builder, lender, _LEND, [strided, WORD(way), room])
+                address = _emit_call(context, builder, lend_rows, [strided, WORD(way), room])
                 lent.append([strided, address, WORD(way), room])
                 shape = cgutils.unpack_tuple(builder, make_array(_ANY)(context, builder, strided).shape, 2)
                 matrices.append(emit_array_at(context, builder, _MATRIX, address, shape))
@@ -112,10 +111,9 @@ def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], re
 
         def give_back() -> None:
             for given in lent:
-                taker = emit_address(context, builder, find_lender, name_of(take_back))
-                emit_call(context, builder, taker, _TAKE_BACK, given)
+                _emit_call(context, builder, take_back, given)
 
-        found = emit_call(context, builder, at, compiled, [*matrices, args[-2], top], give_back)
+        found = _emit_call(context, builder, call, [*matrices, args[-2], top], give_back)
         if returned is types.int64:
             return found
         numbers = [
@@ -131,6 +129,11 @@ def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], re
 def find_kernel(name: str) -> int:
     """The address of the kernel behind what stands for it in its module, compiled or loaded."""
     return compiled_address(name, pkgutil.resolve_name(name).signature)
+
+
+def _emit_call(context: Any, builder: Any, kernel: Any, args: Any, then: Callable[[], None] = lambda: None) -> Any:
+    at = emit_address(context, builder, find_kernel, name_of(kernel))
+    return emit_call(context, builder, at, kernel.signature, args, then)
 
 
 def _as_matrix(x: Any) -> Any:
@@ -176,13 +179,8 @@ def take_back(a, address, way, room):  # type: ignore[no-untyped-def]
         release(address, _BYTES * a.size)
 
 
-_LEND = types.int64(_ANY, types.int64, types.int64)
-_TAKE_BACK = types.none(_ANY, types.int64, types.int64, types.int64)
-
-
-def find_lender(name: str) -> int:
-    """The address of one of these two, compiled or loaded."""
-    return compiled_address(name, _LEND if name == name_of(lend_rows) else _TAKE_BACK)
+lend_rows.signature = types.int64(_ANY, types.int64, types.int64)  # type: ignore[attr-defined]
+take_back.signature = types.none(_ANY, types.int64, types.int64, types.int64)  # type: ignore[attr-defined]
 
 
 def _emit_any(context: Any, builder: Any, kind: Any, x: Any) -> Any:
