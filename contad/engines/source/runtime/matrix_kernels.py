@@ -8,6 +8,7 @@ import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.kernels_by_lanes import forward_by_lanes, reverse_by_lanes
+from contad.engines.source.runtime.row_kernels import bar_of
 from contad.engines.source.runtime.workspace import grow, kept_matrix
 from contad.native.matrix_loops import (
     add_scaled,
@@ -51,12 +52,6 @@ def take(rows, columns, work, top):  # type: ignore[no-untyped-def]
     return kept_matrix(work, first, rows, columns), first
 
 
-@in_machine_code
-def _adjoint(z_bar, z):  # type: ignore[no-untyped-def]
-    """The adjoint of a result: zeros where nobody has asked for one."""
-    return z_bar if z_bar.size != 0 else np.zeros(z.shape)
-
-
 # ---- tangents of eigenvalues and singular values ---------------------------------------------------------------------
 @forward_kernel("w_dot v_dot")
 def forward_eigh_along(a, a_dot, w, v, again, w_dot, v_dot, work, top):  # type: ignore[no-untyped-def]
@@ -77,7 +72,7 @@ def reverse_eigh_along(w_bar, v_bar, a_bar, b_bar, work, top):  # type: ignore[n
     v, top = take(n, n, work, top)
     w, top = take(n, 1, work, top)
     if not (is_zero(w_bar) and is_zero(v_bar)):
-        of_values, of_vectors, values = take_column(_adjoint(w_bar, w)), _adjoint(v_bar, v), take_column(w)
+        of_values, of_vectors, values = take_column(bar_of(w_bar, n, 1)), bar_of(v_bar, n, n), take_column(w)
         if b_bar.size != 0:
             add_eigh(of_values, of_vectors, values, v, b_bar)
         if a_bar.size != 0:
@@ -113,7 +108,7 @@ def reverse_svd_along(u_bar, s_bar, vt_bar, a_bar, b_bar, work, top):  # type: i
     s, top = take(k, 1, work, top)
     u, top = take(m, k, work, top)
     if not (is_zero(u_bar) and is_zero(s_bar) and is_zero(vt_bar)):
-        of_u, of_s, of_vt = _adjoint(u_bar, u), take_column(_adjoint(s_bar, s)), _adjoint(vt_bar, vt)
+        of_u, of_s, of_vt = bar_of(u_bar, m, k), take_column(bar_of(s_bar, k, 1)), bar_of(vt_bar, k, n)
         values = take_column(s)
         if b_bar.size != 0:
             add_svd(of_u, of_s, of_vt, u, values, vt, b_bar)
