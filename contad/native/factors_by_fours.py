@@ -19,8 +19,8 @@ from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.lanes import LanesType, lane, lanes_at, put_lanes
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import in_rows, is_in_rows
-from contad.native.narrow_products import numbers_at
 from contad.native.overloads import add_overload
+from contad.native.words import numbers_at
 
 FEWEST_ROWS = 9  # fewer are left to loops
 MOST_ROWS = 128  # up to which they are faster than routines that divide matrices into blocks for the cache

@@ -29,18 +29,20 @@ def lanes_product(a: Any, b: Any) -> Any:
 
 def add_lanes_left(z_bar: Any, b: Any, a_bar: Any) -> None:
     """Add to the adjoint of the first factor."""
-    z = np.reshape(z_bar, (a_bar.shape[0] if a_bar.ndim == 2 else 1, b.shape[1] if b.ndim == 2 else 1))
-    y, bar = b if b.ndim == 2 else b[:, None], a_bar if a_bar.ndim == 2 else a_bar[None]
-    for i, k, j in np.ndindex(*bar.shape, z.shape[1]):
-        bar[i, k] = bar[i, k] + _mask(z[i, j], y[k, j])
+    bar, y = a_bar if a_bar.ndim == 2 else a_bar[None], b if b.ndim == 2 else b[:, None]
+    _add_masked(np.reshape(z_bar, (bar.shape[0], y.shape[1])), y.T, bar)
 
 
 def add_lanes_right(z_bar: Any, a: Any, b_bar: Any) -> None:
     """Add to the adjoint of the second factor."""
-    z = np.reshape(z_bar, (a.shape[0] if a.ndim == 2 else 1, b_bar.shape[1] if b_bar.ndim == 2 else 1))
-    x, bar = a if a.ndim == 2 else a[None], b_bar if b_bar.ndim == 2 else b_bar[:, None]
-    for k, j, i in np.ndindex(*bar.shape, z.shape[0]):
-        bar[k, j] = bar[k, j] + _mask(z[i, j], x[i, k])
+    bar, x = b_bar if b_bar.ndim == 2 else b_bar[:, None], a if a.ndim == 2 else a[None]
+    _add_masked(np.reshape(z_bar, (x.shape[0], bar.shape[1])).T, x, bar.T)
+
+
+def _add_masked(d: Any, p: Any, c: Any) -> None:
+    """c += d p; p and c may be single rows, and d is a number or a column then."""
+    for i, k, j in np.ndindex(*c.shape, p.shape[0]):
+        c[i, k] = c[i, k] + _mask(d[i, j], p[j, k])
 
 
 def _mask(d: Any, p: Any) -> Any:
@@ -117,119 +119,96 @@ def _zeros_like_of(x: Any) -> Any:
 
 
 @in_machine_code
-def _add_left_by_lanes(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
-    for k in range(as_floats(a_bar).shape[-1]):
-        add_left(lane_view(z_bar, k), lane_view(b, k), lane_view(a_bar, k))
+def _add_by_lanes(d, p, c):  # type: ignore[no-untyped-def]
+    for k in range(as_floats(c).shape[-1]):
+        add_left(lane_view(d, k), lane_view(p, k).T, lane_view(c, k))
 
 
 @in_machine_code
-def _add_right_by_lanes(z_bar, a, b_bar):  # type: ignore[no-untyped-def]
-    for k in range(as_floats(b_bar).shape[-1]):
-        add_right(lane_view(z_bar, k), lane_view(a, k), lane_view(b_bar, k))
-
-
-@in_machine_code
-def _left_of_vectors(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
-    if _is_finite(b):
-        for j in range(b.shape[0]):
-            a_bar[j] += z_bar * b[j]
+def _add_row(d, p, c):  # type: ignore[no-untyped-def]
+    if _is_finite(p):
+        for j in range(p.shape[0]):
+            c[j] += d * p[j]
     else:
-        _add_left_by_lanes(z_bar, b, a_bar)
+        _add_by_lanes(d, p, c)
 
 
 @in_machine_code
-def _left_of_matrix_times_vector(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
-    if _is_finite(b):
-        for i in range(a_bar.shape[0]):
-            for j in range(a_bar.shape[1]):
-                a_bar[i, j] += z_bar[i] * b[j]
+def _add_outer(d, p, c):  # type: ignore[no-untyped-def]
+    if _is_finite(p):
+        for i in range(c.shape[0]):
+            for j in range(c.shape[1]):
+                c[i, j] += d[i] * p[j]
     else:
-        _add_left_by_lanes(z_bar, b, a_bar)
+        _add_by_lanes(d, p, c)
+
+
+def _multiply_row(d: Any, p: Any, z: Any) -> None:
+    """z += d p, along the memory of p."""
+    z += lanes_product(d, p)
+
+
+@add_overload(_multiply_row, inline="always")
+def _multiply_row_of(d: Any, p: Any, z: Any) -> Any:
+    def by_columns(d: Any, p: Any, z: Any) -> None:
+        for j in range(p.shape[1]):
+            total = z[j]
+            for i in range(p.shape[0]):
+                total += p[i, j] * d[i]
+            z[j] = total
+
+    def by_rows(d: Any, p: Any, z: Any) -> None:
+        for i in range(p.shape[0]):
+            for j in range(p.shape[1]):
+                z[j] += p[i, j] * d[i]
+
+    return by_columns if p.layout == "F" else by_rows
 
 
 @in_machine_code
-def _left_of_vector_times_matrix(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
-    made = _zeros_like(a_bar)
-    for i in range(b.shape[0]):
-        total = made[i]
-        for j in range(b.shape[1]):
-            total += b[i, j] * z_bar[j]
-        made[i] = total
+def _add_row_times_matrix(d, p, c):  # type: ignore[no-untyped-def]
+    made = _zeros_like(c)
+    _multiply_row(d, p, made)
     if _is_finite(made):
-        for i in range(b.shape[0]):
-            a_bar[i] += made[i]
+        for j in range(c.shape[0]):
+            c[j] += made[j]
     else:
-        _add_left_by_lanes(z_bar, b, a_bar)
+        _add_by_lanes(d, p, c)
 
 
 @in_machine_code
-def _left_of_matrices(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
-    if _is_finite(b):
-        _add_matrices(z_bar, b.T, a_bar)
+def _add_matrix(d, p, c):  # type: ignore[no-untyped-def]
+    if _is_finite(p):
+        _add_matrices(d, p, c)
     else:
-        _add_left_by_lanes(z_bar, b, a_bar)
+        _add_by_lanes(d, p, c)
 
 
-@in_machine_code
-def _right_of_vectors(z_bar, a, b_bar):  # type: ignore[no-untyped-def]
-    if _is_finite(a):
-        for j in range(a.shape[0]):
-            b_bar[j] += z_bar * a[j]
-    else:
-        _add_right_by_lanes(z_bar, a, b_bar)
-
-
-@in_machine_code
-def _right_of_vector_times_matrix(z_bar, a, b_bar):  # type: ignore[no-untyped-def]
-    if _is_finite(a):
-        for i in range(b_bar.shape[0]):
-            for j in range(b_bar.shape[1]):
-                b_bar[i, j] += a[i] * z_bar[j]
-    else:
-        _add_right_by_lanes(z_bar, a, b_bar)
-
-
-@in_machine_code
-def _right_of_matrix_times_vector(z_bar, a, b_bar):  # type: ignore[no-untyped-def]
-    made = _zeros_like(b_bar)
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            made[j] += a[i, j] * z_bar[i]
-    if _is_finite(made):
-        for j in range(a.shape[1]):
-            b_bar[j] += made[j]
-    else:
-        _add_right_by_lanes(z_bar, a, b_bar)
-
-
-@in_machine_code
-def _right_of_matrices(z_bar, a, b_bar):  # type: ignore[no-untyped-def]
-    if _is_finite(a):
-        _add_matrices(a.T, z_bar, b_bar)
-    else:
-        _add_right_by_lanes(z_bar, a, b_bar)
+@add_overload(_add_masked, inline="always")
+def _add_masked_of(d: Any, p: Any, c: Any) -> Any:
+    if c.ndim == 2:
+        return _add_matrix if p.ndim == 2 else _add_outer
+    return _add_row_times_matrix if p.ndim == 2 else _add_row
 
 
 @add_overload(add_lanes_left)
-def _add_left(z_bar: Any, b: Any, a_bar: Any) -> Any:
-    if not isinstance(a_bar.dtype, LanesType):
-        return lambda z_bar, b, a_bar: add_left(z_bar, b, a_bar)  # noqa: PLW0108  (which is emitted, not compiled)
-    if a_bar.ndim == 2:
-        chosen = _left_of_matrices if b.ndim == 2 else _left_of_matrix_times_vector
-    else:
-        chosen = _left_of_vector_times_matrix if b.ndim == 2 else _left_of_vectors
-    return chosen
+def _add_left(d: Any, p: Any, c: Any) -> Any:
+    if not isinstance(c.dtype, LanesType):
+        return lambda d, p, c: add_left(d, p, c)  # noqa: PLW0108  (which is emitted, not compiled)
+    if p.ndim == 1:
+        return _add_masked_of(d, p, c)
+    return lambda d, p, c: _add_masked(d, p.T, c)
 
 
 @add_overload(add_lanes_right)
-def _add_right(z_bar: Any, a: Any, b_bar: Any) -> Any:
-    if not isinstance(b_bar.dtype, LanesType):
-        return lambda z_bar, a, b_bar: add_right(z_bar, a, b_bar)  # noqa: PLW0108
-    if b_bar.ndim == 2:
-        chosen = _right_of_matrices if a.ndim == 2 else _right_of_vector_times_matrix
-    else:
-        chosen = _right_of_matrix_times_vector if a.ndim == 2 else _right_of_vectors
-    return chosen
+def _add_right(d: Any, p: Any, c: Any) -> Any:
+    if not isinstance(c.dtype, LanesType):
+        return lambda d, p, c: add_right(d, p, c)  # noqa: PLW0108
+    if c.ndim == 1:
+        return _add_masked_of(d, p, c)
+    if p.ndim == 1:
+        return lambda d, p, c: _add_masked(d, p, c.T)
+    return lambda d, p, c: _add_masked(d.T, p, c.T)
 
 
 @add_overload(lanes_product)
@@ -255,24 +234,19 @@ def _product(a: Any, b: Any) -> Any:
             return z
 
         return of_matrices
+
     if a.ndim == 2:
 
         def of_matrix_and_vector(a: Any, b: Any) -> Any:
             z = lanes_zeros((a.shape[0],), count)
-            for i in range(a.shape[0]):
-                total = z[i]
-                for j in range(a.shape[1]):
-                    total += a[i, j] * b[j]
-                z[i] = total
+            _multiply_row(b, a.T, z)
             return z
 
         return of_matrix_and_vector
 
     def of_vector_and_matrix(a: Any, b: Any) -> Any:
         z = lanes_zeros((b.shape[1],), count)
-        for i in range(b.shape[0]):
-            for j in range(b.shape[1]):
-                z[j] += a[i] * b[i, j]
+        _multiply_row(a, b, z)
         return z
 
     return of_vector_and_matrix

@@ -14,8 +14,8 @@ from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.lanes import lanes_at, put_lanes
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
-from contad.native.narrow_products import numbers_at
 from contad.native.product_adjoints import MatrixWords
+from contad.native.words import numbers_at
 
 _NUMBER = 8  # bytes
 _OPTIONS = INTERNAL_OPTIONS | {"fastmath": {"contract"}}  # as BLAS does

@@ -22,6 +22,7 @@ from contad.native.lanes import NUMBERS, lane, lanes_at, put_lanes
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.native.product_adjoints import MatrixWords, add_right, put_product
+from contad.native.words import numbers_at
 
 _NUMBER = 8  # bytes
 _LINE = 8  # numbers of a line of the cache
@@ -32,16 +33,6 @@ _TOGETHER, _LEAST_ROWS = 1024, 16  # numbers of the matrix that stay in the firs
 _OPTIONS = INTERNAL_OPTIONS | {"fastmath": {"contract"}}  # as BLAS does
 _COUNT = types.int64(*[types.int64] * 6)
 _CALL = types.none(*[types.int64] * 10)
-
-
-@intrinsic
-def numbers_at(typingctx, address):  # type: ignore[no-untyped-def]
-    """The numbers at an address."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
-
-    return NUMBERS(types.int64), codegen
 
 
 @intrinsic

@@ -1,90 +1,96 @@
-"""The adjoints of a product of matrices in compiled code, for every engine: the rule `contad.ops.matmul`, as loops.
+"""Products of matrices in compiled code, for every engine, and what they add to adjoints and tangents.
 
-A zero of z_bar masks what is infinite or nan in the other factor, as the rule has it. Matrices are in C order.
+    put_product_at     z = a b
+    add_masked_at      c += d p, in which a zero of d masks what is infinite or nan in p
+
+The latter is the rule `contad.ops.matmul` in all its directions, each of which multiplies one adjoint or tangent:
+
+    a_bar += z_bar b^T     b_bar^T += z_bar^T a     z_dot += a_dot b     z_dot^T += b_dot^T a^T
+
+Matrices lie as they may, of each there is the address and two strides. How they are multiplied depends on sizes and
+strides: by loops, or by BLAS.
 """
 
 import numpy as np
 
+from contad.native.called_by_name import COUNT, called_by_name
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.words import word
+from contad.native.products_in_place import add_product_at, has_rows, is_in_place, multiply_at, multiply_vector_at
+from contad.native.words import array_at, hold, numbers_at, word
 
+_NUMBER = 8  # bytes
+_SHIFT, _BYTES = 3, 7  # strides in numbers, and what is left over
 _EXPONENT = 0x7FF0000000000000  # all bits of it are set in what is infinite or nan
 FEW = 1000  # multiplications that take less time than the memory and the call of a routine for them
 FEW_IN_PLACE = 300  # likewise of matrices that the routine takes as they lie
+_FEW_FOR_VECTORS = 200  # likewise of a matrix and a vector
 
 
-# ---- a matrix and a vector -------------------------------------------------------------------------------------------
-# By rows: each number of the matrix is met once, and a row whose z_bar is 0 adds nothing, whatever stands in it.
+# ---- loops -----------------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
-def add_rows(z_bar, a, b_bar):  # type: ignore[no-untyped-def]
-    """b_bar += a^T z_bar, for a matrix a whose rows follow one another."""
-    rows, columns = z_bar.size, b_bar.size
+def add_rows(d, p, c):  # type: ignore[no-untyped-def]
+    """c += d p, for one row d and a matrix p whose rows follow one another: each of its numbers is met once."""
+    rows, columns = d.size, c.size
     i = 0
     while i < rows:
-        row = a[i * columns : (i + 1) * columns]
-        d = z_bar[i]
-        if i + 4 <= rows and d * z_bar[i + 1] * z_bar[i + 2] * z_bar[i + 3] != 0.0:
-            row_1 = a[(i + 1) * columns : (i + 2) * columns]
-            row_2 = a[(i + 2) * columns : (i + 3) * columns]
-            row_3 = a[(i + 3) * columns : (i + 4) * columns]
-            d_1 = z_bar[i + 1]
-            d_2 = z_bar[i + 2]
-            d_3 = z_bar[i + 3]
+        row = p[i * columns : (i + 1) * columns]
+        x = d[i]
+        if i + 4 <= rows and x * d[i + 1] * d[i + 2] * d[i + 3] != 0.0:
+            row_1 = p[(i + 1) * columns : (i + 2) * columns]
+            row_2 = p[(i + 2) * columns : (i + 3) * columns]
+            row_3 = p[(i + 3) * columns : (i + 4) * columns]
+            x_1 = d[i + 1]
+            x_2 = d[i + 2]
+            x_3 = d[i + 3]
             for j in range(columns):
-                b_bar[j] += (d * row[j] + d_1 * row_1[j]) + (d_2 * row_2[j] + d_3 * row_3[j])
+                c[j] += (x * row[j] + x_1 * row_1[j]) + (x_2 * row_2[j] + x_3 * row_3[j])
             i += 4
             continue
-        if d != 0.0:
+        if x != 0.0:
             for j in range(columns):
-                b_bar[j] += d * row[j]
+                c[j] += x * row[j]
         i += 1
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_outer(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += z_bar b^T, for a matrix a_bar whose rows follow one another."""
-    for i in range(z_bar.size):
-        d = z_bar[i]
-        if d != 0.0:
-            row = a_bar[i * b.size : (i + 1) * b.size]
-            for j in range(b.size):
-                row[j] += d * b[j]
+def add_few(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
+    """c += d p, number by number; of matrices (m, n) and (n, k), with strides in numbers."""
+    for i in range(m):
+        for j in range(n):
+            x = d[i * d_row + j * d_step]
+            if x != 0.0:
+                at, p_at = i * c_row, j * p_row
+                for h in range(k):
+                    c[at + h * c_step] += x * p[p_at + h * p_step]
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_few(z_bar, lengths, x, x_steps, bar, bar_steps):  # type: ignore[no-untyped-def]
-    """bar += z_bar times the other factor, number by number, for rows i, columns j and terms k, with steps for each."""
-    rows, columns, terms = lengths
-    for i in range(rows):
-        for j in range(columns):
-            d = z_bar[i * columns + j]
-            if d != 0.0:
-                at, x_at = i * bar_steps[0] + j * bar_steps[1], i * x_steps[0] + j * x_steps[1]
-                for k in range(terms):
-                    bar[at + k * bar_steps[2]] += d * x[x_at + k * x_steps[2]]
-
-
-# ---- matrices --------------------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
-def multiply_into(a, b, z):  # type: ignore[no-untyped-def]
-    """z = a b, by the routine for matrices, or for a matrix and a vector."""
-    if b.shape[1] == 1:
-        np.dot(a, b.reshape(b.size), z.reshape(z.size))
-    elif a.shape[0] == 1:
-        np.dot(a.reshape(a.size), b, z.reshape(z.size))
-    else:
-        np.dot(a, b, z)
+def _add_by_columns(d, d_row, p, p_step, c, c_step, m, k):  # type: ignore[no-untyped-def]
+    """c += d p, of one column and one row, for a matrix c whose columns follow one another."""
+    for h in range(k):
+        x, at = p[h * p_step], h * c_step
+        if np.isfinite(x):
+            for i in range(m):
+                c[at + i] += d[i * d_row] * x
+        else:
+            for i in range(m):
+                if d[i * d_row] != 0.0:
+                    c[at + i] += d[i * d_row] * x
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_turned(a, target):  # type: ignore[no-untyped-def]
-    """target += a^T"""
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            target[j, i] += a[i, j]
+def _put_few(z, a, a_row, a_step, b, b_row, b_step, m, p, n):  # type: ignore[no-untyped-def]
+    """z = a b, number by number, for numbers z in C order; with strides in bytes."""
+    for j in range(n):
+        for i in range(m):
+            total = 0.0
+            for k in range(p):
+                total += array_at(a + i * a_row + k * a_step, 1)[0] * array_at(b + k * b_row + j * b_step, 1)[0]
+            z[i * n + j] = total
 
 
+# ---- matrices as they lie --------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def is_finite(a):  # type: ignore[no-untyped-def]
     """Whether no element is infinite or nan."""
@@ -96,53 +102,137 @@ def is_finite(a):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_product(d, p, target):  # type: ignore[no-untyped-def]
-    """target += d p, in which a zero of d masks what is not finite in p."""
-    if d.size * p.shape[1] > FEW and is_finite(p):
-        z = np.empty(target.shape)
-        multiply_into(d, p, z)
-        for i in range(z.shape[0]):
-            for k in range(z.shape[1]):
-                target[i, k] += z[i, k]
-    else:
-        for i in range(d.shape[0]):
-            for j in range(d.shape[1]):
-                if d[i, j] != 0.0:
-                    for k in range(p.shape[1]):
-                        target[i, k] += d[i, j] * p[j, k]
+def _is_finite_at(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
+    """The same of a matrix that is in place."""
+    if not has_rows(rows, columns, row, step):
+        rows, columns, row = columns, rows, step
+    if row == _NUMBER * columns:
+        return is_finite(array_at(at, rows * columns))
+    for i in range(rows):  # noqa: SIM110  (Numba has no generators)
+        if not is_finite(array_at(at + i * row, columns)):
+            return False
+    return True
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_left_matrix(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += z_bar b^T"""
-    (m, n), p = z_bar.shape, a_bar.shape[1]
+def _is_packed(rows, columns, row, step):  # type: ignore[no-untyped-def]
+    """Whether a matrix is in C order."""
+    return (step == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1)
+
+
+@njit(**INTERNAL_OPTIONS)
+def _pack(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
+    """A matrix in C order: itself where it is, else a copy."""
+    if _is_packed(rows, columns, row, step):
+        return array_at(at, (rows, columns))
+    made = np.empty((rows, columns))
+    for i in range(rows):
+        for k in range(columns):
+            made[i, k] = array_at(at + i * row + k * step, 1)[0]
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def _add_times_vector(a, a_row, a_step, m, n, x, x_step, z, z_step):  # type: ignore[no-untyped-def]
+    """z += a x by BLAS; whether that is done: not where a zero may have to mask what is not finite."""
+    if m * n <= FEW or x_step < _NUMBER or x_step % _NUMBER or not is_in_place(m, n, a_row, a_step):
+        return False
+    made = np.empty(m)
+    multiply_vector_at(a, a_row, a_step, m, n, x, x_step, made)
+    if not is_finite(made):
+        return False
+    for i in range(m):
+        array_at(z + i * z_step, 1)[0] += made[i]
+    return True
+
+
+@njit(**INTERNAL_OPTIONS)
+def _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
+    """c += d p, of copies where they do not lie in C order."""
+    x, y, z = _pack(d, m, n, d_row, d_step), _pack(p, n, k, p_row, p_step), _pack(c, m, k, c_row, c_step)
+    x_at, y_at, z_at = np.int64(x.ctypes.data), np.int64(y.ctypes.data), np.int64(z.ctypes.data)
+    if m * n * k > FEW and is_finite(y):
+        rows, step = _NUMBER * n, _NUMBER * k
+        add_product_at(1.0, x_at, rows, _NUMBER, y_at, step, _NUMBER, z_at, step, _NUMBER, m, n, k)
+    else:
+        add_few(numbers_at(x_at), n, 1, numbers_at(y_at), k, 1, numbers_at(z_at), k, 1, m, n, k)
+    if z_at != c:
+        for i in range(m):
+            for h in range(k):
+                array_at(c + i * c_row + h * c_step, 1)[0] = z[i, h]
+    hold(x)
+    hold(y)
+    hold(z)
+
+
+# ---- what engines call -----------------------------------------------------------------------------------------------
+@called_by_name(*[COUNT] * 12)
+def add_masked_at(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
+    """c += d p, of matrices (m, n) and (n, k); c overlaps with none of them."""
+    size = m * n * k
+    if size == 0:
+        return
     if n == 1:
-        add_outer(z_bar.reshape(m), b.reshape(p), a_bar.reshape(m * p))
-    elif m * n * p > FEW and is_finite(b):
-        if m == 1:
-            row = a_bar[0]  # an assignment to a_bar[0] would compile the text of its error
-            row += np.dot(b, z_bar.reshape(n))
+        if not has_rows(m, k, c_row, c_step) and has_rows(k, m, c_step, c_row) and not (d_row | p_step) & _BYTES:
+            x, y, z = numbers_at(d), numbers_at(p), numbers_at(c)
+            _add_by_columns(x, d_row >> _SHIFT, y, p_step >> _SHIFT, z, c_step >> _SHIFT, m, k)
+            return
+    elif m == 1:
+        if _add_times_vector(p, p_step, p_row, k, n, d, d_step, c, c_step):
+            return
+        if _is_packed(n, k, p_row, p_step) and _is_packed(n, 1, d_step, 0) and _is_packed(1, k, 0, c_step):
+            add_rows(array_at(d, n), array_at(p, n * k), array_at(c, k))
+            return
+    elif k == 1:
+        if _add_times_vector(d, d_row, d_step, m, n, p, p_row, c, c_row):
+            return
+    elif (
+        size > FEW_IN_PLACE
+        and is_in_place(m, n, d_row, d_step)
+        and is_in_place(n, k, p_row, p_step)
+        and is_in_place(m, k, c_row, c_step)
+        and _is_finite_at(p, n, k, p_row, p_step)
+    ):
+        add_product_at(1.0, d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
+        return
+    if (n > 1 and size > FEW) or (d_row | d_step | p_row | p_step | c_row | c_step) & _BYTES:
+        _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
+        return
+    x, y, z = numbers_at(d), numbers_at(p), numbers_at(c)
+    x_row, x_step, y_row, y_step = d_row >> _SHIFT, d_step >> _SHIFT, p_row >> _SHIFT, p_step >> _SHIFT
+    add_few(x, x_row, x_step, y, y_row, y_step, z, c_row >> _SHIFT, c_step >> _SHIFT, m, n, k)
+
+
+@called_by_name(*[COUNT] * 12)
+def put_product_at(z, z_row, z_step, a, a_row, a_step, b, b_row, b_step, m, p, n):  # type: ignore[no-untyped-def]
+    """z = a b, of matrices (m, p) and (p, n), for a matrix z in C order."""
+    if m == 1:  # z^T = b^T a^T
+        a, a_row, a_step, b, b_row, b_step, m, n = b, b_step, b_row, a, a_step, a_row, n, 1
+    if n == 1:
+        if m * p > _FEW_FOR_VECTORS and _put_times_vector(a, a_row, a_step, m, p, b, b_row, z):
+            return
+    elif m * p * n > FEW_IN_PLACE:
+        if is_in_place(m, p, a_row, a_step) and is_in_place(p, n, b_row, b_step):
+            multiply_at(1.0, a, a_row, a_step, b, b_row, b_step, 0.0, z, z_row, z_step, m, p, n)
         else:
-            a_bar += np.dot(z_bar, b.T)
-    else:
-        for i in range(m):
-            for j in range(n):
-                if z_bar[i, j] != 0.0:
-                    for k in range(p):
-                        a_bar[i, k] += z_bar[i, j] * b[k, j]
+            x, y, row, step = _pack(a, m, p, a_row, a_step), _pack(b, p, n, b_row, b_step), _NUMBER * p, _NUMBER * n
+            x_at, y_at = np.int64(x.ctypes.data), np.int64(y.ctypes.data)
+            multiply_at(1.0, x_at, row, _NUMBER, y_at, step, _NUMBER, 0.0, z, z_row, z_step, m, p, n)
+            hold(x)
+            hold(y)
+        return
+    _put_few(array_at(z, m * n), a, a_row, a_step, b, b_row, b_step, m, p, n)
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_right_matrix(z_bar, a, b_bar):  # type: ignore[no-untyped-def]
-    """b_bar += a^T z_bar"""
-    (m, n), p = z_bar.shape, a.shape[1]
-    if n == 1:
-        add_rows(z_bar.reshape(m), a.reshape(m * p), b_bar.reshape(p))
-    elif m > 1 and m * n * p > FEW and is_finite(a):
-        b_bar += np.dot(a.T, z_bar)
+def _put_times_vector(a, a_row, a_step, m, n, x, x_step, z_at):  # type: ignore[no-untyped-def]
+    """z = a x by BLAS; whether that takes the matrix."""
+    if not is_in_place(m, n, a_row, a_step):
+        return False
+    if x_step >= _NUMBER and x_step % _NUMBER == 0:
+        multiply_vector_at(a, a_row, a_step, m, n, x, x_step, array_at(z_at, m))
     else:
-        for i in range(m):
-            for k in range(p):
-                for j in range(n):
-                    if z_bar[i, j] != 0.0:
-                        b_bar[k, j] += z_bar[i, j] * a[i, k]
+        copy = _pack(x, n, 1, x_step, _NUMBER)
+        multiply_vector_at(a, a_row, a_step, m, n, np.int64(copy.ctypes.data), _NUMBER, array_at(z_at, m))
+        hold(copy)
+    return True

@@ -1,96 +1,114 @@
-"""The adjoints of products of matrices in recordings: of a program, and of one that is swept at once."""
+"""Products of matrices in recordings: of a program, and of one that is swept at once. A factor that is turned lies in
+memory as its transpose does, and so do its adjoint and its tangent.
+
+The shape of a product z = a b in a program is (z, place of a, whether it is in cells, m, p, place of b, whether it is
+in cells, n, whether a and b are turned); vectors are matrices of one row or one column.
+"""
 
 import numpy as np
-from numba import carray
 
 from contad.native.compiling import INTERNAL_OPTIONS
-from contad.native.looped_products import SMALL, pull_small
+from contad.native.gram_matrices import gram
 from contad.native.machine_code import njit
-from contad.native.product_adjoints import add_left, add_right
-from contad.native.product_kernels import is_finite
-from contad.native.products_in_place import add_product_at
+from contad.native.matrix_loops import write_rows
+from contad.native.product_kernels import FEW_IN_PLACE, add_masked_at, is_finite, put_product_at
 from contad.native.recorded_operands import fields, place_of
 from contad.native.step_fields import A_CELLS, A_TURNED, B_CELLS, B_TURNED, RESULT, A, B, K, M, N
-from contad.native.words import hold, pointer
+from contad.native.words import array_at, hold, integers_at
 
 _NUMBER = 8  # bytes
 
 
 @njit(**INTERNAL_OPTIONS)
-def _matrix(at, rows, columns):  # type: ignore[no-untyped-def]
-    return carray(pointer(at), (rows, columns), np.float64)
+def _strides(rows, columns, is_turned):  # type: ignore[no-untyped-def]
+    return (_NUMBER, _NUMBER * rows) if is_turned else (_NUMBER * columns, _NUMBER)
 
 
 @njit(**INTERNAL_OPTIONS)
-def _pull_left(z_bar, b, bar_at, m, p, is_turned):  # type: ignore[no-untyped-def]
-    """a_bar += z_bar b^T"""
-    if is_turned:
-        add_left(z_bar, b, _matrix(bar_at, p, m).T)
+def _is_gram(a, a_turned, b, b_turned, m, p, n):  # type: ignore[no-untyped-def]
+    """Whether the product is x^T x or x x^T, of so many numbers that half of the work is less."""
+    return a == b and a_turned != b_turned and m == n and m * p * n > FEW_IN_PLACE
+
+
+@njit(**INTERNAL_OPTIONS)
+def pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):  # type: ignore[no-untyped-def]
+    """What z = a b, (m, p) by (p, n), adds to the adjoints of its factors; the address of a constant's is 0."""
+    (a_row, a_step), (b_row, b_step) = _strides(m, p, a_turned), _strides(p, n, b_turned)
+    row = _NUMBER * n
+    if _is_gram(a, a_turned, b, b_turned, m, p, n) and a_bar != 0 and a_bar == b_bar:
+        d = array_at(z_bar, (n, n))
+        if is_finite(array_at(a, m * p)) and is_finite(d):
+            both = np.empty((n, n))  # one product does for both factors
+            for i in range(n):
+                for j in range(n):
+                    both[i, j] = d[i, j] + d[j, i]
+            add_masked_at(both.ctypes.data, row, _NUMBER, a, a_row, a_step, a_bar, a_row, a_step, n, n, p)
+            hold(both)
+            return
+    if a_bar != 0:
+        add_masked_at(z_bar, row, _NUMBER, b, b_step, b_row, a_bar, a_row, a_step, m, n, p)
+    if b_bar != 0:
+        add_masked_at(z_bar, _NUMBER, row, a, a_row, a_step, b_bar, b_step, b_row, n, m, p)
+
+
+# ---- of programs -----------------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def product_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
+    """z = a b"""
+    z, x, x_cells, m, p, y, y_cells, n, a_turned, b_turned = integers_at(shape_at, 10)
+    a = (values_at if x_cells else constants_at) + _NUMBER * x
+    b = (values_at if y_cells else constants_at) + _NUMBER * y
+    (a_row, a_step), (b_row, b_step) = _strides(m, p, a_turned), _strides(p, n, b_turned)
+    if _is_gram(a, a_turned, b, b_turned, m, p, n):
+        x_turned = array_at(b, (p, n)) if a_turned else array_at(a, (m, p)).T
+        write_rows(array_at(values_at + _NUMBER * z, (m, n)), 0, gram(x_turned))
     else:
-        add_left(z_bar, b, _matrix(bar_at, m, p))
+        z_at = values_at + _NUMBER * z
+        put_product_at(z_at, _NUMBER * n, _NUMBER, a, a_row, a_step, b, b_row, b_step, m, p, n)
 
 
 @njit(**INTERNAL_OPTIONS)
-def _pull_right(z_bar, a, bar_at, p, n, is_turned):  # type: ignore[no-untyped-def]
-    """b_bar += a^T z_bar"""
-    if is_turned:
-        add_right(z_bar, a, _matrix(bar_at, n, p).T)
-    else:
-        add_right(z_bar, a, _matrix(bar_at, p, n))
-
-
-@njit(**INTERNAL_OPTIONS)
-def pull_product(z_bar_at, a_at, a_bar_at, a_turned, b_at, b_bar_at, b_turned, m, p, n):  # type: ignore[no-untyped-def]
-    """What z = a b, (m, p) by (p, n), adds to the adjoints of its factors; the address of a constant's is 0.
-
-    A turned factor lies in memory as its transpose does, and its adjoint too.
-    """
-    if m * p * n <= SMALL:
-        pull_small(z_bar_at, a_at, a_bar_at, a_turned, b_at, b_bar_at, b_turned, m, p, n)
-        return
-    z_bar = _matrix(z_bar_at, m, n)
-    is_gram = a_at == b_at and a_bar_at != 0 and a_bar_at == b_bar_at and a_turned != b_turned and m == n
-    if is_gram and is_finite(_matrix(a_at, m, p)) and is_finite(z_bar):
-        both = np.empty((n, n))  # of x^T x, or x x^T: one product does for both factors
-        for i in range(n):
-            for j in range(n):
-                both[i, j] = z_bar[i, j] + z_bar[j, i]
-        at, bar_at, step = np.int64(both.ctypes.data), np.int64(a_bar_at), _NUMBER
-        if a_turned:
-            row = _NUMBER * n
-            add_product_at(1.0, b_at, row, step, at, row, step, bar_at, row, step, p, n, n)
-        else:
-            row = _NUMBER * p
-            add_product_at(1.0, at, _NUMBER * m, step, a_at, row, step, bar_at, row, step, m, m, p)
-        hold(both)
-        return
-    if a_bar_at != 0:
-        if b_turned:
-            _pull_left(z_bar, _matrix(b_at, n, p).T, a_bar_at, m, p, a_turned)
-        else:
-            _pull_left(z_bar, _matrix(b_at, p, n), a_bar_at, m, p, a_turned)
-    if b_bar_at != 0:
-        if a_turned:
-            _pull_right(z_bar, _matrix(a_at, p, m).T, b_bar_at, p, n, b_turned)
-        else:
-            _pull_right(z_bar, _matrix(a_at, m, p), b_bar_at, p, n, b_turned)
-
-
 def product_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
     """a_bar += z_bar b^T, b_bar += a^T z_bar"""
+    z, x, x_cells, m, p, y, y_cells, n, a_turned, b_turned = integers_at(shape_at, 10)
+    a = (values_at if x_cells else constants_at) + _NUMBER * x
+    b = (values_at if y_cells else constants_at) + _NUMBER * y
+    a_bar, b_bar = adjoints_at + _NUMBER * x if x_cells else 0, adjoints_at + _NUMBER * y if y_cells else 0
+    pull_product(adjoints_at + _NUMBER * z, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n)
+
+
+@njit(**INTERNAL_OPTIONS)
+def product_tangent(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
+    """z_dot += a_dot b + a b_dot"""
+    z, x, x_cells, m, p, y, y_cells, n, a_turned, b_turned = integers_at(shape_at, 10)
+    a = (values_at if x_cells else constants_at) + _NUMBER * x
+    b = (values_at if y_cells else constants_at) + _NUMBER * y
+    z_dot, row = dots_at + _NUMBER * z, _NUMBER * n
+    (a_row, a_step), (b_row, b_step) = _strides(m, p, a_turned), _strides(p, n, b_turned)
+    if x_cells:
+        a_dot = dots_at + _NUMBER * x
+        add_masked_at(a_dot, a_row, a_step, b, b_row, b_step, z_dot, row, _NUMBER, m, p, n)
+    if y_cells:
+        b_dot = dots_at + _NUMBER * y
+        add_masked_at(b_dot, b_step, b_row, a, a_step, a_row, z_dot, _NUMBER, row, n, p, m)
+
+
+# ---- of a recording that is swept at once ----------------------------------------------------------------------------
+def step_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
+    """The same, of a step."""
     shape = fields(shape_at)
     pull_product(
         adjoints_at + _NUMBER * shape[RESULT],
         place_of(shape, A, values_at, constants_at),
         adjoints_at + _NUMBER * shape[A] if shape[A_CELLS] > 0 else 0,
-        shape[A_TURNED] != 0,
+        shape[A_TURNED],
         place_of(shape, B, values_at, constants_at),
         adjoints_at + _NUMBER * shape[B] if shape[B_CELLS] > 0 else 0,
-        shape[B_TURNED] != 0,
+        shape[B_TURNED],
         shape[M],
         shape[K],
         shape[N],
     )
 
 
-PRODUCT_KERNELS = {"matmul": (None, product_adjoint)}  # values are NumPy's, or those of programs
+PRODUCT_KERNELS = {"matmul": (None, step_adjoint)}  # values are NumPy's, or those of programs

@@ -94,6 +94,16 @@ def short_integers_at(typingctx, address, shape):  # type: ignore[no-untyped-def
 
 
 @intrinsic
+def numbers_at(typingctx, address):  # type: ignore[no-untyped-def]
+    """The float64 numbers at an address as C has them: places before it are negative."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
+
+    return types.CPointer(types.float64)(types.int64), codegen
+
+
+@intrinsic
 def hold(typingctx, array):  # type: ignore[no-untyped-def]
     """Nothing, but an array whose address is in use is in memory up to here: Numba frees it after its last use."""
 

@@ -32,11 +32,10 @@ from contad.engines.stream.rule_functions import indent, partial_of, write_accum
 from contad.engines.stream.storage import KERNELS
 from contad.engines.stream.sweep import numbering
 from contad.forks import make_lock
-from contad.native.compiling import is_cached, load_cached, write_options
+from contad.native.compiling import is_cached, load_cached
 from contad.native.images import find_function, is_kept
 from contad.native.rule_source import names_read
 from contad.ops import multiply
-from contad.programs.blas_products import NAMES, product_source
 from contad.programs.chain_members import SHAPE
 from contad.programs.codes import (
     ARRAY,
@@ -77,6 +76,18 @@ for i in range(inner):
     total = add_freely(total, {element})
 target[z_row] += total"""
 
+NAMES = "value", "adjoint", "tangent"  # of what is done with products
+_PRODUCT = '''\
+"""Products of matrices and vectors, of a program."""
+
+from contad.native.machine_code import cfunc
+from contad.native.recorded_products import product_{name}
+
+
+@cfunc("void(int64, int64, int64, int64)", cache=True)
+def {name}(shape_at, values_at, constants_at, target_at):
+    product_{name}(shape_at, values_at, constants_at, target_at)
+'''
 _GROUP = '''\
 """A group of members of chains; generated from their rules, do not edit."""
 
@@ -192,7 +203,7 @@ def _address(purpose: int, code: int) -> int:
 def is_kernel_kept(purpose: int, code: int) -> bool:
     """Whether the kernel is on the disk. That of a step, and of a product, is Numba's, which is imported then."""
     if _is_product(purpose, code):
-        return is_cached(f"product_{NAMES[purpose]}", [product_source(NAMES[purpose], write_options())])
+        return is_cached(f"product_{NAMES[purpose]}", [_product_source(NAMES[purpose])])
     name = _step_of(purpose, code)
     if name is not None:
         return is_on_disk(name, purpose)
@@ -233,9 +244,13 @@ def group_source(text: str) -> str:
     return _GROUP.format(decorator=KERNEL, lines=lines, integers=SHAPE * LONGEST)
 
 
+def _product_source(name: str) -> str:
+    return _PRODUCT.format(name=name)
+
+
 def _products(purpose: int) -> int:
     name = NAMES[purpose]
-    source = product_source(name, write_options())
+    source = _product_source(name)
     module = load_cached(f"product_{name}", lambda: source, [source])
     _modules.append(module)
     return int(getattr(module, name).address)

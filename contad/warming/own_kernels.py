@@ -38,7 +38,7 @@ def list_kernels() -> list[Kernel]:
         *(("step", (name, purpose)) for name in STEP_CODES for purpose in purposes),
         *(("generated", names) for names in generated),
         *(("product", (purpose,)) for purpose in purposes),
-        *(("product_adjoint", (name,)) for name in ("put_product_at", "add_left_at", "add_right_at")),
+        *(("product_adjoint", (name,)) for name in ("put_product_at", "add_masked_at")),
         *(("rows", (name,)) for name in ("multiply_rows_at", "add_rows_at", "rows_together_at")),
         *(("lent_array", (axes,)) for axes in (1, 2, 3)),
         *(("tape", (name,)) for name in _names_on_tapes()),
@@ -58,7 +58,7 @@ def get_ready(kernel: Kernel) -> None:
 
 
 def _names_on_tapes() -> list[str]:
-    from contad.engines.tape import matrix_records, product_records  # noqa: F401  (which declare kernels)
+    from contad.engines.tape import matrix_records  # noqa: F401  (which declares kernels)
     from contad.engines.tape.block_kernels import NAMES
 
     return sorted(NAMES)
@@ -71,9 +71,9 @@ def _find_generated(module: str, name: str) -> None:
 
 
 def _find_product_adjoint(name: str) -> None:
-    from contad.native import product_adjoints
+    from contad.native.called_by_name import find_kernel
 
-    product_adjoints.find_product(f"{product_adjoints.__name__}:{name}")
+    find_kernel(f"contad.native.product_kernels:{name}")
 
 
 def _find_rows(name: str) -> None:

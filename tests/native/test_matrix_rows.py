@@ -7,17 +7,20 @@ import importlib
 import inspect
 import zlib
 
+import numba
 import numpy as np
 import pytest
 
 import contad
 from contad.native.rows.matrix_rows import MATRIX_ROWS, ROWS, SIZES, band_height, measures_of
+from contad.ops import products
 from contad.rules.array_rule import array_rule_of
 
 SQUARE = ((1, 1, 1), (2, 2, 1), (3, 3, 2), (5, 5, 3), (9, 9, 1))  # m, n and k
 LONG, WIDE, EMPTY = (4, 2, 1), (2, 4, 1), (0, 0, 1)
 FURTHER = dict.fromkeys(("singular_spectrum", "pinv", "lstsq"), (LONG, WIDE))
 FURTHER |= {"orthogonal_factor": (LONG,), "euclidean_norm": (LONG, (1, 7, 1))}
+FURTHER |= {"matmul": (LONG, WIDE, EMPTY, (3, 0, 2), (2, 3, 4))}
 FURTHER |= dict.fromkeys(
     ("solve", "inv", "det", "log_determinant", "cholesky_factor", "solve_triangular", "slogdet"), (EMPTY,)
 )
@@ -219,3 +222,111 @@ def test_planted_faults_are_found(name, purpose, monkeypatch):
     monkeypatch.setattr(importlib.import_module(f"contad.native.rows.{row.module}"), f"{name}_{purpose}", wrong)
     with pytest.raises(AssertionError):
         compare(name, *cases_of(row)[2])
+
+
+# ---- products, as engines multiply -----------------------------------------------------------------------------------
+def of_matrices(a, b, c):
+    return np.sum(c * (a @ b)) + np.sum(c.T * (b.T @ a.T))
+
+
+def of_vectors(a, b, c):
+    return np.sum(c[0] * (a[0] @ b)) + np.sum(c[:, 0] * (a @ a[0])) + np.sum(b @ c[0]) + a[0] @ a[0]
+
+
+def of_one_matrix(a, b, c):
+    return np.sum(a @ a.T) + np.sum(a.T @ a)
+
+
+def of_stacks(a, b, c):
+    return np.sum(c * (a[None] @ b)) + np.sum(a @ b[None])
+
+
+# of each the products: the adjoint of the result, and the factors
+PRODUCTS = {
+    of_matrices: lambda a, b, c: [(c, a, b), (c.T, b.T, a.T)],
+    of_vectors: lambda a, b, c: [(c[0], a[0], b), (c[:, 0], a, a[0]), (np.ones(len(b)), b, c[0]), (1.0, a[0], a[0])],
+    of_one_matrix: lambda a, b, c: [(np.ones((len(x), len(x))), x, x.T) for x in (a, a.T)],
+    of_stacks: lambda a, b, c: [(c[None], a[None], b), (np.ones((1, *c.shape)), a, b[None])],
+}
+PRODUCT_SIZES = [(1, 1, 1), (2, 3, 4), (4, 1, 3), (1, 5, 2), (12, 11, 13), (40, 31, 1), (1, 31, 40)]
+WAYS = ["eager", "recorded", "tape", "generated"]
+COMPILED = {}
+
+
+def expected(f, operands, dots):
+    """Value, gradient and directional derivative by the rule."""
+    bars, dots = [np.zeros(x.shape) for x in operands], (*dots, np.zeros(operands[2].shape))
+    of = PRODUCTS[f]
+    value = along = 0.0
+    for (z_bar, x, y), (_, x_bar, y_bar), (_, x_dot, y_dot) in zip(of(*operands), of(*bars), of(*dots), strict=True):
+        z = x @ y
+        x_bar[...] += products.matmul.pull("a", z, z_bar, (x, y), {})
+        y_bar[...] += products.matmul.pull("b", z, z_bar, (x, y), {})
+        value += np.sum(z_bar * z)
+        along += np.sum(z_bar * contad.jvp(np.matmul, (x, y), (x_dot, y_dot))[1])
+    return value, bars[:2], along
+
+
+def multiply(f, way, operands, dots):
+    """The same by an engine."""
+    c = operands[2]
+    if way == "recorded":
+        program = contad.record(lambda a, b: f(a, b, c), *operands[:2])
+        program._compile()
+        return *program.value_and_grad(*operands[:2]), program.jvp(operands[:2], dots)[1]
+    if way != "eager":
+        f = COMPILED.setdefault(f, numba.njit(f))
+    engine = "matrix" if way == "eager" else way
+    value, gradient = contad.value_and_grad(f, argnums=(0, 1), engine=engine)(*operands)
+    return value, gradient, contad.jvp(f, operands, (*dots, np.zeros(c.shape)))[1]
+
+
+def require_rule(f, way, operands, dots):
+    """The numbers of an engine are those of the rule."""
+    with np.errstate(all="ignore"):
+        wanted, found = expected(f, operands, dots), multiply(f, way, operands, dots)
+    for x, y in zip((found[0], *found[1]), (wanted[0], *wanted[1]), strict=True):
+        agree(x, y)
+    if np.isfinite(wanted[0]):
+        agree(found[2], wanted[2])
+
+
+def draw_product(m, p, n):
+    """Factors and the adjoint of their product; and tangents."""
+    rng = np.random.default_rng(zlib.crc32(repr((m, p, n)).encode()))
+    return [rng.standard_normal(x) for x in ((m, p), (p, n), (m, n))], [rng.standard_normal(x) for x in ((m, p), (p, n))]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("f", [of_matrices, of_vectors, of_one_matrix])
+def test_products_are_those_of_the_rule(f, way):
+    """In both orders of memory; and where a zero of the adjoint meets what is infinite or nan."""
+    for size in PRODUCT_SIZES:
+        operands, dots = draw_product(*size)
+        require_rule(f, way, operands, dots)
+        if way in ("eager", "recorded"):
+            require_rule(f, way, [np.asfortranarray(x) for x in operands], dots)
+        a, b, c = operands
+        if f is of_matrices and size[0] > 1:
+            a[1, 0], b[-1, 0] = np.inf, np.nan
+            c[1] = c[:, 0] = 0.0
+            require_rule(f, way, operands, dots)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_products_may_be_empty(way):
+    for size in ((2, 0, 3), (0, 2, 3), (2, 3, 0), (0, 0, 0)):
+        require_rule(of_matrices, way, *draw_product(*size))
+
+
+@pytest.mark.parametrize("way", ["eager", "recorded"])
+def test_products_of_stacks_are_those_of_the_rule(way):
+    require_rule(of_stacks, way, *draw_product(3, 2, 4))
+
+
+@pytest.mark.parametrize("name", ["left_cotangent", "right_cotangent"])
+def test_kernels_of_products_do_not_follow_a_fault_of_the_rule(name, monkeypatch):
+    right = getattr(products, name)
+    monkeypatch.setattr(products, name, lambda *args: -right(*args))
+    with pytest.raises(AssertionError):
+        require_rule(of_matrices, "eager", *draw_product(2, 3, 4))

@@ -17,7 +17,7 @@ KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
 from contad.native.image_code import c_function, inline
-from contad.native.product_kernels import add_few, add_outer, add_rows
+from contad.native.product_kernels import add_few, add_rows
 from contad.native.words import array_at, integers_at
 
 ENDLESS = 1 << 60
@@ -77,7 +77,7 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
             add_rows(z_bar, a, adjoints[b_cell : b_cell + p])
         if a_cell > 0:
             b = array_at(place(b_cell, b_at, values_at, constants_at), p)
-            add_outer(z_bar, b, adjoints[a_cell : a_cell + a_size])
+            add_few(z_bar, 1, 1, b, p, 1, adjoints[a_cell : a_cell + a_size], p, 1, rows, 1, p)
         return
     if axes == 21 and are_nonzero(z_bar):  # nothing is masked, so that it can be done along the memory
         if a_cell > 0:
@@ -90,16 +90,16 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
             a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
             add_along_columns(z_bar, a, adjoints[b_cell : b_cell + p])
         return
-    a_steps = (1, 0, rows) if a_turned else (p, 0, 1)
-    b_steps = (0, p, 1) if b_turned else (0, 1, columns)
+    a_row, a_step = (1, rows) if a_turned else (p, 1)
+    b_row, b_step = (1, p) if b_turned else (columns, 1)
     if a_cell > 0:
         b = array_at(place(b_cell, b_at, values_at, constants_at), b_size)
         a_bar = adjoints[a_cell : a_cell + a_size]
-        add_few(z_bar, (rows, columns, p), b, b_steps, a_bar, a_steps)
+        add_few(z_bar, columns, 1, b, b_step, b_row, a_bar, a_row, a_step, rows, columns, p)
     if b_cell > 0:
         a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
         b_bar = adjoints[b_cell : b_cell + b_size]
-        add_few(z_bar, (rows, columns, p), a, a_steps, b_bar, b_steps)
+        add_few(z_bar, 1, columns, a, a_row, a_step, b_bar, b_step, b_row, columns, rows, p)
 '''
 
 

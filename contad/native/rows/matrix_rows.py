@@ -147,8 +147,10 @@ ROWS = {row.name: row for row in (
     _row("spectral_rows", "real_spectrum: a(n, n) -> w(n), v(n, n)"),
     _row("spectral_rows", "singular_spectrum: a(m, n) -> u(m, p), s(p), vt(p, n)'"),
 )}  # fmt: skip
-# those that no rule is called by: it composes them of others, or has more options
+# those that no rule is called by: it composes them of others, or has more options; and products, which recordings have
+# in records of their own
 MATRIX_ROWS = ROWS | {row.name: row for row in (
+    _row("product_rows", "matmul: a(m, n), b(n, k) -> z(m, k)"),
     _row("system_rows", "slogdet: a(n, n) -> sign(), log() | factors(n, n), exchanges(n)"),
     _row("system_rows", "cofactors: a(n, n) -> z(n, n)"),
     _row("spectral_rows", "eigvalsh: a(n, n) -> w(n)"),

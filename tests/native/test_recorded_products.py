@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 import contad
-from contad.native.looped_products import SMALL, pull_small
+from contad.native.product_kernels import FEW_IN_PLACE
 from contad.native.recorded_products import pull_product
 from contad.ops.products import left_cotangent, right_cotangent
 
@@ -23,13 +23,6 @@ def pull(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):
     pull_product(z_bar.ctypes.data, a.ctypes.data, a_at, a_turned, b.ctypes.data, b_at, b_turned, m, p, n)
 
 
-@njit
-def pull_by_loops(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):
-    a_at = np.int64(a_bar.ctypes.data) if a_bar.size else 0
-    b_at = np.int64(b_bar.ctypes.data) if b_bar.size else 0
-    pull_small(z_bar.ctypes.data, a.ctypes.data, a_at, a_turned, b.ctypes.data, b_at, b_turned, m, p, n)
-
-
 def lying(x, turned):
     """A matrix as it lies in cells."""
     return np.ascontiguousarray(x.T if turned else x)
@@ -37,13 +30,12 @@ def lying(x, turned):
 
 def test_there_are_sizes_on_both_sides():
     sizes = [m * p * n for m, p, n in SIZES]
-    assert min(sizes) < SMALL < max(sizes)
+    assert min(sizes) < FEW_IN_PLACE < max(sizes)
 
 
-@pytest.mark.parametrize("function", [pull, pull_by_loops])
 @pytest.mark.parametrize("turns", TURNS)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_adjoints_are_added_and_a_zero_masks(size, turns, function):
+def test_adjoints_are_added_and_a_zero_masks(size, turns):
     m, p, n = size
     a, b, z_bar = DRAW.normal(size=(m, p)), DRAW.normal(size=(p, n)), DRAW.normal(size=(m, n))
     if min(m, n) > 1:
@@ -54,7 +46,7 @@ def test_adjoints_are_added_and_a_zero_masks(size, turns, function):
     for is_left, is_right in ((True, True), (True, False), (False, True), (False, False)):
         a_bar, b_bar = np.ones((m, p) if is_left else (0, 0)), np.ones((p, n) if is_right else (0, 0))
         a_bar, b_bar = lying(a_bar, turns[0]), lying(b_bar, turns[1])
-        function(z_bar, lying(a, turns[0]), a_bar, turns[0], lying(b, turns[1]), b_bar, turns[1], m, p, n)
+        pull(z_bar, lying(a, turns[0]), a_bar, turns[0], lying(b, turns[1]), b_bar, turns[1], m, p, n)
         for bar, wanted, turned in ((a_bar, of_a, turns[0]), (b_bar, of_b, turns[1])):
             if bar.size:
                 np.testing.assert_allclose(bar.T if turned else bar, 1.0 + wanted, rtol=1e-12, atol=1e-12)
