@@ -54,6 +54,39 @@ def add_rows(d, p, c):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
+def are_nonzero(x):  # type: ignore[no-untyped-def]
+    """Whether no element is 0, so that nothing is masked."""
+    found = True
+    for d in x:
+        found &= d != 0.0
+    return found
+
+
+@njit(**INTERNAL_OPTIONS)
+def add_along_columns(d, p, c):  # type: ignore[no-untyped-def]
+    """The same for a matrix whose columns follow one another, unless d masks: of four at once, each in order."""
+    rows = d.size
+    k = 0
+    while k + 4 <= c.size:
+        column, column_1 = p[k * rows : (k + 1) * rows], p[(k + 1) * rows : (k + 2) * rows]
+        column_2, column_3 = p[(k + 2) * rows : (k + 3) * rows], p[(k + 3) * rows : (k + 4) * rows]
+        total, total_1, total_2, total_3 = c[k], c[k + 1], c[k + 2], c[k + 3]
+        for i in range(rows):
+            x = d[i]
+            total += x * column[i]
+            total_1 += x * column_1[i]
+            total_2 += x * column_2[i]
+            total_3 += x * column_3[i]
+        c[k], c[k + 1], c[k + 2], c[k + 3] = total, total_1, total_2, total_3
+        k += 4
+    while k < c.size:
+        column = p[k * rows : (k + 1) * rows]
+        for i in range(rows):
+            c[k] += d[i] * column[i]
+        k += 1
+
+
+@njit(**INTERNAL_OPTIONS)
 def add_few(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # type: ignore[no-untyped-def]
     """c += d p, number by number; of matrices (m, n) and (n, k), with strides in numbers."""
     for i in range(m):
@@ -66,7 +99,7 @@ def add_few(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k):  # t
 
 
 @njit(**INTERNAL_OPTIONS)
-def _add_by_columns(d, d_row, p, p_step, c, c_step, m, k):  # type: ignore[no-untyped-def]
+def add_by_columns(d, d_row, p, p_step, c, c_step, m, k):  # type: ignore[no-untyped-def]
     """c += d p, of one column and one row, for a matrix c whose columns follow one another."""
     for h in range(k):
         x, at = p[h * p_step], h * c_step
@@ -174,15 +207,20 @@ def add_masked_at(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
         return
     if n == 1:
         if not has_rows(m, k, c_row, c_step) and has_rows(k, m, c_step, c_row) and not (d_row | p_step) & _BYTES:
-            x, y, z = numbers_at(d), numbers_at(p), numbers_at(c)
-            _add_by_columns(x, d_row >> _SHIFT, y, p_step >> _SHIFT, z, c_step >> _SHIFT, m, k)
+            x_row, y_step = d_row >> _SHIFT, p_step >> _SHIFT
+            add_by_columns(numbers_at(d), x_row, numbers_at(p), y_step, numbers_at(c), c_step >> _SHIFT, m, k)
             return
     elif m == 1:
         if _add_times_vector(p, p_step, p_row, k, n, d, d_step, c, c_step):
             return
-        if _is_packed(n, k, p_row, p_step) and _is_packed(n, 1, d_step, 0) and _is_packed(1, k, 0, c_step):
-            add_rows(array_at(d, n), array_at(p, n * k), array_at(c, k))
-            return
+        if _is_packed(n, 1, d_step, 0) and _is_packed(1, k, 0, c_step):
+            x, y, z = array_at(d, n), array_at(p, n * k), array_at(c, k)
+            if _is_packed(n, k, p_row, p_step):
+                add_rows(x, y, z)
+                return
+            if _is_packed(k, n, p_step, p_row) and are_nonzero(x):
+                add_along_columns(x, y, z)
+                return
     elif k == 1:
         if _add_times_vector(d, d_row, d_step, m, n, p, p_row, c, c_row):
             return
@@ -198,9 +236,9 @@ def add_masked_at(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
     if (n > 1 and size > FEW) or (d_row | d_step | p_row | p_step | c_row | c_step) & _BYTES:
         _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
         return
-    x, y, z = numbers_at(d), numbers_at(p), numbers_at(c)
-    x_row, x_step, y_row, y_step = d_row >> _SHIFT, d_step >> _SHIFT, p_row >> _SHIFT, p_step >> _SHIFT
-    add_few(x, x_row, x_step, y, y_row, y_step, z, c_row >> _SHIFT, c_step >> _SHIFT, m, n, k)
+    d_row, d_step, p_row, p_step = d_row >> _SHIFT, d_step >> _SHIFT, p_row >> _SHIFT, p_step >> _SHIFT
+    c_row, c_step = c_row >> _SHIFT, c_step >> _SHIFT
+    add_few(numbers_at(d), d_row, d_step, numbers_at(p), p_row, p_step, numbers_at(c), c_row, c_step, m, n, k)
 
 
 @called_by_name(*[COUNT] * 12)

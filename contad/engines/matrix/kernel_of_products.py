@@ -17,7 +17,7 @@ KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
 from contad.native.image_code import c_function, inline
-from contad.native.product_kernels import add_few, add_rows
+from contad.native.product_kernels import add_along_columns, add_by_columns, add_few, add_rows, are_nonzero
 from contad.native.words import array_at, integers_at
 
 ENDLESS = 1 << 60
@@ -27,39 +27,6 @@ ENDLESS = 1 << 60
 def place(cell, at, values_at, constants_at):
     """Where an operand is: a variable, a constant of the recording (at minus its place) or one kept by its address."""
     return values_at + 8 * cell if cell > 0 else constants_at - 8 * at if at < 0 else at
-
-
-@inline
-def are_nonzero(x):
-    """Whether no element is 0."""
-    found = True
-    for d in x:
-        found &= d != 0.0
-    return found
-
-
-@inline
-def add_along_columns(z_bar, a, b_bar):
-    """b_bar += a^T z_bar, for a matrix a whose columns follow one another: of four of them at once, each in order."""
-    rows = z_bar.size
-    k = 0
-    while k + 4 <= b_bar.size:
-        column, column_1 = a[k * rows : (k + 1) * rows], a[(k + 1) * rows : (k + 2) * rows]
-        column_2, column_3 = a[(k + 2) * rows : (k + 3) * rows], a[(k + 3) * rows : (k + 4) * rows]
-        total, total_1, total_2, total_3 = b_bar[k], b_bar[k + 1], b_bar[k + 2], b_bar[k + 3]
-        for i in range(rows):
-            d = z_bar[i]
-            total += d * column[i]
-            total_1 += d * column_1[i]
-            total_2 += d * column_2[i]
-            total_3 += d * column_3[i]
-        b_bar[k], b_bar[k + 1], b_bar[k + 2], b_bar[k + 3] = total, total_1, total_2, total_3
-        k += 4
-    while k < b_bar.size:
-        column = a[k * rows : (k + 1) * rows]
-        for i in range(rows):
-            b_bar[k] += z_bar[i] * column[i]
-        k += 1
 
 
 @c_function("void(int64, int64, int64, int64)")
@@ -82,10 +49,7 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
     if axes == 21 and are_nonzero(z_bar):  # nothing is masked, so that it can be done along the memory
         if a_cell > 0:
             b = array_at(place(b_cell, b_at, values_at, constants_at), p)
-            for k in range(p):
-                d, column = b[k], adjoints[a_cell + k * rows : a_cell + (k + 1) * rows]
-                for i in range(rows):
-                    column[i] += z_bar[i] * d
+            add_by_columns(z_bar, 1, b, 1, adjoints[a_cell : a_cell + a_size], rows, rows, p)
         if b_cell > 0:
             a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
             add_along_columns(z_bar, a, adjoints[b_cell : b_cell + p])

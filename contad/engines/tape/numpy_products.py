@@ -9,7 +9,7 @@ from numba import types
 
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
 from contad.engines.tape.matrix_records import OPERATIONS
-from contad.engines.tape.variables import Active, chain2
+from contad.engines.tape.variables import VARIABLE, Active, chain2
 from contad.native.elementwise_calls import PLAIN
 from contad.native.overloads import add_overload, add_overload_method
 from contad.native.rules import partial_function
@@ -85,9 +85,19 @@ def _dot(a: Any, b: Any) -> Any:
                 made[j] = accumulate(made[j], a[k], b[k, j])
         return made
 
-    multiply = OPERATIONS["matmul"][active]
-
     def matrices(a: Any, b: Any) -> Any:
+        if a.shape[1] != b.shape[0]:
+            raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * matrix)")
+        made = zeros((a.shape[0], b.shape[1]))
+        for i in range(a.shape[0]):
+            for k in range(a.shape[1]):
+                for j in range(b.shape[1]):
+                    made[i, j] = accumulate(made[i, j], a[i, k], b[k, j])
+        return made
+
+    multiply = OPERATIONS["matmul"][VARIABLE]
+
+    def matrices_of_variables(a: Any, b: Any) -> Any:
         (m, n), k = a.shape, b.shape[1]
         if n != b.shape[0]:
             raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * matrix)")
@@ -95,7 +105,9 @@ def _dot(a: Any, b: Any) -> Any:
 
     if a.ndim == 1:
         return vectors if b.ndim == 1 else vector_matrix
-    return matrix_vector if b.ndim == 1 else matrices
+    if b.ndim == 1:
+        return matrix_vector
+    return matrices_of_variables if active == VARIABLE else matrices
 
 
 for _function in (np.dot, operator.matmul):
