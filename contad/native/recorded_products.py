@@ -25,20 +25,24 @@ def _strides(rows, columns, is_turned):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
+def _matrix(at, rows, columns, is_turned):  # type: ignore[no-untyped-def]
+    return array_at(at, (columns, rows)).T if is_turned else array_at(at, (rows, columns))
+
+
+@njit(**INTERNAL_OPTIONS)
 def _is_gram(a, a_turned, b, b_turned, m, p, n):  # type: ignore[no-untyped-def]
-    """Whether the product is x^T x or x x^T, of so many numbers that half of the work is less."""
+    """Whether the product is b^T b, of so many numbers that half of the work is less."""
     return a == b and a_turned != b_turned and m == n and m * p * n > FEW_IN_PLACE
 
 
 @njit(**INTERNAL_OPTIONS)
 def pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):  # type: ignore[no-untyped-def]
     """What z = a b, (m, p) by (p, n), adds to the adjoints of its factors; the address of a constant's is 0."""
-    (a_row, a_step), (b_row, b_step) = _strides(m, p, a_turned), _strides(p, n, b_turned)
-    row = _NUMBER * n
+    (a_row, a_step), (b_row, b_step), row = _strides(m, p, a_turned), _strides(p, n, b_turned), _NUMBER * n
     if _is_gram(a, a_turned, b, b_turned, m, p, n) and a_bar != 0 and a_bar == b_bar:
         d = array_at(z_bar, (n, n))
-        if is_finite(array_at(a, m * p)) and is_finite(d):
-            both = np.empty((n, n))  # one product does for both factors
+        if is_finite(array_at(a, m * p)) and is_finite(d):  # nothing is masked: one product does for both factors
+            both = np.empty((n, n))
             for i in range(n):
                 for j in range(n):
                     both[i, j] = d[i, j] + d[j, i]
@@ -53,43 +57,40 @@ def pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n):  # typ
 
 # ---- of programs -----------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
+def _read(shape_at, values_at, constants_at, cells_at):  # type: ignore[no-untyped-def]
+    """Where z is among other cells, a and theirs, b and theirs, whether each is turned, and the sizes."""
+    z, x, x_cells, m, p, y, y_cells, n, a_turned, b_turned = integers_at(shape_at, 10)
+    a, of_a = (values_at + _NUMBER * x, cells_at + _NUMBER * x) if x_cells else (constants_at + _NUMBER * x, 0)
+    b, of_b = (values_at + _NUMBER * y, cells_at + _NUMBER * y) if y_cells else (constants_at + _NUMBER * y, 0)
+    return cells_at + _NUMBER * z, a, of_a, a_turned, b, of_b, b_turned, m, p, n
+
+
+@njit(**INTERNAL_OPTIONS)
 def product_value(shape_at, values_at, constants_at, target_at):  # type: ignore[no-untyped-def]
     """z = a b"""
-    z, x, x_cells, m, p, y, y_cells, n, a_turned, b_turned = integers_at(shape_at, 10)
-    a = (values_at if x_cells else constants_at) + _NUMBER * x
-    b = (values_at if y_cells else constants_at) + _NUMBER * y
-    (a_row, a_step), (b_row, b_step) = _strides(m, p, a_turned), _strides(p, n, b_turned)
+    z, a, _, a_turned, b, _, b_turned, m, p, n = _read(shape_at, values_at, constants_at, values_at)
     if _is_gram(a, a_turned, b, b_turned, m, p, n):
-        x_turned = array_at(b, (p, n)) if a_turned else array_at(a, (m, p)).T
-        write_rows(array_at(values_at + _NUMBER * z, (m, n)), 0, gram(x_turned))
-    else:
-        z_at = values_at + _NUMBER * z
-        put_product_at(z_at, _NUMBER * n, _NUMBER, a, a_row, a_step, b, b_row, b_step, m, p, n)
+        write_rows(array_at(z, (n, n)), 0, gram(_matrix(b, p, n, b_turned)))
+        return
+    (a_row, a_step), (b_row, b_step) = _strides(m, p, a_turned), _strides(p, n, b_turned)
+    put_product_at(z, _NUMBER * n, _NUMBER, a, a_row, a_step, b, b_row, b_step, m, p, n)
 
 
 @njit(**INTERNAL_OPTIONS)
 def product_adjoint(shape_at, values_at, constants_at, adjoints_at):  # type: ignore[no-untyped-def]
     """a_bar += z_bar b^T, b_bar += a^T z_bar"""
-    z, x, x_cells, m, p, y, y_cells, n, a_turned, b_turned = integers_at(shape_at, 10)
-    a = (values_at if x_cells else constants_at) + _NUMBER * x
-    b = (values_at if y_cells else constants_at) + _NUMBER * y
-    a_bar, b_bar = adjoints_at + _NUMBER * x if x_cells else 0, adjoints_at + _NUMBER * y if y_cells else 0
-    pull_product(adjoints_at + _NUMBER * z, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n)
+    z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n = _read(shape_at, values_at, constants_at, adjoints_at)
+    pull_product(z_bar, a, a_bar, a_turned, b, b_bar, b_turned, m, p, n)
 
 
 @njit(**INTERNAL_OPTIONS)
 def product_tangent(shape_at, values_at, constants_at, dots_at):  # type: ignore[no-untyped-def]
     """z_dot += a_dot b + a b_dot"""
-    z, x, x_cells, m, p, y, y_cells, n, a_turned, b_turned = integers_at(shape_at, 10)
-    a = (values_at if x_cells else constants_at) + _NUMBER * x
-    b = (values_at if y_cells else constants_at) + _NUMBER * y
-    z_dot, row = dots_at + _NUMBER * z, _NUMBER * n
-    (a_row, a_step), (b_row, b_step) = _strides(m, p, a_turned), _strides(p, n, b_turned)
-    if x_cells:
-        a_dot = dots_at + _NUMBER * x
+    z_dot, a, a_dot, a_turned, b, b_dot, b_turned, m, p, n = _read(shape_at, values_at, constants_at, dots_at)
+    (a_row, a_step), (b_row, b_step), row = _strides(m, p, a_turned), _strides(p, n, b_turned), _NUMBER * n
+    if a_dot != 0:
         add_masked_at(a_dot, a_row, a_step, b, b_row, b_step, z_dot, row, _NUMBER, m, p, n)
-    if y_cells:
-        b_dot = dots_at + _NUMBER * y
+    if b_dot != 0:
         add_masked_at(b_dot, b_step, b_row, a, a_step, a_row, z_dot, _NUMBER, row, n, p, m)
 
 
