@@ -7,14 +7,20 @@ never on where the numbers lie.
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
+from numba.core.typing import signature
+from numba.extending import lower_builtin, type_callable
 
 
-@intrinsic
-def add_freely(typing, total, term):  # type: ignore[no-untyped-def]
+def add_freely(total: float, term: float) -> float:
     """total + term, in whatever order the additions of a loop are done."""
+    return total + term
 
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.fadd(*args, flags=("reassoc",))
 
-    return types.float64(types.float64, types.float64), emit
+@type_callable(add_freely)
+def _type_of_sum(context):  # type: ignore[no-untyped-def]
+    return lambda total, term: signature(types.float64, types.float64, types.float64)
+
+
+@lower_builtin(add_freely, types.float64, types.float64)
+def _lower_sum(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return builder.fadd(*args, flags=("reassoc",))

@@ -14,7 +14,7 @@ from numba.core.errors import NumbaError
 from contad.errors import RuleError, UnsupportedError
 from contad.functions.python_copy import is_dispatcher
 from contad.native.callables import find_type
-from contad.native.log_sum_kernels import PARTS
+from contad.native.line_parts import PARTS
 from contad.native.overloads import add_overload, require_compilable
 from contad.rules.compilable import PART, Parts, WithParts, functions_of_text
 

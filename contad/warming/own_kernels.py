@@ -22,13 +22,13 @@ Kernel = tuple[str, tuple[Any, ...]]  # what makes it, and its arguments
 
 def list_kernels() -> list[Kernel]:
     """All of them, those that take longest first."""
-    from contad.engines.source.runtime import exponential_sums, kernel_calls, matrix_kernels, row_kernels
+    from contad.engines.source.runtime import kernel_calls, line_kernels, matrix_kernels, row_kernels
 
     purposes = VALUES, ADJOINTS, TANGENTS
     codes = [*list_operations(), LINEAR]
     generated = [
         (module.__name__, name)
-        for module in (row_kernels, matrix_kernels, exponential_sums, kernel_calls)
+        for module in (row_kernels, matrix_kernels, line_kernels, kernel_calls)
         for name, found in vars(module).items()
         if hasattr(found, "signature") and getattr(found, "__module__", "") == module.__name__
     ]

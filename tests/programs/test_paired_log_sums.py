@@ -5,7 +5,7 @@ import pytest
 
 import contad
 from contad.engines.matrix.matrix_steps import PAIRED_SUM
-from contad.native import recorded_log_sums
+from contad.native.rows import log_sum_rows
 from contad.programs import chain_plan
 from contad.programs.codes import STEP_CODES
 
@@ -171,8 +171,8 @@ def test_a_hidden_markov_model_has_two_records_a_step_and_no_matrix_of_sums():
 
 def test_lines_beside_each_other_keep_their_terms_in_order():
     """What is saved is the same for the adjoint and the tangent, cut or not: at lengths around the limits."""
-    for n in (recorded_log_sums.LONG_SUM + k for k in (-1, 0, 1)):
-        for lines in (recorded_log_sums.FEW_LINES + k for k in (-1, 0)):
+    for n in (log_sum_rows.LONG_SUM + k for k in (-1, 0, 1)):
+        for lines in (log_sum_rows.FEW_LINES + k for k in (-1, 0)):
             x = RNG.normal(size=(lines, n))
             f = lambda x: np.sum(np.sin(lse(x * 1.0, axis=1)))  # noqa: E731
             require_same(f, compiled(f, x), x + 0.1)

@@ -551,4 +551,4 @@ def _push_result(stack: "MatrixStack", code: int, axes: tuple[int, ...], fields:
 LOOPS: dict[str, Function] = {"sum": _sum, "mean": _sum, "matmul": _dot}
 _OF_AXES = frozenset(("axis", "keepdims", "ddof"))
 _ALONG_AXES = frozenset(("sum", "mean", *LINES))
-_FLATTENING = frozenset(ACCUMULATIONS)  # without an axis, in C order
+_FLATTENING = ACCUMULATIONS  # without an axis, in C order

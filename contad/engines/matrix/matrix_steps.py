@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.stream.pullbacks import Pullback
+from contad.native.rows.line_rows import LINE_ROWS
 from contad.native.rows.matrix_rows import ROWS, measures_of
 from contad.variables.open_types import Options, Value
 
 FACTORED = frozenset(("solve", "log_determinant"))  # whose factors, those of the first operand, steps share
 # what is done to the lines of an array along an axis, whatever its numbers are; they come last, as codes are in order
-LOG_SUMS, REDUCTIONS, ACCUMULATIONS = ("logsumexp", "softmax"), ("prod", "var", "std"), ("cumsum", "cumprod")
-LINES = LOG_SUMS + REDUCTIONS + ACCUMULATIONS
+LINES = tuple(LINE_ROWS)
 NAMES = (*ROWS, *LINES)
 PAIRED_SUM = "logsumexp_of_pair"  # of programs: logsumexp of x + y, or of x - y
 PRODUCT = "matmul"  # which NumPy multiplies: of it there is the kernel of adjoints
@@ -64,8 +64,8 @@ def _of_vector(a: Shape, options: Options) -> MatrixStep | None:
 
 
 # ---- along axes ------------------------------------------------------------------------------------------------------
-RUNNING = frozenset(("softmax", "cumsum", "cumprod"))  # whose result has the operand's shape and order in memory
-_FLAT = frozenset(("cumsum", "cumprod"))  # or is flat, where there is no axis
+RUNNING = frozenset(x for x in LINES if LINE_ROWS[x].is_running)  # with the operand's shape and order in memory
+ACCUMULATIONS = frozenset(("cumsum", "cumprod"))  # or flat, where there is no axis
 
 
 def are_consecutive(axes: Sequence[int]) -> bool:
@@ -86,13 +86,13 @@ def _of_lines(name: str, a: Shape, options: Options) -> MatrixStep | None:
     before, after = math.prod(a[: reduced[0]]), math.prod(a[reduced[-1] + 1 :])
     lines, size = before * after, math.prod(a)
     result = a
-    if name in _FLAT and axis is None:
+    if name in ACCUMULATIONS and axis is None:
         result = (size,)
     elif name not in RUNNING:
         keeps = options.get("keepdims", False)
         result = tuple(1 if k in reduced else m for k, m in enumerate(a) if keeps or k not in reduced)
     rows, columns = a if n == 2 else (1, size)
-    saved = size + lines if name == "logsumexp" else 0
+    saved = LINE_ROWS[name].count_saved(size, lines)
     return MatrixStep(result, (before, size // lines, after), (rows, columns, ddof), saved)
 
 
@@ -146,12 +146,8 @@ def _kernels_of(name: str) -> tuple[Any, ...]:
         from contad.native.recorded_products import PRODUCT_KERNELS
 
         return PRODUCT_KERNELS[name]
-    if name in (*LOG_SUMS, PAIRED_SUM):
-        from contad.native.recorded_log_sums import KERNELS
-    elif name in REDUCTIONS:
-        from contad.native.recorded_reductions import KERNELS
-    elif name in ACCUMULATIONS:
-        from contad.native.recorded_accumulations import KERNELS
+    if name in (*LINES, PAIRED_SUM):
+        from contad.native.recorded_lines import KERNELS
     else:
         from contad.native.recorded_rows import KERNELS
     found: tuple[Any, ...] = KERNELS[name]

@@ -4,7 +4,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.core.typing import signature
+from numba.extending import intrinsic, lower_builtin, type_callable
 
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
@@ -32,11 +33,19 @@ def fma(typing, x, y, z):  # type: ignore[no-untyped-def]
     return types.float64(types.float64, types.float64, types.float64), lambda c, builder, s, args: builder.fma(*args)
 
 
-@intrinsic
-def choose(typing, condition, x, y):  # type: ignore[no-untyped-def]
+def choose(condition: bool, x: float, y: float) -> float:
     """x where the condition holds, else y."""
-    kinds = types.float64(types.boolean, types.float64, types.float64)
-    return kinds, lambda c, builder, s, args: builder.select(*args)
+    return x if condition else y
+
+
+@type_callable(choose)
+def _type_of_choose(context):  # type: ignore[no-untyped-def]
+    return lambda condition, x, y: signature(types.float64, types.boolean, types.float64, types.float64)
+
+
+@lower_builtin(choose, types.boolean, types.float64, types.float64)
+def _lower_choose(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return builder.select(*args)
 
 
 @intrinsic

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
@@ -69,7 +68,8 @@ def _type_of_row(context):  # type: ignore[no-untyped-def]
 @lower_builtin(new_row)
 def _lower_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Emit an array on the stack."""
-    data = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), ROWS))
+    with builder.goto_entry_block():
+        data = builder.alloca(ir.ArrayType(ir.DoubleType(), ROWS))  # `alloca_once` would write zeros into it
     made = make_array(signature.return_type)(context, builder)
     populate_array(
         made,

@@ -8,7 +8,7 @@ import contad
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.build import derivative_of
 from contad.engines.source.ir.known_matrix_functions import NUMPY_FUNCTIONS, SCIPY_FUNCTIONS
-from contad.engines.source.runtime import exponential_sums, kernels_by_lanes, matrix_kernels, row_kernels
+from contad.engines.source.runtime import kernels_by_lanes, line_kernels, matrix_kernels, row_kernels
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take
 from contad.engines.source.runtime.workspace import workspace
@@ -24,7 +24,7 @@ from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied
 
 COUNT = 4
-MODULES = {x.__name__.rpartition(".")[2]: x for x in (row_kernels, matrix_kernels, exponential_sums)}
+MODULES = {x.__name__.rpartition(".")[2]: x for x in (row_kernels, matrix_kernels, line_kernels)}
 RNG = np.random.default_rng(7)
 # what is left out: squares of least squares, which are given an element in machine code alone
 PROGRAMS = {

@@ -44,12 +44,12 @@ CHO_FACTOR = MatrixFunction("cho_factor", 1, reads_all=False, plain="")
 CHO_SOLVE = MatrixFunction("cho_solve", 2, reads_all=False, lanes="right", plain="")
 SOLVE_BANDED = MatrixFunction("solve_banded", 2, reads_all=False, lanes="right", plain="")
 EXPM = MatrixFunction("expm", 1, lanes="all", plain="")
-LOGSUMEXP = MatrixFunction("logsumexp", 1, reads_all=False, is_finite=False, plain="", module="exponential_sums")
-SOFTMAX = MatrixFunction("softmax", 1, reads_all=False, plain="", module="exponential_sums")
+LOGSUMEXP = MatrixFunction("logsumexp", 1, reads_all=False, is_finite=False, plain="", module="line_kernels")
+SOFTMAX = MatrixFunction("softmax", 1, reads_all=False, plain="", module="line_kernels")
 LOGSUMEXP_ALONG = MatrixFunction(
-    "logsumexp_along", 1, reads_all=False, is_finite=False, plain="", module="exponential_sums"
+    "logsumexp_along", 1, reads_all=False, is_finite=False, plain="", module="line_kernels"
 )
-SOFTMAX_ALONG = MatrixFunction("softmax_along", 1, reads_all=False, plain="", module="exponential_sums")
+SOFTMAX_ALONG = MatrixFunction("softmax_along", 1, reads_all=False, plain="", module="line_kernels")
 SCIPY_FUNCTIONS = (
     SOLVE_TRIANGULAR, CHO_FACTOR, CHO_SOLVE, SOLVE_BANDED, EXPM, LOGSUMEXP, SOFTMAX, LOGSUMEXP_ALONG, SOFTMAX_ALONG,
 )  # fmt: skip
