@@ -95,7 +95,7 @@ class Replaced(dict[Any, Any]):
 
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_OWN = (np.prod, np.var, np.std, np.sort, np.diff, np.diag, np.cumsum, np.trace)  # that the tape computes itself
+_OWN = (np.prod, np.var, np.std, np.sort, np.diag)  # that the tape computes itself
 
 
 def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Callable[..., Any]:

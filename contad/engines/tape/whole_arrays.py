@@ -253,39 +253,3 @@ def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
     if isinstance(a_max, types.NoneType):
         return lambda a, a_min, a_max: _maximum(a, a_min)
     return lambda a, a_min, a_max: _minimum(_maximum(a, a_min), a_max)
-
-
-@add_overload(np.cumsum)
-def _cumsum(a: Any) -> Any:
-    """np.cumsum of a vector."""
-    if not is_active_array(a) or a.ndim != 1:
-        return None
-
-    def implementation(a: Any) -> Any:
-        made = a.copy()
-        for k in range(1, len(a)):
-            made[k] = made[k - 1] + a[k]
-        return made
-
-    return implementation
-
-
-@add_overload(np.diff)
-def _diff(a: Any) -> Any:
-    return (lambda a: a[1:] - a[:-1]) if is_active_array(a) and a.ndim == 1 else None
-
-
-@add_overload(np.trace)
-def _trace(a: Any, offset: Any = 0) -> Any:
-    """np.trace of a matrix."""
-    if not is_active_array(a) or a.ndim != 2:
-        return None
-
-    def implementation(a: Any, offset: Any = 0) -> Any:
-        right, below = max(offset, 0), max(-offset, 0)
-        total = 0.0
-        for k in range(min(a.shape[0] - below, a.shape[1] - right)):
-            total = total + a[k + below, k + right]
-        return total
-
-    return implementation
