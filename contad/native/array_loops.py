@@ -507,7 +507,7 @@ def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
 def owns(function: Any) -> bool:
     """Whether a function is a body of this file or of a function that has some, or is called by these."""
     homes = (__name__, missing_data_loops.__name__, sample_loops.__name__, LOOPS, *BODIES)
-    return isinstance(function, FunctionType) and function.__module__ in homes
+    return isinstance(function, FunctionType) and function.__module__.startswith(homes)
 
 
 def with_compiled_callees(body: FunctionType, compile: Callable[[FunctionType], Any]) -> FunctionType:

@@ -15,7 +15,9 @@ from contad.errors import RuleError, UnsupportedError
 from contad.functions.python_copy import is_dispatcher
 from contad.native.callables import find_type
 from contad.native.line_parts import PARTS
+from contad.native.named_bodies import body_by_name
 from contad.native.overloads import add_overload, require_compilable
+from contad.rules.array_rule import ArrayRule
 from contad.rules.compilable import PART, Parts, WithParts, functions_of_text
 
 _typed: set[WithParts] = set()
@@ -61,7 +63,7 @@ def compile_parts(rule: WithParts) -> Parts:
     """The parts as Numba functions; RuleError where they have been declared again since they were compiled."""
     found = _parts_of(rule, ())
     if rule not in _declared:
-        _declared[rule] = _compile(found)
+        _declared[rule] = _compile(rule, found)
         _given[rule] = found
     elif found != _given[rule]:
         raise RuleError(f"{rule.name}: its rule was declared again after it was compiled; make a new function of it")
@@ -70,7 +72,7 @@ def compile_parts(rule: WithParts) -> Parts:
 
 def backward_of(rule: WithParts, wanted: tuple[int, ...]) -> Any:
     """The Numba function that gives the cotangents of the arguments at `wanted`."""
-    return _compile(_parts_of(rule, wanted)).backward
+    return _compile(rule, _parts_of(rule, wanted)).backward
 
 
 # What makes derivatives of parts, by name: the engine that generates source puts its own here, see
@@ -129,20 +131,26 @@ def _parts_of(rule: WithParts, wanted: tuple[int, ...]) -> Parts:
     return rule.compiled_parts(wanted) if found is None else found
 
 
-def _compile(parts: Parts) -> Parts:
+def _compile(rule: WithParts, parts: Parts) -> Parts:
     """Numba functions in place of plain ones, and of those that these call."""
-    value, forward, backward = map(_dispatcher_of, parts[:3])
-    return Parts(value, forward, backward, parts.options, _dispatcher_of(parts.tangent))
+    is_own = isinstance(rule, ArrayRule) and rule.__module__.startswith("contad.") and not rule.option_names
+    value, forward, backward, tangent = (
+        _dispatcher_of(f, is_own) for f in (parts.value, parts.forward, parts.backward, parts.tangent)
+    )
+    return Parts(value, forward, backward, parts.options, tangent)
 
 
-def _dispatcher_of(function: Any) -> Any:
+def _dispatcher_of(function: Any, is_own: bool, name: str = "") -> Any:
+    """Of a function; bodies of contad's own are called by name, but for that of tangents, which engines read."""
     if function is None or is_dispatcher(function):
         return function
     if function.__code__.co_filename.startswith(PART):  # what a rule is called by
         names = function.__globals__
-        for name in function.__code__.co_names:
-            if isinstance(names.get(name), FunctionType):
-                names[name] = numba.njit(names[name])
+        for key in function.__code__.co_names:
+            if isinstance(names.get(key), FunctionType):
+                names[key] = _dispatcher_of(names[key], is_own, key)
+    elif is_own and name != "push":
+        return body_by_name(function)
     return numba.njit(function)
 
 

@@ -86,10 +86,7 @@ def name_in_njit(module: ModuleType, instead: str = Compilable.instead) -> None:
 
 
 # modules of what bodies call, which Python runs, too
-BODIES = (
-    *("contad.scipy.matrix_bodies", "contad.scipy.vector_densities"),
-    *("contad.stan.bodies", "contad.stan.constraint_bodies"),
-)
+BODIES = "contad.scipy.", "contad.stan.bodies", "contad.stan.constraint_bodies"
 
 
 def is_in_bodies(x: Any) -> TypeGuard[Compilable[Any, Any]]:

@@ -48,6 +48,7 @@ from contad.scipy.functions_of_matrices import (
     sqrtm,
 )
 from contad.scipy.mirroring import VECTORS, inside_njit, matrices, mirror, mirror_of, over_stacks, refuse_options
+from contad.scipy.riccati_equations import solve_continuous_are
 from contad.scipy.structured_matrices import (
     block_diag,
     circulant,
@@ -92,6 +93,7 @@ __all__ = [
     "solve",
     "solve_banded",
     "solve_circulant",
+    "solve_continuous_are",
     "solve_continuous_lyapunov",
     "solve_discrete_lyapunov",
     "solve_sylvester",

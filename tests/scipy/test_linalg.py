@@ -112,6 +112,12 @@ CASES = {
     "logm": (lambda m, x: m.logm(x), S),
     "sqrtm": (lambda m, x: m.sqrtm(x), S),
     "solve_sylvester": (lambda m, x, y, q: m.solve_sylvester(x, y, q), A, a(2, 2) + 4.0 * np.eye(2), B),
+    "solve_continuous_are": (
+        lambda m, x, y, q, r: m.solve_continuous_are(x, y, q @ q.T, r @ r.T), 0.3 * A, B, 0.3 * S, NEAR[:2]
+    ),
+    "solve_continuous_are, e and s": (
+        lambda m, x, e, s: m.solve_continuous_are(x, B, S @ S.T, np.eye(2), e, s, False), -0.3 * A, S, 0.1 * B
+    ),
     "solve_continuous_lyapunov": (lambda m, x, q: m.solve_continuous_lyapunov(x, q), A, a(3, 3)),
     "solve_discrete_lyapunov": (lambda m, x, q: m.solve_discrete_lyapunov(x, q), 0.15 * A, a(3, 3)),
     "block_diag": (lambda m, x, y: m.block_diag(x, y), WIDE, a(2)),
@@ -510,6 +516,9 @@ STACKS = {
     "logm": (lambda m, a: m.logm(a), P),
     "sqrtm": (lambda m, a: m.sqrtm(a), P),
     "solve_sylvester": (lambda m, a, q: m.solve_sylvester(a, a, q), P, draw(3, 3)),
+    "solve_continuous_are": (
+        lambda m, a, b: m.solve_continuous_are(a, b, np.eye(3), np.eye(2)), draw(2, 3, 3), draw(3, 2)
+    ),
     "solve_continuous_lyapunov": (lambda m, a, q: m.solve_continuous_lyapunov(a, q), P, draw(3, 3)),
     "solve_discrete_lyapunov": (lambda m, a, q: m.solve_discrete_lyapunov(a, q), 0.1 * P, draw(3, 3)),
     "polar": (lambda m, a: m.polar(a)[1], draw(2, 3, 3)),

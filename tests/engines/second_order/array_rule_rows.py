@@ -86,6 +86,10 @@ COMPILED = {
     "toeplitz_solution": [("contad.scipy.linalg.solve_toeplitz(a, b)", X, Y)],
     "circulant_solution": [("contad.scipy.linalg.solve_circulant(a, b)", X, Y)],
     "tridiagonal_spectrum": [("contad.scipy.linalg.eigh_tridiagonal(a, b)[0]", X, Y[:2])],
+    "stable_lyapunov": [("contad.scipy.riccati_equations.stable_lyapunov(0.1 * b - a, a)", A, B @ B.T)],
+    "continuous_riccati": [
+        ("contad.scipy.linalg.solve_continuous_are(-a, 0.1 * b, b @ b.T + np.eye(3), np.eye(2))", A, B),
+    ],
     "covariance": [("contad.stan.gp_exp_quad_cov(a, 1.2, 0.7)", B)],
     "cross_covariance": [("contad.stan.gp_exp_quad_cov(a, b, 1.2, 0.7)", B, B + 1.0)],
 }  # fmt: skip

@@ -13,14 +13,14 @@ import pytest
 import contad
 from contad.errors import ContadError
 from contad.front.user_function import UserFunction
-from contad.rules.array_rule import array_rules
 from contad.transforms.hessians import Curvature
 from tests.engines.second_order.array_rule_rows import COMPILED, REFUSED
 from tests.engines.source.plain_text import generate, numbers, put_together, take_lane
 from tests.judges.array_derivatives import in_shape, split
+from tests.judges.own_rules import own_array_rules
 from tests.judges.samples import sampled
 
-OWN = {rule.name: rule for rule in array_rules() if rule.__module__.startswith("contad.ops.")}
+OWN = {rule.name: rule for rule in own_array_rules()}
 POINTS = [(name, k) for name, rule in OWN.items() for k in range(len(rule.points))]
 ROWS = [(name, k) for name, rows in COMPILED.items() for k in range(len(rows))]
 HERE = "tests/engines/second_order/array_rule_rows.py"
@@ -168,6 +168,8 @@ def test_generated_text(name, k):
     with np.errstate(all="ignore"):
         found = generate(f, args, point.argnums, "hvp")(args, point.direction)[1]
         point.require(numbers(found), expected, "one direction")
+        if OWN[name].__module__.startswith("contad.scipy."):
+            return  # whose bodies are compiled, for one direction
         others = [point.part(np.roll(point.v, k)) for k in range(3)]
         several = generate(f, args, point.argnums, "hvp", count=4)(args, put_together([*others, point.direction]))
     point.require(take_lane(several[1], 3), expected, "four directions")
