@@ -3,6 +3,9 @@
 Both are solved by the sign of a matrix, x -> (x + x^-1) / 2, of what Numba compiles.
 """
 
+# bodies are untyped by design: one runs on every kind of number
+# mypy: allow-untyped-defs
+
 import numpy as np
 
 from contad.ops.linear_systems import solve
