@@ -553,12 +553,14 @@ def pinv_tangent(z, a, rcond, a_dot):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: ignore[no-untyped-def]
-    """Add the cotangents of a and b to a_bar and b_bar: those of the solution x, the sums of squares and s."""
+    """Add the cotangents of a and b to a_bar and b_bar: those of the solution x, the sums of squares and s.
+
+    Sums of squares are given, and no constants, where the rank is full and a has more rows than columns.
+    """
     u, s, vt = reduced_svd(a)
     z = pseudoinverse(u, s, vt, rank)
     zt, xt = turn(z), turn(x)
     rest, c = subtract(b, dot(a, x)), dot(zt, x_bar)
-    scaled = scale_columns(rest, squares_bar)
     of_x = dot(rest, turn(dot(z, c))) if rank < a.shape[0] else np.zeros(a.shape)
     add_scaled(of_x, 0, 0, -1.0, dot(c, xt))
     if rank < a.shape[1]:
@@ -566,9 +568,11 @@ def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: 
     add_into(a_bar, _along_kept(u, s, vt, rank, of_x) if rank < _count_above(s, _rounding(a)) else of_x)
     if largest_of(s_bar) != 0.0:
         add_svd(np.zeros(u.shape), s_bar, np.zeros(vt.shape), u, s, vt, a_bar)
-    add_scaled(a_bar, 0, 0, -2.0, dot(scaled, xt))
     add_into(b_bar, c)
-    add_scaled(b_bar, 0, 0, 2.0, scaled)
+    if a.shape[1] == rank < a.shape[0]:
+        scaled = scale_columns(rest, squares_bar)
+        add_scaled(a_bar, 0, 0, -2.0, dot(scaled, xt))
+        add_scaled(b_bar, 0, 0, 2.0, scaled)
 
 
 @in_machine_code
@@ -585,7 +589,7 @@ def lstsq_tangent(x, rank, a, b, a_dot, b_dot):  # type: ignore[no-untyped-def]
     if rank < a.shape[1]:
         add_into(x_dot, subtract(outside, dot(z, dot(a, outside))))
     squares_dot = np.zeros(b.shape[1])
-    for i in range(rest.shape[0]):
+    for i in range(rest.shape[0] if a.shape[1] == rank < a.shape[0] else 0):
         for k in range(rest.shape[1]):
             squares_dot[k] += 2.0 * rest[i, k] * moved[i, k]
     return x_dot, squares_dot, _tangents_of_values(s, dot(dot(turn(u), a_dot), turn(vt)))[0]

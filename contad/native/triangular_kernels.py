@@ -323,8 +323,10 @@ def pull_vector_of_factored(z_bar, z, c, b, lower, c_bar, b_bar):  # type: ignor
 
 @called_by_name(MATRIX, MATRIX, FLAG)
 def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
-    """The solution of a z = b from the factor of a."""
-    half = _triangular_solution(c, b, not lower, lower, False)[0]
+    """The solution of a z = b from the factor of a; LinAlgError, as the rule's, where that is singular."""
+    half, report = _triangular_solution(c, b, not lower, lower, False)
+    if report > 0:  # LAPACK has left b as it was
+        raise np.linalg.LinAlgError("Singular matrix: element " + str(report - 1) + " of the diagonal is 0")
     return _triangular_solution(c, half, lower, lower, False)[0]
 
 

@@ -94,3 +94,19 @@ def test_exponentials_of_matrices_that_powers_tell_more_of_than_norms():
     np.testing.assert_allclose(a_bar, right, rtol=2e-5)  # either is 4e-6 from the exact one
     assert np.isnan(value_and_cotangent(skewed * np.nan, z)[0]).all()
     assert value_and_cotangent(np.zeros((0, 0)), np.zeros((0, 0)))[0].shape == (0, 0)
+
+
+@njit
+def solve_by_factor(c, b):
+    return linalg.cho_solve((c, True), b)
+
+
+@pytest.mark.parametrize("b", [np.ones(3), np.ones((3, 2))], ids=["vector", "columns"])
+def test_a_singular_factor_is_no_solution(b):
+    """LAPACK leaves b as it was there."""
+    c = np.tril(np.ones((3, 3)))
+    c[1, 1] = 0.0
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix: element 1 of the diagonal is 0"):
+        solve_by_factor(c, b)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix: element 1 of the diagonal is 0"):
+        contad.grad(lambda b: np.sum(linalg.cho_solve((c, True), b)))(b)
