@@ -201,7 +201,7 @@ def _pull(
             lines.append(f"first = add_number(header, first, found[{place}])")
         require_cotangent(rule, n, kind, kinds[n].ndim if is_active_array(kinds[n]) else 0)
     known |= {
-        "backward": backward, "VALUE": VALUE,
+        "backward": backward, "np": np, "VALUE": VALUE,
         "sizes_of": sizes_of, "read_block": read_block, "read_elements": read_elements, "take_adjoints": take_adjoints,
         "add_array": _array_adder(rule.name), "add_number": _add_number,
     }  # fmt: skip
