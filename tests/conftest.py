@@ -1,5 +1,6 @@
 """Hypothesis draws the same examples in every run, unless `--hypothesis-profile=explore` asks for new ones."""
 
+import contextlib
 import gc
 import os
 
@@ -10,7 +11,6 @@ os.environ.setdefault("NUMBA_OPT", "1")
 
 import pytest
 from hypothesis import settings
-from hypothesis.internal.conjecture import providers
 
 import tests.judges.light_compiling  # noqa: F401  before contad, which compiles when it is imported
 
@@ -25,8 +25,11 @@ from tests.judges.samples import choose_share, deselect
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
-# It also draws constants that it finds in the modules of this project which have been imported: others in each process.
-providers.is_local_module_file = lambda path: False
+with contextlib.suppress(ImportError):  # not in the oldest releases
+    from hypothesis.internal.conjecture import providers
+
+    # It also draws constants of this project's modules that have been imported by then: others in each process.
+    providers.is_local_module_file = lambda path: False
 
 raise_faults()
 PATIENCE.loading = PATIENCE.compiling = 0.0  # tests are of compiled sweeps, but for those of `plain_sweep`
