@@ -267,7 +267,7 @@ def test_a_gradient_of_nothing_takes_few_calls(monkeypatch):
     x, y = np.ones((3, 2)), np.ones(3)
     value, (x_bar, y_bar) = f(x, y)
     assert value == 1.0 and x_bar.tolist() == np.zeros((3, 2)).tolist() and y_bar.tolist() == [1.0, 0.0, 0.0]
-    assert sum(count_calls(lambda: f(x, y)).values()) <= 55
+    assert sum(count_calls(lambda: f(x, y)).values()) <= 60
     of_number = contad.value_and_grad(lambda x: x)
     assert of_number(3.0) == (3.0, 1.0)
     assert sum(count_calls(lambda: of_number(3.0)).values()) <= 43

@@ -24,6 +24,7 @@ from benchmarks.comparison.memory import measure_memory, run_in_folder_of_its_ow
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.programs import find_programs
 from benchmarks.comparison.tools import TOOLS, find_installed, find_releases, list_skipped
+from contad.engines.matrix import summed_formulas
 from contad.progress_bars import has_watcher
 
 ROOT = Path(__file__).parents[2]
@@ -172,5 +173,6 @@ class Progress:
 
 
 if __name__ == "__main__":
+    summed_formulas.LOADING = summed_formulas.COMPILING = 0.0  # sums of densities are compiled from the first one on
     name, sizes, tools, effort = json.loads(sys.argv[1])
     print(json.dumps(measure_sizes(find_programs()[name], sizes, tools, Effort(*effort))))

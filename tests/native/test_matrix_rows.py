@@ -144,8 +144,8 @@ def agree(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10 * scale)
 
 
-def compare(name, sizes, options, spoil=lambda a: a, laid=np.copy):
-    """Require value, adjoint and tangent to be those of the rule; adjoints are of the layout that `laid` makes."""
+def compare(name, sizes, options, spoil=lambda a: a):
+    """Require value, adjoint and tangent to be those of the rule."""
     row = MATRIX_ROWS[name]
     operands, rng = draw(row, sizes, options)
     operands[0] = spoil(operands[0])
@@ -172,7 +172,7 @@ def compare(name, sizes, options, spoil=lambda a: a, laid=np.copy):
     for chosen in range(1, 2 ** len(operands)):  # those of the others have size 0
         known |= {f"{x}_bar": y.copy() for x, y in parts(z_bar)}
         for k, (x, start) in enumerate(zip(given, starts, strict=True)):
-            known[f"{x}_bar"] = laid(start) if chosen >> k & 1 else np.empty((0, 0))
+            known[f"{x}_bar"] = start.copy() if chosen >> k & 1 else np.empty((0, 0))
         run(row, "adjoint", known)
         for k, (x, start) in enumerate(zip(given, starts, strict=True)):
             if chosen >> k & 1:
@@ -195,12 +195,6 @@ LAYOUTS = {
     "F": np.asfortranarray, "columns": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
     "rows": lambda x: np.repeat(x, 3, axis=0)[::3], "backwards": lambda x: x[::-1, ::-1].copy()[::-1, ::-1],
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", [name for name, row in MATRIX_ROWS.items() if row.strided])
-def test_adjoints_of_any_layout_are_added_to(name, layout):
-    compare(name, *cases_of(MATRIX_ROWS[name])[3], laid=LAYOUTS[layout])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
