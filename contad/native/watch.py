@@ -1,11 +1,14 @@
-"""What the machine code of Numba functions has frozen, noted whenever Numba compiles one.
+"""What the machine code of Numba functions has frozen, noted whenever Numba compiles one; and names of one process.
 
 Numba keeps no copy of a global array that it makes a constant, nor of the attribute of a module: when a derivative is
 asked for later, nobody could tell whether they still are what they were. Numba itself is not imported here: that takes
 longer than to import contad.
 """
 
+import functools
 import importlib.util
+import itertools
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -28,7 +31,8 @@ def _listen(events: Any) -> None:
         """Notes what each function has frozen that has just been compiled."""
 
         def on_start(self, event: Any) -> None:
-            """A function is being compiled."""
+            """A function is going to be compiled."""
+            _begin_numbers(os.getpid())
 
         def on_end(self, event: Any) -> None:
             """It has been, or an error is on its way."""
@@ -39,6 +43,19 @@ def _listen(events: Any) -> None:
                 note_untold(dispatcher, args)
 
     events.register("numba:compile", Note())
+
+
+@functools.lru_cache(1)
+def _begin_numbers(process: int) -> None:
+    """Let Numba number functions from where no other process does, nor the parent of a fork.
+
+    In machine code a function's name has its number, and on the disk the code of a caller has the functions that it
+    calls. Numba counts from 1: of two functions called alike, as closures are, which two processes have kept under one
+    number, a third would run the one that it loads first in place of the other.
+    """
+    from numba.core.bytecode import FunctionIdentity
+
+    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7), "big"))
 
 
 class _CompilationFinder:

@@ -147,18 +147,50 @@ with event.install_listener("numba:compile", Listen()):
 """
 
 
+def run_in_process(folder, *arguments):
+    """The words that run.py prints, beside its model, with the disk of the folder."""
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "numba"), "CONTAD_CACHE_DIR": str(folder / "contad")}
+    done = subprocess.run(
+        [sys.executable, "run.py", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
 @pytest.mark.long  # most of a minute of compilation
 def test_a_second_process_compiles_nothing_and_gives_the_same(tmp_path):
-    (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "run.py").write_text(RUN)
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "CONTAD_CACHE_DIR": str(tmp_path / "contad")}
     found = []
     for text in (MODEL, MODEL, MODEL.replace(", 3)", ", 5)")):
         (tmp_path / "model.py").write_text(text)
-        done = subprocess.run(
-            [sys.executable, "run.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout.split())
+        found.append(run_in_process(tmp_path))
     assert [x for x, _ in found] == ["48.0", "48.0", "80.0"]
     assert int(found[0][1]) > 0 == int(found[1][1])
+
+
+SCALED = """
+@contad.custom_vjp
+def scaled_{k}(x):
+    return {k} * x
+
+scaled_{k}.defvjp(lambda x: ({k} * x, None), lambda saved, z_bar: ({k} * z_bar,))
+
+@njit(cache=True)
+def f_{k}(x):
+    return scaled_{k}(x)
+"""
+
+
+@pytest.mark.long  # most of a minute of compilation
+def test_adjoints_of_rules_that_other_processes_have_kept_are_those_of_the_rule(tmp_path):
+    rules = "".join(SCALED.format(k=k) for k in (2, 3, 4))
+    (tmp_path / "model.py").write_text(f"import contad\nfrom numba import njit\n{rules}")
+    (tmp_path / "run.py").write_text(
+        "import sys, contad, model\n"
+        "print(*[contad.grad(getattr(model, f'f_{k}'), engine='tape')(1.0) for k in sys.argv[1:]])\n"
+    )
+    for k in ("4", "2", "3"):  # the first one compiles what all tapes call, and the others the same number of functions
+        assert run_in_process(tmp_path, k) == [f"{k}.0"]
+    assert run_in_process(tmp_path, "2", "3") == ["2.0", "3.0"]
+    assert run_in_process(tmp_path, "3", "2") == ["3.0", "2.0"]
