@@ -16,6 +16,7 @@ from numba import types
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 
+_OPTIONS = NJIT_OPTIONS | {"cache": False}  # cached with what calls it: closures over such symbols are not found again
 # what the value functions of contad.ops call, with the number of arguments
 ARITIES = {
     "beta": 2, "betainc": 3, "betaincc": 3, "betainccinv": 3, "betaincinv": 3, "betaln": 2, "binom": 2, "boxcox": 2,
@@ -63,12 +64,12 @@ def _function(name: str, arity: int) -> Any:
     signature = types.float64(*[types.float64] * arity, types.int32)  # Cython's last argument is of no use here
     external = types.ExternalFunction(f"contad_special_{name}", signature)
     if arity == 1:
-        return njit(**NJIT_OPTIONS)(lambda x: external(x, 0))
+        return njit(**_OPTIONS)(lambda x: external(x, 0))
     if arity == 2:
-        return njit(**NJIT_OPTIONS)(lambda x, y: external(x, y, 0))
+        return njit(**_OPTIONS)(lambda x, y: external(x, y, 0))
     if arity == 3:
-        return njit(**NJIT_OPTIONS)(lambda x, y, z: external(x, y, z, 0))
-    return njit(**NJIT_OPTIONS)(lambda w, x, y, z: external(w, x, y, z, 0))
+        return njit(**_OPTIONS)(lambda x, y, z: external(x, y, z, 0))
+    return njit(**_OPTIONS)(lambda w, x, y, z: external(w, x, y, z, 0))
 
 
 def _function_of_several(name: str, count: int) -> Any:
@@ -78,7 +79,7 @@ def _function_of_several(name: str, count: int) -> Any:
     external = types.ExternalFunction(f"contad_special_{name}", types.void(types.float64, *[pointer] * count))
     if count == 2:
 
-        @njit(**NJIT_OPTIONS)
+        @njit(**_OPTIONS)
         def two(x):  # type: ignore[no-untyped-def]
             z = np.empty(2)
             external(x, z.ctypes, z[1:].ctypes)
@@ -86,7 +87,7 @@ def _function_of_several(name: str, count: int) -> Any:
 
         return two
 
-    @njit(**NJIT_OPTIONS)
+    @njit(**_OPTIONS)
     def four(x):  # type: ignore[no-untyped-def]
         z = np.empty(4)
         external(x, z.ctypes, z[1:].ctypes, z[2:].ctypes, z[3:].ctypes)

@@ -9,10 +9,12 @@ from types import ModuleType
 
 import numba
 import pytest
+from numba.core.caching import NullCache
 
 from contad.native import compiling, machine_code
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import SealedCache, cfunc, njit
+from contad.native.special_functions import FUNCTIONS
 
 SIGNATURE = (numba.float64,)
 
@@ -125,6 +127,11 @@ def test_code_that_is_made_after_a_change_of_contad_is_not_kept(module, monkeypa
     dispatcher = njit(**NJIT_OPTIONS)(function)
     assert dispatcher(3.0) == 6.0
     assert found(dispatcher, function) is None
+
+
+def test_no_file_is_written_of_closures_that_no_process_would_find():
+    for function in FUNCTIONS.values():
+        assert isinstance(function._cache, NullCache) == bool(function.py_func.__closure__)
 
 
 @pytest.mark.parametrize("which", ["index", "data"])
