@@ -161,6 +161,25 @@ def test_values_and_gradients(name):
     assert_same(contad.grad(njit(sum_of(f, z, len(args))), active)(*args), expected, 1e-7)
 
 
+OF_NUMBERS = [
+    name for name in CALLED
+    if isinstance(EVERY[name], ScalarRule) or isinstance(getattr(EVERY[name], "function", None), ScalarRule)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sampled(OF_NUMBERS, 80))
+def test_arrays_by_elements(name):
+    """What is called with numbers above takes arrays of them, too."""
+    args = arguments_of(name)
+    active = active_in(args)
+    plain = function_of(name, len(args))
+    arrays = [np.full(2, x) if k in active else x for k, x in enumerate(args)]
+    f, z = njit(plain), plain(*arrays)
+    assert_same(f(*arrays), np.full(2, plain(*args)), 1e-9)
+    bars = contad.grad(njit(sum_of(f, z, len(args))), active)(*arrays)
+    assert_same(bars, contad.grad(sum_of(plain, z, len(args)), active)(*arrays), 1e-7)
+
+
 def at(args, active, given):
     """The arguments with others in the places of those that are differentiated."""
     found = dict(zip(active, given, strict=True))
