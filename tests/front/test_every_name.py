@@ -164,6 +164,7 @@ def test_values_and_gradients(name):
 OF_NUMBERS = [
     name for name in CALLED
     if isinstance(EVERY[name], ScalarRule) or isinstance(getattr(EVERY[name], "function", None), ScalarRule)
+    if name != "special.expn"  # SciPy warns of floats in the place of its integer
 ]  # fmt: skip
 
 
