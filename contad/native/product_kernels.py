@@ -23,8 +23,8 @@ _NUMBER = 8  # bytes
 _SHIFT, _BYTES = 3, 7  # strides in numbers, and what is left over
 _EXPONENT = 0x7FF0000000000000  # all bits of it are set in what is infinite or nan
 FEW = 1000  # multiplications that take less time than the memory and the call of a routine for them
-FEW_IN_PLACE = 300  # likewise of matrices that the routine takes as they lie
-_FEW_FOR_VECTORS = 200  # likewise of a matrix and a vector
+FEW_IN_PLACE = 300  # the same for matrices that the routine takes as they lie
+_FEW_FOR_VECTORS = 200  # the same for a matrix and a vector
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def _compile(rule: WithParts, parts: Parts) -> Parts:
 
 
 def _dispatcher_of(function: Any, is_own: bool, name: str = "") -> Any:
-    """Of a function; bodies of contad's own are called by name, but for that of tangents, which engines read."""
+    """The Numba function of one; contad's own bodies are called by name, but the tangent's, which engines read."""
     if function is None or is_dispatcher(function):
         return function
     if function.__code__.co_filename.startswith(PART):  # what a rule is called by

@@ -392,8 +392,7 @@ class Interpreter:
     @staticmethod
     def prepare(code: np.ndarray, *arrays: np.ndarray) -> Any:
         """What the loops over the records of a trace take: words, of which a task, a row and a cell come first."""
-        addresses = *map(_address_of, (code, *arrays)),
-        return _Words(0, 0, 0, len(code), *addresses)
+        return _Words(0, 0, 0, len(code), *map(_address_of, (code, *arrays)))
 
     def forward(self, words: Any, row: int, cell: int) -> tuple[int, int]:
         """The values of the records from a row on; the row where it stops, and its cell."""

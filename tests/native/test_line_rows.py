@@ -16,24 +16,12 @@ from contad.engines.source.runtime.workspace import workspace
 from contad.native.rows import log_sum_rows
 from contad.native.rows.line_rows import LINE_ROWS, SIZES
 from contad.rules.array_rule import array_rule_of
+from tests.judges.special_numbers import NAN, SPECIAL
 
-INF, NAN = np.inf, np.nan
 # m, n and k: one element; lines in a row, few and many, short and long; side by side; stacks; empty lines, and none
 SHAPES = [
     (1, 1, 1), (1, 5, 1), (3, 45, 1), (9, 4, 1), (2, 130, 1), (1, 3, 7), (2, 4, 3), (2, 3, 259), (2, 0, 1), (0, 3, 2),
 ]  # fmt: skip
-SPECIAL = {
-    "ordinary": lambda x: x,
-    "-inf": lambda x: np.where(x > 0.3, -INF, x),
-    "inf": lambda x: np.where(x > 0.3, INF, x),
-    "nan": lambda x: np.where(x > 0.8, NAN, x),
-    "all -inf": lambda x: np.full(x.shape, -INF),
-    "zeros": lambda x: np.where(x > 0.3, 0.0, np.where(x < -0.8, -0.0, x)),
-    "inf and nan": lambda x: np.where(x > 0.3, INF, np.where(x < -0.8, NAN, x)),
-    "ties": np.round,
-    "equal": lambda x: np.full(x.shape, 0.7),
-    "large": lambda x: 300.0 * x,
-}
 MEANS = ("var", "std")
 CASES = [
     (name, shape, special, options)

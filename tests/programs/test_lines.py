@@ -8,24 +8,12 @@ import contad
 from contad.engines.matrix.matrix_steps import LINES, RUNNING
 from contad.programs.python_steps import ArrayCall
 from contad.rules.array_rule import array_rule_of
+from tests.judges.special_numbers import INF, NAN, SPECIAL
 from tests.judges.steps_in_python import leave_steps_to_python
 
 RNG = np.random.default_rng(53)
-INF, NAN = np.inf, np.nan
 # lines in a row, short and cut into lanes; side by side, of more lanes than a row has; of three axes; of one element
 SHAPES = [(1,), (5,), (45,), (3, 4), (2, 40), (300, 2), (3, 4, 5)]
-SPECIAL = {
-    "ordinary": lambda x: x,
-    "-inf": lambda x: np.where(x > 0.3, -INF, x),
-    "inf": lambda x: np.where(x > 0.3, INF, x),
-    "nan": lambda x: np.where(x > 0.8, NAN, x),
-    "all -inf": lambda x: np.full(x.shape, -INF),
-    "zeros": lambda x: np.where(x > 0.3, 0.0, np.where(x < -0.8, -0.0, x)),
-    "inf and nan": lambda x: np.where(x > 0.3, INF, np.where(x < -0.8, NAN, x)),
-    "ties": np.round,
-    "equal": lambda x: np.full(x.shape, 0.7),
-    "large": lambda x: 300.0 * x,
-}
 
 
 @pytest.fixture
