@@ -173,8 +173,9 @@ def log_divergence(n, alpha):
     """
     m = math.inf if alpha > 709.7 else math.exp(alpha)
     if 0.0 <= n < 5.0 and abs(alpha) < 700.0:
-        below_three = SHIFTS[0] if n < 1.0 else SHIFTS[1] if n < 2.0 else SHIFTS[2]  # as compiled code has it
-        return m - n * (alpha - (below_three if n < 3.0 else SHIFTS[3] if n < 4.0 else SHIFTS[4]))
+        shift = SHIFTS[3] if n < 4.0 else SHIFTS[4]  # one after the other, they are no branches in compiled code
+        shift = SHIFTS[2] if n < 3.0 else shift
+        return m - n * (alpha - (SHIFTS[1] if n < 2.0 else shift))
     return m if n == 0.0 or m == math.inf else kl_div.function(n, m)
 
 

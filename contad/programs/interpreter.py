@@ -9,6 +9,7 @@ linear algebra that is left to Python, and its cell, and is resumed from there.
 import ast
 import ctypes
 import functools
+import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -367,7 +368,8 @@ def _tangent_run(run: Run) -> str:
     return _run_branch(run, [*lines, "dots[z_cell] = t"], 2)
 
 
-_Words = ctypes.c_int64 * 12
+_Byte, _Words = ctypes.c_char, ctypes.c_int64 * 12
+_pack_into = struct.Struct("12q").pack_into
 
 
 class Interpreter:
@@ -385,14 +387,21 @@ class Interpreter:
         memory: np.ndarray,
     ) -> int:  # fmt: skip
         """`run` where nobody knows how arrays lie in memory."""
-        addresses = map(_address_of, (inputs, direction, gradient, out))
+        addresses = map(address_of, (inputs, direction, gradient, out))
         given = np.array([header.RUN, header_at, *addresses, *[0] * 6])
-        return int(self._call(0, _address_of(given), -1))
+        return int(self._call(0, address_of(given), -1))
 
     @staticmethod
-    def prepare(code: np.ndarray, *arrays: np.ndarray) -> Any:
-        """What the loops over the records of a trace take: words, of which a task, a row and a cell come first."""
-        return _Words(0, 0, 0, len(code), *map(_address_of, (code, *arrays)))
+    def prepare(trace: Any, values: np.ndarray, other: np.ndarray, inputs: np.ndarray, gradient: np.ndarray) -> Any:
+        """What the loops over the records of a trace take: words, of which a task, a row and a cell come first.
+
+        The other cells, of adjoints or tangents, lie behind the values.
+        """
+        at = address_of(values)
+        places = at, at + values.nbytes, address_of(inputs), address_of(gradient)
+        words = _Words()
+        _pack_into(words, 0, 0, 0, 0, len(trace.code), *trace.addresses, *places)
+        return words
 
     def forward(self, words: Any, row: int, cell: int) -> tuple[int, int]:
         """The values of the records from a row on; the row where it stops, and its cell."""
@@ -412,8 +421,13 @@ class Interpreter:
         return int(found), words[2]
 
 
-def _address_of(a: np.ndarray) -> int:
-    return a.ctypes.data if a.size else 0
+def address_of(a: np.ndarray) -> int:
+    """Where the numbers of an array are; 0 for none."""
+    if not a.size:
+        return 0
+    if a.flags.writeable:  # the quickest way to ask
+        return ctypes.addressof(_Byte.from_buffer(a))
+    return int(a.__array_interface__["data"][0])
 
 
 @functools.cache

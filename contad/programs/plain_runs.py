@@ -243,14 +243,14 @@ def _calls(code: int, at: int, shapes: np.ndarray) -> list[tuple[int, list[int]]
 Arrays = tuple[np.ndarray, ...]  # as `Interpreter.prepare` takes them
 
 
-def prepare(*arrays: np.ndarray) -> Arrays:
+def prepare(trace: Any, *arrays: np.ndarray) -> Arrays:
     """What the loops take."""
-    return arrays
+    return trace.code, trace.constants, trace.shapes, *arrays
 
 
 def forward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     """The values of the records from a row on, whose first cell is given; the row where it stops, and its cell."""
-    code, constants, shapes, _, values, _, *_ = arrays
+    code, constants, shapes, values, _, *_ = arrays
     v, c = values.data, constants.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in enumerate(code[row:].tolist(), row):
@@ -286,7 +286,7 @@ def forward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
 
 def backward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     """The adjoints, from a row, whose last cell is given, down to the first; the row where it stops, and its cell."""
-    code, constants, shapes, _, values, adjoints, *_ = arrays
+    code, constants, shapes, values, adjoints, *_ = arrays
     v, c, a = values.data, constants.data, adjoints.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in zip(range(row, -1, -1), reversed(code[: row + 1].tolist()), strict=True):
@@ -319,7 +319,7 @@ def backward(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
 
 def tangents(arrays: Arrays, row: int, cell: int) -> tuple[int, int]:
     """The tangents of the records from a row on, whose first cell is given; they are zero before."""
-    code, constants, shapes, _, values, dots, *_ = arrays
+    code, constants, shapes, values, dots, *_ = arrays
     v, c, t = values.data, constants.data, dots.data
     with np.errstate(all="ignore"):
         for k, (op, x, y) in enumerate(code[row:].tolist(), row):

@@ -39,6 +39,7 @@ from contad.programs.codes import (
     STOPPED,
     first_cells,
 )
+from contad.programs.interpreter import address_of
 from contad.programs.more_axes import AXES, CODE_OF, AxisLoops, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_missing, kernels_of
 from contad.programs.python_steps import ArrayCall, ScalarCall
@@ -54,8 +55,8 @@ class Trace:
     """The records of one way through a function, the constants and shapes beside them, and where its guards are."""
 
     __slots__ = (
-        *("calls", "cells", "code", "constants", "held", "inputs", "kernels", "places", "result", "saved", "shapes"),
-        "steps",
+        *("addresses", "calls", "cells", "code", "constants", "held", "inputs", "kernels", "of_python", "places"),
+        *("result", "saved", "shapes", "steps"),
     )
 
     def __init__(
@@ -72,16 +73,27 @@ class Trace:
         self.result = result  # a cell, or -1 - the place of a constant
         self.calls = calls
         self.steps = {int(row): step for row, step in zip(np.flatnonzero(code[:, 0] >= FIRST_STEP), steps, strict=True)}
+        self.of_python = {  # by row: what Python runs there, its cells, and whether compiled code has no part in it
+            row: (calls[x] if head == CALL else self.steps[row], n, head == CALL)
+            for row in np.flatnonzero((code[:, 0] == CALL) | (code[:, 0] >= FIRST_STEP)).tolist()
+            for head, x, n in [code[row].tolist()]
+        }
         self.places = places  # file and line of guards, by row
         self.held = held  # what users' rules capture
         self.kernels = kernels_of(code, shapes)
+        self.addresses = self._addresses()
+
+    def _addresses(self) -> tuple[int, ...]:
+        """Where the arrays are that every run reads; asked for once, as to ask takes longer than a record."""
+        return tuple(map(address_of, (self.code, self.constants, self.shapes, ADDRESSES)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "addresses"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, x in state.items():
             setattr(self, name, x)
+        self.addresses = self._addresses()
 
     def compile(self, *purposes: int) -> None:
         """Have the kernels of these purposes ready, also those in whose place compiled code takes those of chains."""
@@ -112,7 +124,7 @@ class Trace:
         values, other = room[:whole], room[whole : whole + self.cells]
         values[0] = 0.0
         values[1 : n + 1] = inputs
-        given = loops.prepare(self.code, self.constants, self.shapes, ADDRESSES, values, other, inputs, gradient)
+        given = loops.prepare(self, values, other, inputs, gradient)
 
         evaluated: dict[int, Any] = {}  # by row: what a call has found and its derivatives need, factors too
 
@@ -144,12 +156,12 @@ class Trace:
                 other[result] = 1.0
                 row, cell = len(self.code) - 1, self.cells - 1
                 while row >= 0:
-                    if self.code[row, 0] != CALL:  # where compiled code would stop at once
+                    step, size, is_call = self.of_python.get(row, _COMPILED)
+                    if not is_call:  # where compiled code would stop at once
                         row, cell = loops.backward(given, row, cell)
                         if row < 0:
                             break
-                    size, step = int(self.code[row, 2]), self._python_step(row)
-                    assert step is not None
+                        step, size, _ = self.of_python[row]
                     step.pull(values, other, cell - size + 1, look(row, step))
                     row, cell = row - 1, cell - size
             gradient[:] = other[1 : n + 1]
@@ -158,20 +170,19 @@ class Trace:
 
     def _driven(self, compiled: Function, call: Callable[..., None]) -> int:
         """Run forward through the records, with the calls to Python; the row of a guard that fails, or their number."""
-        row, cell = 0, self.inputs + 1
+        row, cell, end = 0, self.inputs + 1, len(self.code)
         while True:
             row, cell = compiled(row, cell)
-            step = self._python_step(row) if row < len(self.code) else None
+            step, size, _ = self.of_python.get(row, _COMPILED)
             if step is None:
-                return int(row)
-            call(int(row), step, cell)
-            row, cell = row + 1, cell + int(self.code[row, 2])
-            if row == len(self.code):
-                return int(row)
+                return row
+            call(row, step, cell)
+            row, cell = row + 1, cell + size
+            if row == end:
+                return row
 
-    def _python_step(self, row: int) -> Any:
-        """What Python does at a row; None at a guard."""
-        return self.calls[self.code[row, 1]] if self.code[row, 0] == CALL else self.steps.get(row)
+
+_COMPILED = None, 0, False  # a row that Python has no part in
 
 
 # ---- from a stream ---------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import is_nested, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain, require_real
 from contad.variables.array import Array, lower_constants
-from contad.variables.arrays_of_rules import call_with_arrays
+from contad.variables.arrays_of_rules import call_with_arrays, holds_objects
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 from contad.variables.overlaps import forbid_writing_shared, share_memory
@@ -293,13 +293,10 @@ class ArrayRule(Capturing, WithParts):
         return self.apply_on(owner, owner.apply_array, args, options)
 
 
-def _is_plain(*values: Value) -> bool:
-    """Whether these are floats and float arrays."""
-    for x in values:
-        kind = x.__class__
-        if kind is not float and kind is not np.float64 and (kind is not np.ndarray or x.dtype is not FLOAT):
-            return False
-    return True
+def _is_plain(x: Value) -> bool:
+    """Whether this is a float or a float array."""
+    kind = x.__class__
+    return kind is float or kind is np.float64 or (kind is np.ndarray and x.dtype is FLOAT)
 
 
 def _guard(rule: ArrayRule) -> dict[str, Function]:
@@ -322,7 +319,10 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
         return z
 
     def evaluate_real(values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
-        found = evaluate(values, options) if rule.forward_body is None else call_with_arrays(evaluate, values, options)
+        if rule.forward_body is not None and holds_objects((values, options)):
+            found = call_with_arrays(evaluate, values, options)
+        else:
+            found = evaluate(values, options)
         z = found[0]
         if not _is_plain(z):
             require_real(rule.name, "its value", z)
@@ -335,10 +335,10 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
     def pull_real(
         name: str, z: Value, z_bar: Value, values: Sequence[Value], options: Options, saved: Saved = None
     ) -> Value:
-        if saved is None and _is_plain(z, z_bar, *values):  # most calls, which `call_with_arrays` would delay
-            x_bar = pull(name, z, z_bar, values, options)
-        else:
+        if holds_objects((z, z_bar, values, options, saved)):
             x_bar = call_with_arrays(pull, name, z, z_bar, values, options, saved)
+        else:
+            x_bar = pull(name, z, z_bar, values, options, saved)
         if not _is_plain(x_bar):
             require_real(rule.name, f"vjp({name!r})", x_bar)
         return x_bar

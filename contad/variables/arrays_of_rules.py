@@ -5,7 +5,7 @@ Where the functions of a rule run on numbers of an outer level, such an array is
 level that nobody sweeps. Its values are those numbers, and these record what is computed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,10 +33,10 @@ def as_floats(x: Value) -> Value:
 
 def call_with_arrays(f: Function, *args: Nested, **options: Any) -> Nested:
     """f(*args, **options) for a function of the user's, which is given no object array of numbers."""
-    if not _holds_objects(args):
+    if not holds_objects(args):
         return f(*args, **options)
     args = tuple(map_leaves(as_floats, x) for x in args)
-    if not _holds_objects(args):
+    if not holds_objects(args):
         return f(*args, **options)
     make_stack: Any = ENGINES[0]("matrix")
     with opened(lambda: make_stack(lends_arrays=True)) as s:
@@ -73,16 +73,27 @@ def _take_back(s: ChainStack, x: Nested) -> Nested:
     return map_numbers(take, x)
 
 
-def _holds_objects(x: Nested) -> bool:
-    """Whether there is an object array in x; the usual containers take less time here than in a call of optree."""
-    kind = x.__class__
-    if kind is np.ndarray or kind is NumberBox:
-        return x.dtype is not _FLOAT and x.dtype == object
-    if x is None or isinstance(x, (float, str, int)):
-        return False
-    if kind is tuple or kind is list or kind is dict:
-        return any(map(_holds_objects, x.values() if kind is dict else x))
-    return not isinstance(x, (Carrier, np.ndarray)) and any(map(_holds_objects, _parts_of(x)))
+def holds_objects(parts: Iterable[Nested]) -> bool:
+    """Whether there is an object array in these; the usual containers take less time here than in a call of optree."""
+    for x in parts:
+        kind = x.__class__
+        if kind is np.ndarray or kind is NumberBox:
+            if x.dtype is not _FLOAT and x.dtype == object:
+                return True
+        elif kind is tuple or kind is list:
+            if holds_objects(x):
+                return True
+        elif kind is dict:
+            if x and holds_objects(x.values()):
+                return True
+        elif x is None or isinstance(x, _OTHERS):
+            continue
+        elif holds_objects(_parts_of(x)):
+            return True
+    return False
+
+
+_OTHERS = float, str, int, Carrier, np.ndarray  # the last are subclasses, whose memory is their own business
 
 
 def _parts_of(x: Nested) -> list[Nested]:
