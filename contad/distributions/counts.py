@@ -175,7 +175,8 @@ def log_divergence(n, alpha):
     if 0.0 <= n < 5.0 and abs(alpha) < 700.0:
         shift = SHIFTS[3] if n < 4.0 else SHIFTS[4]  # one after the other, they are no branches in compiled code
         shift = SHIFTS[2] if n < 3.0 else shift
-        return m - n * (alpha - (SHIFTS[1] if n < 2.0 else shift))
+        shift = SHIFTS[1] if n < 2.0 else shift
+        return m - n * (alpha - (SHIFTS[0] if n < 1.0 else shift))
     return m if n == 0.0 or m == math.inf else kl_div.function(n, m)
 
 
