@@ -200,12 +200,10 @@ class WholeArrays:
         compare, apply = known_functions.COMPARISONS, self.builder.apply
 
         def step(found: Value, x: Value) -> Value:
-            if takes_nan and x.kind.base == "float":
-                is_none = apply(known_functions.NOT, apply(compare["LtE" if symbol == ">" else "GtE"], x, found))
-                has_none = apply(compare["Eq"], found, found)
-                better = apply(known_functions.BITWISE["BitAnd"], is_none, has_none)  # no branch
-            else:
-                better = apply(compare["Gt" if symbol == ">" else "Lt"], x, found)
+            better = apply(compare["Gt" if symbol == ">" else "Lt"], x, found)
+            if takes_nan and x.kind.base == "float":  # by branches: hardly any x gets to the second test
+                is_first = apply(known_functions.AND, apply(compare["NotEq"], x, x), apply(compare["Eq"], found, found))
+                better = apply(known_functions.OR, better, is_first)
             chosen: Value = apply(known_functions.SELECT, better, x, found)
             return chosen
 

@@ -17,6 +17,7 @@ Of random numbers few blocks have a new maximum.
 """
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 
 from contad.engines.source.writing.live_names import LiveNames, Names, names_read
@@ -57,7 +58,7 @@ def _find_test(loop: ast.For, after: Names) -> list[ast.Assign] | None:
 
     `after` are the names that are live after the loop.
     """
-    call, body = loop.iter, loop.body
+    call, body = loop.iter, [_OfRegisters().visit(s) for s in loop.body]
     is_range = isinstance(call, ast.Call) and ast.unparse(call.func) == "range" and len(call.args) in (1, 2)
     if not is_range or loop.orelse or not isinstance(loop.target, ast.Name) or not all(map(is_straight, body)):
         return None
@@ -82,6 +83,21 @@ def _find_test(loop: ast.For, after: Names) -> list[ast.Assign] | None:
             needed.add(name)
             waiting += [x for x in read_in(made[name]) if x in made and x not in carried]
     return [s for name, s in made.items() if name in needed]
+
+
+class _OfRegisters(ast.NodeTransformer):
+    """Has `and` and `or` of comparisons of names without branches; the loop that chooses is faster with them."""
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """The same by & and |, for which all of it may be evaluated."""
+        if not all(isinstance(x, _COMPARED) for x in ast.walk(node)):
+            return node
+        first, *others = (self.visit(x) for x in node.values)
+        operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+        return functools.reduce(lambda left, right: ast.BinOp(left, operator, right), others, first)
+
+
+_COMPARED = (ast.BoolOp, ast.boolop, ast.Compare, ast.cmpop, ast.Name, ast.Constant, ast.expr_context)
 
 
 def _test_of(made: dict[str, ast.Assign], name: str) -> str | None:
