@@ -126,7 +126,7 @@ def two_parameter_logistic(theta, a, b, sigma_a, mu_b, sigma_b, persons, items, 
 
 
 # ---- series ----------------------------------------------------------------------------------------------------------
-def garch(mu, a0, a1, b1, y, first):
+def garch11(mu, a0, a1, b1, y, first):
     """Volatility that depends on the step before."""
     sigma = first
     total = 0.0
@@ -260,7 +260,7 @@ POSTERIORS = {
             lambda *_: [real(100), lower_bound(0.0, 20), real(20), POSITIVE, real(), POSITIVE],
         ),
         Posterior(
-            garch, "garch", _named("y sigma1"),
+            garch11, "garch", _named("y sigma1"),
             lambda *_: [real(), POSITIVE, lower_upper_bound(0.0, 1.0), lower_upper_bound(0.0, 1.0)],
         ),
         Posterior(autoregression, "arK", _named("y"), lambda y: [real(), real(5), POSITIVE]),
