@@ -3,7 +3,11 @@
 from benchmarks.real import (
     decisions,
     fields,
+    gradbench,
+    grids,
     inference,
+    motions,
+    sequences,
     skies,
     stan_counts,
     stan_groups,
@@ -12,8 +16,10 @@ from benchmarks.real import (
 )
 from benchmarks.real.program import Real
 
+OF_STAN = (stan_vectors, stan_groups, stan_counts, stan_series)
+MODULES = (skies, inference, fields, decisions, *OF_STAN, gradbench, grids, sequences, motions)
 REAL: dict[str, Real] = {
     program.name: program
-    for module in (skies, inference, fields, decisions, stan_vectors, stan_groups, stan_counts, stan_series)
+    for module in MODULES
     for program in module.PROGRAMS
 }

@@ -3,16 +3,18 @@
 import pytest
 
 import contad
-from benchmarks.real.catalogue import REAL
+from benchmarks.real import gradbench, gradbench_by_hand
+from benchmarks.real.catalogue import MODULES, OF_STAN, REAL
 from benchmarks.topics import real as topic
 from tests.engines.source.plain_text import generate
 
 ERROR = 2e-7  # of a central difference with a step of 1e-6
 
 
-def test_there_are_forty_of_many_fields():
-    assert len(REAL) >= 40
+def test_there_are_a_hundred_and_twenty_of_many_fields():
+    assert len(REAL) == sum(len(module.PROGRAMS) for module in MODULES) >= 120  # no name twice
     assert len({program.stands_for for program in REAL.values()}) == len(REAL)
+    assert sum(len(module.PROGRAMS) for module in OF_STAN) >= 45
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -33,6 +35,16 @@ def test_its_compiled_gradient_is_that_of_differences(name):
     gradient = contad.value_and_grad(program.function, argnums=program.argnums, engine="generated")
     assert gradient(*args)[0] == pytest.approx(program.function(*args), rel=1e-12)
     assert topic.find_error(program.function, gradient, args, program.argnums) < ERROR
+
+
+@pytest.mark.parametrize("program", gradbench.PROGRAMS, ids=lambda program: program.name)
+def test_a_gradient_of_gradbench_by_hand(program):
+    args = program.arguments(program.small)
+    by_hand = getattr(gradbench_by_hand, program.name, None)
+    if program.name == "hand_tracking":
+        assert by_hand is None  # too long
+        return
+    assert topic.find_error(program.function.py_func, by_hand.py_func, args, program.argnums) < ERROR
 
 
 def test_a_wrong_gradient_is_noticed():
