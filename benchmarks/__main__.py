@@ -27,6 +27,8 @@ def make_parser() -> argparse.ArgumentParser:
     made.add_argument("--tools", type=split_names, metavar="A,B", help="some of the other tools only")
     made.add_argument("--sizes", type=split_names, metavar="A,B", help=f"some of {', '.join(SIZES)} only")
     made.add_argument("--engines", type=split_names, metavar="A,B", default=("matrix",), help="contad's, in `arrays`")
+    made.add_argument("--passes", type=split_names, metavar="A,B", help="some passes only, in `passes`")
+    made.add_argument("--texts", action="store_true", help="which programs passes change, in `passes`: no times")
     made.add_argument("--quick", action="store_true", help="small sizes, few repeats, no memory: about two minutes")
     made.add_argument("--startup", action="store_true", help="what a fresh process and a call cost, and nothing else")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
@@ -75,7 +77,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         )
         figures = put_into(earlier, figures)
         topics = [] if options.quick or options.programs else STARTUP
-    choice = Choice(options.quick, options.engines, options.programs)
+    choice = Choice(options.quick, options.engines, options.programs, options.passes, options.texts)
     found = [run_topic(topic, tools, choice) for topic in topics]
     return figures | {"topics": found or figures.get("topics", [])}
 

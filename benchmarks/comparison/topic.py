@@ -44,6 +44,8 @@ class Choice(NamedTuple):
     quick: bool = False  # small sizes, few repeats
     engines: Sequence[str] = ("matrix",)  # contad's, where it is not all of them
     names: Collection[str] | None = None  # programs, if not all
+    passes: Collection[str] | None = None  # of the engine `generated`, if not all
+    texts: bool = False  # whether sources alone are looked at, in `passes`
 
     def chooses(self, name: str) -> bool:
         """Whether a program is one of them."""

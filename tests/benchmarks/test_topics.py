@@ -46,7 +46,7 @@ FIRST = {"empty cache": 1.25, "filled cache": 0.5}  # seconds, in place of those
 # others would compile for minutes
 NAMES = {
     "tape": ["recurrence", "x * x"], "generated": ["rosenbrock"], "real": ["cox", "hawkes"],
-    "first_second": ["numbers"],
+    "first_second": ["numbers"], "passes": ["lse"],
 }  # fmt: skip
 
 

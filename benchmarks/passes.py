@@ -1,0 +1,151 @@
+"""The loop passes of the engine `generated`, and how each is left out: for measurements alone."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+from unittest import mock
+
+from contad.engines.source.analysis import dead_triangles, hoist, join_loops
+from contad.engines.source.build import derivative_of
+from contad.engines.source.planning import fuse, running_choice, running_products, versions
+from contad.engines.source.reading import frontend
+from contad.engines.source.writing import (
+    called_reverse,
+    carried_neighbours,
+    cleared_rows,
+    deferred_rows,
+    derivative_text,
+    end_iterations,
+    first_writes,
+    forward_sweep,
+    gathered_calls,
+    hoisted_arrays,
+    jammed_sums,
+    kept_in_adjoints,
+    loop_products,
+    nested_rows,
+    products_by_rows,
+    row_parts,
+    skipped_blocks,
+    split_loops,
+    written_formulas,
+    written_over,
+)
+from contad.native import late_rows, narrow_products
+from contad.native.request import Request
+
+ROOT = Path(__file__).parents[1]
+
+
+class Pass(NamedTuple):
+    """A function of the engine that others look up in some modules, what takes its place, and where it is written."""
+
+    name: str
+    looked_up: tuple[ModuleType, ...]
+    off: Callable[..., Any]
+    files: tuple[ModuleType, ...]  # what would go with it
+    tests: str = ""  # the file of tests/engines/source that has it as its subject, if there is one
+    in_place: bool = False  # whether it changes a program, so that what it returns does not tell if it did
+
+    @property
+    def lines(self) -> int:
+        """The lines that would go with it."""
+        return sum(map(_count_lines, (str(module.__file__) for module in self.files)))
+
+    @property
+    def test_lines(self) -> int:
+        return _count_lines(ROOT / "tests" / "engines" / "source" / self.tests) if self.tests else 0
+
+
+def _count_lines(path: str | Path) -> int:
+    return len(Path(path).read_text(encoding="utf-8").splitlines())
+
+
+def _same_lines(lines: list[str], *_: Any, **__: Any) -> list[str]:
+    return list(lines)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+_TEXT = (derivative_text,)
+PASSES = {
+    p.name: p
+    for p in (
+        Pass("hoist", (frontend,), _nothing, (hoist,), in_place=True),
+        Pass("join_loops", (frontend,), lambda *_: False, (join_loops,), "test_joined_loops.py"),
+        Pass("skip_dead_triangles", (frontend,), lambda *_: False, (dead_triangles,), "test_dead_triangles.py"),
+        Pass("fuse_loops", _TEXT, lambda *_: frozenset(), (fuse,), "test_loops_at_once.py"),
+        Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
+        Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
+        Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
+        Pass("with_versions", (derivative_text, called_reverse), _same_lines, (versions,)),
+        Pass("write_once", (cleared_rows,), _same_lines, (first_writes,), "test_first_writes.py"),
+        Pass("clear_rows", (cleared_rows,), _same_lines, (cleared_rows,), "test_cleared_rows.py"),
+        Pass("write_ends", _TEXT, _same_lines, (end_iterations,), "test_end_iterations.py"),
+        Pass(
+            "carry_neighbours", _TEXT, lambda lines, *_: carried_neighbours.CarriedText(lines, []),
+            (carried_neighbours,), "test_carried_neighbours.py",
+        ),
+        Pass("make_once", _TEXT, _same_lines, (hoisted_arrays,), "test_hoisted_arrays.py"),
+        Pass("move_out", _TEXT, _same_lines, (written_formulas,)),
+        Pass("keep_in_adjoints", _TEXT, _same_lines, (kept_in_adjoints,), "test_kept_in_adjoints.py"),
+        Pass("find_products", _TEXT, lambda *_: [], (products_by_rows, narrow_products), "test_products_by_rows.py"),
+        Pass(
+            "split_loops", _TEXT, lambda lines, *_, **__: split_loops.Split(lines, []), (split_loops, row_parts),
+            "test_split_loops.py",
+        ),
+        Pass("find_nest", (split_loops,), _nothing, (nested_rows,), "test_nested_rows.py"),
+        Pass("gather_calls", (row_parts,), _nothing, (gathered_calls,)),
+        Pass("skip_blocks", _TEXT, _same_lines, (skipped_blocks,), "test_skipped_blocks.py"),
+        Pass("jam_sums", _TEXT, _same_lines, (jammed_sums,), "test_jammed_sums.py"),
+        Pass("defer_rows", _TEXT, _same_lines, (deferred_rows, late_rows), "test_deferred_rows.py"),
+        Pass("write_over", _TEXT, _same_lines, (written_over,), "test_written_over.py"),
+    )
+}  # fmt: skip
+
+
+@contextmanager
+def without(names: set[str]) -> Iterator[None]:
+    """Inside, derivatives are written without some passes."""
+    with ExitStack() as stack:
+        for name in names:
+            for module in PASSES[name].looked_up:
+                if hasattr(module, name):
+                    stack.enter_context(mock.patch.object(module, name, PASSES[name].off))
+        yield
+
+
+def write(request: Request, skipped: set[str] = frozenset()) -> str:  # type: ignore[assignment]
+    """The source of a derivative, with some passes left out."""
+    with without(skipped):
+        return str(derivative_of(request).source("njit()"))
+
+
+def find_changing(request: Request, names: Mapping[str, Pass] = PASSES) -> set[str]:
+    """The passes without which the source of a derivative is another one."""
+    fired: set[str] = {p.name for p in names.values() if p.in_place}
+
+    def watch(p: Pass, original: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*args: Any, **options: Any) -> Any:
+            given = args
+            if args and isinstance(args[0], list):
+                given = (list(args[0]), *args[1:])
+            found = original(*args, **options)
+            if found != p.off(*given, **options):
+                fired.add(p.name)
+            return found
+
+        return watched
+
+    with ExitStack() as stack:
+        for p in names.values():
+            for module in p.looked_up:
+                if not p.in_place and hasattr(module, p.name):
+                    original = getattr(module, p.name)
+                    stack.enter_context(mock.patch.object(module, p.name, watch(p, original)))
+        whole = write(request)
+    return {name for name in fired if write(request, {name}) != whole}

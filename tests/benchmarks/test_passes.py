@@ -1,0 +1,72 @@
+"""Passes of the engine `generated` left out: each can be, sources tell, and derivatives are compared."""
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+from benchmarks import passes
+from benchmarks.comparison.topic import Choice
+from benchmarks.passes import PASSES
+from benchmarks.topics import passes as topic
+from contad.engines.source import writing
+
+SIX = ("lse", "gp_regr", "columns_of_air", "hand_tracking", "forward_algorithm", "ode")
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_is_looked_up_where_it_says(name):
+    found = [module for module in PASSES[name].looked_up if hasattr(module, name)]
+    assert found
+    with passes.without({name}):
+        assert all(getattr(module, name) is PASSES[name].off for module in found)
+    assert not any(getattr(module, name) is PASSES[name].off for module in found)
+
+
+def test_no_pass_over_text_is_missing():
+    """What `derivative_text` imports from modules of its own package, and calls with the lines of `run`."""
+    text = importlib.import_module(f"{writing.__name__}.derivative_text")
+    own = {f"{writing.__name__}.{module.name}" for module in pkgutil.iter_modules(writing.__path__)}
+    known = {
+        name for name, x in vars(text).items()
+        if getattr(x, "__module__", "") in own and x.__module__ != text.__name__ and not isinstance(x, type)
+    }  # fmt: skip
+    others = {
+        "ask_for_value", "find_used", "join_products", "save_zeros", "share_loops",
+    }  # for calls of one kind; no passes; parts of others; has both of its passes in the table; needed by threads
+    assert known - others <= PASSES.keys()
+
+
+@pytest.mark.parametrize("subject", topic.list_real(Choice(names=SIX)), ids=lambda subject: subject.name)
+def test_the_passes_that_change_a_source_are_found(subject):
+    whole = passes.write(subject.request)
+    assert passes.write(subject.request) == whole
+    assert passes.find_changing(subject.request) == {p for p in PASSES if passes.write(subject.request, {p}) != whole}
+
+
+def test_programs_of_the_comparison_are_asked_of_the_engine():
+    found = {subject.name: subject for subject in topic.list_ours(Choice(quick=True))}
+    assert {"kalman", "kalman of loops", "product, reassociating"} <= found.keys()
+    assert "jam_sums" in passes.find_changing(found["gaussian_process"].request)
+    assert "running_products" in passes.find_changing(found["product, reassociating"].request)
+
+
+def test_a_derivative_that_is_another_one_is_noticed():
+    right = topic.Built(lambda x: (x, (np.array([2.0, 3.0]),)), 1.0)
+    wrong = topic.Built(lambda x: (x, (np.array([2.0, 3.0 + 1e-7]),)), 1.0)
+    assert topic.compare(right, right, (1.0,), quick=True) > 0.0
+    with pytest.raises(AssertionError, match="Mismatched elements: 1"):
+        topic.compare(right, wrong, (1.0,), quick=True)
+
+
+def test_what_brings_nothing_is_told():
+    table = {
+        "fires": {"real: of 9": 6, "real: off / on": 1.2, "lines": 10},
+        "is rare": {"real: of 9": 4, "real: off / on": 1.2, "lines": 20},
+        "is slow": {"real: of 9": 9, "real: off / on": 1.01, "lines": 30},
+        "is not timed": {"real: of 9": 9, "lines": 40},
+    }
+    assert topic.remark({topic.TABLE: {"table": table}}) == [
+        "is rare: 4 of real, 1.20 in the median; 20 lines", "is slow: 9 of real, 1.01 in the median; 30 lines",
+    ]  # fmt: skip
