@@ -15,7 +15,6 @@ from contad.engines.source.writing import (
     called_reverse,
     carried_neighbours,
     cleared_rows,
-    deferred_rows,
     derivative_text,
     end_iterations,
     first_writes,
@@ -33,7 +32,7 @@ from contad.engines.source.writing import (
     written_formulas,
     written_over,
 )
-from contad.native import late_rows, narrow_products
+from contad.native import narrow_products
 from contad.native.request import Request
 
 ROOT = Path(__file__).parents[1]
@@ -102,7 +101,6 @@ PASSES = {
         Pass("gather_calls", (row_parts,), _nothing, (gathered_calls,)),
         Pass("skip_blocks", _TEXT, _same_lines, (skipped_blocks,), "test_skipped_blocks.py"),
         Pass("jam_sums", _TEXT, _same_lines, (jammed_sums,), "test_jammed_sums.py"),
-        Pass("defer_rows", _TEXT, _same_lines, (deferred_rows, late_rows), "test_deferred_rows.py"),
         Pass("write_over", _TEXT, _same_lines, (written_over,), "test_written_over.py"),
     )
 }  # fmt: skip

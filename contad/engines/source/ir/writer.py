@@ -36,7 +36,6 @@ SHARED = ("add_parts", "count_blocks", "make_parts", "part_of")  # by threads
 LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
 PRODUCTS = ("add_left", "add_right", "put_product")  # of matrices and vectors, and their adjoints
 PRODUCTS_OF_ROWS = ("add_right_of_rows", "put_product_of_rows", "rows_together")
-LATE_ROWS = ("add_late_rows", "first_of_four")  # of adjoints
 GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
 COSTLY = 30.0  # additions that a function takes which is not computed again for each block of directions
 BAR = "_bar"  # the suffix of an adjoint
@@ -73,7 +72,6 @@ _RESERVED = {
     *LANE_PRODUCTS,
     *PRODUCTS,
     *GRAM_PRODUCTS,
-    *LATE_ROWS,
     *(name for names in KERNELS.values() for name in names),
 }
 _RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}

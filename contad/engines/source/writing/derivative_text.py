@@ -20,7 +20,6 @@ from contad.engines.source.ir.writer import (
     KEPT,
     LANE_PRODUCTS,
     LANES,
-    LATE_ROWS,
     LENT,
     PRODUCTS,
     PRODUCTS_OF_ROWS,
@@ -41,7 +40,6 @@ from contad.engines.source.writing.asked_value import ask_for_value
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
 from contad.engines.source.writing.cleared_rows import save_zeros
-from contad.engines.source.writing.deferred_rows import Matrices, defer_rows
 from contad.engines.source.writing.end_iterations import write_ends
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
@@ -212,7 +210,6 @@ class DerivativeWriter:
         if self.lanes is None:
             body = join_products(body, products, self.writer.fresh)
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
-            body = defer_rows(body, self._list_matrices(), self.writer.fresh)
             body = write_over(body, self._count_axes(), self._list_facts().roots)
         if self.optional_value and not blocks:
             rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
@@ -282,12 +279,6 @@ class DerivativeWriter:
         names = (name + BAR for name, axes in self._count_axes().items() if axes == 1)
         return Vectors(frozenset(names), self._list_facts().roots)
 
-    def _list_matrices(self) -> Matrices:
-        """The matrices, their adjoints, and what memory arrays may be."""
-        names = {name for name, axes in self._count_axes().items() if axes == 2}
-        adjoints = {name + BAR for name in names} - self._count_axes().keys()
-        return Matrices(frozenset(names), frozenset(adjoints), self._list_facts().roots)
-
     def _count_axes(self) -> dict[str, int]:
         """How many axes floats and arrays of them have."""
         values = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
@@ -331,7 +322,6 @@ class DerivativeWriter:
             ("native.elementary.elementary_table", ("elementary", "elementary_rows")),
             ("native.gram_matrices", GRAM_PRODUCTS),
             ("native.lane_products", LANE_PRODUCTS),
-            ("native.late_rows", LATE_ROWS),
             ("native.linked_code", ("link",)),
             ("native.machine_code", ("njit",)),
             ("native.lanes", LANES),
