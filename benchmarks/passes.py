@@ -30,7 +30,6 @@ from contad.engines.source.writing import (
     skipped_blocks,
     split_loops,
     written_formulas,
-    written_over,
 )
 from contad.native import narrow_products
 from contad.native.request import Request
@@ -101,7 +100,6 @@ PASSES = {
         Pass("gather_calls", (row_parts,), _nothing, (gathered_calls,)),
         Pass("skip_blocks", _TEXT, _same_lines, (skipped_blocks,), "test_skipped_blocks.py"),
         Pass("jam_sums", _TEXT, _same_lines, (jammed_sums,), "test_jammed_sums.py"),
-        Pass("write_over", _TEXT, _same_lines, (written_over,), "test_written_over.py"),
     )
 }  # fmt: skip
 

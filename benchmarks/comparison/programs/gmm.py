@@ -135,8 +135,8 @@ def over_numbers(alphas: Any, means: Any, icf: Any, x: Any, gamma: float, m: int
 REMARKS = (
     "The primal has all products Q x in one product of matrices, as every peer has it; `generated, loops` reads the "
     "loops of ADBench's C code. jax is about level with the gradient by hand because XLA's exponentials and loops over "
-    "elements are SIMD code, while Numba calls libm for each number. `generated` writes the adjoint of the product "
-    "over it, as the gradient by hand does. `matrix` passes through memory for each operation on the (n, k, d) array, "
+    "elements are SIMD code, while Numba calls libm for each number. The gradient by hand writes the adjoint of the "
+    "product over it, `generated` beside it. `matrix` passes through memory for each operation on the (n, k, d) array, "
     "`record` for the product alone."
 )
 

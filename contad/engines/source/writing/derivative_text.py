@@ -52,7 +52,6 @@ from contad.engines.source.writing.shared_loops import Shared, SharedFacts, shar
 from contad.engines.source.writing.skipped_blocks import skip_blocks
 from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.engines.source.writing.written_formulas import move_out
-from contad.engines.source.writing.written_over import write_over
 from contad.errors import UnsupportedError
 from contad.native.compiling import write_options
 from contad.native.request import Numerics
@@ -210,7 +209,6 @@ class DerivativeWriter:
         if self.lanes is None:
             body = join_products(body, products, self.writer.fresh)
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
-            body = write_over(body, self._count_axes(), self._list_facts().roots)
         if self.optional_value and not blocks:
             rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
             asked = ask_for_value(body, rules)
