@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 from unittest import mock
 
-from contad.engines.source.analysis import dead_triangles, hoist, join_loops
+from contad.engines.source.analysis import hoist, join_loops
 from contad.engines.source.build import derivative_of
 from contad.engines.source.planning import fuse, running_choice, running_products, versions
 from contad.engines.source.reading import frontend
@@ -75,7 +75,6 @@ PASSES = {
     for p in (
         Pass("hoist", (frontend,), _nothing, (hoist,), in_place=True),
         Pass("join_loops", (frontend,), lambda *_: False, (join_loops,), "test_joined_loops.py"),
-        Pass("skip_dead_triangles", (frontend,), lambda *_: False, (dead_triangles,), "test_dead_triangles.py"),
         Pass("fuse_loops", _TEXT, lambda *_: frozenset(), (fuse,), "test_loops_at_once.py"),
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from contad.engines.source.analysis.dead_triangles import skip_dead_triangles
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.join_loops import join_loops
 from contad.engines.source.analysis.shared_elements import share_elements
@@ -169,8 +168,6 @@ def _program(
     if join_loops(program):
         simplify(program)
     hoist(program)
-    if transform is None:  # tangents of whole matrices are made of whole matrices
-        skip_dead_triangles(program)
     if flags.parallel_arrays:
         share_elements(program)
     program.captured_values = [value for value, _ in progress.captured.values()]
