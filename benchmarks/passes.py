@@ -25,13 +25,11 @@ from contad.engines.source.writing import (
     kept_in_adjoints,
     loop_products,
     nested_rows,
-    products_by_rows,
     row_parts,
     skipped_blocks,
     split_loops,
     written_formulas,
 )
-from contad.native import narrow_products
 from contad.native.request import Request
 
 ROOT = Path(__file__).parents[1]
@@ -90,7 +88,6 @@ PASSES = {
         Pass("make_once", _TEXT, _same_lines, (hoisted_arrays,), "test_hoisted_arrays.py"),
         Pass("move_out", _TEXT, _same_lines, (written_formulas,)),
         Pass("keep_in_adjoints", _TEXT, _same_lines, (kept_in_adjoints,), "test_kept_in_adjoints.py"),
-        Pass("find_products", _TEXT, lambda *_: [], (products_by_rows, narrow_products), "test_products_by_rows.py"),
         Pass(
             "split_loops", _TEXT, lambda lines, *_, **__: split_loops.Split(lines, []), (split_loops, row_parts),
             "test_split_loops.py",

@@ -39,7 +39,6 @@ def list_kernels() -> list[Kernel]:
         *(("generated", names) for names in generated),
         *(("product", (purpose,)) for purpose in purposes),
         *(("product_adjoint", (name,)) for name in ("put_product_at", "add_masked_at")),
-        *(("rows", (name,)) for name in ("multiply_rows_at", "add_rows_at", "rows_together_at")),
         *(("lent_array", (axes,)) for axes in (1, 2, 3)),
         *(("tape", (name,)) for name in _names_on_tapes()),
         ("sweep", ()),
@@ -76,13 +75,6 @@ def _find_product_adjoint(name: str) -> None:
     find_kernel(f"contad.native.product_kernels:{name}")
 
 
-def _find_rows(name: str) -> None:
-    from contad.native import narrow_products
-
-    find = narrow_products.find_count if name == "rows_together_at" else narrow_products.find_rows
-    find(f"{narrow_products.__name__}:{name}")
-
-
 def _find_lent_array(axes: int) -> None:
     from contad.engines.source.runtime.lent_arrays import find_lender
 
@@ -113,7 +105,6 @@ _MAKERS: dict[str, Callable[..., object]] = {
     "product_adjoint": _find_product_adjoint,
     "step": matrix_steps.find_address,
     "generated": _find_generated,
-    "rows": _find_rows,
     "lent_array": _find_lent_array,
     "tape": _find_tape,
     "attempts": _find_attempts,

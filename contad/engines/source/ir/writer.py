@@ -35,7 +35,6 @@ SINGLE_LANES = ("add_to_lane", "at_lane", "put_in_lane")  # of which one is comp
 SHARED = ("add_parts", "count_blocks", "make_parts", "part_of")  # by threads
 LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
 PRODUCTS = ("add_left", "add_right", "put_product")  # of matrices and vectors, and their adjoints
-PRODUCTS_OF_ROWS = ("add_right_of_rows", "put_product_of_rows", "rows_together")
 GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
 COSTLY = 30.0  # additions that a function takes which is not computed again for each block of directions
 BAR = "_bar"  # the suffix of an adjoint

@@ -22,7 +22,6 @@ from contad.engines.source.ir.writer import (
     LANES,
     LENT,
     PRODUCTS,
-    PRODUCTS_OF_ROWS,
     RECALLED,
     SEGMENTS,
     SHARED,
@@ -45,7 +44,6 @@ from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.kept_in_adjoints import keep_in_adjoints
 from contad.engines.source.writing.loop_statements import WORK
-from contad.engines.source.writing.products_by_rows import find_products, join_products
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
@@ -198,7 +196,6 @@ class DerivativeWriter:
         definitions: list[str] = []
         if self.lanes is None and not self.is_nested and not blocks:
             body = keep_in_adjoints(body, self._list_vectors().vectors)
-        products = find_products(body, self._list_facts().roots, self._count_axes()) if self.lanes is None else []
         if self.numerics != "libm":
             nests = self.numerics == "simd"
             body, definitions = split_loops(body, self._list_facts(), self.writer.fresh, nests, alone=not blocks)
@@ -207,7 +204,6 @@ class DerivativeWriter:
                 definitions += more
             body = skip_blocks(body, self.writer.fresh)
         if self.lanes is None:
-            body = join_products(body, products, self.writer.fresh)
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
         if self.optional_value and not blocks:
             rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
@@ -323,7 +319,6 @@ class DerivativeWriter:
             ("native.linked_code", ("link",)),
             ("native.machine_code", ("njit",)),
             ("native.lanes", LANES),
-            ("native.narrow_products", PRODUCTS_OF_ROWS),
             ("native.product_adjoints", PRODUCTS),
             ("native.recalled_values", RECALLED),
             ("native.single_lanes", SINGLE_LANES),

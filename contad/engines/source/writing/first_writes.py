@@ -16,10 +16,8 @@ import re
 
 from contad.engines.source.writing.array_accesses import indices_of
 from contad.engines.source.writing.live_names import names_assigned, names_read
-from contad.native.arena import LOANS
 
 ZEROS = re.compile(r" +(\w+) = (?:np\.|lent_)zeros\((?:\d+, )?((\w+)\.shape|\(.*\))\)$")
-_LENT = re.compile(r"\blent_(?:zeros|empty)\((\d+), ")
 MAKERS = ("np.empty", "np.zeros", "lent_empty", "lent_zeros")
 # what may be a length, make an array or compare lengths
 LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
@@ -35,12 +33,6 @@ def write_once(lines: list[str], arrays: "FirstWrites") -> list[str]:
             made[k] = made[k].replace("zeros(", "empty(", 1)
             made[add - 1] = made[add - 1].replace(" += ", " = ", 1)
     return made
-
-
-def write_zeros(shape: str, lines: list[str]) -> str:
-    """What makes one more array of zeros in a function: lent where it lends others, of which there may be some more."""
-    lent = max((int(x) for line in lines for x in _LENT.findall(line)), default=LOANS)
-    return f"lent_zeros({lent + 1}, {shape})" if lent + 1 < LOANS else f"np.zeros({shape})"
 
 
 class FirstWrites:
