@@ -25,6 +25,17 @@ from contad.variables import arguments
 from contad.variables.number import read_primal
 from contad.variables.open_types import Nested, Real
 
+__all__ = [
+    "check_2F1_converges", "check_3F2_converges", "check_bounded", "check_cholesky_factor",
+    "check_cholesky_factor_corr", "check_column_index", "check_consistent_size", "check_consistent_sizes",
+    "check_consistent_sizes_mvt", "check_corr_matrix", "check_cov_matrix", "check_finite", "check_greater",
+    "check_greater_or_equal", "check_less", "check_less_or_equal", "check_lower_triangular", "check_matching_dims",
+    "check_matching_sizes", "check_multiplicable", "check_nonnegative", "check_nonzero_size", "check_not_nan",
+    "check_ordered", "check_pos_definite", "check_pos_semidefinite", "check_positive", "check_positive_finite",
+    "check_positive_ordered", "check_range", "check_row_index", "check_simplex", "check_size_match", "check_sorted",
+    "check_square", "check_symmetric", "check_unit_vector", "check_vector", "check_vector_index",
+]  # fmt: skip
+
 TOLERANCE = 1e-8
 
 

@@ -18,6 +18,12 @@ from contad.variables.array import numbers_in
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue
 
+__all__ = [
+    "cholesky_decompose", "eigendecompose", "eigendecompose_sym", "eigenvalues", "eigenvalues_sym", "eigenvectors",
+    "eigenvectors_sym", "qr", "qr_Q", "qr_R", "qr_thin", "qr_thin_Q", "qr_thin_R", "singular_values", "svd", "svd_U",
+    "svd_V",
+]  # fmt: skip
+
 SYMMETRIC = (("a", "symmetric"),)
 WIDE = (("a.shape[0] <= a.shape[1]", "a must have no more rows than columns inside njit; call qr_thin"),)
 

@@ -14,6 +14,17 @@ from contad.distributions.faces import Face
 from contad.distributions.formula import Formula
 from contad.stan.face_docstrings import describe_face
 
+__all__ = [
+    "bernoulli_logit_lpmf", "bernoulli_lpmf", "beta_binomial_lpmf", "beta_lpdf", "beta_neg_binomial_lpmf",
+    "beta_proportion_lpdf", "binomial_logit_lpmf", "binomial_lpmf", "cauchy_lpdf", "chi_square_lpdf",
+    "discrete_range_lpmf", "double_exponential_lpdf", "exp_mod_normal_lpdf", "exponential_lpdf", "frechet_lpdf",
+    "gamma_lpdf", "gumbel_lpdf", "hypergeometric_lpmf", "inv_chi_square_lpdf", "inv_gamma_lpdf", "logistic_lpdf",
+    "loglogistic_lpdf", "lognormal_lpdf", "neg_binomial_2_log_lpmf", "neg_binomial_2_lpmf", "neg_binomial_lpmf",
+    "normal_lpdf", "pareto_lpdf", "pareto_type_2_lpdf", "poisson_log_lpmf", "poisson_lpmf", "rayleigh_lpdf",
+    "scaled_inv_chi_square_lpdf", "skew_double_exponential_lpdf", "skew_normal_lpdf", "std_normal_lpdf",
+    "student_t_lpdf", "uniform_lpdf", "von_mises_lpdf", "weibull_lpdf", "yule_simon_lpmf",
+]  # fmt: skip
+
 
 def _density(
     name: str, formula: Formula, orders: dict[str, str] | None = None, lenient: bool = False, **domains: str

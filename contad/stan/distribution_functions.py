@@ -8,6 +8,29 @@ from contad.distributions.faces import Face
 from contad.stan import densities
 from contad.stan.face_docstrings import describe_face
 
+__all__ = [
+    "bernoulli_cdf", "bernoulli_lccdf", "bernoulli_lcdf", "beta_binomial_cdf", "beta_binomial_lccdf",
+    "beta_binomial_lcdf", "beta_cdf", "beta_lccdf", "beta_lcdf", "beta_neg_binomial_cdf", "beta_neg_binomial_lccdf",
+    "beta_neg_binomial_lcdf", "beta_proportion_lccdf", "beta_proportion_lcdf", "binomial_cdf", "binomial_lccdf",
+    "binomial_lcdf", "cauchy_cdf", "cauchy_lccdf", "cauchy_lcdf", "chi_square_cdf", "chi_square_lccdf",
+    "chi_square_lcdf", "discrete_range_cdf", "discrete_range_lccdf", "discrete_range_lcdf", "double_exponential_cdf",
+    "double_exponential_lccdf", "double_exponential_lcdf", "exp_mod_normal_cdf", "exp_mod_normal_lccdf",
+    "exp_mod_normal_lcdf", "exponential_cdf", "exponential_lccdf", "exponential_lcdf", "frechet_cdf", "frechet_lccdf",
+    "frechet_lcdf", "gamma_cdf", "gamma_lccdf", "gamma_lcdf", "gumbel_cdf", "gumbel_lccdf", "gumbel_lcdf",
+    "inv_chi_square_cdf", "inv_chi_square_lccdf", "inv_chi_square_lcdf", "inv_gamma_cdf", "inv_gamma_lccdf",
+    "inv_gamma_lcdf", "logistic_cdf", "logistic_lccdf", "logistic_lcdf", "loglogistic_cdf", "lognormal_cdf",
+    "lognormal_lccdf", "lognormal_lcdf", "neg_binomial_2_cdf", "neg_binomial_2_lccdf", "neg_binomial_2_lcdf",
+    "neg_binomial_cdf", "neg_binomial_lccdf", "neg_binomial_lcdf", "normal_cdf", "normal_lccdf", "normal_lcdf",
+    "pareto_cdf", "pareto_lccdf", "pareto_lcdf", "pareto_type_2_cdf", "pareto_type_2_lccdf", "pareto_type_2_lcdf",
+    "poisson_cdf", "poisson_lccdf", "poisson_lcdf", "rayleigh_cdf", "rayleigh_lccdf", "rayleigh_lcdf",
+    "scaled_inv_chi_square_cdf", "scaled_inv_chi_square_lccdf", "scaled_inv_chi_square_lcdf",
+    "skew_double_exponential_cdf", "skew_double_exponential_lccdf", "skew_double_exponential_lcdf", "skew_normal_cdf",
+    "skew_normal_lccdf", "skew_normal_lcdf", "std_normal_cdf", "std_normal_lccdf", "std_normal_lcdf", "student_t_cdf",
+    "student_t_lccdf", "student_t_lcdf", "uniform_cdf", "uniform_lccdf", "uniform_lcdf", "von_mises_cdf",
+    "von_mises_lccdf", "von_mises_lcdf", "weibull_cdf", "weibull_lccdf", "weibull_lcdf", "yule_simon_cdf",
+    "yule_simon_lccdf", "yule_simon_lcdf",
+]  # fmt: skip
+
 _KINDS = {
     "cdf": ("The probability of at most {y}", "product", "F({y}) = {whole}"),
     "lcdf": ("The logarithm of the probability of at most {y}", "sum", "log F({y}), where F({y}) = {whole}"),

@@ -16,6 +16,8 @@ from contad.stan.checks import check_bounded, check_finite, check_greater, check
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Real, Value
 
+__all__ = ["wiener_lccdf_unnorm", "wiener_lcdf_unnorm", "wiener_lpdf"]
+
 NEGLIGIBLE = 46.0
 _DOMAINS = {
     "y": "positive finite", "alpha": "positive finite", "tau": "nonnegative", "beta": "inner probability",

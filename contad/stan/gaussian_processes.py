@@ -18,6 +18,10 @@ from contad.stan.compiled import with_bodies
 from contad.stan.recorded_checks import are_between
 from contad.variables.open_types import ArrayValue, Real, Value
 
+__all__ = [
+    "gp_dot_prod_cov", "gp_exp_quad_cov", "gp_exponential_cov", "gp_matern32_cov", "gp_matern52_cov", "gp_periodic_cov",
+]  # fmt: skip
+
 
 def _ways(expression: str, count: int, has_lengths: bool = False) -> dict[Pattern, str]:
     """The ways of compiled code: X and Y in the expression are the points as matrices, p1, p2 ... the parameters."""

@@ -14,6 +14,11 @@ from contad.stan import densities, ordered_outcomes
 from contad.stan.compiled import density_of_vectors, with_bodies
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
+__all__ = [
+    "bernoulli_logit_glm_lpmf", "binomial_logit_glm_lpmf", "categorical_logit_glm_lpmf", "neg_binomial_2_log_glm_lpmf",
+    "normal_id_glm_lpdf", "ordered_logistic_glm_lpmf", "poisson_log_glm_lpmf",
+]  # fmt: skip
+
 COLUMNS = ("x.shape[-1] == beta.shape[0]", "x must have a column for each element of beta")
 
 

@@ -21,6 +21,8 @@ from contad.stan.compiled import with_bodies
 from contad.variables.number import primal
 from contad.variables.open_types import Nested, Real
 
+__all__ = ["hypergeometric_2F1", "hypergeometric_3F2", "hypergeometric_pFq"]
+
 MOST_TERMS = 20000
 LOST = 1e-9  # the share of the largest terms that the rounding of the sum may be
 

@@ -14,6 +14,8 @@ from contad.variables.creation import array
 from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Nested, Real
 
+__all__ = ["gaussian_dlm_obs_lpdf"]
+
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 
 

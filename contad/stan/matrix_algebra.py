@@ -12,6 +12,13 @@ from contad.stan.recorded_checks import require_symmetric
 from contad.stan.shapes import matrices, require_length, require_same_shape
 from contad.variables.open_types import ArrayValue, Real, Value
 
+__all__ = [
+    "add_diag", "columns_dot_product", "columns_dot_self", "crossprod", "diag_post_multiply", "diag_pre_multiply",
+    "elt_divide", "elt_multiply", "matrix_exp", "matrix_exp_multiply", "matrix_power",
+    "multiply_lower_tri_self_transpose", "quad_form", "quad_form_diag", "quad_form_sym", "rows_dot_product",
+    "rows_dot_self", "scale_matrix_exp_multiply", "tcrossprod", "trace_gen_quad_form", "trace_quad_form",
+]  # fmt: skip
+
 SYMMETRIC = (("a", "symmetric"),)
 
 

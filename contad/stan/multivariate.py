@@ -9,6 +9,13 @@ one in each.
 from contad.stan.compiled import density_of_vectors
 from contad.stan.domains import Demands
 
+__all__ = [
+    "dirichlet_lpdf", "dirichlet_multinomial_lpmf", "inv_wishart_cholesky_lpdf", "inv_wishart_lpdf",
+    "lkj_corr_cholesky_lpdf", "lkj_corr_lpdf", "lkj_cov_lpdf", "multi_gp_cholesky_lpdf", "multi_gp_lpdf",
+    "multi_normal_cholesky_lpdf", "multi_normal_lpdf", "multi_normal_prec_lpdf", "multi_student_t_cholesky_lpdf",
+    "multi_student_t_lpdf", "multinomial_logit_lpmf", "multinomial_lpmf", "wishart_cholesky_lpdf", "wishart_lpdf",
+]  # fmt: skip
+
 ROWS = (
     ("y.ndim == 1 or mu.ndim == 1 or len(y) == len(mu)", "y and mu must have as many rows, or one of them be a vector"),
 )

@@ -15,6 +15,8 @@ from contad.stan.compiled import with_bodies
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
+__all__ = ["categorical_logit_lpmf", "categorical_lpmf", "ordered_logistic_lpmf", "ordered_probit_lpmf"]
+
 CATEGORY, CATEGORIES = "are_categories(y, {})", "y must be a category, a whole number from 1 to their count"
 SAME_LENGTH = ("len(y) == len(eta)", "y must have an outcome for each location")
 ORDERED = (

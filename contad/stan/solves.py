@@ -20,6 +20,12 @@ from contad.stan.recorded_checks import has_nan, require_symmetric, values_of
 from contad.stan.shapes import matrices, require_length
 from contad.variables.open_types import ArrayValue, Value
 
+__all__ = [
+    "chol2inv", "determinant", "generalized_inverse", "inverse", "inverse_spd", "log_determinant",
+    "log_determinant_spd", "mdivide_left", "mdivide_left_spd", "mdivide_left_tri_low", "mdivide_right",
+    "mdivide_right_spd", "mdivide_right_tri_low",
+]  # fmt: skip
+
 SYMMETRIC = (("a", "symmetric"),)
 REAL = (*SYMMETRIC, ("a", "real"))
 

@@ -14,6 +14,10 @@ from contad.stan.compiled import with_bodies
 from contad.stan.shapes import matrices
 from contad.variables.open_types import ArrayValue
 
+__all__ = [
+    "csr_extract", "csr_extract_u", "csr_extract_v", "csr_extract_w", "csr_matrix_times_vector", "csr_to_dense_matrix",
+]  # fmt: skip
+
 
 @with_bodies({"0 0 p p m k": "sparse_times_vector(m, n, w, v, u, b)"})
 def csr_matrix_times_vector(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndarray, b: ArrayValue) -> ArrayValue:

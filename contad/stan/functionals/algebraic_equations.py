@@ -14,6 +14,10 @@ from contad.variables import arguments, check
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested
 
+__all__ = [
+    "algebra_solver", "algebra_solver_newton", "solve_newton", "solve_newton_tol", "solve_powell", "solve_powell_tol",
+]  # fmt: skip
+
 
 def solve_powell(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
     """The root of f(y, *args) by Powell's hybrid method, differentiable in args (trees) and what f captures.

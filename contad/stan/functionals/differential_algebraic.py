@@ -15,6 +15,8 @@ from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, Real, Value
 from contad.variables.trees import flatten
 
+__all__ = ["dae", "dae_tol"]
+
 _CORRECTIONS = 3  # Newton's steps to a consistent start; tangents are linear, each order in those below
 _RANK = 1e-10  # of the largest singular value of F_y', below which a direction is algebraic
 _LARGEST = 1e10  # condition number of the algebraic equations beyond which they determine nothing

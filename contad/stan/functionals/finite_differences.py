@@ -14,6 +14,11 @@ from contad.transforms.gradients import grad
 from contad.transforms.hessians import hessian
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
 
+__all__ = [
+    "finite_diff_grad_hessian", "finite_diff_grad_hessian_auto", "finite_diff_gradient", "finite_diff_gradient_auto",
+    "finite_diff_hessian", "finite_diff_hessian_auto",
+]  # fmt: skip
+
 WEIGHTS = ((1.0, 0.75), (2.0, -0.15), (3.0, 1.0 / 60.0))
 
 

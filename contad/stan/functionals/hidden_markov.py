@@ -12,6 +12,8 @@ from contad.variables.creation import array
 from contad.variables.number import map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Nested, Real
 
+__all__ = ["hmm_hidden_state_prob", "hmm_latent", "hmm_marginal"]
+
 _SIMPLEX = 1e-8  # by how much a sum may differ from 1, as Stan has it
 
 

@@ -12,6 +12,11 @@ from contad.scipy.integrate.trajectories import Adjoint, CashKarp, Settings, Sys
 from contad.variables import arguments, check
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
 
+__all__ = [
+    "ode_adams", "ode_adams_tol", "ode_adjoint_tol_ctl", "ode_bdf", "ode_bdf_tol", "ode_ckrk", "ode_ckrk_tol",
+    "ode_rk45", "ode_rk45_tol",
+]  # fmt: skip
+
 _NON_STIFF, _STIFF = (1e-6, 1e-6, 10**6), (1e-10, 1e-10, 10**8)  # Stan's relative and absolute tolerance, and steps
 
 

@@ -13,6 +13,8 @@ from contad.variables import arguments, check
 from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
 
+__all__ = ["hcubature", "integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
+
 _ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
 _REACH = 6.0  # of the nodes, before they are mapped: beyond, weights of double exponential rules leave the doubles
 _LEVELS = range(1, 11)  # halvings of the distance of nodes

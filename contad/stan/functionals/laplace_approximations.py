@@ -14,6 +14,15 @@ from contad.variables import arguments, check
 from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
 
+__all__ = [
+    "laplace_latent_bernoulli_logit_rng", "laplace_latent_neg_binomial_2_log_rng", "laplace_latent_poisson_log_rng",
+    "laplace_latent_rng", "laplace_latent_tol_bernoulli_logit_rng", "laplace_latent_tol_neg_binomial_2_log_rng",
+    "laplace_latent_tol_poisson_log_rng", "laplace_latent_tol_rng", "laplace_marginal",
+    "laplace_marginal_bernoulli_logit_lpmf", "laplace_marginal_neg_binomial_2_log_lpmf",
+    "laplace_marginal_poisson_log_lpmf", "laplace_marginal_tol", "laplace_marginal_tol_bernoulli_logit_lpmf",
+    "laplace_marginal_tol_neg_binomial_2_log_lpmf", "laplace_marginal_tol_poisson_log_lpmf",
+]  # fmt: skip
+
 _ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
 _DEFAULTS: Any = (None, _ROOT_OF_EPSILON, 500, 1, 1000, True)
 

@@ -25,6 +25,8 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Real, Valu
 from contad.variables.stack import stack
 from contad.variables.trees import flatten, map_leaves
 
+__all__ = ["map_rect", "reduce_sum", "reduce_sum_static"]
+
 _PIECES = 32  # without a grainsize; a number that does not depend on workers, so that neither does the result
 
 
