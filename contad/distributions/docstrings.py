@@ -2,9 +2,13 @@
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from contad.rules.scalar_rule import ScalarRule
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FIELD = re.compile(r"^(?=[A-Z]\w+: +\S)", re.MULTILINE)  # where one begins
 
 
 def formula_of(rule: ScalarRule) -> str:
@@ -18,8 +22,10 @@ def source_of(rule: ScalarRule) -> str:
     return found[1] if found else ""
 
 
-def describe(title: str, formula: str, fields: Mapping[str, str], example: str = "") -> str:
-    """A docstring: what a function is, its formula, fields, and an example.
+def describe(
+    title: str, formula: str, fields: Mapping[str, str], example: str = "", notes: Sequence[str] = ()
+) -> str:
+    """A docstring: what a function is, its formula, paragraphs of notes, fields, and an example.
 
     >>> print(describe("The square.", "z = x^2", {"Domain": "every x.", "Ref": "Euclid."}, "square(2.0)"))
     The square.
@@ -34,10 +40,70 @@ def describe(title: str, formula: str, fields: Mapping[str, str], example: str =
     """
     width = max(9, *(len(name) + 2 for name in fields))
     lines = "\n".join(f"{name + ':':{width}}{text}" for name, text in fields.items())
-    parts = [title, f"    {formula}", lines, example]
+    parts = [title, formula and f"    {formula}", *notes, lines, example]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def example_of(call: str, result: str) -> str:
     """An example, whose result has six digits after the point."""
     return f">>> round({call}, 6)\n{result}"
+
+
+def with_rest_of(other: Callable[..., Any]) -> Callable[[F], F]:
+    """Complete the docstring of a variant of another function, which says only what differs.
+
+    The formula and the fields that it lacks are those of the other. A field that begins with "as there" goes on after
+    what the other one says in it.
+
+    >>> def square(x):
+    ...     '''The square.
+    ...
+    ...         z = x^2
+    ...
+    ...     Domain:  every x.
+    ...     Ref:     Euclid.
+    ...     '''
+    >>> @with_rest_of(square)
+    ... def fast_square(x):
+    ...     '''The square, fast.
+    ...
+    ...     Domain:  as there; not nan.
+    ...     '''
+    >>> print(fast_square.__doc__)
+    The square, fast.
+    <BLANKLINE>
+        z = x^2
+    <BLANKLINE>
+    Domain:  every x; not nan.
+    Ref:     Euclid.
+    <BLANKLINE>
+    """
+
+    def complete(function: F) -> F:
+        own, rest = _parse(function.__doc__), _parse(other.__doc__)
+        for name, text in own.fields.items():
+            if text.startswith("as there"):
+                own.fields[name] = rest.fields[name].removesuffix(".") + text.removeprefix("as there")
+        formula = (own.formula or rest.formula).removeprefix("    ")
+        function.__doc__ = describe(own.title, formula, rest.fields | own.fields, own.example, own.notes)
+        return function
+
+    return complete
+
+
+class _Docstring(NamedTuple):
+    title: str
+    formula: str
+    notes: list[str]
+    fields: dict[str, str]
+    example: str
+
+
+def _parse(docstring: str | None) -> _Docstring:
+    text, _, example = inspect.cleandoc(docstring or "").partition("\n\n>>>")
+    title, *notes = text.split("\n\n")
+    formula = notes.pop(0) if notes and notes[0].startswith("    ") else ""
+    fields = {}
+    if notes and _FIELD.match(notes[-1]):
+        fields = {x.partition(":")[0]: x.partition(":")[2].strip() for x in _FIELD.split(notes.pop()) if x}
+    return _Docstring(title, formula, notes, fields, example and f">>>{example}")

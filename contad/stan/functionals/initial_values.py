@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
+from contad.distributions.docstrings import describe, with_rest_of
+from contad.distributions.faces import function_of_text
 from contad.scipy.integrate.differential_equations import as_vector, require_order, require_tolerances
 from contad.scipy.integrate.integral_operation import freeze
 from contad.scipy.integrate.trajectories import Adjoint, CashKarp, Settings, System, trajectory
@@ -43,160 +45,7 @@ def ode_rk45(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Neste
     return _solve("ode_rk45", scipy.integrate.RK45, f, y0, t0, ts, *_NON_STIFF, args)
 
 
-def ode_rk45_tol(
-    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance: float, absolute_tolerance: float,
-    max_num_steps: int, *args: Nested,
-) -> ArrayValue:  # fmt: skip
-    """As `ode_rk45`, with tolerances and a limit of steps of one's own, all positive.
-
-        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
-
-    Shapes:  as there.
-    Domain:  t0 < ts[0] < ts[1] ...
-    Raises:  as there; ValueError for tolerances and a limit that are not positive.
-    Cost:    as there.
-    Ref:     Stan's ode_rk45_tol; scipy.integrate.RK45.
-
-    >>> def f(t, y, rate):  # predators and prey
-    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
-    >>> ode_rk45_tol(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 1e-10, 1e-10, 1000, 0.8).round(8)
-    array([[1.29410235, 0.47842338],
-           [1.66628355, 0.5235024 ]])
-    """
-    tolerances = relative_tolerance, absolute_tolerance, max_num_steps
-    return _solve("ode_rk45_tol", scipy.integrate.RK45, f, y0, t0, ts, *tolerances, args)
-
-
-def ode_ckrk(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
-    """As `ode_rk45`, by the method of Cash and Karp, whose steps end at the times ts.
-
-        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
-
-    Shapes:  as there.
-    Domain:  t0 < ts[0] < ts[1] ...
-    Raises:  as there.
-    Cost:    as there.
-    Ref:     Cash & Karp (1990), ACM Transactions on Mathematical Software 16; Stan's ode_ckrk.
-
-    >>> def f(t, y, rate):  # predators and prey
-    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
-    >>> ode_ckrk(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 0.8).round(5)
-    array([[1.2941 , 0.47842],
-           [1.66628, 0.5235 ]])
-    """
-    return _solve("ode_ckrk", CashKarp, f, y0, t0, ts, *_NON_STIFF, args)
-
-
-def ode_ckrk_tol(
-    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance: float, absolute_tolerance: float,
-    max_num_steps: int, *args: Nested,
-) -> ArrayValue:  # fmt: skip
-    """As `ode_ckrk`, with tolerances and a limit of steps of one's own, all positive.
-
-        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
-
-    Shapes:  as `ode_rk45`.
-    Domain:  t0 < ts[0] < ts[1] ...
-    Raises:  as `ode_rk45`; ValueError for tolerances and a limit that are not positive.
-    Cost:    as there.
-    Ref:     Cash & Karp (1990), ACM Transactions on Mathematical Software 16; Stan's ode_ckrk_tol.
-
-    >>> def f(t, y, rate):  # predators and prey
-    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
-    >>> ode_ckrk_tol(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 1e-10, 1e-10, 1000, 0.8).round(8)
-    array([[1.29410235, 0.47842338],
-           [1.66628355, 0.5235024 ]])
-    """
-    tolerances = relative_tolerance, absolute_tolerance, max_num_steps
-    return _solve("ode_ckrk_tol", CashKarp, f, y0, t0, ts, *tolerances, args)
-
-
-def ode_adams(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
-    """As `ode_rk45`, by LSODA: Adams' methods, and backward differences where the equation turns stiff.
-
-        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
-
-    Tolerances are Stan's, 1e-10 relative and absolute, and at most 10^8 steps.
-
-    Shapes:  as there.
-    Domain:  t0 < ts[0] < ts[1] ...
-    Raises:  as there.
-    Cost:    as there.
-    Ref:     Stan's ode_adams; scipy.integrate.LSODA.
-
-    >>> def f(t, y, rate):  # predators and prey
-    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
-    >>> ode_adams(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 0.8).round(7)
-    array([[1.2941023, 0.4784234],
-           [1.6662836, 0.5235024]])
-    """
-    return _solve("ode_adams", scipy.integrate.LSODA, f, y0, t0, ts, *_STIFF, args)
-
-
-def ode_adams_tol(
-    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance: float, absolute_tolerance: float,
-    max_num_steps: int, *args: Nested,
-) -> ArrayValue:  # fmt: skip
-    """As `ode_adams`, with tolerances and a limit of steps of one's own, all positive.
-
-        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
-
-    Shapes:  as `ode_rk45`.
-    Domain:  t0 < ts[0] < ts[1] ...
-    Raises:  as `ode_rk45`; ValueError for tolerances and a limit that are not positive.
-    Cost:    as there.
-    Ref:     Stan's ode_adams_tol; scipy.integrate.LSODA.
-
-    >>> def f(t, y, rate):  # predators and prey
-    ...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
-    >>> ode_adams_tol(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], 1e-8, 1e-8, 1000, 0.8).round(5)
-    array([[1.2941 , 0.47842],
-           [1.66628, 0.5235 ]])
-    """
-    tolerances = relative_tolerance, absolute_tolerance, max_num_steps
-    return _solve("ode_adams_tol", scipy.integrate.LSODA, f, y0, t0, ts, *tolerances, args)
-
-
-def ode_bdf(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
-    """As `ode_rk45`, for stiff equations, by backward differences with the exact Jacobian of f.
-
-        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
-
-    Tolerances are Stan's, 1e-10 relative and absolute, and at most 10^8 steps.
-
-    Shapes:  as there.
-    Domain:  t0 < ts[0] < ts[1] ...
-    Raises:  as there.
-    Cost:    as there.
-    Ref:     Stan's ode_bdf; scipy.integrate.BDF.
-
-    >>> ode_bdf(lambda t, y: -1e3 * (y - np.cos(t)), np.array([0.0]), 0.0, [1.0]).round(6)
-    array([[0.541143]])
-    """
-    return _solve("ode_bdf", scipy.integrate.BDF, f, y0, t0, ts, *_STIFF, args)
-
-
-def ode_bdf_tol(
-    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance: float, absolute_tolerance: float,
-    max_num_steps: int, *args: Nested,
-) -> ArrayValue:  # fmt: skip
-    """As `ode_bdf`, with tolerances and a limit of steps of one's own, all positive.
-
-        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot
-
-    Shapes:  as `ode_rk45`.
-    Domain:  t0 < ts[0] < ts[1] ...
-    Raises:  as `ode_rk45`; ValueError for tolerances and a limit that are not positive.
-    Cost:    as there.
-    Ref:     Stan's ode_bdf_tol; scipy.integrate.BDF.
-
-    >>> ode_bdf_tol(lambda t, y: -1e3 * (y - np.cos(t)), np.array([0.0]), 0.0, [1.0], 1e-6, 1e-8, 1000).round(4)
-    array([[0.5411]])
-    """
-    tolerances = relative_tolerance, absolute_tolerance, max_num_steps
-    return _solve("ode_bdf_tol", scipy.integrate.BDF, f, y0, t0, ts, *tolerances, args)
-
-
+@with_rest_of(ode_rk45)
 def ode_adjoint_tol_ctl(
     f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance_forward: float,
     absolute_tolerance_forward: Any, relative_tolerance_backward: float, absolute_tolerance_backward: Any,
@@ -213,8 +62,6 @@ def ode_adjoint_tol_ctl(
     num_steps_between_checkpoints is kept, from which the solution is computed again, as SciPy's interpolation; the
     number of the polynomial is looked at, and says nothing else.
 
-    Shapes:  as there.
-    Domain:  t0 < ts[0] < ts[1] ...
     Raises:  as there; ValueError for tolerances that are not positive and solvers other than 1 and 2.
     Cost:    one solution forwards, one backwards and one integral, whatever the number of parameters.
     Ref:     Stan's ode_adjoint_tol_ctl; Hindmarsh & Serban, CVODES.
@@ -261,3 +108,55 @@ def _solve(
     settings = Settings(name, solver, rtol, atol, {}, max_num_steps, adjoint, frozen.later, solver is CashKarp)
     system = System(settings, frozen.call, len(start), None, frozen.dispatcher)
     return trajectory(system, start, t0, times, (args, frozen.captured))
+
+
+# ---- one function for each method ------------------------------------------------------------------------------------
+# by the method: SciPy's solver or its like, what it is unless tolerances are given, in words, and its source
+_METHODS = {
+    "rk45": (scipy.integrate.RK45, _NON_STIFF, "the method of Dormand and Prince", "scipy.integrate.RK45"),
+    "ckrk": (
+        CashKarp, _NON_STIFF, "the method of Cash and Karp, whose steps end at the times ts",
+        "Cash & Karp (1990), ACM Transactions on Mathematical Software 16",
+    ),
+    "adams": (
+        scipy.integrate.LSODA, _STIFF, "LSODA: Adams' methods, and backward differences where the equation turns stiff",
+        "scipy.integrate.LSODA",
+    ),
+    "bdf": (
+        scipy.integrate.BDF, _STIFF, "backward differences with the exact Jacobian of f, for stiff equations",
+        "scipy.integrate.BDF",
+    ),
+}  # fmt: skip
+_EXAMPLE = """>>> def f(t, y, rate):  # predators and prey
+...     return [y[0] * (1.0 - y[1]), y[1] * (rate * y[0] - 1.0)]
+>>> {name}(f, np.array([1.0, 0.5]), 0.0, [0.5, 1.0], {tolerances}0.8).round(5)
+array([[1.2941 , 0.47842],
+       [1.66628, 0.5235 ]])"""
+
+
+def _solver_of(name: str) -> Any:
+    """The function of a name: `ode_` and the method, "_tol" with tolerances and a limit of steps."""
+    is_set = name.endswith("_tol")
+    solver, settings, method, source = _METHODS[name.removeprefix("ode_").removesuffix("_tol")]
+    options = "relative_tolerance, absolute_tolerance, max_num_steps, " if is_set else ""
+    text = (
+        f"def {name}(f, y0, t0, ts, {options}*args):\n"
+        f"    return _solve({name!r}, solver, f, y0, t0, ts, {options or '*settings, '}args)\n"
+    )
+    made = function_of_text(text, name, {"_solve": _solve, "solver": solver, "settings": settings})
+    made.__module__ = __name__
+    title, raises = f"As `ode_rk45`, by {method}.", "as there."
+    notes = [f"Tolerances are {settings[0]}, relative and absolute, and the limit is {settings[2]:,} steps."]
+    if is_set:
+        title = f"As `{name.removesuffix('_tol')}`, with tolerances and a limit of steps of your own."
+        raises, notes = "as there; ValueError unless tolerances and limit are positive.", []
+    fields = {"Raises": raises, "Ref": f"Stan's {name}; {source}."}
+    example = _EXAMPLE.format(name=name, tolerances="1e-8, 1e-8, 1000, " if is_set else "")
+    made.__doc__ = describe(title, "", fields, example, notes)
+    return with_rest_of(ode_rk45)(made)
+
+
+ode_rk45_tol = _solver_of("ode_rk45_tol")
+ode_ckrk, ode_ckrk_tol = _solver_of("ode_ckrk"), _solver_of("ode_ckrk_tol")
+ode_adams, ode_adams_tol = _solver_of("ode_adams"), _solver_of("ode_adams_tol")
+ode_bdf, ode_bdf_tol = _solver_of("ode_bdf"), _solver_of("ode_bdf_tol")
