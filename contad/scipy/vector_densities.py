@@ -106,7 +106,10 @@ def wishart_of_factors(factor, scale, df):
 
 
 def inverse_wishart_of_factors(factor, scale, df):
-    """-(df + k + 1) / 2 log|X| - tr(S X^-1) / 2 + df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2), likewise."""
+    """-(df + k + 1) / 2 log|X| - tr(S X^-1) / 2 + df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2).
+
+    Of X and S, too, the factors are given.
+    """
     ratio, size = solve_lower(factor, scale), float(factor.shape[0])
     logs = df * log_diagonal(scale) - (df + size + 1.0) * log_diagonal(factor)
     return logs - 0.5 * np.sum(ratio * ratio) - constant_of_wishart(df, size)

@@ -146,14 +146,14 @@ def normal_of_rows(rows, factor, propto=False):
 
 
 def normal_of_rows_by_precision(rows, factor, propto=False):
-    """Likewise, by the factor of the precision matrix."""
+    """The same density, from the factor of the precision matrix."""
     scaled = rows @ factor
     squares = np.sum(scaled * scaled)
     return normal_of_squares(squares, -log_diagonal(factor), rows.shape[1], float(rows.shape[0]), propto)
 
 
 def normal_of_weighted_rows(rows, factor, weights, propto=False):
-    """Likewise, of rows whose covariances are L L^T / w."""
+    """The same density, of rows whose covariances are L L^T / w."""
     count, size = float(rows.shape[0]), float(rows.shape[1])
     squares = np.sum(squared_lengths(rows, factor) * weights)
     return 0.5 * size * sum_of_logs(weights) + normal_of_squares(squares, log_diagonal(factor), size, count, propto)

@@ -4,14 +4,16 @@ Of factors whose sign is free, those of QR have a diagonal of r that is not nega
 """
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from contad.distributions.docstrings import describe, with_rest_of
 from contad.ops import orthogonal_factors, spectra
 from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array
 from contad.ops.triangular_factors import cholesky_factor
-from contad.stan.compiled import with_bodies
+from contad.stan.compiled import WithBodies, with_bodies
 from contad.stan.recorded_checks import are_finite, equals_its_transposed, require_symmetric, values_of
 from contad.stan.shapes import matrices
 from contad.variables.array import numbers_in
@@ -57,6 +59,26 @@ def cholesky_decompose(a: ArrayValue) -> ArrayValue:
     return z
 
 
+# ---- parts -----------------------------------------------------------------------------------------------------------
+def _part_of(
+    whole: WithBodies, function: Callable[[str, ArrayValue], Sequence[ArrayValue]], place: int, name: str, title: str,
+    shapes: str, example: str, ways: Mapping[str, str] | None = None,
+) -> WithBodies:  # fmt: skip
+    """The function that gives one part of a decomposition, which a function of a name and a matrix computes.
+
+    ways    what compiled code has, where the part alone costs less than the whole
+    """
+
+    def part(a: ArrayValue) -> ArrayValue:
+        return function(name, a)[place]
+
+    part.__name__ = part.__qualname__ = name
+    part.__doc__ = describe(f"{title} of `{whole.__name__}`.", "", {"Shapes": f"{shapes}."}, example)
+    known = ways or {pattern: f"{expression}[{place}]" for pattern, expression in whole.ways.items()}
+    made: WithBodies = with_bodies(known, inside=whole.inside)(with_rest_of(whole)(part))
+    return made
+
+
 # ---- QR --------------------------------------------------------------------------------------------------------------
 @with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))"})
 def qr_thin(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
@@ -75,46 +97,29 @@ def qr_thin(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     array([[5. , 2.2],
            [0. , 0.4]])
     """
-    (a,) = matrices("qr_thin", a=a)
+    return _factors("qr_thin", a)
+
+
+def _factors(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
+    (a,) = matrices(name, a=a)
     return _with_positive_diagonal(*orthogonal_factors.qr(a))
 
 
-@with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))[0]"})
-def qr_thin_Q(a: ArrayValue) -> ArrayValue:
-    """The q of `qr_thin`.
-
-        a = q r, q^T q = 1, r_ii >= 0
-
-    Shapes:  a (..., m, n) -> (..., m, k) with k = min(m, n).
-    Domain:  a whose first k columns are independent; else the derivative is nan.
-    Raises:  ValueError if a is no matrix.
-    Cost:    as `qr_thin`.
-    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
-
-    >>> qr_thin_Q([[3.0, 1.0], [4.0, 2.0]])
-    array([[ 0.6, -0.8],
-           [ 0.8,  0.6]])
-    """
-    return qr_thin(a)[0]
+def _with_positive_diagonal(q: ArrayValue, r: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
+    k = min(np.shape(r)[-2:])
+    sign = np.where(observe(np.less, np.diagonal(r, 0, -2, -1), 0.0), -1.0, 1.0)
+    of_rows = np.concatenate([sign, np.ones((*sign.shape[:-1], np.shape(r)[-2] - k))], axis=-1)
+    return q * np.expand_dims(of_rows, -2), np.expand_dims(of_rows, -1) * r + 0.0
 
 
-@with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))[1]"})
-def qr_thin_R(a: ArrayValue) -> ArrayValue:
-    """The r of `qr_thin`.
-
-        a = q r, q^T q = 1, r_ii >= 0
-
-    Shapes:  a (..., m, n) -> (..., k, n) with k = min(m, n).
-    Domain:  a whose first k columns are independent; else the derivative is nan.
-    Raises:  ValueError if a is no matrix.
-    Cost:    as `qr_thin`.
-    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
-
-    >>> qr_thin_R([[3.0, 1.0], [4.0, 2.0]])
-    array([[5. , 2.2],
-           [0. , 0.4]])
-    """
-    return qr_thin(a)[1]
+qr_thin_Q = _part_of(
+    qr_thin, _factors, 0, "qr_thin_Q", "The q", "a (..., m, n) -> (..., m, k) with k = min(m, n)",
+    ">>> qr_thin_Q([[3.0, 1.0], [4.0, 2.0]])\narray([[ 0.6, -0.8],\n       [ 0.8,  0.6]])",
+)  # fmt: skip
+qr_thin_R = _part_of(
+    qr_thin, _factors, 1, "qr_thin_R", "The r", "a (..., m, n) -> (..., k, n) with k = min(m, n)",
+    ">>> qr_thin_R([[3.0, 1.0], [4.0, 2.0]])\narray([[5. , 2.2],\n       [0. , 0.4]])",
+)  # fmt: skip
 
 
 @with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))"}, inside=WIDE)
@@ -139,16 +144,11 @@ def qr(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 
 
 @with_bodies({"mn": "with_positive_diagonal(np.linalg.qr(a))[0]"}, inside=WIDE)
+@with_rest_of(qr)
 def qr_Q(a: ArrayValue) -> ArrayValue:
     """The q of `qr`.
 
-        a = q r, q^T q = q q^T = 1, r_ii >= 0
-
     Shapes:  a (m, n) -> (m, m).
-    Domain:  as of `qr`.
-    Raises:  UnsupportedError for a variable with more rows than columns.
-    Cost:    as `qr`.
-    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
 
     >>> qr_Q([[3.0, 1.0], [4.0, 2.0]])
     array([[ 0.6, -0.8],
@@ -161,32 +161,20 @@ def qr_Q(a: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"mn": "with_rows_of_zeros(with_positive_diagonal(np.linalg.qr(a))[1], a.shape[0])"})
+@with_rest_of(qr_thin)
 def qr_R(a: ArrayValue) -> ArrayValue:
     """The r of `qr`: that of `qr_thin`, over rows of zeros where a has more rows than columns.
 
-        a = q r, q^T q = q q^T = 1, r_ii >= 0
-
     Shapes:  a (m, n) -> (m, n).
-    Domain:  a whose first columns, as many as r has rows that are not 0, are independent; else the derivative is nan.
-    Raises:  ValueError if a is no matrix.
-    Cost:    as `qr_thin`.
-    Ref:     Walter & Lehmann (2013), section 3; Stan Functions Reference, QR decomposition.
 
     >>> qr_R([[3.0, 1.0], [4.0, 2.0], [0.0, 2.0]]).round(6) + 0.0
     array([[5.      , 2.2     ],
            [0.      , 2.039608],
            [0.      , 0.      ]])
     """
-    r = qr_thin(a)[1]
+    r = _factors("qr_R", a)[1]
     m, (k, n) = np.shape(a)[-2], np.shape(r)[-2:]
     return r if m == k else np.concatenate([r, np.zeros((*np.shape(r)[:-2], m - k, n))], axis=-2)
-
-
-def _with_positive_diagonal(q: ArrayValue, r: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
-    k = min(np.shape(r)[-2:])
-    sign = np.where(observe(np.less, np.diagonal(r, 0, -2, -1), 0.0), -1.0, 1.0)
-    of_rows = np.concatenate([sign, np.ones((*sign.shape[:-1], np.shape(r)[-2] - k))], axis=-1)
-    return q * np.expand_dims(of_rows, -2), np.expand_dims(of_rows, -1) * r + 0.0
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
@@ -195,7 +183,7 @@ def svd(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     """The singular value decomposition, with values from the largest; the signs of vectors are LAPACK's.
 
         a = u diag(s) v^T,     s_dot = diag(c),     u_dot = u (f (c s + s c^T)) + (1 - u u^T) a_dot v s^-1,
-        c = u^T a_dot v, f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; v_dot likewise
+        c = u^T a_dot v, f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j; v_dot is like u_dot
 
     Shapes:  a (..., m, n) -> (..., m, k), (..., k), (..., n, k) with k = min(m, n).
     Domain:  every a; vectors of equal singular values have the derivative nan.
@@ -206,47 +194,23 @@ def svd(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     >>> svd([[0.5, 2.0], [3.0, 0.0]])[1].round(6)
     array([3.071486, 1.953452])
     """
-    (a,) = matrices("svd", a=a)
+    return _singular_parts("svd", a)
+
+
+def _singular_parts(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
+    (a,) = matrices(name, a=a)
     u, s, vh = spectra.svd(a, full_matrices=False)
     return u, s, in_c_order(transposed_of(vh))
 
 
-@with_bodies({"mn": "np.linalg.svd(a, False)[0]"})
-def svd_U(a: ArrayValue) -> ArrayValue:
-    """The u of `svd`.
-
-        a = u diag(s) v^T
-
-    Shapes:  a (..., m, n) -> (..., m, k) with k = min(m, n).
-    Domain:  as of `svd`.
-    Raises:  LinAlgError if a is not finite.
-    Cost:    as `svd`.
-    Ref:     Giles (2008), section 2.3.4; Stan Functions Reference, singular value decomposition.
-
-    >>> abs(svd_U([[0.5, 2.0], [3.0, 0.0]])).round(6)
-    array([[0.277949, 0.960596],
-           [0.960596, 0.277949]])
-    """
-    return svd(a)[0]
-
-
-@with_bodies({"mn": "np.linalg.svd(a, False)[2].T"})
-def svd_V(a: ArrayValue) -> ArrayValue:
-    """The v of `svd`, not transposed.
-
-        a = u diag(s) v^T
-
-    Shapes:  a (..., m, n) -> (..., n, k) with k = min(m, n).
-    Domain:  as of `svd`.
-    Raises:  LinAlgError if a is not finite.
-    Cost:    as `svd`.
-    Ref:     Giles (2008), section 2.3.4; Stan Functions Reference, singular value decomposition.
-
-    >>> abs(svd_V([[0.5, 2.0], [3.0, 0.0]])).round(6)
-    array([[0.983486, 0.180987],
-           [0.180987, 0.983486]])
-    """
-    return svd(a)[2]
+svd_U = _part_of(
+    svd, _singular_parts, 0, "svd_U", "The u", "a (..., m, n) -> (..., m, k) with k = min(m, n)",
+    ">>> abs(svd_U([[0.5, 2.0], [3.0, 0.0]])).round(6)\narray([[0.277949, 0.960596],\n       [0.960596, 0.277949]])",
+)  # fmt: skip
+svd_V = _part_of(
+    svd, _singular_parts, 2, "svd_V", "The v, not transposed,", "a (..., m, n) -> (..., n, k) with k = min(m, n)",
+    ">>> abs(svd_V([[0.5, 2.0], [3.0, 0.0]])).round(6)\narray([[0.983486, 0.180987],\n       [0.180987, 0.983486]])",
+)  # fmt: skip
 
 
 @with_bodies({"mn": "np.linalg.svd(a, False)[1]"})
@@ -301,41 +265,15 @@ def _spectrum(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     return (v, w) if np.all(np.abs(seen) < np.inf) else (v * math.nan, w * math.nan)  # LAPACK's are any numbers then
 
 
-@with_bodies({"nn": "eigenvalues_of(a)"}, inside=SYMMETRIC)
-def eigenvalues_sym(a: ArrayValue) -> ArrayValue:
-    """The eigenvalues of `eigendecompose_sym`.
-
-        a v = v diag(w), v^T v = 1,     w_dot = diag(v^T a_dot v),     a_bar = v diag(w_bar) v^T
-
-    Shapes:  a (..., n, n) -> (..., n).
-    Domain:  every symmetric a.
-    Raises:  ValueError if a is not symmetric, LinAlgError if it is not square.
-    Cost:    as `eigendecompose_sym`.
-    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
-
-    >>> eigenvalues_sym([[3.0, 0.5], [0.5, 2.0]]).round(6)
-    array([1.792893, 3.207107])
-    """
-    return _spectrum("eigenvalues_sym", a)[1]
-
-
-@with_bodies({"nn": "spectrum_of(a)[0]"}, inside=SYMMETRIC)
-def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
-    """The eigenvectors of `eigendecompose_sym`.
-
-        a v = v diag(w), v^T v = 1
-
-    Shapes:  a (..., n, n) -> (..., n, n).
-    Domain:  as of `eigendecompose_sym`.
-    Raises:  ValueError if a is not symmetric, LinAlgError if it is not square.
-    Cost:    as `eigendecompose_sym`.
-    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
-
-    >>> abs(eigenvectors_sym([[3.0, 0.5], [0.5, 2.0]])).round(6)
-    array([[0.382683, 0.92388 ],
-           [0.92388 , 0.382683]])
-    """
-    return _spectrum("eigenvectors_sym", a)[0]
+eigenvalues_sym = _part_of(
+    eigendecompose_sym, _spectrum, 1, "eigenvalues_sym", "The eigenvalues", "a (..., n, n) -> (..., n)",
+    ">>> eigenvalues_sym([[3.0, 0.5], [0.5, 2.0]]).round(6)\narray([1.792893, 3.207107])", {"nn": "eigenvalues_of(a)"},
+)  # fmt: skip
+eigenvectors_sym = _part_of(
+    eigendecompose_sym, _spectrum, 0, "eigenvectors_sym", "The eigenvectors", "a (..., n, n) -> (..., n, n)",
+    ">>> abs(eigenvectors_sym([[3.0, 0.5], [0.5, 2.0]])).round(6)\n"
+    "array([[0.382683, 0.92388 ],\n       [0.92388 , 0.382683]])",
+)  # fmt: skip
 
 
 @with_bodies({"nn": "vectors_first(np.linalg.eig(a))"})
@@ -356,42 +294,20 @@ def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     >>> eigendecompose([[3.0, 1.0], [0.5, 2.0]])[1].round(6)
     array([3.366025, 1.633975])
     """
+    return _eigenvectors_first("eigendecompose", a)
+
+
+def _eigenvectors_first(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     w, v = spectra.eig(a)
     return v, w
 
 
-@with_bodies({"nn": "np.linalg.eigvals(a)"})
-def eigenvalues(a: ArrayValue) -> ArrayValue:
-    """The eigenvalues of `eigendecompose`.
-
-        a v = v diag(w),     w_dot = diag(v^-1 a_dot v)
-
-    Shapes:  a (..., n, n) -> (..., n).
-    Domain:  as of `eigendecompose`.
-    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
-    Cost:    as `eigendecompose`.
-    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
-
-    >>> eigenvalues([[3.0, 1.0], [0.5, 2.0]]).round(6)
-    array([3.366025, 1.633975])
-    """
-    return eigendecompose(a)[1]
-
-
-@with_bodies({"nn": "np.linalg.eig(a)[1]"})
-def eigenvectors(a: ArrayValue) -> ArrayValue:
-    """The eigenvectors of `eigendecompose`.
-
-        a v = v diag(w), the columns of v of length 1
-
-    Shapes:  a (..., n, n) -> (..., n, n).
-    Domain:  as of `eigendecompose`.
-    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
-    Cost:    as `eigendecompose`.
-    Ref:     Giles (2008), section 2.3.3; Stan Functions Reference, eigendecomposition.
-
-    >>> abs(eigenvectors([[3.0, 1.0], [0.5, 2.0]])).round(6)
-    array([[0.939071, 0.59069 ],
-           [0.343724, 0.806898]])
-    """
-    return eigendecompose(a)[0]
+eigenvalues = _part_of(
+    eigendecompose, _eigenvectors_first, 1, "eigenvalues", "The eigenvalues", "a (..., n, n) -> (..., n)",
+    ">>> eigenvalues([[3.0, 1.0], [0.5, 2.0]]).round(6)\narray([3.366025, 1.633975])", {"nn": "np.linalg.eigvals(a)"},
+)  # fmt: skip
+eigenvectors = _part_of(
+    eigendecompose, _eigenvectors_first, 0, "eigenvectors", "The eigenvectors", "a (..., n, n) -> (..., n, n)",
+    ">>> abs(eigenvectors([[3.0, 1.0], [0.5, 2.0]])).round(6)\n"
+    "array([[0.939071, 0.59069 ],\n       [0.343724, 0.806898]])",
+)  # fmt: skip

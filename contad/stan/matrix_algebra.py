@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from contad.distributions.docstrings import with_rest_of
 from contad.ops import linear_systems, matrix_functions, quadratic_forms
 from contad.ops.linear_systems import as_columns, check_square, transposed_of
 from contad.ops.products import as_array, matmul
@@ -86,16 +87,13 @@ def columns_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"mn mn": "np.sum(x * y, axis=1)"})
+@with_rest_of(columns_dot_product)
 def rows_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The dot products of the rows of two matrices.
 
         z_i = sum_j x_ij y_ij,     x_bar_ij = z_bar_i y_ij
 
     Shapes:  x, y (..., m, n) -> (..., m).
-    Domain:  every x and y.
-    Raises:  ValueError if the shapes differ.
-    Cost:    O(m n) forward and reverse.
-    Ref:     Stan Functions Reference, dot products and specialized products.
 
     >>> rows_dot_product([[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]])
     array([17., 53.])
@@ -125,16 +123,13 @@ def columns_dot_self(x: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"mn": "np.sum(x * x, axis=1)"})
+@with_rest_of(columns_dot_self)
 def rows_dot_self(x: ArrayValue) -> ArrayValue:
     """The squared lengths of the rows of a matrix.
 
         z_i = sum_j x_ij^2,     x_bar_ij = 2 z_bar_i x_ij
 
     Shapes:  x (..., m, n) -> (..., m).
-    Domain:  every x.
-    Raises:  ValueError if x is no matrix.
-    Cost:    O(m n) forward and reverse.
-    Ref:     Stan Functions Reference, dot products and specialized products.
 
     >>> rows_dot_self([[1.0, 2.0], [3.0, 4.0]])
     array([ 5., 25.])
@@ -166,6 +161,7 @@ def diag_pre_multiply(v: ArrayValue, m: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"kn n": "m * np.expand_dims(v, 0)"})
+@with_rest_of(diag_pre_multiply)
 def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
     """The columns of a matrix times the elements of a vector.
 
@@ -173,9 +169,6 @@ def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
 
     Shapes:  m (..., k, n), v (..., n) -> (..., k, n).
     Domain:  every m and v.
-    Raises:  ValueError if the lengths differ.
-    Cost:    O(k n) forward and reverse.
-    Ref:     Stan Functions Reference, dot products and specialized products.
 
     >>> diag_post_multiply([[1.0, 0.5], [-1.0, 2.0]], [2.0, 3.0])
     array([[ 2. ,  1.5],
@@ -259,16 +252,14 @@ def crossprod(a: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"mn": "a @ a.T"})
+@with_rest_of(crossprod)
 def tcrossprod(a: ArrayValue) -> ArrayValue:
     """The product of a matrix with its transposed; the rule is `contad.ops.quadratic_forms.tcrossprod`.
 
         z = a a^T,     z_dot = a_dot a^T + a a_dot^T,     a_bar = (z_bar + z_bar^T) a
 
     Shapes:  a (..., m, n) -> (..., m, m), exactly symmetric.
-    Domain:  every a.
-    Raises:  ValueError if a is no matrix.
     Cost:    O(m^2 n) forward, half that of a product; one product in reverse.
-    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> tcrossprod([[1.0, 2.0, 0.5], [3.0, 4.0, -1.0]])
     array([[ 5.25, 10.5 ],
@@ -351,16 +342,14 @@ def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"nn n/nk": "np.sum(b * (a @ b))"})
+@with_rest_of(quad_form)
 def trace_quad_form(a: ArrayValue, b: ArrayValue) -> Value:
     """The trace of a quadratic form, without that product.
 
         z = tr(b^T a b) = sum_ij b_ij (a b)_ij,     a_bar = z_bar b b^T,     b_bar = z_bar (a + a^T) b
 
     Shapes:  a (..., n, n), b (..., n, k) -> (...); b (n,) is one column.
-    Domain:  every a and b.
-    Raises:  LinAlgError if a is not square, ValueError if the lengths differ.
     Cost:    O(n^2 k) forward, twice that in reverse.
-    Ref:     Giles (2008), section 2.2.2; Stan Functions Reference, dot products and specialized products.
 
     >>> trace_quad_form(np.array([[2.0, 1.0], [0.0, 3.0]]), np.array([[1.0, 0.0], [2.0, 1.0]]))
     np.float64(19.0)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contad.distributions.docstrings import with_rest_of
 from contad.distributions.intervals import log_normal_interval
 from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import log
@@ -110,14 +111,12 @@ def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fa
     },
     (("len(cuts) > 0", "cuts must have elements"), SAME_LENGTH, *ORDERED, ("eta", "finite")),
 )
+@with_rest_of(ordered_logistic_lpmf)
 def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
     """Log mass of ordered categories between cut points of a normal variable.
 
         log p = sum_i log(Phi(eta_i - c_(y_i - 1)) - Phi(eta_i - c_(y_i))), with c_0 = -inf and c_K = inf
 
-    Shapes:  y () or (n,), eta () or (n,), cuts (c - 1,).
-    Domain:  y = 1, ..., c, every finite eta, cuts that increase.
-    Raises:  ValueError where y is no category, or the cut points do not increase.
     Ref:     McCullagh & Nelder (1989), chapter 5; Stan Functions Reference, ordered probit distribution.
 
     >>> float(round(ordered_probit_lpmf(2, 0.3, [-0.5, 1.2]), 12))

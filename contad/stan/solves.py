@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from contad.distributions.docstrings import with_rest_of
 from contad.ops import (
     determinants,
     linear_systems,
@@ -75,16 +76,13 @@ def mdivide_left(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"n nn": "np.linalg.solve(a.T, b)", "kn nn": "np.linalg.solve(a.T, b.T).T"})
+@with_rest_of(mdivide_left)
 def mdivide_right(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """The solution of a linear system from the right; it shares the factors of a with the other functions of a.
 
         z = b a^-1,     z_dot = (b_dot - z a_dot) a^-1,     b_bar = z_bar a^-T,     a_bar = -z^T b_bar
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
-    Domain:  every nonsingular a, every b.
-    Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
-    Cost:    O(n^3 + n^2 k) forward, O(n^2 k) in reverse from the saved factors.
-    Ref:     Giles (2008), section 2.3.1; Stan Functions Reference, matrix division operators and functions.
 
     >>> mdivide_right([2.0, 8.5], [[2.0, 1.0], [0.5, 4.0]])
     array([0.5, 2. ])
@@ -119,18 +117,13 @@ def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"n nn": "solve_spd(a, b)", "kn nn": "solve_spd(a, b.T).T"}, inside=REAL)
+@with_rest_of(mdivide_left_spd)
 def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """The solution of a linear system of a symmetric positive definite matrix from the right; see `mdivide_left_spd`.
 
         z = b a^-1,     z_dot = (b_dot - z a_dot) a^-1,     b_bar = z_bar a^-1,     a_bar = -z^T b_bar
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
-    Domain:  every symmetric positive definite a, every b.
-    Raises:  LinAlgError if a is not positive definite or not square, ValueError if it is not symmetric, or the lengths
-             differ.
-    Cost:    as `mdivide_left_spd`.
-    Ref:     Giles (2008), section 2.3.1;
-             Stan Functions Reference, symmetric positive-definite matrix division functions.
 
     >>> mdivide_right_spd([8.0, 22.0], [[4.0, 2.0], [2.0, 10.0]])
     array([1., 2.])
@@ -161,6 +154,7 @@ def mdivide_left_tri_low(a: ArrayValue, b: ArrayValue) -> ArrayValue:
 
 
 @with_bodies({"n nn": "solve_lower_transposed(a, b)", "kn nn": "solve_lower_transposed(a, b.T).T"})
+@with_rest_of(mdivide_left_tri_low)
 def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """The solution of a linear system of a lower triangular matrix from the right.
 
@@ -169,10 +163,6 @@ def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     What is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
-    Domain:  every a without zeros on the diagonal, every b.
-    Raises:  LinAlgError if the diagonal has a zero or a is not square, ValueError if the lengths differ.
-    Cost:    O(n^2 k) forward, twice that in reverse.
-    Ref:     Giles (2008), section 2.3.1; Stan Functions Reference, lower-triangular matrix division functions.
 
     >>> mdivide_right_tri_low([6.0, 8.0], [[2.0, 9.0], [1.0, 4.0]])
     array([2., 2.])
@@ -292,16 +282,14 @@ def determinant(a: ArrayValue) -> Value:
 
 
 @with_bodies({"nn": "np.linalg.slogdet(a)[1]"})
+@with_rest_of(determinant)
 def log_determinant(a: ArrayValue) -> Value:
     """The logarithm of the determinant of a square matrix, which `numpy.linalg.slogdet` gives second.
 
         z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
 
-    Shapes:  a (..., n, n) -> (...).
     Domain:  every a; -inf where a is singular, with the derivative nan.
-    Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; `mdivide_left` and `mdivide_right` of the same a share the factors.
-    Ref:     Giles (2008), section 2.2.4; Stan Functions Reference, determinants.
 
     >>> log_determinant([[2.0, 0.0], [1.0, -4.0]])
     np.float64(2.07944154167983)

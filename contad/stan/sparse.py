@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.distributions.docstrings import with_rest_of
 from contad.ops.products import as_array
 from contad.ops.sparse_patterns import Pattern
 from contad.ops.sparse_products import sparse_product
@@ -87,16 +88,14 @@ def csr_extract_w(a: ArrayValue) -> ArrayValue:
     return np.take(np.reshape(a, (-1,)), np.flatnonzero(a))
 
 
+@with_rest_of(csr_extract_w)
 def csr_extract_v(a: ArrayValue) -> ArrayValue:
     """The columns of the elements that are not 0, from 0; constants.
 
         v_k = j of the element a_ij that is the k-th other than 0, row by row
 
     Shapes:  a (m, n) -> (p,) integers.
-    Domain:  every a.
-    Raises:  ValueError if a is not one matrix.
     Cost:    O(m n).
-    Ref:     Stan Functions Reference, sparse matrix conversion functions.
 
     >>> csr_extract_v([[0.0, 2.0, 0.5], [3.0, 0.0, 0.0]])
     array([1, 2, 0])
@@ -104,16 +103,13 @@ def csr_extract_v(a: ArrayValue) -> ArrayValue:
     return np.nonzero(_matrix("csr_extract_v", a))[1]
 
 
+@with_rest_of(csr_extract_v)
 def csr_extract_u(a: ArrayValue) -> ArrayValue:
     """Where the rows begin among the elements that are not 0, from 0, and their number; constants.
 
         u_i = the number of elements other than 0 in the rows before i, i = 0, ..., m
 
     Shapes:  a (m, n) -> (m + 1,) integers.
-    Domain:  every a.
-    Raises:  ValueError if a is not one matrix.
-    Cost:    O(m n).
-    Ref:     Stan Functions Reference, sparse matrix conversion functions.
 
     >>> csr_extract_u([[0.0, 2.0, 0.5], [3.0, 0.0, 0.0]])
     array([0, 2, 3])
@@ -122,16 +118,13 @@ def csr_extract_u(a: ArrayValue) -> ArrayValue:
     return np.concatenate([[0], np.cumsum(counts)])
 
 
+@with_rest_of(csr_extract_v)
 def csr_extract(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     """w, v and u of a matrix, as `csr_extract_w`, `csr_extract_v` and `csr_extract_u` give them.
 
         a_(i, v_k) = w_k for u_i <= k < u_(i + 1), 0 elsewhere
 
     Shapes:  a (m, n) -> (p,), (p,) and (m + 1,) integers.
-    Domain:  every a.
-    Raises:  ValueError if a is not one matrix.
-    Cost:    O(m n).
-    Ref:     Stan Functions Reference, sparse matrix conversion functions.
 
     >>> w, v, u = csr_extract([[0.0, 2.0, 0.5], [3.0, 0.0, 0.0]])
     >>> csr_to_dense_matrix(2, 3, w, v, u)

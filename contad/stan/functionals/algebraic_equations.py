@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from contad.distributions.docstrings import with_rest_of
 from contad.errors import SingularPointError
 from contad.scipy.optimize.implicit import differentiate_root, take_primals
 from contad.scipy.optimize.newton_steps import find_root
@@ -46,18 +47,14 @@ def solve_powell(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
     return _solve_powell("solve_powell", f, y_init, 1e-10, 1e-6, 200, args)
 
 
+@with_rest_of(solve_powell)
 def solve_powell_tol(
     f: Function, y_init: ArrayValue, relative_tolerance: float, function_tolerance: float, max_num_steps: int,
     *args: Nested,
 ) -> ArrayValue:  # fmt: skip
-    """As `solve_powell`, with tolerances and a limit of steps of one's own.
+    """As `solve_powell`, with tolerances and a limit of steps of your own.
 
-        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
-
-    Shapes:  as there.
-    Domain:  an f with a root near y_init, where its Jacobian is not singular.
-    Raises:  as there; ValueError for tolerances and limits that are none.
-    Cost:    as there.
+    Raises:  as there; ValueError for negative tolerances and a limit of steps below 1.
     Ref:     Stan's solve_powell_tol.
 
     >>> def f(y, p):
@@ -69,13 +66,10 @@ def solve_powell_tol(
     return _solve_powell("solve_powell_tol", f, y_init, *tolerances, args)
 
 
+@with_rest_of(solve_powell)
 def solve_newton(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
     """As `solve_powell`, by Newton's method with steps that are halved until f decreases.
 
-        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
-
-    Shapes:  as there.
-    Domain:  an f with a root near y_init, where its Jacobian is not singular.
     Raises:  as there; SingularPointError where the Jacobian is singular on the way.
     Cost:    a Jacobian and O(n^3) for each step.
     Ref:     Stan's solve_newton.
@@ -88,19 +82,15 @@ def solve_newton(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
     return _solve_newton("solve_newton", f, y_init, 1e-3, 1e-6, 200, args)
 
 
+@with_rest_of(solve_newton)
 def solve_newton_tol(
     f: Function, y_init: ArrayValue, scaling_step: float, function_tolerance: float, max_num_steps: int, *args: Nested
 ) -> ArrayValue:
-    """As `solve_newton`, with a tolerance for f and a limit of steps of one's own; the root has |f| below the first.
+    """As `solve_newton`, with a tolerance for f and a limit of steps of your own; the root has |f| below the first.
 
-        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
+    `scaling_step`, the step at which Stan's solver stops as well, is only checked.
 
-    `scaling_step`, the step at which Stan's solver stops as well, is looked at, and says nothing else.
-
-    Shapes:  as there.
-    Domain:  an f with a root near y_init, where its Jacobian is not singular.
-    Raises:  as there; ValueError for tolerances and limits that are none.
-    Cost:    as there.
+    Raises:  as there; ValueError for negative tolerances and a limit of steps below 1.
     Ref:     Stan's solve_newton_tol.
 
     >>> solve_newton_tol(lambda y: y**3 - 7.0, np.array([1.0]), 1e-3, 1e-10, 100).round(9)
@@ -109,18 +99,13 @@ def solve_newton_tol(
     return _solve_newton("solve_newton_tol", f, y_init, scaling_step, function_tolerance, max_num_steps, args)
 
 
+@with_rest_of(solve_powell_tol)
 def algebra_solver(
     f: Function, y_init: ArrayValue, theta: Nested, x_r: Nested, x_i: Nested, relative_tolerance: float = 1e-10,
     function_tolerance: float = 1e-6, max_num_steps: int = 1000,
 ) -> ArrayValue:  # fmt: skip
     """The root of f(y, theta, x_r, x_i), as `solve_powell`, under Stan's older name.
 
-        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
-
-    Shapes:  as there.
-    Domain:  an f with a root near y_init, where its Jacobian is not singular.
-    Raises:  as there; ValueError for tolerances and limits that are none.
-    Cost:    as there.
     Ref:     Stan Functions Reference, deprecated functions.
 
     >>> def f(y, theta, x_r, x_i):
@@ -132,18 +117,13 @@ def algebra_solver(
     return _solve_powell("algebra_solver", f, y_init, *tolerances, (theta, x_r, x_i))
 
 
+@with_rest_of(solve_newton_tol)
 def algebra_solver_newton(
     f: Function, y_init: ArrayValue, theta: Nested, x_r: Nested, x_i: Nested, scaling_step: float = 1e-3,
     function_tolerance: float = 1e-6, max_num_steps: int = 200,
 ) -> ArrayValue:  # fmt: skip
     """The root of f(y, theta, x_r, x_i), as `solve_newton_tol`, under Stan's older name.
 
-        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
-
-    Shapes:  as there.
-    Domain:  an f with a root near y_init, where its Jacobian is not singular.
-    Raises:  as there; ValueError for tolerances and limits that are none.
-    Cost:    as there.
     Ref:     Stan Functions Reference, deprecated functions.
 
     >>> def f(y, theta, x_r, x_i):

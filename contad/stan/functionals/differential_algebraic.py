@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.distributions.docstrings import with_rest_of
 from contad.scipy.integrate.integral_operation import freeze, join, replace, require_found, split, zeros
 from contad.scipy.optimize.implicit import take_primals
 from contad.transforms.gradients import jvp
@@ -54,18 +55,14 @@ def dae(residual: Function, yy0: ArrayValue, yp0: ArrayValue, t0: Real, ts: Arra
     return _solve("dae", residual, yy0, yp0, t0, ts, _Tolerances(1e-10, 1e-10, 10**8), args)
 
 
+@with_rest_of(dae)
 def dae_tol(
     residual: Function, yy0: ArrayValue, yp0: ArrayValue, t0: Real, ts: ArrayValue, rel_tol: float, abs_tol: float,
     max_num_steps: int, *args: Nested,
 ) -> ArrayValue:  # fmt: skip
-    """As `dae`, with tolerances and a limit of steps between two output times of one's own.
+    """As `dae`, with tolerances and a limit of steps between two output times of your own.
 
-        F(t, y, y', p) = 0,     F_y s + F_y' s' + F_p p_dot = 0,     s(t0) = yy0_dot,   s'(t0) = yp0_dot
-
-    Shapes:  as there.
-    Domain:  as there.
     Raises:  as there; ValueError for tolerances and a limit that are not positive.
-    Cost:    as there.
     Ref:     Hindmarsh et al. (2005), ACM Transactions on Mathematical Software 31; Stan's dae_tol.
 
     >>> residual = lambda t, y, yp: np.stack([yp[0] + y[0], y[0] + y[1] - 1.0])

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from contad.distributions.docstrings import with_rest_of
 from contad.transforms.gradients import grad
 from contad.transforms.hessians import hessian
 from contad.variables.open_types import ArrayValue, Function, Nested, Real
@@ -41,16 +42,13 @@ def finite_diff_gradient(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple
     return float(f(at)), _differentiate(f, at, np.full(len(at), epsilon))
 
 
+@with_rest_of(finite_diff_gradient)
 def finite_diff_gradient_auto(f: Function, x: Nested) -> tuple[float, np.ndarray]:
     """As finite_diff_gradient, with steps by the size of x.
 
         df/dx_i = (45 (f_1 - f_-1) - 9 (f_2 - f_-2) + (f_3 - f_-3)) / (60 h) + O(h^6),     f_k = f(x + k h e_i)
         with h = 2^(-52 / 3) max(1, |x_i|)
 
-    Shapes:  x (n,); f takes such a vector and returns a number.
-    Domain:  f that is smooth within 3 h of x.
-    Raises:  ValueError if x is no vector.
-    Cost:    6 n + 1 evaluations of f.
     Ref:     Stan Math's finite_diff_gradient_auto.
 
     >>> _, gradient = finite_diff_gradient_auto(lambda x: x[0] * np.exp(-x[1]), [2.0, 0.5])
@@ -61,15 +59,14 @@ def finite_diff_gradient_auto(f: Function, x: Nested) -> tuple[float, np.ndarray
     return float(f(at)), _differentiate(f, at, _choose_steps(at))
 
 
+@with_rest_of(finite_diff_gradient)
 def finite_diff_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple[float, np.ndarray, np.ndarray]:
     """(f(x), its gradient, its Hessian) by differences of f, and differences of these.
 
         H_ij = (45 (g_1 - g_-1) - 9 (g_2 - g_-2) + (g_3 - g_-3)) / (60 h),     g_k = g_j(x + k h e_i), made symmetric,
         g by such differences of f
 
-    Shapes:  x (n,); f takes such a vector and returns a number.
     Domain:  f that is smooth within 6 h of x.
-    Raises:  ValueError if x is no vector.
     Cost:    36 n^2 + 6 n + 1 evaluations of f.
     Ref:     Stan Math's finite_diff_hessian.
 
@@ -87,15 +84,14 @@ def finite_diff_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> tuple[
     return float(f(at)), slope(at), _symmetric(_differentiate(slope, at, steps))
 
 
+@with_rest_of(finite_diff_hessian)
 def finite_diff_hessian_auto(f: Function, x: Nested) -> tuple[float, np.ndarray, np.ndarray]:
     """As finite_diff_hessian, of `contad.grad(f)` and differences of it, with steps by the size of x.
 
         H_ij = (45 (g_1 - g_-1) - 9 (g_2 - g_-2) + (g_3 - g_-3)) / (60 h),     g_k = g_j(x + k h e_i), made symmetric,
         g the gradient of f,     h = 2^(-52 / 3) max(1, |x_i|)
 
-    Shapes:  x (n,); f takes such a vector and returns a number.
     Domain:  f that is smooth within 3 h of x.
-    Raises:  ValueError if x is no vector.
     Cost:    6 n + 1 gradients of f.
     Ref:     Stan Math's finite_diff_hessian_auto.
 
@@ -130,16 +126,13 @@ def finite_diff_grad_hessian(f: Function, x: Nested, epsilon: float = 1e-3) -> t
     return float(f(at)), second(at), _differentiate(second, at, np.full(len(at), epsilon))
 
 
+@with_rest_of(finite_diff_grad_hessian)
 def finite_diff_grad_hessian_auto(f: Function, x: Nested) -> tuple[float, np.ndarray, np.ndarray]:
     """As finite_diff_grad_hessian, with steps by the size of x.
 
         dH/dx_i = (45 (H_1 - H_-1) - 9 (H_2 - H_-2) + (H_3 - H_-3)) / (60 h),     H_k the Hessian at x + k h e_i,
         h = 2^(-52 / 3) max(1, |x_i|)
 
-    Shapes:  x (n,), the last result (n, n, n); f takes such a vector and returns a number.
-    Domain:  f that is smooth within 3 h of x.
-    Raises:  ValueError if x is no vector.
-    Cost:    6 n + 1 Hessians.
     Ref:     Stan Math's finite_diff_grad_hessian_auto.
 
     >>> _, _, third = finite_diff_grad_hessian_auto(lambda x: x[0] * np.exp(-x[1]), [2.0, 0.5])

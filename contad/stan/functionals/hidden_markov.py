@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.distributions.docstrings import with_rest_of
 from contad.transforms.operation import CustomOperation
 from contad.variables import arguments
 from contad.variables.array import numbers_in
@@ -63,6 +64,7 @@ def hmm_marginal(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> R
     return operation.perform()
 
 
+@with_rest_of(hmm_marginal)
 def hmm_hidden_state_prob(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue) -> ArrayValue:
     """The probability of each state at each time, given all observations.
 
@@ -72,7 +74,6 @@ def hmm_hidden_state_prob(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayVa
 
     Shapes:  log_omega (K, T), gamma (K, K), rho (K,) -> (K, T).
     Domain:  rows of gamma and rho sum to 1 and are not negative.
-    Raises:  as there.
     Cost:    O(T K^2), compiled; on variables T small array operations.
     Ref:     Stan's hmm_hidden_state_prob, on data only there.
 
@@ -86,6 +87,7 @@ def hmm_hidden_state_prob(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayVa
     return _run_recorded(*model)[1] if numbers_in(list(model)) else _run_compiled(model, True)[1]
 
 
+@with_rest_of(hmm_marginal)
 def hmm_latent(log_omega: ArrayValue, gamma: ArrayValue, rho: ArrayValue, rng: np.random.Generator) -> np.ndarray:
     """A draw of the sequence of states given all observations, states counted from 0.
 

@@ -60,7 +60,7 @@ def ode_adjoint_tol_ctl(
     Tolerances of the solution, of the adjoint equation and of the integrals; absolute ones of the first two may be
     vectors (n,). The solvers are 1 for Adams' methods (LSODA) and 2 for backward differences. One state in
     num_steps_between_checkpoints is kept, from which the solution is computed again, as SciPy's interpolation; the
-    number of the polynomial is looked at, and says nothing else.
+    number of the polynomial is only checked.
 
     Raises:  as there; ValueError for tolerances that are not positive and solvers other than 1 and 2.
     Cost:    one solution forwards, one backwards and one integral, whatever the number of parameters.

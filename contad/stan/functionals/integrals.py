@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.integrate
 
+from contad.distributions.docstrings import with_rest_of
 from contad.scipy.integrate.integral_operation import Rule, freeze, integrate
 from contad.scipy.integrate.recent_quadrature import integrate_box, require_scipy
 from contad.variables import arguments, check
@@ -50,15 +51,12 @@ def integrate_1d_double_exponential(
     return _integrate("integrate_1d_double_exponential", _double_exponential, f, a, b, args, relative_tolerance)
 
 
+@with_rest_of(integrate_1d_double_exponential)
 def integrate_1d(f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON) -> Real:
     """The integral of f(x, xc, *args) from a to b, as `integrate_1d_double_exponential`.
 
         z = integral of f from a to b,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
 
-    Shapes:  as there.
-    Domain:  a <= b.
-    Raises:  as there.
-    Cost:    as there.
     Ref:     Takahasi & Mori (1974), Publications of RIMS 9; Stan Functions Reference, 1D integrator.
 
     >>> round(integrate_1d(lambda x, xc, s: np.exp(-0.5 * (x / s) ** 2), -np.inf, np.inf, 2.0) ** 2 / 8.0, 6)
@@ -67,18 +65,14 @@ def integrate_1d(f: Function, a: Real, b: Real, *args: Nested, relative_toleranc
     return _integrate("integrate_1d", _double_exponential, f, a, b, args, relative_tolerance)
 
 
+@with_rest_of(integrate_1d)
 def integrate_1d_gauss_kronrod(
     f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON
 ) -> Real:
     """The integral of f(x, xc, *args) from a to b by adaptive Gauss-Kronrod rules, for smooth integrands.
 
-        z = integral of f from a to b,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
-
     As `integrate_1d_double_exponential`, without a cut at 0, and xc is nan: the rule knows no such distance.
 
-    Shapes:  as there.
-    Domain:  a <= b.
-    Raises:  as there.
     Cost:    21 evaluations of f for each part of the interval; a gradient as many of gradients of f.
     Ref:     scipy.integrate.quad_vec; Stan's integrate_1d_gauss_kronrod.
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.distributions.docstrings import describe
+from contad.distributions.docstrings import describe, with_rest_of
 from contad.distributions.faces import function_of_text
 from contad.front.user_function import UserFunction
 from contad.stan.densities import bernoulli_logit_lpmf, neg_binomial_2_log_lpmf, poisson_log_lpmf
@@ -71,6 +71,7 @@ def laplace_marginal(
     return _model("laplace_marginal", log_likelihood, likelihood_args, covariance, covariance_args, settings).marginal()
 
 
+@with_rest_of(laplace_marginal)
 def laplace_marginal_tol(
     log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
     covariance_args: Sequence[Nested], theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON,
@@ -89,9 +90,7 @@ def laplace_marginal_tol(
     max_steps_linesearch  how often a step may be halved that makes theta less probable; 0 takes every step as it is
     allow_fallback        whether the next solver is tried where one fails
 
-    Shapes:  as there.
-    Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
-    Raises:  as there; ValueError for settings that are none.
+    Raises:  as there; ValueError for settings outside of their ranges.
     Cost:    as there; solver 2 takes another Cholesky factor in a step, solver 3 twice the time of one.
     Ref:     Stan's laplace_marginal_tol.
 
@@ -105,6 +104,7 @@ def laplace_marginal_tol(
     return _model(name, log_likelihood, likelihood_args, covariance, covariance_args, settings).marginal()
 
 
+@with_rest_of(laplace_marginal)
 def laplace_latent_rng(
     log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
     covariance_args: Sequence[Nested], rng: np.random.Generator,
@@ -115,10 +115,7 @@ def laplace_latent_rng(
 
     Arguments are those of `laplace_marginal`, of which the values are taken; a draw has no derivative.
 
-    Shapes:  as there -> (n,).
-    Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
-    Raises:  as there.
-    Cost:    as there.
+    Shapes:  covariance gives (n, n), theta (n,), log_likelihood a number -> (n,).
     Ref:     Stan's laplace_latent_rng.
 
     >>> from contad.stan import normal_lpdf
@@ -131,6 +128,7 @@ def laplace_latent_rng(
     return _draw(model, rng)
 
 
+@with_rest_of(laplace_latent_rng)
 def laplace_latent_tol_rng(
     log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
     covariance_args: Sequence[Nested], rng: np.random.Generator, theta_init: Nested | None = None,
@@ -139,12 +137,7 @@ def laplace_latent_tol_rng(
 ) -> np.ndarray:  # fmt: skip
     """As `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.
 
-        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2
-
-    Shapes:  as there.
-    Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
-    Raises:  as there; ValueError for settings that are none.
-    Cost:    as there.
+    Raises:  as there; ValueError for settings outside of their ranges.
     Ref:     Stan's laplace_latent_tol_rng.
 
     >>> from contad.stan import normal_lpdf
@@ -228,7 +221,7 @@ class _Likelihood(NamedTuple):
     domain: str
     observed: str  # arguments of an example, and the result
     found: str
-    drawn: str  # likewise of a draw, where the mode is known
+    drawn: str  # arguments of an example of a draw, for which the mode is known, and the result
     draw: str
 
 
@@ -290,7 +283,7 @@ def _describe(name: str, row: _Likelihood, is_draw: bool, is_set: bool) -> str:
         call = f"{name}(*model, np.random.default_rng(1){', solver=2' if is_set else ''}).round(1)"
         example = f">>> model = {row.drawn}\n>>> {call}\n{row.draw}"
     more = "eta a number, " if "eta" in row.names else ""
-    wrong = "settings that are none, and " if is_set else ""
+    wrong = "settings outside of their ranges, and for " if is_set else ""
     fields = {
         "Shapes": f"y, y_index (N,) from 0, {more}m (n,) or a number, covariance gives (n, n) -> {size}.",
         "Domain": f"{row.domain}, a positive definite covariance.",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.distributions.docstrings import with_rest_of
 from contad.front.user_function import UserFunction
 from contad.functions.closure_conversion import Closure
 from contad.stan.functionals.job_functions import (
@@ -63,17 +64,12 @@ def reduce_sum(
     return _reduce("reduce_sum", f, xs, shared, grainsize, executor)
 
 
+@with_rest_of(reduce_sum)
 def reduce_sum_static(
     f: Function, xs: Nested, grainsize: int, *shared: Nested, executor: Any = None
 ) -> Real:
     """As `reduce_sum`, with Stan's order of arguments; pieces never depend on workers in either.
 
-        z = sum of f_k,     p_bar = sum of df_k/dp z_bar, added in the order of the pieces
-
-    Shapes:  as there.
-    Domain:  as there.
-    Raises:  as there.
-    Cost:    as there.
     Ref:     Stan's reduce_sum_static.
 
     >>> float(reduce_sum_static(lambda xs, start, end, p: np.sum(np.sqrt(p * xs)), np.arange(10.0), 3, 0.49).round(6))

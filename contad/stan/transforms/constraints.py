@@ -25,9 +25,9 @@ class Constraint(ModuleType):
 
     expected    what a value must do, in words
     loops       the three functions, and whether a value meets the constraint, as expressions of u or y
-    forward     the value and the log-Jacobian of a vector in Python, where expressions are loops or there are none
-    backward    likewise, of a value that has been checked, the vector
-    accepts     likewise, whether a value meets the constraint
+    forward     the value and the log-Jacobian of a vector, where Python does not evaluate the expressions
+    backward    the vector of a value that has been checked, where Python does not evaluate the expression
+    accepts     whether a value meets the constraint, where Python does not evaluate the expression
     """
 
     def __init__(
