@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import contad.ops as operations
-from contad.distributions.faces import check_domain
+from contad.distributions.docstrings import describe
+from contad.distributions.faces import check_domain, function_of_text
 from contad.ops.probabilities import stdtrit as student_quantile
 from contad.ops.products import as_array
 from contad.scipy.special_in_numba import face_of
@@ -20,11 +21,11 @@ from contad.variables.open_types import ArrayValue, Nested, Value
 
 from contad.ops import (  # isort: skip
     Phi, Phi_approx, absolute as abs, arccos as acos, arccosh as acosh, arcsin as asin, arcsinh as asinh,
-    arctan as atan, arctan2 as atan2, arctanh as atanh, beta, betainc as inc_beta, betaincinv as inv_inc_beta, betaln,
+    arctan as atan, arctan2 as atan2, arctanh as atanh, beta, betainc as inc_beta, betaincinv as inv_inc_beta,
     binom as choose, cbrt, ceil, cos, cosh, digamma, erf, erfc, erfcinv as inv_erfc, exp, exp2, expm1, fdim, floor, fma,
-    fmax, fmin, fmod, gammainc as gamma_p, gammaincc as gamma_q, gammaln, hypot, inv_Phi, inv_logit,
-    iv as modified_bessel_first_kind, ive, jv as bessel_first_kind, kv as modified_bessel_second_kind, lambert_w0,
-    lambert_wm1, lbeta, ldexp, lgamma, log, log1m, log1m_exp, log1p, log1p_exp, log2, log10, log_diff_exp, log_expit,
+    fmax, fmin, fmod, gammainc as gamma_p, gammaincc as gamma_q, hypot, inv_Phi, inv_logit,
+    iv as modified_bessel_first_kind, jv as bessel_first_kind, kv as modified_bessel_second_kind, lambert_w0,
+    lambert_wm1, lbeta, ldexp, lgamma, log, log1m, log1m_exp, log1p, log1p_exp, log2, log10, log_diff_exp,
     log_inv_logit, logaddexp, logit, logsumexp, multigammaln, owens_t, poch as rising_factorial, power as pow,
     reciprocal as inv, select, sin, sinh, sqrt_at_rest as sqrt, square, std_normal_qf, tan, tanh, tgamma, trigamma,
     trunc, xlogy as lmultiply, yv as bessel_second_kind,
@@ -47,79 +48,49 @@ __all__ = [
 stdtrit: Any = face_of(__name__, "stdtrit", student_quantile)
 
 
-@AsWritten
-def inv_sqrt(x: Value) -> Value:
-    """Reciprocal of the square root.
-
-        z = 1 / sqrt(x),     dz/dx = -z / (2 x)
-
-    Domain:  x > 0; inf at 0, nan below.
-    Ref:     Stan Functions Reference, inverse functions.
-
-    >>> inv_sqrt(4.0)
-    0.5
-    """
-    return inv(sqrt(x))
-
-
-@AsWritten
-def inv_square(x: Value) -> Value:
-    """Reciprocal of the square.
-
-        z = 1 / x^2,     dz/dx = -2 z / x
-
-    Domain:  x other than 0.
-    Ref:     Stan Functions Reference, inverse functions.
-
-    >>> inv_square(2.0)
-    0.25
-    """
-    return inv(square(x))
+def _composition(
+    name: str, names: str, expression: str, title: str, formula: str, domain: str, source: str, example: str,
+    result: str,
+) -> AsWritten:  # fmt: skip
+    """A function of rules: one expression, which Python evaluates, and which compiled code has as its body."""
+    known = vars(operations) | {"stdtrit": stdtrit}
+    made = function_of_text(f"def {name}({names}):\n    return {expression}\n", name, known)
+    fields = {"Domain": f"{domain}.", "Ref": f"{source}."}
+    made.__doc__ = describe(f"{title}.", formula, fields, f">>> round({name}({example}), 12)\n{result}")
+    found = AsWritten(made)
+    found.__module__ = __name__
+    return found
 
 
-@AsWritten
-def inv_cloglog(x: Value) -> Value:
-    """Inverse of the complementary log-log link.
-
-        z = 1 - e^(-e^x),     dz/dx = e^(x - e^x)
-
-    Domain:  every x; z = 0 at -inf and 1 at inf.
-    Ref:     McCullagh & Nelder (1989), section 4.3.
-
-    >>> round(inv_cloglog(0.0), 12)
-    0.632120558829
-    """
-    return -expm1(-exp(x))
-
-
-@AsWritten
-def log1m_inv_logit(x: Value) -> Value:
-    """Logarithm of one less the logistic function.
-
-        z = log(1 - expit(x)) = -log(1 + e^x),     dz/dx = -expit(x)
-
-    Domain:  every x.
-    Ref:     Stan Functions Reference, composed functions.
-
-    >>> round(log1m_inv_logit(0.0), 12)
-    -0.69314718056
-    """
-    return log_expit(-x)
-
-
-@AsWritten
-def log_inv_logit_diff(x: Value, y: Value) -> Value:
-    """Logarithm of a difference of logistic functions.
-
-        z = log(expit(x) - expit(y))
-
-    Domain:  x > y.
-    Ref:     Stan Functions Reference, composed functions.
-
-    >>> round(log_inv_logit_diff(1.0, 0.0), 12)
-    -1.465084013465
-    """
-    return log_diff_exp(log_expit(x), log_expit(y))
+# ---- one expression each ---------------------------------------------------------------------------------------------
+inv_sqrt = _composition(
+    "inv_sqrt", "x", "reciprocal(sqrt_at_rest(x))", "Reciprocal of the square root",
+    "z = 1 / sqrt(x),     dz/dx = -z / (2 x)", "x > 0; inf at 0, nan below",
+    "Stan Functions Reference, inverse functions", "4.0", "0.5",
+)  # fmt: skip
+inv_square = _composition(
+    "inv_square", "x", "reciprocal(square(x))", "Reciprocal of the square", "z = 1 / x^2,     dz/dx = -2 z / x",
+    "x other than 0", "Stan Functions Reference, inverse functions", "2.0", "0.25",
+)  # fmt: skip
+inv_cloglog = _composition(
+    "inv_cloglog", "x", "-expm1(-exp(x))", "Inverse of the complementary log-log link",
+    "z = 1 - e^(-e^x),     dz/dx = e^(x - e^x)", "every x; z = 0 at -inf and 1 at inf",
+    "McCullagh & Nelder (1989), section 4.3", "0.0", "0.632120558829",
+)  # fmt: skip
+log1m_inv_logit = _composition(
+    "log1m_inv_logit", "x", "log_expit(-x)", "Logarithm of one less the logistic function",
+    "z = log(1 - expit(x)) = -log(1 + e^x),     dz/dx = -expit(x)", "every x",
+    "Stan Functions Reference, composed functions", "0.0", "-0.69314718056",
+)  # fmt: skip
+log_inv_logit_diff = _composition(
+    "log_inv_logit_diff", "x, y", "log_diff_exp(log_expit(x), log_expit(y))",
+    "Logarithm of a difference of logistic functions", "z = log(expit(x) - expit(y))", "x > y",
+    "Stan Functions Reference, composed functions", "1.0, 0.0", "-1.465084013465",
+)  # fmt: skip
+hypergeometric_1F0 = _composition(
+    "hypergeometric_1F0", "a, z", "exp(-a * log1m(z))", "Hypergeometric function of no lower parameter",
+    "z_0 = (1 - z)^-a = sum_k (a)_k z^k / k!", "|z| < 1", "DLMF 15.4.6, 16.2.1", "2.0, 0.5", "4.0",
+)  # fmt: skip
 
 
 @with_bodies({"0 0": "-log(y_hat) if y != 0 else -minus(y_hat)"}, minus=log1m)
@@ -137,80 +108,27 @@ def binary_log_loss(y: Value, y_hat: Value) -> Value:
     return -select(y != 0, log(y_hat), log1m(y_hat))
 
 
-@AsWritten
-def hypergeometric_1F0(a: Value, z: Value) -> Value:
-    """Hypergeometric function of no lower parameter.
-
-        z_0 = (1 - z)^-a = sum_k (a)_k z^k / k!
-
-    Domain:  |z| < 1.
-    Ref:     DLMF 15.4.6, 16.2.1.
-
-    >>> hypergeometric_1F0(2.0, 0.5)
-    4.0
-    """
-    return exp(-a * log1m(z))
-
-
 # ---- factorials ------------------------------------------------------------------------------------------------------
-@AsWritten
-def falling_factorial(x: Value, n: Value) -> Value:
-    """Falling factorial.
-
-        z = Gamma(x + 1) / Gamma(x - n + 1)
-
-    Domain:  x > -1 and x - n > -1, or n a whole number.
-    Ref:     DLMF 5.2.5, of x - n + 1.
-
-    >>> falling_factorial(5.0, 2.0)
-    20.0
-    """
-    return rising_factorial(x - n + 1.0, n)
-
-
-@AsWritten
-def log_falling_factorial(x: Value, n: Value) -> Value:
-    """Logarithm of the falling factorial.
-
-        z = log(Gamma(x + 1) / Gamma(x - n + 1)),     dz/dn = psi(x - n + 1)
-
-    Domain:  x > -1, x - n > -1.
-    Ref:     DLMF 5.2.5, of x - n + 1.
-
-    >>> round(log_falling_factorial(5.0, 2.0), 12)
-    2.995732273554
-    """
-    return gammaln(x + 1.0) - gammaln(x - n + 1.0)
-
-
-@AsWritten
-def log_rising_factorial(x: Value, n: Value) -> Value:
-    """Logarithm of the rising factorial.
-
-        z = log(Gamma(x + n) / Gamma(x)),     dz/dn = psi(x + n)
-
-    Domain:  x > 0, x + n > 0.
-    Ref:     DLMF 5.2.5.
-
-    >>> round(log_rising_factorial(4.0, 2.0), 12)
-    2.995732273554
-    """
-    return gammaln(x + n) - gammaln(x)
-
-
-@AsWritten
-def lchoose(x: Value, y: Value) -> Value:
-    """Logarithm of the binomial coefficient.
-
-        z = log(Gamma(x + 1) / (Gamma(y + 1) Gamma(x - y + 1)))
-
-    Domain:  -1 < y < x + 1.
-    Ref:     DLMF 1.2.1.
-
-    >>> round(lchoose(5.0, 2.0), 12)
-    2.302585092994
-    """
-    return -log(x + 1.0) - betaln(x - y + 1.0, y + 1.0)
+falling_factorial = _composition(
+    "falling_factorial", "x, n", "poch(x - n + 1.0, n)", "Falling factorial",
+    "z = Gamma(x + 1) / Gamma(x - n + 1)", "x > -1 and x - n > -1, or n a whole number", "DLMF 5.2.5, of x - n + 1",
+    "5.0, 2.0", "20.0",
+)  # fmt: skip
+log_falling_factorial = _composition(
+    "log_falling_factorial", "x, n", "gammaln(x + 1.0) - gammaln(x - n + 1.0)", "Logarithm of the falling factorial",
+    "z = log(Gamma(x + 1) / Gamma(x - n + 1)),     dz/dn = psi(x - n + 1)", "x > -1, x - n > -1",
+    "DLMF 5.2.5, of x - n + 1", "5.0, 2.0", "2.995732273554",
+)  # fmt: skip
+log_rising_factorial = _composition(
+    "log_rising_factorial", "x, n", "gammaln(x + n) - gammaln(x)", "Logarithm of the rising factorial",
+    "z = log(Gamma(x + n) / Gamma(x)),     dz/dn = psi(x + n)", "x > 0, x + n > 0", "DLMF 5.2.5", "4.0, 2.0",
+    "2.995732273554",
+)  # fmt: skip
+lchoose = _composition(
+    "lchoose", "x, y", "-log(x + 1.0) - betaln(x - y + 1.0, y + 1.0)", "Logarithm of the binomial coefficient",
+    "z = log(Gamma(x + 1) / (Gamma(y + 1) Gamma(x - y + 1)))", "-1 < y < x + 1", "DLMF 1.2.1", "5.0, 2.0",
+    "2.302585092994",
+)  # fmt: skip
 
 
 @with_bodies({"0 0": "rule(x, 1.0 * n)"}, rule=multigammaln)
@@ -229,34 +147,17 @@ def lmgamma(n: int, x: Value) -> Value:
 
 
 # ---- others ----------------------------------------------------------------------------------------------------------
-@AsWritten
-def log_modified_bessel_first_kind(v: Value, z: Value) -> Value:
-    """Logarithm of the modified Bessel function of the first kind, which does not overflow.
-
-        log I_v(z)
-
-    Domain:  z > 0, v >= 0.
-    Ref:     DLMF 10.25.2.
-
-    >>> round(log_modified_bessel_first_kind(1.0, 800.0), 9)
-    795.73828656
-    """
-    return log(ive(v, z)) + z
-
-
-@AsWritten
-def student_t_qf(p: Value, nu: Value, mu: Value = 0.0, sigma: Value = 1.0) -> Value:
-    """Quantile of Student's t distribution with nu degrees of freedom, location mu and scale sigma.
-
-        z = y where student_t_cdf(y, nu, mu, sigma) = p
-
-    Domain:  0 < p < 1, nu > 0, sigma > 0.
-    Ref:     Johnson, Kotz & Balakrishnan (1995), chapter 28.
-
-    >>> round(student_t_qf(0.9, 4.0), 12)
-    1.533206274059
-    """
-    return mu + sigma * stdtrit(nu, p)
+log_modified_bessel_first_kind = _composition(
+    "log_modified_bessel_first_kind", "v, z", "log(ive(v, z)) + z",
+    "Logarithm of the modified Bessel function of the first kind, which does not overflow", "log I_v(z)",
+    "z > 0, v >= 0", "DLMF 10.25.2", "1.0, 800.0", "795.73828656",
+)  # fmt: skip
+student_t_qf = _composition(
+    "student_t_qf", "p, nu, mu=0.0, sigma=1.0", "mu + sigma * stdtrit(nu, p)",
+    "Quantile of Student's t distribution with nu degrees of freedom, location mu and scale sigma",
+    "z = y where student_t_cdf(y, nu, mu, sigma) = p", "0 < p < 1, nu > 0, sigma > 0",
+    "Johnson, Kotz & Balakrishnan (1995), chapter 28", "0.9, 4.0", "1.533206274059",
+)  # fmt: skip
 
 
 @with_bodies({"1": "rule(x)", "2": "rule(x, axis=1)"}, rule=operations.softmax)

@@ -79,9 +79,10 @@ OF_VECTORS = {"softmax", "log_softmax", "log_sum_exp"}
 
 
 def test_every_function_has_a_case():
-    """Of those whose derivatives no other test of Stan's names looks at."""
+    """Of those that contad does not have under the same name, whose derivatives the tests of rules look at."""
+    own = {n for n in scalar_functions.__all__ if getattr(contad, n, None) is not getattr(scalar_functions, n)}
     sections = [name for section, names in parity.NAMES.items() if section.startswith("Scalar") for name in names]
-    assert set(scalar_functions.__all__) - OF_VECTORS <= set(CASES) <= set(stan.__all__) & set(sections)
+    assert own - OF_VECTORS <= set(CASES) <= set(stan.__all__) & set(sections)
 
 
 @pytest.mark.parametrize("name", CASES)
