@@ -21,6 +21,14 @@ def zeros(like, m, n=None):
     return creation.zeros(m if n is None else (m, n))
 
 
+def unit_of(u):
+    """u / |u|."""
+    squares = u @ u
+    if not (squares > 0.0 and squares < math.inf):
+        raise ValueError("unit_vector: u must be finite and other than 0")
+    return u / np.sqrt(squares)
+
+
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 def bounded_of(u, lower, width):
     """lower + width expit(u)."""
@@ -79,19 +87,6 @@ def simplex_of(u):
     return y
 
 
-def log_jacobian_of_simplex(u):
-    """The sum of the logarithms of the shares, of what they leave, and of what was left before."""
-    count = len(u)
-    total = 0.0
-    left = 0.0
-    for k in range(count):
-        shifted = u[k] - math.log(float(count - k))
-        rest = log_expit(-shifted)
-        total = total + log_expit(shifted) + rest + left
-        left = left + rest
-    return total
-
-
 def sticks_of(y):
     """What `simplex_of` makes y of."""
     left = np.cumsum(y[::-1])[::-1]
@@ -106,12 +101,14 @@ def columns_of(u, m, n):
     return y
 
 
-def log_jacobian_of_simplices(u, count, size):
-    """The sum over so many simplices."""
-    total = 0.0
-    for j in range(count):
-        total = total + log_jacobian_of_simplex(u[j * (size - 1) : (j + 1) * (size - 1)])
-    return total
+def log_jacobian_of_simplices(u, size):
+    """The sum over simplices of this size: of the logarithms of the shares, of what they leave, and of what was left.
+
+    What a share leaves is a factor of all later ones, and so is counted as often as there are numbers from there on.
+    """
+    counts = size - 1.0 - np.arange(len(u)) % (size - 1)
+    shifted = u - np.log(counts)
+    return np.sum(log_expit(shifted) + counts * log_expit(-shifted))
 
 
 def sticks_of_columns(y):
@@ -196,24 +193,18 @@ def correlations_of(u, k):
     return factor @ factor.T
 
 
-def log_jacobian_of_correlation_factor(u, k):
-    """The sum of the logarithms of 1 - tanh(u)^2, and of half of what was left before."""
-    total = 0.0
-    for i in range(k):
-        left = 0.0
-        for j in range(i):
-            rest = log_squared_sech(u[place_of(i, j, k, False)])
-            total = total + rest + 0.5 * left
-            left = left + rest
-    return total
+def weight_of(i, j, k, by_columns):
+    """The factor of log(1 - tanh(u)^2) in the log-Jacobian: by columns of the matrix, by rows of its factor."""
+    return 1.0 + 0.5 * (k - j - 2 if by_columns else i - j - 1)
 
 
-def log_jacobian_of_correlations(u, k):
-    """The sum of (1 + (k - j - 2) / 2) log(1 - tanh(u)^2), of columns j = 0, ..., k - 2."""
+def log_jacobian_of_correlations(u, k, by_columns):
+    """The sum of the weighted logarithms of 1 - tanh(u)^2."""
     total = 0.0
     for i in range(k):
         for j in range(i):
-            total = total + (1.0 + 0.5 * (k - j - 2)) * log_squared_sech(u[place_of(i, j, k, True)])
+            logs = log_squared_sech(u[place_of(i, j, k, by_columns)])
+            total = total + weight_of(i, j, k, by_columns) * logs
     return total
 
 

@@ -1,14 +1,15 @@
 """The transforms of matrices: stochastic ones, Cholesky factors, correlations and covariances."""
 
+from collections.abc import Callable
 
 import numpy as np
 
 from contad.ops.exponential import exp
 from contad.ops.hyperbolic import tanh
 from contad.ops.products import matmul
-from contad.stan.constraint_bodies import log_squared_sech
+from contad.stan.constraint_bodies import log_squared_sech, place_of, weight_of
 from contad.stan.transforms.constraints import Constraint
-from contad.stan.transforms.vectors import break_stick
+from contad.stan.transforms.vectors import break_sticks
 from contad.variables.creation import zeros
 from contad.variables.open_types import ArrayValue, Real, Value
 
@@ -17,17 +18,14 @@ def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
     count, k = shape[1 - axis], shape[axis]
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
-        parts = [break_stick(u[j * (k - 1) : (j + 1) * (k - 1)]) for j in range(count)]
-        total: Real = 0.0
-        for _, logs in parts:
-            total = total + logs
-        return np.stack([y for y, _ in parts], axis=1 - axis) if parts else np.zeros(shape), total
+        rows, log_jacobian = break_sticks(np.reshape(u, (count, k - 1)))
+        return rows if axis else np.transpose(rows), log_jacobian
 
     turned = ".T" if axis else ""
     return Constraint(
         name, count * (k - 1), shape, f"have {'columns' if axis == 0 else 'rows'} that are simplices",
         (
-            f"columns_of(u, {k}, {count}){turned}", f"log_jacobian_of_simplices(u, {count}, {k})",
+            f"columns_of(u, {k}, {count}){turned}", f"log_jacobian_of_simplices(u, {k})",
             f"sticks_of_columns(y{turned})",
             f"np.all(y >= 0.0) and np.all(np.abs(np.sum(y, axis={axis}) - 1.0) <= 1e-8)",
         ),
@@ -67,19 +65,24 @@ def stochastic_row(m: int, n: int) -> Constraint:
 
 
 # ---- factors, correlations and covariances ---------------------------------------------------------------------------
-def _correlation_rows(rows: list[ArrayValue], size: int) -> tuple[ArrayValue, Real]:
-    """The factor whose row i has the partial correlations tanh(rows[i - 1]), and the log-Jacobian."""
-    made = zeros((size, size))
-    if size:
-        made[0, 0] = 1.0
-    total: Real = 0.0
-    for i, u in enumerate(rows, start=1):
-        logs = log_squared_sech(u)
-        sums = np.concatenate([np.zeros(1), np.cumsum(logs)])
-        made[i, :i] = tanh(u) * exp(0.5 * sums[:-1])
-        made[i, i] = exp(0.5 * sums[-1])
-        total = total + np.sum(logs) + 0.5 * np.sum(sums[:-1])
-    return made, total
+def _correlation_factor(k: int, by_columns: bool) -> Callable[[ArrayValue], tuple[ArrayValue, Real]]:
+    """The function of Python: the factor whose elements have the partial correlations tanh(u), and the log-Jacobian."""
+    pairs = sorted(((i, j) for i in range(k) for j in range(i)), key=lambda pair: place_of(*pair, k, by_columns))
+    weights = np.array([weight_of(*pair, k, by_columns) for pair in pairs])
+    rows = [[place_of(i, j, k, by_columns) for j in range(i)] for i in range(1, k)]
+
+    def forward(u: ArrayValue) -> tuple[ArrayValue, Real]:
+        shares, logs = tanh(u), log_squared_sech(u)
+        made = zeros((k, k))
+        if k:
+            made[0, 0] = 1.0
+        for i, row in enumerate(rows, start=1):
+            sums = np.concatenate([np.zeros(1), np.cumsum(logs[row])])
+            made[i, :i] = shares[row] * exp(0.5 * sums[:-1])
+            made[i, i] = exp(0.5 * sums[-1])
+        return made, np.sum(weights * logs)
+
+    return forward
 
 
 def cholesky_factor_corr(k: int) -> Constraint:
@@ -96,25 +99,15 @@ def cholesky_factor_corr(k: int) -> Constraint:
            [ 0.462117,  0.886819,  0.      ],
            [-0.291313,  0.635236,  0.715271]])
     """
-
-    def forward(u: ArrayValue) -> tuple[Value, Real]:
-        return _correlation_rows([u[i * (i - 1) // 2 : i * (i + 1) // 2] for i in range(1, k)], k)
-
     return Constraint(
         "cholesky_factor_corr", k * (k - 1) // 2, (k, k),
         "be lower triangular with a positive diagonal and rows of length 1",
         (
-            f"correlation_factor_of(u, {k}, False)", f"log_jacobian_of_correlation_factor(u, {k})",
+            f"correlation_factor_of(u, {k}, False)", f"log_jacobian_of_correlations(u, {k}, False)",
             "partial_correlations_of(y, False)", "y.size == 0 or (is_cholesky_factor(y) and has_unit_rows(y))",
         ),
-        forward,
+        _correlation_factor(k, by_columns=False),
     )  # fmt: skip
-
-
-def _columns_first(k: int) -> list[list[int]]:
-    """The places, column by column below the diagonal, of the elements of each row."""
-    place = {pair: n for n, pair in enumerate((i, j) for j in range(k) for i in range(j + 1, k))}
-    return [[place[i, j] for j in range(i)] for i in range(1, k)]
 
 
 def corr_matrix(k: int) -> Constraint:
@@ -130,17 +123,16 @@ def corr_matrix(k: int) -> Constraint:
            [ 0.462117,  1.      ,  0.428719],
            [-0.291313,  0.428719,  1.      ]])
     """
-    places = _columns_first(k)
+    factor_of = _correlation_factor(k, by_columns=True)
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
-        factor, _ = _correlation_rows([u[at] for at in places], k)
-        columns = np.concatenate([np.full(k - 1 - j, float(k - j - 2)) for j in range(k - 1)] or [np.zeros(0)])
-        return matmul(factor, factor.T), np.sum((1.0 + 0.5 * columns) * log_squared_sech(u))
+        factor, log_jacobian = factor_of(u)
+        return matmul(factor, factor.T), log_jacobian
 
     return Constraint(
         "corr_matrix", k * (k - 1) // 2, (k, k), "be symmetric and positive definite, with ones on the diagonal",
         (
-            f"correlations_of(u, {k})", f"log_jacobian_of_correlations(u, {k})",
+            f"correlations_of(u, {k})", f"log_jacobian_of_correlations(u, {k}, True)",
             "partial_correlations_of(cholesky(y), True)", "has_unit_diagonal(y) and is_symmetric(y)",
         ),
         forward,

@@ -48,14 +48,18 @@ def positive_ordered(k: int) -> Constraint:
     )
 
 
-def break_stick(u: ArrayValue) -> tuple[ArrayValue, Real]:
-    """A simplex by the shares z_i = expit(u_i - log(k - i)) of what is left of 1."""
-    count = np.shape(u)[0]
-    shifted = u - np.log(np.arange(count, 0, -1.0))
+def break_sticks(u: ArrayValue) -> tuple[ArrayValue, Real]:
+    """A simplex for each row, by the shares z_i = expit(u_i - log(k - i)) of what is left of 1; the log-Jacobian.
+
+    What a share leaves is a factor of all later ones, and so is counted as often as there are numbers from there on.
+    """
+    *rows, count = np.shape(u)
+    counts, end = np.arange(count, 0, -1.0), np.zeros((*rows, 1))
+    shifted = u - np.log(counts)
     taken, left = log_expit(shifted), log_expit(-shifted)
-    before = np.concatenate([np.zeros(1), np.cumsum(left)])
-    logs = np.concatenate([taken + before[:-1], before[-1:]])
-    return exp(logs), np.sum(taken) + np.sum(left) + np.sum(before[:-1])
+    before = np.concatenate([end, np.cumsum(left, axis=-1)], axis=-1)
+    logs = before + np.concatenate([taken, end], axis=-1)
+    return exp(logs), np.sum(taken + counts * left)
 
 
 def simplex(k: int) -> Constraint:
@@ -71,8 +75,8 @@ def simplex(k: int) -> Constraint:
     array([0.451863, 0.147417, 0.40072 ])
     """
     test = "np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8"
-    loops = ("simplex_of(u)", "log_jacobian_of_simplex(u)", "sticks_of(y)", test)
-    return Constraint("simplex", k - 1, (k,), "be nonnegative, and sum to 1", loops, break_stick)
+    loops = ("simplex_of(u)", f"log_jacobian_of_simplices(u, {k})", "sticks_of(y)", test)
+    return Constraint("simplex", k - 1, (k,), "be nonnegative, and sum to 1", loops, break_sticks)
 
 
 def _zero_sum_basis(k: int) -> np.ndarray:
@@ -126,11 +130,5 @@ def unit_vector(k: int) -> Constraint:
     array([0.6, 0.8])
     """
 
-    def forward(u: ArrayValue) -> tuple[Value, Real]:
-        squares = np.sum(u * u)
-        if not (squares > 0.0 and squares < math.inf):
-            raise ValueError("unit_vector: u must be finite and other than 0")
-        return u / np.sqrt(squares), -0.5 * squares
-
-    loops = ("u / np.sqrt(np.sum(u * u))", "-0.5 * np.sum(u * u)", "1.0 * y", "abs(np.sum(y * y) - 1.0) <= 1e-8")
-    return Constraint("unit_vector", k, (k,), "have length 1", loops, forward)
+    loops = ("unit_of(u)", "-0.5 * (u @ u)", "1.0 * y", "abs(np.sum(y * y) - 1.0) <= 1e-8")
+    return Constraint("unit_vector", k, (k,), "have length 1", loops)
