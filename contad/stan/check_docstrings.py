@@ -84,16 +84,26 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "x must have as many columns as there are rows of y, got shapes (1, 2) and (3, 1)",
     ),
     "size_match": ("i = j", '"rows of x", 2, "rows of y", 3', "rows of x must be rows of y = 3, got 2"),
+    "consistent_size": (
+        "x is a number, or size(x) = expected_size", '"x", [1.0, 2.0], 3',
+        "x must be a number or have 3 elements, got shape (2,)",
+    ),
+    "range": ("0 <= index < max", '"x", 3, 3', "x must have a place 3, got 3 of them, from 0"),
+    "column_index": ("0 <= i < columns(y)", '"y", [[1.0, 2.0]], 2', "y must have a column 2, got 2 of them, from 0"),
+    "row_index": ("0 <= i < rows(y)", '"y", [[1.0, 2.0]], 1', "y must have a row 1, got 1 of them, from 0"),
+    "vector_index": ("0 <= i < size(y)", '"y", [1.0, 2.0], -1', "y must have an element -1, got 2 of them, from 0"),
 }  # fmt: skip
 
 
 def describe_check(name: str, what: str, arguments: str) -> str:
     """The docstring of a check of `what`, with the names of its arguments in one text."""
     formula, call, message = EXAMPLES[name.removeprefix("check_")]
+    of_place = name.endswith(("_index", "_range"))
+    error, what_is = ("IndexError", "how many there are") if of_place else ("ValueError", "what it is")
     fields = {
         "Arguments": f"{arguments.replace(' ', ', ')}.",
-        "Raises": "ValueError that names function and argument, what it must be and what it is.",
-        "Ref": f"Stan Math's {name}.",
+        "Raises": f"{error} that names function and argument, what it must be and {what_is}.",
+        "Ref": f"Stan Math's {name}{', from 0' if of_place else ''}.",
     }
-    example = f'>>> {name}("f", {call})\nTraceback (most recent call last):\nValueError: f: {message}'
+    example = f'>>> {name}("f", {call})\nTraceback (most recent call last):\n{error}: f: {message}'
     return describe(f"Raise unless {what}.", formula, fields, example)

@@ -42,14 +42,14 @@ TOLERANCE = 1e-8
 class ArgumentCheck(Compilable):
     """One check, under Stan's name, with the names of its arguments; `words` are of what has to be, with such names.
 
-    `what` has to hold, for the docstring; "" where `run` has one.
+    `what` has to hold, for the docstring.
     """
 
     has_bodies = True
 
     def __init__(self, name: str, names: str, what: str, run: Callable[..., None], words: str) -> None:
         self.__module__, self.__name__, self.__qualname__ = __name__, name, name
-        self.__doc__ = describe_check(name, what, names) if what else run.__doc__
+        self.__doc__ = describe_check(name, what, names)
         self.function = self
         self.run, self.words = run, words
         self.__signature__ = self.signature = inspect.Signature(
@@ -79,16 +79,6 @@ class ArgumentCheck(Compilable):
             f"{self.__name__}: inside njit it takes the names of function and argument as texts in the call, and "
             "float64 arrays of one or two axes or numbers, as the check is of; call it outside of njit"
         )
-
-
-def _with_body(words: str) -> Callable[[Callable[..., None]], ArgumentCheck]:
-    """The check that a function of Python is."""
-
-    def declare(function: Callable[..., None]) -> ArgumentCheck:
-        names = " ".join(inspect.signature(function).parameters)
-        return ArgumentCheck(function.__name__, names, "", function, words)
-
-    return declare
 
 
 def _number(x: Real) -> Real:
@@ -285,20 +275,7 @@ def _of_pair(kind: str) -> ArgumentCheck:
     return ArgumentCheck(f"check_{kind}", "function name1 y1 name2 y2", words, run, what + " {name2}")
 
 
-@_with_body("be a number or have the expected size")
-def check_consistent_size(function: str, name: str, x: Nested, expected_size: int) -> None:
-    """Raise unless x is a number, or a vector of the expected size.
-
-        x is a number, or size(x) = expected_size
-
-    Arguments: function, name, x, expected_size.
-    Raises:    ValueError that names function and argument, what it must be and what it is.
-    Ref:       Stan Math's check_consistent_size.
-
-    >>> check_consistent_size("f", "x", [1.0, 2.0], 3)
-    Traceback (most recent call last):
-    ValueError: f: x must be a number or have 3 elements, got shape (2,)
-    """
+def _consistent_size(function: str, name: str, x: Nested, expected_size: int) -> None:
     shape = arguments.array(function, name, x).shape
     if shape and np.prod(shape) != expected_size:
         arguments.fail(function, name, f"be a number or have {expected_size} elements", f"shape {shape}")
@@ -352,77 +329,26 @@ def _consistent(function: str, names_and_values: Sequence[Nested], least_axes: i
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------
-def _place(function: str, name: str, i: int, count: int, of: str) -> None:
-    if not 0 <= i < count or i != int(i):
-        arguments.fail(function, name, f"have {of} {i}", f"{count} of them, from 0", IndexError)
+# (the arguments after the names, what a place is of, how many there are)
+PLACES: dict[str, tuple[str, str, Callable[[Any], int]]] = {
+    "range": ("max index", "a place", int),
+    "column_index": ("y i", "a column", lambda a: a.shape[-1]),
+    "row_index": ("y i", "a row", lambda a: a.shape[0]),
+    "vector_index": ("y i", "an element", lambda a: a.size),
+}
 
 
-@_with_body("have such a place, from 0")
-def check_range(function: str, name: str, max: int, index: int) -> None:
-    """Raise IndexError unless there is such a place, counted from 0.
+def _of_place(kind: str) -> ArgumentCheck:
+    names, of, count = PLACES[kind]
+    subject, index = names.split()
 
-        0 <= index < max
+    def run(function: str, name: str, y: Nested, i: int) -> None:
+        most = count(arguments.array(function, name, y))
+        if not 0 <= i < most or i != int(i):
+            arguments.fail(function, name, f"have {of} {i}", f"{most} of them, from 0", IndexError)
 
-    Arguments: function, name, max, index.
-    Raises:    IndexError that names function and argument, and how many places there are.
-    Ref:       Stan Math's check_range, from 0.
-
-    >>> check_range("f", "x", 3, 3)
-    Traceback (most recent call last):
-    IndexError: f: x must have a place 3, got 3 of them, from 0
-    """
-    _place(function, name, index, max, "a place")
-
-
-@_with_body("have such a column, from 0")
-def check_column_index(function: str, name: str, y: Nested, i: int) -> None:
-    """Raise IndexError unless the matrix y has a column i, counted from 0.
-
-        0 <= i < columns(y)
-
-    Arguments: function, name, y, i.
-    Raises:    IndexError that names function and argument, and how many columns there are.
-    Ref:       Stan Math's check_column_index, from 0.
-
-    >>> check_column_index("f", "y", [[1.0, 2.0]], 2)
-    Traceback (most recent call last):
-    IndexError: f: y must have a column 2, got 2 of them, from 0
-    """
-    _place(function, name, i, arguments.array(function, name, y).shape[-1], "a column")
-
-
-@_with_body("have such a row, from 0")
-def check_row_index(function: str, name: str, y: Nested, i: int) -> None:
-    """Raise IndexError unless the matrix y has a row i, counted from 0.
-
-        0 <= i < rows(y)
-
-    Arguments: function, name, y, i.
-    Raises:    IndexError that names function and argument, and how many rows there are.
-    Ref:       Stan Math's check_row_index, from 0.
-
-    >>> check_row_index("f", "y", [[1.0, 2.0]], 1)
-    Traceback (most recent call last):
-    IndexError: f: y must have a row 1, got 1 of them, from 0
-    """
-    _place(function, name, i, arguments.array(function, name, y).shape[0], "a row")
-
-
-@_with_body("have such an element, from 0")
-def check_vector_index(function: str, name: str, y: Nested, i: int) -> None:
-    """Raise IndexError unless the vector y has an element i, counted from 0.
-
-        0 <= i < size(y)
-
-    Arguments: function, name, y, i.
-    Raises:    IndexError that names function and argument, and how many elements there are.
-    Ref:       Stan Math's check_vector_index, from 0.
-
-    >>> check_vector_index("f", "y", [1.0, 2.0], -1)
-    Traceback (most recent call last):
-    IndexError: f: y must have an element -1, got 2 of them, from 0
-    """
-    _place(function, name, i, arguments.array(function, name, y).size, "an element")
+    words = f"there is {of} {index} of {subject}, counted from 0"
+    return ArgumentCheck(f"check_{kind}", f"function name {names}", words, run, f"have such {of}, from 0")
 
 
 # ---- series ----------------------------------------------------------------------------------------------------------
@@ -507,3 +433,12 @@ check_matching_dims = _of_pair("matching_dims")
 check_matching_sizes = _of_pair("matching_sizes")
 check_multiplicable = _of_pair("multiplicable")
 check_size_match = ArgumentCheck("check_size_match", "function name_i i name_j j", "i = j", _size_match, "be {name_j}")
+check_consistent_size = ArgumentCheck(
+    "check_consistent_size", "function name x expected_size", "x is a number, or a vector of the expected size",
+    _consistent_size, "be a number or have the expected size",
+)  # fmt: skip
+
+check_range = _of_place("range")
+check_column_index = _of_place("column_index")
+check_row_index = _of_place("row_index")
+check_vector_index = _of_place("vector_index")
