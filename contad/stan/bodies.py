@@ -282,6 +282,11 @@ def categorical_of_predictors(y, predicted):
     return total
 
 
+def log_expit_interval(low, high, width):
+    """log(expit(high) - expit(low)), by e^-low - e^-high over the product of both denominators."""
+    return log1m_exp(-width) + log_expit(-low) + log_expit(high)
+
+
 def ordered_logistic(y, eta, cuts):
     """log(expit(eta - c_(y-1)) - expit(eta - c_y)) of one outcome."""
     place = int(y) - 1
@@ -292,8 +297,8 @@ def ordered_logistic(y, eta, cuts):
     elif place == len(cuts):
         found = log_expit(eta - cuts[place - 1])
     else:
-        low, high = cuts[place - 1] - eta, cuts[place] - eta
-        found = log1m_exp(cuts[place - 1] - cuts[place]) + log_expit(-low) + log_expit(high)
+        low, high = cuts[place - 1], cuts[place]
+        found = log_expit_interval(low - eta, high - eta, high - low)
     return found
 
 
@@ -318,14 +323,6 @@ def ordered_logistic_of_vectors(y, eta, cuts):
     return total
 
 
-def ordered_logistic_of_outcomes(y, eta, cuts):
-    """The sum over outcomes of one location."""
-    total = 0.0
-    for k in range(len(y)):
-        total += ordered_logistic(y[k], eta, cuts)
-    return total
-
-
 def ordered_logistic_of_predictors(y, predictor, cuts):
     """The sum over outcomes of a model."""
     if not (np.all(predictor > -np.inf) and np.all(predictor < np.inf)):
@@ -338,14 +335,6 @@ def ordered_probit_of_vectors(y, eta, cuts):
     total = 0.0
     for k in range(len(y)):
         total += ordered_probit(y[k], eta[k], cuts)
-    return total
-
-
-def ordered_probit_of_outcomes(y, eta, cuts):
-    """The sum over outcomes of one location."""
-    total = 0.0
-    for k in range(len(y)):
-        total += ordered_probit(y[k], eta, cuts)
     return total
 
 

@@ -10,8 +10,9 @@ from contad.distributions.intervals import log_normal_interval
 from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import log
 from contad.ops.log_sums import logsumexp
-from contad.ops.logistic import log1m_exp, log_expit
+from contad.ops.logistic import log_expit
 from contad.ops.products import as_array
+from contad.stan.bodies import log_expit_interval
 from contad.stan.compiled import with_bodies
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
@@ -82,7 +83,7 @@ def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Rea
 @with_bodies(
     {
         "0 0 1": "ordered_logistic(y, eta, cuts)",
-        "1 0 1": "ordered_logistic_of_outcomes(y, eta, cuts)",
+        "1 0 1": "ordered_logistic_of_vectors(y, eta + np.zeros(len(y)), cuts)",
         "1 1 1": "ordered_logistic_of_vectors(y, eta, cuts)",
     },
     (SAME_LENGTH, ("eta", "finite"), *ORDERED),
@@ -106,7 +107,7 @@ def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fa
 @with_bodies(
     {
         "0 0 1": "ordered_probit(y, eta, cuts)",
-        "1 0 1": "ordered_probit_of_outcomes(y, eta, cuts)",
+        "1 0 1": "ordered_probit_of_vectors(y, eta + np.zeros(len(y)), cuts)",
         "1 1 1": "ordered_probit_of_vectors(y, eta, cuts)",
     },
     (("len(cuts) > 0", "cuts must have elements"), SAME_LENGTH, *ORDERED, ("eta", "finite")),
@@ -155,10 +156,5 @@ class Link(NamedTuple):
     log_difference: Callable[[ArrayValue, ArrayValue, ArrayValue], ArrayValue]
 
 
-def _log_expit_difference(low: ArrayValue, high: ArrayValue, width: ArrayValue) -> ArrayValue:
-    """By e^-low - e^-high over the product of both denominators."""
-    return log1m_exp(-width) + log_expit(-low) + log_expit(high)
-
-
-LOGISTIC = Link(log_expit, _log_expit_difference)
+LOGISTIC = Link(log_expit, log_expit_interval)
 PROBIT = Link(log_ndtr, log_normal_interval)

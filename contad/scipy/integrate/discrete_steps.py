@@ -8,7 +8,7 @@ import numpy as np
 import scipy.integrate
 
 from contad.errors import UnsupportedError
-from contad.scipy.integrate.integral_operation import replace, zeros
+from contad.scipy.integrate.integral_operation import place_cotangents, replace, zeros
 from contad.scipy.integrate.trajectories import System, march
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.operation import CustomOperation
@@ -163,9 +163,8 @@ def _follow(system: System, solved: _Solved, args: Sequence[Any]) -> ArrayValue:
             found = [one + other for one, other in zip(found, bars[4:], strict=True)]
         bars = vjp(_FirstSlope(system, tree, places), t0, y0, *leaves)[1](slope_bar)
         found = [one + other for one, other in zip(found, bars[2:], strict=True)]
-        given = dict(zip(places, found, strict=True))
-        params_bar = tree.unflatten([given.get(k, zeros(x)) for k, x in enumerate(tree.leaves)])
-        return y_bar + bars[1], t0_bar + bars[0], np.concatenate(pieces[::-1]), params_bar if places else None
+        params_bar = place_cotangents(tree, places, found) if places else None
+        return y_bar + bars[1], t0_bar + bars[0], np.concatenate(pieces[::-1]), params_bar
 
     def push(args: Sequence[Any], saved: None, z: ArrayValue, tangents: Sequence[Any]) -> ArrayValue:
         y0, t0, ts, params = args

@@ -118,8 +118,7 @@ def integrate(rule: Rule, f: Function, a: Real, b: Real, params: Nested) -> Nest
             return join(vjp(of_leaves, *(inner.leaves[k] for k in leaves))[1](given[1]))
 
         parts = split(integrate(rule, cotangents, a, b, (params, z_bar)), shapes)
-        found = dict(zip(leaves, parts, strict=True))
-        return a_bar, b_bar, tree.unflatten([found.get(k, zeros(x)) for k, x in enumerate(tree.leaves)])
+        return a_bar, b_bar, place_cotangents(tree, leaves, parts)
 
     def push(args: Sequence[Nested], saved: None, z: Nested, tangents: Sequence[Nested]) -> Nested:
         a, b, params = args
@@ -179,6 +178,12 @@ def replace(tree: Tree, places: Sequence[int], leaves: Sequence[Value]) -> Neste
     """The tree with other leaves at these places."""
     given = dict(zip(places, leaves, strict=True))
     return tree.unflatten([given.get(k, x) for k, x in enumerate(tree.leaves)])
+
+
+def place_cotangents(tree: Tree, places: Sequence[int], found: Sequence[Value]) -> Nested:
+    """The cotangents of a tree, of which those at these places are given; all others are 0."""
+    given = dict(zip(places, found, strict=True))
+    return tree.unflatten([given.get(k, zeros(x)) for k, x in enumerate(tree.leaves)])
 
 
 def join(leaves: Sequence[Value]) -> ArrayValue:

@@ -13,10 +13,10 @@ from contad.scipy.integrate.integral_operation import (
     OfLeaves,
     gauss_kronrod_of_array,
     join,
+    place_cotangents,
     replace,
     require_found,
     split,
-    zeros,
 )
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.jacobians import jacobian
@@ -290,8 +290,7 @@ def _split_cotangents(
     tree = flatten(params)
     first = n * active.of_y0 + active.of_t0
     parts = split(row[first:], [np.shape(tree.leaves[k]) for k in active.leaves])
-    found = dict(zip(active.leaves, parts, strict=True))
-    params_bar = tree.unflatten([found.get(k, zeros(x)) for k, x in enumerate(tree.leaves)]) if found else None
+    params_bar = place_cotangents(tree, active.leaves, parts) if active.leaves else None
     y0_bar, t0_bar = row[:n] if active.of_y0 else None, row[n * active.of_y0] if active.of_t0 else None
     return y0_bar, t0_bar, ts_bar, params_bar
 

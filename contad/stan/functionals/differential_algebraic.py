@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.distributions.docstrings import with_rest_of
-from contad.scipy.integrate.integral_operation import freeze, join, replace, require_found, split, zeros
+from contad.scipy.integrate.integral_operation import freeze, join, place_cotangents, replace, require_found, split
 from contad.scipy.optimize.implicit import take_primals
 from contad.transforms.gradients import jvp
 from contad.transforms.jacobians import jacobian
@@ -195,8 +195,7 @@ def _trajectory(system: _System, yy0: ArrayValue, yp0: ArrayValue, times: np.nda
         tree = flatten(args[2])
         first = n * of_yy + n * of_yp
         parts = split(row[first:], [np.shape(tree.leaves[k]) for k in leaves])
-        found = dict(zip(leaves, parts, strict=True))
-        bar = tree.unflatten([found.get(k, zeros(x)) for k, x in enumerate(tree.leaves)]) if found else None
+        bar = place_cotangents(tree, leaves, parts) if leaves else None
         return row[:n] if of_yy else None, row[n * of_yy : first] if of_yp else None, bar
 
     def push(args: Sequence[Any], saved: Any, z: ArrayValue, tangents: Sequence[Any]) -> ArrayValue:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import scipy.linalg
 
-from contad.scipy.integrate.integral_operation import OfLeaves, freeze, require_found, zeros
+from contad.scipy.integrate.integral_operation import OfLeaves, freeze, place_cotangents, replace, require_found
 from contad.transforms.gradients import grad, jvp, vjp
 from contad.transforms.hessians import hessian_block_diag
 from contad.transforms.operation import CustomOperation
@@ -118,7 +118,7 @@ class LatentModel:
             given = [tree.leaves[place] for place in leaves]
 
             def half_trace(theta: ArrayValue, *inner: Value) -> Real:
-                at = _replace(tree, leaves, inner)
+                at = replace(tree, leaves, inner)
                 return 0.5 * sum(self.along(theta, at, u, w) for u, w in zip(units, weights, strict=True))
 
             s, *bars = vjp(half_trace, theta, *given)[1](1.0)
@@ -126,16 +126,13 @@ class LatentModel:
             v = k @ u
             outer = np.outer(u, a)
             k_bar = 0.5 * (np.outer(a, a) - r + outer + np.transpose(outer))
-            if not leaves:
-                return tree.unflatten([zeros(x) for x in tree.leaves]), k_bar
 
             def explicit(*inner: Value) -> Real:
-                at = _replace(tree, leaves, inner)
+                at = replace(tree, leaves, inner)
                 return self.log_likelihood(theta, at) + self.along(theta, at, v)
 
-            more = vjp(explicit, *given)[1](1.0)
-            found = {place: x + y for place, x, y in zip(leaves, bars, more, strict=True)}
-            return tree.unflatten([found.get(place, zeros(x)) for place, x in enumerate(tree.leaves)]), k_bar
+            more = vjp(explicit, *given)[1](1.0) if leaves else ()
+            return place_cotangents(tree, leaves, [x + y for x, y in zip(bars, more, strict=True)]), k_bar
 
         def pull(args: Sequence[Any], saved: Any, z: Real, z_bar: Real) -> Sequence[Nested]:
             params_bar, k_bar = cotangents(args[0], args[1], saved)
@@ -170,15 +167,12 @@ class LatentModel:
             outer = np.outer(u, self.gradient(theta, params))
             leaves = [place for n, place in operation.places if n == 0]
             tree = flatten(params)
-            found: dict[int, Value] = {}
-            if leaves:
-                def slope(*inner: Value) -> Real:
-                    return self.along(theta, _replace(tree, leaves, inner), k @ u)
 
-                bars = vjp(slope, *(tree.leaves[place] for place in leaves))[1](1.0)
-                found = dict(zip(leaves, bars, strict=True))
-            params_bar = tree.unflatten([found.get(place, zeros(x)) for place, x in enumerate(tree.leaves)])
-            return params_bar, 0.5 * (outer + np.transpose(outer))
+            def slope(*inner: Value) -> Real:
+                return self.along(theta, replace(tree, leaves, inner), k @ u)
+
+            bars = vjp(slope, *(tree.leaves[place] for place in leaves))[1](1.0) if leaves else ()
+            return place_cotangents(tree, leaves, bars), 0.5 * (outer + np.transpose(outer))
 
         def push(args: Sequence[Any], saved: Any, theta: ArrayValue, tangents: Sequence[Any]) -> ArrayValue:
             params, k = args
@@ -363,11 +357,6 @@ def _blocks_of(matrix: ArrayValue, size: int) -> tuple[list[ArrayValue], list[np
 
 def _along(f: Function, v: ArrayValue) -> Function:
     return lambda t: jvp(f, (t,), (v,))[1]
-
-
-def _replace(tree: Any, places: Sequence[int], leaves: Sequence[Value]) -> Nested:
-    given = dict(zip(places, leaves, strict=True))
-    return tree.unflatten([given.get(place, x) for place, x in enumerate(tree.leaves)])
 
 
 def _require_covariance(name: str, k: ArrayValue) -> None:
