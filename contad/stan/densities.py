@@ -26,9 +26,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _density(
-    name: str, formula: Formula, orders: dict[str, str] | None = None, lenient: bool = False, **domains: str
-) -> Face:
+def _density(formula: Formula, orders: dict[str, str] | None = None, lenient: bool = False, **domains: str) -> Face:
+    """A formula under Stan's name."""
+    name = formula.__name__.replace("_log_density", "_lpdf").replace("_log_mass", "_lpmf")
     family, _, suffix = name.rpartition("_")
     kind, sign = ("mass", "p") if suffix == "lpmf" else ("density", "f")
     title = f"Log {kind} of the {family.replace('_', ' ')} distribution, summed over the data."
@@ -40,134 +40,89 @@ def _density(
 
 
 # ---- on the whole line -----------------------------------------------------------------------------------------------
-normal_lpdf = _density("normal_lpdf", real_line.normal_log_density, y="real", mu="finite", sigma="positive")
-std_normal_lpdf = _density("std_normal_lpdf", real_line.std_normal_log_density, y="real")
-cauchy_lpdf = _density(
-    "cauchy_lpdf", real_line.cauchy_log_density, lenient=True, y="real", mu="finite", sigma="positive finite"
-)
+normal_lpdf = _density(real_line.normal_log_density, y="real", mu="finite", sigma="positive")
+std_normal_lpdf = _density(real_line.std_normal_log_density, y="real")
+cauchy_lpdf = _density(real_line.cauchy_log_density, lenient=True, y="real", mu="finite", sigma="positive finite")
 student_t_lpdf = _density(
-    "student_t_lpdf", real_line.student_t_log_density, y="real", nu="positive finite", mu="finite",
-    sigma="positive finite",
-)  # fmt: skip
-logistic_lpdf = _density(
-    "logistic_lpdf", real_line.logistic_log_density, y="finite", mu="finite", sigma="positive finite"
+    real_line.student_t_log_density, y="real", nu="positive finite", mu="finite", sigma="positive finite"
 )
+logistic_lpdf = _density(real_line.logistic_log_density, y="finite", mu="finite", sigma="positive finite")
 double_exponential_lpdf = _density(
-    "double_exponential_lpdf", real_line.double_exponential_log_density, lenient=True, y="finite", mu="finite",
-    sigma="positive finite",
-)  # fmt: skip
-gumbel_lpdf = _density("gumbel_lpdf", real_line.gumbel_log_density, y="real", mu="finite", beta="positive")
+    real_line.double_exponential_log_density, lenient=True, y="finite", mu="finite", sigma="positive finite"
+)
+gumbel_lpdf = _density(real_line.gumbel_log_density, y="real", mu="finite", beta="positive")
 exp_mod_normal_lpdf = _density(
-    "exp_mod_normal_lpdf", real_line.exp_mod_normal_log_density, y="real", mu="finite", sigma="positive finite",
-    rate="positive finite",
-)  # fmt: skip
-skew_normal_lpdf = _density(
-    "skew_normal_lpdf", real_line.skew_normal_log_density, y="real", xi="finite", omega="positive",
-    alpha="finite",
-)  # fmt: skip
+    real_line.exp_mod_normal_log_density, y="real", mu="finite", sigma="positive finite", rate="positive finite"
+)
+skew_normal_lpdf = _density(real_line.skew_normal_log_density, y="real", xi="finite", omega="positive", alpha="finite")
 skew_double_exponential_lpdf = _density(
-    "skew_double_exponential_lpdf", real_line.skew_double_exponential_log_density, lenient=True, y="real", mu="finite",
-    sigma="positive finite", tau="probability",
+    real_line.skew_double_exponential_log_density, lenient=True, y="real", mu="finite", sigma="positive finite",
+    tau="probability",
 )  # fmt: skip
 
 # ---- on the positive half --------------------------------------------------------------------------------------------
-exponential_lpdf = _density(
-    "exponential_lpdf", positive_line.exponential_log_density, y="nonnegative", beta="positive finite"
-)
+exponential_lpdf = _density(positive_line.exponential_log_density, y="nonnegative", beta="positive finite")
 gamma_lpdf = _density(
-    "gamma_lpdf", positive_line.gamma_log_density, y="positive finite", alpha="positive finite", beta="positive finite"
+    positive_line.gamma_log_density, y="positive finite", alpha="positive finite", beta="positive finite"
 )
 inv_gamma_lpdf = _density(
-    "inv_gamma_lpdf", positive_line.inv_gamma_log_density, y="real", alpha="positive finite", beta="positive finite"
+    positive_line.inv_gamma_log_density, y="real", alpha="positive finite", beta="positive finite"
 )
-chi_square_lpdf = _density(
-    "chi_square_lpdf", positive_line.chi_square_log_density, y="nonnegative", nu="positive finite"
-)
-inv_chi_square_lpdf = _density(
-    "inv_chi_square_lpdf", positive_line.inv_chi_square_log_density, y="real", nu="positive finite"
-)
+chi_square_lpdf = _density(positive_line.chi_square_log_density, y="nonnegative", nu="positive finite")
+inv_chi_square_lpdf = _density(positive_line.inv_chi_square_log_density, y="real", nu="positive finite")
 scaled_inv_chi_square_lpdf = _density(
-    "scaled_inv_chi_square_lpdf", positive_line.scaled_inv_chi_square_log_density, y="real", nu="positive finite",
-    sigma="positive finite",
-)  # fmt: skip
-lognormal_lpdf = _density(
-    "lognormal_lpdf", positive_line.lognormal_log_density, y="nonnegative", mu="finite", sigma="positive finite"
+    positive_line.scaled_inv_chi_square_log_density, y="real", nu="positive finite", sigma="positive finite"
 )
-weibull_lpdf = _density(
-    "weibull_lpdf", positive_line.weibull_log_density, y="finite", alpha="positive finite", sigma="positive finite"
-)
+lognormal_lpdf = _density(positive_line.lognormal_log_density, y="nonnegative", mu="finite", sigma="positive finite")
+weibull_lpdf = _density(positive_line.weibull_log_density, y="finite", alpha="positive finite", sigma="positive finite")
 frechet_lpdf = _density(
-    "frechet_lpdf", positive_line.frechet_log_density, y="positive", alpha="positive finite", sigma="positive finite"
+    positive_line.frechet_log_density, y="positive", alpha="positive finite", sigma="positive finite"
 )
-rayleigh_lpdf = _density("rayleigh_lpdf", positive_line.rayleigh_log_density, y="positive", sigma="positive")
+rayleigh_lpdf = _density(positive_line.rayleigh_log_density, y="positive", sigma="positive")
 pareto_lpdf = _density(
-    "pareto_lpdf", positive_line.pareto_log_density, lenient=True, y="real", y_min="positive finite",
-    alpha="positive finite",
-)  # fmt: skip
+    positive_line.pareto_log_density, lenient=True, y="real", y_min="positive finite", alpha="positive finite"
+)
 pareto_type_2_lpdf = _density(
-    "pareto_type_2_lpdf", positive_line.pareto_type_2_log_density, {"y": "at least mu"}, lenient=True, y="real",
-    mu="real", rate="positive finite",
-    alpha="positive finite",
+    positive_line.pareto_type_2_log_density, {"y": "at least mu"}, lenient=True, y="real", mu="real",
+    rate="positive finite", alpha="positive finite",
 )  # fmt: skip
 loglogistic_lpdf = _density(
-    "loglogistic_lpdf", positive_line.loglogistic_log_density, y="positive finite", alpha="positive finite",
-    beta="positive finite",
-)  # fmt: skip
+    positive_line.loglogistic_log_density, y="positive finite", alpha="positive finite", beta="positive finite"
+)
 
 # ---- on intervals ----------------------------------------------------------------------------------------------------
-uniform_lpdf = _density(
-    "uniform_lpdf", intervals.uniform_log_density, {"beta": "above alpha"}, y="real", alpha="finite", beta="finite"
-)
+uniform_lpdf = _density(intervals.uniform_log_density, {"beta": "above alpha"}, y="real", alpha="finite", beta="finite")
 beta_lpdf = _density(
-    "beta_lpdf", intervals.beta_log_density, lenient=True, y="probability", alpha="positive finite",
-    beta="positive finite",
-)  # fmt: skip
+    intervals.beta_log_density, lenient=True, y="probability", alpha="positive finite", beta="positive finite"
+)
 beta_proportion_lpdf = _density(
-    "beta_proportion_lpdf", intervals.beta_proportion_log_density, lenient=True, y="probability",
-    mu="inner probability",
+    intervals.beta_proportion_log_density, lenient=True, y="probability", mu="inner probability",
     kappa="positive finite",
 )  # fmt: skip
 
-von_mises_lpdf = _density(
-    "von_mises_lpdf", circular.von_mises_log_density, y="finite", mu="finite", kappa="nonnegative finite"
-)
+von_mises_lpdf = _density(circular.von_mises_log_density, y="finite", mu="finite", kappa="nonnegative finite")
 
 # ---- whole numbers ---------------------------------------------------------------------------------------------------
-bernoulli_lpmf = _density("bernoulli_lpmf", counts.bernoulli_log_mass, n="binary", theta="probability")
-bernoulli_logit_lpmf = _density(
-    "bernoulli_logit_lpmf", counts.bernoulli_logit_log_mass, lenient=True, n="binary", alpha="real"
-)
-binomial_lpmf = _density(
-    "binomial_lpmf", counts.binomial_log_mass, {"n": "up to N"}, n="count", N="count", theta="probability"
-)
-binomial_logit_lpmf = _density(
-    "binomial_logit_lpmf", counts.binomial_logit_log_mass, {"n": "up to N"}, n="count", N="count", alpha="finite"
-)
+bernoulli_lpmf = _density(counts.bernoulli_log_mass, n="binary", theta="probability")
+bernoulli_logit_lpmf = _density(counts.bernoulli_logit_log_mass, lenient=True, n="binary", alpha="real")
+binomial_lpmf = _density(counts.binomial_log_mass, {"n": "up to N"}, n="count", N="count", theta="probability")
+binomial_logit_lpmf = _density(counts.binomial_logit_log_mass, {"n": "up to N"}, n="count", N="count", alpha="finite")
 beta_binomial_lpmf = _density(
-    "beta_binomial_lpmf", counts.beta_binomial_log_mass, lenient=True, n="whole", N="count", alpha="positive finite",
-    beta="positive finite",
-)  # fmt: skip
-poisson_lpmf = _density("poisson_lpmf", counts.poisson_log_mass, n="count", rate="nonnegative")
-poisson_log_lpmf = _density("poisson_log_lpmf", counts.poisson_log_log_mass, n="count", alpha="real")
-neg_binomial_lpmf = _density(
-    "neg_binomial_lpmf", counts.neg_binomial_log_mass, n="count", alpha="positive finite", beta="positive finite"
+    counts.beta_binomial_log_mass, lenient=True, n="whole", N="count", alpha="positive finite", beta="positive finite"
 )
-neg_binomial_2_lpmf = _density(
-    "neg_binomial_2_lpmf", counts.neg_binomial_2_log_mass, n="count", mu="positive finite", phi="positive finite"
-)
-neg_binomial_2_log_lpmf = _density(
-    "neg_binomial_2_log_lpmf", counts.neg_binomial_2_log_log_mass, n="count", eta="finite", phi="positive finite"
-)
+poisson_lpmf = _density(counts.poisson_log_mass, n="count", rate="nonnegative")
+poisson_log_lpmf = _density(counts.poisson_log_log_mass, n="count", alpha="real")
+neg_binomial_lpmf = _density(counts.neg_binomial_log_mass, n="count", alpha="positive finite", beta="positive finite")
+neg_binomial_2_lpmf = _density(counts.neg_binomial_2_log_mass, n="count", mu="positive finite", phi="positive finite")
+neg_binomial_2_log_lpmf = _density(counts.neg_binomial_2_log_log_mass, n="count", eta="finite", phi="positive finite")
 beta_neg_binomial_lpmf = _density(
-    "beta_neg_binomial_lpmf", counts.beta_neg_binomial_log_mass, n="count", r="positive finite",
-    alpha="positive finite", beta="positive finite",
-)  # fmt: skip
+    counts.beta_neg_binomial_log_mass, n="count", r="positive finite", alpha="positive finite", beta="positive finite"
+)
 discrete_range_lpmf = _density(
-    "discrete_range_lpmf", counts.discrete_range_log_mass, {"upper": "at least lower"}, n="whole", lower="whole",
-    upper="whole",
-)  # fmt: skip
-yule_simon_lpmf = _density("yule_simon_lpmf", counts.yule_simon_log_mass, n="positive count", alpha="positive finite")
+    counts.discrete_range_log_mass, {"upper": "at least lower"}, n="whole", lower="whole", upper="whole"
+)
+yule_simon_lpmf = _density(counts.yule_simon_log_mass, n="positive count", alpha="positive finite")
 hypergeometric_lpmf = _density(
-    "hypergeometric_lpmf", counts.hypergeometric_log_mass,
-    {"n": "up to a", "N": "at least n", "b": "at least N - n"}, n="count", N="count", a="count", b="count",
+    counts.hypergeometric_log_mass, {"n": "up to a", "N": "at least n", "b": "at least N - n"}, n="count", N="count",
+    a="count", b="count",
 )  # fmt: skip
