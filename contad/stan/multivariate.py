@@ -6,6 +6,8 @@ terms in which no argument occurs that has a derivative; in those of the Dirichl
 one in each.
 """
 
+import functools
+
 from contad.stan.compiled import density_of_vectors
 from contad.stan.domains import Demands
 
@@ -26,6 +28,17 @@ LOWER = (
     "L must be lower triangular with a positive diagonal",
 )
 FIT, FITS = "{0}.shape[0] == {1}.shape[0]", "{0} and {1} must have the same length"
+
+
+_density = functools.partial(density_of_vectors, __name__)
+
+
+def _of_rows(body: str, more: str, between: str = "") -> dict[str, str]:
+    """The ways of a density of y less mu, one vector or rows of them; `between` are the axes of what stands between."""
+    return {
+        f"1 {between}1 2": f"{body}(as_row(y - mu), {more}PROPTO)",
+        f"12 {between}12 2": f"{body}(y - mu, {more}PROPTO)",
+    }
 
 
 def _finite(*names: str) -> Demands:
@@ -58,98 +71,83 @@ def _matrices(first: str, second: str, kind: str) -> Demands:
 
 
 # ---- normal and Student's t vectors ----------------------------------------------------------------------------------
-multi_normal_cholesky_lpdf = density_of_vectors(
-    __name__, "multi_normal_cholesky_lpdf", "y mu L",
-    {"1 1 2": "normal_of_rows(as_row(y - mu), LPROPTO)", "12 12 2": "normal_of_rows(y - mu, LPROPTO)"},
-    _vectors("L", LOWER), after=REAL, empty="y",
-)  # fmt: skip
-multi_normal_lpdf = density_of_vectors(
-    __name__, "multi_normal_lpdf", "y mu Sigma",
-    {
-        "1 1 2": "normal_of_rows(as_row(y - mu), cholesky(Sigma)PROPTO)",
-        "12 12 2": "normal_of_rows(y - mu, cholesky(Sigma)PROPTO)",
-    },
+multi_normal_cholesky_lpdf = _density(
+    "multi_normal_cholesky_lpdf", "y mu L", _of_rows("normal_of_rows", "L"), _vectors("L", LOWER), after=REAL, empty="y"
+)
+multi_normal_lpdf = _density(
+    "multi_normal_lpdf", "y mu Sigma", _of_rows("normal_of_rows", "cholesky(Sigma)"),
     _vectors("Sigma", ("Sigma", "symmetric")), after=(*REAL, *_finite("Sigma")), empty="y", far=True,
 )  # fmt: skip
-multi_normal_prec_lpdf = density_of_vectors(
-    __name__, "multi_normal_prec_lpdf", "y mu Omega",
-    {
-        "1 1 2": "normal_of_rows_by_precision(as_row(y - mu), cholesky(Omega)PROPTO)",
-        "12 12 2": "normal_of_rows_by_precision(y - mu, cholesky(Omega)PROPTO)",
-    },
+multi_normal_prec_lpdf = _density(
+    "multi_normal_prec_lpdf", "y mu Omega", _of_rows("normal_of_rows_by_precision", "cholesky(Omega)"),
     _vectors("Omega", ("Omega", "symmetric")), after=(*REAL, *_finite("Omega")), empty="y", far=True,
 )  # fmt: skip
-multi_student_t_lpdf = density_of_vectors(
-    __name__, "multi_student_t_lpdf", "y nu mu Sigma",
-    {
-        "1 0 1 2": "student_of_rows(as_row(y - mu), nu, cholesky(Sigma)PROPTO)",
-        "12 0 12 2": "student_of_rows(y - mu, nu, cholesky(Sigma)PROPTO)",
-    },
+multi_student_t_lpdf = _density(
+    "multi_student_t_lpdf", "y nu mu Sigma", _of_rows("student_of_rows", "nu, cholesky(Sigma)", "0 "),
     (("nu", "positive finite"), *_vectors("Sigma", ("Sigma", "symmetric"))), after=(*REAL, *_finite("Sigma")),
     empty="y", far=True,
 )  # fmt: skip
-multi_student_t_cholesky_lpdf = density_of_vectors(
-    __name__, "multi_student_t_cholesky_lpdf", "y nu mu L",
-    {"1 0 1 2": "student_of_rows(as_row(y - mu), nu, LPROPTO)", "12 0 12 2": "student_of_rows(y - mu, nu, LPROPTO)"},
+multi_student_t_cholesky_lpdf = _density(
+    "multi_student_t_cholesky_lpdf", "y nu mu L", _of_rows("student_of_rows", "nu, L", "0 "),
     (("nu", "positive finite"), *_vectors("L", ("L", "Cholesky factor"))), after=REAL, empty="y",
 )  # fmt: skip
-multi_gp_lpdf = density_of_vectors(
-    __name__, "multi_gp_lpdf", "y Sigma w", {"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"},
+multi_gp_lpdf = _density(
+    "multi_gp_lpdf", "y Sigma w", {"2 2 1": "normal_of_weighted_rows(y, cholesky(Sigma), wPROPTO)"},
     _processes("Sigma", "symmetric"), after=_finite("y", "Sigma"),
 )  # fmt: skip
-multi_gp_cholesky_lpdf = density_of_vectors(
-    __name__, "multi_gp_cholesky_lpdf", "y L w", {"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"},
+multi_gp_cholesky_lpdf = _density(
+    "multi_gp_cholesky_lpdf", "y L w", {"2 2 1": "normal_of_weighted_rows(y, L, wPROPTO)"},
     _processes("L", "Cholesky factor"), after=_finite("y"),
 )  # fmt: skip
 
 # ---- simplices and counts --------------------------------------------------------------------------------------------
-dirichlet_lpdf = density_of_vectors(
-    __name__, "dirichlet_lpdf", "theta alpha", {"1 1": "dirichlet_of_vector(theta, alpha)"},
+dirichlet_lpdf = _density(
+    "dirichlet_lpdf", "theta alpha", {"1 1": "dirichlet_of_vector(theta, alpha)"},
     ((FIT.format("theta", "alpha"), FITS.format("theta", "alpha")), ("alpha", "positive"), ("theta", "simplex")),
 )  # fmt: skip
-multinomial_lpmf = density_of_vectors(
-    __name__, "multinomial_lpmf", "n theta", {"1 1": "multinomial_of_shares(n, thetaPROPTO)"},
+multinomial_lpmf = _density(
+    "multinomial_lpmf", "n theta", {"1 1": "multinomial_of_shares(n, thetaPROPTO)"},
     ((FIT.format("n", "theta"), FITS.format("n", "theta")), ("n", "count"), ("theta", "simplex")),
 )  # fmt: skip
-multinomial_logit_lpmf = density_of_vectors(
-    __name__, "multinomial_logit_lpmf", "n gamma", {"1 1": "multinomial_of_odds(n, gammaPROPTO)"},
+multinomial_logit_lpmf = _density(
+    "multinomial_logit_lpmf", "n gamma", {"1 1": "multinomial_of_odds(n, gammaPROPTO)"},
     ((FIT.format("n", "gamma"), FITS.format("n", "gamma")), ("n", "count"), ("gamma", "finite")),
 )  # fmt: skip
-dirichlet_multinomial_lpmf = density_of_vectors(
-    __name__, "dirichlet_multinomial_lpmf", "n alpha", {"1 1": "dirichlet_multinomial_of_counts(n, alphaPROPTO)"},
+dirichlet_multinomial_lpmf = _density(
+    "dirichlet_multinomial_lpmf", "n alpha", {"1 1": "dirichlet_multinomial_of_counts(n, alphaPROPTO)"},
     ((FIT.format("n", "alpha"), FITS.format("n", "alpha")), ("n", "count"), ("alpha", "positive finite")),
 )  # fmt: skip
 
 # ---- matrices --------------------------------------------------------------------------------------------------------
-wishart_lpdf = density_of_vectors(
-    __name__, "wishart_lpdf", "W nu S", {"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"},
+wishart_lpdf = _density(
+    "wishart_lpdf", "W nu S", {"2 0 2": "wishart_of_factors(cholesky(W), cholesky(S), nu)"},
     _matrices("W", "S", "symmetric"), after=_finite("W", "S"),
 )  # fmt: skip
-inv_wishart_lpdf = density_of_vectors(
-    __name__, "inv_wishart_lpdf", "W nu S", {"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"},
+inv_wishart_lpdf = _density(
+    "inv_wishart_lpdf", "W nu S", {"2 0 2": "inverse_wishart_of_factors(cholesky(W), cholesky(S), nu)"},
     _matrices("W", "S", "symmetric"), after=_finite("W", "S"),
 )  # fmt: skip
-wishart_cholesky_lpdf = density_of_vectors(
-    __name__, "wishart_cholesky_lpdf", "L_W nu L_S",
+wishart_cholesky_lpdf = _density(
+    "wishart_cholesky_lpdf", "L_W nu L_S",
     {"2 0 2": "wishart_of_factors(np.tril(L_W), L_S, nu) + log_jacobian_of_factor(L_WPROPTO)"},
     _matrices("L_W", "L_S", "Cholesky factor"),
 )  # fmt: skip
-inv_wishart_cholesky_lpdf = density_of_vectors(
-    __name__, "inv_wishart_cholesky_lpdf", "L_W nu L_S",
+inv_wishart_cholesky_lpdf = _density(
+    "inv_wishart_cholesky_lpdf", "L_W nu L_S",
     {"2 0 2": "inverse_wishart_of_factors(L_W, np.tril(L_S), nu) + log_jacobian_of_factor(L_WPROPTO)"},
     _matrices("L_W", "L_S", "Cholesky factor"),
 )  # fmt: skip
-lkj_corr_lpdf = density_of_vectors(
-    __name__, "lkj_corr_lpdf", "Omega eta",
+lkj_corr_lpdf = _density(
+    "lkj_corr_lpdf", "Omega eta",
     {"2 0": "lkj_of_determinant(log_determinant_spd(Omega), eta, Omega.shape[0])"},
     (("eta", "positive"), ("Omega", "correlation")),
 )  # fmt: skip
-lkj_corr_cholesky_lpdf = density_of_vectors(
-    __name__, "lkj_corr_cholesky_lpdf", "L eta", {"2 0": "lkj_of_factor(L, eta)"},
+lkj_corr_cholesky_lpdf = _density(
+    "lkj_corr_cholesky_lpdf", "L eta", {"2 0": "lkj_of_factor(L, eta)"},
     (("eta", "positive"), ("len(L) == L.shape[-1]", "L must be a square matrix"), ("L", "Cholesky factor")),
 )  # fmt: skip
-lkj_cov_lpdf = density_of_vectors(
-    __name__, "lkj_cov_lpdf", "y mu sigma eta", {"2 1 1 0": "lkj_of_covariance(y, mu, sigma, etaPROPTO)"},
+lkj_cov_lpdf = _density(
+    "lkj_cov_lpdf", "y mu sigma eta", {"2 1 1 0": "lkj_of_covariance(y, mu, sigma, etaPROPTO)"},
     (
         ("len(mu) == len(y)", "mu must be a number or have the length of y"),
         ("len(sigma) == len(y)", "sigma must be a number or have the length of y"),
