@@ -21,8 +21,6 @@ from contad.stan.recorded_checks import (
     is_cholesky_factor,
     is_surely_cholesky_factor,
     is_surely_simplex,
-    require_cholesky_factor,
-    require_simplex,
     values_of,
 )
 from contad.variables import arguments
@@ -72,7 +70,7 @@ def _array(
 
 def _require_array(judged: str, holds: Callable[[Any], bool], function: str, name: str, x: Value) -> None:
     seen = x if x.__class__ is np.ndarray and x.dtype == np.float64 else values_of(function, name, x)
-    if np.ndim(seen) == 2 and holds(seen):
+    if holds(seen):
         return
     words, judge = checks.ARRAYS[judged]
     if found := judge(arguments.array(function, name, peek(x))):
@@ -82,12 +80,18 @@ def _require_array(judged: str, holds: Callable[[Any], bool], function: str, nam
 def _is_symmetric(a: Any) -> bool:
     """By comparisons, which a program that is recorded repeats; what is not finite may be so."""
     with np.errstate(invalid="ignore"):
-        return a.shape[0] == a.shape[1] and bool(np.all(np.abs(a - a.T) <= checks.TOLERANCE))
+        is_square = np.ndim(a) == 2 and a.shape[0] == a.shape[1]
+        return is_square and bool(np.all(np.abs(a - a.T) <= checks.TOLERANCE))
 
 
 def _is_correlation(a: Any) -> bool:
-    units = np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE)
-    return _is_symmetric(a) and bool(units and np.all(np.abs(a) < np.inf))
+    return _is_symmetric(a) and bool(
+        np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE) and np.all(np.abs(a) < np.inf)
+    )
+
+
+def _is_simplex(a: Any) -> bool:
+    return np.size(a) > 0 and bool(bodies.is_simplex(a))
 
 
 def _is_surely_correlation(a: Any) -> bool:
@@ -104,13 +108,10 @@ KINDS: dict[str, ArgumentKind] = {
         "unit_symmetric", _is_correlation, "is_finite_symmetric({x}) and has_unit_diagonal({x})",
         _is_surely_correlation,
     ),
-    "Cholesky factor": ArgumentKind(
-        checks.ARRAYS["cholesky_factor"][0], require_cholesky_factor, "is_cholesky_factor({x})",
-        is_surely_cholesky_factor,
+    "Cholesky factor": _array(
+        "cholesky_factor", is_cholesky_factor, "is_cholesky_factor({x})", is_surely_cholesky_factor
     ),
-    "simplex": ArgumentKind(
-        checks.ARRAYS["simplex"][0], require_simplex, "len({x}) > 0 and is_simplex({x})", is_surely_simplex
-    ),
+    "simplex": _array("simplex", _is_simplex, "len({x}) > 0 and is_simplex({x})", is_surely_simplex),
 }  # fmt: skip
 
 

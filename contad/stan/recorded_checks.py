@@ -10,7 +10,7 @@ import numpy as np
 from contad.distributions.faces import check_domain
 from contad.ops.products import as_array
 from contad.ops.triangular_factors import MASKED, lower_part, places_above
-from contad.stan.checks import TOLERANCE, check_cholesky_factor, check_simplex
+from contad.stan.checks import TOLERANCE
 from contad.variables import arguments
 from contad.variables.number import Carrier, peek, trace
 from contad.variables.open_types import ArrayValue, Nested
@@ -105,13 +105,6 @@ def has_nan(function: str, name: str, x: Nested) -> bool:
     return not ((a.__class__ is np.ndarray and are_finite(a)) or np.all(a == a))
 
 
-def require_simplex(function: str, name: str, x: Nested) -> None:
-    """Raise ValueError unless elements are nonnegative and sum to 1."""
-    a = as_array(x)
-    if not (np.size(a) and np.all(a >= 0.0) and np.abs(np.sum(a) - 1.0) <= TOLERANCE):
-        check_simplex(function, name, peek(x))
-
-
 def is_cholesky_factor(a: ArrayValue) -> bool:
     """Whether a matrix is lower triangular with a positive diagonal, and no wider than high."""
     if is_surely_cholesky_factor(a):
@@ -119,9 +112,3 @@ def is_cholesky_factor(a: ArrayValue) -> bool:
     rows, columns = np.shape(a) if np.ndim(a) == 2 else (0, 1)
     above = np.triu_indices(rows, 1, columns)
     return bool(rows >= columns > 0 and np.all(a[above] == 0.0) and np.all(np.diagonal(a) > 0.0))
-
-
-def require_cholesky_factor(function: str, name: str, x: Nested) -> None:
-    """Raise ValueError unless a matrix is lower triangular with a positive diagonal, and no wider than high."""
-    if not is_cholesky_factor(as_array(x)):
-        check_cholesky_factor(function, name, peek(x))

@@ -104,52 +104,6 @@ def laplace_marginal_tol(
     return _model(name, log_likelihood, likelihood_args, covariance, covariance_args, settings).marginal()
 
 
-@with_rest_of(laplace_marginal)
-def laplace_latent_rng(
-    log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
-    covariance_args: Sequence[Nested], rng: np.random.Generator,
-) -> np.ndarray:  # fmt: skip
-    """A draw of the latent vector given the data: normal around its mode, with covariance (K^-1 + W)^-1.
-
-        theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2
-
-    Arguments are those of `laplace_marginal`, of which the values are taken; a draw has no derivative.
-
-    Shapes:  covariance gives (n, n), theta (n,), log_likelihood a number -> (n,).
-    Ref:     Stan's laplace_latent_rng.
-
-    >>> from contad.stan import normal_lpdf
-    >>> model = lambda theta: normal_lpdf([4.0, 4.0], theta, 0.01), (), 1, lambda: np.eye(2), ()
-    >>> laplace_latent_rng(*model, np.random.default_rng(1)).round(1)
-    array([4., 4.])
-    """
-    settings = hessian_block_size, *_DEFAULTS
-    model = _model("laplace_latent_rng", log_likelihood, likelihood_args, covariance, covariance_args, settings)
-    return _draw(model, rng)
-
-
-@with_rest_of(laplace_latent_rng)
-def laplace_latent_tol_rng(
-    log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
-    covariance_args: Sequence[Nested], rng: np.random.Generator, theta_init: Nested | None = None,
-    tol: float = _ROOT_OF_EPSILON, max_steps: int = 500, solver: int = 1, max_steps_linesearch: int = 1000,
-    allow_fallback: bool = True,
-) -> np.ndarray:  # fmt: skip
-    """As `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.
-
-    Raises:  as there; ValueError for settings outside of their ranges.
-    Ref:     Stan's laplace_latent_tol_rng.
-
-    >>> from contad.stan import normal_lpdf
-    >>> model = lambda theta: normal_lpdf([4.0, 4.0], theta, 0.01), (), 2, lambda: np.eye(2), ()
-    >>> laplace_latent_tol_rng(*model, np.random.default_rng(1), solver=2).round(1)
-    array([4., 4.])
-    """
-    settings = hessian_block_size, theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
-    model = _model("laplace_latent_tol_rng", log_likelihood, likelihood_args, covariance, covariance_args, settings)
-    return _draw(model, rng)
-
-
 # ---- what they are made of -------------------------------------------------------------------------------------------
 def _model(
     name: str, log_likelihood: Function, likelihood_args: Sequence[Nested], covariance: Function,
@@ -250,21 +204,48 @@ _SETTINGS = {
 
 
 def _function_of(name: str) -> Any:
-    """The function of a name: `laplace_marginal` or `laplace_latent_rng` of a likelihood, "_tol" with settings."""
+    """The function of a name: `laplace_marginal` or `laplace_latent_rng`, of a likelihood, "_tol" with settings."""
     is_draw, is_set = name.startswith("laplace_latent"), "_tol_" in name
-    family = next(x for x in _LIKELIHOODS if x in name)
-    row = _LIKELIHOODS[family]
+    row = next((row for family, row in _LIKELIHOODS.items() if family in name), None)
     options = "".join(f", {key}={value}" for key, value in _SETTINGS.items()) if is_set else ""
     settings = f"({', '.join(_SETTINGS)})" if is_set else "_DEFAULTS"
+    if row is None:
+        names = "log_likelihood, likelihood_args, hessian_block_size"
+        model = f"log_likelihood, likelihood_args, covariance, covariance_args, (hessian_block_size, *{settings})"
+        doc = _describe_draw(name, is_set)
+    else:
+        names = f"y, y_index, {row.names}"
+        model = f"likelihood, y, y_index, ({row.names},), covariance, covariance_args, {settings}"
+        doc = _describe(name, row, is_draw, is_set)
     text = (
-        f"def {name}(y, y_index, {row.names}, covariance, covariance_args{', rng' if is_draw else ''}{options}):\n"
-        f"    args = y, y_index, ({row.names},), covariance, covariance_args, {settings}\n"
-        f"    model = _of_counts({name!r}, log_likelihood, *args)\n"
+        f"def {name}({names}, covariance, covariance_args{', rng' if is_draw else ''}{options}):\n"
+        f"    model = {'_of_counts' if row else '_model'}({name!r}, {model})\n"
         f"    return {'_draw(model, rng)' if is_draw else 'model.marginal()'}\n"
     )
-    made = function_of_text(text, name, {**globals(), "log_likelihood": row.log_likelihood})
-    made.__module__, made.__doc__ = __name__, _describe(name, row, is_draw, is_set)
-    return made
+    made = function_of_text(text, name, {**globals(), "likelihood": row and row.log_likelihood})
+    made.__module__, made.__doc__ = __name__, doc
+    return made if row else with_rest_of(laplace_marginal)(made)
+
+
+_OF_DRAWS = (
+    "theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at the mode of l(theta) - theta^T K^-1 theta / 2"
+)
+
+
+def _describe_draw(name: str, is_set: bool) -> str:
+    title = "A draw of the latent vector given the data: normal around its mode, with covariance (K^-1 + W)^-1."
+    notes = ["Arguments are those of `laplace_marginal`, of which the values are taken; a draw has no derivative."]
+    fields = {"Shapes": "covariance gives (n, n), theta (n,), log_likelihood a number -> (n,)."}
+    if is_set:
+        title, notes = "As `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.", []
+        fields["Raises"] = "as there; ValueError for settings outside of their ranges."
+    fields["Ref"] = f"Stan's {name}."
+    example = (
+        ">>> from contad.stan import normal_lpdf\n"
+        ">>> model = lambda theta: normal_lpdf([4.0, 4.0], theta, 0.01), (), 1, lambda: np.eye(2), ()\n"
+        f">>> {name}(*model, np.random.default_rng(1){', solver=2' if is_set else ''}).round(1)\narray([4., 4.])"
+    )
+    return describe(title, _OF_DRAWS, fields, example, notes)
 
 
 def _describe(name: str, row: _Likelihood, is_draw: bool, is_set: bool) -> str:
@@ -277,9 +258,7 @@ def _describe(name: str, row: _Likelihood, is_draw: bool, is_set: bool) -> str:
         title = f"As `{name.replace('_tol', '')}`, with the settings of `laplace_marginal_tol`."
         example = example.replace("()), 8)", "(), solver=2), 8)")
     if is_draw:
-        mode = "the mode of l(theta) - theta^T K^-1 theta / 2"
-        formula = f"theta ~ normal(mode, (K^-1 + W)^-1),     W = -d2 l / d theta^2 at {mode},\n"
-        formula += f"    l = sum_i {row.term}, j = y_index_i"
+        formula = f"{_OF_DRAWS},\n    l = sum_i {row.term}, j = y_index_i"
         call = f"{name}(*model, np.random.default_rng(1){', solver=2' if is_set else ''}).round(1)"
         example = f">>> model = {row.drawn}\n>>> {call}\n{row.draw}"
     more = "eta a number, " if "eta" in row.names else ""
@@ -294,6 +273,8 @@ def _describe(name: str, row: _Likelihood, is_draw: bool, is_set: bool) -> str:
     return describe(title, formula, fields, example)
 
 
+laplace_latent_rng = _function_of("laplace_latent_rng")
+laplace_latent_tol_rng = _function_of("laplace_latent_tol_rng")
 laplace_marginal_poisson_log_lpmf = _function_of("laplace_marginal_poisson_log_lpmf")
 laplace_marginal_tol_poisson_log_lpmf = _function_of("laplace_marginal_tol_poisson_log_lpmf")
 laplace_latent_poisson_log_rng = _function_of("laplace_latent_poisson_log_rng")
