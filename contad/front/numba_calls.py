@@ -23,6 +23,7 @@ from contad.functions.memo import memo_of
 from contad.functions.on_numbers import OnNumbers
 from contad.functions.user_call import name_of
 from contad.variables.array import Array, lower_constants
+from contad.variables.dtypes import is_float64
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import THREAD, attempt, stack
@@ -129,7 +130,7 @@ def _answer_quickly(
 
 def _is_plain(x: Nested) -> bool:
     """Whether a result, or a part of it, is a number or an array of numbers as they are recorded."""
-    return x.__class__ is float or (x.__class__ is np.ndarray and x.dtype == np.float64 and x.ndim > 0)
+    return x.__class__ is float or (is_float64(x) and x.ndim > 0)
 
 
 def value_and_gradients(f: NumbaFunction, plain: Sequence[Nested], active: tuple[int, ...]) -> NumbaFunction | None:
@@ -151,7 +152,7 @@ def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...
             if not isinstance(x, (Var, Array)) or x._owner is not s:
                 return False
             # an element of an array has a value of NumPy's
-            if not isinstance(value, float) and not (isinstance(value, np.ndarray) and value.dtype == np.float64):
+            if not isinstance(value, float) and not is_float64(value):
                 return False
         elif value.__class__ not in _PLAIN and (holds_number(x) or isinstance(x, OnNumbers)):
             return False

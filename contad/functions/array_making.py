@@ -17,12 +17,11 @@ from contad.variables.array import Array
 from contad.variables.array_methods import Flat
 from contad.variables.boxes import box_up
 from contad.variables.creation import array as array_of, assignable, full as full_of, makes_arrays_of_variables
+from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 from contad.variables.overlaps import forbid_writing
 from contad.variables.trees import holds_carriers
-
-FLOAT = np.dtype(np.float64)
 
 
 def _with_room(a: ArrayValue) -> ArrayValue:
@@ -52,7 +51,7 @@ def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option =
     """np.full; of a variable, the array is one of variables."""
     if not isinstance(fill_value, Carrier):
         return box_up(np.full(shape, fill_value, dtype, order, **options))
-    _require_float64("full", dtype)
+    require_float64("np.full", dtype)
     return full_of(shape, fill_value)
 
 
@@ -64,14 +63,9 @@ def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> 
     dtype = args[0] if args else options.get("dtype")
     if dtype is None and np.asarray(a).dtype.kind in "iub":  # to which NumPy converts the value: it is a constant
         return np.full_like(a, map_numbers(primal, fill_value), *args, **options)
-    _require_float64("full_like", dtype)
+    require_float64("np.full_like", dtype)
     shape = options.get("shape")
     return full_of(np.shape(a) if shape is None else shape, fill_value)
-
-
-def _require_float64(name: str, dtype: Option) -> None:
-    if dtype is not None and np.dtype(dtype) != FLOAT:
-        raise UnsupportedError(f"np.{name}: variables are float64; got dtype={np.dtype(dtype)}, leave it out")
 
 
 # ---- from what is there ----------------------------------------------------------------------------------------------
@@ -88,7 +82,7 @@ def _converting(name: str) -> Function:
         dtype = args[0] if args else options.pop("dtype", None)
         if dtype is not None and np.dtype(dtype) == object:
             return convert(x, dtype, *args[1:], **options)
-        _require_float64(name, dtype)
+        require_float64(f"np.{name}", dtype)
         order = _ORDERED.get(name) or (args[1] if len(args) > 1 else options.pop("order", None)) or "K"
         refuses_copies = "copy" in options
         copy = options.pop("copy", name == "array")
@@ -135,7 +129,7 @@ def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> 
     items = list(iterable)
     if not holds_carriers(items):
         return np.fromiter(items, dtype, *args, **options)
-    _require_float64("fromiter", dtype)
+    require_float64("np.fromiter", dtype)
     return array_of(items)
 
 

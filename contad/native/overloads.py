@@ -17,6 +17,11 @@ in_machine_code = register_jitable(**INTERNAL_OPTIONS)  # a function that compil
 _earlier: list[tuple[Any, Any]] = []  # functions that have got overloads, and their types before
 
 
+def is_float64(kind: Any, *ndims: int) -> bool:
+    """Whether compiled kernels may take arrays of a type: they are of float64, with so many axes where that is said."""
+    return isinstance(kind, types.Array) and kind.dtype == types.float64 and (not ndims or kind.ndim in ndims)
+
+
 def add_overload(function: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`overload(function, **options)`; annotations of the typing function and of the implementation are dropped."""
 

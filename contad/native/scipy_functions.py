@@ -10,7 +10,7 @@ import contad.scipy.linalg as mirror
 from contad.native.compiling import INTERNAL_OPTIONS, NJIT_OPTIONS
 from contad.native.exponential_kernels import expm_forward
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.overloads import add_overload, is_float64
 from contad.native.triangular_kernels import (
     check_cho_factor,
     check_cho_solve,
@@ -24,17 +24,12 @@ from contad.native.triangular_kernels import (
 )
 
 
-def is_matrix(kind: Any, *ndims: int) -> bool:
-    """Whether a type is that of an array of float64 with so many axes."""
-    return isinstance(kind, types.Array) and kind.dtype == types.float64 and kind.ndim in ndims
-
-
 def require_matrices(name: str, *kinds: tuple[Any, tuple[int, ...]]) -> bool:
     """Whether these are arrays of float64 with so many axes; TypingError for plain arrays that are not."""
     for kind, ndims in kinds:
         if not isinstance(kind, types.Array) or not isinstance(kind.dtype, (types.Number, types.Boolean)):
             return False  # variables, say
-        if not is_matrix(kind, *ndims):
+        if not is_float64(kind, *ndims):
             axes = " or ".join(map(str, ndims))
             raise TypingError(
                 f"contad.scipy.linalg.{name}: inside njit it takes float64 arrays of {axes} axes, got {kind}; call "

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,22 @@ def blas() -> ModuleType:
 def lapack() -> ModuleType:
     """The functions of scipy.linalg.lapack."""
     return _import_part("lapack")
+
+
+@functools.cache
+def blas_function(name: str, *dtypes: np.dtype) -> Any:
+    """The function of BLAS of that name, which lacks its first letter, for arrays of these dtypes."""
+    return getattr(blas(), _letter_of(dtypes) + name)
+
+
+@functools.cache
+def lapack_function(name: str, *dtypes: np.dtype) -> Any:
+    """The function of LAPACK of that name, which lacks its first letter, for arrays of these dtypes."""
+    return getattr(lapack(), _letter_of(dtypes) + name)
+
+
+def _letter_of(dtypes: tuple[np.dtype, ...]) -> str:
+    return {"f": "s", "F": "c", "D": "z"}.get(np.result_type(*dtypes).char, "d")
 
 
 def _import_part(name: str) -> ModuleType:

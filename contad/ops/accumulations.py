@@ -7,6 +7,7 @@ from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.array import is_plain
+from contad.variables.dtypes import COMPLEX, dtype_beside
 
 _ZEROS = [[1.3, 0.0, 2.1], [0.0, 1.9, -1.1], [0.6, 0.0, 0.0]]  # one and several along either axis
 
@@ -22,6 +23,7 @@ def along(a, axis):
 
 # ---- sums ------------------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     numpy=np.cumsum,
     parameters="a axis dtype out",
     linear=("a",),
@@ -73,6 +75,7 @@ def reverse_cumsum(x, axis):
 
 # ---- recurrences -----------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     points=[
         ([0.3, -0.7, 2.1], [1.3, 0.8, -0.4]),
         ([[0.3, -0.7], [1.2, 0.5]], [[1.3, 0.8], [-0.4, 0.9]]),
@@ -93,13 +96,13 @@ def linear_recurrence(a, b, *, axis=-1):
     >>> linear_recurrence(np.array([0.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
     array([ 1.,  3., 10.])
     """
-    rows, z = np.moveaxis(a, axis, 0), np.moveaxis(np.array(b, dtype=np.float64), axis, 0)
+    rows, z = np.moveaxis(a, axis, 0), np.moveaxis(np.array(b, dtype_beside(a, b)), axis, 0)
     if z.ndim == 1:  # Python's floats are faster than NumPy's, one at a time
         last, found = 0.0, []
         for p, q in zip(rows.tolist(), z.tolist(), strict=True):
             last = p * last + q if last != 0.0 else q
             found.append(last)
-        return np.array(found, dtype=np.float64)
+        return np.array(found, z.dtype)
     for i in range(1, len(z)):
         z[i] += scale(z[i - 1], rows[i])
     return np.moveaxis(z, 0, axis)
@@ -131,6 +134,7 @@ def reverse_recurrence(a, b, axis):
 
 # ---- products --------------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     numpy=np.cumprod,
     parameters="a axis dtype out",
     points=[

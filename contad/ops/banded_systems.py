@@ -7,6 +7,7 @@ from contad.ops.cotangents import all_finite
 from contad.ops.factors import factorise_band, factorise_positive_band, known_band, known_positive_band
 from contad.ops.linear_systems import as_columns, mask
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import COMPLEX, dtype_beside, is_float64
 
 _TRI = [[0.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.0]]
 _WIDE = [[0.0, 0.0, 0.5, -0.3], [0.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.0]]
@@ -16,6 +17,7 @@ _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9], [0.8, 0.3]]
 
 
 @array_rule(
+    dtypes=COMPLEX,
     points=[
         (_TRI, [0.6, 1.7, -0.2, 0.9], {"lower": 1, "upper": 1}),
         (_WIDE, _B, {"lower": 1, "upper": 2}),
@@ -182,7 +184,7 @@ def move_rows(x, k):
     """
     if k == 0:
         return x
-    zeros = np.zeros((min(abs(k), len(x)), *np.shape(x)[1:]))
+    zeros = np.zeros((min(abs(k), len(x)), *np.shape(x)[1:]), dtype_beside(x))
     return np.concatenate([x[k:], zeros]) if k > 0 else np.concatenate([zeros, x[:k]])
 
 
@@ -222,4 +224,4 @@ def _band_of_numbers(x, y, lower, upper):
 
 def are_numbers(*arrays):
     """Whether these are plain arrays of float64."""
-    return all(x.__class__ is np.ndarray and x.dtype == np.float64 for x in arrays)
+    return all(map(is_float64, arrays))

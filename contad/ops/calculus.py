@@ -8,6 +8,7 @@ from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.array import Array, lower_constants
+from contad.variables.dtypes import dtype_beside
 from contad.variables.number import Carrier, Number, observe
 
 
@@ -147,7 +148,7 @@ def bincount(weights, *, x, minlength=0):
     >>> bincount(np.array([1.5, 2.0, 4.0]), x=np.array([1, 0, 1]))
     array([2. , 5.5])
     """
-    return np.bincount(x, weights, minlength)
+    return np.bincount(x, weights, minlength).astype(dtype_beside(weights), copy=False)
 
 
 @bincount.vjp("weights")
@@ -182,7 +183,7 @@ def interp(x, fp, *, xp, left=None, right=None):
     >>> interp(np.array([1.5]), np.array([0.0, 10.0, 30.0]), xp=np.array([0.0, 1.0, 2.0]))
     array([20.])
     """
-    return np.interp(x, xp, fp, left, right)
+    return np.interp(x, xp, fp, left, right).astype(dtype_beside(x, fp), copy=False)
 
 
 @interp.vjp("x")
@@ -207,7 +208,7 @@ def at_end(value):
 
 def _piece(x, xp):
     """For each x, the piece j of the table that it falls in, and whether it lies in the table."""
-    v, table = np.asarray(plain(x)), np.asarray(xp, dtype=np.float64)
+    v, table = np.asarray(plain(x)), np.asarray(xp, dtype_beside(x))
     j = np.clip(np.searchsorted(table, v, side="right") - 1, 0, max(len(table) - 2, 0))
     return j, (v >= table[0]) & (v <= table[-1]) & (len(table) > 1), table
 
@@ -220,7 +221,7 @@ def slope(x, fp, xp):
     """
     j, inside, table = _piece(x, xp)
     if len(table) == 1:
-        return np.zeros(j.shape)
+        return np.zeros(j.shape, dtype_beside(x))
     steps = (fp[1:] - fp[:-1]) / np.diff(table)
     return np.where(inside, steps[j], 0.0)
 
@@ -231,9 +232,9 @@ def interp_cotangent(z_bar, x, shape, xp, left, right):
     v = np.asarray(plain(x))
     n = len(table)
     if n > 1:
-        t = np.where(inside, (x - table[j]) / (table[j + 1] - table[j]), np.where(v > table[-1], 1.0, 0.0))
+        t = np.where(inside, (x - table[j]) / (table[j + 1] - table[j]), (v > table[-1]).astype(table.dtype))
     else:
-        t = np.zeros(j.shape)
+        t = np.zeros(j.shape, dtype_beside(x))
     lost = (v < table[0]) & (left is not None) | (v > table[-1]) & (right is not None) | np.isnan(v)
     d = np.reshape(np.where(lost, 0.0, z_bar), (-1,))
     far = np.reshape(t, (-1,)) * d

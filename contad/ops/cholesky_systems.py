@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.ops._scipy import lapack
+from contad.ops._scipy import lapack_function
 from contad.ops.cotangents import all_finite, fold
 from contad.ops.linear_systems import are_matrices, as_columns, check_square, transposed_of, turn
 from contad.ops.products import masked_product, matmul
@@ -22,6 +22,7 @@ from contad.ops.triangular_factors import (
     upper_part,
 )
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import dtype_beside
 
 # what is above the diagonal is not read of a lower factor, nor what is below it of an upper one
 _S, _T = [[4.3, 0.2, 0.7], [0.6, 3.9, -0.8], [-0.8, 0.5, 2.6]], [[2.2, 0.5, 0.6], [-0.7, 3.1, 0.7], [0.3, 0.4, 1.8]]
@@ -50,12 +51,12 @@ def filled_cholesky_factor(a, *, lower):
     """
     check_square("cho_factor", a)
     if are_matrices(a) and a.size:
-        z, minor = lapack().dpotrf(a.T, lower=not lower, clean=0)  # rows are columns to LAPACK
+        z, minor = lapack_function("potrf", a.dtype)(a.T, lower=not lower, clean=0)  # rows are columns to LAPACK
         if minor > 0:
             raise np.linalg.LinAlgError(f"{minor}-th leading minor of the array is not positive definite")
         return z.T
     factor = turn(np.linalg.cholesky(turn(a, not lower)), not lower)
-    return factor + a * strict_triangle(np.shape(a)[-1], not lower)
+    return factor + a * strict_triangle(np.shape(a)[-1], not lower, dtype_beside(a))
 
 
 @filled_cholesky_factor.vjp("a")

@@ -6,9 +6,11 @@ from contad.ops.cotangents import all_finite, plain
 from contad.ops.products import as_array, masked_product
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.dtypes import COMPLEX, dtype_beside
 
 
 @array_rule(
+    dtypes=COMPLEX,
     numpy=np.convolve,
     parameters="a v mode",
     linear=("a", "v"),
@@ -71,7 +73,8 @@ def convolve_cotangent(z_bar, p, shape):
     missing = n + m - 1 - z_bar.shape[0]
     # "same" and "valid" are parts of the full result: the rest has no cotangent
     start = missing // 2 if z_bar.shape[0] == max(n, m) else min(n, m) - 1 if missing else 0
-    d = np.concatenate([np.zeros(start), z_bar, np.zeros(missing - start)]) if missing else z_bar
+    zeros = np.zeros(missing, dtype_beside(z_bar))
+    d = np.concatenate([zeros[:start], z_bar, zeros[start:]]) if missing else z_bar
     found = convolve(d, np.flip(p, 0), mode="valid")
     if not (all_finite(found) or np.isfinite(plain(p)).all() or (plain(d) != 0.0).all()):
         found = masked_product(d[np.arange(n)[:, None] + np.arange(m)], p[:, None])[:, 0]

@@ -7,11 +7,12 @@ import math
 
 import numpy as np
 
+from contad.variables.dtypes import FLOAT, dtype_beside
 from contad.variables.number import map_numbers, observe, read_primal, trace
 
 _MANY = 2000  # numbers
-_FLOAT = np.dtype(np.float64)
-TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
+# by dtypes: below it, a product has lost digits, or will lose them where it is divided
+TINY = {"d": 2.0**-900, "D": 2.0**-900, "f": 2.0**-110, "F": 2.0**-110}
 
 
 def plain(x):
@@ -27,7 +28,7 @@ def all_finite(x):
     """
     if x.__class__ is not np.ndarray:
         x = trace(x)
-    if x.__class__ is np.ndarray and x.dtype == _FLOAT:
+    if x.__class__ is np.ndarray and x.dtype == FLOAT:
         if x.size > _MANY and x.flags.forc:  # the sum of squares is one pass of BLAS, without an array of booleans
             flat = x.ravel("K")
             with np.errstate(over="ignore"):
@@ -40,8 +41,9 @@ def all_finite(x):
 def in_range(z):
     """Whether every primal of z is finite and so far from zero that it may be divided without loss."""
     if z.__class__ is float or z.__class__ is np.float64:
-        return math.isfinite(z) and abs(z) >= TINY
-    far = observe(np.greater_equal, z, TINY) | observe(np.less_equal, z, -TINY)
+        return math.isfinite(z) and abs(z) >= TINY["d"]
+    tiny = TINY[dtype_beside(z).char]
+    far = observe(np.greater_equal, z, tiny) | observe(np.less_equal, z, -tiny)
     return bool(np.all(far & observe(np.isfinite, z)))
 
 
@@ -132,7 +134,7 @@ def previous(x, first, axis=-1):
     shape = np.shape(x)
     if shape[k] == 0:
         return x
-    head = np.full((*shape[:k], 1, *shape[k + 1 :]), first)
+    head = np.full((*shape[:k], 1, *shape[k + 1 :]), first, dtype_beside(x))
     return np.concatenate([head, x[(slice(None),) * k + (slice(0, shape[k] - 1),)]], axis=k)
 
 

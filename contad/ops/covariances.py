@@ -8,13 +8,13 @@ import numpy as np
 
 from contad.ops._scipy import spatial_distance
 from contad.ops.cotangents import plain, scale
-from contad.ops.elementary import sqrt
 from contad.ops.linear_systems import transposed_of
 from contad.ops.products import masked_product
-from contad.ops.trigonometric import sin, sinc
+from contad.ops.trigonometric import sinc
 from contad.rules.array_rule import array_rule
 from contad.variables import check
 from contad.variables.array import is_plain
+from contad.variables.dtypes import dtype_beside
 
 _X, _Y = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]], [[0.6, 1.7], [-0.2, 2.3]]
 _CLOSE, _NEAR = [[0.3, 0.1], [0.36, 0.14], [-0.5, 0.9]], [[0.34, 0.05], [1.2, -0.4]]
@@ -43,8 +43,8 @@ def squared_distances(x, y):
             f"squared_distances: x and y must be matrices with as many columns, got {np.shape(x)} and {np.shape(y)}"
         )
     if not x.size or not y.size:
-        return np.zeros((len(x), len(y)))
-    return spatial_distance().cdist(x, y, "sqeuclidean")
+        return np.zeros((len(x), len(y)), dtype_beside(x, y))
+    return spatial_distance().cdist(x, y, "sqeuclidean").astype(dtype_beside(x, y), copy=False)
 
 
 @squared_distances.vjp("x")
@@ -76,7 +76,7 @@ def centre_of(x):
 def distances_along(x, x_dot, y, y_dot):
     """The tangents of squared distances: by differences, which lose no digits where the points are far from 0."""
     still = is_plain(x_dot) and is_plain(y_dot) and not (np.any(x_dot) or np.any(y_dot))
-    total = np.zeros((np.shape(x)[0], np.shape(y)[0]))
+    total = np.zeros((np.shape(x)[0], np.shape(y)[0]), dtype_beside(x))
     for k in range(0 if still else np.shape(x)[1]):
         apart = np.expand_dims(x[:, k], 1) - np.expand_dims(y[:, k], 0)
         total = total + apart * (np.expand_dims(x_dot[:, k], 1) - np.expand_dims(y_dot[:, k], 0))
@@ -122,19 +122,21 @@ def slopes(z, q, width, profile):
     if profile == "matern 5/2":
         t = ROOT5 / width * r
         return z * (1.0 + t) / (1.0 + t + t * t / 3.0) * (-5.0 / 6.0 / width**2)
-    return z * sinc(2.0 * r) * (-2.0 * np.pi**2 / width**2)
+    bend = sinc(2.0 * r)
+    bend = bend.astype(r.dtype, copy=False) if is_plain(r) else bend
+    return z * bend * (-2.0 * np.pi**2 / width**2)
 
 
 def root_of_squares(q):
     """The square root, with the derivative 0 where q is 0."""
     zero = plain(q) == 0.0
-    return np.where(zero, 0.0, sqrt(np.where(zero, 1.0, q)))
+    return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, q)))
 
 
 def width_slopes(z, q, width, profile, by_distance):
     """The derivatives of the covariances z by the width, from those by the squared distances q."""
     if profile == "periodic":
-        return z * sin(np.pi * root_of_squares(q)) ** 2 * (4.0 / width**3)
+        return z * np.sin(np.pi * root_of_squares(q)) ** 2 * (4.0 / width**3)
     return by_distance * q * (-2.0 / width)  # z is a function of q / width^2
 
 

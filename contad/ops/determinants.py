@@ -2,26 +2,28 @@
 
 import numpy as np
 
-from contad.ops._scipy import lapack
+from contad.ops._scipy import lapack_function
 from contad.ops.cotangents import all_finite, in_range, plain, scale
 from contad.ops.factors import factorise, known_factor
-from contad.ops.linear_systems import are_matrices, by_matrix, check_square, inv, solve, transposed_of
+from contad.ops.linear_systems import are_matrices, by_matrix, check_square, identity_beside, inv, solve, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.spectra import singular_spectrum
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.array import is_plain
+from contad.variables.dtypes import COMPLEX, dtype_beside
 from contad.variables.number import observe
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 
-_LOSES_HALF = 1e8  # the condition from which on an inverse has lost half of the digits
+# the condition from which on an inverse has lost half of the digits of its dtype
+_LOSES_HALF = {"d": 1e8, "D": 1e8, "f": 3e3, "F": 3e3}
 _LOSES_A_QUARTER = 1e4  # beyond which the derivatives of an inverse lose them: each one squares the condition
 _FOUR = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [-0.8, 0.3, 2.6, -0.4], [0.6, -1.3, 0.7, 1.4]]
 _DEFICIENT = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [2.8, 1.2, -0.7, 1.1], [0.6, -1.3, 0.7, 1.4]]
 
 
-@array_rule(numpy=np.linalg.det, points=[(_A,), ([_A, _C],)])
+@array_rule(dtypes=COMPLEX, numpy=np.linalg.det, points=[(_A,), ([_A, _C],)])
 def det(a):
     """The determinant of a matrix, or of each in a stack.
 
@@ -71,7 +73,7 @@ def cofactors_beside_infinite(z, a):
         return by_matrix(z) * transposed_of(inv(a))
     except np.linalg.LinAlgError:
         broken = by_matrix(~np.isfinite(plain(a)).all(axis=(-2, -1)))
-        rest = np.where(broken, np.eye(np.shape(a)[-1]), a)
+        rest = np.where(broken, identity_beside(a), a)
         return np.where(broken, np.nan, cofactors(det(rest), rest))
 
 
@@ -84,14 +86,15 @@ def well_conditioned_inverse(a):
         return None
     if is_one:
         condition = _norm_of_columns(a) * _norm_of_columns(inverse)
-        return inverse if condition < _LOSES_HALF else None
+        return inverse if condition < _LOSES_HALF["d"] else None
     condition = _column_norm(plain(a)) * _column_norm(plain(inverse))
-    return inverse if (condition < (_LOSES_HALF if is_plain(a) else _LOSES_A_QUARTER)).all() else None
+    most = _LOSES_HALF[dtype_beside(a).char] if is_plain(a) else _LOSES_A_QUARTER
+    return inverse if (condition < most).all() else None
 
 
 def _norm_of_columns(a):
     """The 1-norm of one matrix, by LAPACK, to which rows are columns."""
-    return lapack().dlange("I", a.T)
+    return lapack_function("lange", a.dtype)("I", a.T)
 
 
 def _column_norm(a):
@@ -110,7 +113,7 @@ def cofactor_matrix(a):
     if n == 1:
         return a * 0.0 + 1.0
     if n == 2:
-        return a[..., ::-1, ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        return a[..., ::-1, ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]], dtype_beside(a))
     if n == 3:
         return cross_rows(a[..., [1, 2, 0], :], a[..., [2, 0, 1], :])
     return singular_cofactors(a)
@@ -157,9 +160,10 @@ def mixed_cofactors(d, a):
         return mixed_by_minors(d, a)
     u, s, v, sign = signed_spectrum(a)
     e = matmul(matmul(transposed_of(u), d), v)
-    p = np.expand_dims(sign, -1) * np.prod(others(s, 2), axis=-1) * (1.0 - np.eye(np.shape(a)[-1]))
+    one = identity_beside(a)
+    p = np.expand_dims(sign, -1) * np.prod(others(s, 2), axis=-1) * (1.0 - one)
     along = np.sum(p * np.expand_dims(np.diagonal(e, axis1=-2, axis2=-1), -2), axis=-1)
-    m = np.expand_dims(along, -1) * np.eye(np.shape(a)[-1]) - p * transposed_of(e)
+    m = np.expand_dims(along, -1) * one - p * transposed_of(e)
     return matmul(matmul(u, m), transposed_of(v))
 
 
@@ -245,8 +249,8 @@ def inverse_transposed(z, a):
     """a^-T, from the factors of a where they are known; nan where a is singular, so that z is -inf."""
     singular = by_matrix(plain(z) == -np.inf)
     if np.any(singular):
-        return np.where(singular, np.nan, transposed_of(inv(np.where(singular, np.eye(np.shape(a)[-1]), a))))
-    return transposed_of(inv(a)) if known_factor(a) is None else solve(a, np.eye(np.shape(a)[-1]), transposed=True)
+        return np.where(singular, np.nan, transposed_of(inv(np.where(singular, identity_beside(a), a))))
+    return transposed_of(inv(a)) if known_factor(a) is None else solve(a, identity_beside(a), transposed=True)
 
 
 _PAIR = type(np.linalg.slogdet(np.eye(1)))

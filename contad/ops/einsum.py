@@ -12,12 +12,14 @@ from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.array import Array
+from contad.variables.dtypes import COMPLEX
 
 SMALL = 4096  # products of numbers
 
 
 # ---- the primitive ---------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     linear=("a", "b"),
     points=[
         ([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]], {"subscripts": "ij,jk->ki"}),

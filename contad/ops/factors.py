@@ -9,8 +9,9 @@ import weakref
 
 import numpy as np
 
-from contad.ops._scipy import blas, lapack
+from contad.ops._scipy import blas, blas_function, lapack_function
 from contad.ops.cotangents import all_finite, plain
+from contad.variables.dtypes import FLOAT, dtype_beside
 
 KEPT = 8  # the newest factors that are compared with a matrix
 
@@ -24,14 +25,15 @@ def triangular_solution(t, b, lower, transposed, unit_diagonal=False, right=Fals
     """t^-1 b, or t^-T b, for one triangle of a matrix t in Fortran's order and the columns of b, without a check of t.
 
     From the right it is b t^-1, or b t^-T. A b in Fortran's order may be overwritten.
-    dtrsm and not LAPACK's dtrtrs, whose threads cost milliseconds on matrices of three rows.
+    BLAS's trsm and not LAPACK's trtrs, whose threads cost milliseconds on matrices of three rows.
     """
-    return _dtrsm()(1.0, t, b, right, lower, transposed, unit_diagonal, overwrite)
+    solve = _dtrsm() if t.dtype is b.dtype is FLOAT else blas_function("trsm", t.dtype, b.dtype)
+    return solve(1.0, t, b, right, lower, transposed, unit_diagonal, overwrite)
 
 
 def triangular_product(t, b):
     """t b, for the upper triangle of a matrix t in Fortran's order, without a look at the other one."""
-    return blas().dtrmm(1.0, t, b)
+    return blas_function("trmm", t.dtype, b.dtype)(1.0, t, b)
 
 
 def order_of(pivots):
@@ -47,6 +49,11 @@ def order_of(pivots):
     return order
 
 
+def is_same(x, y):
+    """Whether two plain arrays have one dtype, one shape and equal elements."""
+    return x.shape == y.shape and x.dtype == y.dtype and bool((x == y).all())
+
+
 class Factor:
     """The LU factors with partial pivoting of one square matrix."""
 
@@ -55,13 +62,13 @@ class Factor:
     def __init__(self, matrix):
         self._matrix = matrix.copy()
         # LAPACK's matrices are in Fortran's order: the transposed of one in C's order is there without a copy
-        self._lu, self._pivots, info = lapack().dgetrf(self._matrix.T)
+        self._lu, self._pivots, info = lapack_function("getrf", matrix.dtype)(self._matrix.T)
         self.singular = info > 0
         self._order = order_of(self._pivots)  # of the rows of the transposed, in which it is l u
 
     def of(self, matrix):
         """Whether this is the factor of that matrix."""
-        return self._matrix.shape == matrix.shape and bool((self._matrix == matrix).all())
+        return is_same(self._matrix, matrix)
 
     def solve(self, b, transposed):
         """The solution of a z = b, or of a^T z = b; LinAlgError if a is singular."""
@@ -73,7 +80,7 @@ class Factor:
             z = np.ascontiguousarray(triangular_solution(self._lu, half, lower=False, transposed=False))
         else:
             half = triangular_solution(self._lu, columns, lower=False, transposed=True)
-            z = np.empty(columns.shape)
+            z = np.empty(columns.shape, half.dtype)
             z[self._order] = triangular_solution(self._lu, half, lower=True, transposed=True, unit_diagonal=True)
         return z if b.ndim == 2 else z[:, 0]
 
@@ -84,7 +91,7 @@ class Factor:
 
     def log_magnitude(self):
         """The logarithm of the magnitude of the determinant; -inf where that is 0."""
-        return -np.inf if self.singular else np.add.reduce(np.log(np.abs(self._lu.diagonal())))
+        return -self._lu.dtype.type(np.inf) if self.singular else np.add.reduce(np.log(np.abs(self._lu.diagonal())))
 
 
 class CholeskyFactor:
@@ -98,7 +105,7 @@ class CholeskyFactor:
 
     def of(self, matrix):
         """Whether this is the factor of that matrix."""
-        return self._matrix.shape == matrix.shape and bool((self._matrix == matrix).all())
+        return is_same(self._matrix, matrix)
 
     def solve(self, b):
         """The solution of a z = b, for the columns of b."""
@@ -107,7 +114,7 @@ class CholeskyFactor:
 
     def inverse(self):
         """The inverse of the matrix, exactly symmetric."""
-        upper = np.triu(lapack().dpotri(self._upper)[0])
+        upper = np.triu(lapack_function("potri", self._upper.dtype)(self._upper)[0])
         return np.ascontiguousarray(upper + np.triu(upper, 1).T)
 
     def log_determinant(self):
@@ -124,11 +131,11 @@ class BandedFactor:
         self._band = band.copy()
         self._widths = lower, upper
         if self._is_tridiagonal():
-            *self._parts, info = lapack().dgttrf(band[2, :-1], band[1], band[0, 1:])
+            *self._parts, info = lapack_function("gttrf", band.dtype)(band[2, :-1], band[1], band[0, 1:])
         else:
-            room = np.zeros((2 * lower + upper + 1, band.shape[1]))  # pivoting fills more diagonals
+            room = np.zeros((2 * lower + upper + 1, band.shape[1]), dtype_beside(band))  # pivoting fills more diagonals
             room[lower:] = band
-            *self._parts, info = lapack().dgbtrf(room, lower, upper)
+            *self._parts, info = lapack_function("gbtrf", room.dtype)(room, lower, upper)
         self.singular = info > 0
 
     def _is_tridiagonal(self):
@@ -136,18 +143,19 @@ class BandedFactor:
 
     def of(self, band, lower, upper):
         """Whether this is the factor of that matrix."""
-        same_form = self._widths == (lower, upper) and self._band.shape == band.shape
-        return same_form and bool((self._band == band).all())
+        return self._widths == (lower, upper) and is_same(self._band, band)
 
     def solve(self, b, transposed):
         """The solution of a z = b, or of a^T z = b; LinAlgError if a is singular."""
         if self.singular:
             raise np.linalg.LinAlgError("singular matrix")
         if self._is_tridiagonal():
-            z, _ = lapack().dgttrs(*self._parts, b, trans="T" if transposed else "N")
+            solve = lapack_function("gttrs", self._band.dtype, b.dtype)
+            z, _ = solve(*self._parts, b, trans="T" if transposed else "N")
         else:
             lu, pivots = self._parts
-            z, _ = lapack().dgbtrs(lu, *self._widths, b, pivots, trans=int(transposed))
+            solve = lapack_function("gbtrs", self._band.dtype, b.dtype)
+            z, _ = solve(lu, *self._widths, b, pivots, trans=int(transposed))
         return z
 
 
@@ -164,9 +172,9 @@ class PositiveBandFactor:
         self._lower = lower
         if self._is_tridiagonal():
             main, beside = (band[0], band[1, :-1]) if lower else (band[1], band[0, 1:])
-            *self._parts, info = lapack().dpttrf(main, beside)
+            *self._parts, info = lapack_function("pttrf", band.dtype)(main, beside)
         else:
-            *self._parts, info = lapack().dpbtrf(band, lower=lower)
+            *self._parts, info = lapack_function("pbtrf", band.dtype)(band, lower=lower)
         if info > 0:
             raise np.linalg.LinAlgError(f"{info}th leading minor not positive definite")
 
@@ -175,15 +183,14 @@ class PositiveBandFactor:
 
     def of(self, band, lower):
         """Whether this is the factor of that matrix."""
-        same_form = self._lower == lower and self._band.shape == band.shape
-        return same_form and bool((self._band == band).all())
+        return self._lower == lower and is_same(self._band, band)
 
     def solve(self, b):
         """The solution of a z = b."""
         if self._is_tridiagonal():
-            z, _ = lapack().dpttrs(*self._parts, b)
+            z, _ = lapack_function("pttrs", self._band.dtype, b.dtype)(*self._parts, b)
         else:
-            z, _ = lapack().dpbtrs(*self._parts, b, lower=self._lower)
+            z, _ = lapack_function("pbtrs", self._band.dtype, b.dtype)(*self._parts, b, lower=self._lower)
         return z
 
 

@@ -10,11 +10,11 @@ from contad.ops.products import as_array, masked_product, matmul
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import constant, implements
+from contad.variables.dtypes import COMPLEX, FLOAT, dtype_beside
 from contad.variables.number import peek
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
-_FLOAT = np.dtype(np.float64)  # which is compared in a third of the time that the type takes
 
 
 def transposed_of(a):
@@ -30,6 +30,11 @@ def turn(a, transposed):
 def in_c_order(x):
     """x, or a copy in C order: NumPy gives the parts of a decomposition as arrays of their own."""
     return x if peek(x).flags.c_contiguous else x.copy()
+
+
+def identity_beside(a):
+    """The identity that meets the matrices of a."""
+    return np.eye(np.shape(a)[-1], dtype=dtype_beside(a))
 
 
 def check_square(name, a):
@@ -50,6 +55,7 @@ def check_lengths(name, a, b):
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     numpy=np.linalg.solve,
     points=[(_A, [0.6, 1.7, -0.2]), (_A, _B), ([_A, _C], _B), (_A, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]])],
 )
@@ -141,7 +147,7 @@ def mask(z_bar, c):
 
 
 # ---- inverses --------------------------------------------------------------------------------------------------------
-@array_rule(numpy=np.linalg.inv, points=[(_A,), ([_A, _C],)])
+@array_rule(dtypes=COMPLEX, numpy=np.linalg.inv, points=[(_A,), ([_A, _C],)])
 def inv(a):
     """The inverse of a matrix, or of each in a stack.
 
@@ -179,7 +185,7 @@ def pull_inverse(z, z_bar):
 def are_matrices(*arrays):
     """Whether these are plain matrices of float64: what takes calls of NumPy's without a look at anything else."""
     for x in arrays:  # noqa: SIM110  # all(...) takes three times as long
-        if x.__class__ is not np.ndarray or x.dtype != _FLOAT or x.ndim != 2:
+        if x.__class__ is not np.ndarray or x.dtype != FLOAT or x.ndim != 2:
             return False
     return True
 

@@ -3,14 +3,15 @@
 import numpy as np
 
 from contad.ops.cotangents import all_finite, plain, scale, spread
-from contad.ops.exponential import exp
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import COMPLEX, dtype_beside
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _POINTS = [(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1, "keepdims": True})]
 
 
 @array_rule(
+    dtypes=COMPLEX,
     points=[
         *_POINTS,
         (_VECTOR, {"b": [0.4, 1.7, -0.2]}),
@@ -36,14 +37,14 @@ def logsumexp(a, *, axis=None, b=None, keepdims=False):
     a = np.asarray(a)
     if a.size == 0:
         return np.sum(a, axis, keepdims=keepdims) - np.inf
-    w = 1.0 if b is None else np.broadcast_to(np.asarray(b, dtype=np.float64), a.shape)
+    w = 1.0 if b is None else np.broadcast_to(np.asarray(b, dtype_beside(a)), a.shape)
     top = largest(a, w, axis)
     at_top = a == top
     with np.errstate(all="ignore"):
         terms = np.where(at_top, 0.0, np.exp(a - top))  # the largest apart: the others may be less than its rounding
         if b is not None:
             terms, at_top = np.where(w == 0.0, 0.0, w * terms), np.where(at_top, w, 0.0)
-        k = np.sum(at_top, axis, dtype=np.float64, keepdims=keepdims)
+        k = np.sum(at_top, axis, dtype_beside(a), keepdims=keepdims)
         rest = np.sum(terms, axis, keepdims=keepdims)
         shift = np.reshape(top, np.shape(k))
         z = np.where(k > 0.0, np.log1p(rest / k) + np.log(np.abs(k)), np.log(k + rest)) + shift
@@ -74,21 +75,22 @@ def shares(z, a, b, axis):
     array([0.5, 0.5])
     """
     if np.size(a) == 0:
-        return np.zeros(np.shape(a))
+        return np.zeros(np.shape(a), dtype_beside(a))
     if b is None and all_finite(z):
         return softmax(a, axis=axis)
     v = np.asarray(plain(a))
-    w = 1.0 if b is None else np.broadcast_to(np.asarray(b, dtype=np.float64), v.shape)
+    w = 1.0 if b is None else np.broadcast_to(np.asarray(b, dtype_beside(v)), v.shape)
     top = largest(v, w, axis)
     endless = np.broadcast_to(np.isinf(top), v.shape)
-    finite = np.where(endless, np.where(v == top, 0.0, -np.inf), a) if endless.any() else a
+    finite = np.where(endless & (v == top), 0.0, np.where(endless, -np.inf, a)) if endless.any() else a
     if b is None:
         return softmax(finite, axis=axis)
-    terms = w * exp(np.where(w == 0.0, -np.inf, finite - np.where(np.isinf(top), 0.0, top)))
+    terms = w * np.exp(np.where(w == 0.0, -np.inf, finite - np.where(np.isinf(top), 0.0, top)))
     return terms / np.sum(terms, axis=axis, keepdims=True)
 
 
 @array_rule(
+    dtypes=COMPLEX,
     points=[(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1}), (_MATRIX, {"axis": (0, 1)})]
 )
 def softmax(x, *, axis=None):
@@ -106,7 +108,7 @@ def softmax(x, *, axis=None):
     array([0. , 0.5, 0.5])
     """
     if np.size(x) == 0:
-        return np.zeros(np.shape(x))
+        return np.zeros(np.shape(x), dtype_beside(x))
     with np.errstate(invalid="ignore"):
         terms = np.exp(x - np.max(x, axis, keepdims=True))
     return terms / np.sum(terms, axis, keepdims=True)

@@ -3,15 +3,16 @@
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops._scipy import lapack, linalg
+from contad.ops._scipy import lapack_function, linalg
 from contad.ops.cotangents import all_finite
 from contad.ops.factors import order_of
-from contad.ops.linear_systems import check_square, mask, transposed_of
+from contad.ops.linear_systems import check_square, identity_beside, mask, transposed_of
 from contad.ops.orthogonal_factors import without_zeros
 from contad.ops.products import matmul
 from contad.ops.triangular_factors import solve_triangular
 from contad.rules.array_rule import array_rule
 from contad.variables.array import is_plain
+from contad.variables.dtypes import COMPLEX, dtype_beside, float64_only
 from contad.variables.number import observe
 
 _A, _C = [[0.3, -0.7, 0.4], [0.5, 0.2, -1.1], [-0.8, 0.3, 0.6]], [[1.2, 0.4, 0.3], [-0.5, 0.9, 0.2], [0.7, -0.6, 0.1]]
@@ -19,7 +20,7 @@ _S, _Q = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[0.6, 1.7, 0.3]
 
 
 # ---- equations -------------------------------------------------------------------------------------------------------
-@array_rule(points=[(_S, _C, _Q), (_S, [[1.7]], [[0.6], [-0.2], [1.3]])])
+@array_rule(dtypes=COMPLEX, points=[(_S, _C, _Q), (_S, [[1.7]], [[0.6], [-0.2], [1.3]])])
 def solve_sylvester(a, b, q):
     """The solution of a z + z b = q; as scipy.linalg.solve_sylvester.
 
@@ -39,13 +40,13 @@ def solve_sylvester(a, b, q):
         shapes = f"{a.shape}, {b.shape} and {q.shape}"
         raise ValueError(f"solve_sylvester: a and b must be square and q of their sizes, got shapes {shapes}")
     if not (q.size and all_finite(a) and all_finite(b)):
-        return np.full(q.shape, np.nan)
+        return np.full(q.shape, np.nan, dtype_beside(a, b, q))
     r, u = linalg().schur(a)
-    s, v = linalg().schur(b.T)
-    y, scale, info = lapack().dtrsyl(r, s, u.T @ q @ v, tranb="T")
+    s, v = linalg().schur(b.T.conj())
+    y, scale, info = lapack_function("trsyl", r.dtype, s.dtype, q.dtype)(r, s, u.T.conj() @ q @ v, tranb="C")
     if info:  # LAPACK has changed the equation
         raise np.linalg.LinAlgError("solve_sylvester: singular equation: a and -b have an eigenvalue in common")
-    return u @ (scale * y) @ v.T
+    return u @ (scale * y) @ v.T.conj()
 
 
 @solve_sylvester.common
@@ -82,7 +83,7 @@ def sylvester_back(a, b, z_bar):
 def with_direction(a, e):
     """The matrix [[a, e], [0, a]], whose function f has f(a) on its diagonal and the derivative of f along e above."""
     upper = np.concatenate([a, e], axis=-1)
-    return np.concatenate([upper, np.concatenate([np.zeros(np.shape(a)), a], axis=-1)], axis=-2)
+    return np.concatenate([upper, np.concatenate([np.zeros(np.shape(a), dtype_beside(a)), a], axis=-1)], axis=-2)
 
 
 def upper_corner(z):
@@ -91,7 +92,7 @@ def upper_corner(z):
     return z[..., :n, n:]
 
 
-@array_rule(points=[(_A,), ([_A, _C],), ([[0.7]],)])
+@array_rule(dtypes=COMPLEX, points=[(_A,), ([_A, _C],), ([[0.7]],)])
 def expm(a):
     """The exponential of a square matrix, 1 + a + a a / 2 + ...; as scipy.linalg.expm. Stan's matrix_exp.
 
@@ -124,11 +125,12 @@ def expm_jvp(z, a_dot, a):
 def exponential_along(a, e):
     """The derivative of expm at a along e."""
     if is_plain(a) and is_plain(e) and np.ndim(a) == 2 and np.size(a) and all_finite(a) and all_finite(e):
-        return linalg().expm_frechet(a, e, compute_expm=False, check_finite=False)
+        found = linalg().expm_frechet(a, e, compute_expm=False, check_finite=False)
+        return found.astype(dtype_beside(a, e), copy=False)
     return upper_corner(expm(with_direction(a, e)))
 
 
-@array_rule(points=[(_S,), ([[2.3]],)])
+@array_rule(dtypes=COMPLEX, points=[(_S,), ([[2.3]],)])
 def sqrtm(a):
     """The principal square root of a square matrix, z z = a; as scipy.linalg.sqrtm.
 
@@ -162,10 +164,13 @@ def root_along(z, e):
     try:
         return solve_sylvester(z, z, e)
     except np.linalg.LinAlgError:
-        return np.full(np.shape(e), np.nan)
+        return np.full(np.shape(e), np.nan, dtype_beside(e))
 
 
-@array_rule(points=[([[2.3, 0.6], [-0.4, 1.9]],), ([[2.3]],)])
+@array_rule(
+    dtypes=float64_only("SciPy tells real logarithms from complex ones in double precision"),
+    points=[([[2.3, 0.6], [-0.4, 1.9]],), ([[2.3]],)],
+)
 def logm(a):
     """The principal logarithm of a square matrix, expm(z) = a; as scipy.linalg.logm.
 
@@ -182,7 +187,7 @@ def logm(a):
            [0., 0.]])
     """
     if np.ndim(a) == 2 and all_finite(a) and np.linalg.slogdet(a)[1] == -np.inf:
-        return np.full(a.shape, np.nan)
+        return np.full(a.shape, np.nan, dtype_beside(a))
     return _real("logm", a)
 
 
@@ -197,20 +202,22 @@ def logm_jvp(z, a_dot, a):
 
 
 def _real(name, a):
-    """SciPy's function of that name at a plain matrix; a complex result is refused."""
+    """SciPy's function of that name at a plain matrix; a complex result of a real one is refused."""
     check_square(name, a)
     if a.ndim != 2:
         raise np.linalg.LinAlgError(f"{name}: a must be one matrix, got shape {a.shape}")
     if not a.size or not all_finite(a):
-        return np.full(a.shape, np.nan)
+        return np.full(a.shape, np.nan, dtype_beside(a))
     z = getattr(linalg(), name)(a)
+    if a.dtype.kind == "c":
+        return z
     if np.iscomplexobj(z) and np.any(z.imag != 0.0):
         raise UnsupportedError(f"{name}: a must have no negative eigenvalue; the result is complex")
-    return np.asarray(np.real(z), dtype=np.float64)
+    return np.real(z).astype(dtype_beside(a), copy=False)
 
 
 # ---- LU factors ------------------------------------------------------------------------------------------------------
-@array_rule(points=[(_S,), (_A,), ([[2.3]],), (_S[:2],), ([row[:2] for row in _A],)])
+@array_rule(dtypes=COMPLEX, points=[(_S,), (_A,), ([[2.3]],), (_S[:2],), ([row[:2] for row in _A],)])
 def lu_factors(a):
     """The triangular factors of a matrix in one, l below the diagonal and u above, and a column with the pivoting.
 
@@ -232,15 +239,15 @@ def lu_factors(a):
     if np.ndim(a) != 2:
         raise np.linalg.LinAlgError(f"lu_factors: a must be a matrix, got shape {np.shape(a)}")
     if not a.size:
-        return np.concatenate([a, np.arange(len(a))[:, None]], axis=1)
-    factors, pivots, _ = lapack().dgetrf(a)
+        return np.concatenate([a, np.arange(len(a), dtype=dtype_beside(a))[:, None]], axis=1)
+    factors, pivots, _ = lapack_function("getrf", a.dtype)(a)
     order = order_of(np.concatenate([pivots, np.arange(len(pivots), len(a))]))
-    return np.concatenate([factors, order[:, None]], axis=1)
+    return np.concatenate([factors, order[:, None].astype(factors.dtype)], axis=1)
 
 
 def as_positions(x):
     """Whole numbers as integers: discrete, and guarded where a program is recorded."""
-    return np.asarray(x).astype(np.intp)
+    return np.real(x).astype(np.intp)
 
 
 def order_in(z):
@@ -273,7 +280,8 @@ def lu_cotangent(z, z_bar):
 
 def with_columns(below, like):
     """Rows, with zeros behind them, as many columns as `like` has."""
-    return np.concatenate([below, np.zeros((np.shape(below)[0], np.shape(like)[1] - np.shape(below)[1]))], axis=1)
+    rest = np.shape(below)[0], np.shape(like)[1] - np.shape(below)[1]
+    return np.concatenate([below, np.zeros(rest, dtype_beside(below))], axis=1)
 
 
 @lu_factors.jvp
@@ -295,9 +303,9 @@ def lu_tangent(z, a_dot):
     rest = dot[:k, k:] - matmul(l_dot, factors[:k, k:])
     beside = solve_triangular(corner, rest, lower=True, unit_diagonal=True)
     tangent = np.concatenate([np.concatenate([l_dot + u_dot, beside], axis=1), with_columns(below, dot)])
-    return np.concatenate([tangent, np.zeros((np.shape(factors)[0], 1))], axis=1)
+    return np.concatenate([tangent, np.zeros((np.shape(factors)[0], 1), dtype_beside(factors))], axis=1)
 
 
 def unit_lower(factors):
     """l, from both factors in one matrix."""
-    return np.tril(factors, -1) + np.eye(np.shape(factors)[-1])
+    return np.tril(factors, -1) + identity_beside(factors)

@@ -12,6 +12,7 @@ from contad.ops.triangular_factors import solve_triangular, strict_triangle, sym
 from contad.ops.truncated_spectra import along_kept, drops_some, truncated_matrix
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.dtypes import dtype_beside
 from contad.variables.number import Carrier, observe, peek
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
@@ -90,7 +91,8 @@ def of_full_rank(r, m):
     """r of a matrix of m rows, with nan on its diagonal for columns that depend on others, up to rounding."""
     values = np.abs(plain(r))
     sizes, diagonal = np.max(values, axis=-2, initial=0.0), np.diagonal(values, axis1=-2, axis2=-1)
-    lost = diagonal <= DEPENDENT * m * sizes
+    unit = np.finfo(dtype_beside(values)).eps / np.finfo(float).eps
+    lost = diagonal <= DEPENDENT * unit * m * sizes
     return np.where(np.eye(lost.shape[-1], dtype=bool) & lost[..., None], np.nan, r) if np.any(lost) else r
 
 
@@ -210,7 +212,7 @@ def beyond(a, z, x):
     m, n = np.shape(a)[-2:]
     rank = np.min(np.sum(plain(a) * np.swapaxes(plain(z), -1, -2), axis=(-2, -1)), initial=m)
     if rank > m - 0.5:
-        return np.zeros(np.shape(x))
+        return np.zeros(np.shape(x), dtype_beside(x))
     if rank > n - 0.5 and isinstance(z, Carrier):
         q = orthogonal_factor(a)[..., :m, :]
         return x - matmul(q, matmul(transposed_of(q), x))

@@ -8,6 +8,7 @@ from contad.ops.matrix_functions import root_along
 from contad.ops.products import matmul
 from contad.ops.spectra import check_finite
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import dtype_beside
 
 _A = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
@@ -91,4 +92,5 @@ def over(e, p):
 def of_full_rank(p):
     """p, or nan where it has an eigenvalue that is 0 up to rounding: there the factors have no derivative."""
     n = np.shape(p)[-1]
-    return np.full((n, n), np.nan) if n and np.linalg.matrix_rank(plain(p), hermitian=True) < n else p
+    lost = n and np.linalg.matrix_rank(plain(p), hermitian=True) < n
+    return np.full((n, n), np.nan, dtype_beside(p)) if lost else p

@@ -7,6 +7,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.products import as_array
 from contad.rules.numpy_functions import implements
+from contad.variables.dtypes import require_float64
 from contad.variables.number import Carrier, observe
 
 
@@ -38,8 +39,7 @@ def vander(x, N=None, increasing=False):
 @implements(np.linspace)
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """Evenly spaced numbers between two numbers or arrays, along a new axis."""
-    if dtype is not None and np.dtype(dtype) != np.float64:
-        raise UnsupportedError(f"np.linspace: dtype={dtype} is not supported on variables, which are float64")
+    require_float64("np.linspace", dtype)
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")

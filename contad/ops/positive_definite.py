@@ -19,6 +19,7 @@ from contad.ops.linear_systems import (
 from contad.ops.products import masked_product, matmul
 from contad.ops.triangular_factors import onto_triangle, symmetrise
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import dtype_beside
 
 # what is above the diagonal is not read
 _S, _T = [[4.3, 9.0, 7.0], [0.6, 3.9, 8.0], [-0.8, 0.5, 2.6]], [[2.2, 5.0, 6.0], [-0.7, 3.1, 7.0], [0.3, 0.4, 1.8]]
@@ -27,7 +28,7 @@ _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 
 def each_matrix(function, a, shape):
     """function(k, factor) for each matrix of a stack of plain matrices, as an array; `shape` is that of one result."""
-    z = np.empty((*a.shape[:-2], *shape))
+    z = np.empty((*a.shape[:-2], *shape), dtype_beside(a))
     for k in np.ndindex(a.shape[:-2]):
         z[k] = function(k, known_factor(a[k], symmetric=True) or CholeskyFactor(a[k]))
     return z
@@ -63,7 +64,8 @@ def solve_spd(a, b):
     check_lengths("mdivide_left_spd", a, b)
     stack = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
     if not columns.size:
-        return np.zeros(np.shape(b) if np.ndim(b) == 1 else (*stack, *columns.shape[-2:]))
+        shape = np.shape(b) if np.ndim(b) == 1 else (*stack, *columns.shape[-2:])
+        return np.zeros(shape, dtype_beside(a))
     left, right = (np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, columns))
     z = each_matrix(lambda k, factor: factor.solve(right[k]), left, columns.shape[-2:])
     return z[..., 0] if np.ndim(b) == 1 else z
@@ -123,7 +125,9 @@ def inverse_spd(a):
            [0.  , 0.25]])
     """
     check_square("inverse_spd", a)
-    return each_matrix(lambda k, factor: factor.inverse(), a, np.shape(a)[-2:]) if a.size else np.zeros(a.shape)
+    if not a.size:
+        return np.zeros(a.shape, dtype_beside(a))
+    return each_matrix(lambda k, factor: factor.inverse(), a, np.shape(a)[-2:])
 
 
 @inverse_spd.vjp("a")
@@ -155,7 +159,7 @@ def log_determinant_spd(a):
     """
     check_square("log_determinant_spd", a)
     if not a.size:
-        return np.zeros(np.shape(a)[:-2])[()]
+        return np.zeros(np.shape(a)[:-2], dtype_beside(a))[()]
     return each_matrix(lambda k, factor: factor.log_determinant(), a, ())[()]
 
 

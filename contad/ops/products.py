@@ -8,6 +8,7 @@ from contad.ops.cotangents import all_finite, fold, plain, scale
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.dtypes import COMPLEX, FLOAT
 from contad.variables.number import Carrier, peek
 
 _A, _B = [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
@@ -15,6 +16,7 @@ _A, _B = [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 
 
 # ---- the primitive ---------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     numpy=(np.matmul, np.linalg.matmul),
     linear=("a", "b"),
     points=[
@@ -84,7 +86,7 @@ def masked_product(d, p):
     ...     masked_product(np.array([[0.0, 2.0]]), np.array([[np.inf], [3.0]]))
     array([[6.]])
     """
-    if d.__class__ is np.ndarray and p.__class__ is np.ndarray and d.dtype == p.dtype == np.float64:
+    if d.__class__ is p.__class__ is np.ndarray and d.dtype is p.dtype is FLOAT:
         z = d.dot(p) if d.ndim == p.ndim == 2 else np.matmul(d, p)  # the ufunc takes longer than a small product
     else:
         with np.errstate(invalid="ignore"):  # of an adjoint that has come from a pole
@@ -257,6 +259,7 @@ if hasattr(np, "vecdot"):
 
 # ---- the cross product -----------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     numpy=np.cross,
     parameters="a b axisa axisb axisc axis",
     linear=("a", "b"),

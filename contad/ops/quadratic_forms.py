@@ -8,13 +8,14 @@ from contad.ops.products import masked_product, matmul
 from contad.ops.triangular_factors import onto_triangle, symmetrise
 from contad.rules.array_rule import array_rule
 from contad.variables.array import is_plain
+from contad.variables.dtypes import COMPLEX
 
 _A, _W = [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.3, 1.1, -0.8], [2.4, 0.5, 1.6]]
 _T, _V = [[2.2, 5.0, 6.0], [-0.7, 3.1, 7.0], [0.3, 0.4, 1.8]], [0.6, 1.7, -0.2]
 _S, _B = [[4.3, 9.0, 7.0], [0.6, 1.9, 8.0], [-0.8, 0.5, -2.6]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 
 
-@array_rule(points=[(_A,), ([_A, _W],), ([[1.3], [-0.7]],)])
+@array_rule(dtypes=COMPLEX, points=[(_A,), ([_A, _W],), ([[1.3], [-0.7]],)])
 def tcrossprod(a):
     """a a^T; Stan's name.
 
@@ -45,7 +46,7 @@ def tcrossprod_jvp(z, a_dot, a):
     return half + transposed_of(half)
 
 
-@array_rule(points=[(_S, _B), (_S, _V), ([_S, _T], _B), ([_S, _T], _V)])
+@array_rule(dtypes=COMPLEX, points=[(_S, _B), (_S, _V), ([_S, _T], _B), ([_S, _T], _V)])
 def quad_form_sym(a, b):
     """b^T a b for a symmetric a, of which the lower triangle is read; Stan's name.
 

@@ -5,11 +5,13 @@ import numpy as np
 from contad.ops._scipy import signal
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import COMPLEX, dtype_beside
 
 _SIGNAL, _STACK = [0.6, 1.7, -0.2, 0.9, -1.3], [[0.6, 1.7, -0.2, 0.9], [1.2, -0.5, 0.8, -1.4]]
 
 
 @array_rule(
+    dtypes=COMPLEX,
     points=[
         ([0.7, -0.3, 0.4], [1.3, 0.5, -0.2], _SIGNAL, [0.4, -0.6]),
         ([0.7], [1.3, 0.5], _STACK, [[0.4], [-0.3]]),
@@ -34,7 +36,7 @@ def filter_signal(b, a, x, zi):
     array([1.  , 0.5 , 0.25])
     """
     if np.shape(x)[-1] == 0:
-        return np.zeros(np.shape(x))
+        return np.zeros(np.shape(x), dtype_beside(x))
     if np.shape(zi)[-1] == 0:
         return signal().lfilter(b, a, x)
     return signal().lfilter(b, a, x, zi=np.broadcast_to(zi, (*np.shape(x)[:-1], np.shape(zi)[-1])))[0]
@@ -74,8 +76,9 @@ def filter_signal_jvp(z, b_dot, a_dot, x_dot, zi_dot, b, a, x, zi):
 
 def from_rest(b, x, a=None):
     """The filter b / a from the state 0; None stands for 1."""
-    b, a = (np.ones(1) if c is None else c for c in (b, a))
-    return filter_signal(b, a, x, np.zeros((*np.shape(x)[:-1], max(np.shape(b)[0], np.shape(a)[0]) - 1)))
+    b, a = (np.ones(1, dtype_beside(x)) if c is None else c for c in (b, a))
+    count = max(np.shape(b)[0], np.shape(a)[0]) - 1
+    return filter_signal(b, a, x, np.zeros((*np.shape(x)[:-1], count), dtype_beside(x)))
 
 
 def backwards(b, a, x):
@@ -94,13 +97,15 @@ def of_state(w, zi, m):
     """What the state adds to the cotangent of the denominator: <w, zi> for its first coefficient."""
     n = min(np.shape(w)[-1], np.shape(zi)[-1])
     first = np.reshape(np.sum(w[..., :n] * zi[..., :n]), (1,))
-    return np.concatenate([first, np.zeros(m - 1)])
+    return np.concatenate([first, np.zeros(m - 1, dtype_beside(first))])
 
 
 def beginning(w, n):
     """The first n elements of signals, with zeros where they are shorter."""
     short = n - np.shape(w)[-1]
-    return w[..., :n] if short <= 0 else np.concatenate([w, np.zeros((*np.shape(w)[:-1], short))], axis=-1)
+    if short <= 0:
+        return w[..., :n]
+    return np.concatenate([w, np.zeros((*np.shape(w)[:-1], short), dtype_beside(w))], axis=-1)
 
 
 def final_state(b, a, x, z, zi):
@@ -145,6 +150,7 @@ _IMAGE, _KERNEL = [[0.6, 1.7, -0.2], [0.9, -1.3, 0.4], [1.1, 0.3, -0.8]], [[0.7,
 
 
 @array_rule(
+    dtypes=COMPLEX,
     linear=("a", "v"),
     points=[
         (_IMAGE, _KERNEL),

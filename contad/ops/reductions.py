@@ -8,6 +8,7 @@ from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.array import is_plain
+from contad.variables.dtypes import COMPLEX, dtype_beside
 from contad.variables.number import observe
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
@@ -22,7 +23,9 @@ _ZEROS = [[1.3, 0.0, 2.1], [0.0, 1.9, -1.1], [0.6, 0.0, 0.0]]  # one and several
 
 
 # ---- sum and mean ----------------------------------------------------------------------------------------------------
-@array_rule(numpy=np.sum, parameters="a axis dtype out keepdims initial where", linear=("a",), points=_POINTS)
+@array_rule(
+    dtypes=COMPLEX, numpy=np.sum, parameters="a axis dtype out keepdims initial where", linear=("a",), points=_POINTS
+)
 def sum(a, *, axis=None, keepdims=False):
     """Sum over some axes, or all.
 
@@ -47,7 +50,7 @@ def sum_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
     return spread(z_bar, np.shape(a), axis)
 
 
-@array_rule(numpy=np.mean, parameters="a axis dtype out keepdims where", linear=("a",), points=_POINTS)
+@array_rule(dtypes=COMPLEX, numpy=np.mean, parameters="a axis dtype out keepdims where", linear=("a",), points=_POINTS)
 def mean(a, *, axis=None, keepdims=False):
     """Arithmetic mean over some axes, or all.
 
@@ -190,7 +193,7 @@ def std_jvp(z, a_dot, a, *, axis=None, ddof=0, keepdims=False):
 def freedom(a, axis, ddof):
     """n - ddof as NumPy's float, which divides by zero without raising; at least 0."""
     n = np.size(a) // max(int(np.prod(kept_shape(np.shape(a), axis))), 1)
-    return np.float64(max(n - ddof, 0))
+    return dtype_beside(a).type(max(n - ddof, 0))
 
 
 def deviation(a, axis):
@@ -215,6 +218,7 @@ def direction(z, a, axis, ddof):
 
 # ---- product ---------------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     numpy=np.prod,
     parameters="a axis dtype out keepdims initial where",
     points=[

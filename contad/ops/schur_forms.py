@@ -9,12 +9,13 @@ from contad.ops.products import matmul
 from contad.ops.spectra import diagonal_of, reciprocal_gaps
 from contad.ops.triangular_factors import solve_triangular
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import COMPLEX, dtype_beside
 
 _A = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]]
 _T = [[2.3, -0.7, 0.4], [0.0, 1.9, -1.1], [0.0, 0.0, 2.9]]
 
 
-@array_rule(points=[(_T,), ([[2.3, -0.7], [0.0, 1.9]],)])
+@array_rule(dtypes=COMPLEX, points=[(_T,), ([[2.3, -0.7], [0.0, 1.9]],)])
 def triangular_eigenvectors(t):
     """The unit upper triangular z whose columns are eigenvectors of an upper triangular matrix, t z = z diag(t).
 
@@ -30,11 +31,11 @@ def triangular_eigenvectors(t):
     array([[1., 1.],
            [0., 1.]])
     """
-    d, z = np.diagonal(t), np.eye(len(t))
+    d, z = np.diagonal(t), np.eye(len(t), dtype=dtype_beside(t))
     if len(np.unique(d)) < len(d):
-        return np.where(np.eye(len(t), dtype=bool), 1.0, np.nan)
+        return np.where(np.eye(len(t), dtype=bool), z, np.nan)
     for j in range(1, len(t)):
-        z[:j, j] = solve_triangular(t[:j, :j] - d[j] * np.eye(j), -t[:j, j])
+        z[:j, j] = solve_triangular(t[:j, :j] - d[j] * np.eye(j, dtype=z.dtype), -t[:j, j])
     return z
 
 

@@ -12,6 +12,7 @@ from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import find_exported_name, implements, move_elements, moves, refuse_out
 from contad.variables.arguments import require_real
 from contad.variables.array import Array, numbers_in
+from contad.variables.dtypes import require_float64
 from contad.variables.number import map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
 
@@ -64,14 +65,6 @@ def refuse_given(function: Function, **options: Option) -> None:
     for name, x in options.items():
         if x is not None and x is not np._NoValue:
             raise UnsupportedError(f"{find_exported_name(function)}: {name}= is not supported on variables, got {x!r}")
-
-
-def require_float64(function: Function, dtype: Option) -> None:
-    """Refuse a dtype other than float64."""
-    if dtype is not None and np.dtype(dtype) != np.float64:
-        raise UnsupportedError(
-            f"{find_exported_name(function)}: dtype must be float64 on variables, got {np.dtype(dtype)}"
-        )
 
 
 def require_logical_order(function: Function, order: str) -> str:
@@ -141,7 +134,7 @@ def joins(function: Function, first: str) -> None:
 
     def implementation(*args: Option, dtype: Option = None, casting: Option = None, **options: Option) -> Value:
         refuse_out(function, options)
-        require_float64(function, dtype)
+        require_float64(find_exported_name(function), dtype)
         arrays, *others = (options.pop(first), *args) if first in options else args
         return move_elements(
             find_exported_name(function), lambda given: function(given[0], *others, **options), {0: arrays}

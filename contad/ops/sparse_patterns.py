@@ -164,5 +164,5 @@ class SparseFactor:
         if not (straight or self._pattern.matches(pattern.T)) or not same_bits(self._values, values):
             return None
         if self.singular:
-            return np.full(np.shape(b), np.nan)
+            return np.full(np.shape(b), np.nan, b.dtype)
         return self._lu.solve(b) if straight else self._lu.solve(b, "T")

@@ -7,6 +7,7 @@ from contad.ops.linear_systems import as_columns, transposed_of
 from contad.ops.products import as_array
 from contad.ops.sparse_patterns import Pattern, split
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import COMPLEX, dtype_beside
 
 # [[1.3, 0, -0.7, 0], [0, 0, 0.4, 2.1 + 0.6], [0.9, -1.1, 0, 0]]: a row with two values in one place
 _CSR = Pattern("csr", (np.array([0, 2, 2, 3, 3, 0, 1]), np.array([0, 2, 5, 7])), (3, 4))
@@ -19,6 +20,7 @@ _YS = [[1.2, 0.4], [-0.5, 0.9], [0.7, -0.6]]
 
 
 @array_rule(
+    dtypes=COMPLEX,
     linear=("values", "x"),
     points=[
         (_V, _X, {"pattern": _CSR}),
@@ -74,6 +76,7 @@ def sparse_product_vjp_x(z, z_bar, values, x, *, pattern):
 
 
 @array_rule(
+    dtypes=COMPLEX,
     linear=("x", "y"),
     points=[(_Y, _X, {"pattern": _CSR}), (_YS, _XS, {"pattern": _CSC}), (_Y, _X, {"pattern": _COO})],
 )
@@ -94,7 +97,7 @@ def sampled_product(x, y, *, pattern):
     rows, columns = pattern.places
     if x.ndim == 1:
         return x[rows] * y[columns]
-    z = np.zeros(pattern.nnz)
+    z = np.zeros(pattern.nnz, dtype_beside(x, y))
     for k in range(x.shape[1]):  # by columns: all of them at once would take nnz times their number
         z += x[rows, k] * y[columns, k]
     return z
@@ -127,7 +130,7 @@ def product_masked(values, z_bar, pattern):
     rows, columns = pattern.places
     terms = scale(as_columns(z_bar, np.ndim(z_bar))[rows], as_columns(values, 1))
     sums = Pattern("coo", (columns, np.arange(pattern.nnz)), (pattern.shape[1], pattern.nnz))
-    return np.reshape(sparse_product(np.ones(pattern.nnz), terms, pattern=sums), np.shape(z))
+    return np.reshape(sparse_product(np.ones(pattern.nnz, dtype_beside(values)), terms, pattern=sums), np.shape(z))
 
 
 # ---- constants -------------------------------------------------------------------------------------------------------

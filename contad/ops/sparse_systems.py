@@ -11,6 +11,7 @@ from contad.ops.products import matmul
 from contad.ops.sparse_patterns import Pattern, SparseFactor
 from contad.ops.sparse_products import sampled_product, sparse_product
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import COMPLEX, float64_only
 
 # [[2.3, -0.7, 0], [0, 1.9, -1.1], [0.8, 0, 2.0 + 0.6]]: one place has two values
 _CSC = Pattern("csc", (np.array([0, 2, 0, 1, 1, 2, 2]), np.array([0, 2, 4, 7])), (3, 3))
@@ -22,6 +23,7 @@ _B, _BS = [0.6, 1.7, -0.2], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 
 # ---- by factors ------------------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     points=[
         (_V, _B, {"pattern": _CSC}),
         (_V, _BS, {"pattern": _CSC.T}),
@@ -242,6 +244,7 @@ class KrylovSolver:
 
 
 @array_rule(
+    dtypes=float64_only("the tolerances of iterations are those of double precision"),
     points=[
         (_A, _B, {"form": Dense(), "iteration": KrylovSolver("gmres", {"rtol": 1e-13, "restart": 3})}),
         (_V, _B, {"form": Sparse(_CSC), "iteration": KrylovSolver("bicgstab", {"rtol": 1e-13})}),

@@ -31,6 +31,7 @@ from contad.ops.products import as_array, matmul
 from contad.ops.triangular_factors import onto_triangle, symmetrise
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.dtypes import float64_only
 from contad.variables.dual import ArrayDual, array_dual
 from contad.variables.number import Carrier
 
@@ -39,6 +40,7 @@ _S, _T = [[4.3, 0.6, -0.8], [0.6, 1.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3
 _A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
+_DOUBLE = float64_only("what counts as equal, or leaves six digits, is told in units of double precision")
 
 
 # ---- what eigenvectors and singular vectors have in common -----------------------------------------------------------
@@ -83,7 +85,7 @@ def reciprocals(x, w, live):
     if not np.any(zero):
         return np.where(same, 0.0, found)
     lost = zero & (row(live) | column(live)) if live is not True else zero
-    return np.where(same | zero, np.where(lost, np.nan, 0.0), found)
+    return np.where(lost, np.nan, np.where(same | zero, 0.0, found))
 
 
 def taken_apart(w, c, z):
@@ -135,11 +137,12 @@ def leading_signs(v):
     """
     if v.size == 0:
         return np.ones(v.shape[1])
-    return np.where(v[np.argmax(np.abs(v), axis=0), np.arange(v.shape[1])] < 0.0, -1.0, 1.0)
+    largest = v[np.argmax(np.abs(v), axis=0), np.arange(v.shape[1])]
+    return np.where(largest < 0.0, -1.0, 1.0).astype(v.dtype, copy=False)
 
 
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
-@array_rule(points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
+@array_rule(dtypes=_DOUBLE, points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
 def symmetric_spectrum(a, *, upper=False):
     """Eigenvalues (in the first row) and eigenvectors (below, as columns) of a symmetric matrix; as np.linalg.eigh.
 
@@ -258,7 +261,7 @@ def parted_values(z, w, c, apart, order):
     return np.where(np.any(apart & ~equal, axis=-1), np.nan, w_dot)
 
 
-@array_rule(points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
+@array_rule(dtypes=_DOUBLE, points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
 def robust_spectrum(a, *, upper=False, own_signs=False):
     """What symmetric_spectrum gives, by the algorithm of scipy.linalg.eigh.
 
@@ -329,7 +332,7 @@ def eigvalsh(a, UPLO="L"):
 
 
 # ---- general matrices ------------------------------------------------------------------------------------------------
-@array_rule(points=[(_A,), ([_A, _C],), ([[2.3]],)])
+@array_rule(dtypes=_DOUBLE, points=[(_A,), ([_A, _C],), ([[2.3]],)])
 def real_spectrum(a):
     """Eigenvalues (in the first row) and eigenvectors (below) of a matrix whose eigenvalues are real; as np.linalg.eig.
 
@@ -410,7 +413,10 @@ def eigvals(a):
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
-@array_rule(points=[(_A,), ([_A, _C],), (_TALL,), (_WIDE,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)])
+@array_rule(
+    dtypes=_DOUBLE,
+    points=[(_A,), ([_A, _C],), (_TALL,), (_WIDE,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)],
+)
 def singular_spectrum(a):
     """u, then s as a row, then v, below each other, of a = u diag(s) v^T; as np.linalg.svd without full matrices.
 

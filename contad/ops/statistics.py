@@ -8,6 +8,7 @@ from contad.errors import UnsupportedError
 from contad.ops.linear_systems import transposed_of
 from contad.ops.products import as_array, matmul
 from contad.rules.numpy_functions import implements
+from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.number import Carrier
 
 
@@ -31,8 +32,7 @@ def observations(m, y, rowvar):
 @implements(np.cov, layout="own")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     """Covariances of variables in rows, over the samples in columns; weights of samples are constants."""
-    if dtype is not None and np.dtype(dtype) != np.float64:
-        raise UnsupportedError(f"np.cov: dtype={dtype} is not supported on variables, which are float64")
+    require_float64("np.cov", dtype)
     if isinstance(fweights, Carrier) or isinstance(aweights, Carrier):
         raise UnsupportedError("np.cov: weights must be constants; contad.value_of gives their values")
     if ddof is None:
@@ -45,7 +45,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     w = None
     for given in (fweights, aweights):
         if given is not None:
-            w = np.asarray(given, dtype=np.float64) if w is None else w * np.asarray(given, dtype=np.float64)
+            w = np.asarray(given, FLOAT) if w is None else w * np.asarray(given, FLOAT)
     total = np.shape(x)[1] if w is None else np.sum(w)
     if w is None or ddof == 0 or aweights is None:
         freedom = total - ddof

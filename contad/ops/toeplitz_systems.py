@@ -5,12 +5,14 @@ import numpy as np
 from contad.ops._scipy import linalg
 from contad.ops.linear_systems import as_columns, mask
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import COMPLEX, dtype_beside
 
 _C, _R = [2.3, -0.7, 0.4, 0.9], [9.0, 0.5, -0.8, 0.3]  # 9: what is not read
 _B, _BS = [0.6, 1.7, -0.2, 0.8], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9], [0.8, 0.3]]
 
 
 @array_rule(
+    dtypes=COMPLEX,
     points=[
         (_C, _R, _B),
         (_C, _R, _BS),
@@ -33,7 +35,8 @@ def toeplitz_product(c, r, x):
     >>> toeplitz_product(np.array([1.0, 2.0]), np.array([0.0, 3.0]), np.array([5.0, 7.0]))
     array([26., 17.])
     """
-    return linalg().matmul_toeplitz((c, r), x, check_finite=False)
+    z = linalg().matmul_toeplitz((c, r), x, check_finite=False)
+    return z.astype(dtype_beside(x, c), copy=False)  # SciPy computes in double precision
 
 
 @toeplitz_product.vjp("c")
@@ -86,7 +89,7 @@ def _lags(x, y, n):
 def fit(x, n):
     """The first n elements of a vector, zeros where there are fewer."""
     m = np.shape(x)[0]
-    return x[:n] if m >= n else np.concatenate([x, np.zeros(n - m)])
+    return x[:n] if m >= n else np.concatenate([x, np.zeros(n - m, dtype_beside(x))])
 
 
 def column_cotangent(z_bar, x):
@@ -97,10 +100,10 @@ def column_cotangent(z_bar, x):
 def row_cotangent(z_bar, x):
     """The cotangent of the first row of t, whose first element is that of the column."""
     found = lagged_sums(x, z_bar, np.shape(x)[0])
-    return np.concatenate([np.zeros(1), found[1:]])
+    return np.concatenate([np.zeros(1, dtype_beside(found)), found[1:]])
 
 
-@array_rule(points=[(_C, _R, _B), (_C, _R, _BS), ([1.7, 0.4], [9.0, -0.5], [0.6, 1.3])])
+@array_rule(dtypes=COMPLEX, points=[(_C, _R, _B), (_C, _R, _BS), ([1.7, 0.4], [9.0, -0.5], [0.6, 1.3])])
 def toeplitz_solution(c, r, b):
     """The solution of t z = b for the Toeplitz matrix with first column c and first row r; as scipy's solve_toeplitz.
 
@@ -117,7 +120,7 @@ def toeplitz_solution(c, r, b):
     array([5., 7.])
     """
     # a copy, for before SciPy 1.15 it takes no vector that is read-only
-    return linalg().solve_toeplitz((c, r), np.array(b), check_finite=False)
+    return linalg().solve_toeplitz((c, r), np.array(b), check_finite=False).astype(dtype_beside(b, c), copy=False)
 
 
 @toeplitz_solution.vjp("c")
@@ -150,7 +153,7 @@ def _mask(z_bar, c):
     return np.reshape(mask(as_columns(z_bar, np.ndim(z_bar)), as_columns(c, np.ndim(c))), np.shape(c))
 
 
-@array_rule(points=[(_C, _B), (_C, _BS), ([1.7], [0.6])])
+@array_rule(dtypes=COMPLEX, points=[(_C, _B), (_C, _BS), ([1.7], [0.6])])
 def circulant_solution(c, b):
     """The solution of a z = b for the circulant matrix a_ij = c_{(i-j) mod n}; as scipy.linalg.solve_circulant.
 

@@ -20,6 +20,7 @@ from contad.ops.linear_systems import (
 from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.dtypes import COMPLEX, FLOAT, dtype_beside, is_float64
 
 _L = [[1.3, 0.0, 0.0], [0.4, 1.9, 0.0], [-1.1, 0.7, 2.2]]
 _M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles hold something: one is not read
@@ -32,31 +33,31 @@ MASKED = 128  # rows up to which masks of triangles are kept
 # ---- triangles -------------------------------------------------------------------------------------------------------
 def lower_part(a, k=0):
     """The elements of a on diagonal k and below it, and zeros: np.tril, whose masks are kept for small matrices."""
-    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= MASKED and a.dtype == np.float64:
+    if is_float64(a) and a.ndim == 2 and len(a) == a.shape[1] <= MASKED:
         return np.where(_lower_mask(len(a), k), a, 0.0)
     return np.tril(a, k)
 
 
 def upper_part(a, k=0):
     """The elements of a on diagonal k and above it, and zeros."""
-    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= MASKED and a.dtype == np.float64:
+    if is_float64(a) and a.ndim == 2 and len(a) == a.shape[1] <= MASKED:
         return np.where(_lower_mask(len(a), k - 1), 0.0, a)
     return np.triu(a, k)
 
 
-def strict_triangle(n, lower):
+def strict_triangle(n, lower, dtype=FLOAT):
     """Ones in one triangle of n rows, without the diagonal.
 
     >>> strict_triangle(2, True)
     array([[0., 0.],
            [1., 0.]])
     """
-    return _kept_triangle(n, lower) if n <= MASKED else _kept_triangle.__wrapped__(n, lower)
+    return (_kept_triangle if n <= MASKED else _kept_triangle.__wrapped__)(n, lower, dtype)
 
 
 @functools.lru_cache(BLOCK)
-def _kept_triangle(n, lower):
-    ones = np.tri(n, k=-1) if lower else np.triu(np.ones((n, n)), 1)
+def _kept_triangle(n, lower, dtype):
+    ones = np.tri(n, k=-1, dtype=dtype) if lower else np.triu(np.ones((n, n), dtype), 1)
     ones.flags.writeable = False
     return ones
 
@@ -86,18 +87,17 @@ def half_triangle(a):
     array([[1., 0.],
            [3., 2.]])
     """
-    n = np.shape(a)[-1]
-    return lower_part(a) * _diagonal_halved(n)
+    return lower_part(a) * _diagonal_halved(np.shape(a)[-1], dtype_beside(a))
 
 
 @functools.lru_cache(BLOCK)
-def _few_halved(n):
-    return 1.0 - 0.5 * np.eye(n)
+def _few_halved(n, dtype):
+    return 1.0 - 0.5 * np.eye(n, dtype=dtype)
 
 
-def _diagonal_halved(n):
+def _diagonal_halved(n, dtype):
     """Ones, and halves on the diagonal."""
-    return _few_halved(n) if n <= BLOCK else 1.0 - 0.5 * np.eye(n)
+    return (_few_halved if n <= BLOCK else _few_halved.__wrapped__)(n, dtype)
 
 
 def symmetrise(a, upper=False):
@@ -114,6 +114,7 @@ def onto_triangle(c, upper=False):
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
 @array_rule(
+    dtypes=COMPLEX,
     points=[
         (_L, [0.6, 1.7, -0.2], {"lower": True}),
         (_M, _B),
@@ -147,7 +148,7 @@ def solve_triangular(a, b, *, transposed=False, lower=False, unit_diagonal=False
         return z if b.ndim == 2 else z[:, 0]
     stack = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
     left, right = (np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, columns))
-    z = np.empty(right.shape)
+    z = np.empty(right.shape, dtype_beside(a, columns))
     for k in np.ndindex(stack):
         z[k] = _solve_one(left[k], right[k], flags)
     return z[..., 0] if b.ndim == 1 else z
@@ -156,7 +157,7 @@ def solve_triangular(a, b, *, transposed=False, lower=False, unit_diagonal=False
 def _solve_one(a, b, flags):
     transposed, lower, unit_diagonal = flags
     if b.size == 0:
-        return np.zeros(b.shape)
+        return np.zeros(b.shape, dtype_beside(a, b))
     if not unit_diagonal and np.count_nonzero(a.diagonal()) < len(a):
         zero = np.flatnonzero(a.diagonal() == 0.0)[0]
         raise np.linalg.LinAlgError(f"Singular matrix: element {zero} of the diagonal is 0")

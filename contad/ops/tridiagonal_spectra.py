@@ -7,6 +7,7 @@ from contad.ops.linear_systems import transposed_of
 from contad.ops.products import matmul
 from contad.ops.spectra import diagonal_of, leading_signs, live_columns, reciprocal_gaps, row
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import dtype_beside
 
 
 @array_rule(points=[([3.5, 4.7, 1.2, 3.1], [0.7, 0.4, -0.9]), ([2.3, 3.1], [-0.4])])
@@ -63,7 +64,7 @@ def tridiagonal_spectrum_jvp(z, d_dot, e_dot, d, e, *, own_signs=False):
 def tridiagonal_tangent(z, d_dot, e_dot):
     """The tangents of eigenvalues and eigenvectors."""
     w, v = z[0], z[1:]
-    zeros = np.zeros((1, np.shape(v)[1]))
+    zeros = np.zeros((1, np.shape(v)[1]), dtype_beside(v))
     above = np.concatenate([e_dot[:, None] * v[1:], zeros])
     below = np.concatenate([zeros, e_dot[:, None] * v[:-1]])
     c = matmul(transposed_of(v), d_dot[:, None] * v + above + below)

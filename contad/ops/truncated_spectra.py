@@ -7,6 +7,7 @@ from contad.ops.linear_systems import transposed_of
 from contad.ops.products import matmul
 from contad.ops.spectra import check_finite, column, row, singular_spectrum
 from contad.rules.array_rule import array_rule
+from contad.variables.dtypes import dtype_beside
 
 _A = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 0.7]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
@@ -66,7 +67,7 @@ def along_kept(a, e, bound):
     m, z = np.shape(a)[-2], singular_spectrum(a)
     u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
     kept = are_kept(s, bound)
-    left, right = u * row(np.where(kept, 1.0, 0.0)), v * row(np.where(kept, 1.0, 0.0))
+    left, right = (x * row(kept.astype(dtype_beside(s))) for x in (u, v))
     by_row = matmul(left, matmul(transposed_of(left), e))
     rest = matmul(matmul(e - by_row, right), transposed_of(right))
     c = matmul(matmul(transposed_of(u), e), v)
@@ -83,7 +84,7 @@ def along_kept(a, e, bound):
 def drops_some(a, bound):
     """Whether the bound drops a singular value that is more than rounding."""
     shape = np.shape(a)
-    rounding = np.finfo(float).eps * max(shape[-2:])
+    rounding = np.finfo(dtype_beside(a)).eps * max(shape[-2:])
     if bound is None or np.size(a) == 0 or np.all(np.asarray(bound) <= rounding):
         return False
     s = np.linalg.svd(plain(a), compute_uv=False)

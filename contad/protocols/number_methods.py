@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops.shape import require_float64
-from contad.rules.numpy_functions import entry_of
+from contad.rules.numpy_functions import entry_of, find_exported_name
 from contad.rules.scalar_rule import is_nested
 from contad.variables.array import Array, as_objects
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat
+from contad.variables.dtypes import require_float64
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
 from contad.variables.open_types import Function, Key, Option, Options, Value
 
@@ -70,7 +70,7 @@ def array_function(
     if function in _OF_AXES and isinstance(args[0] if args else None, Number):
         args, kwargs = _without_axis(function, args, kwargs)
         if kwargs.get("dtype") is not None:
-            require_float64(function, kwargs["dtype"])
+            require_float64(find_exported_name(function), kwargs["dtype"])
             kwargs = {key: x for key, x in kwargs.items() if key != "dtype"}
     if found.kind != "rule":
         args = tuple(map(as_array, args))

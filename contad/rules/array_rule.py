@@ -21,11 +21,12 @@ from contad.rules.scalar_rule import is_nested, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain, require_real
 from contad.variables.array import Array, lower_constants
 from contad.variables.arrays_of_rules import call_with_arrays, holds_objects
+from contad.variables.dtypes import FLOAT, FLOATS, Dtypes, dtype_beside
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 from contad.variables.overlaps import forbid_writing_shared, share_memory
 
-FLOAT, ARRAYS = np.dtype(np.float64), (Array, np.ndarray)
+ARRAYS = Array, np.ndarray
 _array_rules: dict[str, "ArrayRule"] = {}
 _by_ufunc: dict[np.ufunc, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
 
@@ -38,7 +39,7 @@ class ArrayRule(Capturing, WithParts):
 
     def __init__(
         self, function: Function, numpy: Function | tuple[Function, ...] | None, parameters: str, linear: Sequence[str],
-        points: Iterable[tuple[Any, ...]],
+        points: Iterable[tuple[Any, ...]], dtypes: Dtypes = FLOATS,
     ) -> None:  # fmt: skip
         code = function.__code__
         self.function = function
@@ -52,6 +53,7 @@ class ArrayRule(Capturing, WithParts):
         self.parameters = tuple(parameters.split()) or (*self.argument_names, *self.option_names)
         self.linear = tuple(linear)
         self.points = tuple(points)
+        self.dtypes = dtypes
         self.vjps: dict[str, Function] = {}
         self.structures: dict[str, Function] = {}
         self.jvp_body: Function | None = None
@@ -214,7 +216,9 @@ class ArrayRule(Capturing, WithParts):
         if self.jvp_body is None:
             raise UnsupportedError(f"{self.name}: no forward mode; declare one with @{self.name}.jvp")
         more = () if self.forward_body is None else (saved,)
-        dots = [np.zeros(np.shape(v)) if t is None else t for t, v in zip(tangents, values, strict=True)]
+        dots = [
+            np.zeros(np.shape(v), dtype_beside(v)) if t is None else t for t, v in zip(tangents, values, strict=True)
+        ]
         return self._pass(self.jvp_body)(z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Value, **options: Option) -> Value:
@@ -280,7 +284,7 @@ class ArrayRule(Capturing, WithParts):
         numbers: list[Any] = []
         for k, (name, x) in enumerate(zip(self.argument_names, args, strict=True)):
             if not isinstance(x, Carrier):
-                a = args[k] = _array(self.name, name, x)
+                a = args[k] = _array(self, name, x)
                 if a.dtype == object:
                     numbers += a.flat
             else:
@@ -413,16 +417,18 @@ def parts_of(
     return Parts(known["value"], known["forward"], known["backward"], places, known.get("tangent"))
 
 
-def _array(function: str, name: str, x: Nested) -> np.ndarray:
-    """A plain array of real numbers as float64, or an object array that holds scalar variables."""
+def _array(rule: ArrayRule, name: str, x: Nested) -> np.ndarray:
+    """A plain array of a dtype that the rule takes and variables have, or an object array that holds scalar ones."""
+    function = rule.name
     if isinstance(x, (list, tuple)) and any(isinstance(v, Array) for v in x):
         x = np.stack(x)
         if isinstance(x, Array):
             fail(function, name, "be one array; stack them with np.stack", "a list of array variables", TypeError)
     require_plain(function, name, x)
     a = np.asarray(x)
-    if a.dtype.kind in "fiub":
-        return a.astype(np.float64, copy=False)
+    dtype = rule.dtypes.find(a.dtype)
+    if dtype is not None:
+        return a.astype(dtype, copy=False)
     if a.dtype == object and any(isinstance(v, Number) for v in a.flat):
         return a
     if a.dtype == object and all(map(is_real, a.flat)):  # as Python copies of Numba functions hold their constants
@@ -448,6 +454,7 @@ def array_rule(
     parameters: str = "",
     linear: Sequence[str] = (),
     points: Iterable[tuple[Any, ...]] = (),
+    dtypes: Dtypes = FLOATS,
 ) -> Any:
     """Register an array operation; declare its derivatives with `.vjp(name)` and `.jvp`.
 
@@ -458,6 +465,7 @@ def array_rule(
     parameters  the parameter names of the NumPy function, in order, where they are more than the arguments and options
     linear      the arguments in each of which the operation is linear: then no jvp is written
     points      argument tuples at which generic tests exercise the rule; a dict at the end holds options
+    dtypes      what its functions take and give; contad's variables are float64, whatever that is
 
     Raises RuleError if the name is taken.
 
@@ -474,7 +482,7 @@ def array_rule(
     def declare(function: Function) -> ArrayRule:
         if not hasattr(function, "__code__"):
             raise RuleError(f"array_rule: expected a Python function, got {type(function).__name__}")
-        rule = ArrayRule(function, numpy, parameters, linear, points)
+        rule = ArrayRule(function, numpy, parameters, linear, points, dtypes)
         old = _array_rules.get(rule.name)
         if old is not None and old.__module__ != rule.__module__:
             raise RuleError(f"array_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")

@@ -12,13 +12,15 @@ from contad.ops.linear_systems import solve
 from contad.ops.products import matmul
 from contad.rules.array_rule import array_rule
 from contad.scipy.mirroring import inside_njit, matrices, mirror, over_stacks
+from contad.variables.dtypes import float64_only
 from contad.variables.open_types import ArrayValue
 
 _A, _G = [[0.6, -1.2, 0.3], [0.4, 0.7, -0.5], [-0.8, 0.2, -1.1]], [[1.4, 0.3, 0.1], [0.4, 0.8, -0.2], [0.0, -0.3, 1.3]]
 _Q = [[2.3, 0.5, -0.6], [0.3, 1.7, 0.2], [-0.4, 0.1, 1.1]]
+_DOUBLE = float64_only("its iteration ends where the digits of double precision do")
 
 
-@array_rule(points=[([[-1.2, 0.7], [-0.3, -0.4]], [[0.9, -1.3], [0.4, 1.7]]), ([[-0.6]], [[1.3]])])
+@array_rule(dtypes=_DOUBLE, points=[([[-1.2, 0.7], [-0.3, -0.4]], [[0.9, -1.3], [0.4, 1.7]]), ([[-0.6]], [[1.3]])])
 def stable_lyapunov(a, q):
     """The solution of a z + z a^T = q for a stable matrix a, whose eigenvalues have negative real parts.
 
@@ -71,7 +73,7 @@ def stable_lyapunov_jvp(z, a_dot, q_dot, a, q):
     return stable_lyapunov(a, q_dot - a_dot @ z - z @ a_dot.T)
 
 
-@array_rule(points=[(_A, _G, _Q), ([[0.6]], [[1.3]], [[0.7]])])
+@array_rule(dtypes=_DOUBLE, points=[(_A, _G, _Q), ([[0.6]], [[1.3]], [[0.7]])])
 def continuous_riccati(a, g, q):
     """The stabilising solution of a^T z + z a - z g z + q = 0, where of g and q the symmetric part counts.
 

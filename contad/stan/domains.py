@@ -24,6 +24,7 @@ from contad.stan.recorded_checks import (
     values_of,
 )
 from contad.variables import arguments
+from contad.variables.dtypes import is_float64
 from contad.variables.number import peek
 from contad.variables.open_types import Value
 
@@ -69,7 +70,7 @@ def _array(
 
 
 def _require_array(judged: str, holds: Callable[[Any], bool], function: str, name: str, x: Value) -> None:
-    seen = x if x.__class__ is np.ndarray and x.dtype == np.float64 else values_of(function, name, x)
+    seen = x if is_float64(x) else values_of(function, name, x)
     if holds(seen):
         return
     words, judge = checks.ARRAYS[judged]

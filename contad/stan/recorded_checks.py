@@ -12,6 +12,7 @@ from contad.ops.products import as_array
 from contad.ops.triangular_factors import MASKED, lower_part, places_above
 from contad.stan.checks import TOLERANCE
 from contad.variables import arguments
+from contad.variables.dtypes import is_float64
 from contad.variables.number import Carrier, peek, trace
 from contad.variables.open_types import ArrayValue, Nested
 
@@ -22,18 +23,14 @@ UNIT = np.ones(1).tobytes()
 def values_of(function: str, name: str, x: Nested) -> ArrayValue:
     """What comparisons look at: the values, or variables of a program that is recorded."""
     seen = trace(as_array(x))
-    plain = isinstance(seen, Carrier) or (seen.__class__ is np.ndarray and seen.dtype == np.float64)
+    plain = isinstance(seen, Carrier) or is_float64(seen)
     return seen if plain else arguments.array(function, name, seen)
 
 
 # ---- plain numbers, quickly: True is sure, and where it is False another check follows -------------------------------
-def _are_plain(a: Any) -> bool:
-    return a.__class__ is np.ndarray and a.dtype == np.float64
-
-
 def equals_its_transposed(a: Any) -> bool:
     """Whether a matrix is symmetric to the last bit; its elements may be nan."""
-    if not _are_plain(a) or a.ndim != 2 or a.shape[0] != a.shape[1]:
+    if not is_float64(a) or a.ndim != 2 or a.shape[0] != a.shape[1]:
         return False
     return a.tobytes() == a.tobytes("F") if a.size <= SMALL else bool((a == a.T).all())
 
@@ -50,7 +47,7 @@ def has_surely_units(a: np.ndarray) -> bool:
 
 def are_between(low: float, finite: bool, a: Any) -> bool:
     """Whether elements are above a number, and finite if they have to be."""
-    if not _are_plain(a) or not a.size:
+    if not is_float64(a) or not a.size:
         return False
     return (low == -np.inf or bool(a.min() > low)) and (not finite or are_finite(a))
 
@@ -64,12 +61,12 @@ def are_surely_counts(a: Any) -> bool:
 
 def is_surely_simplex(a: Any) -> bool:
     """Whether elements are nonnegative and sum to 1."""
-    return _are_plain(a) and a.size > 0 and bool(a.min() >= 0.0 and abs(a.sum() - 1.0) <= TOLERANCE)
+    return is_float64(a) and a.size > 0 and bool(a.min() >= 0.0 and abs(a.sum() - 1.0) <= TOLERANCE)
 
 
 def is_surely_cholesky_factor(a: Any) -> bool:
     """Whether a square matrix is lower triangular with a positive diagonal."""
-    if not _are_plain(a) or a.ndim != 2 or not 0 < len(a) == a.shape[1]:
+    if not is_float64(a) or a.ndim != 2 or not 0 < len(a) == a.shape[1]:
         return False
     if len(a) > MASKED:
         return a.tobytes() == lower_part(a).tobytes() and bool(a.diagonal().min() > 0.0)

@@ -21,6 +21,7 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant, require_real
 from contad.variables.array import Array, copy_parts, is_plain
 from contad.variables.containers import like_tuple
+from contad.variables.dtypes import is_float64
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Options, Rule, Value
@@ -195,7 +196,7 @@ def _by_pullback(
 
 def keep_constant(stack: "MatrixStack", v: Value) -> Value:
     """A constant as a pullback keeps it: a copy, because it may be assigned to later, or an immutable array itself."""
-    if isinstance(v, np.ndarray) and v.dtype == np.float64:
+    if is_float64(v):
         return stack.buffers.keep(v)[0]
     return copy_parts(v)
 

@@ -15,7 +15,8 @@ import numpy as np
 from contad.engines.stream.pullbacks import Pullback
 from contad.native.rows.line_rows import LINE_ROWS
 from contad.native.rows.matrix_rows import ROWS, measures_of
-from contad.variables.open_types import Options, Value
+from contad.variables.dtypes import is_float64
+from contad.variables.open_types import Options
 
 FACTORED = frozenset(("solve", "log_determinant"))  # whose factors, those of the first operand, steps share
 # what is done to the lines of an array along an axis, whatever its numbers are; they come last, as codes are in order
@@ -112,17 +113,12 @@ def describe_operation(name: str, shapes: Sequence[Shape], options: Options) -> 
 def describe_step(c: Pullback) -> MatrixStep | None:
     """What the record of a program says where a recording has that continuation; None where Python has to do it."""
     name = c.rule.name
-    if c.is_tuple or not c.rule.__module__.startswith("contad.ops.") or not all(map(is_real_array, c.values)):
+    if c.is_tuple or not c.rule.__module__.startswith("contad.ops.") or not all(map(is_float64, c.values)):
         return None
     part = c.results[0]
     if part.axes not in (None, (1, 0)) or (part.axes and name in _IN_ORDER):
         return None
     return describe_operation(name, [np.shape(v) for v in c.values], c.options)
-
-
-def is_real_array(v: Value) -> bool:
-    """Whether v is a plain array of float64."""
-    return isinstance(v, np.ndarray) and v.dtype == np.float64
 
 
 def find_address(name: str, purpose: int) -> int:

@@ -3,20 +3,18 @@
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from contad.engines.tape.arrays import is_active_array
 from contad.engines.tape.matrix_records import OPERATIONS
-from contad.engines.tape.variables import Active
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.factor_kernels import check_system, require_square
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.overloads import add_overload, is_float64
 
 
 def active_of(kinds: tuple[Any, ...], *ndims: tuple[int, ...]) -> Any:
     """The active type among arrays of it and of float64, of so many axes; None where there is none."""
-    if not all(isinstance(x, types.Array) and (isinstance(x.dtype, Active) or x.dtype == types.float64) for x in kinds):
+    if not all(is_active_array(x) or is_float64(x) for x in kinds):
         return None
     if not all(x.ndim in n for x, n in zip(kinds, ndims, strict=True)):
         return None

@@ -22,6 +22,7 @@ from contad.ops.sparse_patterns import Pattern, is_sparse, known_pattern
 from contad.scipy.sparse import linalg
 from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import Array, numbers_in
+from contad.variables.dtypes import require_float64
 from contad.variables.open_types import ArrayValue, Option
 
 __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "diags_array", "issparse", "linalg"]
@@ -102,8 +103,7 @@ def diags_array(
     given = [diagonals] if alone and np.ndim(diagonals) < 2 and not _is_nested(diagonals) else list(diagonals)
     if not numbers_in(given):
         return sparse().diags_array(diagonals, offsets=offsets, shape=shape, format=format, dtype=dtype)
-    if dtype is not None and np.dtype(dtype) != np.float64:
-        raise UnsupportedError(f"contad.scipy.sparse.diags_array: dtype must be float64, got {np.dtype(dtype)}")
+    require_float64("contad.scipy.sparse.diags_array", dtype)
     places = [int(k) for k in np.atleast_1d(offsets)]
     found = [np.reshape(as_array(x), (-1,)) for x in given]
     if len(places) != len(found):
@@ -157,8 +157,7 @@ def _make(format: str, arg1: Any, shape: Option, dtype: Option, copy: bool) -> S
                 "(values, indices, indptr) or (values, (rows, columns))"
             )
         return made(arg1, shape=shape, dtype=dtype, copy=copy)
-    if dtype is not None and np.dtype(dtype) != np.float64:
-        raise UnsupportedError(f"{name}: dtype must be float64 on variables, got {np.dtype(dtype)}")
+    require_float64(name, dtype)
     values, *places = arg1
     values = _vector(name, values)
     by_places = len(places) == 1

@@ -8,10 +8,10 @@ import numpy as np
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.ops.calculus import bincount
 from contad.ops.products import as_array
-from contad.ops.shape import require_float64
 from contad.ops.sparse_patterns import Pattern, is_sparse, known_pattern, split
 from contad.ops.sparse_products import sparse_product, transposed_product
 from contad.variables.array import stand_in_of_product
+from contad.variables.dtypes import require_float64
 from contad.variables.open_types import ArrayValue, Key, Option, Real, Value
 
 # A sparse array or matrix of SciPy's, or a SparseArray.
@@ -220,7 +220,7 @@ class SparseArray:
 
     def astype(self, dtype: Option, **options: Option) -> "SparseArray":
         """The matrix itself, whose values are float64."""
-        require_float64(self.astype, dtype)
+        require_float64("astype", dtype)
         return self
 
     # ---- what is refused ---------------------------------------------------------------------------------------------

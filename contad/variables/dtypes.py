@@ -1,0 +1,58 @@
+"""The dtypes of numbers: which ones an operation takes, and the one that compiled kernels take."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.variables.open_types import Option
+
+FLOAT = np.dtype(np.float64)
+VARIABLES = "d"  # the dtypes, by NumPy's letters, that variables have: other floats are converted
+
+
+class Dtypes(NamedTuple):
+    """What an operation declares: its derivatives keep each of these dtypes."""
+
+    letters: str  # NumPy's
+    reason: str = ""  # why there are no others, where it takes float64 alone
+
+    def find(self, given: np.dtype) -> np.dtype | None:
+        """The dtype in which the operation takes numbers of a given one; None where it does not."""
+        if given is FLOAT or (given.char in self.letters and given.char in VARIABLES):
+            return given
+        return FLOAT if given.kind in "fiub" else None
+
+
+FLOATS, COMPLEX = Dtypes("fd"), Dtypes("fdFD")
+
+
+def float64_only(reason: str) -> Dtypes:
+    """The declaration of an operation that is right in double precision alone, for this reason."""
+    return Dtypes("d", reason)
+
+
+def require_float64(name: str, dtype: Option) -> None:
+    """Refuse, for the function of that name, a dtype that variables do not have."""
+    if dtype is not None and np.dtype(dtype) != FLOAT:
+        raise UnsupportedError(f"{name}: dtype must be float64 on variables, got {np.dtype(dtype)}")
+
+
+def is_float64(x: Any) -> bool:
+    """Whether compiled kernels may take x: a plain array of float64."""
+    return x.__class__ is np.ndarray and x.dtype == FLOAT
+
+
+def dtype_beside(x: Any, *others: Any) -> np.dtype:
+    """The dtype of constants that meet these: that of NumPy's floats, and float64 beside anything else.
+
+    >>> dtype_beside(np.zeros(2, np.float32)), dtype_beside(1.0), dtype_beside(np.array([1, 2]))
+    (dtype('float32'), dtype('float64'), dtype('float64'))
+    """
+    found = getattr(x, "dtype", FLOAT)
+    for y in others:
+        if y.dtype is not found:
+            found = np.result_type(found, y.dtype)
+    if found is FLOAT:
+        return FLOAT
+    return found if found.char in COMPLEX.letters else FLOAT
