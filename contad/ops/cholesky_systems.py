@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.ops._scipy import lapack_function
+from contad.ops._scipy import lapack
 from contad.ops.cotangents import all_finite, fold
 from contad.ops.linear_systems import are_matrices, as_columns, check_square, transposed_of, turn
 from contad.ops.products import masked_product, matmul
@@ -51,7 +51,7 @@ def filled_cholesky_factor(a, *, lower):
     """
     check_square("cho_factor", a)
     if are_matrices(a) and a.size:
-        z, minor = lapack_function("potrf", a.dtype)(a.T, lower=not lower, clean=0)  # rows are columns to LAPACK
+        z, minor = lapack().dpotrf(a.T, lower=not lower, clean=0)  # rows are columns to LAPACK
         if minor > 0:
             raise np.linalg.LinAlgError(f"{minor}-th leading minor of the array is not positive definite")
         return z.T

@@ -73,8 +73,10 @@ def convolve_cotangent(z_bar, p, shape):
     missing = n + m - 1 - z_bar.shape[0]
     # "same" and "valid" are parts of the full result: the rest has no cotangent
     start = missing // 2 if z_bar.shape[0] == max(n, m) else min(n, m) - 1 if missing else 0
-    zeros = np.zeros(missing, dtype_beside(z_bar))
-    d = np.concatenate([zeros[:start], z_bar, zeros[start:]]) if missing else z_bar
+    d = z_bar
+    if missing:
+        zeros = np.zeros(missing, dtype_beside(z_bar))
+        d = np.concatenate([zeros[:start], z_bar, zeros[start:]])
     found = convolve(d, np.flip(p, 0), mode="valid")
     if not (all_finite(found) or np.isfinite(plain(p)).all() or (plain(d) != 0.0).all()):
         found = masked_product(d[np.arange(n)[:, None] + np.arange(m)], p[:, None])[:, 0]

@@ -8,9 +8,10 @@ import numpy as np
 
 from contad.ops._scipy import spatial_distance
 from contad.ops.cotangents import plain, scale
+from contad.ops.elementary import sqrt
 from contad.ops.linear_systems import transposed_of
 from contad.ops.products import masked_product
-from contad.ops.trigonometric import sinc
+from contad.ops.trigonometric import sin, sinc
 from contad.rules.array_rule import array_rule
 from contad.variables import check
 from contad.variables.array import is_plain
@@ -130,13 +131,15 @@ def slopes(z, q, width, profile):
 def root_of_squares(q):
     """The square root, with the derivative 0 where q is 0."""
     zero = plain(q) == 0.0
-    return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, q)))
+    positive = np.where(zero, 1.0, q)
+    return np.where(zero, 0.0, np.sqrt(positive) if is_plain(positive) else sqrt(positive))
 
 
 def width_slopes(z, q, width, profile, by_distance):
     """The derivatives of the covariances z by the width, from those by the squared distances q."""
     if profile == "periodic":
-        return z * np.sin(np.pi * root_of_squares(q)) ** 2 * (4.0 / width**3)
+        angle = np.pi * root_of_squares(q)
+        return z * (np.sin(angle) if is_plain(angle) else sin(angle)) ** 2 * (4.0 / width**3)
     return by_distance * q * (-2.0 / width)  # z is a function of q / width^2
 
 

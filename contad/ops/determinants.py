@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.ops._scipy import lapack_function
+from contad.ops._scipy import lapack
 from contad.ops.cotangents import all_finite, in_range, plain, scale
 from contad.ops.factors import factorise, known_factor
 from contad.ops.linear_systems import are_matrices, by_matrix, check_square, identity_beside, inv, solve, transposed_of
@@ -93,8 +93,8 @@ def well_conditioned_inverse(a):
 
 
 def _norm_of_columns(a):
-    """The 1-norm of one matrix, by LAPACK, to which rows are columns."""
-    return lapack_function("lange", a.dtype)("I", a.T)
+    """The 1-norm of one matrix of float64, by LAPACK, to which rows are columns."""
+    return lapack().dlange("I", a.T)
 
 
 def _column_norm(a):

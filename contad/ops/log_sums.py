@@ -3,7 +3,9 @@
 import numpy as np
 
 from contad.ops.cotangents import all_finite, plain, scale, spread
+from contad.ops.exponential import exp
 from contad.rules.array_rule import array_rule
+from contad.variables.array import is_plain
 from contad.variables.dtypes import COMPLEX, dtype_beside
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
@@ -85,7 +87,8 @@ def shares(z, a, b, axis):
     finite = np.where(endless & (v == top), 0.0, np.where(endless, -np.inf, a)) if endless.any() else a
     if b is None:
         return softmax(finite, axis=axis)
-    terms = w * np.exp(np.where(w == 0.0, -np.inf, finite - np.where(np.isinf(top), 0.0, top)))
+    below = np.where(w == 0.0, -np.inf, finite - np.where(np.isinf(top), 0.0, top))
+    terms = w * (np.exp(below) if is_plain(below) else exp(below))
     return terms / np.sum(terms, axis=axis, keepdims=True)
 
 

@@ -11,6 +11,7 @@ from contad.ops.products import as_array
 from contad.ops.spectra import svdvals
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
+from contad.variables.dtypes import dtype_beside
 from contad.variables.number import Carrier, observe
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
@@ -123,7 +124,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if ord == -np.inf:
         return np.min(np.abs(x), axis=axes, keepdims=keepdims)
     if ord == 0:
-        return np.sum(observe(np.not_equal, x, 0.0).astype(np.float64), axis=axes, keepdims=keepdims)
+        return np.sum(observe(np.not_equal, x, 0.0).astype(dtype_beside(x)), axis=axes, keepdims=keepdims)
     if ord == 1:
         return np.sum(np.abs(x), axis=axes, keepdims=keepdims)
     return power_norm(x, ord=ord, axis=axes, keepdims=keepdims)

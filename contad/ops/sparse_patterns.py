@@ -8,6 +8,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import sparse
+from contad.variables.dtypes import dtype_beside
 from contad.variables.layout import same_bits
 
 KEPT = 8  # the newest patterns that are compared with those of a constant
@@ -164,5 +165,5 @@ class SparseFactor:
         if not (straight or self._pattern.matches(pattern.T)) or not same_bits(self._values, values):
             return None
         if self.singular:
-            return np.full(np.shape(b), np.nan, b.dtype)
+            return np.full(np.shape(b), np.nan, dtype_beside(b))
         return self._lu.solve(b) if straight else self._lu.solve(b, "T")

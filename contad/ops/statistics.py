@@ -8,7 +8,7 @@ from contad.errors import UnsupportedError
 from contad.ops.linear_systems import transposed_of
 from contad.ops.products import as_array, matmul
 from contad.rules.numpy_functions import implements
-from contad.variables.dtypes import FLOAT, require_float64
+from contad.variables.dtypes import dtype_beside, require_float64
 from contad.variables.number import Carrier
 
 
@@ -45,7 +45,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     w = None
     for given in (fweights, aweights):
         if given is not None:
-            w = np.asarray(given, FLOAT) if w is None else w * np.asarray(given, FLOAT)
+            w = np.asarray(given, dtype_beside(x)) * (1.0 if w is None else w)
     total = np.shape(x)[1] if w is None else np.sum(w)
     if w is None or ddof == 0 or aweights is None:
         freedom = total - ddof
