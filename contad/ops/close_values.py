@@ -14,10 +14,13 @@ from threading import get_ident
 
 import numpy as np
 
+from contad.variables.dtypes import float64_only
+
 LEAST = 4.0 * 2.0**-52 / 1e-6  # a gap of this share of the largest value leaves six digits of what is divided by it
 CLOSE = 1e-4  # gaps of this share leave digits enough of what is divided by their squares
 NEAR = 1e-13  # values that differ by less than this share of the largest one count as equal
 UNEVEN = 1e-8  # cotangents that differ by less than this share of the largest one count as equal
+DOUBLE = float64_only("what counts as equal, and what leaves six digits, is told in units of double precision")
 LOST: set[int] = set()  # threads whose reverse sweep met a cotangent without six digits
 BARRED: set[int] = set()  # those that met one of which forward mode knows no more
 LOSSES = (ctypes.c_int64 * 1)()  # how often that was: machine code that Python calls looks at this word

@@ -15,6 +15,7 @@ from contad.ops._scipy import linalg
 from contad.ops.close_singular_values import UNSIGNED, along_matrix, are_moved, free_zeros, is_singular_right
 from contad.ops.close_values import (
     CLOSE,
+    DOUBLE,
     LEAST,
     NEAR,
     along_direction,
@@ -31,16 +32,14 @@ from contad.ops.products import as_array, matmul
 from contad.ops.triangular_factors import onto_triangle, symmetrise
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.dtypes import float64_only
 from contad.variables.dual import ArrayDual, array_dual
 from contad.variables.number import Carrier
 
 _quiet = np.errstate(all="ignore")  # what divides by 0 or leaves the range is nan by decision
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 1.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.9, 0.4], [0.3, 0.4, 1.1]]
 _A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
-_TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
+_TALL, _THIN = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]], [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]
 _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
-_DOUBLE = float64_only("what counts as equal, or leaves six digits, is told in units of double precision")
 
 
 # ---- what eigenvectors and singular vectors have in common -----------------------------------------------------------
@@ -137,12 +136,11 @@ def leading_signs(v):
     """
     if v.size == 0:
         return np.ones(v.shape[1])
-    largest = v[np.argmax(np.abs(v), axis=0), np.arange(v.shape[1])]
-    return np.where(largest < 0.0, -1.0, 1.0).astype(v.dtype, copy=False)
+    return np.where(v[np.argmax(np.abs(v), axis=0), np.arange(v.shape[1])] < 0.0, -1.0, 1.0)
 
 
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
-@array_rule(dtypes=_DOUBLE, points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
+@array_rule(dtypes=DOUBLE, points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
 def symmetric_spectrum(a, *, upper=False):
     """Eigenvalues (in the first row) and eigenvectors (below, as columns) of a symmetric matrix; as np.linalg.eigh.
 
@@ -261,7 +259,7 @@ def parted_values(z, w, c, apart, order):
     return np.where(np.any(apart & ~equal, axis=-1), np.nan, w_dot)
 
 
-@array_rule(dtypes=_DOUBLE, points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
+@array_rule(dtypes=DOUBLE, points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
 def robust_spectrum(a, *, upper=False, own_signs=False):
     """What symmetric_spectrum gives, by the algorithm of scipy.linalg.eigh.
 
@@ -332,7 +330,7 @@ def eigvalsh(a, UPLO="L"):
 
 
 # ---- general matrices ------------------------------------------------------------------------------------------------
-@array_rule(dtypes=_DOUBLE, points=[(_A,), ([_A, _C],), ([[2.3]],)])
+@array_rule(dtypes=DOUBLE, points=[(_A,), ([_A, _C],), ([[2.3]],)])
 def real_spectrum(a):
     """Eigenvalues (in the first row) and eigenvectors (below) of a matrix whose eigenvalues are real; as np.linalg.eig.
 
@@ -413,10 +411,7 @@ def eigvals(a):
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
-@array_rule(
-    dtypes=_DOUBLE,
-    points=[(_A,), ([_A, _C],), (_TALL,), (_WIDE,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)],
-)
+@array_rule(dtypes=DOUBLE, points=[(_A,), ([_A, _C],), (_TALL,), (_WIDE,), ([_TALL, _THIN],)])
 def singular_spectrum(a):
     """u, then s as a row, then v, below each other, of a = u diag(s) v^T; as np.linalg.svd without full matrices.
 

@@ -31,7 +31,7 @@ def tridiagonal_spectrum(d, e, *, own_signs=False):
     array([2., 3.])
     """
     w, v = linalg().eigh_tridiagonal(d, e, check_finite=False)
-    return np.concatenate([w[None], v if own_signs else v * leading_signs(v)])
+    return np.concatenate([w[None], v if own_signs else v * leading_signs(v).astype(v.dtype, copy=False)])
 
 
 @tridiagonal_spectrum.vjp("d")
