@@ -129,15 +129,9 @@ def _room_for_powers(a):  # type: ignore[no-untyped-def]
     return np.empty((3 * len(a), len(a)))
 
 
-@called_by_name(MATRIX)
-def expm_forward(a):  # type: ignore[no-untyped-def]
-    """The exponential of a; of nan where a is not finite."""
-    return expm_with_powers(a, _room_for_powers(a))
-
-
 @called_by_name(MATRIX, MATRIX)
 def expm_with_powers(a, powers):  # type: ignore[no-untyped-def]
-    """Likewise; `powers` gets a^2, a^4 and a^6, for the derivative, where a is finite."""
+    """The exponential of a; `powers` gets a^2, a^4 and a^6, for the derivative. Where a is not finite, all is nan."""
     n = len(a)
     if not is_finite(a):
         return np.full(a.shape, np.nan)

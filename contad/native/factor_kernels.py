@@ -89,36 +89,6 @@ def solve_upper_transposed(t, c):  # type: ignore[no-untyped-def]
                 c[j, k] -= d * c[i, k]
 
 
-# ---- checks ----------------------------------------------------------------------------------------------------------
-@in_machine_code
-def require_square(a):  # type: ignore[no-untyped-def]
-    """Raise what Numba's functions raise unless a is square."""
-    if a.shape[0] != a.shape[1]:
-        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
-
-
-@in_machine_code
-def require_rows(a, b):  # type: ignore[no-untyped-def]
-    """Raise what Numba's functions raise unless b has as many rows as a."""
-    if a.shape[0] != b.shape[0]:
-        raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
-
-
-@in_machine_code
-def check_system(a, b):  # type: ignore[no-untyped-def]
-    """Raise what np.linalg.solve raises, and where a is not square, of which Numba's function takes no notice."""
-    require_rows(a, b)
-    require_square(a)
-
-
-@in_machine_code
-def check_least_squares(a, b):  # type: ignore[no-untyped-def]
-    """Raise what np.linalg.lstsq raises."""
-    require_rows(a, b)
-    if a.size == 0 or b.size == 0:
-        raise np.linalg.LinAlgError("Arrays cannot be empty")
-
-
 # ---- systems ---------------------------------------------------------------------------------------------------------
 @in_machine_code
 def solve_factored_transposed(factors, exchanges, c):  # type: ignore[no-untyped-def]

@@ -1,9 +1,8 @@
 """Triangular, Cholesky and banded systems in compiled code, by the routines of LAPACK that SciPy calls.
 
-A function `name` of `contad.scipy.linalg` has three kernels. `name_forward(...)` gives (results, saved), a pair where
-something is saved: it raises SciPy's errors. `add_name(...)` adds the cotangents of the arguments to arrays, and
-`name_tangent(...)` gives the tangent of the result. The rules are those of `contad.ops.triangular_factors` and
-`contad.ops.banded_systems`. A right-hand side is a matrix, of one column where it is a vector.
+`name_forward(...)` gives a result and raises SciPy's errors, `add_name(...)` adds the cotangents of the arguments to
+arrays, and `name_tangent(...)` gives the tangent of the result. The rules are those of `contad.ops.triangular_factors`
+and `contad.ops.banded_systems`. A right-hand side is a matrix, of one column where it is a vector.
 """
 
 import numpy as np
@@ -19,7 +18,6 @@ from contad.native.matrix_loops import (
     copy_lower,
     copy_upper,
     dot,
-    in_rows,
     subtract,
     turn,
     write_into,
@@ -41,21 +39,6 @@ _UNIT = ord("U")
 
 
 # ---- what they have in common ----------------------------------------------------------------------------------------
-@njit(**NJIT_OPTIONS)
-def text_of(shape):  # type: ignore[no-untyped-def]
-    """A shape of one or two axes as Python prints it."""
-    if len(shape) == 1:
-        return "(" + str(shape[0]) + ",)"
-    return "(" + str(shape[0]) + ", " + str(shape[-1]) + ")"
-
-
-@njit(**NJIT_OPTIONS)
-def require_finite(a):  # type: ignore[no-untyped-def]
-    """Raise what SciPy's functions raise unless all elements are finite."""
-    if not is_finite(in_rows(a)):
-        raise ValueError("array must not contain infs or NaNs")
-
-
 @njit(**NJIT_OPTIONS)
 def mask_dead(z_bar, c):  # type: ignore[no-untyped-def]
     """c, with zeros where the cotangent z_bar is zero and c is not finite: dead code never makes a nan."""
@@ -169,15 +152,6 @@ def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignor
     return z, 0
 
 
-@njit(**NJIT_OPTIONS)
-def check_solve_triangular(of_a, of_b):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for operands of wrong shapes."""
-    if of_a[0] != of_a[1]:
-        raise ValueError("expected square matrix")
-    if of_a[0] != of_b[0]:
-        raise ValueError("shapes of a " + text_of(of_a) + " and b " + text_of(of_b) + " are incompatible")
-
-
 @called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
 def solve_triangular_forward(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
     """The solution of a z = b, or of a^T z = b."""
@@ -207,13 +181,6 @@ def solve_triangular_tangent(z, a, transposed, lower, unit_diagonal, a_dot, b_do
 
 
 # ---- Cholesky factors ------------------------------------------------------------------------------------------------
-@njit(**NJIT_OPTIONS)
-def check_cho_factor(of_a):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for an operand of a wrong shape."""
-    if of_a[0] != of_a[1]:
-        raise ValueError("Input array is expected to be square but has the shape: " + text_of(of_a) + ".")
-
-
 @called_by_name(MATRIX, FLAG)
 def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
     """The factor; the other triangle is that of a."""
@@ -258,15 +225,6 @@ def cho_factor_tangent(z, lower, a_dot):  # type: ignore[no-untyped-def]
     made = turn(copy_lower(cholesky_tangent(turn(copy_upper(z, 0)), turn(a_dot)), 0))
     add_into(made, copy_lower(a_dot, -1))
     return made
-
-
-@njit(**NJIT_OPTIONS)
-def check_cho_solve(of_c, of_b):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for operands of wrong shapes."""
-    if of_c[0] != of_c[1]:
-        raise ValueError("The factored matrix c is not square.")
-    if of_c[1] != of_b[0]:
-        raise ValueError("incompatible dimensions (" + text_of(of_c) + " and " + text_of(of_b) + ")")
 
 
 @njit(**NJIT_OPTIONS)
@@ -413,40 +371,10 @@ def solve_factored_band(lower, upper, factors, c, transposed):  # type: ignore[n
 
 
 @njit(**NJIT_OPTIONS)
-def _banded_solution(lower, upper, ab, b, transposed):  # type: ignore[no-untyped-def]
-    """The solution of a z = b, or a^T z = b, in C order, and LAPACK's report; ab holds the diagonals as rows."""
-    factors, z = np.empty((height_of_factors(lower, upper), ab.shape[1])), b.copy()
-    report = factor_banded(lower, upper, ab, factors)
-    if report == 0:
-        solve_factored_band(lower, upper, factors, z, transposed)
-    return z, report
-
-
-@njit(**NJIT_OPTIONS)
 def require_regular(report):  # type: ignore[no-untyped-def]
     """Raise what SciPy raises where LAPACK has met a zero on the diagonal."""
     if report > 0:
         raise np.linalg.LinAlgError("singular matrix")
-
-
-@njit(**NJIT_OPTIONS)
-def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for operands of wrong shapes, and for a number of diagonals that is negative."""
-    if of_ab[1] != of_b[0]:
-        raise ValueError("shapes of ab and b are not compatible.")
-    if lower < 0 or upper < 0 or lower + upper + 1 != of_ab[0]:
-        raise ValueError(
-            "invalid values for the number of lower and upper diagonals: l+u+1 (" + str(lower + upper + 1) + ") does "
-            "not equal ab.shape[0] (" + str(of_ab[0]) + ")"
-        )
-
-
-@called_by_name(COUNT, COUNT, MATRIX, MATRIX)
-def solve_banded_forward(lower, upper, ab, b):  # type: ignore[no-untyped-def]
-    """The solution of a z = b, where row d of ab holds the diagonal upper - d of a."""
-    z, report = _banded_solution(lower, upper, ab, b, False)
-    require_regular(report)
-    return z
 
 
 @called_by_name(MATRIX, MATRIX, COUNT, COUNT, MATRIX, MATRIX)
@@ -477,4 +405,7 @@ def solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot):  # type: ignore[no
             if 0 <= i < n:
                 for k in range(c.shape[1]):
                     c[i, k] -= ab_dot[d, j] * z[j, k]
-    return _banded_solution(lower, upper, ab, c, False)[0]
+    factors = np.empty((height_of_factors(lower, upper), n))
+    if factor_banded(lower, upper, ab, factors) == 0:
+        solve_factored_band(lower, upper, factors, c, False)
+    return c

@@ -8,7 +8,7 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.source.ir import known_matrix_functions as known
+from contad.engines.source.ir.known_matrix_functions import FUNCTIONS as KNOWN
 from contad.engines.source.runtime import matrix_kernels, row_kernels
 from contad.engines.source.runtime.workspace import workspace
 from contad.native.arena import memory_in_use
@@ -49,23 +49,23 @@ def fitted(a, b):
 
 DOUBLE = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -0.7]])  # two eigenvalues are equal
 CASES = [
-    *((known.SOLVE, np.linalg.solve, draw_system(n, k)) for n, k in [(1, 1), (2, 3), (5, 4), (11, 13), (30, 26)]),
-    *((known.INV, np.linalg.inv, draw_system(n)[:1]) for n in (1, 2, 5, 12)),
-    *((known.DET, np.linalg.det, draw_system(n)[:1]) for n in (0, 1, 2, 3, 4, 9)),
-    (known.DET, np.linalg.det, (np.outer(draw(4), draw(4)) + np.outer(draw(4), draw(4)),)),  # no cofactor but zeros
-    (known.DET, np.linalg.det, (np.diag([1.0, 0.0, 2.0, -3.0]) @ draw_system(4)[0],)),
-    *((known.SLOGDET, np.linalg.slogdet, draw_system(n)[:1]) for n in (1, 2, 5, 9)),
-    *((known.CHOLESKY, np.linalg.cholesky, draw_positive(n)) for n in (0, 1, 2, 5, 48, 129)),
-    *((known.EIGH, np.linalg.eigh, (draw(n, n),)) for n in (1, 2, 6)),
-    *((known.EIGVALSH, np.linalg.eigvalsh, (draw(n, n),)) for n in (1, 2, 6)),
-    (known.EIGVALSH, np.linalg.eigvalsh, (DOUBLE,)),
-    *((known.SVD, reduced, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5), (12, 11)]),
-    *((known.QR, np.linalg.qr, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5), (12, 11)]),
-    *((known.PINV, np.linalg.pinv, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5)]),
-    (known.PINV, np.linalg.pinv, (np.outer(draw(4), draw(3)),)),
-    *((known.LSTSQ, fitted, (draw(m, n), draw(m, 2))) for m, n in [(1, 1), (5, 3), (3, 5), (3, 3)]),
-    (known.LSTSQ, fitted, (np.outer(draw(4), draw(3)), draw(4, 2))),
-    *((known.NORM, np.linalg.norm, (a,)) for a in (draw(3, 2), draw(1, 1), np.zeros((2, 2)))),
+    *((KNOWN["solve"], np.linalg.solve, draw_system(n, k)) for n, k in [(1, 1), (2, 3), (5, 4), (11, 13), (30, 26)]),
+    *((KNOWN["inv"], np.linalg.inv, draw_system(n)[:1]) for n in (1, 2, 5, 12)),
+    *((KNOWN["det"], np.linalg.det, draw_system(n)[:1]) for n in (0, 1, 2, 3, 4, 9)),
+    (KNOWN["det"], np.linalg.det, (np.outer(draw(4), draw(4)) + np.outer(draw(4), draw(4)),)),  # no cofactor but zeros
+    (KNOWN["det"], np.linalg.det, (np.diag([1.0, 0.0, 2.0, -3.0]) @ draw_system(4)[0],)),
+    *((KNOWN["slogdet"], np.linalg.slogdet, draw_system(n)[:1]) for n in (1, 2, 5, 9)),
+    *((KNOWN["cholesky"], np.linalg.cholesky, draw_positive(n)) for n in (0, 1, 2, 5, 48, 129)),
+    *((KNOWN["eigh"], np.linalg.eigh, (draw(n, n),)) for n in (1, 2, 6)),
+    *((KNOWN["eigvalsh"], np.linalg.eigvalsh, (draw(n, n),)) for n in (1, 2, 6)),
+    (KNOWN["eigvalsh"], np.linalg.eigvalsh, (DOUBLE,)),
+    *((KNOWN["svd"], reduced, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5), (12, 11)]),
+    *((KNOWN["qr"], np.linalg.qr, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5), (12, 11)]),
+    *((KNOWN["pinv"], np.linalg.pinv, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5)]),
+    (KNOWN["pinv"], np.linalg.pinv, (np.outer(draw(4), draw(3)),)),
+    *((KNOWN["lstsq"], fitted, (draw(m, n), draw(m, 2))) for m, n in [(1, 1), (5, 3), (3, 5), (3, 3)]),
+    (KNOWN["lstsq"], fitted, (np.outer(draw(4), draw(3)), draw(4, 2))),
+    *((KNOWN["norm"], np.linalg.norm, (a,)) for a in (draw(3, 2), draw(1, 1), np.zeros((2, 2)))),
 ]
 
 
@@ -76,11 +76,11 @@ def kernel_of(name):
 
 def compute(function, operands, results):
     """(the results, the workspace and its top) of the kernel, which fills arrays of these results' shapes."""
-    flags = {known.PINV: [1e-15], known.LSTSQ: [-1.0]}.get(function, [])
+    flags = {KNOWN["pinv"]: [1e-15], KNOWN["lstsq"]: [-1.0]}.get(function, [])
     filled = [np.empty(np.shape(x)) for x in results if np.ndim(x)]
     work, top = workspace()
     *computed, work, top = kernel_of(f"forward_{function.name}")(*operands, *flags, *filled, work, top)
-    found = filled if function is known.LSTSQ else [*computed, *filled]  # there what is computed is the rank
+    found = filled if function is KNOWN["lstsq"] else [*computed, *filled]  # there what is computed is the rank
     for x, y in zip(found, results, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-13)
     return work, top
@@ -96,9 +96,9 @@ def test_adjoints_are_those_of_the_rule(function, rule, operands, chosen):
     bars = [draw(*np.shape(x)) if np.ndim(x) else 1.7 for x in results]
     live = {"all": bars, "first": bars[:1], "last": bars[-1:], "none": []}[chosen]
     bars = [bar if any(bar is x for x in live) else 0.0 * bar for bar in bars]
-    if function is known.LSTSQ:
+    if function is KNOWN["lstsq"]:
         bars[1] *= results[1] != 0.0  # squares that NumPy does not give have no cotangent
-    if function is known.QR:
+    if function is KNOWN["qr"]:
         bars[1][np.tril_indices(len(bars[1]), -1, operands[0].shape[1])] = np.inf  # below the diagonal r is constant
     made = value._make if hasattr(value, "_make") else tuple
     expected = pullback(made(bars) if isinstance(value, tuple) else bars[0])
@@ -110,14 +110,17 @@ def test_adjoints_are_those_of_the_rule(function, rule, operands, chosen):
         np.testing.assert_allclose(x - start, y, rtol=1e-8, atol=1e-10 * scale)
 
 
-@pytest.mark.parametrize(("function", "rule", "column"), [(known.EIGH, np.linalg.eigh, 0), (known.SVD, reduced, 2)])
+OF_VECTORS = [(KNOWN["eigh"], np.linalg.eigh, 0), (KNOWN["svd"], reduced, 2)]
+
+
+@pytest.mark.parametrize(("function", "rule", "column"), OF_VECTORS)
 @pytest.mark.parametrize("simple", [True, False])
 def test_vectors_of_equal_values_have_no_derivative(function, rule, column, simple):
     """That of the value that occurs once has one, and is the rule's."""
     value, pullback = contad.vjp(rule, DOUBLE, engine="matrix")
     work, top = compute(function, [DOUBLE], list(value))
     bars = [0.0 * x for x in value]
-    vectors = bars[-1].T if function is known.EIGH else bars[-1]  # in rows
+    vectors = bars[-1].T if function is KNOWN["eigh"] else bars[-1]  # in rows
     vectors[column if simple else 1] = [0.3, -0.7, 1.1]
     a_bar = np.zeros((3, 3))
     kernel_of(f"reverse_{function.name}")(*bars, a_bar, work, top)

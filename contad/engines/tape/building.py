@@ -12,10 +12,9 @@ import contad.engines.tape.contad_functions
 import contad.engines.tape.conversions
 import contad.engines.tape.elementwise_loops
 import contad.engines.tape.numpy_decompositions
-import contad.engines.tape.numpy_linear_algebra
 import contad.engines.tape.numpy_products
 import contad.engines.tape.operations
-import contad.engines.tape.scipy_linear_algebra
+import contad.engines.tape.row_functions
 import contad.engines.tape.whole_arrays  # noqa: F401
 from contad.engines.tape.active_numbers import (
     Leaf,

@@ -1,4 +1,4 @@
-"""Decompositions, least squares, powers and norms of matrices of variables and duals, where Numba compiles them."""
+"""Singular values, least squares, powers and norms of matrices of variables and duals, where Numba compiles them."""
 
 from typing import Any
 
@@ -7,77 +7,17 @@ from numba import types
 
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
 from contad.engines.tape.matrix_records import OPERATIONS
-from contad.engines.tape.numpy_linear_algebra import active_of, as_column, nothing
+from contad.engines.tape.row_functions import active_of, as_columns, nothing
 from contad.errors import UnsupportedError
-from contad.native.factor_kernels import check_least_squares, require_square
 from contad.native.machine_code import njit
+from contad.native.matrix_checks import check_least_squares
 from contad.native.overloads import add_overload
-
-
-@add_overload(np.linalg.eigh)
-def _eigh(a: Any) -> Any:
-    """Eigenvalues and eigenvectors, from the lower triangle."""
-    active = active_of((a,), (2,))
-    if active is None:
-        return None
-    made = OPERATIONS["symmetric_spectrum"][active]
-
-    def implementation(a: Any) -> Any:
-        require_square(a)
-        n = len(a)
-        z = made(a, nothing(), n, n, 0, False)
-        return z[:n], z[n:].reshape(a.shape)
-
-    return implementation
-
-
-@add_overload(np.linalg.eigvalsh)
-def _eigvalsh(a: Any) -> Any:
-    """Eigenvalues, from the lower triangle."""
-    active = active_of((a,), (2,))
-    if active is None:
-        return None
-    made = OPERATIONS["eigvalsh"][active]
-
-    def implementation(a: Any) -> Any:
-        require_square(a)
-        return made(a, nothing(), len(a), len(a), 0)
-
-    return implementation
-
-
-@add_overload(np.linalg.eig)
-def _eig(a: Any) -> Any:
-    """Eigenvalues and eigenvectors; ValueError, as Numba's own, where an eigenvalue is complex."""
-    active = active_of((a,), (2,))
-    if active is None:
-        return None
-    made = OPERATIONS["real_spectrum"][active]
-
-    def implementation(a: Any) -> Any:
-        require_square(a)
-        n = len(a)
-        z = made(a, nothing(), n, n, 0)
-        return z[:n], z[n:].reshape(a.shape)
-
-    return implementation
-
-
-@add_overload(np.linalg.eigvals)
-def _eigvals(a: Any) -> Any:
-    """Eigenvalues, with the vectors, which the derivative takes; the error is Numba's own."""
-
-    def implementation(a: Any) -> Any:
-        np.linalg.eigvals(values(a))
-        return np.linalg.eig(a)[0]
-
-    return implementation if active_of((a,), (2,)) is not None else None
 
 
 @add_overload(np.linalg.svd)
 def _svd(a: Any, full_matrices: Any = 1) -> Any:
     """Of the shorter side; the vectors that full_matrices adds have no derivative."""
-    active = active_of((a,), (2,))
+    active = active_of((a, (2,)))
     if active is None:
         return None
     made = OPERATIONS["singular_spectrum"][active]
@@ -96,43 +36,10 @@ def _svd(a: Any, full_matrices: Any = 1) -> Any:
     return implementation
 
 
-@add_overload(np.linalg.qr)
-def _qr(a: Any) -> Any:
-    """The factors, of the shorter side."""
-    active = active_of((a,), (2,))
-    if active is None:
-        return None
-    made = OPERATIONS["orthogonal_factor"][active]
-
-    def implementation(a: Any) -> Any:
-        m, n = a.shape
-        k = min(m, n)
-        z = made(a, nothing(), m, n, 0)
-        return z[: m * k].reshape((m, k)), z[m * k :].reshape((k, n))
-
-    return implementation
-
-
-@add_overload(np.linalg.pinv)
-def _pinv(a: Any, rcond: Any = 1e-15) -> Any:
-    """The pseudoinverse, whose derivative holds where the rank does not change."""
-    active = active_of((a,), (2,))
-    if active is None:
-        return None
-    made = OPERATIONS["pinv"][active]
-
-    def implementation(a: Any, rcond: Any = 1e-15) -> Any:
-        limit = np.empty((1, 1))
-        limit[0, 0] = rcond
-        return made(a, limit, a.shape[0], a.shape[1], 0).reshape((a.shape[1], a.shape[0]))
-
-    return implementation
-
-
 @add_overload(np.linalg.lstsq)
 def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
     """Solution, sums of squares, rank and singular values; of deficient rank as long as that does not change."""
-    active = active_of((a, b), (2,), (1, 2))
+    active = active_of((a, (2,)), (b, (1, 2)))
     if active is None:
         return None
     made, zeros, is_vector = OPERATIONS["lstsq"][active], zeros_of[active], b.ndim == 1
@@ -156,7 +63,7 @@ def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
     solve = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(of_columns)
 
     def of_vector(a: Any, b: Any, rcond: Any = -1.0) -> Any:
-        return solve(a, as_column(b), rcond)
+        return solve(a, as_columns(b), rcond)
 
     def of_matrix(a: Any, b: Any, rcond: Any = -1.0) -> Any:
         x, squares, rank, s = solve(a, b, rcond)
@@ -174,7 +81,7 @@ def _matrix_rank(A: Any, tol: Any = None) -> Any:
 @add_overload(np.linalg.matrix_power)
 def _matrix_power(a: Any, n: Any) -> Any:
     """By repeated squaring in Numba's order."""
-    active = active_of((a,), (2,))
+    active = active_of((a, (2,)))
     if active is None or not isinstance(n, types.Integer):
         return None
     zeros = zeros_of[active]
@@ -269,7 +176,7 @@ def _norm(x: Any, ord: Any = None) -> Any:
 @add_overload(np.linalg.cond)
 def _cond(x: Any, p: Any = None) -> Any:
     """The condition number, as Numba has it: inf in the place of nan."""
-    active = active_of((x,), (2,))
+    active = active_of((x, (2,)))
     if active is None:
         return None
     zeros = zeros_of[active]

@@ -152,7 +152,7 @@ ROWS = {row.name: row for row in (
 MATRIX_ROWS = ROWS | {row.name: row for row in (
     _row("product_rows", "matmul: a(m, n), b(n, k) -> z(m, k)"),
     _row("system_rows", "slogdet: a(n, n) -> sign(), log() | factors(n, n), exchanges(n)"),
-    _row("system_rows", "cofactors: a(n, n) -> z(n, n)"),
+    _row("system_rows", "singular_cofactors: a(n, n) -> z(n, n)"),
     _row("spectral_rows", "eigvalsh: a(n, n) -> w(n)"),
     _row("spectral_rows", "eigvals: a(n, n) -> w(n), v(n, n)"),
     _row("least_squares_rows", "pinv: a(m, n), rcond() -> z(n, m)"),

@@ -166,13 +166,13 @@ def det_tangent(z, a, a_dot, z_dot):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def cofactors_value(a, z):  # type: ignore[no-untyped-def]
+def singular_cofactors_value(a, z):  # type: ignore[no-untyped-def]
     """By singular values."""
     write_into(z, cofactors_by_values(a))
 
 
 @in_machine_code
-def cofactors_adjoint(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
+def singular_cofactors_adjoint(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
     """As `add_cofactors` has it."""
     add_cofactors(z_bar, a, a_bar)
 

@@ -7,7 +7,7 @@ import pytest
 import contad
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.known_matrix_functions import NUMPY_FUNCTIONS, SCIPY_FUNCTIONS
+from contad.engines.source.ir.known_matrix_functions import FUNCTIONS
 from contad.engines.source.runtime import kernels_by_lanes, line_kernels, matrix_kernels, row_kernels
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take
@@ -64,9 +64,9 @@ def test_several_directions(name, mode):
 
 def test_every_function_of_matrices_takes_lanes():
     """Adjoints everywhere; tangents enter the right sides of solvers, and the exponential of a block."""
-    takes = {f.name for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS) if f.lanes}
+    takes = {f.name for f in FUNCTIONS.values() if f.lanes}
     assert takes == {"solve", "solve_triangular", "cho_solve", "solve_banded", "expm", "eigh_along", "svd_along"}
-    for f in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS):
+    for f in FUNCTIONS.values():
         module = MODULES[f.module]
         adjoints = getattr(module, f"reverse_{f.name}").parameters
         added = [x for x in adjoints if x in kernels_by_lanes.OPERAND_BARS]

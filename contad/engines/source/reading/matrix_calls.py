@@ -14,11 +14,11 @@ from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, Matrix
 from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.rule_calls import read_rule
+from contad.native.rows.matrix_rows import RowPart
+from contad.native.rows.row_calls import MEANINGS, ROW_CALLS, RowCall
 from contad.native.spectral_kernels import eigh_along, svd_along
-from contad.ops.determinants import singular_cofactors
 from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.logic import stop_gradient
-from contad.scipy import linalg
 
 _FULL = limit(
     "np.linalg.svd: full_matrices of a matrix that is not square has vectors without a derivative; "
@@ -67,6 +67,44 @@ class _MatrixReader:
         self.compute(function, read, [z])
         return z
 
+    def compute_row(self, call: RowCall, operands: list[Value], options: dict[str, Value] | None = None) -> Any:
+        """Add what a row computes, and return what the function does."""
+        row, given = call.row, options or {}
+        made = {x.name: self._room(call, x, operands) for x in row.results if x.shape}
+        numbers = [x.name for x in row.results if not x.shape]
+        read = [*operands, *given.values()]
+        found = self.compute(known.FUNCTIONS[call.name], read, [*made.values()], (FLOAT,) * len(numbers))
+        made |= zip(numbers, found, strict=True)
+        returned = [given[x] if isinstance(x, str) else made[x.name] for x in call.results()]
+        return tuple(returned) if len(returned) > 1 else returned[0]
+
+    def _room(self, call: RowCall, part: RowPart, operands: list[Value]) -> Value:
+        """A new array for a part of the result; the only one may have the shape of an operand."""
+        row, (m, n) = call.row, self.shape(operands[0])
+        if len(row.results) == 1:
+            for x, operand in zip(row.operands, operands, strict=True):
+                if x.shape == part.shape:
+                    return self.room_for(operand, call.returned[0])
+        sizes = {"m": m, "n": n} if row.operands[0].shape[0] == "m" else {"n": m}
+        lengths = [self.shorter(operands[0]) if x == "p" else sizes[x] for x in part.shape]
+        return self.new(*lengths, hint=part.name if len(row.results) > 1 else call.returned[0])
+
+    def number(self, given: Any, otherwise: float) -> Value:
+        """An operand that is a number."""
+        if given is None:
+            return constant(otherwise)
+        return self.calls.as_float(given) if is_number(given) else self.refuse()
+
+    def option(self, name: str, given: Any, is_flag: bool) -> Value:
+        """A count or a flag; that of SciPy's `trans` is a constant."""
+        if given is None:
+            return constant(name == "check_finite")
+        if name == "transposed" and isinstance(given, Object) and given.value in ("N", "T", "C"):
+            return constant(given.value != "N")
+        if not is_number(given) or (name == "transposed" and given.constant not in (0, 1, 2)):
+            self.refuse()
+        return given if is_flag or given.kind == INT else self.refuse()
+
 
 def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Read the arguments `names` of a call, and hand them on with the call."""
@@ -81,50 +119,30 @@ def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return declare
 
 
-@_reader("a b")
-def _solve(call: _MatrixReader, a: Any, b: Any) -> Any:
-    a, b = call.operand(a, 2), call.operand(b, 1, 2)
-    return call.compute_like(b, known.SOLVE, [a, b], "solution")
+def _row_reader(call: RowCall) -> Callable[..., Any]:
+    """What reads calls of a function that a row computes."""
+    row = call.row
 
+    @_reader(" ".join(call.parameters))
+    def read(reader: _MatrixReader, *arguments: Any) -> Any:
+        """Operands, then options, have the names that the row has for them."""
+        given: dict[str, Any] = {}
+        for name, x in zip(call.parameters, arguments, strict=True):
+            meanings = MEANINGS.get(name, (name,))
+            parts = [x] if len(meanings) == 1 else x
+            if not (isinstance(parts, (list, tuple)) and len(parts) == len(meanings)):
+                reader.refuse()
+            given |= zip(meanings, parts, strict=True)
+        operands = [
+            reader.operand(given[x.name], *call.axes(x)) if x.shape
+            else reader.number(given[x.name], call.parameters[x.name])
+            for x in row.operands
+        ]  # fmt: skip
+        asked = [*call.options, *["check_finite"] * bool(call.finite)]
+        options = {x: reader.option(x, given[x], x in row.flags or x == "check_finite") for x in asked}
+        return reader.compute_row(call, operands, options)
 
-@_reader("a")
-def _inv(call: _MatrixReader, a: Any) -> Any:
-    return _add_inverse(call, call.operand(a, 2))
-
-
-def _add_inverse(call: _MatrixReader, a: Value) -> Value:
-    return call.compute_like(a, known.INV, [a], "inverse")
-
-
-@_reader("a")
-def _cholesky(call: _MatrixReader, a: Any) -> Any:
-    a = call.operand(a, 2)
-    return call.compute_like(a, known.CHOLESKY, [a], "factor")
-
-
-@_reader("a")
-def _det(call: _MatrixReader, a: Any) -> Any:
-    return call.compute(known.DET, [call.operand(a, 2)], [], (FLOAT,))[0]
-
-
-@_reader("a")
-def _cofactors(call: _MatrixReader, a: Any) -> Any:
-    a = call.operand(a, 2)
-    return call.compute_like(a, known.COFACTORS, [a], "cofactors")
-
-
-@_reader("a")
-def _slogdet(call: _MatrixReader, a: Any) -> Any:
-    return tuple(call.compute(known.SLOGDET, [call.operand(a, 2)], [], (FLOAT, FLOAT)))
-
-
-@_reader("a")
-def _eigh(call: _MatrixReader, a: Any) -> Any:
-    a = call.operand(a, 2)
-    n = call.shape(a)[0]
-    w, v = call.new(n, hint="w"), call.new(n, n, hint="v")
-    call.compute(known.EIGH, [a], [w, v])
-    return w, v
+    return read
 
 
 @_reader("a a_dot w v again")
@@ -133,33 +151,6 @@ def _eigh_along(call: _MatrixReader, a: Any, a_dot: Any, w: Any, v: Any, again: 
     w_dot, v_dot = call.new(*call.shape(read[2]), hint="w"), call.new(*call.shape(read[3]), hint="v")
     call.compute(known.EIGH_ALONG, read, [w_dot, v_dot])
     return w_dot, v_dot
-
-
-@_reader("a")
-def _eigvalsh(call: _MatrixReader, a: Any) -> Any:
-    a = call.operand(a, 2)
-    w = call.new(call.shape(a)[0], hint="w")
-    call.compute(known.EIGVALSH, [a], [w])
-    return w
-
-
-@_reader("a")
-def _eig(call: _MatrixReader, a: Any) -> Any:
-    a = call.operand(a, 2)
-    n = call.shape(a)[0]
-    w, v = call.new(n, hint="w"), call.new(n, n, hint="v")
-    call.compute(known.EIG, [a], [w, v])
-    return w, v
-
-
-@_reader("a")
-def _eigvals(call: _MatrixReader, a: Any) -> Any:
-    """With the vectors, which the derivative takes."""
-    a = call.operand(a, 2)
-    n = call.shape(a)[0]
-    w = call.new(n, hint="w")
-    call.compute(known.EIGVALS, [a], [w, call.new(n, n, hint="v")])
-    return w
 
 
 @_reader("a full_matrices")
@@ -171,15 +162,7 @@ def _svd(call: _MatrixReader, a: Any, full: Any) -> Any:
         if call.calls.is_constant(a):  # whose additional vectors Numba has
             call.refuse()
         call.builder.add(Check(call.builder.apply(known_functions.COMPARISONS["NotEq"], *call.shape(a)), _FULL))
-    return _add_svd(call, a)
-
-
-def _add_svd(call: _MatrixReader, a: Value) -> tuple[Value, Value, Value]:
-    """The singular vectors of the shorter side around the singular values."""
-    (m, n), k = call.shape(a), call.shorter(a)
-    u, s, vt = call.new(m, k, hint="u"), call.new(k, hint="s"), call.new(k, n, hint="vt")
-    call.compute(known.SVD, [a], [u, s, vt])
-    return u, s, vt
+    return call.compute_row(ROW_CALLS["svd"], [a])
 
 
 @_reader("a a_dot u s vt again")
@@ -190,31 +173,6 @@ def _svd_along(call: _MatrixReader, a: Any, a_dot: Any, u: Any, s: Any, vt: Any,
     return found
 
 
-@_reader("a")
-def _qr(call: _MatrixReader, a: Any) -> Any:
-    a = call.operand(a, 2)
-    (m, n), k = call.shape(a), call.shorter(a)
-    q, r = call.new(m, k, hint="q"), call.new(k, n, hint="r")
-    call.compute(known.QR, [a], [q, r])
-    return q, r
-
-
-def _limit(call: _MatrixReader, rcond: Any, otherwise: float) -> Value:
-    """The smallest singular value that counts, next to the largest one."""
-    if rcond is None:
-        return constant(otherwise)
-    return call.calls.as_float(rcond) if is_number(rcond) else call.refuse()
-
-
-@_reader("a rcond")
-def _pinv(call: _MatrixReader, a: Any, rcond: Any) -> Any:
-    a = call.operand(a, 2)
-    m, n = call.shape(a)
-    z = call.new(n, m, hint="inverse")
-    call.compute(known.PINV, [a, _limit(call, rcond, 1e-15)], [z])
-    return z
-
-
 @_reader("a b rcond")
 def _lstsq(call: _MatrixReader, a: Any, b: Any, rcond: Any) -> Any:
     """The sums of squares are there where the rank is full and there are more equations than unknowns."""
@@ -222,7 +180,7 @@ def _lstsq(call: _MatrixReader, a: Any, b: Any, rcond: Any) -> Any:
     (m, n), k = call.shape(a), [*call.shape(b), constant(1)][1]
     x = call.new(*[n, k][: b.kind.ndim], hint="x")
     squares, s = call.new(k, hint="squares"), call.new(call.shorter(a), hint="s")
-    (rank,) = call.compute(known.LSTSQ, [a, b, _limit(call, rcond, -1.0)], [x, squares, s], (INT,))
+    (rank,) = call.compute(known.FUNCTIONS["lstsq"], [a, b, call.number(rcond, -1.0)], [x, squares, s], (INT,))
     apply, compare = call.builder.apply, known_functions.COMPARISONS
     some = apply(known_functions.AND, apply(compare["Eq"], rank, n), apply(compare["Lt"], n, m))
     count = apply(known_functions.SELECT, some, k, constant(0))
@@ -262,7 +220,7 @@ def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
     """The largest or smallest sum of a column or row, or singular value, which is flat where it is 0, a kink."""
     arrays, builder = call.calls.arrays, call.builder
     if abs(order) == 2:
-        _, s, _ = _add_svd(call, x)
+        _, s, _ = call.compute_row(ROW_CALLS["svd"], [x])
         last = builder.apply(known_functions.SUBTRACT, builder.length(s, 0), constant(1))
         return builder.apply(known_functions.ABSOLUTE, builder.load(s, [constant(0) if order > 0 else last]))
     if abs(order) != 1 and not math.isinf(order):
@@ -278,12 +236,12 @@ def _cond(call: _MatrixReader, x: Any, p: Any) -> Any:
     x, builder = call.operand(x, 2), call.builder
     order: Any = p.value if isinstance(p, Object) else None if p is None else p.constant if is_number(p) else "?"
     if order is None or order in (2, -2):
-        _, s, _ = _add_svd(call, x)
+        _, s, _ = call.compute_row(ROW_CALLS["svd"], [x])
         last = builder.apply(known_functions.SUBTRACT, builder.length(s, 0), constant(1))
         most, least = builder.load(s, [constant(0)]), builder.load(s, [last])
         quotient = builder.apply(known_functions.DIVIDE, *((least, most) if order == -2 else (most, least)))
     elif order in (1, -1) or (isinstance(order, float) and math.isinf(order)):
-        norm, of_inverse = (_norm_of_matrix(call, a, order) for a in (x, _add_inverse(call, x)))
+        norm, of_inverse = (_norm_of_matrix(call, a, order) for a in (x, call.compute_row(ROW_CALLS["inv"], [x])))
         quotient = builder.apply(known_functions.MULTIPLY, norm, of_inverse)
     else:
         call.refuse()
@@ -303,7 +261,7 @@ def _matrix_power(call: _MatrixReader, a: Any, n: Any) -> Any:
         made = call.builder.create("zeros", call.shape(a), "float")
         arrays.over(call.shape(a)[:1], lambda at: arrays.put(made, [at[0], at[0]], constant(1.0)))
         return made
-    factor = _add_inverse(call, a) if n.constant < 0 else a
+    factor = call.compute_row(ROW_CALLS["inv"], [a]) if n.constant < 0 else a
     if rest == 1:
         return arrays.copy_elements(factor)
     if rest == 3:
@@ -316,57 +274,6 @@ def _matrix_power(call: _MatrixReader, a: Any, n: Any) -> Any:
         if rest:
             factor = arrays.product(factor, factor, call.node)
     return found
-
-
-# ---- contad.scipy.linalg ---------------------------------------------------------------------------------------------
-def _flag(call: _MatrixReader, given: Any, otherwise: bool) -> Value:
-    """An option that is True or False."""
-    if given is None:
-        return constant(otherwise)
-    return given if is_number(given) else call.refuse()
-
-
-@_reader("a b trans lower unit_diagonal overwrite_b check_finite")
-def _solve_triangular(
-    call: _MatrixReader, a: Any, b: Any, trans: Any, lower: Any, unit: Any, _: Any, finite: Any
-) -> Any:
-    """The solution; `trans` is a constant."""
-    a, b = call.operand(a, 2), call.operand(b, 1, 2)
-    if isinstance(trans, Object) and trans.value in ("N", "T", "C"):
-        trans = constant(trans.value != "N")
-    elif trans is not None and not (is_number(trans) and trans.constant in (0, 1, 2)):
-        call.refuse()
-    flags = [_flag(call, x, default) for x, default in ((trans, False), (lower, False), (unit, False), (finite, True))]
-    return call.compute_like(b, known.SOLVE_TRIANGULAR, [a, b, *flags], "solution")
-
-
-@_reader("a lower overwrite_a check_finite")
-def _cho_factor(call: _MatrixReader, a: Any, lower: Any, _: Any, finite: Any) -> Any:
-    a, lower = call.operand(a, 2), _flag(call, lower, False)
-    return call.compute_like(a, known.CHO_FACTOR, [a, lower, _flag(call, finite, True)], "factor"), lower
-
-
-@_reader("c_and_lower b overwrite_b check_finite")
-def _cho_solve(call: _MatrixReader, factor: Any, b: Any, _: Any, finite: Any) -> Any:
-    if not (isinstance(factor, tuple) and len(factor) == 2):
-        call.refuse()
-    c, b = call.operand(factor[0], 2), call.operand(b, 1, 2)
-    read = [c, b, _flag(call, factor[1], False), _flag(call, finite, True)]
-    return call.compute_like(b, known.CHO_SOLVE, read, "solution")
-
-
-@_reader("l_and_u ab b overwrite_ab overwrite_b check_finite")
-def _solve_banded(call: _MatrixReader, bands: Any, ab: Any, b: Any, _: Any, __: Any, finite: Any) -> Any:
-    if not (isinstance(bands, tuple) and len(bands) == 2 and all(is_number(x) and x.kind == INT for x in bands)):
-        call.refuse()
-    ab, b = call.operand(ab, 2), call.operand(b, 1, 2)
-    return call.compute_like(b, known.SOLVE_BANDED, [ab, b, *bands, _flag(call, finite, True)], "solution")
-
-
-@_reader("A")
-def _expm(call: _MatrixReader, a: Any) -> Any:
-    a = call.operand(a, 2)
-    return call.compute_like(a, known.EXPM, [a], "exponential")
 
 
 # ---- contad's own ----------------------------------------------------------------------------------------------------
@@ -419,14 +326,9 @@ def _stop(call: _MatrixReader, x: Any) -> Any:
     return found if is_number(x) else call.calls.arrays.compute(found)
 
 
-MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
-    np.linalg.solve: _solve, np.linalg.inv: _inv, np.linalg.det: _det,
-    np.linalg.slogdet: _slogdet, np.linalg.cholesky: _cholesky, np.linalg.eigh: _eigh,
-    np.linalg.eigvalsh: _eigvalsh, np.linalg.eig: _eig, np.linalg.eigvals: _eigvals,
-    np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
-    np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.cond: _cond, np.linalg.matrix_power: _matrix_power,
-    singular_cofactors: _cofactors, eigh_along: _eigh_along, svd_along: _svd_along,
-    linalg.solve_triangular: _solve_triangular, linalg.cho_factor: _cho_factor, linalg.cho_solve: _cho_solve,
-    linalg.solve_banded: _solve_banded, linalg.expm: _expm,
-    logsumexp: _logsumexp, softmax: _softmax, stop_gradient: _stop_gradient,
+MATRIX_CALLS: dict[Any, Callable[..., Any]] = {call.function: _row_reader(call) for call in ROW_CALLS.values()}
+MATRIX_CALLS |= {
+    np.linalg.svd: _svd, np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.cond: _cond,
+    np.linalg.matrix_power: _matrix_power, eigh_along: _eigh_along, svd_along: _svd_along, logsumexp: _logsumexp,
+    softmax: _softmax, stop_gradient: _stop_gradient,
 }  # fmt: skip

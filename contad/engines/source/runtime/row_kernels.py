@@ -7,11 +7,8 @@ The first writes z, which is new, and keeps what the second takes back; the seco
 Instead of an adjoint that nobody asks for stands None. What has as many columns as the right-hand side is kept last.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from contad.engines.source.ir.known_matrix_functions import NUMPY_FUNCTIONS, SCIPY_FUNCTIONS
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.kernels_by_lanes import (
     forward_by_lanes,
@@ -20,7 +17,7 @@ from contad.engines.source.runtime.kernels_by_lanes import (
     reverse_solver,
 )
 from contad.engines.source.runtime.workspace import grow, kept_matrix
-from contad.native.factor_kernels import check_least_squares, check_system, require_square
+from contad.native import matrix_checks
 from contad.native.matrix_loops import (
     clear,
     is_zero,
@@ -28,50 +25,10 @@ from contad.native.matrix_loops import (
     write_into,
 )
 from contad.native.overloads import in_machine_code
-from contad.native.rows.matrix_rows import MATRIX_ROWS, SIZES, RowPart, write_size
-from contad.native.scipy_functions import require_square as require_square_of_scipy
-from contad.native.triangular_kernels import (
-    check_cho_factor,
-    check_cho_solve,
-    check_solve_banded,
-    check_solve_triangular,
-    height_of_factors,
-    require_finite,
-)
+from contad.native.rows.matrix_rows import SIZES, RowPart, write_size
+from contad.native.rows.row_calls import ROW_CALLS, RowCall
+from contad.native.triangular_kernels import height_of_factors
 
-
-class RowCall(NamedTuple):
-    """How a function of matrices is called: by which row, with which constants instead of options, and what it checks.
-
-    The checks raise what NumPy or SciPy raises; an argument check_finite, if there is one, says whether these operands
-    have to be finite.
-    """
-
-    row: str
-    checks: str = ""
-    constants: tuple[str, ...] = ()
-    finite: tuple[str, ...] = ()
-
-
-CALLS = {
-    "solve": RowCall("solve", "check_system(a, b)", ("False",)),
-    **{name: RowCall(row, "require_square(a)") for name, row in (
-        ("inv", "inv"), ("det", "det"), ("cofactors", "cofactors"), ("slogdet", "slogdet"),
-        ("cholesky", "cholesky_factor"), ("eigvalsh", "eigvalsh"), ("eig", "real_spectrum"), ("eigvals", "eigvals"),
-    )},
-    "eigh": RowCall("symmetric_spectrum", "require_square(a)", ("False",)),
-    "svd": RowCall("singular_spectrum"),
-    "qr": RowCall("orthogonal_factor"),
-    "pinv": RowCall("pinv"),
-    "lstsq": RowCall("lstsq", "check_least_squares(a, b)"),
-    "solve_triangular": RowCall("solve_triangular", "check_solve_triangular(a.shape, b.shape)", finite=("a", "b")),
-    "cho_factor": RowCall("filled_cholesky_factor", "check_cho_factor(a.shape)", finite=("a",)),
-    "cho_solve": RowCall("cholesky_solution", "check_cho_solve(c.shape, b.shape)", finite=("b", "c")),
-    "solve_banded": RowCall(
-        "banded_solution", "check_solve_banded(lower, upper, ab.shape, b.shape)", finite=("ab", "b")
-    ),
-    "expm": RowCall("expm", "require_square_of_scipy(a)"),
-}  # fmt: skip
 _COMPUTED = {"rank": "int"}  # kinds of numbers; others are floats
 
 
@@ -86,17 +43,17 @@ def bar_of(z_bar, rows, columns):  # type: ignore[no-untyped-def]
 class _KernelTexts:
     """The text of the two kernels of a function."""
 
-    def __init__(self, name: str, call: RowCall, lanes: str) -> None:
+    def __init__(self, call: RowCall) -> None:
         """What is kept for the adjoint, in order."""
-        self.name, self.call, self.row = name, call, MATRIX_ROWS[call.row]
+        self.name, self.call, self.row = call.name, call, call.row
         row = self.row
         read = row.parameters("adjoint")
         self.bars, self.asked = ([x for x in parts if f"{x.name}_bar" in read] for parts in (row.results, row.operands))
         self.computed = [x for x in row.results if not x.shape]
-        given = () if call.constants else row.options
+        given = call.options
         # what has further columns where the right-hand side is lanes
         kept = [x for x in (*row.operands, *row.results) if x.name in read or not x.shape]
-        self.wide = [x for x in kept if lanes == "right" and "k" in x.shape]
+        self.wide = [x for x in kept if call.lanes == "right" and "k" in x.shape]
         # sizes are those of the only result or the only operand, which somebody asks for, or kept
         self.keeps_sizes = len(self.bars) > 1 and len(self.asked) > 1
         self.words = [*(SIZES if self.keeps_sizes else ()), *(x for x in given if x in read)]
@@ -183,16 +140,15 @@ class _KernelTexts:
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
-_KNOWN = {x.__name__: x for x in (
-    grow, kept_matrix, check_system, check_least_squares, require_square, check_cho_factor, check_cho_solve,
-    check_solve_banded, check_solve_triangular, require_finite, clear, is_zero, write_column, write_into, bar_of,
-)}  # fmt: skip
-_KNOWN |= {"np": np, "band_height": height_of_factors, "require_square_of_scipy": require_square_of_scipy}
+_KNOWN = {
+    **vars(matrix_checks), "np": np, "band_height": height_of_factors, "grow": grow, "kept_matrix": kept_matrix,
+    "clear": clear, "is_zero": is_zero, "write_column": write_column, "write_into": write_into, "bar_of": bar_of,
+}  # fmt: skip
 
 
-def _make(name: str, call: RowCall, lanes: str) -> None:
+def _make(call: RowCall) -> None:
     """Make the kernels of a function, as functions of this module."""
-    row, text, made = MATRIX_ROWS[call.row], _KernelTexts(name, call, lanes), globals()
+    name, row, text, made = call.name, call.row, _KernelTexts(call), globals()
     known = {**_KNOWN, "__name__": __name__, **{f"{x}_kernel": row.kernel(x) for x in ("factor", "value", "adjoint")}}
     for source in (text.forward(), text.reverse()):
         exec(compile(source, __file__, "exec"), known)
@@ -200,14 +156,13 @@ def _make(name: str, call: RowCall, lanes: str) -> None:
     filled, spent = " ".join(x.name for x in row.results), " ".join(f"{x.name}_bar" for x in text.bars if row.spends)
     forward = made[f"forward_{name}"] = forward_kernel(filled, *kinds)(known[f"forward_{name}"])
     reverse = made[f"reverse_{name}"] = reverse_kernel(known[f"reverse_{name}"], spent)
-    if lanes == "right":
+    if call.lanes == "right":
         made[f"forward_lanes_{name}"] = forward_solver(forward)
         made[f"reverse_lanes_{name}"] = reverse_solver(reverse, len(text.wide))
-    elif lanes:
+    elif call.lanes:
         made[f"forward_lanes_{name}"] = forward_by_lanes(forward)
         made[f"reverse_lanes_{name}"] = reverse_by_lanes(reverse)
 
 
-for _function in (*NUMPY_FUNCTIONS, *SCIPY_FUNCTIONS):
-    if _function.name in CALLS:
-        _make(_function.name, CALLS[_function.name], _function.lanes)
+for _call in ROW_CALLS.values():
+    _make(_call)

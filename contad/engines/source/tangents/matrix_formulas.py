@@ -2,22 +2,23 @@
 
     <name>(*what it reads, *what it computes, *the tangents of its operands) -> the tangents of what it computes
 
-They follow the kernels of `runtime`: where those read one triangle, so do these.
+They follow the kernels of the rows: where those read one triangle, so do these. Options that are constants are so here,
+and only one side of a branch on them is read; `again` says whether the tangents are differentiated again.
 """
 
 import numpy as np
 from numba import njit
 
 from contad.engines.source.ir.kink_functions import nowhere
-from contad.native.spectral_kernels import eigh_along, svd_along
+from contad.native import spectral_kernels
+from contad.ops import determinants, log_sums
 from contad.ops.close_values import NEAR
-from contad.ops.determinants import singular_cofactors
-from contad.ops.log_sums import softmax
 from contad.ops.orthogonal_factors import DEPENDENT
-from contad.scipy.linalg import cho_solve, expm, solve_banded, solve_triangular
+from contad.scipy import linalg
 from contad.variables.open_types import ArrayValue, Real
 
 Array = ArrayValue
+_LEAST = 1e-14  # what is left out of singular values below this next to the largest one changes no tangent
 
 
 def solve(a: Array, b: Array, z: Array, a_dot: Array, b_dot: Array) -> Array:
@@ -50,11 +51,11 @@ def det(a: Array, z: Real, a_dot: Array) -> Real:
             is_found = True
             found = z * np.sum(inverse.T * a_dot)
     if not is_found:
-        found = np.sum(singular_cofactors(a) * a_dot)
+        found = np.sum(determinants.singular_cofactors(a) * a_dot)
     return found
 
 
-def cofactors(a: Array, z: Array, a_dot: Array) -> Array:
+def singular_cofactors(a: Array, z: Array, a_dot: Array) -> Array:
     """u m v^T, m_ij = -e_ji p_ij, m_ii = sum_k e_kk p_ik, e = u^T a_dot v, p_ij: the product of the other values"""
     n = a.shape[0]
     u, s, vt = np.linalg.svd(a, False)
@@ -81,15 +82,12 @@ def slogdet(a: Array, sign: Real, log: Real, a_dot: Array) -> Real:
     return found
 
 
-def cholesky(a: Array, z: Array, a_dot: Array) -> Array:
-    """z P(z^-1 a_dot z^-T), of the lower triangle of a; P: the lower triangle, diagonal halved"""
-    n = a.shape[0]
-    inner = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            inner[i, j] = a_dot[i, j] if j <= i else a_dot[j, i]
-    half = solve_triangular(z, inner, lower=True, check_finite=False)
-    whole = solve_triangular(z, half.T, lower=True, check_finite=False)
+@njit
+def _along_factor(z: Array, inner: Array) -> Array:
+    """z P(z^-1 a_dot z^-T), P: the lower triangle, diagonal halved"""
+    n = z.shape[0]
+    half = linalg.solve_triangular(z, inner, lower=True, check_finite=False)
+    whole = linalg.solve_triangular(z, half.T, lower=True, check_finite=False)
     lower = np.zeros((n, n))
     for i in range(n):
         for j in range(i):
@@ -98,20 +96,45 @@ def cholesky(a: Array, z: Array, a_dot: Array) -> Array:
     return z @ lower
 
 
-def eigh(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
+def cholesky(a: Array, z: Array, a_dot: Array) -> Array:
+    """As `_along_factor`, of the lower triangle of a."""
+    n = a.shape[0]
+    inner = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            inner[i, j] = a_dot[i, j] if j <= i else a_dot[j, i]
+    return _along_factor(z, inner)
+
+
+@njit
+def mark_near(values: Array, w: Array) -> None:
+    """nan of the tangents of near values, which have no derivative, whatever the direction: in place, and in what is
+    made of their adjoints
+    """
+    n = w.shape[0]
+    most = 0.0
+    for i in range(n):
+        most = max(most, abs(w[i]))
+    for i in range(n):
+        for j in range(n):
+            if i != j and abs(w[j] - w[i]) <= NEAR * most:
+                values[i] *= np.nan
+
+
+def eigh(a: Array, w: Array, v: Array, a_dot: Array, again: bool) -> tuple[Array, Array]:
     """w_dot = diag(c), v_dot = v (f c) with c = v^T a_dot v, f_ij = 1 / (w_j - w_i)"""
-    return eigh_along(a, a_dot, w, v, 0.0)
+    return spectral_kernels.eigh_along(a, a_dot, w, v, 1.0 if again else 0.0)
 
 
-def eigvalsh(a: Array, w: Array, a_dot: Array) -> Array:
+def eigvalsh(a: Array, w: Array, a_dot: Array, again: bool) -> Array:
     """diag(v^T a_dot v)"""
     _, v = np.linalg.eigh(a)
-    values, _vectors = eigh_along(a, a_dot, w, v, 0.0)
+    values, _vectors = spectral_kernels.eigh_along(a, a_dot, w, v, 1.0 if again else 0.0)
     return values
 
 
-def eigh_along_again(
-    a: Array, b: Array, w: Array, v: Array, again: Real, w_b: Array, v_b: Array, a_dot: Array, b_dot: Array
+def eigh_along(
+    a: Array, b: Array, w: Array, v: Array, marks: Real, w_b: Array, v_b: Array, a_dot: Array, b_dot: Array
 ) -> tuple[Array, Array]:
     """The tangents of w_b = diag(c) and v_b = v (f c) with c = v^T b v, which third derivatives take."""
     n = a.shape[0]
@@ -141,7 +164,7 @@ def eigh_along_again(
     return values, vectors
 
 
-def eig(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
+def eig(a: Array, w: Array, v: Array, a_dot: Array, again: bool) -> tuple[Array, Array]:
     """w_dot = diag(c), v_dot = x - v diag(v^T x) with x = v (f c), c = v^-1 a_dot v, f_ij = 1 / (w_j - w_i)"""
     n = a.shape[0]
     c = np.linalg.solve(v, a_dot @ v)
@@ -160,21 +183,26 @@ def eig(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
             along += v[i, j] * free[i, j]
         for i in range(n):
             vectors[i, j] = free[i, j] - v[i, j] * along
+    if again:
+        mark_near(values, w)
     return values, vectors
 
 
-def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
+eigvals = eig
+
+
+def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array, again: bool) -> tuple[Array, Array, Array]:
     """s_dot = diag(c), u_dot and vt_dot as `svd_tangent` of `spectral_kernels` has them, with c = u^T a_dot v"""
-    return svd_along(a, a_dot, u, s, vt, 0.0)
+    return spectral_kernels.svd_along(a, a_dot, u, s, vt, 1.0 if again else 0.0)
 
 
-def svd_along_again(
-    a: Array, b: Array, u: Array, s: Array, vt: Array, again: Real, u_b: Array, s_b: Array, vt_b: Array,
+def svd_along(
+    a: Array, b: Array, u: Array, s: Array, vt: Array, marks: Real, u_b: Array, s_b: Array, vt_b: Array,
     a_dot: Array, b_dot: Array,
 ) -> tuple[Array, Array, Array]:
     """The tangents of what `svd` has along b, which third derivatives take."""
     (m, k), n = u.shape, vt.shape[1]
-    u_dot, s_dot, vt_dot = svd_along(a, a_dot, u, s, vt, 1.0)
+    u_dot, s_dot, vt_dot = spectral_kernels.svd_along(a, a_dot, u, s, vt, 1.0)
     v, v_dot = vt.T, vt_dot.T
     forth, back = b @ v, b.T @ u
     forth_dot, back_dot = b_dot @ v + b @ v_dot, b_dot.T @ u + b.T @ u_dot
@@ -201,47 +229,6 @@ def svd_along_again(
     return u_found, values, v_found.T
 
 
-# ---- where they are differentiated again: tangents of near values have no derivative, whatever the direction ---------
-@njit
-def mark_near(values: Array, w: Array) -> None:
-    """nan of the tangents of near values: in place, and in what is made of their adjoints"""
-    n = w.shape[0]
-    most = 0.0
-    for i in range(n):
-        most = max(most, abs(w[i]))
-    for i in range(n):
-        for j in range(n):
-            if i != j and abs(w[j] - w[i]) <= NEAR * most:
-                values[i] *= np.nan
-
-
-_eig = njit(eig)  # which a formula may call
-
-
-def eigh_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
-    """eigh, with marks"""
-    return eigh_along(a, a_dot, w, v, 1.0)
-
-
-def eigvalsh_again(a: Array, w: Array, a_dot: Array) -> Array:
-    """eigvalsh, with marks"""
-    _, v = np.linalg.eigh(a)
-    values, _vectors = eigh_along(a, a_dot, w, v, 1.0)
-    return values
-
-
-def svd_again(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
-    """svd, with marks"""
-    return svd_along(a, a_dot, u, s, vt, 1.0)
-
-
-def eig_again(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
-    """eig, with marks"""
-    values, vectors = _eig(a, w, v, a_dot)
-    mark_near(values, w)
-    return values, vectors
-
-
 def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
     """q_dot = x - q (c - w), r_dot = (c - w) r with x = a_dot r^-1, c = q^T x, w = l - l^T, l: the strict lower
     triangle of c. Of a wide matrix r goes on with q^T times the columns behind the square part.
@@ -255,7 +242,7 @@ def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
             most = max(most, abs(r[i, j]))
         if abs(r[j, j]) <= DEPENDENT * m * most:
             square[j, j] = np.nan
-    x = solve_triangular(square, a_dot[:, :k].T, trans=1, check_finite=False).T
+    x = linalg.solve_triangular(square, a_dot[:, :k].T, trans=1, check_finite=False).T
     c = q.T @ x
     turned = np.zeros((k, k))
     for i in range(k):
@@ -271,6 +258,7 @@ def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
     return q_dot, r_dot
 
 
+@njit
 def along_kept(a: Array, rcond: Real, a_dot: Array) -> Array:
     """The tangent of what rcond keeps of a, as `along_kept` of `contad.ops.truncated_spectra` has it"""
     m, n = a.shape
@@ -300,9 +288,10 @@ def along_kept(a: Array, rcond: Real, a_dot: Array) -> Array:
     return e
 
 
-def pinv(a: Array, rcond: Real, z: Array, a_dot: Array, e: Array) -> Array:
+def pinv(a: Array, rcond: Real, z: Array, a_dot: Array) -> Array:
     """-z e z + z z^T e^T (1 - a z) + (1 - z a) e^T z^T z, e: the tangent of what rcond keeps of a"""
     m, n = a.shape
+    e = a_dot if rcond <= _LEAST else along_kept(a, rcond, a_dot)
     rank = np.sum(z.T * a)
     made = -(z @ e @ z)
     if rank < m - 0.5:  # else it is 0, and so is its derivative
@@ -320,14 +309,15 @@ def pinv(a: Array, rcond: Real, z: Array, a_dot: Array, e: Array) -> Array:
     return made
 
 
-def lstsq_of_vector(
-    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array, e: Array
+def lstsq(
+    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array
 ) -> tuple[Array, Array, Array]:
     """x_dot = z (b_dot - e x) + z z^T e^T (b - a x) + (1 - z a) e^T z^T x, z: the pseudoinverse, e: the tangent of what
     rcond keeps of a
 
     The sum of squares has 2 (b - a x) (b_dot - a_dot x), and singular values have what `svd` has.
     """
+    e = a_dot if rcond <= _LEAST else along_kept(a, rcond, a_dot)
     z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
     rest = b - a @ x
     outside = e.T @ (z.T @ x)
@@ -336,28 +326,13 @@ def lstsq_of_vector(
         x_dot += z @ (z.T @ (e.T @ rest))
     if rank < a.shape[1]:
         x_dot += outside - z @ (a @ outside)
-    squares_dot = np.empty(1)
-    squares_dot[0] = 2.0 * np.sum(rest * (b_dot - a_dot @ x))
+    if b.ndim == 1:
+        squares_dot = np.empty(1)
+        squares_dot[0] = 2.0 * np.sum(rest * (b_dot - a_dot @ x))
+    else:
+        squares_dot = 2.0 * np.sum(rest * (b_dot - a_dot @ x), axis=0)
     u, found, vt = np.linalg.svd(a, False)
-    _left, values, _right = svd_along(a, a_dot, u, found, vt, 0.0)
-    return x_dot, squares_dot, values
-
-
-def lstsq_of_columns(
-    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array, e: Array
-) -> tuple[Array, Array, Array]:
-    """Likewise, for each column of b."""
-    z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
-    rest = b - a @ x
-    outside = e.T @ (z.T @ x)
-    x_dot = z @ (b_dot - e @ x)
-    if rank < a.shape[0]:
-        x_dot += z @ (z.T @ (e.T @ rest))
-    if rank < a.shape[1]:
-        x_dot += outside - z @ (a @ outside)
-    squares_dot = 2.0 * np.sum(rest * (b_dot - a_dot @ x), axis=0)
-    u, found, vt = np.linalg.svd(a, False)
-    _left, values, _right = svd_along(a, a_dot, u, found, vt, 0.0)
+    _left, values, _right = spectral_kernels.svd_along(a, a_dot, u, found, vt, 0.0)
     return x_dot, squares_dot, values
 
 
@@ -369,11 +344,17 @@ def norm(a: Array, z: Real, a_dot: Array) -> Real:
     return found
 
 
-def norm_on_line(a: Array, z: Real, a_dot: Array) -> tuple[Real, Real]:
-    """The norm and its tangent, as `norm`; at the kink u a and u a_dot, u = a_dot / |a_dot|, where there is one"""
+def norm_on_line(a: Array, z: Real, a_dot: Array, in_lanes: bool) -> tuple[Real, Real]:
+    """The norm and its tangent, as `norm`; at the kink u a and u a_dot, u = a_dot / |a_dot|, where there is one
+
+    Where tangents are lanes, it is nan there.
+    """
     length = z
     if z != 0.0:
         found = np.sum(a * a_dot) / z
+    elif in_lanes:
+        length = np.sum(nowhere(a))
+        found = np.sum(a_dot) * np.nan
     else:
         found = np.linalg.norm(a_dot)
         if found != 0.0:
@@ -384,45 +365,25 @@ def norm_on_line(a: Array, z: Real, a_dot: Array) -> tuple[Real, Real]:
     return length, found
 
 
-def norm_in_lanes(a: Array, z: Real, a_dot: Array) -> tuple[Real, Real]:
-    """As `norm_on_line`, but nan at the kink"""
-    length = z
-    if z != 0.0:
-        found = np.sum(a * a_dot) / z
-    else:
-        length = np.sum(nowhere(a))
-        found = np.sum(a_dot) * np.nan
-    return length, found
-
-
-def solve_triangular_as_it_is(
+def solve_triangular(
     a: Array, b: Array, trans: bool, lower: bool, unit: bool, finite: bool, z: Array, a_dot: Array, b_dot: Array
 ) -> Array:
-    """a^-1 (b_dot - a_dot z), of a triangle"""
+    """a^-1 (b_dot - a_dot z), of a triangle, or a^-T (b_dot - a_dot^T z)"""
     n = a.shape[0]
     own = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
             if (j < i and lower) or (j > i and not lower) or (j == i and not unit):
-                own[i, j] = a_dot[i, j]
-    return solve_triangular(a, b_dot - own @ z, lower=lower, unit_diagonal=unit, check_finite=False)
-
-
-def solve_triangular_transposed(
-    a: Array, b: Array, trans: bool, lower: bool, unit: bool, finite: bool, z: Array, a_dot: Array, b_dot: Array
-) -> Array:
-    """a^-T (b_dot - a_dot^T z), of a triangle"""
-    n = a.shape[0]
-    own = np.zeros((n, n))
-    for i in range(n):
-        for j in range(n):
-            if (j < i and lower) or (j > i and not lower) or (j == i and not unit):
-                own[j, i] = a_dot[i, j]
-    return solve_triangular(a, b_dot - own @ z, trans=1, lower=lower, unit_diagonal=unit, check_finite=False)
+                if trans:
+                    own[j, i] = a_dot[i, j]
+                else:
+                    own[i, j] = a_dot[i, j]
+    rest = b_dot - own @ z
+    return linalg.solve_triangular(a, rest, trans=trans, lower=lower, unit_diagonal=unit, check_finite=False)
 
 
 def cho_factor(a: Array, lower: bool, finite: bool, z: Array, a_dot: Array) -> Array:
-    """As `cholesky`, of one triangle; the other one of the result is that of a"""
+    """As `cholesky`, of one triangle; the other one of the result is that of a."""
     n = a.shape[0]
     factor, inner = np.zeros((n, n)), np.empty((n, n))
     for i in range(n):
@@ -430,14 +391,7 @@ def cho_factor(a: Array, lower: bool, finite: bool, z: Array, a_dot: Array) -> A
             factor[i, j] = z[i, j] if lower else z[j, i]
             inner[i, j] = a_dot[i, j] if lower else a_dot[j, i]
             inner[j, i] = inner[i, j]
-    half = solve_triangular(factor, inner, lower=True, check_finite=False)
-    whole = solve_triangular(factor, half.T, lower=True, check_finite=False)
-    part = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i):
-            part[i, j] = whole[i, j]
-        part[i, i] = 0.5 * whole[i, i]
-    made = factor @ part
+    made = _along_factor(factor, inner)
     z_dot = np.empty((n, n))
     for i in range(n):
         for j in range(n):
@@ -448,7 +402,7 @@ def cho_factor(a: Array, lower: bool, finite: bool, z: Array, a_dot: Array) -> A
     return z_dot
 
 
-def cho_solve_of_factor(c: Array, b: Array, lower: bool, finite: bool, z: Array, c_dot: Array, b_dot: Array) -> Array:
+def cho_solve(c: Array, b: Array, lower: bool, finite: bool, z: Array, c_dot: Array, b_dot: Array) -> Array:
     """a^-1 (b_dot - a_dot z) with a = l l^T"""
     n = c.shape[0]
     factor, factor_dot = np.zeros((n, n)), np.zeros((n, n))
@@ -457,10 +411,10 @@ def cho_solve_of_factor(c: Array, b: Array, lower: bool, finite: bool, z: Array,
             factor[i, j] = c[i, j] if lower else c[j, i]
             factor_dot[i, j] = c_dot[i, j] if lower else c_dot[j, i]
     moved = factor_dot @ (factor.T @ z) + factor @ (factor_dot.T @ z)
-    return cho_solve((c, lower), b_dot - moved, check_finite=False)
+    return linalg.cho_solve((c, lower), b_dot - moved, check_finite=False)
 
 
-def solve_banded_of_vector(
+def solve_banded(
     ab: Array, b: Array, below: int, above: int, finite: bool, z: Array, ab_dot: Array, b_dot: Array
 ) -> Array:
     """a^-1 (b_dot - a_dot z), of a band"""
@@ -468,24 +422,15 @@ def solve_banded_of_vector(
     rest = b_dot.copy()
     for d in range(below + above + 1):
         for j in range(max(0, above - d), min(n, n + above - d)):
-            rest[j + d - above] -= ab_dot[d, j] * z[j]
-    return solve_banded((below, above), ab, rest, check_finite=False)
+            if z.ndim == 1:
+                rest[j + d - above] -= ab_dot[d, j] * z[j]
+            else:
+                for k in range(z.shape[1]):
+                    rest[j + d - above, k] -= ab_dot[d, j] * z[j, k]
+    return linalg.solve_banded((below, above), ab, rest, check_finite=False)
 
 
-def solve_banded_of_columns(
-    ab: Array, b: Array, below: int, above: int, finite: bool, z: Array, ab_dot: Array, b_dot: Array
-) -> Array:
-    """Likewise, for each column of b."""
-    n = z.shape[0]
-    rest = b_dot.copy()
-    for d in range(below + above + 1):
-        for j in range(max(0, above - d), min(n, n + above - d)):
-            for k in range(z.shape[1]):
-                rest[j + d - above, k] -= ab_dot[d, j] * z[j, k]
-    return solve_banded((below, above), ab, rest, check_finite=False)
-
-
-def expm_of_block(a: Array, z: Array, a_dot: Array) -> Array:
+def expm(a: Array, z: Array, a_dot: Array) -> Array:
     """The upper corner of exp((a, a_dot), (0, a))"""
     n = a.shape[0]
     both = np.zeros((2 * n, 2 * n))
@@ -494,7 +439,7 @@ def expm_of_block(a: Array, z: Array, a_dot: Array) -> Array:
             both[i, j] = a[i, j]
             both[n + i, n + j] = a[i, j]
             both[i, n + j] = a_dot[i, j]
-    whole = expm(both)
+    whole = linalg.expm(both)
     corner = np.empty((n, n))
     for i in range(n):
         for j in range(n):
@@ -502,47 +447,32 @@ def expm_of_block(a: Array, z: Array, a_dot: Array) -> Array:
     return corner
 
 
-def logsumexp_of_all(a: Array, z: Real, a_dot: Array) -> Real:
+def logsumexp(a: Array, z: Real, a_dot: Array) -> Real:
     """sum(softmax(a) a_dot)"""
-    return np.sum(softmax(a) * a_dot)
+    return np.sum(log_sums.softmax(a) * a_dot)
 
 
-def softmax_of_all(a: Array, z: Array, a_dot: Array) -> Array:
+def softmax(a: Array, z: Array, a_dot: Array) -> Array:
     """z (a_dot - sum(z a_dot))"""
     return z * (a_dot - np.sum(z * a_dot))
 
 
-def logsumexp_down(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
-    """Likewise, of columns."""
-    return np.sum(softmax(a, axis=0) * a_dot, axis=0)
+def logsumexp_along(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
+    """Likewise, of columns or rows."""
+    return np.sum(log_sums.softmax(a, axis=axis) * a_dot, axis=axis)
 
 
-def logsumexp_across(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
-    """Likewise, of rows."""
-    return np.sum(softmax(a, axis=1) * a_dot, axis=1)
-
-
-def softmax_down(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
-    """Likewise, of columns."""
+def softmax_along(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
+    """Likewise, of columns or rows."""
     m, n = z.shape
     found = np.empty((m, n))
-    for j in range(n):
+    for k in range(n if axis == 0 else m):
         total = 0.0
-        for i in range(m):
-            total += z[i, j] * a_dot[i, j]
-        for i in range(m):
-            found[i, j] = z[i, j] * (a_dot[i, j] - total)
-    return found
-
-
-def softmax_across(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
-    """Likewise, of rows."""
-    m, n = z.shape
-    found = np.empty((m, n))
-    for i in range(m):
-        total = 0.0
-        for j in range(n):
-            total += z[i, j] * a_dot[i, j]
-        for j in range(n):
-            found[i, j] = z[i, j] * (a_dot[i, j] - total)
+        for i in range(m if axis == 0 else n):
+            total += z[i, k] * a_dot[i, k] if axis == 0 else z[k, i] * a_dot[k, i]
+        for i in range(m if axis == 0 else n):
+            if axis == 0:
+                found[i, k] = z[i, k] * (a_dot[i, k] - total)
+            else:
+                found[k, i] = z[k, i] * (a_dot[k, i] - total)
     return found

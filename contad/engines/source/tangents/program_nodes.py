@@ -36,7 +36,7 @@ from contad.engines.source.tangents.program_tangents import ProgramTangents, map
 from contad.rules.bent_arguments import bent_pairs
 
 # linear in their second operand, where the first is constant
-_SYSTEMS = (known.SOLVE, known.SOLVE_TRIANGULAR, known.CHO_SOLVE, known.SOLVE_BANDED, known.LSTSQ)
+_SYSTEMS = [f for f in known.FUNCTIONS.values() if f.lanes == "right" or f.name == "lstsq"]
 NONE = constant(0)
 
 

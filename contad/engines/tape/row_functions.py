@@ -1,0 +1,101 @@
+"""Functions of np.linalg and contad.scipy.linalg on matrices of variables and duals inside njit, with their errors.
+
+They are those of `rows.row_calls`: one block of records each.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from contad.engines.tape.arrays import is_active_array
+from contad.engines.tape.conversions import value
+from contad.engines.tape.matrix_records import OPERATIONS
+from contad.native.compiling import INTERNAL_OPTIONS
+from contad.native.machine_code import njit
+from contad.native.overloads import add_overload, is_float64
+from contad.native.row_overloads import declare_call
+from contad.native.rows.matrix_rows import write_size
+from contad.native.rows.row_calls import ROW_CALLS, RowCall
+
+_OTHERWISE = ("svd", "lstsq")  # whose results depend on sizes: `numpy_decompositions` has them
+
+
+def active_of(*given: tuple[Any, tuple[int, ...]]) -> Any:
+    """The active type among arrays of it and of float64, each with its possible axes; None where there is none."""
+    for kind, ndims in given:
+        if not (is_active_array(kind) or is_float64(kind)) or kind.ndim not in ndims:
+            return None
+    return next((kind.dtype for kind, _ in given if is_active_array(kind)), None)
+
+
+# ---- what calls need -------------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def nothing():  # type: ignore[no-untyped-def]
+    """The second operand of an operation that has one."""
+    return np.empty((0, 0))
+
+
+@njit(**INTERNAL_OPTIONS)
+def _as_array(x):  # type: ignore[no-untyped-def]
+    """A number as an operand."""
+    made = np.empty((1, 1))
+    made[0, 0] = x
+    return made
+
+
+def as_columns(b: Any) -> Any:
+    """A vector as a matrix of one column, and a matrix as it is."""
+    return b
+
+
+@add_overload(as_columns, jit_options=INTERNAL_OPTIONS)
+def _as_columns(b: Any) -> Any:
+    if b.ndim == 1:
+        return lambda b: b.copy().reshape((b.size, 1))
+    return lambda b: b
+
+
+@njit(**INTERNAL_OPTIONS)
+def _require_finite(a):  # type: ignore[no-untyped-def]
+    """Raise what SciPy's functions raise unless all values are finite."""
+    for element in a.flat:
+        x = value(element)
+        if x - x != 0.0:
+            raise ValueError("array must not contain infs or NaNs")
+
+
+_KNOWN = {"nothing": nothing, "as_array": _as_array, "as_operand": as_columns, "require_finite": _require_finite}
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+def _compute(call: RowCall, options: Mapping[str, str]) -> list[str]:
+    """The block of records, whose results are one vector."""
+    first, *others = call.row.operands
+    other = "".join(f"own_{x.name}" if x.shape else f"as_array({x.name})" for x in others) or "nothing()"
+    k = "k" if any("k" in x.shape for x in others) else "0"
+    given = [f"own_{first.name}", other, "m", "n", k, *(options[x] for x in call.row.options)]
+    return [f"z = made({', '.join(given)})"]
+
+
+def _write_result(call: RowCall) -> str:
+    """The results, as parts of it."""
+    row, found, end = call.row, dict[str, str](), "0"
+    for k, part in enumerate(row.results):
+        first, end = end, f"{end} + {write_size(part)}" if k else write_size(part)
+        whole = "z" if len(row.results) == 1 else f"z[{first} : {end}]"
+        like = next((x.name for x in row.operands if x.shape == part.shape), None)
+        if len(part.shape) == 2:
+            found[part.name] = f"{whole}.reshape({f'{like}.shape' if like else part.sizes})"
+        else:
+            found[part.name] = whole if part.shape else f"z[{first}]{'.value' if k < call.constant else ''}"
+    parts = [f"bool({x})" if isinstance(x, str) else found[x.name] for x in call.results()]
+    return ", ".join(parts)
+
+
+for _call in ROW_CALLS.values():
+    if _call.row.name in OPERATIONS and _call.name not in _OTHERWISE:
+        declare_call(
+            _call, lambda name, *given: active_of(*given), OPERATIONS[_call.row.name].__getitem__, _KNOWN, _compute,
+            _write_result(_call),
+        )  # fmt: skip
