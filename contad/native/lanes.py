@@ -128,6 +128,11 @@ def lane_once(x: Any, j: int) -> Any:
     return x[: len(x) if j == 0 else 0]
 
 
+def lane_spent(x: Any, j: int) -> Any:
+    """Lane j of an adjoint that is overwritten; of numbers, which other lanes read as well, a copy."""
+    return lane_view(x, j)
+
+
 def put_lanes(work: Any, place: int, x: Any, k: int) -> None:
     """Store k lanes in the workspace."""
     work[place : place + k] = numbers_of(x)
@@ -360,6 +365,13 @@ def _type_of_lane_view(context):  # type: ignore[no-untyped-def]
 def _lane_once(x: Any, j: Any) -> Any:
     if isinstance(x, types.Array) and not isinstance(x.dtype, LanesType):
         return lambda x, j: x[: len(x) if j == 0 else 0]
+    return lambda x, j: lane_view(x, j)  # noqa: PLW0108  (which is emitted, not compiled)
+
+
+@add_overload(lane_spent)
+def _lane_spent(x: Any, j: Any) -> Any:
+    if isinstance(x, types.Array) and not isinstance(x.dtype, LanesType):
+        return lambda x, j: x.copy()
     return lambda x, j: lane_view(x, j)  # noqa: PLW0108  (which is emitted, not compiled)
 
 

@@ -16,6 +16,7 @@ from contad.native.lane_products import add_lanes_left, add_lanes_right, lanes_p
 from contad.native.lanes import as_floats, lanes_zeros
 from contad.native.request import Request
 from contad.ops.products import left_cotangent, right_cotangent
+from contad.scipy import linalg
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs
 from tests.engines.source import functions_of_matrices
@@ -185,6 +186,19 @@ def test_adjoints_of_tangents_differ_where_tangents_are_multiplied():
     asked = by_arrays.py_func, by_arrays, (numba.typeof(np.ones(3)),), (0,), False, "hvp"
     second, third = (derivative_of(Request(*asked, along, 4)).lanes for along in (((0,),), ((0,), (0,))))
     assert isinstance(second, LaneValues) and not second.masked and third.masked
+
+
+@numba.njit
+def of_solutions(a, b):
+    """The adjoints of the tangents of solutions are twice these, for all directions."""
+    z, y = np.linalg.solve(a, b), linalg.solve_banded((0, 1), a[:2], b)
+    return np.sum(z * z) + np.sum(y * y) + np.sum(np.linalg.cholesky(a @ a.T))
+
+
+def test_what_a_kernel_overwrites_is_a_copy_where_other_directions_read_it():
+    a, b = 3.0 * np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3), np.array([0.3, -1.2, 0.7])
+    found = contad.hessian(of_solutions, engine="generated")(a, b)
+    np.testing.assert_allclose(found, contad.hessian(of_solutions.py_func)(a, b), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.long

@@ -123,6 +123,7 @@ def _kernel(function: Any, written: Sequence[str], computed: tuple[str, ...], re
         return context.make_tuple(builder, sig.return_type, [*numbers, *cgutils.unpack_tuple(builder, found, 2)])
 
     call.signature, call.parameters = compiled, list(parameters.parameters)[:-2]  # type: ignore[attr-defined]
+    call.written = written  # type: ignore[attr-defined]
     return call
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from contad.engines.source.runtime.workspace import numbers
-from contad.native.lanes import Lanes, LanesType, as_floats, lane_once, lane_view, numbers_of
+from contad.native.lanes import Lanes, LanesType, as_floats, lane_once, lane_spent, lane_view, numbers_of
 from contad.native.overloads import add_overload, in_machine_code
 
 OPERAND_BARS = ("a_bar", "b_bar", "ab_bar", "c_bar")  # parameters that are adjoints of operands, which are added to
@@ -84,7 +84,7 @@ def typing({names}, count, work, top):
 # ---- what source calls -----------------------------------------------------------------------------------------------
 def take_lanes(call: Any) -> None:
     """Let the reverse of a kernel take adjoints that are lanes."""
-    _declare(call, _WITH_KEPT_ONCE, call, _views(call.parameters), call.parameters)
+    _declare(call, _WITH_KEPT_ONCE, call, _views(call), call.parameters)
 
 
 def forward_by_lanes(call: Any) -> Any:
@@ -97,7 +97,7 @@ def forward_by_lanes(call: Any) -> Any:
 def reverse_by_lanes(call: Any) -> Any:
     """The reverse of `forward_by_lanes`: the number of lanes stands before the workspace."""
     made = _reverse(call)
-    _declare(made, _REVERSE, call, _views(call.parameters), call.parameters)
+    _declare(made, _REVERSE, call, _views(call), call.parameters)
     return made
 
 
@@ -117,18 +117,21 @@ def reverse_solver(call: Any, parts: int = 1) -> Any:
     """
     names = call.parameters
     made = _reverse(call)
-    _declare(made, _REVERSE_SOLVE, call, _views(names), names, first=names[0], parts=str(parts))
+    _declare(made, _REVERSE_SOLVE, call, _views(call), names, first=names[0], parts=str(parts))
     return made
 
 
-def _views(names: Sequence[str]) -> list[str]:
-    return [f"{'lane_once' if x in OPERAND_BARS else 'lane_view'}({x}, lane)" for x in names]
+def _views(call: Any) -> list[str]:
+    """What the reverse of a kernel takes for one lane."""
+    ways = dict.fromkeys(OPERAND_BARS, "lane_once") | dict.fromkeys(call.written, "lane_spent")
+    return [f"{ways.get(x, 'lane_view')}({x}, lane)" for x in call.parameters]
 
 
 def _declare(function: Any, template: str, call: Any, views: Sequence[str], names: Sequence[str], **words: str) -> None:
     """Declare what stands for a function in compiled code."""
     known: dict[str, Any] = {
         "call": call, "numbers": numbers, "lanes_in": lanes_in, "lane_view": lane_view, "lane_once": lane_once,
+        "lane_spent": lane_spent,
         "take_columns": take_columns, "give_columns": give_columns,
     }  # fmt: skip
     exec(template.format(names=", ".join(names), views=", ".join(views), **words), known)
