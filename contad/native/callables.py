@@ -15,7 +15,7 @@ from contad.functions.user_call import numba_function
 from contad.native.array_loops import with_compiled_callees
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.overloads import add_overload, overload_by_text
 from contad.ops.logic import stop_gradient
 from contad.rules.compilable import Compilable, is_in_bodies
 
@@ -89,7 +89,7 @@ def _declare(function: Compilable) -> None:
     """Let Numba functions call what has bodies: the one for the axes of the arguments."""
     compile = functools.cache(njit(**INTERNAL_OPTIONS))
 
-    def choose(*kinds: Any) -> Any:
+    def write(*kinds: Any) -> Any:
         given = given_types(kinds)
         if not all(is_plain(kind) or isinstance(kind, types.StringLiteral) for kind in given):
             return None
@@ -99,16 +99,10 @@ def _declare(function: Compilable) -> None:
                 raise TypingError(refusal)
             return None
         compiled = compile(with_compiled_callees(body, compile))
-        known: dict[str, Any] = {"compiled": compiled, "as_array": np.array}
-        passed = ", ".join(map(text_of_array, given, names))
-        exec(f"def implementation({text}):\n    return compiled({passed})\n", known)
-        return known["implementation"]
+        passed = ", ".join(map(text_of_array, given, function.signature.parameters))
+        return [f"return compiled({passed})"], {"compiled": compiled, "as_array": np.array}
 
-    names = list(function.signature.parameters)
-    text = str(function.signature)[1:-1]
-    known: dict[str, Any] = {"choose": choose}
-    exec(f"def typing({text}):\n    return choose({', '.join(names)})\n", known)
-    add_overload(function)(known["typing"])
+    overload_by_text(function, str(function.signature)[1:-1], write)
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Numba's `overload` for typing functions that carry annotations, which Numba would compare as text."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,39 @@ def join_overloads() -> None:
 def _known_type(function: Any) -> Any:
     """The type that Numba has for a function by now, None where it has none."""
     return cpu_target.typing_context._lookup_global(function)
+
+
+def overload_by_text(function: Any, parameters: str, write: Callable[..., Any], **options: Any) -> None:
+    """Let compiled code call a function of these parameters.
+
+    For arguments of given types, `write(*types)` gives the lines of the body and what they name, or None; of `*args` it
+    gets the types together.
+    """
+    signature = inspect.signature(eval(f"lambda {parameters}: None"))
+
+    def choose(*kinds: Any) -> Any:
+        found = write(*kinds)
+        if found is None:
+            return None
+        lines, names = found
+        known = dict(names)
+        exec("\n    ".join([f"def implementation({parameters}):", *lines]), known)
+        return known["implementation"]
+
+    known: dict[str, Any] = {"choose": choose}
+    exec(f"def typing({parameters}):\n    return choose({', '.join(signature.parameters)})\n", known)
+    add_overload(function, **options)(known["typing"])
+
+
+def stand_in(plain: Any, parameters: str, write: Callable[..., Any]) -> Any:
+    """A function that means `plain`, which Numba takes for another one; compiled, it is what `write` says."""
+
+    def stub(*args: Any, **kwargs: Any) -> Any:
+        return plain(*args, **kwargs)
+
+    stub.__name__ = stub.__qualname__ = plain.__name__
+    overload_by_text(stub, parameters, write)
+    return stub
 
 
 def add_overload_method(kind: Any, name: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

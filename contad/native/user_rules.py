@@ -16,7 +16,7 @@ from contad.functions.python_copy import is_dispatcher
 from contad.native.callables import find_type
 from contad.native.line_parts import PARTS
 from contad.native.named_bodies import body_by_name
-from contad.native.overloads import add_overload, require_compilable
+from contad.native.overloads import overload_by_text, require_compilable
 from contad.rules.array_rule import ArrayRule
 from contad.rules.compilable import PART, Parts, WithParts, functions_of_text
 
@@ -32,24 +32,15 @@ def numba_type(rule: WithParts) -> Any:
         _typed.add(rule)
         names = names_of(parts)
 
-        def choose(*kinds: Any) -> Any:
+        def write(*kinds: Any) -> Any:
             if any(map(holds_derivative, kinds)):
                 return None
             require_compilable(rule.name, parts.value, kinds)
             given = ", ".join(text_of(kind, name) for kind, name in zip(kinds, names, strict=True))
-            known = {"value": parts.value}
-            exec(f"def implementation({parameters_of(parts)}):\n    return value({given})\n", known)
-            return known["implementation"]
+            return [f"return value({given})"], {"value": parts.value}
 
-        add_overload(rule)(typing_of(parts, choose))
+        overload_by_text(rule, parameters_of(parts), write)
     return find_type(rule)
-
-
-def typing_of(parts: Parts, choose: Callable[..., Any]) -> Any:
-    """What Numba asks for the implementation of a call, with the parameters of the operation."""
-    known: dict[str, Any] = {"choose": choose}
-    exec(f"def typing({parameters_of(parts)}):\n    return choose({', '.join(names_of(parts))})\n", known)
-    return known["typing"]
 
 
 def text_of(kind: Any, name: str) -> str:

@@ -16,8 +16,10 @@ from contad.engines.tape.variables import Active
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import NameCasts, chosen_signature, is_number, place_of, refuse_cast
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.overloads import overload_by_text
 from contad.rules.definition import definition_of, factory_of, without_annotations
+
+_NUMBERS = {"np": np, **{str(t): t for t in types.number_domain}}  # what casts name
 
 
 def plain_type(kind: Any) -> Any:
@@ -64,18 +66,18 @@ def _casts(f: Any) -> dict[str, Any]:
     def of_result_(given: Any, z: Any) -> Any:
         return _cast_numbers(z, chosen_signature(f, [typeof(x) for x in given]).return_type)
 
-    @add_overload(of_arguments_)
-    def arguments_typing(given: Any) -> Any:
+    def write_arguments(given: Any) -> Any:
         wanted = chosen_signature(f, [plain_type(t) for t in given]).args
         pairs = enumerate(zip(given, wanted, strict=True))
         parts = [_cast(f, "an argument", f"given[{k}]", *pair) for k, pair in pairs]
-        return _write("given", f"({', '.join(parts)},)")
+        return [f"return ({', '.join(parts)},)"], _NUMBERS
 
-    @add_overload(of_result_)
-    def result_typing(given: Any, z: Any) -> Any:
+    def write_result(given: Any, z: Any) -> Any:
         wanted = chosen_signature(f, [plain_type(t) for t in given]).return_type
-        return _write("given, z", _cast(f, "the result", "z", z, wanted))
+        return [f"return {_cast(f, 'the result', 'z', z, wanted)}"], _NUMBERS
 
+    overload_by_text(of_arguments_, "given", write_arguments)
+    overload_by_text(of_result_, "given, z", write_result)
     return {"of_arguments_": of_arguments_, "of_result_": of_result_}
 
 
@@ -84,12 +86,6 @@ def _cast_numbers(x: Any, want: Any) -> Any:
     if isinstance(x, tuple) and isinstance(want, types.BaseTuple) and not isinstance(want, types.BaseNamedTuple):
         return tuple(map(_cast_numbers, x, want))
     return want.cast_python_value(x) if is_number(want) else x
-
-
-def _write(parameters: str, result: str) -> Any:
-    known = {"np": np, **{str(t): t for t in types.number_domain}}
-    exec(f"def implementation({parameters}):\n    return {result}\n", known)
-    return known["implementation"]
 
 
 def _cast(f: Any, what: str, text: str, have: Any, want: Any) -> str:
@@ -144,8 +140,5 @@ def _name_cast(f: Any, name: str, want: Any) -> Any:
     def cast(x: Any) -> Any:
         return _cast_numbers(x, want)
 
-    @add_overload(cast)
-    def typing(x: Any) -> Any:
-        return _write("x", _cast(f, name, "x", x, want))
-
+    overload_by_text(cast, "x", lambda x: ([f"return {_cast(f, name, 'x', x, want)}"], _NUMBERS))
     return cast

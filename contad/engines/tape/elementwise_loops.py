@@ -5,6 +5,7 @@ body then uses the operations on scalars.
 """
 
 import operator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from contad.errors import UnsupportedError
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.elementwise_calls import PLAIN
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.overloads import add_overload, overload_by_text, stand_in
 from contad.rules.operators import ARITHMETIC, COMPARISONS
 from contad.rules.scalar_rule import rules
 
@@ -81,43 +82,26 @@ _POINT = {active: _points(zeros) for active, zeros in zeros_of.items()}
 
 
 def _beside_arrays(text: str, names: dict[str, Any], x: Any, y: Any) -> Any:
-    """The implementation of an operation, written as `text`, on an array and an active number; None for others.
+    """The body of an operation, written as `text`, on an array and an active number; None for others.
 
     Of arrays without axes it is one on their elements.
     """
     if _have_no_axes((x, y)):
         elements = [f"{name}[()]" if isinstance(t, types.Array) else name for name, t in (("x", x), ("y", y))]
-        known = dict(names)
-        exec(f"def implementation(x, y):\n    return {text.format(*elements)}\n", known)
-        return known["implementation"]
+        return [f"return {text.format(*elements)}"], names
     active = x if isinstance(x, Active) else y
     if not isinstance(active, Active) or not (isinstance(x, types.Array) or isinstance(y, types.Array)):
         return None
-    known = names | {"point": _POINT[active]}
     first, second = ("point(x)", "y") if active is x else ("x", "point(y)")
-    exec(f"def implementation(x, y):\n    return {text.format(first, second)}\n", known)
-    return known["implementation"]
-
-
-def _operator_beside_arrays(function: Any, written: str) -> None:
-    def typing(x: Any, y: Any) -> Any:
-        return _beside_arrays(f"{{}} {written} {{}}", {}, x, y)
-
-    add_overload(function)(typing)
+    return [f"return {text.format(first, second)}"], names | {"point": _POINT[active]}
 
 
 def _ufunc_beside_arrays(ufunc: Any) -> Any:
     """What takes the place of a ufunc, because Numba fuses calls of the ufunc itself whatever their arguments."""
-
-    def stub(x: Any, y: Any) -> Any:
-        return ufunc(x, y)
-
-    def typing(x: Any, y: Any) -> Any:
-        return _beside_arrays("ufunc({}, {})", {"ufunc": ufunc}, x, y) or (lambda x, y: ufunc(x, y))
-
-    stub.__name__ = ufunc.__name__
-    add_overload(stub)(typing)
-    return stub
+    text, names = "ufunc({}, {})", {"ufunc": ufunc}
+    return stand_in(
+        ufunc, "x, y", lambda x, y: _beside_arrays(text, names, x, y) or ([f"return {text.format('x', 'y')}"], names)
+    )
 
 
 def _of_element(function: Any) -> None:
@@ -144,16 +128,7 @@ for _function in _TESTS:
     _declare(_function, 1, types.boolean)
     _of_element(_function)
 for _name, _written in (ARITHMETIC | COMPARISONS).items():
-    _operator_beside_arrays(getattr(operator, _name), _written)
-
-
-_IN_PLACE_TEXT = """\
-def implementation(x, y):
-    target, operand = {target}, {operand}
-    for k in np.ndindex(target.shape):
-        target[k] = ufunc(target[k], {element})
-    return x
-"""
+    overload_by_text(getattr(operator, _name), "x, y", partial(_beside_arrays, f"{{}} {_written} {{}}", {}))
 
 
 def _in_place(symbol: Any, ufunc: Any) -> None:
@@ -163,27 +138,27 @@ def _in_place(symbol: Any, ufunc: Any) -> None:
     along the first axis where more operands are in Fortran order than in C order.
     """
 
-    def typing(x: Any, y: Any) -> Any:
-        """Numba's question: how is x op= y computed for arguments of these types?"""
+    def write(x: Any, y: Any) -> Any:
         if isinstance(x, types.Array) and not is_active_array(x) and (isinstance(y, Active) or is_active_array(y)):
             # Numba's own typing would stumble; the array is promoted, or this is what the user is told
             raise UnsupportedError(f"a variable is written into an array of {x.dtype}, where only plain numbers fit")
         if not is_active_array(x):
             return None
-        arrays = [a for a in (x, y) if isinstance(a, types.Array)]
-        layouts = [a.layout for a in arrays]
-        turned = layouts.count("F") > layouts.count("C")
+        layouts = [a.layout for a in (x, y) if isinstance(a, types.Array)]
+        turned = ".T" if layouts.count("F") > layouts.count("C") else ""
         operand, element = "y", "operand"
-        if len(arrays) == 2 and not y.ndim:
+        if len(layouts) == 2 and not y.ndim:
             element = "operand[()]"
-        elif len(arrays) == 2:
-            operand, element = "np.broadcast_to(y, x.shape)", "operand[k]"
-            operand += ".T" if turned else ""
-        names = {"np": np, "ufunc": ufunc}
-        exec(_IN_PLACE_TEXT.format(target="x.T" if turned else "x", operand=operand, element=element), names)
-        return names["implementation"]
+        elif len(layouts) == 2:
+            operand, element = f"np.broadcast_to(y, x.shape){turned}", "operand[k]"
+        return [
+            f"target, operand = x{turned}, {operand}",
+            "for k in np.ndindex(target.shape):",
+            f"    target[k] = ufunc(target[k], {element})",
+            "return x",
+        ], {"np": np, "ufunc": ufunc}
 
-    add_overload(symbol)(typing)
+    overload_by_text(symbol, "x, y", write)
 
 
 for _name, _ufunc in _UFUNCS.items():

@@ -19,7 +19,7 @@ from contad.engines.tape.variables import Active
 from contad.native.callables import NESTED, axes_of, given_types, text_of_array
 from contad.native.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.overloads import stand_in
 from contad.rules.compilable import Compilable, is_in_bodies
 
 
@@ -44,36 +44,15 @@ def _is_given(dtype: Any) -> bool:
     return dtype is not None and not isinstance(dtype, (types.NoneType, types.Omitted))
 
 
-def _stub(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that means `plain`, which Numba takes for another one."""
-
-    def stub(*args: Any, **kwargs: Any) -> Any:
-        return plain(*args, **kwargs)
-
-    stub.__name__ = stub.__qualname__ = plain.__name__
-    return stub
-
-
 @functools.cache
 def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]:
     """For each function of NumPy that makes a float array, one that makes an array of active elements in njit."""
     zeros = zeros_of[active]
-    made: dict[Callable[..., Any], Callable[..., Any]] = {
-        np.zeros: _fill(np.zeros, zeros, 0.0),
-        np.ones: _fill(np.ones, zeros, 1.0),
-        np.empty: _fill(np.empty, zeros, 0.0),
-        np.zeros_like: _fill_like(np.zeros_like, zeros, 0.0),
-        np.ones_like: _fill_like(np.ones_like, zeros, 1.0),
-        np.empty_like: _fill_like(np.empty_like, zeros, 0.0),
-        np.full: _full(zeros),
-        np.full_like: _full_like(zeros),
-        np.copy: _copy(zeros),
-        np.array: _array(zeros),
-        np.asarray: _as_array(zeros),
-        np.linspace: _convert(np.linspace, zeros),
-        np.eye: _convert(np.eye, zeros),
-        np.identity: _convert(np.identity, zeros),
-    }
+    makers = {np.zeros: "0.0", np.ones: "1.0", np.empty: "0.0", np.zeros_like: "0.0", np.ones_like: "1.0",
+              np.empty_like: "0.0", np.full: "fill_value", np.full_like: "fill_value"}  # fmt: skip
+    made = {plain: _fill(plain, zeros, number) for plain, number in makers.items()}
+    made |= {plain: _convert(plain, zeros) for plain in (np.linspace, np.eye, np.identity)}
+    made |= {np.copy: _copy(zeros), np.array: _array(zeros), np.asarray: _as_array(zeros)}
     replaced = Replaced(made | UFUNCS | {np.float64: float64}, zeros)
     replaced |= {f: _in_loops(found, replaced) for f, found in ARRAY_FUNCTIONS.items() if f not in _OWN}
     return replaced
@@ -100,14 +79,12 @@ _OWN = (np.prod, np.var, np.std, np.sort, np.diag)  # that the tape computes its
 
 def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Callable[..., Any]:
     """What takes the place of a function of whole arrays: the body that fits variables, or NumPy's own."""
-    stub = _stub(function.numpy)
     parameters = list(function.signature.parameters)
-    names, text = ", ".join(function.signature.parameters), str(function.signature)[1:-1]
+    is_face = is_in_bodies(function)
     bodies: dict[Any, Any] = {}
 
-    def choose(*args: Any) -> Any:
-        """The body for arguments of these types."""
-        is_face = is_in_bodies(function)
+    def write(*args: Any) -> Any:
+        """The call of the body for arguments of these types."""
         active = any(map(holds_active if is_face else is_active, args))
         ndims = tuple(map(axes_of, given_types(args))) if is_face else _given_axes(function.signature, args)
         body = function.body(ndims) if active else function.numpy
@@ -117,15 +94,11 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
             if body not in bodies:
                 bodies[body] = _compile(body, replaced)
             body = bodies[body]
-        module = {"body": body, "as_array": replaced.get(np.array)}
         passed = [text_of_array(kind, x) if active and is_face else x for kind, x in zip(args, parameters, strict=True)]
-        exec(f"def implementation({text}):\n    return body({', '.join(passed[: len(ndims)])})\n", module)
-        return module["implementation"]
+        known = {"body": body, "as_array": replaced.get(np.array)}
+        return [f"return body({', '.join(passed[: len(ndims)])})"], known
 
-    module = {"choose": choose}
-    exec(f"def typing({text}):\n    return choose({names})\n", module)
-    add_overload(stub)(module["typing"])
-    return stub
+    return stand_in(function.numpy, str(function.signature)[1:-1], write)
 
 
 def is_active(kind: Any) -> bool:
@@ -154,187 +127,89 @@ def _compile(body: Any, replaced: Replaced) -> Any:
     return Rebuilt(njit(**_OPTIONS)(body), replaced).dispatcher
 
 
-def _fill(plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
-    """What takes the place of np.zeros or np.ones."""
-    stub = _stub(plain)
+def _fill(plain: Any, zeros: Any, number: str) -> Callable[..., Any]:
+    """What takes the place of np.zeros and its like: of a shape or of an array, full of a number or of an argument."""
+    is_like, is_full = plain.__name__.endswith("_like"), number == "fill_value"
+    first, shape = ("x", "x.shape") if is_like else ("shape", "shape")
+    given = f"{first}, {number}" if is_full else first
+    fill = [] if number == "0.0" else [f"made[...] = {number}"]
 
-    def typing(shape: Any, dtype: Any = None) -> Any:
-        """Numba's question: what makes the array for arguments of these types?"""
-        if not _is_float(dtype):
-            return lambda shape, dtype=None: plain(shape, dtype)
-        if number == 0.0:
-            return lambda shape, dtype=None: zeros(shape)
-
-        def implementation(shape: Any, dtype: Any = None) -> Any:
-            made = zeros(shape)
-            made[...] = number
-            return made
-
-        return implementation
-
-    add_overload(stub)(typing)
-    return stub
-
-
-def _fill_like(plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
-    """What takes the place of np.zeros_like or np.ones_like."""
-    stub = _stub(plain)
-
-    def typing(x: Any, dtype: Any = None) -> Any:
-        """Numba's question: what makes the array for arguments of these types?"""
-        floats = _holds_floats(x)
-        if _is_given(dtype) and not _is_float(dtype):
-            return lambda x, dtype=None: plain(x, dtype)
-        if not _is_given(dtype) and not floats:
-            return None if isinstance(x, Active) else lambda x, dtype=None: plain(x)
-        if number == 0.0:
-            return lambda x, dtype=None: zeros(x.shape)
-
-        def implementation(x: Any, dtype: Any = None) -> Any:
-            made = zeros(x.shape)
-            made[...] = number
-            return made
-
-        return implementation
-
-    add_overload(stub)(typing)
-    return stub
-
-
-def _full(zeros: Any) -> Callable[..., Any]:
-    """What takes the place of np.full."""
-    stub = _stub(np.full)
-
-    def typing(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
-        """Numba's question: what makes the array for arguments of these types?"""
+    def write(x: Any, *others: Any) -> Any:
+        *filled, dtype = others
         if _is_given(dtype):
-            if not _is_float(dtype):
-                return (
-                    None
-                    if isinstance(fill_value, Active)
-                    else lambda shape, fill_value, dtype=None: np.full(shape, fill_value, dtype)
-                )
-        elif not (isinstance(fill_value, Active) or fill_value == types.float64):
-            return lambda shape, fill_value, dtype=None: np.full(shape, fill_value)
+            makes = _is_float(dtype)
+        elif is_like:
+            makes = _holds_floats(x)
+        else:
+            makes = all(isinstance(kind, Active) or kind == types.float64 for kind in filled)
+        if makes:
+            return [f"made = zeros({shape})", *fill, "return made"], {"zeros": zeros}
+        if any(isinstance(kind, Active) for kind in (x, *filled)):
+            return None
+        return [f"return plain({given}{', dtype' * _is_given(dtype)})"], {"plain": plain}
 
-        def implementation(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
-            made = zeros(shape)
-            made[...] = fill_value
-            return made
-
-        return implementation
-
-    add_overload(stub)(typing)
-    return stub
-
-
-def _full_like(zeros: Any) -> Callable[..., Any]:
-    """What takes the place of np.full_like."""
-    stub = _stub(np.full_like)
-
-    def typing(x: Any, fill_value: Any, dtype: Any = None) -> Any:
-        """Numba's question: what makes the array for arguments of these types?"""
-        floats = _holds_floats(x)
-        if _is_given(dtype) or not floats:
-            return (
-                None
-                if isinstance(fill_value, Active)
-                else lambda x, fill_value, dtype=None: np.full_like(x, fill_value, dtype)
-            )
-
-        def implementation(x: Any, fill_value: Any, dtype: Any = None) -> Any:
-            made = zeros(x.shape)
-            made[...] = fill_value
-            return made
-
-        return implementation
-
-    add_overload(stub)(typing)
-    return stub
+    return stand_in(plain, f"{given}, dtype=None", write)
 
 
 def _copy(zeros: Any) -> Callable[..., Any]:
     """What takes the place of np.copy."""
-    stub = _stub(np.copy)
 
-    def typing(a: Any) -> Any:
-        """Numba's question: what makes the array for an argument of this type?"""
+    def write(a: Any) -> Any:
         if not _holds_floats(a):
-            return lambda a: np.copy(a)
+            return ["return np.copy(a)"], {"np": np}
+        return ["made = zeros(a.shape)", f"made[{'...' if a.ndim else '()'}] = a{'' if a.ndim else '[()]'}",
+                "return made"], {"zeros": zeros}  # fmt: skip
 
-        def implementation(a: Any) -> Any:
-            made = zeros(a.shape)
-            made[...] = a
-            return made
-
-        def of_point(a: Any) -> Any:
-            made = zeros(())
-            made[()] = a[()]
-            return made
-
-        return implementation if a.ndim else of_point
-
-    add_overload(stub)(typing)
-    return stub
+    return stand_in(np.copy, "a", write)
 
 
 def _convert(plain: Any, zeros: Any) -> Callable[..., Any]:
     """A function of plain numbers whose result can take variables."""
-    stub = _stub(plain)
 
-    def typing(*args: Any) -> Any:
-        def implementation(*args: Any) -> Any:
-            found = plain(*args)
-            made = zeros(found.shape)
-            made[...] = found
-            return made
+    def write(args: Any) -> Any:
+        if any(isinstance(x, Active) for x in args):
+            return None
+        return ["found = plain(*args)", "made = zeros(found.shape)", "made[...] = found", "return made"], {
+            "plain": plain, "zeros": zeros,
+        }  # fmt: skip
 
-        return None if any(isinstance(x, Active) for x in args) else implementation
-
-    add_overload(stub)(typing)
-    return stub
+    return stand_in(plain, "*args", write)
 
 
 def _array(zeros: Any) -> Callable[..., Any]:
     """What takes the place of np.array."""
-    stub = _stub(np.array)
 
-    def typing(object: Any, dtype: Any = None) -> Any:
-        """Numba's question: what makes the array for arguments of these types?"""
+    def write(object: Any, dtype: Any) -> Any:
         element, depth = object, 0
         while isinstance(element, (types.List, types.BaseTuple)):
             items = [element.dtype] if isinstance(element, types.List) else list(element)
             if not items:
                 return None
             element, depth = next((x for x in items if isinstance(x, Active)), items[0]), depth + 1
+        shape = ""
         if isinstance(element, types.Array) and depth == 0:
             if _holds_floats(element) and _is_float(dtype):
-                return _from(zeros, "object.shape", ["made[...] = object"])
+                shape, lines = "object.shape", ["made[...] = object"]
         elif (isinstance(element, Active) or element == types.float64) and _is_float(dtype) and depth <= 2:
             shape = ("()", "len(object)", "(len(object), len(object[0]))")[depth]
-            return _from(zeros, shape, list(_assignments(object, "object", "")))
-        if _is_given(dtype):
-            return lambda object, dtype=None: np.array(object, dtype)
-        return lambda object, dtype=None: np.array(object)
+            lines = list(_assignments(object, "object", ""))
+        if shape:
+            return [f"made = zeros({shape})", *lines, "return made"], {"zeros": zeros}
+        return [f"return np.array(object{', dtype' * _is_given(dtype)})"], {"np": np}
 
-    add_overload(stub)(typing)
-    return stub
+    return stand_in(np.array, "object, dtype=None", write)
 
 
 def _as_array(zeros: Any) -> Callable[..., Any]:
     """What takes the place of np.asarray: a new array of a number, anything else as NumPy has it."""
-    stub, make = _stub(np.asarray), _array(zeros)
+    make = _array(zeros)
 
-    def typing(a: Any, dtype: Any = None) -> Any:
-        """Numba's question: what makes the array for arguments of these types?"""
+    def write(a: Any, dtype: Any) -> Any:
         if isinstance(a, Active) or a == types.float64:
-            return lambda a, dtype=None: make(a, dtype)
-        if _is_given(dtype):
-            return lambda a, dtype=None: np.asarray(a, dtype)
-        return lambda a, dtype=None: np.asarray(a)
+            return ["return make(a, dtype)"], {"make": make}
+        return [f"return np.asarray(a{', dtype' * _is_given(dtype)})"], {"np": np}
 
-    add_overload(stub)(typing)
-    return stub
+    return stand_in(np.asarray, "a, dtype=None", write)
 
 
 def _assignments(kind: Any, text: str, index: str) -> Iterator[str]:
@@ -349,10 +224,3 @@ def _assignments(kind: Any, text: str, index: str) -> Iterator[str]:
             yield from _assignments(item, f"{text}[{n}]", f"{index}{n},")
     else:
         yield f"made[{index or '()'}] = {text}"
-
-
-def _from(zeros: Any, shape: str, lines: list[str]) -> Any:
-    names: dict[str, Any] = {"zeros": zeros}
-    body = "".join(f"    {line}\n" for line in [f"made = zeros({shape})", *lines, "return made"])
-    exec(f"def implementation(object, dtype=None):\n{body}", names)
-    return names["implementation"]

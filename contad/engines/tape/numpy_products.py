@@ -1,4 +1,4 @@
-"""np.dot, np.matmul, @, np.vdot and np.outer on arrays of variables and duals."""
+"""np.dot and @ on arrays of variables and duals."""
 
 import operator
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from numba import types
 
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
 from contad.engines.tape.matrix_records import OPERATIONS
-from contad.engines.tape.variables import VARIABLE, Active, chain2
+from contad.engines.tape.variables import Active, chain2
 from contad.native.elementwise_calls import PLAIN
 from contad.native.overloads import add_overload, add_overload_method
 from contad.native.rules import partial_function
 from contad.rules.scalar_rule import rule
 
-_by_x, _by_y = (cast("Callable[..., float]", partial_function(rule("multiply"), k)) for k in range(2))
+_by_x = cast("Callable[..., float]", partial_function(rule("multiply"), 0))
 
 
 # ---- sums of products ------------------------------------------------------------------------------------------------
@@ -30,26 +30,12 @@ def _accumulate(total: Any, x: Any, y: Any) -> Any:
     if isinstance(x, Active) and isinstance(y, Active):
         return lambda total, x, y: total + x * y
     if isinstance(x, Active):
-        return lambda total, x, y: chain2(
-            total.value + x.value * y,
-            1.0,
-            total,
-            _by_x(0.0, x.value, float(y)),
-            x,
-        )
-    if isinstance(y, Active):
-        return lambda total, x, y: chain2(
-            total.value + x * y.value,
-            1.0,
-            total,
-            _by_y(0.0, float(x), y.value),
-            y,
-        )
-    return None
+        return lambda total, x, y: chain2(total.value + x.value * y, 1.0, total, _by_x(0.0, x.value, float(y)), x)
+    return (lambda total, x, y: accumulate(total, y, x)) if isinstance(y, Active) else None
 
 
 def _dot(a: Any, b: Any) -> Any:
-    """np.dot, np.matmul and @ of arrays with one or two axes, one of them active."""
+    """np.dot and @ of arrays with one or two axes, one of them active."""
     if not isinstance(a, types.Array) or not isinstance(b, types.Array):
         return None
     active = next((x.dtype for x in (a, b) if is_active_array(x)), None)
@@ -85,19 +71,9 @@ def _dot(a: Any, b: Any) -> Any:
                 made[j] = accumulate(made[j], a[k], b[k, j])
         return made
 
+    multiply = OPERATIONS["matmul"][active]
+
     def matrices(a: Any, b: Any) -> Any:
-        if a.shape[1] != b.shape[0]:
-            raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * matrix)")
-        made = zeros((a.shape[0], b.shape[1]))
-        for i in range(a.shape[0]):
-            for k in range(a.shape[1]):
-                for j in range(b.shape[1]):
-                    made[i, j] = accumulate(made[i, j], a[i, k], b[k, j])
-        return made
-
-    multiply = OPERATIONS["matmul"][VARIABLE]
-
-    def matrices_of_variables(a: Any, b: Any) -> Any:
         (m, n), k = a.shape, b.shape[1]
         if n != b.shape[0]:
             raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * matrix)")
@@ -105,25 +81,9 @@ def _dot(a: Any, b: Any) -> Any:
 
     if a.ndim == 1:
         return vectors if b.ndim == 1 else vector_matrix
-    if b.ndim == 1:
-        return matrix_vector
-    return matrices_of_variables if active == VARIABLE else matrices
+    return matrix_vector if b.ndim == 1 else matrices
 
 
 for _function in (np.dot, operator.matmul):
     add_overload(_function)(_dot)
 add_overload_method(ActiveArray, "dot")(_dot)
-
-
-@add_overload(np.vdot)
-def _vdot(a: Any, b: Any) -> Any:
-    if not (is_active_array(a) or is_active_array(b)) or a.ndim != 1 or b.ndim != 1:
-        return None
-    return lambda a, b: np.dot(a, b)
-
-
-@add_overload(np.outer)
-def _outer(a: Any, b: Any) -> Any:
-    if not (is_active_array(a) or is_active_array(b)) or a.ndim != 1 or b.ndim != 1:
-        return None
-    return lambda a, b: a.reshape((len(a), 1)) * b.reshape((1, len(b)))

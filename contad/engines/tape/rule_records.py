@@ -31,7 +31,7 @@ from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import RuleError, UnsupportedError
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.overloads import overload_by_text
 from contad.native.saved_values import as_read, require_packable
 from contad.native.user_rules import (
     backward_of,
@@ -43,7 +43,6 @@ from contad.native.user_rules import (
     require_cotangent,
     text_of,
     transposed_backward,
-    typing_of,
     wrong_shape,
 )
 from contad.native.words import WORD
@@ -59,7 +58,7 @@ def register_user_rule(rule: WithParts) -> None:
     if rule in _registered:
         return
     _registered.add(rule)
-    add_overload(rule)(typing_of(parts, lambda *kinds: _implementation(rule, parts, kinds)))
+    overload_by_text(rule, parameters_of(parts), lambda *kinds: _implementation(rule, parts, kinds))
 
 
 def calculate_copy(header, block):  # type: ignore[no-untyped-def]
@@ -77,7 +76,7 @@ def _is_active(kind: Any) -> bool:
 
 
 def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> Any:
-    """The call for arguments of these types; None where none is active."""
+    """The lines of the call for arguments of these types, and what they name; None where none is active."""
     active = [n for n, kind in enumerate(kinds) if _is_active(kind)]
     if not active:
         return None
@@ -128,8 +127,7 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     own = re.compile(rf"(?<!\.)\b({'|'.join(known)})\b")  # which parameters of the user's may be called, too
     lines = [own.sub(r"contad_\1", line) for line in lines]
     known = {f"contad_{name}": x for name, x in known.items()}
-    exec("\n    ".join([f"def implementation({parameters_of(parts)}):", *renamed, *lines]), known)
-    return known["implementation"]
+    return [*renamed, *lines], known
 
 
 def _shape_type(kind: Any) -> Any:
@@ -194,78 +192,23 @@ def _pull(
     for n in active:
         place = rest.index(n)
         kind = found[place]
+        of_x, count, x_bar = "", "1", f"found[{place}]"
         if is_active_array(kinds[n]):
             of_x, arrays = shapes[arrays], arrays + 1
-            lines.append(f"first = add_array(header, first, found[{place}], {of_x})")
-        else:
-            lines.append(f"first = add_number(header, first, found[{place}])")
-        require_cotangent(rule, n, kind, kinds[n].ndim if is_active_array(kinds[n]) else 0)
+            count = " * ".join([f"{of_x}[{axis}]" for axis in range(kinds[n].ndim)] or ["1"])
+        require_cotangent(rule, n, kind, kinds[n].ndim if of_x else 0)
+        if not isinstance(kind, types.NoneType):  # which stands for zeros
+            lines += [f"if {x_bar}.shape != {of_x}:", "    raise RuleError(message)"] if of_x else []
+            lines.append(f"add_to_operand(header, first, {x_bar if of_x else f'np.full(1, {x_bar})'})")
+        lines.append(f"first += {count}")
     known |= {
         "backward": backward, "np": np, "VALUE": VALUE,
         "sizes_of": sizes_of, "read_block": read_block, "read_elements": read_elements, "take_adjoints": take_adjoints,
-        "add_array": _array_adder(rule.name), "add_number": _add_number,
+        "add_to_operand": add_to_operand, "RuleError": RuleError, "message": wrong_shape(rule.name),
     }  # fmt: skip
     exec("\n    ".join(["def pull(header, block):", *lines]) + "\n", known)
     made: Callable[..., Any] = known["pull"]
     return made
-
-
-def _add_number(header: int, first: int, x_bar: Any) -> int:
-    """Add to the adjoint of the operand at `first`, inside njit; the next operand."""
-    return first + 1
-
-
-@add_overload(_add_number)
-def _type_add_number(header: Any, first: Any, x_bar: Any) -> Any:
-    """The body for a cotangent of this type."""
-    if isinstance(x_bar, types.NoneType):
-        return lambda header, first, x_bar: first + 1
-
-    def implementation(header: Any, first: Any, x_bar: Any) -> Any:
-        """For a number."""
-        one = np.empty(1)
-        one[0] = x_bar
-        add_to_operand(header, first, one)
-        return first + 1
-
-    return implementation
-
-
-def _array_adder(name: str) -> Callable[..., Any]:
-    """As `_add_number`, for arrays of a shape."""
-    message = wrong_shape(name)
-
-    def add_array(header: int, first: int, x_bar: Any, shape: Any) -> int:
-        """Add to the adjoints of the operands from `first`; the next one."""
-        return first
-
-    @add_overload(add_array)
-    def typing(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
-        """The body for a cotangent of this type."""
-        if isinstance(x_bar, types.NoneType):
-
-            def nothing(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
-                """For None, which stands for zeros."""
-                size = 1
-                for length in shape:
-                    size *= length
-                return first + size
-
-            return nothing
-
-        def implementation(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
-            """For an array."""
-            if x_bar.shape != shape:
-                raise RuleError(message)
-            flat = np.empty(x_bar.size)
-            for k, element in enumerate(x_bar.flat):
-                flat[k] = element
-            add_to_operand(header, first, flat)
-            return first + x_bar.size
-
-        return implementation
-
-    return add_array
 
 
 def _address_within(function: Callable[..., Any]) -> Callable[[], int]:

@@ -136,39 +136,28 @@ def _searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
     side = getattr(side, "literal_value", getattr(side, "value", side))
     if side not in ("left", "right"):
         return None
-    position = _positions_right if side == "right" else _positions_left
+    is_right = side == "right"
     if not isinstance(v, types.Array):
-        return lambda a, v, side="left": position(a, v)
+        return lambda a, v, side="left": _find_position(a, v, is_right)
     if v.ndim != 1:
         return None
 
     def of_array(a: Any, v: Any, side: Any = "left") -> Any:
         made = np.empty(len(v), np.int64)
         for k in range(len(v)):
-            made[k] = position(a, v[k])
+            made[k] = _find_position(a, v[k], is_right)
         return made
 
     return of_array
 
 
 @njit(**_OPTIONS)
-def _positions_left(a: Any, v: Any) -> Any:
+def _find_position(a: Any, v: Any, is_right: Any) -> Any:
+    """Behind the elements below v, and behind those equal to it as well if that is asked for."""
     low, high = 0, len(a)
     while low < high:
         middle = (low + high) // 2
-        if value(a[middle]) < value(v):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(**_OPTIONS)
-def _positions_right(a: Any, v: Any) -> Any:
-    low, high = 0, len(a)
-    while low < high:
-        middle = (low + high) // 2
-        if value(a[middle]) <= value(v):
+        if value(a[middle]) < value(v) or (is_right and value(a[middle]) == value(v)):
             low = middle + 1
         else:
             high = middle

@@ -1,14 +1,15 @@
 """Parts of arrays in the workspace: what a segment of a checkpointed loop is going to write, kept and put back."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from contad.engines.source.runtime.workspace import NUMBERS, numbers
+from contad.engines.source.runtime.workspace import NUMBERS, integer, put_integer
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.lanes import LanesType, lanes_at, put_lanes
-from contad.native.overloads import add_overload
+from contad.native.overloads import add_overload, overload_by_text
 
 
 def root_of(n: int) -> int:
@@ -45,83 +46,27 @@ def _root_of(n: Any) -> Any:
     return lambda n: max(1, int(np.ceil(np.sqrt(n))))
 
 
-@add_overload(keep_part, jit_options=INTERNAL_OPTIONS)
-def _keep_part(work: Any, place: Any, part: Any) -> Any:
-    """Floats, by rows: Numba's assignment of arrays brings with it what writes a message of shapes."""
+def _write_nest(statement: str, work: Any, place: Any, part: Any) -> Any:
+    """Loops over the elements of an array, which do that for element `x` and number k of the workspace.
+
+    An assignment of arrays would bring with it what writes a message of shapes.
+    """
     if work != NUMBERS or not isinstance(part, types.Array):
         return None
-    if part.dtype == types.float64 and part.ndim == 1:
-
-        def keep(work: Any, place: Any, part: Any) -> None:
-            found = numbers(work, place + part.size)[place:]
-            for k in range(part.size):
-                found[k] = part[k]
-
-        return keep
-
+    lines = ["k = place", *(f"{'    ' * axis}for i_{axis} in range(part.shape[{axis}]):" for axis in range(part.ndim))]
+    x, step = f"part[{', '.join(f'i_{axis}' for axis in range(part.ndim)) or '()'}]", 1
+    keep, take = f"put_integer(work, k, int({x}))", "integer(work, k)"
     if part.dtype == types.float64:
-
-        def keep_rows(work: Any, place: Any, part: Any) -> None:
-            for k in range(len(part)):
-                keep_part(work, place, part[k])
-                place += part[k].size
-
-        return keep_rows
-
-    if isinstance(part.dtype, LanesType):
-        count = part.dtype.count
-
-        def keep_lanes(work: Any, place: Any, part: Any) -> None:
-            for at in np.ndindex(part.shape):
-                put_lanes(work, place, part[at], count)
-                place += count
-
-        return keep_lanes
-
-    def keep_integers(work: Any, place: Any, part: Any) -> None:
-        found = numbers(work, place + part.size)[place:].view(np.int64)
-        for k, x in enumerate(part.flat):
-            found[k] = x
-
-    return keep_integers
+        keep, take = f"work[k] = {x}", "work[k]"
+    elif isinstance(part.dtype, LanesType):
+        step = part.dtype.count
+        keep, take = f"put_lanes(work, k, {x}, {step})", f"lanes_at(work, k, {step})"
+    inner = [statement.format(keep=keep, take=f"{x} = {take}"), f"k += {step}"]
+    return [*lines, *(f"{'    ' * part.ndim}{line}" for line in inner)], _KNOWN
 
 
-@add_overload(put_part_back, jit_options=INTERNAL_OPTIONS)
-def _put_part_back(work: Any, place: Any, part: Any) -> Any:
-    """Likewise."""
-    if work != NUMBERS or not isinstance(part, types.Array):
-        return None
-    if part.dtype == types.float64 and part.ndim == 1:
-
-        def put_back(work: Any, place: Any, part: Any) -> None:
-            found = numbers(work, place + part.size)[place:]
-            for k in range(part.size):
-                part[k] = found[k]
-
-        return put_back
-
-    if part.dtype == types.float64:
-
-        def put_rows_back(work: Any, place: Any, part: Any) -> None:
-            for k in range(len(part)):
-                put_part_back(work, place, part[k])
-                place += part[k].size
-
-        return put_rows_back
-
-    if isinstance(part.dtype, LanesType):
-        count = part.dtype.count
-
-        def put_lanes_back(work: Any, place: Any, part: Any) -> None:
-            for at in np.ndindex(part.shape):
-                part[at] = lanes_at(work, place, count)
-                place += count
-
-        return put_lanes_back
-
-    def put_integers_back(work: Any, place: Any, part: Any) -> None:
-        found = numbers(work, place + part.size)[place:].view(np.int64).reshape(part.shape)
-        for at in np.ndindex(part.shape):
-            part[at] = found[at]
-
-    return put_integers_back
+_KNOWN = {x.__name__: x for x in (put_integer, integer, put_lanes, lanes_at)}
+for _function, _statement in ((keep_part, "{keep}"), (put_part_back, "{take}")):
+    overload_by_text(
+        _function, "work, place, part", partial(_write_nest, _statement), jit_options=INTERNAL_OPTIONS
+    )  # fmt: skip
