@@ -158,7 +158,7 @@ def multiply(a, b, a_lanes, b_lanes, z_lanes):
 @pytest.mark.long
 @pytest.mark.parametrize("is_infinite", [False, True])
 def test_products_of_matrices(is_infinite):
-    """By loops and by BLAS; a zero of an adjoint masks what is infinite, in its own lane."""
+    """A zero of an adjoint masks what is infinite, in its own lane."""
     for m, p, n in ((2, 3, 4), (9, 10, 11), (1, 9, 200), (30, 20, 1), (0, 3, 2), (3, 0, 2)):
         a, b, z_bar = RNG.normal(size=(m, p)), RNG.normal(size=(p, n)), RNG.normal(size=(m, n, 4))
         of_a, of_b = RNG.normal(size=(m, p, 4)), RNG.normal(size=(p, n, 4))
