@@ -19,6 +19,7 @@ from contad.native.overloads import add_overload, in_machine_code
 from contad.native.rows.reduction_rows import first_of
 
 LONG_SUM, FEW_LINES = 128, 8  # elements from which on a line is summed in a row, lines from which on beside others
+_FEW = 8  # terms that take less time one after the other than side by side
 _LONG = 12  # elements from which on a line is made shares in a row
 _borrowing = register_jitable(**INTERNAL_OPTIONS, _nrt=False)  # slices of memory that the caller holds are not counted
 _inlined = register_jitable(**INTERNAL_OPTIONS, _nrt=False, forceinline=True)  # arguments would take longer
@@ -166,7 +167,15 @@ def take_exponentials(row, n):  # type: ignore[no-untyped-def]
     """Make a line the terms of its sum: (the largest element, how often it is there, the sum of the other terms)."""
     top = largest_of(row, n)
     count, rest = 0.0, 0.0
-    if abs(top) < np.inf:
+    if n < _FEW and abs(top) < np.inf:
+        for i in range(n):
+            if row[i] == top:
+                row[i] = 1.0
+                count += 1.0
+            else:
+                row[i] = math.exp(row[i] - top)
+                rest += row[i]
+    elif abs(top) < np.inf:
         for i in range(n):
             is_top, e = row[i] == top, exp(row[i] - top)
             row[i] = e
@@ -320,7 +329,7 @@ def push_on(terms, totals, z_dot, m, n, k, a, at, steps, a_sign, b, b_at, b_step
             z_dot[number] = total
 
 
-@in_machine_code
+@_borrowing
 def logsumexp_value(a, m, n, k, terms, totals, z):  # type: ignore[no-untyped-def]
     """z = log(sum(exp(line))); the terms over the largest one are saved, and their sums"""
     if n == 0:
@@ -364,14 +373,14 @@ def weighted_logsumexp_value(a, b, m, n, k, terms, totals, z):  # type: ignore[n
         z[line] = log_of_sum(top, at_top, rest) if at_top > 0.0 else log(totals[line]) + top
 
 
-@in_machine_code
+@_borrowing
 def logsumexp_adjoint(z_bar, terms, totals, m, n, k, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += w z_bar, where w are the terms over their sum"""
     steps = steps_of(m, n, k)
     pass_on(terms, totals, z_bar, m, n, k, a_bar, 0, steps, 1.0, a_bar, 0, steps, 0.0)
 
 
-@in_machine_code
+@_borrowing
 def logsumexp_tangent(terms, totals, a_dot, m, n, k, z_dot):  # type: ignore[no-untyped-def]
     """sum(w a_dot)"""
     steps = steps_of(m, n, k)
