@@ -82,7 +82,10 @@ def _is_finite_of(x: Any) -> Any:
 
 @in_machine_code
 def _add_matrices(x, y, z):  # type: ignore[no-untyped-def]
-    """z += x y, of matrices of numbers and lanes, of which z is lanes: unroll-and-jam, so that four rows read y once."""
+    """z += x y, of matrices of numbers and lanes, of which z is lanes.
+
+    Unroll-and-jam: four rows read y once.
+    """
     together = x.shape[0] // 4 * 4
     for i in range(0, together, 4):
         for j in range(y.shape[1]):

@@ -173,8 +173,22 @@ def read_elements(header, first, made, place):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
+def values_at(header, first, n):  # type: ignore[no-untyped-def]
+    """The values of n records from the first one on, in their memory."""
+    return array_at(word(header, RECORDS), (first + n, NUMBERS))[first:, VALUE]
+
+
+@njit(**INTERNAL_OPTIONS)
+def take_adjoint(header, cell):  # type: ignore[no-untyped-def]
+    """The adjoint of a cell, which is left zero."""
+    adjoint = array_at(word(header, ADJOINTS), cell + 1)
+    d, adjoint[cell] = adjoint[cell], 0.0
+    return d
+
+
+@njit(**INTERNAL_OPTIONS)
 def take_adjoints(header, first, made):  # type: ignore[no-untyped-def]
-    """Likewise the adjoints of the cells from `first`, which are left zero."""
+    """Write the adjoints of the cells from `first`, which are left zero, into an array in C order."""
     flat = array_at(made.ctypes.data, made.size)
     adjoint = array_at(word(header, ADJOINTS), first + flat.size)
     for k in range(flat.size):

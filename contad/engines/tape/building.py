@@ -46,7 +46,8 @@ from contad.native.machine_code import njit
 
 from contad.engines.tape import conversions, operations
 from contad.engines.tape.arrays import constants_of, copy_in_order, lift, lift_dual, readonly, tangents, values
-from contad.engines.tape.guard import collect, collect_number, guard, seed, seed_number
+from contad.engines.tape.block_records import take_adjoint, take_adjoints
+from contad.engines.tape.guard import guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
 from contad.native.arena import BLOCK, USED, allocate, arena, release, reserve_adjoints, reserve_cells
@@ -258,9 +259,9 @@ class TapePlan:
                 j += 1
                 if not is_array(leaf.type):
                     lines.append(f"    c{j} = c{j - 1} + 1")
-                    return f"collect_number(header, c{j - 1})"
+                    return f"take_adjoint(header, c{j - 1})"
                 lines.append(f"    c{j} = c{j - 1} + {leaf.text}.size")
-                return f"collect(header, c{j - 1}, {leaf.text}.size).reshape({leaf.text}.shape)"
+                return f"take_adjoints(header, c{j - 1}, np.empty({leaf.text}.shape))"
 
             collected.append(map_leaves(gradient, places[k], request.types[k], self.names))
         lines += [

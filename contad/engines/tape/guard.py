@@ -1,4 +1,4 @@
-"""Calls that leave the arena as it was when an exception passes through; seeds, and what a sweep has left."""
+"""Calls that leave the arena as it was when an exception passes through; seeds."""
 
 from typing import Any
 
@@ -46,24 +46,6 @@ def guard(typingctx, function, header, mark, last, given, block, size):  # type:
 def adjoints(header):  # type: ignore[no-untyped-def]
     """The adjoints of all cells, as an array."""
     return carray(pointer(word(header, ADJOINTS)), word(header, USED), np.float64)
-
-
-@njit(**NJIT_OPTIONS)
-def collect(header, cell, n):  # type: ignore[no-untyped-def]
-    """The adjoints of n cells as an array of its own; they are left zero."""
-    found = carray(pointer(word(header, ADJOINTS)), cell + n, np.float64)[cell:]
-    copied = found.copy()
-    found[:] = 0.0
-    return copied
-
-
-@njit(**NJIT_OPTIONS)
-def collect_number(header, cell):  # type: ignore[no-untyped-def]
-    """The adjoint of a cell, which is left zero."""
-    found = carray(pointer(word(header, ADJOINTS)), cell + 1, np.float64)
-    d = found[cell]
-    found[cell] = 0.0
-    return d
 
 
 @njit(**NJIT_OPTIONS)

@@ -21,9 +21,10 @@ from contad.engines.tape.block_records import (
     add_to_operand,
     push_block,
     read_block,
-    read_elements,
     sizes_of,
+    take_adjoint,
     take_adjoints,
+    values_at,
     write_elements,
 )
 from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
@@ -65,7 +66,7 @@ def calculate_copy(header, block):  # type: ignore[no-untyped-def]
     """The values of the results, which stand in front of the plain numbers."""
     m, _, k, _ = sizes_of(header, block)
     _, first, of_z, _ = read_block(header, block)
-    write_elements(header, of_z, read_elements(header, first + m, np.empty(k), VALUE), VALUE)
+    write_elements(header, of_z, values_at(header, first + m, k), VALUE)
 
 
 _calculate = address_of_kernel(calculate_copy)
@@ -106,14 +107,16 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
         f"flat = np.empty(size + {' + '.join(count_text(*x) for x in kept)})",
         "k = put_elements(flat, 0, z)" if is_array else "flat[0], k = z, 1",
         *(line for x in kept for line in put_lines(*x)),
-        f"operands = zeros({' + '.join(sizes)})",
-        "start = 0",
     ]
-    for n, size in zip(active, sizes, strict=True):
-        if is_active_array(kinds[n]):
-            lines += [f"start = put_elements(operands, start, {names[n]})"]
-        else:
-            lines += [f"operands[start] = {names[n]}", f"start += {size}"]
+    if len(sizes) == 1 and is_active_array(kinds[active[0]]):
+        lines.append(f"operands = {names[active[0]]}")
+    else:
+        lines += [f"operands = zeros({' + '.join(sizes)})", "start = 0"]
+        for n, size in zip(active, sizes, strict=True):
+            if is_active_array(kinds[n]):
+                lines += [f"start = put_elements(operands, start, {names[n]})"]
+            else:
+                lines += [f"operands[start] = {names[n]}", f"start += {size}"]
     lines += [
         "made = push(calculate(), pull(), (operands.size, flat.size, size), operands, flat, size, 0)",
         "return made.reshape(z.shape)" if is_array else "return made[0]",
@@ -167,7 +170,7 @@ def _pull(
     lines = [
         "m, n, size, _ = sizes_of(header, block)",
         "_, first, of_z, _ = read_block(header, block)",
-        "flat = read_elements(header, first + m, np.empty(n), VALUE)",
+        "flat = values_at(header, first + m, n)",
         "k = size",
     ]
     kept = read_text("saved", saved, lines, known)
@@ -177,7 +180,7 @@ def _pull(
         shape = read_text("shape", _shape_type(z), lines, known)
         lines.append(f"z_bar = take_adjoints(header, of_z, np.empty(size)).reshape({shape})")
     else:
-        lines.append("z_bar = take_adjoints(header, of_z, np.empty(1))[0]")
+        lines.append("z_bar = take_adjoint(header, of_z)")
     lines.append(f"found = backward({', '.join([*given, kept, 'z_bar'])})")
     z_bar = types.Array(types.float64, z.ndim, "C") if is_array else types.float64
     if parts.backward is None:
@@ -202,8 +205,8 @@ def _pull(
             lines.append(f"add_to_operand(header, first, {x_bar if of_x else f'np.full(1, {x_bar})'})")
         lines.append(f"first += {count}")
     known |= {
-        "backward": backward, "np": np, "VALUE": VALUE,
-        "sizes_of": sizes_of, "read_block": read_block, "read_elements": read_elements, "take_adjoints": take_adjoints,
+        "backward": backward, "np": np, "values_at": values_at, "take_adjoint": take_adjoint,
+        "sizes_of": sizes_of, "read_block": read_block, "take_adjoints": take_adjoints,
         "add_to_operand": add_to_operand, "RuleError": RuleError, "message": wrong_shape(rule.name),
     }  # fmt: skip
     exec("\n    ".join(["def pull(header, block):", *lines]) + "\n", known)
