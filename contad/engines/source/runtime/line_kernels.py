@@ -8,9 +8,11 @@ from typing import Any
 from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.workspace import grow, kept_matrix
+from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.matrix_loops import is_zero, write_into
-from contad.native.overloads import in_machine_code
+from contad.native.overloads import add_overload, in_machine_code
 from contad.native.rows.line_rows import LINE_ROWS, LineRow
+from contad.native.words import array_at
 
 _FORWARD = """
 def forward_{name}(a{axis}, z, work, top):
@@ -18,7 +20,7 @@ def forward_{name}(a{axis}, z, work, top):
     first, top = top, top + {count}
     work = grow(work, top)
     {kept}
-    own_a{result} = a.reshape(a.size){flat}
+    own_a{result} = flat(a){flat}
     value_kernel({names})
     {write}
     return work, top
@@ -29,7 +31,7 @@ def reverse_{name}(z_bar, a_bar, work, top):
     first = top - ({count})
     {kept}
     if not is_zero(z_bar):
-        own_z_bar, own_a_bar = z_bar.reshape(z_bar.size), a_bar.reshape(a_bar.size)
+        own_z_bar, own_a_bar = flat(z_bar), flat(a_bar)
         adjoint_kernel({names})
     return first
 """
@@ -42,7 +44,18 @@ def sizes_of(a, axis=-1.0):  # type: ignore[no-untyped-def]
     return (1, rows, columns) if axis == 0.0 else (rows, columns, 1) if axis == 1.0 else (1, rows * columns, 1)
 
 
-_KNOWN = {x.__name__: x for x in (sizes_of, grow, kept_matrix, is_zero, write_into)}
+def flat(a: Any) -> Any:
+    """The elements of a matrix in C order, in its memory, which a kernel does not own."""
+    return a.reshape(a.size)
+
+
+@add_overload(flat, jit_options=INTERNAL_OPTIONS)
+def _flat(a: Any) -> Any:
+    """Without NumPy's search for strides, which takes longer than a few numbers."""
+    return lambda a: array_at(a.ctypes.data, a.size)
+
+
+_KNOWN = {x.__name__: x for x in (flat, sizes_of, grow, kept_matrix, is_zero, write_into)}
 
 
 def write_kernels(name: str, row: LineRow, has_axis: bool) -> str:
@@ -61,7 +74,7 @@ def write_kernels(name: str, row: LineRow, has_axis: bool) -> str:
     ways = []
     for way, purpose in ((_FORWARD, "value"), (_REVERSE, "adjoint")):
         names = ", ".join(x if x in ("m", "n", "k") else f"own_{x}" for x in row.parameters(purpose))
-        result, flat = ("", "") if is_kept else (", own_z", ", z.reshape(z.size)")
+        result, flat = ("", "") if is_kept else (", own_z", ", flat(z)")
         write = ["write_into(z, own_z.reshape(z.shape))"] * is_kept
         write += ["kept_matrix(work, top - 1, 1, 1)[0, 0] = axis[0, 0]"] * has_axis
         ways.append(way.format(names=names, result=result, flat=flat, write="\n    ".join(write), **words))
