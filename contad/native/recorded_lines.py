@@ -11,7 +11,18 @@ from numba import carray
 
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.recorded_operands import adjoint, block, fields, give, operand, put, read_saved, result, tangent
+from contad.native.recorded_operands import (
+    adjoint,
+    block,
+    fields,
+    give,
+    operand,
+    read_saved,
+    result,
+    room,
+    tangent,
+    write_back,
+)
 from contad.native.rows.line_rows import LINE_ROWS, LineRow
 from contad.native.rows.log_sum_rows import add_up, pass_on, push_on
 from contad.native.step_fields import (
@@ -21,7 +32,6 @@ from contad.native.step_fields import (
     SECOND,
     SIGN,
     THIRD,
-    TURNED,
     X_CELLS,
     Y_CELLS,
     A,
@@ -41,44 +51,9 @@ _SIDES = {"": "values_at", "bar": "adjoints_at", "dot": "dots_at"}
 
 # ---- operands --------------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
-def numbers(shape, values_at, constants_at):  # type: ignore[no-untyped-def]
-    """The operand, in C order; not to be written to."""
-    a = operand(shape, A, values_at, constants_at, shape[FIRST], shape[SECOND])
-    return a.reshape(a.size)
-
-
-@njit(**INTERNAL_OPTIONS)
-def dots_of(shape, dots_at):  # type: ignore[no-untyped-def]
-    """The tangent of the operand, in C order; not to be written to."""
-    a = tangent(shape, A, dots_at, shape[FIRST], shape[SECOND])
-    return a.reshape(a.size)
-
-
-@njit(**INTERNAL_OPTIONS)
 def one_each(shape, at):  # type: ignore[no-untyped-def]
     """One number of each line: a result, its adjoint or its tangent."""
     return block(at, shape[RESULT], 1, shape[M] * shape[K])[0]
-
-
-@njit(**INTERNAL_OPTIONS)
-def whole(shape, at):  # type: ignore[no-untyped-def]
-    """A result with the shape of the operand, its adjoint or its tangent, in C order; not to be written to."""
-    z = result(shape, at, shape[FIRST], shape[SECOND])
-    return z.reshape(z.size)
-
-
-@njit(**INTERNAL_OPTIONS)
-def room(shape, at):  # type: ignore[no-untyped-def]
-    """Where such a result is written in C order, for `put_whole`."""
-    n = shape[FIRST] * shape[SECOND]
-    return np.empty(n) if shape[TURNED] != 0 else block(at, shape[RESULT], 1, n)[0]
-
-
-@njit(**INTERNAL_OPTIONS)
-def put_whole(shape, at, z):  # type: ignore[no-untyped-def]
-    """Write what `room` gave, where it is not the result itself."""
-    if shape[TURNED] != 0:
-        put(shape, at, z.reshape((shape[FIRST], shape[SECOND])))
 
 
 # ---- adapters --------------------------------------------------------------------------------------------------------
@@ -94,29 +69,31 @@ def write_adapter(row: LineRow, purpose: str) -> str:
         own, _, kind = name.partition("_")
         at = _SIDES.get(kind)
         if name == "a":
-            before.append("a = numbers(shape, values_at, constants_at)")
+            found = "operand(shape, A, values_at, constants_at, rows, columns)"
         elif name == "a_dot":
-            before.append("a_dot = dots_of(shape, dots_at)")
+            found = "tangent(shape, A, dots_at, rows, columns)"
         elif name == "a_bar":
-            before += ["bars = adjoint(shape, A, adjoints_at, shape[FIRST], shape[SECOND])",
-                       "a_bar = bars.reshape(bars.size)"]  # fmt: skip
-            after.append("give(shape, A, adjoints_at, bars)")
+            found = "adjoint(shape, A, adjoints_at, rows, columns)"
+            after.append("give(shape, A, adjoints_at, own_a_bar)")
         elif own == "z" and not row.is_running:
             before.append(f"{name} = one_each(shape, {at})")
+            continue
         elif own == "z" and name == names[-1]:  # which is written
-            before.append(f"{name} = room(shape, {at})")
-            after.append(f"put_whole(shape, {at}, {name})")
+            found = f"room(shape, {at}, rows, columns)"
+            after.append(f"write_back(shape, {at}, own_{name})")
         elif own == "z":
-            before.append(f"{name} = whole(shape, {at})")
-        elif name in row.options:
-            before.append(f"{name} = shape[THIRD]")
+            found = f"result(shape, {at}, rows, columns)"
+        else:
+            before += [f"{name} = shape[THIRD]"] * (name in row.options)
+            continue
+        before += [f"own_{name} = {found}", f"{name} = own_{name}.reshape(own_{name}.size)"]
     head = [f"def {row.name}_{purpose}(shape_at, {_SOURCES[purpose]}):", "shape = fields(shape_at)",
-            "m, n, k = shape[M], shape[N], shape[K]"]  # fmt: skip
+            "m, n, k, rows, columns = shape[M], shape[N], shape[K], shape[FIRST], shape[SECOND]"]  # fmt: skip
     return "\n    ".join([*head, *before, f"{purpose}_kernel({', '.join(names)})", *after, ""])
 
 
 _KNOWN = {x.__name__: x for x in (
-    numbers, dots_of, one_each, whole, room, put_whole, adjoint, fields, give, read_saved,
+    one_each, operand, tangent, result, room, write_back, adjoint, fields, give, read_saved,
 )} | {"A": A, "M": M, "N": N, "K": K, "FIRST": FIRST, "SECOND": SECOND, "THIRD": THIRD}  # fmt: skip
 
 

@@ -159,25 +159,22 @@ def result(shape, at, rows, columns):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def put(shape, at, z):  # type: ignore[no-untyped-def]
-    """Write the result or its tangent."""
-    rows, columns = z.shape
+def room(shape, at, rows, columns):  # type: ignore[no-untyped-def]
+    """What the result, or its tangent, is written to: itself, or memory for `write_back`."""
     if shape[TURNED] != 0:
+        return np.empty((rows, columns))
+    return block(at, shape[RESULT], rows, columns)
+
+
+@njit(**INTERNAL_OPTIONS)
+def write_back(shape, at, z):  # type: ignore[no-untyped-def]
+    """Write what `room` gave, where it is not the result itself."""
+    if shape[TURNED] != 0:
+        rows, columns = z.shape
         made = block(at, shape[RESULT], columns, rows)
         for i in range(rows):
             for j in range(columns):
                 made[j, i] = z[i, j]
-    else:
-        put_block(at, shape[RESULT], z)
-
-
-@njit(**INTERNAL_OPTIONS)
-def put_block(at, place, z):  # type: ignore[no-untyped-def]
-    """Write a matrix at a place of an array."""
-    made = block(at, place, z.shape[0], z.shape[1])
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            made[i, j] = z[i, j]
 
 
 @njit(**INTERNAL_OPTIONS)

@@ -14,7 +14,7 @@ from contad.native.machine_code import njit
 from contad.native.matrix_loops import in_order, turn, write_rows
 from contad.native.recorded_operands import block
 from contad.native.rows.matrix_rows import ROWS, MatrixRow, RowPart, find_part, write_size
-from contad.native.step_fields import KEEPER, KEPT, RESULT, SAVED, STATUS, TURNED
+from contad.native.step_fields import KEEPER, KEPT, SAVED, STATUS
 from contad.native.triangular_kernels import height_of_factors
 from contad.native.words import array_at
 
@@ -41,25 +41,6 @@ def is_to_factor(shape, values_at):  # type: ignore[no-untyped-def]
     if shape[KEPT] != 0 and block(values_at, keeper, 1, 1)[0, 0] != 0.0:
         raise np.linalg.LinAlgError("there are no factors")
     return False
-
-
-@njit(**INTERNAL_OPTIONS)
-def room(shape, at, rows, columns):  # type: ignore[no-untyped-def]
-    """What the result, or its tangent, is written to: itself, or memory for `write_back`."""
-    if shape[TURNED] != 0:
-        return np.empty((rows, columns))
-    return block(at, shape[RESULT], rows, columns)
-
-
-@njit(**INTERNAL_OPTIONS)
-def write_back(shape, at, z):  # type: ignore[no-untyped-def]
-    """Write what `room` gave, where it is not the result itself."""
-    if shape[TURNED] != 0:
-        rows, columns = z.shape
-        made = block(at, shape[RESULT], columns, rows)
-        for i in range(rows):
-            for j in range(columns):
-                made[j, i] = z[i, j]
 
 
 # ---- their text ------------------------------------------------------------------------------------------------------
@@ -159,9 +140,10 @@ class _Adapter:
 
 _KNOWN = {
     "np": np, "array_at": array_at, "band_height": height_of_factors, "in_order": in_order, "turn": turn,
-    "write_rows": write_rows, "saved_at": saved_at, "is_to_factor": is_to_factor, "room": room,
-    "write_back": write_back, **vars(step_fields),
-    **{x: vars(recorded_operands)[x] for x in ("fields", "operand", "result", "adjoint", "give", "tangent")},
+    "write_rows": write_rows, "saved_at": saved_at, "is_to_factor": is_to_factor, **vars(step_fields),
+    **{x: vars(recorded_operands)[x] for x in (
+        "fields", "operand", "result", "room", "write_back", "adjoint", "give", "tangent",
+    )},
 }  # fmt: skip
 
 
