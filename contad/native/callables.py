@@ -43,7 +43,9 @@ def _public_name(function: Compilable) -> str:
     offered = [
         home
         for home, module in list(sys.modules.items())
-        if f"{home}.".startswith("contad.") and name in getattr(module, "__all__", ()) and getattr(module, name) is function
+        if f"{home}.".startswith("contad.")
+        and name in getattr(module, "__all__", ())
+        and getattr(module, name) is function
     ]
     return f"{min(offered, default=function.function.__module__)}.{name}"
 

@@ -30,7 +30,7 @@ _FEW_FOR_VECTORS = 200  # the same for a matrix and a vector
 # ---- loops -----------------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def add_rows(d, p, c):  # type: ignore[no-untyped-def]
-    """c += d p, for one row d and a matrix p whose rows follow one another: each of its numbers is met once."""
+    """c += d p, for one row d and a matrix p whose rows follow one another: row after row, four of them at once."""
     rows, columns = d.size, c.size
     i = 0
     while i < rows:
@@ -44,7 +44,7 @@ def add_rows(d, p, c):  # type: ignore[no-untyped-def]
             x_2 = d[i + 2]
             x_3 = d[i + 3]
             for j in range(columns):
-                c[j] += (x * row[j] + x_1 * row_1[j]) + (x_2 * row_2[j] + x_3 * row_3[j])
+                c[j] = (((c[j] + x * row[j]) + x_1 * row_1[j]) + x_2 * row_2[j]) + x_3 * row_3[j]
             i += 4
             continue
         if x != 0.0:

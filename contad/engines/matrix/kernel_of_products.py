@@ -39,12 +39,12 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
     a_size, b_size = rows * p, p * columns
     z_bar = adjoints[z : z + rows * columns]
     if axes == 21 and not a_turned:
-        if b_cell > 0:
-            a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
-            add_rows(z_bar, a, adjoints[b_cell : b_cell + p])
         if a_cell > 0:
             b = array_at(place(b_cell, b_at, values_at, constants_at), p)
             add_few(z_bar, 1, 1, b, p, 1, adjoints[a_cell : a_cell + a_size], p, 1, rows, 1, p)
+        if b_cell > 0:
+            a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
+            add_rows(z_bar, a, adjoints[b_cell : b_cell + p])
         return
     if axes == 21 and are_nonzero(z_bar):  # nothing is masked, so that it can be done along the memory
         if a_cell > 0:
@@ -80,18 +80,10 @@ def _matrix(x: np.ndarray, m: int, n: int, is_turned: int) -> np.ndarray:
 
 def add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray) -> None:
     """What the kernel does, its sums in the same order."""
-    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned, axes = shape[:11].tolist()
+    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned = shape[:10].tolist()
 
     z_bar = adjoints[z : z + rows * columns].reshape(rows, columns)
     with np.errstate(all="ignore"):
-        if axes == 21 and not a_turned:
-            if b_cell > 0:
-                a = _numbers(a_cell, a_at, rows * p, values, constants).reshape(rows, p)
-                _add_rows(z_bar[:, 0], a, adjoints[b_cell : b_cell + p])
-            if a_cell > 0:
-                found = z_bar * _numbers(b_cell, b_at, p, values, constants)
-                adjoints[a_cell : a_cell + rows * p] += np.where(z_bar != 0.0, found, 0.0).reshape(-1)
-            return
         if a_cell > 0:
             b = _matrix(_numbers(b_cell, b_at, p * columns, values, constants), p, columns, b_turned)
             a_bar = _matrix(adjoints[a_cell : a_cell + rows * p], rows, p, a_turned)
@@ -101,36 +93,16 @@ def add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, a
         if b_cell > 0:
             a = _matrix(_numbers(a_cell, a_at, rows * p, values, constants), rows, p, a_turned)
             b_bar = _matrix(adjoints[b_cell : b_cell + p * columns], p, columns, b_turned)
-            for i in range(rows):
-                d = z_bar[i]
-                b_bar += np.where(d != 0.0, a[i, :, None] * d, 0.0)
+            together = max(1, _TERMS // max(1, b_bar.size))
+            for i in range(0, rows, together):
+                d = z_bar[i : i + together, None]
+                terms = np.where(d != 0.0, a[i : i + together, :, None] * d, 0.0)
+                each = np.concatenate([b_bar[None], terms])  # one after the other; NumPy would add single ones in pairs
+                b_bar[...] = np.add.reduce(each) if b_bar.size > 1 else np.add.accumulate(each)[-1]
 
 
 _MOST = 1 << 16  # products of numbers, of which a step makes an array
-_ROWS = 512  # of four each, so that what is made of them stays in a cache
-
-
-def _add_rows(z_bar: np.ndarray, a: np.ndarray, b_bar: np.ndarray) -> None:
-    """`contad.native.product_kernels.add_rows`."""
-    fours = len(z_bar) // 4 * 4
-    d, rows = z_bar[:fours].reshape(-1, 4), a[:fours].reshape(-1, 4, a.shape[1])
-    start = 0
-    if (np.multiply.reduce(d, axis=1) != 0.0).all():  # as it adds four rows at once
-        for first in range(0, len(d), _ROWS):
-            c = d[first : first + _ROWS, :, None] * rows[first : first + _ROWS]
-            each = np.vstack([b_bar, (c[:, 0] + c[:, 1]) + (c[:, 2] + c[:, 3])])
-            # a row after the other; numbers side by side NumPy would add in pairs
-            b_bar[...] = np.add.reduce(each, axis=0) if each.shape[1] > 1 else np.add.accumulate(each, axis=0)[-1]
-        start = fours
-    i = start
-    while i < len(z_bar):
-        if i + 4 <= len(z_bar) and z_bar[i] * z_bar[i + 1] * z_bar[i + 2] * z_bar[i + 3] != 0.0:
-            b_bar += (z_bar[i] * a[i] + z_bar[i + 1] * a[i + 1]) + (z_bar[i + 2] * a[i + 2] + z_bar[i + 3] * a[i + 3])
-            i += 4
-            continue
-        if z_bar[i] != 0.0:
-            b_bar += z_bar[i] * a[i]
-        i += 1
+_TERMS = 1 << 12  # of them at once, so that they stay in a cache
 
 
 def bind_products(
@@ -141,7 +113,7 @@ def bind_products(
     That does it where a product is not finite, or a sum is of numbers side by side, which NumPy would add in pairs.
     """
     numbers = np.array(shape)
-    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned, axes = shape
+    z, rows, columns, a_at, a_cell, b_at, b_cell, p, a_turned, b_turned, _ = shape
     a_size, b_size = rows * p, p * columns
 
     def in_general() -> None:
@@ -154,21 +126,14 @@ def bind_products(
     b = _matrix(_numbers(b_cell, b_at, b_size, values, constants), p, columns, b_turned)
     a_bar = _matrix(adjoints[a_cell : a_cell + a_size], rows, p, a_turned) if a_cell > 0 else z_bar
     b_bar = _matrix(adjoints[b_cell : b_cell + b_size], p, columns, b_turned) if b_cell > 0 else z_bar
-    by_rows = axes == 21 and not a_turned
-    fours = rows // 4 if by_rows and b_cell > 0 else 0  # that `_add_rows` adds up at once
-    of_four = z_bar[: 4 * fours, 0].reshape(fours, 4)
-    sums = [_bind_sum(a[:, :, None], z_bar[:, None, :], b_bar, fours)] if b_cell > 0 else []
-    if a_cell > 0:
-        sums.insert(int(by_rows) * len(sums), _bind_sum(z_bar.T[:, :, None], b.T[:, None, :], a_bar, 0))
+    sums = [_bind_sum(z_bar.T[:, :, None], b.T[:, None, :], a_bar)] if a_cell > 0 else []
+    sums += [_bind_sum(a[:, :, None], z_bar[:, None, :], b_bar)] if b_cell > 0 else []
     multiply_first, add_first = sums[0]
     multiply_last, add_last = sums[-1]
     is_one = len(sums) == 1
-    count_nonzero, product, is_finite = np.count_nonzero, np.multiply.reduce, math.isfinite
+    is_finite = math.isfinite
 
     def run() -> None:
-        if fours and count_nonzero(product(of_four, 1)) < fours:
-            in_general()
-            return
         first, size = multiply_first()
         if is_one:
             if is_finite(size):
@@ -191,49 +156,33 @@ Room = tuple[np.ndarray, ...]
 
 
 def _bind_sum(
-    p: np.ndarray, q: np.ndarray, total: np.ndarray, fours: int
+    p: np.ndarray, q: np.ndarray, total: np.ndarray
 ) -> tuple[Callable[[], tuple[Room, float]], Callable[[Room], None]]:
     """What multiplies p by q, each product a term of a sum, and what adds the terms to the total in their order.
 
-    The former tells the sum of their squares, which is finite if they are. So many `fours` are added up before.
+    The former tells the sum of their squares, which is finite if they are.
     """
-    n, m = len(p), 4 * fours
+    n = len(p)
     multiply, add = np.multiply, np.add
     add_up: Any = np.add.reduce
-    p_rest, q_rest = p[m:], q[m:]
-    p_of_four, q_of_four = (x[:m].reshape(fours, 4, *x.shape[1:]).swapaxes(0, 1) for x in (p, q))
 
     def make_room() -> Room:
-        """What is added up: the total, the sums of fours, the terms that are in none; and the fours, by quarters."""
-        each = np.empty((1 + n - 3 * fours, *total.shape))
-        rest = each[1 + fours :]
-        quarters = np.empty((4, fours, *total.shape))
-        return each, each[0], rest, rest.reshape(-1), each[1 : 1 + fours], quarters, quarters.reshape(-1), *quarters
+        """What is added up: the total and the terms; the former, and the latter, also as a vector."""
+        each = np.empty((1 + n, *total.shape))
+        return each, each[0], each[1:], each[1:].reshape(-1)
 
     kept = make_room() if n * total.size <= _KEPT else None
 
     def multiply_all() -> tuple[Room, float]:
         room = kept or make_room()
-        _, _, rest, flat, _, *quarters = room
-        size = 0.0
-        if m < n:
-            multiply(p_rest, q_rest, rest)
-            size = flat.dot(flat)
-        if fours:
-            multiply(p_of_four, q_of_four, quarters[0])
-            flat = quarters[1]
-            size += flat.dot(flat)
-        return room, size
+        _, _, terms, flat = room
+        multiply(p, q, terms)
+        return room, flat.dot(flat)
 
     def add_all(room: Room) -> None:
-        each, start, rest, _, sums, *quarters = room
-        if fours:
-            _, _, x, y, z, w = quarters
-            add(x, y, x)
-            add(z, w, z)
-            add(x, z, sums)
-        elif n == 1:
-            add(total, rest[0], total)
+        each, start, terms, _ = room
+        if n == 1:
+            add(total, terms[0], total)
             return
         start[...] = total
         add_up(each, 0, None, total)
