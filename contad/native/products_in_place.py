@@ -15,9 +15,6 @@ from contad.native.overloads import add_overload
 _NO, _YES = ord("N"), ord("T")
 _LEFT, _UPPER = ord("L"), ord("U")
 _NUMBER = 8  # bytes
-# multiplications up to which BLAS takes matrices as they lie: it copies those of larger products into its own order,
-# which is a fifth of the time where many rows meet a small matrix, and so these go in panels, of no fewer rows
-_PANEL, _LEAST_ROWS = 1_000_000, 150
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -49,21 +46,10 @@ def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_ste
     # to BLAS the rows are columns, and the matrices transposed: again the product of the second and the first
     a_flag, a_apart = (_NO, a_row) if has_rows(m, p, a_row, a_step) else (_YES, a_step)
     b_flag, b_apart = (_NO, b_row) if has_rows(p, n, b_row, b_step) else (_YES, b_step)
-    by_rows = m > p
-    whole = m if by_rows else p
-    part = _PANEL // (p * n if by_rows else m * n)
-    if part < _LEAST_ROWS or whole < 2 * part:
-        part = whole
-    a_at, b_at, c_at = np.int64(a), np.int64(b), np.int64(c)  # without a sign they would become numbers in a sum
-    for start in range(0, whole, part):
-        size = min(part, whole - start)
-        rows, inner = (size, p) if by_rows else (m, size)
-        gemm((
-            b_flag, a_flag, n, rows, inner, alpha, b_at if by_rows else b_at + start * b_row, b_apart // _NUMBER,
-            a_at + start * (a_row if by_rows else a_step), a_apart // _NUMBER,
-            beta if by_rows or start == 0 else 1.0,
-            c_at + start * c_row if by_rows else c_at, c_row // _NUMBER,
-        ))  # fmt: skip
+    gemm((
+        b_flag, a_flag, n, m, p, alpha, np.int64(b), b_apart // _NUMBER, np.int64(a), a_apart // _NUMBER,
+        beta, np.int64(c), c_row // _NUMBER,
+    ))  # fmt: skip
 
 
 @njit(**INTERNAL_OPTIONS)
