@@ -16,7 +16,7 @@ import numpy as np
 from contad.native.called_by_name import COUNT, called_by_name
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.products_in_place import add_product_at, has_rows, is_in_place, multiply_at, multiply_vector_at
+from contad.native.products_in_place import has_rows, is_in_place, multiply_at, multiply_vector_at
 from contad.native.words import array_at, hold, numbers_at, word
 
 _NUMBER = 8  # bytes
@@ -186,7 +186,7 @@ def _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k): 
     x_at, y_at, z_at = np.int64(x.ctypes.data), np.int64(y.ctypes.data), np.int64(z.ctypes.data)
     if m * n * k > FEW and is_finite(y):
         rows, step = _NUMBER * n, _NUMBER * k
-        add_product_at(1.0, x_at, rows, _NUMBER, y_at, step, _NUMBER, z_at, step, _NUMBER, m, n, k)
+        multiply_at(1.0, x_at, rows, _NUMBER, y_at, step, _NUMBER, 1.0, z_at, step, _NUMBER, m, n, k)
     else:
         add_few(numbers_at(x_at), n, 1, numbers_at(y_at), k, 1, numbers_at(z_at), k, 1, m, n, k)
     if z_at != c:
@@ -231,7 +231,7 @@ def add_masked_at(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
         and is_in_place(m, k, c_row, c_step)
         and _is_finite_at(p, n, k, p_row, p_step)
     ):
-        add_product_at(1.0, d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)
+        multiply_at(1.0, d, d_row, d_step, p, p_row, p_step, 1.0, c, c_row, c_step, m, n, k)
         return
     if (n > 1 and size > FEW) or (d_row | d_step | p_row | p_step | c_row | c_step) & _BYTES:
         _add_packed(d, d_row, d_step, p, p_row, p_step, c, c_row, c_step, m, n, k)

@@ -30,14 +30,11 @@ def is_in_place(rows, columns, row, step):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def add_product_at(alpha, a, a_row, a_step, b, b_row, b_step, c, c_row, c_step, m, p, n):  # type: ignore[no-untyped-def]
-    """c += alpha a b, of addresses and strides of matrices that are in place; c overlaps with none of them."""
-    multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, 1.0, c, c_row, c_step, m, p, n)
-
-
-@njit(**INTERNAL_OPTIONS)
 def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_step, m, p, n):  # type: ignore[no-untyped-def]
-    """c = alpha a b + beta c, likewise; with beta 0, whatever is in c."""
+    """c = alpha a b + beta c, with beta 0 whatever is in c.
+
+    Of the matrices, which are in place, it takes addresses and strides; c overlaps with none of the others.
+    """
     if m * p * n == 0:
         return
     if not has_rows(m, n, c_row, c_step):  # c^T += alpha b^T a^T
@@ -69,8 +66,8 @@ def add_product(alpha: Any, a: Any, b: Any, c: Any) -> None:
 @add_overload(add_product, jit_options=INTERNAL_OPTIONS)
 def _add_product(alpha: Any, a: Any, b: Any, c: Any) -> Any:
     def implementation(alpha: Any, a: Any, b: Any, c: Any) -> None:
-        add_product_at(
-            alpha, a.ctypes.data, a.strides[0], a.strides[1], b.ctypes.data, b.strides[0], b.strides[1],
+        multiply_at(
+            alpha, a.ctypes.data, a.strides[0], a.strides[1], b.ctypes.data, b.strides[0], b.strides[1], 1.0,
             c.ctypes.data, c.strides[0], c.strides[1], a.shape[0], a.shape[1], b.shape[1],
         )  # fmt: skip
 
