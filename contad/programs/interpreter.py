@@ -421,7 +421,7 @@ class Interpreter:
         return int(found), words[2]
 
 
-def address_of(a: np.ndarray) -> int:
+def address_of(a: Any) -> int:
     """Where the numbers of an array are; 0 for none."""
     if not a.size:
         return 0

@@ -196,8 +196,8 @@ LINEAR_ON_ARRAYS, LOGISTIC_ON_ARRAYS = njit(linear_on_arrays), njit(logistic_on_
 PROGRAMS = (
     make_program(
         "linear_arrays",
-        "Large: by hand a few rows of X are multiplied at a time and read once; of all tools, `generated` too, two "
-        "passes over X are most of the time, and jax fuses what is between them.",
+        "Large: by hand X is read once; two passes of BLAS over it are most of the time of each tool; jax fuses what "
+        "is between them.",
         linear_on_arrays,
         on_compiled(LINEAR_ON_ARRAYS, LINEAR) | on_bound(LINEAR_ON_ARRAYS, LINEAR) | on_eager(linear_on_arrays, LINEAR),
     ),
