@@ -48,8 +48,8 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
             lines.append(f"{t} = {'ab'[k]}._tangent; p = p{k}({values})")
             # only a tangent of zero can mask a partial, only a partial of zero routes, and only a number of an outer
             # level needs more than a product
-            zero = "p" if rule.body is not None and rule.body.routes(k) else t
-            lines.append(f"{t} = {t} * p if type({t}) is float and {zero} != 0.0 else product{k}({t}, p)")
+            zero = f"p != 0.0 != {t}" if rule.body is not None and rule.body.routes(k) else f"{t} != 0.0"
+            lines.append(f"{t} = {t} * p if type({t}) is float and {zero} else product{k}({t}, p)")
             terms.append(t)
     lines.append(f"c._tangent = {' + '.join(terms)}")
     return "\n".join(lines), names

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import contad
-from contad.rules.scalar_rule import rule
+from contad.engines.stream import record_stream
+from contad.rules.scalar_rule import rule, rules
+from tests.judges.array_agreement import Endless
 from tests.judges.samples import sampled
 
 EAGER = ("closures", "records", "matrix")
@@ -190,3 +192,33 @@ def masked(data, x):
 @pytest.mark.parametrize("engine", ["tape", "generated"])
 def test_data_that_are_missing(engine):
     assert contad.grad(numba.njit(masked), 1, engine=engine)(np.array([1.0, np.nan, 3.0]), 2.0) == 4.0
+
+
+Y = np.array([1.0, np.nan, 2.5, -0.7])
+SELECTIONS = sorted(
+    (r for r in rules() if r.arity <= 2 and any(map(r.body.routes, range(r.arity)))), key=lambda r: r.name
+)
+
+
+def loss(selection, y, mu):
+    """A sum over the data that are there, of a selection of all."""
+    r = y - mu
+    z = selection(r) if selection.arity == 1 else selection(r, 0.4 * r)
+    return np.sum(np.where(np.isnan(y), 0.0, z))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("way", ["compiled", "plain", "records", "closures", "forward", "recorded"])
+@pytest.mark.parametrize("selection", SELECTIONS, ids=lambda r: r.name)
+def test_selections_of_data_that_are_missing(selection, way, monkeypatch):
+    """The slope of a selection at nan is nan, and of a number that nobody reads passes nothing on."""
+
+    def f(y):
+        return lambda mu: loss(selection, y, mu)
+
+    if way == "plain":
+        monkeypatch.setattr(record_stream, "PATIENCE", Endless())
+    take = {
+        "forward": contad.derivative, "recorded": lambda f: contad.record(f, 0.3).gradient,
+    }.get(way, lambda f: contad.grad(f, engine=way if way in ("records", "closures") else "matrix"))  # fmt: skip
+    assert take(f(Y))(0.3) == take(f(Y[~np.isnan(Y)]))(0.3)

@@ -102,9 +102,8 @@ def _array_partials(code: int) -> ArrayOperation:
         read = names_read([*lines, expression])
         operands = read & {"z", "x", "y"}
         routed = bool(operands) and routes(rule, k)
-        masked = bool(operands) and (not routed or "math" in read)
         partial = make_function("\n".join([*lines, f"return {expression}"]), sorted(operands), OnRows(), ON_ROWS)
-        found.append(("xy"[k], ArrayPartial(partial, operands, _route if routed else np.multiply, masked)))
+        found.append(("xy"[k], ArrayPartial(partial, operands, _route if routed else np.multiply, bool(operands))))
     return ArrayOperation(active, kernels.strides_with_loops(rule, active), found)
 
 

@@ -80,9 +80,10 @@ def partial_of(rule: ScalarRule, k: int, prefix: str, **how: Any) -> tuple[list[
 
 
 def write_accumulation(rule: ScalarRule | None, k: int, target: str, partial: str, mask: str = "") -> list[str]:
-    """The lines that add d times partial k to the target; `mask` is put behind a product that is no selection's."""
+    """The lines that add d times partial k to the target; `mask` is put behind the product."""
     if routes(rule, k):
-        return [f"p = {partial}", f"{target} += d * p if p != 0.0 else 0.0"]
+        product = "d * p if p != 0.0 else 0.0"
+        return [f"p = {partial}", f"{target} += ({product}){mask}" if mask else f"{target} += {product}"]
     return [f"{target} += d * ({partial}){mask}"]
 
 
