@@ -340,7 +340,7 @@ class _StandIns:
         if answer is not None:
             return answer
         if is_dispatcher(x):
-            return OnNumbers(x, self.at_variables)
+            return OnNumbers(x, self.at_variables, weakly(self.of_argument))
         if kind in _FUNCTIONS:
             return with_numba_callees(x, self.at_variables, False)
         if kind is np.vectorize:
@@ -370,7 +370,7 @@ class _StandIns:
         if isinstance(value, FunctionType):
             new = self._function(value)
         elif is_dispatcher(value):
-            new = OnNumbers(value, self.at_variables)
+            new = OnNumbers(value, self.at_variables, weakly(self.of_argument))
         elif isinstance(value, type):
             new = self._class(value)
         elif kind is np.vectorize:

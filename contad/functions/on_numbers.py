@@ -12,14 +12,18 @@ AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 class OnNumbers:
     """A dispatcher that runs as it is on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
 
-    def __init__(self, dispatcher: NumbaFunction, at_variables: AtVariables) -> None:
+    def __init__(
+        self, dispatcher: NumbaFunction, at_variables: AtVariables, of: Callable[[Function], Function] | None = None
+    ) -> None:
         self.dispatcher = dispatcher
         self.at_variables = at_variables
+        self.of = of  # what stands for a plain function
         self.twin: Function | None = None  # made where no compiled derivative answers
         self.quick: Any = None  # whose `answer` is that of calls like others before, or NotImplemented
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.dispatcher, name)
+        found = getattr(self.dispatcher, name)
+        return self.of(found) if name == "py_func" and self.of is not None else found
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return OnNumbers, (self.dispatcher, self.at_variables)

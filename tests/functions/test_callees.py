@@ -414,10 +414,19 @@ def with_attribute(x):
 with_attribute.factor = 3.0
 
 
+@numba.njit
+def squares_in_array(x):
+    made = np.empty(2)
+    for k in range(2):
+        made[k] = x * x
+    return made[0] + made[1]
+
+
 @pytest.mark.parametrize(
     ("f", "slope"),
     [
         (lambda x: square.py_func(x) + square(x), 8.0),
+        (lambda x: squares_in_array.py_func(x), 8.0),
         (lambda x: twice(square, x), 32.0),
         (lambda x: twice(square, 3.0) * x, 81.0),
         (lambda x: contad.grad(square)(x=x) * x, 8.0),
