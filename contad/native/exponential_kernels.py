@@ -124,11 +124,6 @@ def _write_powers(a, powers):  # type: ignore[no-untyped-def]
     return a2, a4, a6
 
 
-@njit(**NJIT_OPTIONS)
-def _room_for_powers(a):  # type: ignore[no-untyped-def]
-    return np.empty((3 * len(a), len(a)))
-
-
 @called_by_name(MATRIX, MATRIX)
 def expm_with_powers(a, powers):  # type: ignore[no-untyped-def]
     """The exponential of a; `powers` gets a^2, a^4 and a^6, for the derivative. Where a is not finite, all is nan."""

@@ -88,10 +88,16 @@ def check_cho_solve(of_c, of_b):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-def]
-    """Raise what SciPy raises for operands of wrong shapes, and for a number of diagonals that is negative."""
+def check_half_band(of_ab, of_b):  # type: ignore[no-untyped-def]
+    """Raise what SciPy raises for operands of wrong shapes."""
     if of_ab[1] != of_b[0]:
         raise ValueError("shapes of ab and b are not compatible.")
+
+
+@njit(**NJIT_OPTIONS)
+def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-def]
+    """Raise what SciPy raises for operands of wrong shapes, and for a number of diagonals that is negative."""
+    check_half_band(of_ab, of_b)
     if lower < 0 or upper < 0 or lower + upper + 1 != of_ab[0]:
         raise ValueError(
             "invalid values for the number of lower and upper diagonals: l+u+1 (" + str(lower + upper + 1) + ") does "

@@ -34,7 +34,7 @@ REFUSED = {
     *("linalg.block_diag", "linalg.logm", "linalg.lu", "linalg.lu_factor", "linalg.lu_solve", "linalg.null_space"),
     *(f"special.{name}" for name in special.__all__ if name.startswith("eval_")),
     *("linalg.orth", "linalg.schur", "linalg.solve_continuous_lyapunov", "linalg.solve_discrete_lyapunov"),
-    *("linalg.solve_sylvester", "linalg.solveh_banded", "linalg.sqrtm", "linalg.subspace_angles", "integrate.simpson"),
+    *("linalg.solve_sylvester", "linalg.sqrtm", "linalg.subspace_angles", "integrate.simpson"),
 }
 MAKERS = stan.transforms.__all__
 FUNCTIONALS = {*functionals.__all__, "cubature", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp", "tanhsinh"}
@@ -83,7 +83,7 @@ M, S = np.array([[1.0, 0.4], [0.3, 2.0]]), np.array([[2.0, 0.5], [0.5, 3.0]])
 ARGUMENTS = {  # where the example has options
     "linalg.cho_factor": (S,), "linalg.eigh": (S,), "linalg.eigh_tridiagonal": (np.array([2.0, 3.0]), np.array([0.5])),
     "linalg.expm_frechet": (M, S), "linalg.qr": (M,), "linalg.solve_triangular": (M, np.array([0.7, -1.2])),
-    "linalg.svd": (M,),
+    "linalg.svd": (M,), "linalg.solveh_banded": (M, np.array([0.7, -1.2])),
     "linalg.matmul_toeplitz": (M[0], M[1]), "linalg.solve_toeplitz": (M[0], M[1]),
     "integrate.cumulative_trapezoid": (np.array([0.3, 1.1, 4.0]), np.array([0.0, 0.5, 2.0])),
 }  # fmt: skip

@@ -73,6 +73,8 @@ def draw(row, sizes, options):
         a[:] = a @ a.T + np.diag(np.arange(1.0, len(a) + 1.0)) + 0.01 * a
     elif row.name == "banded_solution":
         a[options["upper"]] += 4.0
+    elif row.name == "positive_banded_solution":
+        a[0 if options["lower"] else -1] += 4.0 * len(a)
     return operands, rng
 
 
@@ -212,7 +214,7 @@ def test_rules_take_any_layout(name, layout):
         agree(x, y)
 
 
-ONE = "euclidean_norm", "banded_solution"  # rules of one array
+ONE = "euclidean_norm", "banded_solution", "positive_banded_solution"  # rules of one array
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in ONE])

@@ -32,6 +32,7 @@ from contad.engines.stream.record_head import CELLS, PULLBACK
 from contad.engines.stream.storage import CELLS_WITH_VIEWS
 from contad.engines.stream.sweep import called_directly
 from contad.forks import make_lock
+from contad.native.rows.matrix_rows import ROWS, find_part
 from contad.native.step_fields import AT_ADDRESS, FIELDS, IS_CHECKED
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
@@ -44,9 +45,10 @@ if TYPE_CHECKING:
 COMPILED = frozenset(NAMES) - {"singular_spectrum"}
 # Of more rows Python does these, for one factorisation serves every operation on a matrix there (`contad.ops.factors`)
 _FEW_ROWS = 24
-# of those with columns: a matrix of solutions lies in memory as LAPACK leaves it
-_BY_COLUMNS = frozenset(("solve_triangular", "cholesky_solution", "banded_solution"))
-_SHARED = frozenset(("banded_solution", *FACTORED))  # whose saved factors serve all records of the same first operand
+# of those with columns but for solve: a matrix of solutions lies in memory as LAPACK leaves it
+_BY_COLUMNS = frozenset(name for name, row in ROWS.items() if "k" in row.operands[-1].shape) - {"solve"}
+# whose saved factors serve all records of the same first operand
+_SHARED = frozenset(name for name, row in ROWS.items() if find_part(row.saved, "factors"))
 WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
 _TURNED = (1, 0)
 _FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)  # positions of turned operands

@@ -138,6 +138,8 @@ ROWS = {row.name: row for row in (
     _row("system_rows", "log_determinant: a(n, n) -> log() | factors(n, n), exchanges(n)"),
     _row("triangle_rows", "banded_solution: ab(lower + upper + 1, n), b(n, k), lower, upper -> z(n, k) "
          "| factors(band_height(lower, upper), n)", spends=True),
+    _row("triangle_rows", "positive_banded_solution: ab(m, n), b(n, k), lower? -> z(n, k) | factors(m, n)",
+         spends=True),
     _row("system_rows", "expm: a(n, n) -> z(n, n) | powers(3 * n, n)"),
     _row("triangle_rows", "filled_cholesky_factor: a(n, n), lower? -> z(n, n)"),
     _row("triangle_rows", "cholesky_solution: c(n, n), b(n, k), lower? -> z(n, k)"),

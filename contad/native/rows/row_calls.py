@@ -105,5 +105,8 @@ ROW_CALLS = {call.name: call for call in (
     _scipy("solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_finite=True) -> solution",
            "banded_solution", "check_solve_banded(lower, upper, ab.shape, b.shape)", finite=("ab", "b"),
            reads_all=False, lanes="right"),
+    _scipy("solveh_banded(ab, b, overwrite_ab=False, overwrite_b=False, lower=False, check_finite=True) -> solution",
+           "positive_banded_solution", "check_half_band(ab.shape, b.shape)", finite=("ab", "b"), reads_all=False,
+           lanes="right"),
     _scipy("expm(A) -> exponential", "expm", "check_square(a)", lanes="all"),
 )}  # fmt: skip

@@ -118,3 +118,79 @@ def banded_solution_adjoint(z_bar, z, lower, upper, factors, ab_bar, b_bar):  # 
 def banded_solution_tangent(ab, z, lower, upper, ab_dot, b_dot, z_dot):  # type: ignore[no-untyped-def]
     """a^-1 (b_dot - a_dot z)"""
     write_into(z_dot, solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot))
+
+
+# ---- banded systems that are positive definite, of which one half of the band is given -------------------------------
+@in_machine_code
+def positive_banded_solution_factor(ab, lower, factors):  # type: ignore[no-untyped-def]
+    """l of a = l l^T, as the lower half of a band; LinAlgError where a is not positive definite."""
+    width, n = ab.shape
+    for d in range(width):
+        for j in range(n - d):
+            factors[d, j] = ab[d, j] if lower else ab[width - 1 - d, j + d]
+    for j in range(n):
+        if not factors[0, j] > 0.0:
+            raise np.linalg.LinAlgError(str(j + 1) + "th leading minor not positive definite")
+        factors[0, j] = np.sqrt(factors[0, j])
+        for d in range(1, min(width, n - j)):
+            factors[d, j] /= factors[0, j]
+            for e in range(1, d + 1):
+                factors[d - e, j + e] -= factors[d, j] * factors[e, j]
+
+
+@in_machine_code
+def _solve_half_band(factors, c):  # type: ignore[no-untyped-def]
+    """c = a^-1 c"""
+    width, n = factors.shape
+    for j in range(n):
+        for k in range(c.shape[1]):
+            c[j, k] /= factors[0, j]
+            for d in range(1, min(width, n - j)):
+                c[j + d, k] -= factors[d, j] * c[j, k]
+    for j in range(n - 1, -1, -1):
+        for k in range(c.shape[1]):
+            for d in range(1, min(width, n - j)):
+                c[j, k] -= factors[d, j] * c[j + d, k]
+            c[j, k] /= factors[0, j]
+
+
+@in_machine_code
+def positive_banded_solution_value(b, factors, z):  # type: ignore[no-untyped-def]
+    """a z = b"""
+    write_into(z, b)
+    _solve_half_band(factors, z)
+
+
+@in_machine_code
+def positive_banded_solution_adjoint(z_bar, z, lower, factors, ab_bar, b_bar):  # type: ignore[no-untyped-def]
+    """b_bar += c, ab_bar -= c z^T in both halves of the band, with c = a^-1 z_bar in place of z_bar"""
+    c = z_bar
+    _solve_half_band(factors, c)
+    add_into(b_bar, c)
+    width, n = ab_bar.shape
+    for d in range(width):
+        for j in range(n - d):
+            found = 0.0
+            for k in range(c.shape[1]):
+                found += c[j + d, k] * z[j, k]
+                if d != 0:
+                    found += c[j, k] * z[j + d, k]
+            if lower:
+                ab_bar[d, j] -= found
+            else:
+                ab_bar[width - 1 - d, j + d] -= found
+
+
+@in_machine_code
+def positive_banded_solution_tangent(z, lower, factors, ab_dot, b_dot, z_dot):  # type: ignore[no-untyped-def]
+    """a^-1 (b_dot - a_dot z)"""
+    write_into(z_dot, b_dot)
+    width, n = ab_dot.shape
+    for d in range(width):
+        for j in range(n - d):
+            of_a = ab_dot[d, j] if lower else ab_dot[width - 1 - d, j + d]
+            for k in range(z.shape[1]):
+                z_dot[j + d, k] -= of_a * z[j, k]
+                if d != 0:
+                    z_dot[j, k] -= of_a * z[j + d, k]
+    _solve_half_band(factors, z_dot)

@@ -63,6 +63,10 @@ COMPILED = {
         ("np.linalg.pinv(a)", TALL), ("np.linalg.pinv(a)", np.ascontiguousarray(TALL.T)),
         ("np.linalg.lstsq(a, b)[0]", TALL, X), ("np.linalg.lstsq(a, b)[0]", TALL, B),
     ],
+    "positive_banded_solution": [
+        ("contad.scipy.linalg.solveh_banded(a, b)", BANDS[:2], X),
+        ("contad.scipy.linalg.solveh_banded(a, b, lower=True)", BANDS[1:], B),
+    ],
     "expm": [("contad.scipy.linalg.expm(0.3 * a)", A)],
     "euclidean_norm": [("np.linalg.norm(a) * a", X), ("np.linalg.norm(a) * a", B)],
     "power_norm": [("np.linalg.norm(a, 3.0) * a", X), ("np.linalg.norm(a, 1)", B)],
@@ -99,7 +103,6 @@ REFUSED = {
     "filter_signal": ("contad.scipy.signal.lfilter(a, b, a)", X, Y),
     "convolve_arrays": ("contad.scipy.signal.convolve(a, b)", X, Y),
     "linear_recurrence": ("contad.linear_recurrence(a, b)", X, Y),
-    "positive_banded_solution": ("contad.scipy.linalg.solveh_banded(a, b)", BANDS[:2], X),
     "einsum_pair": ("np.einsum('ij,jk->ik', a, b)", A, B),
     "solve_sylvester": ("contad.scipy.linalg.solve_sylvester(a, b, a)", A, A + 1.0),
     "sqrtm": ("contad.scipy.linalg.sqrtm(a)", A),

@@ -80,14 +80,13 @@ class _MatrixReader:
 
     def _room(self, call: RowCall, part: RowPart, operands: list[Value]) -> Value:
         """A new array for a part of the result; the only one may have the shape of an operand."""
-        row, (m, n) = call.row, self.shape(operands[0])
-        if len(row.results) == 1:
-            for x, operand in zip(row.operands, operands, strict=True):
-                if x.shape == part.shape:
-                    return self.room_for(operand, call.returned[0])
-        sizes = {"m": m, "n": n} if row.operands[0].shape[0] == "m" else {"n": m}
-        lengths = [self.shorter(operands[0]) if x == "p" else sizes[x] for x in part.shape]
-        return self.new(*lengths, hint=part.name if len(row.results) > 1 else call.returned[0])
+        row, a, is_only = call.row, operands[0], len(call.row.results) == 1
+        hint = call.returned[0] if is_only else part.name
+        for x, operand in zip(row.operands, operands, strict=True):
+            if is_only and x.shape == part.shape:
+                return self.room_for(operand, hint)
+        sizes = dict(reversed([*zip(row.operands[0].shape, self.shape(a), strict=True)]))  # n is the rows of a square a
+        return self.new(*(self.shorter(a) if x == "p" else sizes[x] for x in part.shape), hint=hint)
 
     def number(self, given: Any, otherwise: float) -> Value:
         """An operand that is a number."""

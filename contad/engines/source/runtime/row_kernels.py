@@ -55,8 +55,15 @@ class _KernelTexts:
         kept = [x for x in (*row.operands, *row.results) if x.name in read or not x.shape]
         self.wide = [x for x in kept if call.lanes == "right" and "k" in x.shape]
         # sizes are those of the only result or the only operand, which somebody asks for, or kept
-        self.keeps_sizes = len(self.bars) > 1 and len(self.asked) > 1
-        self.words = [*(SIZES if self.keeps_sizes else ()), *(x for x in given if x in read)]
+        self.measured = []
+        if len(self.bars) == 1 and len(self.bars[0].shape) == 2:
+            self.measured = self.bars
+        elif len(self.asked) == 1:
+            self.measured = self.asked
+        known = {x for part in self.measured for x in part.shape}
+        used = {x for part in row.operands for x in part.shape}
+        self.sizes = [x for x in SIZES if x in used - known]
+        self.words = [*self.sizes, *(x for x in given if x in read)]
         words = [RowPart("words", (str(len(self.words)),), False)] if self.words else []
         self.kept = [*row.saved, *(x for x in kept if x not in self.wide), *words, *self.wide]
         self.constants = [f"{x} = {c}" for x, c in zip(row.options, call.constants, strict=False)]
@@ -108,12 +115,9 @@ class _KernelTexts:
 
     def _sizes(self) -> list[str]:
         """Sizes and options, from the shape of an adjoint or from what is kept."""
-        lines = []
-        if not self.keeps_sizes:
-            part = self.bars[0] if len(self.bars) == 1 and len(self.bars[0].shape) == 2 else self.asked[0]
-            found = {x: f"{part.name}_bar.shape[{i}]" for i, x in enumerate(part.shape) if x in SIZES}
-            lines = [f"{x} = {found[x]}" for x in found]
-            lines += [f"{x} = n" for x in SIZES if x not in found]
+        found = {x: f"{part.name}_bar.shape[{i}]" for part in self.measured for i, x in enumerate(part.shape)}
+        lines = [f"{x} = {found[x]}" for x in SIZES if x in found]
+        lines += [f"{x} = n" for x in SIZES if x not in found and x not in self.sizes]
         if self.words:
             before = " - ".join(["top", *(f"({write_size(x)})" for x in self.wide), str(len(self.words))])
             lines.append(f"words = kept_matrix(work, {before}, 1, {len(self.words)})[0]")

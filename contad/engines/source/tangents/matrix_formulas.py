@@ -430,6 +430,25 @@ def solve_banded(
     return linalg.solve_banded((below, above), ab, rest, check_finite=False)
 
 
+def solveh_banded(ab: Array, b: Array, lower: bool, finite: bool, z: Array, ab_dot: Array, b_dot: Array) -> Array:
+    """Likewise, of a band that is positive definite, of which one half is given."""
+    width, n = ab.shape
+    rest = b_dot.copy()
+    for d in range(width):
+        for j in range(n - d):
+            of_a = ab_dot[d, j] if lower else ab_dot[width - 1 - d, j + d]
+            if z.ndim == 1:
+                rest[j + d] -= of_a * z[j]
+                if d > 0:
+                    rest[j] -= of_a * z[j + d]
+            else:
+                for k in range(z.shape[1]):
+                    rest[j + d, k] -= of_a * z[j, k]
+                    if d > 0:
+                        rest[j, k] -= of_a * z[j + d, k]
+    return linalg.solveh_banded(ab, rest, lower=lower, check_finite=False)
+
+
 def expm(a: Array, z: Array, a_dot: Array) -> Array:
     """The upper corner of exp((a, a_dot), (0, a))"""
     n = a.shape[0]
