@@ -11,8 +11,8 @@ from contad.variables.dtypes import FLOAT, dtype_beside
 from contad.variables.number import map_numbers, observe, read_primal, trace
 
 _MANY = 2000  # numbers
-# by dtypes: below it, a product has lost digits, or will lose them where it is divided
-TINY = {"d": 2.0**-900, "D": 2.0**-900, "f": 2.0**-110, "F": 2.0**-110}
+TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
+_TINY = {"d": TINY, "D": TINY, "f": 2.0**-110, "F": 2.0**-110}  # the same by dtypes
 
 
 def plain(x):
@@ -41,8 +41,8 @@ def all_finite(x):
 def in_range(z):
     """Whether every primal of z is finite and so far from zero that it may be divided without loss."""
     if z.__class__ is float or z.__class__ is np.float64:
-        return math.isfinite(z) and abs(z) >= TINY["d"]
-    tiny = TINY[dtype_beside(z).char]
+        return math.isfinite(z) and abs(z) >= TINY
+    tiny = _TINY[dtype_beside(z).char]
     far = observe(np.greater_equal, z, tiny) | observe(np.less_equal, z, -tiny)
     return bool(np.all(far & observe(np.isfinite, z)))
 
