@@ -49,6 +49,15 @@ def test_every_docstring_has_all_parts():
     assert {name: parts for name, face in FACES.items() if (parts := lacking(face.__doc__))} == {}
 
 
+def test_variants_say_in_whole_what_they_share():
+    """`with_rest_of` completes the docstrings of Stan's variants, which refer to others in their source."""
+    unfinished = re.compile(r"^[A-Z]\w+: +as there", re.MULTILINE)
+    assert [name for name, face in FACES.items() if unfinished.search(face.__doc__)] == []
+    marginal, draw = inspect.getdoc(stan.laplace_marginal), inspect.getdoc(stan.laplace_latent_tol_rng)
+    assert re.search("Domain: .*", marginal)[0] == re.search("Domain: .*", draw)[0]
+    assert "the mode is not found; ValueError for settings outside" in draw
+
+
 def test_what_a_docstring_lacks_is_found():
     assert lacking("The square.\n\n    z = x^2\n\n>>> square(2.0)\n4.0") == ["domain", "source"]
 

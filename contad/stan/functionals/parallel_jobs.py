@@ -78,6 +78,7 @@ def reduce_sum_static(
     return _reduce("reduce_sum_static", f, xs, shared, grainsize, executor)
 
 
+@with_rest_of(reduce_sum)
 def map_rect(
     f: Function, shared: Nested, job_params: Nested, data_r: Sequence[Nested], data_i: Sequence[Nested],
     executor: Any = None,
