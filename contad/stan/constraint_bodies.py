@@ -21,14 +21,6 @@ def zeros(like, m, n=None):
     return creation.zeros(m if n is None else (m, n))
 
 
-def unit_of(u):
-    """u / |u|."""
-    squares = u @ u
-    if not (squares > 0.0 and squares < math.inf):
-        raise ValueError("unit_vector: u must be finite and other than 0")
-    return u / np.sqrt(squares)
-
-
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 def bounded_of(u, lower, width):
     """lower + width expit(u)."""

@@ -130,5 +130,11 @@ def unit_vector(k: int) -> Constraint:
     array([0.6, 0.8])
     """
 
-    loops = ("unit_of(u)", "-0.5 * (u @ u)", "1.0 * y", "abs(np.sum(y * y) - 1.0) <= 1e-8")
-    return Constraint("unit_vector", k, (k,), "have length 1", loops)
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        squares = np.sum(u * u)
+        if not (squares > 0.0 and squares < math.inf):
+            raise ValueError("unit_vector: u must be finite and other than 0")
+        return u / np.sqrt(squares), -0.5 * squares
+
+    loops = ("u / np.sqrt(np.sum(u * u))", "-0.5 * np.sum(u * u)", "1.0 * y", "abs(np.sum(y * y) - 1.0) <= 1e-8")
+    return Constraint("unit_vector", k, (k,), "have length 1", loops, forward)
