@@ -139,6 +139,7 @@ def _in_place(symbol: Any, ufunc: Any) -> None:
     """
 
     def write(x: Any, y: Any) -> Any:
+        """The body of x op= y for arguments of these types."""
         if isinstance(x, types.Array) and not is_active_array(x) and (isinstance(y, Active) or is_active_array(y)):
             # Numba's own typing would stumble; the array is promoted, or this is what the user is told
             raise UnsupportedError(f"a variable is written into an array of {x.dtype}, where only plain numbers fit")

@@ -135,6 +135,7 @@ def _fill(plain: Any, zeros: Any, number: str) -> Callable[..., Any]:
     fill = [] if number == "0.0" else [f"made[...] = {number}"]
 
     def write(x: Any, *others: Any) -> Any:
+        """The body for arguments of these types."""
         *filled, dtype = others
         if _is_given(dtype):
             makes = _is_float(dtype)
@@ -180,6 +181,7 @@ def _array(zeros: Any) -> Callable[..., Any]:
     """What takes the place of np.array."""
 
     def write(object: Any, dtype: Any) -> Any:
+        """The body for arguments of these types."""
         element, depth = object, 0
         while isinstance(element, (types.List, types.BaseTuple)):
             items = [element.dtype] if isinstance(element, types.List) else list(element)
