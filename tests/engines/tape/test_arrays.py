@@ -25,7 +25,9 @@ def elements(a, x, b, scale, flags):
     z[flags] = z[flags] * scale
     copied = np.zeros_like(x)
     copied[...] = np.full(5, scale) + np.ones(5)
-    total = 0.0
+    filled = np.full_like(flags, 0.5, dtype=np.float64)
+    filled[1] = x[4]
+    total = filled[0] * filled[1]
     for row in z:
         for v in row:
             total += np.sin(v)
