@@ -15,9 +15,28 @@ def hello(x):
 
 @njit
 def det(a):
-    """The adjoint matrix, by an inverse."""
-    value = np.linalg.det(a)
-    return value, (value * np.linalg.inv(a).T,)
+    n = a.shape[0]
+    of_sets, bars, a_bar = np.zeros(1 << n), np.zeros(1 << n), np.zeros((n, n))
+    of_sets[0] = 1.0
+    for way in range(2):
+        for k in range(1, 1 << n):
+            columns = (1 << n) - k if way else k
+            row, rest = -1, columns
+            while rest:
+                row += 1
+                rest &= rest - 1
+            sign = 1.0
+            for j in range(n - 1, -1, -1):
+                if columns >> j & 1:
+                    others = columns ^ (1 << j)
+                    if way:
+                        a_bar[row, j] += sign * of_sets[others] * bars[columns]
+                        bars[others] += sign * a[row, j] * bars[columns]
+                    else:
+                        of_sets[columns] += sign * a[row, j] * of_sets[others]
+                    sign = -sign
+        bars[(1 << n) - 1] = 1.0
+    return of_sets[(1 << n) - 1], (a_bar,)
 
 
 @njit
