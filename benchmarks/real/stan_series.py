@@ -277,7 +277,7 @@ def gp_by_loops(length, scale, noise, z, x, y):
     n = x.size
     covariance = np.empty((n, n))
     for i in range(n):
-        covariance[i, i] = scale * scale + 1e-8
+        covariance[i, i] = scale * scale + 1e-4
         for j in range(i):
             covariance[i, j] = scale * scale * math.exp(-0.5 * ((x[i] - x[j]) / length) ** 2)
             covariance[j, i] = covariance[i, j]
