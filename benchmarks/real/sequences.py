@@ -399,7 +399,7 @@ PROGRAMS = [
         local_alignment, "local alignment in two rows",
         lambda rng, n: (
             rng.integers(0, 4, n), rng.integers(0, 4, n + 2), 2.0 * np.eye(4) + 0.3 * rng.normal(size=(4, 4)), 0.7,
-        ), (2, 3), 6, 150,
+        ), (2, 3), 6, 150, "two choices a cell are kept, and branched by",
     ),
     Real(
         best_states, "the best path of hidden states",
@@ -410,7 +410,10 @@ PROGRAMS = [
         connectionist_loss, "labels of sequences without their places",
         lambda rng, n: (rng.normal(size=(n, 5)), rng.integers(1, 5, n // 3)), (0,), 9, 60,
     ),
-    Real(seam, "the cheapest way through a picture", lambda rng, n: (rng.uniform(size=(n, n)), 0.1), (0, 1), 6, 200),
+    Real(
+        seam, "the cheapest way through a picture", lambda rng, n: (rng.uniform(size=(n, n)), 0.1), (0, 1), 6, 200,
+        "minima in vector registers; the sweep goes to one of three neighbours by branches that nothing foretells",
+    ),
     Real(
         callable_bond, "bonds that may be called, on a trinomial tree",
         lambda rng, n: (0.03, 0.1, 0.02, 0.04, 1.05, n), (0, 1, 2, 3, 4), 6, 150,

@@ -415,6 +415,7 @@ PROGRAMS = [
         lambda rng, n: (
             0.7, 1.3, 0.9, np.linspace(0.0, 2.0, n), np.linspace(0.0, 3.0, n + 1), rng.normal(size=(n, n + 1)),
         ), (0, 1, 2), 4, 30,
+        "eigenvalues of smooth kernels are equal to the last digit, so that derivatives are taken one by one",
     ),
     Real(accel_splines, "posteriordb: splines for mean and noise", _make_curves, (0, 1, 2, 3, 4, 5, 6), 8, 130),
 ]  # fmt: skip
