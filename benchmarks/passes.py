@@ -1,6 +1,6 @@
 """The loop passes of the engine `generated`, and how each is left out: for measurements alone."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -101,7 +101,7 @@ PASSES = {
 
 
 @contextmanager
-def without(names: set[str]) -> Iterator[None]:
+def without(names: Collection[str]) -> Iterator[None]:
     """Inside, derivatives are written without some passes."""
     with ExitStack() as stack:
         for name in names:
@@ -111,7 +111,7 @@ def without(names: set[str]) -> Iterator[None]:
         yield
 
 
-def write(request: Request, skipped: set[str] = frozenset()) -> str:  # type: ignore[assignment]
+def write(request: Request, skipped: Collection[str] = ()) -> str:
     """The source of a derivative, with some passes left out."""
     with without(skipped):
         return str(derivative_of(request).source("njit()"))
