@@ -7,7 +7,7 @@ contad compares itself. With `--texts` sources are compared, and nothing is comp
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 from unittest import mock
@@ -25,6 +25,7 @@ from contad.engines.source.ir.options import options_of
 from contad.native.request import Request
 
 CORPUS, OURS = "real", "comparison"
+MOST_NAMED = 20  # programs of a pass
 MOST_CALLS = 2e-3  # seconds of calls in a round
 BUILD = importlib.import_module("contad.engines.source.build")  # the package has a function of that name
 FEWEST, LEAST = 5, 1.05  # functions of the corpus that a pass changes, and the median of off over on there
@@ -171,12 +172,18 @@ def _measure_all(choice: Choice) -> tuple[dict[str, dict[str, Any]], dict[str, d
         for group, subjects in groups.items():
             mine = sorted(changed[name][group])
             table[name][f"{group}: of {len(subjects)}"] = len(mine)
-            which[name][group] = ", ".join(subject.name for subject in mine)
+            which[name][group] = list_some([subject.name for subject in mine])
             if not choice.texts and mine:
                 found, ratios = _measure_pass(name, mine, built, choice.quick)
                 table[name] |= {f"{group}: {column}": x for column, x in found.items()}
-                which[name][group] = ", ".join(f"{subject} {ratio:.2f}" for subject, ratio in ratios.items())
+                which[name][group] = list_some([f"{subject} {ratio:.2f}" for subject, ratio in ratios.items()])
     return table, which
+
+
+def list_some(names: Sequence[str]) -> str:
+    """The first of them, and how many others there are."""
+    more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _measure_pass(
