@@ -67,7 +67,8 @@ def stochastic_row(m: int, n: int) -> Constraint:
 # ---- factors, correlations and covariances ---------------------------------------------------------------------------
 def _correlation_factor(k: int, by_columns: bool) -> Callable[[ArrayValue], tuple[ArrayValue, Real]]:
     """The function of Python: the factor whose elements have the partial correlations tanh(u), and the log-Jacobian."""
-    pairs = sorted(((i, j) for i in range(k) for j in range(i)), key=lambda pair: place_of(*pair, k, by_columns))
+    pairs = [(i, j) for i in range(k) for j in range(i)]
+    pairs.sort(key=lambda pair: place_of(pair[0], pair[1], k, by_columns))
     weights = np.array([weight_of(*pair, k, by_columns) for pair in pairs])
     rows = [[place_of(i, j, k, by_columns) for j in range(i)] for i in range(1, k)]
 
