@@ -124,41 +124,47 @@ def _solve_few(a, z, transposed, lower, unit_diagonal):  # type: ignore[no-untyp
             z[i] = x if unit_diagonal else x / a[i, i]
 
 
-@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
-def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
-    """The solution, in C order, and LAPACK's report."""
+@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX)
+def _write_solution(a, b, transposed, lower, unit_diagonal, z):  # type: ignore[no-untyped-def]
+    """Write the solution; returns LAPACK's report."""
     n, k = b.shape
-    z = b.copy()
+    write_into(z, b)
     if b.size == 0:
-        return z, 0
+        return 0
     if k == 1 and n <= MOST_ROWS:
         for i in range(n):
             if a[i, i] == 0.0 and not unit_diagonal:
-                return z, i + 1
+                return i + 1
         if not solve_by_fours(a, z.reshape(n), transposed, lower, unit_diagonal):
             if n >= FEWEST_ROWS:
                 write_into(z, b)
             _solve_few(a, z.reshape(n), transposed, lower, unit_diagonal)
-        return z, 0
+        return 0
     # rows are columns to LAPACK: a is transposed, and the solution of many columns stands on the left
     triangle, diagonal = _UPPER if lower else _LOWER, _UNIT if unit_diagonal else _NO
     if k == 1:
-        return z, trtrs((triangle, _NO if transposed else _YES, diagonal, n, k, a, n, z, n))
+        return trtrs((triangle, _NO if transposed else _YES, diagonal, n, k, a, n, z, n))
     if not unit_diagonal:
         for i in range(n):
             if a[i, i] == 0.0:
-                return z, i + 1
+                return i + 1
     trsm((_RIGHT, triangle, _YES if transposed else _NO, diagonal, k, n, 1.0, a, n, z, k))
-    return z, 0
+    return 0
 
 
-@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
-def solve_triangular_forward(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
+@njit(**NJIT_OPTIONS)
+def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
+    """The solution, in C order, and LAPACK's report."""
+    z = np.empty(b.shape)
+    return z, _write_solution(a, b, transposed, lower, unit_diagonal, z)
+
+
+@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX)
+def write_triangular_solution(a, b, transposed, lower, unit_diagonal, z):  # type: ignore[no-untyped-def]
     """The solution of a z = b, or of a^T z = b."""
-    z, report = _triangular_solution(a, b, transposed, lower, unit_diagonal)
+    report = _write_solution(a, b, transposed, lower, unit_diagonal, z)
     if report > 0:
         raise np.linalg.LinAlgError("singular matrix: resolution failed at diagonal " + str(report - 1))
-    return z
 
 
 @called_by_name(MATRIX, MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX, MATRIX)

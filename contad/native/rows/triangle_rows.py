@@ -18,8 +18,8 @@ from contad.native.triangular_kernels import (
     require_regular,
     solve_banded_tangent,
     solve_factored_band,
-    solve_triangular_forward,
     solve_triangular_tangent as tangent_of_system,
+    write_triangular_solution,
     write_vector_of_factored,
 )
 
@@ -44,13 +44,7 @@ def cholesky_factor_tangent(z, a_dot, z_dot):  # type: ignore[no-untyped-def]
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
-@in_machine_code
-def solve_triangular_value(a, b, transposed, lower, unit_diagonal, z):  # type: ignore[no-untyped-def]
-    """a z = b"""
-    write_into(z, solve_triangular_forward(a, b, transposed, lower, unit_diagonal))
-
-
-solve_triangular_adjoint = add_solve_triangular
+solve_triangular_value, solve_triangular_adjoint = write_triangular_solution, add_solve_triangular
 
 
 @in_machine_code
