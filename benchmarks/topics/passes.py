@@ -164,7 +164,7 @@ def _key(names: Collection[str] | None) -> tuple[str, ...] | None:
 @functools.cache
 def _measure_all(choice: Choice) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     groups, changed = _find_all(choice)
-    built: dict[str, Built] = {}
+    built: dict[Request, Built] = {}
     table, which = {}, {}
     for name in sorted(changed, key=lambda name: len(changed[name][CORPUS])):
         table[name] = {"lines": PASSES[name].lines, "lines of tests": PASSES[name].test_lines}
@@ -187,15 +187,15 @@ def list_some(names: Sequence[str]) -> str:
 
 
 def _measure_pass(
-    name: str, subjects: list[Subject], built: dict[str, Built], quick: bool
+    name: str, subjects: list[Subject], built: dict[Request, Built], quick: bool
 ) -> tuple[dict[str, float], dict[str, float]]:
     """What all programs say, and the ratio of each."""
     ratios: dict[str, float] = {}
     seconds = {"on": 0.0, "off": 0.0}
     for subject in subjects:
-        if subject.name not in built:
-            built[subject.name] = build(subject.request)
-        on, off = built[subject.name], build(subject.request, name)
+        if subject.request not in built:
+            built[subject.request] = build(subject.request)
+        on, off = built[subject.request], build(subject.request, name)
         ratios[subject.name] = compare(on, off, subject.make(), quick)
         seconds["on"] += on.seconds
         seconds["off"] += off.seconds
