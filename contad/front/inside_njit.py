@@ -4,7 +4,7 @@ Numba is imported on first use.
 """
 
 from contad.functions.pickling import Decorated
-from contad.rules.compilable import Compilable, WithParts
+from contad.rules.compilable import Compilable, MakesRules, WithParts
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.open_types import NumbaType
 
@@ -32,6 +32,13 @@ def _type_of_rule(rule: WithParts) -> NumbaType:
     return numba_type(rule)
 
 
+def _type_of_maker(function: MakesRules) -> NumbaType:
+    """Likewise for what makes such operations."""
+    from contad.native.user_rules import type_of_maker
+
+    return type_of_maker(function)
+
+
 def _type_of_decorated(x: Decorated) -> NumbaType:
     """Likewise for what stands for one Numba function."""
     from contad.native.callables import type_of_decorated
@@ -41,6 +48,7 @@ def _type_of_decorated(x: Decorated) -> NumbaType:
 
 ScalarRule._numba_type_ = property(_numba_type)  # type: ignore[attr-defined]
 Compilable._numba_type_ = property(_type_of_function)  # type: ignore[attr-defined]
+MakesRules._numba_type_ = property(_type_of_maker)  # type: ignore[attr-defined]
 WithParts._numba_type_ = property(_type_of_rule)  # type: ignore[attr-defined]
 Decorated._numba_type_ = property(_type_of_decorated)  # type: ignore[attr-defined]
 

@@ -18,7 +18,7 @@ from contad.native.line_parts import PARTS
 from contad.native.named_bodies import body_by_name
 from contad.native.overloads import overload_by_text, require_compilable
 from contad.rules.array_rule import ArrayRule
-from contad.rules.compilable import PART, Parts, WithParts, functions_of_text
+from contad.rules.compilable import PART, MakesRules, Parts, WithParts, functions_of_text
 
 _typed: set[WithParts] = set()
 _given: dict[WithParts, Parts] = {}  # what was compiled
@@ -41,6 +41,46 @@ def numba_type(rule: WithParts) -> Any:
 
         overload_by_text(rule, parameters_of(parts), write)
     return find_type(rule)
+
+
+def type_of_maker(function: MakesRules) -> Any:
+    """Numba's type of what makes an operation of functions, which makes a call of it a call of that operation."""
+    if function not in _makers:
+        _makers.add(function)
+
+        def write(args: Any, *kinds: Any) -> Any:
+            if not isinstance(args, types.BaseTuple):
+                raise UnsupportedError(f"{function!r}: inside njit args must be a tuple of arguments, got {args}")
+            rule = function.rule_of(len(args), [_function_of(function, kind) for kind in kinds])
+            if holds_derivative(args):
+                DERIVE["variables"](rule)
+            return ["return rule(*args)"], {"rule": rule}
+
+        given = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in function.signature.parameters.values()]
+        overload_by_text(function, ", ".join(str(p.replace(annotation=p.empty)) for p in given), write)
+    return find_type(function)
+
+
+_makers: set[MakesRules] = set()
+
+
+def _function_of(maker: MakesRules, kind: Any) -> Any:
+    """The function, or the tuple of functions, that a type is of."""
+    if isinstance(kind, types.BaseTuple):
+        return tuple(_function_of(maker, part) for part in kind)
+    if isinstance(kind, types.Dispatcher):
+        return getattr(kind.dispatcher, REBUILT, kind.dispatcher)
+    if isinstance(kind, types.Function):
+        return kind.typing_key
+    if kind is None or isinstance(kind, (types.NoneType, types.Omitted)):
+        return None
+    raise UnsupportedError(f"{maker!r}: {UNKNOWN_FUNCTIONS}, got {kind}")
+
+
+REBUILT = "__rebuilt_of__"  # where an engine's function names that of the user which it was made of
+UNKNOWN_FUNCTIONS = (
+    "inside njit its functions must be made by numba.njit outside, and given by name: one, and tuples of them"
+)
 
 
 def text_of(kind: Any, name: str) -> str:

@@ -160,6 +160,19 @@ class WithParts:
         """
 
 
+class MakesRules:
+    """The base of functions that make an operation of functions where they are called: contad.function_gradients."""
+
+    signature: inspect.Signature
+
+    @abstractmethod
+    def rule_of(self, count: int, functions: Sequence[Any]) -> WithParts:
+        """The operation on `count` arguments that functions make, which stand behind the arguments in the signature.
+
+        It is the same one for the same functions.
+        """
+
+
 class MakesDerivatives:
     """The base of transforms that Numba functions call: contad.grad(f)(x), or contad.jvp(f, primals, tangents)."""
 

@@ -14,7 +14,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import by_value, own_name
 from contad.functions.user_call import name_of
-from contad.rules.compilable import Compilable, Parts, WithParts, functions_of_text
+from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts, functions_of_text
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
 from contad.variables.array import numbers_in
@@ -260,7 +260,71 @@ def _total(
     return z, _sum(terms, z)
 
 
-@Compilable
+class _Gradients(WithParts):
+    """One call of function_gradients inside njit, as an operation."""
+
+    def __init__(self, count: int, value: Function, **modes: Sequence[Function | None] | None) -> None:
+        self.name, self.count, self.value, self.modes = f"function_gradients: {name_of(value)}", count, value, modes
+        names = [f"x_{n}" for n in range(count)]
+        given, saved = ", ".join(names), ", ".join(["z", *names, "more"])
+        known = {"value_": value}
+
+        def calls(mode: str, seeds: Sequence[str]) -> list[str]:
+            """What each function gives, None for zero."""
+            functions = self._functions_of(mode) if self._has(mode) else [None] * count
+            known.update({f"{mode}_{n}": g for n, g in enumerate(functions)})
+            return [f"{mode}_{n}(z, {seed}, {given})" if functions[n] else "" for n, seed in enumerate(seeds)]
+
+        cotangents = [text or "None" for text in calls("rev", ["z_bar"] * count)]
+        text = f"def value({given}):\n    return value_({given})\n"
+        text += f"def forward({given}):\n    z = value_({given})\n    return z, (z, {given}, None)\n"
+        text += f"def backward(saved, z_bar):\n    {saved} = saved\n    return ({', '.join(cotangents)},)\n"
+        if self._has("fwd"):
+            dots = [f"d_{n}" for n in range(count)]
+            tangent = " + ".join(filter(None, calls("fwd", dots))) or "0.0 * z"
+            text += f"def tangent(saved, {', '.join(dots)}):\n    {saved} = saved\n    return {tangent}\n"
+        known = functions_of_text(text, known)
+        self.parts = Parts(known["value"], known["forward"], known["backward"], (), known.get("tangent"))
+
+    def _has(self, mode: str) -> bool:
+        return self.modes["grads"] is not None or self.modes[mode] is not None
+
+    def _functions_of(self, mode: str) -> Sequence[Function | None]:
+        return _functions_of(self.name, self.modes, mode, self.count)
+
+    def __call__(self, *args: Nested) -> Nested:
+        return function_gradients(args, self.value, **self.modes)
+
+    def functions(self) -> tuple[Function | None, ...]:
+        """The value, and the functions of each mode."""
+        return self.value, *(g for functions in self.modes.values() for g in functions or ())
+
+    def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
+        """The functions, called one after another."""
+        if wanted:
+            self._functions_of("rev")  # which raises where there are none
+        return self.parts
+
+
+class _MakesGradients(MakesRules, Compilable):
+    """function_gradients, as compiled code finds it."""
+
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.signature = inspect.signature(function)
+        self._made: dict[Any, _Gradients] = {}
+
+    def rule_of(self, count: int, functions: Sequence[Any]) -> _Gradients:
+        """The operation, which is kept with its functions."""
+        key = count, *functions
+        if key not in self._made:
+            value, grads, rev, fwd = functions
+            _require_functions(count, value, grads, rev, fwd)
+            self._made[key] = _Gradients(count, value, grads=grads, rev=rev, fwd=fwd)
+        return self._made[key]
+
+
+@_MakesGradients
 def function_gradients(
     args: Sequence[Nested],
     value: Function,
@@ -287,39 +351,24 @@ def function_gradients(
     >>> contad.grad(product, (0, 1))(2.0, 3.0), contad.jvp(product, (2.0, 3.0), (1.0, 10.0))
     ((3.0, 2.0), (6.0, 23.0))
     """
-    check.callable_("function_gradients", "value", value)
-    name = f"function_gradients: {name_of(value)}"
     if not isinstance(args, (tuple, list)):
-        raise TypeError(f"{name}: args must be a tuple of arguments, got {type(args).__name__}")
-    if grads is not None and (rev is not None or fwd is not None):
-        raise RuleError(f"{name}: grads serves both modes; give grads alone, or rev and fwd")
-    modes = {"grads": grads, "rev": rev, "fwd": fwd}
-    for mode, functions in modes.items():
-        if functions is not None and len(functions) != len(args):
-            raise RuleError(f"{name}: {mode} must have one function for each of {len(args)} arguments, got "
-                            f"{len(functions)}")  # fmt: skip
+        raise TypeError(f"function_gradients: args must be a tuple of arguments, got {type(args).__name__}")
+    name, modes = _require_functions(len(args), value, grads, rev, fwd)
 
-    def functions_of(mode: str, long: str) -> Sequence[Function | None]:
-        found = modes["grads"] if modes["grads"] is not None else modes[mode]
-        if found is None:
-            raise UnsupportedError(f"{name}: no {long} mode; give {mode}= with one function for each argument")
-        used = "grads" if modes["grads"] is not None else mode
-        for k, g in enumerate(found):
-            if g is not None:
-                _require_arity(name, f"{used}[{k}]", g, ["z", "seed", *(f"argument {n}" for n in range(len(args)))])
-        return found
+    def functions_of(mode: str) -> Sequence[Function | None]:
+        return _functions_of(name, modes, mode, len(args))
 
     def of_values(*args: Nested) -> tuple[Nested, Saved]:
         lower = operation.owner is not None  # on the levels below the rule holds as well
         return (function_gradients(args, value, grads, rev=rev, fwd=fwd) if lower else value(*args)), None
 
     def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
-        return [None if g is None else call_with_arrays(g, z, z_bar, *args) for g in functions_of("rev", "reverse")]
+        return [None if g is None else call_with_arrays(g, z, z_bar, *args) for g in functions_of("rev")]
 
     def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
         terms = [
             call_with_arrays(g, z, t, *args)
-            for n, (g, t) in enumerate(zip(functions_of("fwd", "forward"), tangents, strict=True))
+            for n, (g, t) in enumerate(zip(functions_of("fwd"), tangents, strict=True))
             if g is not None and n in active
         ]
         return _sum(terms, z)
@@ -330,7 +379,35 @@ def function_gradients(
     return operation.perform()
 
 
-function_gradients.instead = "declare the rule outside by contad.custom_vjp or contad.custom_jvp, and call that"
+def _require_functions(
+    count: int, value: Function, grads: Any, rev: Any, fwd: Any
+) -> tuple[str, dict[str, Sequence[Function | None] | None]]:
+    """The name of the operation in messages, and its functions by mode; RuleError where their number is wrong."""
+    check.callable_("function_gradients", "value", value)
+    name = f"function_gradients: {name_of(value)}"
+    if grads is not None and (rev is not None or fwd is not None):
+        raise RuleError(f"{name}: grads serves both modes; give grads alone, or rev and fwd")
+    modes = {"grads": grads, "rev": rev, "fwd": fwd}
+    for mode, functions in modes.items():
+        if functions is not None and len(functions) != count:
+            raise RuleError(f"{name}: {mode} must have one function for each of {count} arguments, got "
+                            f"{len(functions)}")  # fmt: skip
+    return name, modes
+
+
+def _functions_of(
+    name: str, modes: dict[str, Sequence[Function | None] | None], mode: str, count: int
+) -> Sequence[Function | None]:
+    """The functions of a mode, "rev" or "fwd"; their arity is checked."""
+    used = mode if modes["grads"] is None else "grads"
+    found = modes[used]
+    if found is None:
+        long = {"rev": "reverse", "fwd": "forward"}[mode]
+        raise UnsupportedError(f"{name}: no {long} mode; give {mode}= with one function for each argument")
+    for k, g in enumerate(found):
+        if g is not None:
+            _require_arity(name, f"{used}[{k}]", g, ["z", "seed", *(f"argument {n}" for n in range(count))])
+    return found
 
 
 def _sum(terms: Sequence[Nested], z: Nested) -> Nested:

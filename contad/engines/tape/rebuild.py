@@ -21,6 +21,7 @@ from contad.functions.user_call import numba_function
 from contad.native.array_loops import owns
 from contad.native.compiling import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
+from contad.native.user_rules import REBUILT
 from contad.rules.compilable import Compilable, WithParts
 from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names
 from contad.rules.scalar_rule import ScalarRule
@@ -66,6 +67,7 @@ class Rebuilt:
         if signatures(dispatcher):
             self._within.append(found)
             found, self._made[id(dispatcher)] = with_signature(dispatcher, found, _OWN)
+        setattr(found, REBUILT, dispatcher)
         self._kept.append(dispatcher)
         used = global_names(function.__code__)
         if "objmode" in used:

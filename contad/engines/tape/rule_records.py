@@ -35,6 +35,7 @@ from contad.native.machine_code import njit
 from contad.native.overloads import overload_by_text
 from contad.native.saved_values import as_read, require_packable
 from contad.native.user_rules import (
+    DERIVE,
     backward_of,
     backward_types,
     compile_parts,
@@ -60,6 +61,9 @@ def register_user_rule(rule: WithParts) -> None:
         return
     _registered.add(rule)
     overload_by_text(rule, parameters_of(parts), lambda *kinds: _implementation(rule, parts, kinds))
+
+
+DERIVE["variables"] = register_user_rule
 
 
 def calculate_copy(header, block):  # type: ignore[no-untyped-def]

@@ -52,7 +52,7 @@ from contad.engines.source.reading.growing_lists import call_method
 from contad.engines.source.reading.made_functions import is_made, read_made
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.random_draws import DRAWS, read_draw
-from contad.engines.source.reading.rule_calls import read_rule
+from contad.engines.source.reading.rule_calls import read_maker, read_rule
 from contad.engines.source.reading.scope import Scope
 from contad.engines.source.reading.tied_loops import TIED, is_tied_loop
 from contad.errors import UnsupportedError
@@ -63,7 +63,7 @@ from contad.native.array_loops import array_function_of, owns
 from contad.native.asked_derivatives import AskedDerivative
 from contad.native.callables import is_checkpoint
 from contad.native.loop_bodies import ARRAY_FUNCTIONS, ArrayFunction
-from contad.rules.compilable import Compilable, MakesDerivatives, WithParts, WrittenOut, is_in_bodies
+from contad.rules.compilable import Compilable, MakesDerivatives, MakesRules, WithParts, WrittenOut, is_in_bodies
 
 _DTYPES: dict[Any, str] = {
     float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool",
@@ -163,6 +163,8 @@ class CallReader:
             function = function.stands_for
         if isinstance(function, MakesDerivatives):
             return read_transform(self, function, arguments, keywords, node, env)
+        if isinstance(function, MakesRules):
+            return read_maker(self, function, arguments, keywords, node)
         if isinstance(function, WrittenOut):
             return read_derivative(self, function, arguments, keywords, node, env)
         if isinstance(function, AskedDerivative):

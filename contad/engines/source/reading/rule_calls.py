@@ -17,8 +17,8 @@ from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.native.saved_values import require_packable
-from contad.native.user_rules import compile_parts, forward_types, names_of
-from contad.rules.compilable import Compilable, Parts, WithParts
+from contad.native.user_rules import UNKNOWN_FUNCTIONS, compile_parts, forward_types, names_of
+from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 
@@ -71,6 +71,29 @@ def read_rule(
     value = RuleValue(forward, made)
     calls.builder.add(value)
     return made[0] if made else value.results[0]
+
+
+def read_maker(
+    calls: "CallReader", maker: MakesRules, arguments: list[Any], keywords: dict[str, Any], node: ast.Call
+) -> Any:
+    """The value of a call of what makes an operation of functions."""
+    try:
+        bound = maker.signature.bind(*arguments, **keywords).arguments
+    except TypeError as error:
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}: {error}")
+    args, *functions = (bound.get(name, Object(None)) for name in maker.signature.parameters)
+    if not isinstance(args, tuple):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give the arguments as a tuple")
+    return read_rule(calls, maker.rule_of(len(args), [_function(calls, x, node) for x in functions]), [*args], {}, node)
+
+
+def _function(calls: "CallReader", entry: Any, node: ast.Call) -> Any:
+    """The function, or the tuple of functions, that an entry is."""
+    if isinstance(entry, tuple):
+        return tuple(_function(calls, x, node) for x in entry)
+    if not isinstance(entry, Object):
+        calls.progress.refuse(node, f"{ast.unparse(node)!r}", UNKNOWN_FUNCTIONS)
+    return entry.value
 
 
 def _bind(
