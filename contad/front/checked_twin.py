@@ -127,6 +127,8 @@ def _tell_refusal(f: NumbaFunction, error: NumbaError) -> str:
     more = "call it with plain numbers to see all that Numba says"
     if plain is not None:
         more = f"decorate {plain[1]}, a plain Python function, with numba.njit"
+    if "Cannot capture the non-constant value" in told:
+        more = "make the inner function outside of this one, and pass it as arguments what it captures"
     return f"{f.__name__}: Numba cannot compile this function itself ({told}); {more}"
 
 

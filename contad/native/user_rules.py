@@ -50,7 +50,7 @@ def type_of_maker(function: MakesRules) -> Any:
 
         def write(args: Any, *kinds: Any) -> Any:
             if not isinstance(args, types.BaseTuple):
-                raise UnsupportedError(f"{function!r}: inside njit args must be a tuple of arguments, got {args}")
+                raise UnsupportedError(f"{function.__name__}: args must be a tuple, got {args}; write (x,) for one")
             rule = function.rule_of(len(args), [_function_of(function, kind) for kind in kinds])
             if holds_derivative(args):
                 DERIVE["variables"](rule)
@@ -74,13 +74,11 @@ def _function_of(maker: MakesRules, kind: Any) -> Any:
         return kind.typing_key
     if kind is None or isinstance(kind, (types.NoneType, types.Omitted)):
         return None
-    raise UnsupportedError(f"{maker!r}: {UNKNOWN_FUNCTIONS}, got {kind}")
+    raise UnsupportedError(f"{maker.__name__}: inside njit a function was expected, got {kind}; {FUNCTIONS_BY_NAME}")
 
 
 REBUILT = "__rebuilt_of__"  # where an engine's function names that of the user which it was made of
-UNKNOWN_FUNCTIONS = (
-    "inside njit its functions must be made by numba.njit outside, and given by name: one, and tuples of them"
-)
+FUNCTIONS_BY_NAME = "name functions that numba.njit made outside, without signatures, and write several as a tuple"
 
 
 def text_of(kind: Any, name: str) -> str:

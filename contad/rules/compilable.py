@@ -163,6 +163,7 @@ class WithParts:
 class MakesRules:
     """The base of functions that make an operation of functions where they are called: contad.function_gradients."""
 
+    __name__: str
     signature: inspect.Signature
 
     @abstractmethod

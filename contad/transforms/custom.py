@@ -261,49 +261,90 @@ def _total(
 
 
 class _Gradients(WithParts):
-    """One call of function_gradients inside njit, as an operation."""
+    """The operation that the functions of a call of function_gradients make."""
 
-    def __init__(self, count: int, value: Function, **modes: Sequence[Function | None] | None) -> None:
-        self.name, self.count, self.value, self.modes = f"function_gradients: {name_of(value)}", count, value, modes
-        names = [f"x_{n}" for n in range(count)]
-        given, saved = ", ".join(names), ", ".join(["z", *names, "more"])
-        known = {"value_": value}
+    def __init__(
+        self, count: int, value: Function, grads: Sequence[Function | None] | None,
+        rev: Sequence[Function | None] | None, fwd: Sequence[Function | None] | None,
+    ) -> None:  # fmt: skip
+        check.callable_("function_gradients", "value", value)
+        self.name, self.count, self.value = f"function_gradients: {name_of(value)}", count, value
+        if grads is not None and (rev is not None or fwd is not None):
+            raise RuleError(f"{self.name}: grads serves both modes; give grads alone, or rev and fwd")
+        self.modes = {"grads": grads, "rev": rev, "fwd": fwd}
+        for mode, functions in self.modes.items():
+            if functions is not None and len(functions) != count:
+                raise RuleError(f"{self.name}: {mode} must have one function for each of {count} arguments, got "
+                                f"{len(functions)}")  # fmt: skip
 
-        def calls(mode: str, seeds: Sequence[str]) -> list[str]:
-            """What each function gives, None for zero."""
-            functions = self._functions_of(mode) if self._has(mode) else [None] * count
-            known.update({f"{mode}_{n}": g for n, g in enumerate(functions)})
-            return [f"{mode}_{n}(z, {seed}, {given})" if functions[n] else "" for n, seed in enumerate(seeds)]
-
-        cotangents = [text or "None" for text in calls("rev", ["z_bar"] * count)]
-        text = f"def value({given}):\n    return value_({given})\n"
-        text += f"def forward({given}):\n    z = value_({given})\n    return z, (z, {given}, None)\n"
-        text += f"def backward(saved, z_bar):\n    {saved} = saved\n    return ({', '.join(cotangents)},)\n"
-        if self._has("fwd"):
-            dots = [f"d_{n}" for n in range(count)]
-            tangent = " + ".join(filter(None, calls("fwd", dots))) or "0.0 * z"
-            text += f"def tangent(saved, {', '.join(dots)}):\n    {saved} = saved\n    return {tangent}\n"
-        known = functions_of_text(text, known)
-        self.parts = Parts(known["value"], known["forward"], known["backward"], (), known.get("tangent"))
-
-    def _has(self, mode: str) -> bool:
-        return self.modes["grads"] is not None or self.modes[mode] is not None
+    def _keyword(self, mode: str) -> str:
+        return mode if self.modes["grads"] is None else "grads"
 
     def _functions_of(self, mode: str) -> Sequence[Function | None]:
-        return _functions_of(self.name, self.modes, mode, self.count)
-
-    def __call__(self, *args: Nested) -> Nested:
-        return function_gradients(args, self.value, **self.modes)
+        """The functions of the mode "rev" or "fwd"; UnsupportedError where it has none."""
+        used = self._keyword(mode)
+        found = self.modes[used]
+        if found is None:
+            long = {"rev": "reverse", "fwd": "forward"}[mode]
+            raise UnsupportedError(f"{self.name}: no {long} mode; give {mode}= with one function for each argument")
+        for k, g in enumerate(found):
+            if g is not None:
+                expected = ["z", "seed", *(f"argument {n}" for n in range(self.count))]
+                _require_arity(self.name, f"{used}[{k}]", g, expected)
+        return found
 
     def functions(self) -> tuple[Function | None, ...]:
         """The value, and the functions of each mode."""
         return self.value, *(g for functions in self.modes.values() for g in functions or ())
 
+    def __call__(self, *args: Nested) -> Nested:
+        def of_values(*args: Nested) -> tuple[Nested, Saved]:
+            lower = operation.owner is not None  # on the levels below the rule holds as well
+            return (self if lower else self.value)(*args), None
+
+        def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
+            return [None if g is None else call_with_arrays(g, z, z_bar, *args) for g in self._functions_of("rev")]
+
+        def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
+            terms = [
+                call_with_arrays(g, z, t, *args)
+                for n, (g, t) in enumerate(zip(self._functions_of("fwd"), tangents, strict=True))
+                if g is not None and n in active
+            ]
+            return _sum(terms, z)
+
+        operation = CustomOperation(self.name, args, of_values, pull, push, [], self.functions()[1:])
+        active = {n for n, _ in operation.places}
+        return operation.perform()
+
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """The functions, called one after another."""
+        """For calls inside njit: the functions, called one after another."""
         if wanted:
             self._functions_of("rev")  # which raises where there are none
-        return self.parts
+        return self._parts
+
+    @functools.cached_property
+    def _parts(self) -> Parts:
+        names, dots = [f"x_{n}" for n in range(self.count)], [f"d_{n}" for n in range(self.count)]
+        given, saved = ", ".join(names), ", ".join(["z", *names, "more"])
+        known: dict[str, Any] = {"value_": self.value}
+
+        def calls(mode: str, seeds: Sequence[str]) -> list[str]:
+            """The calls of its functions, None for zero."""
+            functions = [None] * self.count if self.modes[self._keyword(mode)] is None else self._functions_of(mode)
+            known.update({f"{mode}_{n}": g for n, g in enumerate(functions)})
+            called = zip(functions, seeds, strict=True)
+            return [f"{mode}_{n}(z, {d}, {given})" if g is not None else "None" for n, (g, d) in enumerate(called)]
+
+        text = f"def value({given}):\n    return value_({given})\n"
+        text += f"def forward({given}):\n    z = value_({given})\n    return z, ({saved.removesuffix('more')}None)\n"
+        text += f"def backward(saved, z_bar):\n    {saved} = saved\n"
+        text += f"    return ({', '.join(calls('rev', ['z_bar'] * self.count))},)\n"
+        if self.modes[self._keyword("fwd")] is not None:
+            tangent = " + ".join(term for term in calls("fwd", dots) if term != "None") or "0.0 * z"
+            text += f"def tangent(saved, {', '.join(dots)}):\n    {saved} = saved\n    return {tangent}\n"
+        known = functions_of_text(text, known)
+        return Parts(known["value"], known["forward"], known["backward"], (), known.get("tangent"))
 
 
 class _MakesGradients(MakesRules, Compilable):
@@ -318,9 +359,7 @@ class _MakesGradients(MakesRules, Compilable):
         """The operation, which is kept with its functions."""
         key = count, *functions
         if key not in self._made:
-            value, grads, rev, fwd = functions
-            _require_functions(count, value, grads, rev, fwd)
-            self._made[key] = _Gradients(count, value, grads=grads, rev=rev, fwd=fwd)
+            self._made[key] = _Gradients(count, *functions)
         return self._made[key]
 
 
@@ -337,7 +376,8 @@ def function_gradients(
 
     In reverse mode the seed is the cotangent of z, and the function gives that of its argument; in forward mode the
     seed is the tangent of the argument, and z_dot is the sum of what the functions give. `grads` serves both, as it may
-    where each number of z depends on one number of each argument; else write `rev`, `fwd` or both.
+    where each number of z depends on one number of each argument; else write `rev`, `fwd` or both. Inside njit,
+    name Numba functions that were made outside, and write several as a tuple.
 
     Raises:  RuleError for functions of a wrong number or arity, results of a wrong shape, and variables that are no
              argument; UnsupportedError for a mode that is missing.
@@ -353,61 +393,7 @@ def function_gradients(
     """
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"function_gradients: args must be a tuple of arguments, got {type(args).__name__}")
-    name, modes = _require_functions(len(args), value, grads, rev, fwd)
-
-    def functions_of(mode: str) -> Sequence[Function | None]:
-        return _functions_of(name, modes, mode, len(args))
-
-    def of_values(*args: Nested) -> tuple[Nested, Saved]:
-        lower = operation.owner is not None  # on the levels below the rule holds as well
-        return (function_gradients(args, value, grads, rev=rev, fwd=fwd) if lower else value(*args)), None
-
-    def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
-        return [None if g is None else call_with_arrays(g, z, z_bar, *args) for g in functions_of("rev")]
-
-    def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
-        terms = [
-            call_with_arrays(g, z, t, *args)
-            for n, (g, t) in enumerate(zip(functions_of("fwd"), tangents, strict=True))
-            if g is not None and n in active
-        ]
-        return _sum(terms, z)
-
-    later = [g for functions in modes.values() for g in functions or ()]
-    operation = CustomOperation(name, args, of_values, pull, push, [], later)
-    active = {n for n, _ in operation.places}
-    return operation.perform()
-
-
-def _require_functions(
-    count: int, value: Function, grads: Any, rev: Any, fwd: Any
-) -> tuple[str, dict[str, Sequence[Function | None] | None]]:
-    """The name of the operation in messages, and its functions by mode; RuleError where their number is wrong."""
-    check.callable_("function_gradients", "value", value)
-    name = f"function_gradients: {name_of(value)}"
-    if grads is not None and (rev is not None or fwd is not None):
-        raise RuleError(f"{name}: grads serves both modes; give grads alone, or rev and fwd")
-    modes = {"grads": grads, "rev": rev, "fwd": fwd}
-    for mode, functions in modes.items():
-        if functions is not None and len(functions) != count:
-            raise RuleError(f"{name}: {mode} must have one function for each of {count} arguments, got "
-                            f"{len(functions)}")  # fmt: skip
-    return name, modes
-
-
-def _functions_of(
-    name: str, modes: dict[str, Sequence[Function | None] | None], mode: str, count: int
-) -> Sequence[Function | None]:
-    """The functions of a mode, "rev" or "fwd"; their arity is checked."""
-    used = mode if modes["grads"] is None else "grads"
-    found = modes[used]
-    if found is None:
-        long = {"rev": "reverse", "fwd": "forward"}[mode]
-        raise UnsupportedError(f"{name}: no {long} mode; give {mode}= with one function for each argument")
-    for k, g in enumerate(found):
-        if g is not None:
-            _require_arity(name, f"{used}[{k}]", g, ["z", "seed", *(f"argument {n}" for n in range(count))])
-    return found
+    return _Gradients(len(args), value, grads, rev, fwd)(*args)
 
 
 def _sum(terms: Sequence[Nested], z: Nested) -> Nested:

@@ -9,7 +9,7 @@ from typing import Any
 from numba.core import ir
 from numba.core.errors import NumbaError
 
-from contad.errors import OWN_FILES, ContadError, UnsupportedError
+from contad.errors import OWN_FILES, ContadError, RuleError, UnsupportedError
 
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -50,7 +50,8 @@ def refusal(error: Exception, function: Any) -> UnsupportedError:
     if places and places[-1] != places[0]:
         where += f", called from line {places[-1][1]} of {function.__name__}"
     if own:
-        return UnsupportedError(f"{where}: {text}" if "; " in text else f"{where}: {text}: {_CREATE}")
+        is_told = "; " in text or isinstance(error, RuleError)
+        return UnsupportedError(f"{where}: {text}" if is_told else f"{where}: {text}: {_CREATE}")
     if isinstance(error, RecursionError):
         return UnsupportedError(f"{where}: an expression or a chain of calls too deep for Numba; split it")
     reason = next((hint for said, hint in _REMEDIES if said in text), None)

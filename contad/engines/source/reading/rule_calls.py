@@ -17,7 +17,7 @@ from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.native.saved_values import require_packable
-from contad.native.user_rules import UNKNOWN_FUNCTIONS, compile_parts, forward_types, names_of
+from contad.native.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
@@ -80,10 +80,10 @@ def read_maker(
     try:
         bound = maker.signature.bind(*arguments, **keywords).arguments
     except TypeError as error:
-        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}: {error}")
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}: {error}", "give every argument once")
     args, *functions = (bound.get(name, Object(None)) for name in maker.signature.parameters)
     if not isinstance(args, tuple):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give the arguments as a tuple")
+        calls.progress.refuse(node, f"the first argument of {ast.unparse(node)!r}", "write a tuple, (x,) for one")
     return read_rule(calls, maker.rule_of(len(args), [_function(calls, x, node) for x in functions]), [*args], {}, node)
 
 
@@ -92,7 +92,7 @@ def _function(calls: "CallReader", entry: Any, node: ast.Call) -> Any:
     if isinstance(entry, tuple):
         return tuple(_function(calls, x, node) for x in entry)
     if not isinstance(entry, Object):
-        calls.progress.refuse(node, f"{ast.unparse(node)!r}", UNKNOWN_FUNCTIONS)
+        calls.progress.refuse(node, f"a function made inside {ast.unparse(node)!r}", FUNCTIONS_BY_NAME)
     return entry.value
 
 
