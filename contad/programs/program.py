@@ -174,9 +174,7 @@ class Program:
         """What compiled code runs in place of the records of a trace, which stay for runs in Python."""
         with self._lock:
             while len(self._plans) <= k:
-                trace = self.traces[len(self._plans)]
-                trace.constants = np.require(trace.constants, requirements="A")  # whose address chains take for a place
-                self._plans.append(ChainPlan(trace))
+                self._plans.append(ChainPlan(self.traces[len(self._plans)]))
         return self._plans[k]
 
     def _enter(self, k: int) -> None:

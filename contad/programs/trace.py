@@ -73,7 +73,8 @@ class Trace:
         self.result = result  # a cell, or -1 - the place of a constant
         self.calls = calls
         self.steps = {int(row): step for row, step in zip(np.flatnonzero(code[:, 0] >= FIRST_STEP), steps, strict=True)}
-        self.of_python = {  # by row: what Python runs there, its cells, and whether compiled code has no part in it
+        # by row: the step that Python runs there, its number of cells, and whether compiled code has no part in it
+        self.of_python = {
             row: (calls[x] if head == CALL else self.steps[row], n, head == CALL)
             for row in np.flatnonzero((code[:, 0] == CALL) | (code[:, 0] >= FIRST_STEP)).tolist()
             for head, x, n in [code[row].tolist()]
@@ -84,7 +85,7 @@ class Trace:
         self.addresses = self._addresses()
 
     def _addresses(self) -> tuple[int, ...]:
-        """Where the arrays are that every run reads; asked for once, as to ask takes longer than a record."""
+        """The addresses of the arrays that every run reads; finding one takes longer than running a record."""
         return tuple(map(address_of, (self.code, self.constants, self.shapes, ADDRESSES)))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,6 +94,7 @@ class Trace:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, x in state.items():
             setattr(self, name, x)
+        self.constants = np.require(self.constants, requirements="A")  # whose address chains take for a place
         self.addresses = self._addresses()
 
     def compile(self, *purposes: int) -> None:
@@ -182,7 +184,7 @@ class Trace:
                 return row
 
 
-_COMPILED = None, 0, False  # a row that Python has no part in
+_COMPILED = None, 0, False  # for a row where Python runs nothing
 
 
 # ---- from a stream ---------------------------------------------------------------------------------------------------
