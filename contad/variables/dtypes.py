@@ -19,7 +19,7 @@ class Dtypes(NamedTuple):
 
     def find(self, given: np.dtype) -> np.dtype | None:
         """The dtype in which the operation takes numbers of a given one; None where it does not."""
-        if given is FLOAT or (given.char in self.letters and given.char in VARIABLES):
+        if given is FLOAT or (given.isnative and given.char in self.letters and given.char in VARIABLES):
             return given
         return FLOAT if given.kind in "fiub" else None
 
