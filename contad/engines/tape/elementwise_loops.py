@@ -131,6 +131,9 @@ for _name, _written in (ARITHMETIC | COMPARISONS).items():
     overload_by_text(getattr(operator, _name), "x, y", partial(_beside_arrays, f"{{}} {_written} {{}}", {}))
 
 
+_LOOP = "for k in np.ndindex(target.shape):"
+
+
 def _in_place(symbol: Any, ufunc: Any) -> None:
     """x op= y of an array, as Numba does it: element after element, each written before the next is read.
 
@@ -154,7 +157,7 @@ def _in_place(symbol: Any, ufunc: Any) -> None:
             operand, element = f"np.broadcast_to(y, x.shape){turned}", "operand[k]"
         return [
             f"target, operand = x{turned}, {operand}",
-            "for k in np.ndindex(target.shape):",
+            _LOOP,
             f"    target[k] = ufunc(target[k], {element})",
             "return x",
         ], {"np": np, "ufunc": ufunc}
