@@ -2,12 +2,14 @@
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from contad.rules.scalar_rule import ScalarRule
 
 F = TypeVar("F", bound=Callable[..., Any])
+_WIDTH = 116  # of lines, which stand four places to the right in a module
 _FIELD = re.compile(r"^(?=[A-Z]\w+: +\S)", re.MULTILINE)  # where one begins
 
 
@@ -52,8 +54,8 @@ def example_of(call: str, result: str) -> str:
 def with_rest_of(other: Callable[..., Any]) -> Callable[[F], F]:
     """Complete the docstring of a variant of another function, which says only what differs.
 
-    The formula and the fields that it lacks are those of the other. A field that begins with "as there" goes on after
-    what the other one says in it.
+    The variant takes the formula and the fields that it lacks from the other function. A field that begins with "as
+    there" is added to what the other function says in that field.
 
     >>> def square(x):
     ...     '''The square.
@@ -83,7 +85,9 @@ def with_rest_of(other: Callable[..., Any]) -> Callable[[F], F]:
         own, rest = _parse(function.__doc__), _parse(other.__doc__)
         for name, text in own.fields.items():
             if text.startswith("as there"):
-                own.fields[name] = rest.fields[name].removesuffix(".") + text.removeprefix("as there")
+                whole = rest.fields[name].removesuffix(".") + text.removeprefix("as there")
+                lines = textwrap.wrap(" ".join(whole.split()), _WIDTH - 9)
+                own.fields[name] = ("\n" + 9 * " ").join(lines)
         formula = (own.formula or rest.formula).removeprefix("    ")
         function.__doc__ = describe(own.title, formula, rest.fields | own.fields, own.example, own.notes)
         return function

@@ -329,26 +329,24 @@ def _consistent(function: str, names_and_values: Sequence[Nested], least_axes: i
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------
-# (the arguments after the names, what a place is of, how many there are)
-PLACES: dict[str, tuple[str, str, Callable[[Any], int]]] = {
-    "range": ("max index", "a place", int),
-    "column_index": ("y i", "a column", lambda a: a.shape[-1]),
-    "row_index": ("y i", "a row", lambda a: a.shape[0]),
-    "vector_index": ("y i", "an element", lambda a: a.size),
+# by check: its last two arguments, what the second one counts from 0, how many the first one has, and what has to hold
+PLACES: dict[str, tuple[str, str, Callable[[Any], int], str]] = {
+    "range": ("max index", "a place", int, "`index` is one of `max` places, counted from 0"),
+    "column_index": ("y i", "a column", lambda a: a.shape[-1], "the matrix y has a column i, counted from 0"),
+    "row_index": ("y i", "a row", lambda a: a.shape[0], "the matrix y has a row i, counted from 0"),
+    "vector_index": ("y i", "an element", lambda a: a.size, "the vector y has an element i, counted from 0"),
 }
 
 
 def _of_place(kind: str) -> ArgumentCheck:
-    names, of, count = PLACES[kind]
-    subject, index = names.split()
+    names, of, count, what = PLACES[kind]
 
     def run(function: str, name: str, y: Nested, i: int) -> None:
         most = count(arguments.array(function, name, y))
         if not 0 <= i < most or i != int(i):
             arguments.fail(function, name, f"have {of} {i}", f"{most} of them, from 0", IndexError)
 
-    words = f"there is {of} {index} of {subject}, counted from 0"
-    return ArgumentCheck(f"check_{kind}", f"function name {names}", words, run, f"have such {of}, from 0")
+    return ArgumentCheck(f"check_{kind}", f"function name {names}", what, run, f"have such {of}, from 0")
 
 
 # ---- series ----------------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def qr_Q(a: ArrayValue) -> ArrayValue:
 def qr_R(a: ArrayValue) -> ArrayValue:
     """The r of `qr`: that of `qr_thin`, over rows of zeros where a has more rows than columns.
 
-    Shapes:  a (m, n) -> (m, n).
+    Shapes:  a (m, n) -> (m, n), of which the first k = min(m, n) rows are those of `qr_thin`.
 
     >>> qr_R([[3.0, 1.0], [4.0, 2.0], [0.0, 2.0]]).round(6) + 0.0
     array([[5.      , 2.2     ],

@@ -86,7 +86,7 @@ def solve_newton(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
 def solve_newton_tol(
     f: Function, y_init: ArrayValue, scaling_step: float, function_tolerance: float, max_num_steps: int, *args: Nested
 ) -> ArrayValue:
-    """As `solve_newton`, with a tolerance for f and a limit of steps of your own; the root has |f| below the first.
+    """As `solve_newton`, with a limit of steps of your own; at the root |f| is below `function_tolerance`.
 
     `scaling_step`, the step at which Stan's solver stops as well, is only checked.
 

@@ -111,7 +111,7 @@ def _solve(
 
 
 # ---- one function for each method ------------------------------------------------------------------------------------
-# by the method: SciPy's solver or its like, what it is unless tolerances are given, in words, and its source
+# by method: the solver, its default tolerances and limit of steps, its name in words, and its source
 _METHODS = {
     "rk45": (scipy.integrate.RK45, _NON_STIFF, "the method of Dormand and Prince", "scipy.integrate.RK45"),
     "ckrk": (

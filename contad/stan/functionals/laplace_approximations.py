@@ -235,7 +235,10 @@ _OF_DRAWS = (
 def _describe_draw(name: str, is_set: bool) -> str:
     title = "A draw of the latent vector given the data: normal around its mode, with covariance (K^-1 + W)^-1."
     notes = ["Arguments are those of `laplace_marginal`, of which the values are taken; a draw has no derivative."]
-    fields = {"Shapes": "covariance gives (n, n), theta (n,), log_likelihood a number -> (n,)."}
+    fields = {
+        "Shapes": "covariance gives (n, n), theta (n,), log_likelihood a number -> (n,).",
+        "Cost": "some 5 to 10 steps of O(n^3), each a gradient and `hessian_block_size` second derivatives of l.",
+    }
     if is_set:
         title, notes = "As `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.", []
         fields["Raises"] = "as there; ValueError for settings outside of their ranges."

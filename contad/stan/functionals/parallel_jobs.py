@@ -78,7 +78,6 @@ def reduce_sum_static(
     return _reduce("reduce_sum_static", f, xs, shared, grainsize, executor)
 
 
-@with_rest_of(reduce_sum)
 def map_rect(
     f: Function, shared: Nested, job_params: Nested, data_r: Sequence[Nested], data_i: Sequence[Nested],
     executor: Any = None,
@@ -92,7 +91,8 @@ def map_rect(
 
     Shapes:  job_params (N, P), or a list of N trees; data_r and data_i of N entries -> all vectors in a row.
     Domain:  jobs whose data fit f.
-    Raises:  as there; ValueError for lengths that differ.
+    Raises:  what f raises, with a note of the job; RuntimeError where its worker is lost each time that it is tried;
+             ValueError for lengths that differ.
     Cost:    a Jacobian of f for each job.
     Ref:     Stan's map_rect.
 
