@@ -97,7 +97,8 @@ def add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, a
             for i in range(0, rows, together):
                 d = z_bar[i : i + together, None]
                 terms = np.where(d != 0.0, a[i : i + together, :, None] * d, 0.0)
-                each = np.concatenate([b_bar[None], terms])  # one after the other; NumPy would add single ones in pairs
+                # one after the other: NumPy would add single ones in pairs, and others if they were not in C order
+                each = np.concatenate([b_bar[None], terms], out=np.empty((1 + len(terms), *b_bar.shape)))
                 b_bar[...] = np.add.reduce(each) if b_bar.size > 1 else np.add.accumulate(each)[-1]
 
 
