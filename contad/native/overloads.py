@@ -59,8 +59,8 @@ def _known_type(function: Any) -> Any:
 def overload_by_text(function: Any, parameters: str, write: Callable[..., Any], **options: Any) -> None:
     """Let compiled code call a function of these parameters.
 
-    For arguments of given types, `write(*types)` gives the lines of the body and what they name, or None; of `*args` it
-    gets the types together.
+    For arguments of given types, `write(*types)` gives the lines of the body and what they name, or None. For a
+    parameter `*args` it gets one tuple of types.
     """
     signature = inspect.signature(eval(f"lambda {parameters}: None"))
 

@@ -31,9 +31,9 @@ def is_in_place(rows, columns, row, step):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def multiply_at(alpha, a, a_row, a_step, b, b_row, b_step, beta, c, c_row, c_step, m, p, n):  # type: ignore[no-untyped-def]
-    """c = alpha a b + beta c, with beta 0 whatever is in c.
+    """c = alpha a b + beta c; c is not read if beta is 0.
 
-    Of the matrices, which are in place, it takes addresses and strides; c overlaps with none of the others.
+    The matrices are given by addresses and strides, and are in place. c must not overlap with a or b.
     """
     if m * p * n == 0:
         return

@@ -32,8 +32,8 @@ def declare_call(
 ) -> None:  # fmt: skip
     """Let compiled functions call a function with operands among which `find` finds something.
 
-    `compute` writes what is done with `own_a`, which `as_operand` makes of an operand a, with the texts of options and
-    with `made`, the `operation` for what is found; `returned` is what comes of it.
+    `compute` writes the lines between: they may use `own_a`, which `as_operand` makes of each operand a, the texts of
+    the options, and `made`, which is `operation` of what was found. `returned` is the expression of the result.
     """
     row, names = call.row, call.parameters
     matrices = [x for x in row.operands if x.shape]
@@ -66,8 +66,8 @@ def _is_pair(kind: Any) -> bool:
 
 
 def _flag_of_trans(trans: Any) -> Any:
-    """An njit function that says whether `trans`, of such a type, asks for the transposed matrix; None if that is
-    known when it runs only.
+    """An njit function that says whether `trans`, of such a type, asks for the transposed matrix; None if only its
+    value would tell.
     """
     given = trans.literal_value if isinstance(trans, types.Literal) else getattr(trans, "value", trans)
     if isinstance(trans, (types.Integer, types.Boolean)) and not isinstance(trans, types.Literal):

@@ -1,6 +1,6 @@
 """Functions of `contad.scipy.linalg` inside Numba, on float64 matrices: SciPy's names, arguments, values and errors.
 
-They are those of `rows.row_calls`, computed by the kernels of their rows.
+The functions are those of `rows.row_calls`; the kernels of their rows compute them.
 """
 
 from collections.abc import Mapping

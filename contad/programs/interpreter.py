@@ -422,7 +422,7 @@ class Interpreter:
 
 
 def address_of(a: Any) -> int:
-    """Where the numbers of an array are; 0 for none."""
+    """The address of the numbers of an array; 0 if it has none."""
     if not a.size:
         return 0
     if a.flags.writeable:  # the quickest way to ask

@@ -418,7 +418,7 @@ def parts_of(
 
 
 def _array(rule: ArrayRule, name: str, x: Nested) -> np.ndarray:
-    """A plain array of a dtype that the rule takes and variables have, or an object array that holds scalar ones."""
+    """A plain array of a dtype that the rule takes and variables have, or an object array with scalar variables."""
     function = rule.name
     if isinstance(x, (list, tuple)) and any(isinstance(v, Array) for v in x):
         x = np.stack(x)
@@ -465,7 +465,7 @@ def array_rule(
     parameters  the parameter names of the NumPy function, in order, where they are more than the arguments and options
     linear      the arguments in each of which the operation is linear: then no jvp is written
     points      argument tuples at which generic tests exercise the rule; a dict at the end holds options
-    dtypes      what its functions take and give; contad's variables are float64, whatever that is
+    dtypes      the dtypes that its functions take and keep (`Dtypes`); variables are float64 all the same
 
     Raises RuleError if the name is taken.
 

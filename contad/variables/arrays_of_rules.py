@@ -93,7 +93,7 @@ def holds_objects(parts: Iterable[Nested]) -> bool:
     return False
 
 
-_OTHERS = float, str, int, Carrier, np.ndarray  # the last are subclasses, whose memory is their own business
+_OTHERS = float, str, int, Carrier, np.ndarray  # subclasses of arrays among them, into which nobody looks
 
 
 def _parts_of(x: Nested) -> list[Nested]:

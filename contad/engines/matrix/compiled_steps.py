@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 COMPILED = frozenset(NAMES) - {"singular_spectrum"}
 # Of more rows Python does these, for one factorisation serves every operation on a matrix there (`contad.ops.factors`)
 _FEW_ROWS = 24
-# of those with columns but for solve: a matrix of solutions lies in memory as LAPACK leaves it
+# operations on columns, except solve: a matrix of solutions lies in memory as LAPACK leaves it
 _BY_COLUMNS = frozenset(name for name, row in ROWS.items() if "k" in row.operands[-1].shape) - {"solve"}
 # whose saved factors serve all records of the same first operand
 _SHARED = frozenset(name for name, row in ROWS.items() if find_part(row.saved, "factors"))

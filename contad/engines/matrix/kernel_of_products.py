@@ -168,7 +168,7 @@ def _bind_sum(
     add_up: Any = np.add.reduce
 
     def make_room() -> Room:
-        """What is added up: the total and the terms; the former, and the latter, also as a vector."""
+        """What is added up, the total and the terms; then the total, the terms, and the terms as a vector."""
         each = np.empty((1 + n, *total.shape))
         return each, each[0], each[1:], each[1:].reshape(-1)
 

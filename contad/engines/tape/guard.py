@@ -1,4 +1,4 @@
-"""Calls that leave the arena as it was when an exception passes through; seeds."""
+"""Calls that leave the arena as it was when an exception passes through; seeds of adjoints."""
 
 from typing import Any
 

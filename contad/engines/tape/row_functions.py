@@ -1,6 +1,6 @@
 """Functions of np.linalg and contad.scipy.linalg on matrices of variables and duals inside njit, with their errors.
 
-They are those of `rows.row_calls`: one block of records each.
+The functions are those of `rows.row_calls`. A call is one block of records.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,10 @@ _OTHERWISE = ("svd", "lstsq")  # whose results depend on sizes: `numpy_decomposi
 
 
 def active_of(*given: tuple[Any, tuple[int, ...]]) -> Any:
-    """The active type among arrays of it and of float64, each with its possible axes; None where there is none."""
+    """The type of the active arrays among these arrays, each with the numbers of axes that it may have.
+
+    None where no array is active, or where something else is given than active arrays and arrays of float64.
+    """
     for kind, ndims in given:
         if not (is_active_array(kind) or is_float64(kind)) or kind.ndim not in ndims:
             return None
@@ -32,7 +35,7 @@ def active_of(*given: tuple[Any, tuple[int, ...]]) -> Any:
 # ---- what calls need -------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def nothing():  # type: ignore[no-untyped-def]
-    """The second operand of an operation that has one."""
+    """What stands for the second operand of an operation that has only one."""
     return np.empty((0, 0))
 
 
@@ -70,7 +73,7 @@ _KNOWN = {"nothing": nothing, "as_array": _as_array, "as_operand": as_columns, "
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
 def _compute(call: RowCall, options: Mapping[str, str]) -> list[str]:
-    """The block of records, whose results are one vector."""
+    """The lines that make the block of records, whose results are one vector."""
     first, *others = call.row.operands
     other = "".join(f"own_{x.name}" if x.shape else f"as_array({x.name})" for x in others) or "nothing()"
     k = "k" if any("k" in x.shape for x in others) else "0"
@@ -79,7 +82,7 @@ def _compute(call: RowCall, options: Mapping[str, str]) -> list[str]:
 
 
 def _write_result(call: RowCall) -> str:
-    """The results, as parts of it."""
+    """The text of the results, as parts of the vector z."""
     row, found, end = call.row, dict[str, str](), "0"
     for k, part in enumerate(row.results):
         first, end = end, f"{end} + {write_size(part)}" if k else write_size(part)

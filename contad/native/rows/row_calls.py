@@ -2,10 +2,10 @@
 
     function(parameters) -> results
 
-Results are those of the row, of which any name stands for the only one; an option may be returned, too. Parameters
-that are an operand or an option of the row have its name, or stand in `MEANINGS`; one that is neither does nothing.
-From these the functions are made that generated code reads, those on the tape, and SciPy's inside njit; NumPy's are
-Numba's own.
+Results have the names of the row's results; a single result may have any name. A call may also return an option of the
+row. A parameter has the name of an operand or option of the row, unless `MEANINGS` translates it; all other parameters
+are ignored. This table makes the calls that generated code reads, the functions on the tape, and SciPy's functions
+inside njit. NumPy's functions of plain arrays inside njit are Numba's own.
 """
 
 import ast
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from contad.native.rows.matrix_rows import MATRIX_ROWS, MatrixRow, RowPart, find_part
 
-# parameters that have other names in rows, or are pairs of what has
+# names in rows of parameters that are called otherwise, or that are pairs
 MEANINGS = {"A": ("a",), "trans": ("transposed",), "c_and_lower": ("c", "lower"), "l_and_u": ("lower", "upper")}
 
 
@@ -23,13 +23,13 @@ class RowCall(NamedTuple):
     """One function that a row computes."""
 
     path: str
-    parameters: dict[str, Any]  # with their defaults; of one that has none `...`
+    parameters: dict[str, Any]  # with their defaults; `...` where a parameter has none
     returned: tuple[str, ...]
     row: MatrixRow
     checks: str = ""  # a call that raises what NumPy or SciPy raises
     constants: tuple[str, ...] = ()  # in the place of options
-    finite: tuple[str, ...] = ()  # operands that have to be finite if an argument `check_finite` says so
-    # what a generated program has to know; `MatrixFunction` tells what these are
+    finite: tuple[str, ...] = ()  # operands that must be finite if the argument `check_finite` is true
+    # the rest is what `MatrixFunction` says of the function, in its order
     constant: int = 0
     reads_all: bool = True
     is_finite: bool = True

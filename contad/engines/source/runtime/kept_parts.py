@@ -47,9 +47,9 @@ def _root_of(n: Any) -> Any:
 
 
 def _write_nest(statement: str, work: Any, place: Any, part: Any) -> Any:
-    """Loops over the elements of an array, which do that for element `x` and number k of the workspace.
+    """The text of loops over the elements of an array, which run the statement for each element and its place k.
 
-    An assignment of arrays would bring with it what writes a message of shapes.
+    Numba's assignment of arrays would add the code that writes a message about shapes.
     """
     if work != NUMBERS or not isinstance(part, types.Array):
         return None

@@ -2,8 +2,9 @@
 
     <name>(*what it reads, *what it computes, *the tangents of its operands) -> the tangents of what it computes
 
-They follow the kernels of the rows: where those read one triangle, so do these. Options that are constants are so here,
-and only one side of a branch on them is read; `again` says whether the tangents are differentiated again.
+They follow the kernels of the rows: where those read one triangle, so do these. An option that is a constant in the
+call is a constant here, so that only one side of a branch on it is read. `again` says whether the tangents are
+differentiated again.
 """
 
 import numpy as np
@@ -108,8 +109,9 @@ def cholesky(a: Array, z: Array, a_dot: Array) -> Array:
 
 @njit
 def mark_near(values: Array, w: Array) -> None:
-    """nan of the tangents of near values, which have no derivative, whatever the direction: in place, and in what is
-    made of their adjoints
+    """Make the tangents of values that are near others nan, in place, and so what their adjoints lead to.
+
+    Such values have no derivative, whatever the direction.
     """
     n = w.shape[0]
     most = 0.0

@@ -86,10 +86,13 @@ def _find_test(loop: ast.For, after: Names) -> list[ast.Assign] | None:
 
 
 class _OfRegisters(ast.NodeTransformer):
-    """Has `and` and `or` of comparisons of names without branches; the loop that chooses is faster with them."""
+    """Writes `and` and `or` between comparisons of names as & and |, which have no branches.
+
+    Only the test of a block is written so: the loop that chooses is faster with branches.
+    """
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """The same by & and |, for which all of it may be evaluated."""
+        """By & and |, if all operands may be evaluated."""
         if not all(isinstance(x, _COMPARED) for x in ast.walk(node)):
             return node
         first, *others = (self.visit(x) for x in node.values)
