@@ -16,12 +16,11 @@ from contad.protocols.number_protocols import install
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rules
+from contad.variables.dtypes import FLOAT
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel, NumpyDual, array_dual
 from contad.variables.open_types import Function, Option, Owner, Value
 from contad.variables.overlaps import error_instead
 from contad.variables.stack import THREAD
-
-FLOAT = np.dtype(np.float64)
 
 
 def implement(rule: ScalarRule, cls: type[Dual] = Dual) -> tuple[Function, Function | None]:

@@ -17,6 +17,7 @@ from contad.native.request import Numerics
 from contad.ops.close_values import LOST, was_lost
 from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail
+from contad.variables.dtypes import FLOAT
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from contad.front.derivative import Derivative
     from contad.front.user_function import UserFunction
 
-FLOAT = np.dtype(np.float64)
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from contad.functions.settings import SETTINGS
 from contad.functions.user_call import numba_function
+from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Nested, NumbaFunction
 from contad.variables.stack import THREAD
 from contad.variables.weak_cache import weak_cache
 
-_FLOAT = np.dtype(np.float64)
 _PLAIN = frozenset((float, int, bool, str, type(None)))  # what holds nothing, and has its type by its class
 _MOST_KINDS = 64  # of arguments, for which what is called is kept
 
@@ -87,7 +87,7 @@ class PassedOn:
                 arrays.append((k, x.dtype, x.ndim, k in self.active))
             elif x.__class__ not in _PLAIN or (k in self.active and x.__class__ is not float):
                 return None
-        if not _are_like(given, arrays) or any(active and (t is not _FLOAT or not n) for _, t, n, active in arrays):
+        if not _are_like(given, arrays) or any(active and (t is not FLOAT or not n) for _, t, n, active in arrays):
             return None
         key = f, tuple(map(type, given)), tuple(arrays)
         found = self.known.get(key)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from contad.engines.matrix.array_records import push_continuation
-from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
+from contad.engines.matrix.array_var import ArrayVar, is_direct
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.stream.pullbacks import Continuation, accumulate
 from contad.variables.adjoints import Adjoints
 from contad.variables.containers import like_tuple
+from contad.variables.dtypes import FLOAT
 from contad.variables.layout import is_immutable, layout_of
 from contad.variables.number import as_float
 from contad.variables.open_types import Function, Nested, NumbaFunction

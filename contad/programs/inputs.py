@@ -8,11 +8,10 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.programs.run_memory import take_inputs
+from contad.variables.dtypes import FLOAT
 from contad.variables.number import Carrier
 from contad.variables.open_types import Nested, Value
 from contad.variables.trees import Tree, flatten, real_leaf
-
-FLOAT = np.dtype(np.float64)
 
 
 class Inputs:

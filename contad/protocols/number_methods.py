@@ -17,11 +17,9 @@ from contad.rules.numpy_functions import entry_of, find_exported_name
 from contad.rules.scalar_rule import is_nested
 from contad.variables.array import Array, as_objects
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat
-from contad.variables.dtypes import require_float64
+from contad.variables.dtypes import FLOAT, require_float64
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
 from contad.variables.open_types import Function, Key, Option, Options, Value
-
-FLOAT = np.dtype(np.float64)
 
 
 # ---- numbers as arrays without axes ----------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ import numpy as np
 
 from contad.rules.body import ARITHMETIC_ERRORS
 from contad.rules.scalar_rule import ScalarRule
+from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Value
 
 FEW = 128  # elements up to which Python's floats are faster than NumPy's arrays
 KEPT = 1024  # values of a function of data that are remembered
-_FLOAT = np.dtype(np.float64)
 
 
 class LoopKey(NamedTuple):
@@ -84,7 +84,7 @@ def as_list(x: np.ndarray) -> list[float] | None:
     """The elements of an array of one axis, if they are a few real numbers."""
     if x.ndim != 1 or not 0 < len(x) <= FEW:
         return None
-    if x.dtype is not _FLOAT:
+    if x.dtype is not FLOAT:
         if x.dtype.kind not in "iubf":
             return None
         x = x.astype(np.float64)

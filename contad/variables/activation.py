@@ -6,6 +6,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.array import Array
+from contad.variables.dtypes import FLOAT
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Number, stands_for_float
 from contad.variables.open_types import CellIndex, Nested, Value
@@ -13,7 +14,6 @@ from contad.variables.overlaps import hand_on_marks, set_apart
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
 
-FLOAT = np.dtype(np.float64)
 Seeds = list[tuple[CellIndex, Value]]  # cells of a leaf, and their adjoints
 Active = Value | Tree  # of an argument: the variable of a lone leaf, else the tree of its variables
 

@@ -14,13 +14,12 @@ from contad.errors import RuleError
 from contad.variables.array import Array, lower_constants, numbers_in, root_of
 from contad.variables.boxes import NumberBox
 from contad.variables.containers import like_tuple
+from contad.variables.dtypes import FLOAT
 from contad.variables.number import Carrier, is_real, map_numbers
 from contad.variables.open_types import Function, Nested, Options, Rule, Value
 from contad.variables.overlaps import forbid_writing
 from contad.variables.stack import ENGINES, ChainStack, opened
 from contad.variables.trees import leaves_of, map_leaves
-
-_FLOAT = np.dtype(np.float64)
 
 
 def as_floats(x: Value) -> Value:
@@ -78,7 +77,7 @@ def holds_objects(parts: Iterable[Nested]) -> bool:
     for x in parts:
         kind = x.__class__
         if kind is np.ndarray or kind is NumberBox:
-            if x.dtype is not _FLOAT and x.dtype == object:
+            if x.dtype is not FLOAT and x.dtype == object:
                 return True
         elif kind is tuple or kind is list:
             if holds_objects(x):

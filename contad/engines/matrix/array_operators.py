@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contad.engines.matrix.array_records import fast_elementwise, operate_on_view, sum_along
-from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
+from contad.engines.matrix.array_var import ArrayVar, is_direct
 from contad.engines.matrix.compiled_steps import StepKernels
 from contad.engines.matrix.matrix_products import compile_product, factor_of, fast_product
 from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
@@ -23,6 +23,7 @@ from contad.protocols.number_protocols import make_methods
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rules
+from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own
+from contad.engines.matrix.array_var import ArrayVar, affine, is_own
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.matrix.matrix_steps import ACCUMULATIONS, LINES, RUNNING, are_consecutive
 from contad.engines.stream.kernels import two_axes
@@ -21,7 +21,7 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant, require_real
 from contad.variables.array import Array, copy_parts, is_plain
 from contad.variables.containers import like_tuple
-from contad.variables.dtypes import is_float64
+from contad.variables.dtypes import FLOAT, is_float64
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
 from contad.variables.open_types import ArrayValue, Function, Option, Options, Rule, Value

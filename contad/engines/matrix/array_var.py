@@ -13,6 +13,7 @@ import numpy as np
 
 from contad.errors import StaleVariableError
 from contad.variables.array import Array, View, Write, require_no_inner, write_half
+from contad.variables.dtypes import FLOAT
 from contad.variables.layout import same_layout
 from contad.variables.number import Number
 from contad.variables.open_types import ArrayValue, Key, Real, Value
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
 
-FLOAT = np.dtype(np.float64)
 _WHOLE = slice(None)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from contad.engines.matrix.array_records import Operand
-from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.matrix_products import ProductFactor, factor_of
 from contad.engines.matrix.matrix_steps import (
     ADJOINT,
@@ -36,6 +36,7 @@ from contad.native.rows.matrix_rows import ROWS, find_part
 from contad.native.step_fields import AT_ADDRESS, FIELDS, IS_CHECKED
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
+from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Function, Option, Options, Value
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
-from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.compiled_steps import COMPILED, WORDS, StepKernels, checked_step, of_one_matrix
 from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.matrix.matrix_steps import LINES, NAMES
@@ -18,6 +18,7 @@ from contad.engines.stream.pullbacks import Part, Pullback
 from contad.engines.stream.record_head import PULLBACK
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
+from contad.variables.dtypes import FLOAT
 from contad.variables.layout import is_permuted, layout_of
 from contad.variables.open_types import Function, Option, Rule, Value
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contad.engines.matrix.array_var import FLOAT, ArrayVar, blocks_of, is_direct
+from contad.engines.matrix.array_var import ArrayVar, blocks_of, is_direct
 from contad.engines.stream.record_head import CELLS, LINEAR, STRIDED
 from contad.engines.stream.record_stream import LONG
 from contad.rules.numpy_functions import entry_of, register
+from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 if TYPE_CHECKING:

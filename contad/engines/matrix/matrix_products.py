@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.matrix.kernel_of_products import KERNEL, bind_products
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_STEPS
 from contad.engines.stream.pullbacks import Part, accumulate, block_of
@@ -27,6 +27,7 @@ from contad.ops.cotangents import all_finite
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array
+from contad.variables.dtypes import FLOAT
 from contad.variables.layout import KNOWN_IMMUTABLE
 from contad.variables.open_types import Function, Option, Value
 

@@ -13,7 +13,7 @@ import numpy as np
 from contad.engines.matrix import array_operators
 from contad.engines.matrix.array_records import elementwise, move_view, push_continuation, push_pullback
 from contad.engines.matrix.array_sweep import array_footprint, array_row, sweep_row
-from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, scatter
+from contad.engines.matrix.array_var import ArrayVar, affine, is_own, scatter
 from contad.engines.matrix.direct_rules import install_rule, install_steps
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
@@ -34,6 +34,7 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, is_plain
 from contad.variables.arrays_of_rules import apply_below, refuse_continuation
+from contad.variables.dtypes import FLOAT
 from contad.variables.layout import inverse, layout_of, same_layout
 from contad.variables.level import next_level
 from contad.variables.number import like_numpy, peek

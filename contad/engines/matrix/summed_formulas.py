@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.array_var import ArrayVar
 from contad.engines.stream.record_head import JOIN, LINEAR, STRIDED
 from contad.native.compiled_sums import has_sum_function
 from contad.rules.float_loops import LoopKey, float_loop
 from contad.rules.numpy_sums import numpy_sum
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant
+from contad.variables.dtypes import FLOAT
 from contad.variables.layout import layout_of
 from contad.variables.number import stands_for_float
 from contad.variables.open_types import Real, Value

@@ -3,9 +3,8 @@
 
 import numpy as np
 
+from contad.variables.dtypes import FLOAT
 from contad.variables.open_types import Value
-
-FLOAT = np.dtype(np.float64)
 
 
 class Cells:

@@ -30,10 +30,10 @@ from contad.engines.stream.rule_functions import indent
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
 from contad.native.rule_source import names_read
+from contad.variables.dtypes import FLOAT
 
 MOST = 4096  # steps that are kept
 FEW_SHAPES = 16  # that are kept of one record
-FLOAT = np.dtype(np.float64)
 Step = Callable[[int], Any]  # of the newest cell that may have an adjoint; whether the record needs Python
 Run = Callable[[], Any]
 

@@ -9,10 +9,9 @@ import numpy as np
 from contad.variables.adjoints import Adjoints
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
+from contad.variables.dtypes import FLOAT
 from contad.variables.number import Number
 from contad.variables.open_types import AdjointVector, Options, Rule, Saved, Value
-
-FLOAT = np.dtype(np.float64)
 
 
 class Part(NamedTuple):
