@@ -173,7 +173,7 @@ def log_divergence(n, alpha):
     """
     m = math.inf if alpha > 709.7 else math.exp(alpha)
     if 0.0 <= n < 5.0 and abs(alpha) < 700.0:
-        shift = SHIFTS[3] if n < 4.0 else SHIFTS[4]  # one after the other, they are no branches in compiled code
+        shift = SHIFTS[3] if n < 4.0 else SHIFTS[4]  # selections in a row, which are no branches in compiled code
         shift = SHIFTS[2] if n < 3.0 else shift
         shift = SHIFTS[1] if n < 2.0 else shift
         return m - n * (alpha - (SHIFTS[0] if n < 1.0 else shift))

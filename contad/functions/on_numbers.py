@@ -17,7 +17,7 @@ class OnNumbers:
     ) -> None:
         self.dispatcher = dispatcher
         self.at_variables = at_variables
-        self.of = of  # what stands for a plain function
+        self.of = of  # gives what stands for a plain function
         self.twin: Function | None = None  # made where no compiled derivative answers
         self.quick: Any = None  # whose `answer` is that of calls like others before, or NotImplemented
 

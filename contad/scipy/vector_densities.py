@@ -108,7 +108,7 @@ def wishart_of_factors(factor, scale, df):
 def inverse_wishart_of_factors(factor, scale, df):
     """-(df + k + 1) / 2 log|X| - tr(S X^-1) / 2 + df / 2 log|S| - df k / 2 log 2 - log Gamma_k(df / 2).
 
-    Of X and S, too, the factors are given.
+    X and S are given by their Cholesky factors.
     """
     ratio, size = solve_lower(factor, scale), float(factor.shape[0])
     logs = df * log_diagonal(scale) - (df + size + 1.0) * log_diagonal(factor)

@@ -96,7 +96,7 @@ def columns_of(u, m, n):
 def log_jacobian_of_simplices(u, size):
     """The sum over simplices of this size: of the logarithms of the shares, of what they leave, and of what was left.
 
-    What a share leaves is a factor of all later ones, and so is counted as often as there are numbers from there on.
+    The rest that a share leaves is a factor of all later shares, so its logarithm counts for each of them, too.
     """
     counts = size - 1.0 - np.arange(len(u)) % (size - 1)
     shifted = u - np.log(counts)
@@ -186,7 +186,7 @@ def correlations_of(u, k):
 
 
 def weight_of(i, j, k, by_columns):
-    """The factor of log(1 - tanh(u)^2) in the log-Jacobian: by columns of the matrix, by rows of its factor."""
+    """The factor of log(1 - tanh(u)^2) in the log-Jacobian of the matrix (by columns) or of its factor (by rows)."""
     return 1.0 + 0.5 * (k - j - 2 if by_columns else i - j - 1)
 
 

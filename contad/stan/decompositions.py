@@ -297,7 +297,7 @@ def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     return _eigenvectors_first("eigendecompose", a)
 
 
-def _eigenvectors_first(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
+def _eigenvectors_first(_: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     w, v = spectra.eig(a)
     return v, w
 

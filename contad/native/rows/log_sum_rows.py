@@ -19,7 +19,7 @@ from contad.native.overloads import add_overload, in_machine_code
 from contad.native.rows.reduction_rows import first_of
 
 LONG_SUM, FEW_LINES = 128, 8  # elements from which on a line is summed in a row, lines from which on beside others
-_FEW = 8  # terms that take less time one after the other than side by side
+_FEW = 8  # lines of fewer terms take less time by scalar code than by vectors
 _LONG = 12  # elements from which on a line is made shares in a row
 _borrowing = register_jitable(**INTERNAL_OPTIONS, _nrt=False)  # slices of memory that the caller holds are not counted
 _inlined = register_jitable(**INTERNAL_OPTIONS, _nrt=False, forceinline=True)  # arguments would take longer

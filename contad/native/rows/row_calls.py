@@ -38,25 +38,25 @@ class RowCall(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the function in its module."""
+        """The name of the function in its module."""
         return self.path.rpartition(".")[2]
 
     @property
     def function(self) -> Any:
-        """What is called."""
+        """The function itself."""
         return pkgutil.resolve_name(self.path)
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Those that are no constants."""
+        """The options of the row for which the call has no constants."""
         return () if self.constants else self.row.options
 
     def axes(self, part: RowPart) -> tuple[int, ...]:
-        """How many axes an operand may have: columns may be one vector."""
+        """The numbers of axes that an operand may have: a vector may stand for a matrix of columns."""
         return (1, 2) if "k" in part.shape else (len(part.shape),)
 
     def results(self) -> Sequence[RowPart | str]:
-        """What is returned: parts of the result, and names of options."""
+        """The values that the function returns: parts of the result, and names of options."""
         parts = self.row.results
         return [find_part(parts, x) or (x if x in self.row.options else parts[0]) for x in self.returned]
 

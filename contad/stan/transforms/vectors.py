@@ -51,7 +51,7 @@ def positive_ordered(k: int) -> Constraint:
 def break_sticks(u: ArrayValue) -> tuple[ArrayValue, Real]:
     """A simplex for each row, by the shares z_i = expit(u_i - log(k - i)) of what is left of 1; the log-Jacobian.
 
-    What a share leaves is a factor of all later ones, and so is counted as often as there are numbers from there on.
+    The rest that a share leaves is a factor of all later shares, so its logarithm counts for each of them, too.
     """
     *rows, count = np.shape(u)
     counts, end = np.arange(count, 0, -1.0), np.zeros((*rows, 1))

@@ -119,12 +119,12 @@ def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _row_reader(call: RowCall) -> Callable[..., Any]:
-    """What reads calls of a function that a row computes."""
+    """The reader of calls of a function that a row computes."""
     row = call.row
 
     @_reader(" ".join(call.parameters))
     def read(reader: _MatrixReader, *arguments: Any) -> Any:
-        """Operands, then options, have the names that the row has for them."""
+        """Operands and options go by the names that the row has for them."""
         given: dict[str, Any] = {}
         for name, x in zip(call.parameters, arguments, strict=True):
             meanings = MEANINGS.get(name, (name,))

@@ -122,7 +122,7 @@ def reverse_solver(call: Any, parts: int = 1) -> Any:
 
 
 def _views(call: Any) -> list[str]:
-    """What the reverse of a kernel takes for one lane."""
+    """The arguments of the reverse of a kernel for one lane, as expressions."""
     ways = dict.fromkeys(OPERAND_BARS, "lane_once") | dict.fromkeys(call.written, "lane_spent")
     return [f"{ways.get(x, 'lane_view')}({x}, lane)" for x in call.parameters]
 

@@ -19,7 +19,7 @@ from contad.scipy import linalg
 from contad.variables.open_types import ArrayValue, Real
 
 Array = ArrayValue
-_LEAST = 1e-14  # what is left out of singular values below this next to the largest one changes no tangent
+_LEAST = 1e-14  # the values that an rcond up to this drops are rounding, and change no tangent
 
 
 def solve(a: Array, b: Array, z: Array, a_dot: Array, b_dot: Array) -> Array:
@@ -349,7 +349,7 @@ def norm(a: Array, z: Real, a_dot: Array) -> Real:
 def norm_on_line(a: Array, z: Real, a_dot: Array, in_lanes: bool) -> tuple[Real, Real]:
     """The norm and its tangent, as `norm`; at the kink u a and u a_dot, u = a_dot / |a_dot|, where there is one
 
-    Where tangents are lanes, it is nan there.
+    Where tangents are lanes, the tangent at the kink is nan.
     """
     length = z
     if z != 0.0:
