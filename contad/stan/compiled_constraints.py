@@ -11,9 +11,8 @@ from contad.distributions.faces import function_of_text
 from contad.ops.triangular_factors import cholesky_factor
 from contad.rules.compilable import Compilable
 from contad.stan import bodies, constraint_bodies
-from contad.stan.checks import TOLERANCE
-from contad.stan.recorded_checks import is_cholesky_factor
-from contad.variables.open_types import ArrayValue, Value
+from contad.stan.recorded_checks import is_cholesky_factor, is_symmetric
+from contad.variables.open_types import ArrayValue
 
 if TYPE_CHECKING:
     from contad.stan.transforms.constraints import Constraint
@@ -34,11 +33,6 @@ def as_shape(value: str, shape: tuple[int, ...]) -> str:
         return f"({value})[0]" if value else ""
     of_vector = value.startswith("bounded_of(") or "_of(" not in value
     return f"({value}).reshape(({shape[0]}, {shape[1]}))" if value and len(shape) == 2 and of_vector else value
-
-
-def is_symmetric(y: ArrayValue) -> Value:
-    """Whether a matrix is, up to 1e-8: what `bodies` has in a loop."""
-    return np.all(np.abs(y - y.T) <= TOLERANCE)
 
 
 _KNOWN = vars(bodies) | vars(constraint_bodies) | {"np": np, "cholesky": cholesky}

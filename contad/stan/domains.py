@@ -21,6 +21,7 @@ from contad.stan.recorded_checks import (
     is_cholesky_factor,
     is_surely_cholesky_factor,
     is_surely_simplex,
+    is_symmetric,
     values_of,
 )
 from contad.variables import arguments
@@ -78,15 +79,8 @@ def _require_array(judged: str, holds: Callable[[Any], bool], function: str, nam
         arguments.fail(function, name, words, found)
 
 
-def _is_symmetric(a: Any) -> bool:
-    """By comparisons, which a program that is recorded repeats; what is not finite may be so."""
-    with np.errstate(invalid="ignore"):
-        is_square = np.ndim(a) == 2 and a.shape[0] == a.shape[1]
-        return is_square and bool(np.all(np.abs(a - a.T) <= checks.TOLERANCE))
-
-
 def _is_correlation(a: Any) -> bool:
-    return _is_symmetric(a) and bool(
+    return is_symmetric(a) and bool(
         np.all(np.abs(np.diagonal(a) - 1.0) <= checks.TOLERANCE) and np.all(np.abs(a) < np.inf)
     )
 
@@ -104,7 +98,7 @@ def _is_surely_correlation(a: Any) -> bool:
 KINDS: dict[str, ArgumentKind] = {
     **{name: _elements(name) for name in DOMAINS},
     "binary": _elements("binary")._replace(condition="({x} * {x} == {x}) and ({x} < np.inf)"),
-    "symmetric": _array("finite_symmetric", _is_symmetric, "is_symmetric({x})", equals_its_transposed),
+    "symmetric": _array("finite_symmetric", is_symmetric, "is_symmetric({x})", equals_its_transposed),
     "correlation": _array(
         "unit_symmetric", _is_correlation, "is_finite_symmetric({x}) and has_unit_diagonal({x})",
         _is_surely_correlation,
@@ -116,7 +110,8 @@ KINDS: dict[str, ArgumentKind] = {
 }  # fmt: skip
 
 
-_KNOWN = vars(bodies) | {"np": np, "is_cholesky_factor": is_cholesky_factor}  # what Python has no loops for
+# what Python has no loops for
+_KNOWN = vars(bodies) | {"np": np, "is_cholesky_factor": is_cholesky_factor, "is_symmetric": is_symmetric}
 
 
 def _is_of_numbers(demand: tuple[str, str], axes: Mapping[str, int]) -> bool:

@@ -109,3 +109,10 @@ def is_cholesky_factor(a: ArrayValue) -> bool:
     rows, columns = np.shape(a) if np.ndim(a) == 2 else (0, 1)
     above = np.triu_indices(rows, 1, columns)
     return bool(rows >= columns > 0 and np.all(a[above] == 0.0) and np.all(np.diagonal(a) > 0.0))
+
+
+def is_symmetric(a: ArrayValue) -> bool:
+    """Whether a matrix is square, and symmetric up to 1e-8; what is not finite may be so."""
+    with np.errstate(invalid="ignore"):
+        is_square = np.ndim(a) == 2 and a.shape[0] == a.shape[1]
+        return is_square and bool(np.all(np.abs(a - a.T) <= TOLERANCE))

@@ -24,10 +24,10 @@ import contad.stan
 from contad import table
 from contad.distributions.faces import Face
 from contad.rules.array_rule import array_rules
+from contad.rules.compilable import Compilable
 from contad.scipy.multivariate_densities import MultivariateDistribution
 from contad.scipy.special import SpecialFunction
 from contad.scipy.stats import Distribution
-from contad.stan.checks import ArgumentCheck
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(\]\(|<img src=\")([^)\"\s#]+)(#[^)\"\s]*)?(?=[)\"])")
@@ -274,7 +274,7 @@ def _entries(values: Iterable[tuple[str, Any]]) -> str:
             found += [f"- `{key}{face.signature}`: {_first_line(face)}" for key, face in faces.items()]
         elif isinstance(value, MultivariateDistribution):
             found.append(_made(name, value, ""))
-        elif isinstance(value, (Face, SpecialFunction, ArgumentCheck)):
+        elif isinstance(value, (Face, SpecialFunction)) or _is_described(value):
             found.append(_made(name, value, str(inspect.signature(value))))
         elif not inspect.ismodule(value):
             place = f"{_defining_module(value)}.{getattr(value, '__qualname__', name.rpartition('.')[2])}"
@@ -282,6 +282,11 @@ def _entries(values: Iterable[tuple[str, Any]]) -> str:
             heading = label if name.startswith("contad.ops.") else name
             found.append(f"::: {place}\n    options:\n      heading: {heading}\n      toc_label: {label}")
     return "\n\n".join(found)
+
+
+def _is_described(value: Any) -> bool:
+    """Whether a docstring is made, or completed, when contad is imported: so are many of Stan's names."""
+    return isinstance(value, Compilable) and _defining_module(value).startswith("contad.stan.")
 
 
 def _first_line(value: Any) -> str:
