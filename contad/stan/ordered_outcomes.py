@@ -83,7 +83,7 @@ def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Rea
 @with_bodies(
     {
         "0 0 1": "ordered_logistic(y, eta, cuts)",
-        "1 0 1": "ordered_logistic_of_vectors(y, eta + np.zeros(len(y)), cuts)",
+        "1 0 1": "ordered_logistic_of_vectors(y, np.full(len(y), eta), cuts)",
         "1 1 1": "ordered_logistic_of_vectors(y, eta, cuts)",
     },
     (SAME_LENGTH, ("eta", "finite"), *ORDERED),
