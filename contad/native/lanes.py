@@ -84,6 +84,11 @@ def add_lanes(x: Any, y: Any) -> None:
     x += y
 
 
+def copy_lanes(x: Any) -> Any:
+    """A copy of an array of lanes in any order of memory, where the array's own method takes vectors to be aligned."""
+    return x.copy()
+
+
 def as_lanes(x: Any) -> Any:
     """An array whose last axis has the lanes, as an array of lanes, in the same memory where it is compiled."""
     made = np.empty(x.shape[:-1], dtype=object)
@@ -359,6 +364,18 @@ def _type_of_lane_view(context):  # type: ignore[no-untyped-def]
         return types.float64 if isinstance(x, (LanesType, types.Float)) else types.unliteral(x)
 
     return typer
+
+
+@add_overload(copy_lanes)
+def _copy_lanes(x: Any) -> Any:
+    count = x.dtype.count
+
+    def implementation(x: Any) -> Any:
+        made = lanes_zeros(x.shape, count)
+        as_floats(made)[...] = as_floats(x)
+        return made
+
+    return implementation
 
 
 @add_overload(lane_once)

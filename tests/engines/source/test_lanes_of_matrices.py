@@ -208,3 +208,29 @@ def test_third_derivatives_by_arrays():
     found = contad.grad_tr_mat_times_hessian(by_arrays, x, m)
     np.testing.assert_allclose(found, contad.grad_tr_mat_times_hessian(by_arrays.py_func, x, m), rtol=1e-10)
     assert "at once" in contad.explain(contad.grad_tr_mat_times_hessian, by_arrays, x, m)
+
+
+# ---- in another order of memory --------------------------------------------------------------------------------------
+@numba.njit
+def of_a_column(b):
+    """An operand that is written later on, and so is kept."""
+    d = np.zeros((len(b), 3))
+    d[:, 1] = b
+    z = d[:, 1] @ d[:, 1]
+    d[:, 1] = d[:, 1] * d[:, 1]
+    return z + np.sum(d)
+
+
+@numba.njit
+def to_a_column(b):
+    d = np.zeros((len(b), 3))
+    d[:, 1] = b * b
+    return d[:, 1]
+
+
+@pytest.mark.filterwarnings("ignore:.*faster on contiguous arrays")
+@pytest.mark.parametrize(("f", "transform"), [(of_a_column, contad.hessian), (to_a_column, contad.jacfwd)])
+def test_columns_of_lanes_are_copied(f, transform):
+    """Numba's own copy takes each vector to lie at a multiple of its size; where it does not, that is a segfault."""
+    b = RNG.normal(size=5)
+    np.testing.assert_allclose(transform(f)(b), transform(f.py_func)(b), rtol=1e-12, atol=1e-12)

@@ -30,7 +30,9 @@ KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integ
 CALLED = ("forward_of_", "reverse_of_", "value_of_", "share_")
 BRANCHLESS = ("chain", "chain_slope", "larger", "select")  # functions of `branchless`
 RECALLED = ("recall",)
-LANES = ("add_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions
+LANES = (  # of several directions
+    "add_lanes", "copy_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros",
+)  # fmt: skip
 SINGLE_LANES = ("add_to_lane", "at_lane", "put_in_lane")  # of which one is computed
 SHARED = ("add_parts", "count_blocks", "make_parts", "part_of")  # by threads
 LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")

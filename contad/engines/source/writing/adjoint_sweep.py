@@ -30,7 +30,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import leaves, readers_of, walk
 from contad.engines.source.ir.writer import BAR, Writer, bare, number
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.writing.operation_text import ExpressionWriter
+from contad.engines.source.writing.operation_text import ExpressionWriter, copy_text
 from contad.engines.source.writing.tidy_text import fold
 from contad.engines.source.writing.written_formulas import WrittenFormulas
 
@@ -271,7 +271,7 @@ class AdjointWriter:
         for x, other in ((o.inputs[0], o.inputs[1]), (o.inputs[1], o.inputs[0])):
             if o.result in self.active and other in self.active and not self.plan.is_unchanged(o, x):
                 self.kept[o, x] = self.writer.fresh(f"{x.name}_kept")
-                self.writer.line(f"{self.kept[o, x]} = {x.name}.copy()")
+                self.writer.line(f"{self.kept[o, x]} = {copy_text(x, self.lanes)}")
 
     def reverse_Product(self, o: Product) -> None:
         """Add to the adjoints of the factors of a matrix product."""

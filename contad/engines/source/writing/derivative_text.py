@@ -44,6 +44,7 @@ from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.kept_in_adjoints import keep_in_adjoints
 from contad.engines.source.writing.loop_statements import WORK
+from contad.engines.source.writing.operation_text import copy_text
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
@@ -400,7 +401,7 @@ class DerivativeWriter:
     def _write_returned(self, tree: Any) -> str:
         if isinstance(tree, tuple):
             return self._tuple(tree, self._write_returned)
-        return f"{tree.name}.copy()" if tree.is_array else self.writer.text(tree)
+        return copy_text(tree, self.lanes) if tree.is_array else self.writer.text(tree)
 
     def _results(self) -> list[str]:
         """What `run` returns."""

@@ -32,6 +32,11 @@ from contad.native.arena import LOANS
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
+def copy_text(x: Value, lanes: LaneValues | None) -> str:
+    """A copy of an array, which may be lanes."""
+    return f"copy_lanes({x.name})" if lanes is not None and x in lanes else f"{x.name}.copy()"
+
+
 class ExpressionWriter:
     """Gives the text of operations, from the names that a writer has given to values."""
 
