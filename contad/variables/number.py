@@ -432,21 +432,21 @@ def is_at_pole(d: Value) -> Any:
 def route(d: Value, p: Value) -> Value:
     """d * p, in which a zero partial p passes nothing on, even of an infinite d: the product of a selection.
 
-    A zero d masks a partial that is nan. Either may be an array, element by element.
+    A d that is 0 and stays 0 masks a partial that is nan. Either may be an array, element by element.
     """
     if d.__class__ is float and p.__class__ is float:
         return d * p if p != 0.0 != d else 0.0
     a, b = trace(d), trace(p)
     if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
         none = observe(operator.eq, b, 0.0)
-        lost = observe(operator.eq, a, 0.0) & observe(np.isnan, b)
-        if np.any(lost):
-            p = np.where(lost, 0.0, p)
+        is_nan = observe(np.isnan, b)
+        if np.any(is_nan):
+            p = np.where(is_nan & _stays_zero(d), 0.0, p)
         if not np.any(none):
             return d * p
         with np.errstate(all="ignore"):
             return np.where(none, 0.0, d * p)
-    if observe(operator.eq, a, 0.0) and observe(math.isnan, b):
+    if observe(math.isnan, b) and _stays_zero(d):
         return d * 0.0
     return d * p if observe(operator.ne, b, 0.0) else d * 0.0 if observe(math.isfinite, a) else 0.0
 

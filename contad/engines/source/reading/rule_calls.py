@@ -76,7 +76,7 @@ def read_rule(
 def read_maker(
     calls: "CallReader", maker: MakesRules, arguments: list[Any], keywords: dict[str, Any], node: ast.Call
 ) -> Any:
-    """The value of a call of what makes an operation of functions."""
+    """Read a call of function_gradients."""
     try:
         bound = maker.signature.bind(*arguments, **keywords).arguments
     except TypeError as error:
