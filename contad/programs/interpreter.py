@@ -27,6 +27,7 @@ from contad.engines.stream.rule_functions import (
     write_function,
     write_partials,
 )
+from contad.engines.stream.storage import address_of
 from contad.native.builtin_functions import make_function
 from contad.native.images import find_function, has_known_layout, is_kept
 from contad.native.rule_source import with_functions
@@ -368,7 +369,7 @@ def _tangent_run(run: Run) -> str:
     return _run_branch(run, [*lines, "dots[z_cell] = t"], 2)
 
 
-_Byte, _Words = ctypes.c_char, ctypes.c_int64 * 12
+_Words = ctypes.c_int64 * 12
 _pack_into = struct.Struct("12q").pack_into
 
 
@@ -419,15 +420,6 @@ class Interpreter:
         words[0], words[1], words[2] = task, row, cell
         found = self._call(0, ctypes.addressof(words), -1)
         return int(found), words[2]
-
-
-def address_of(a: Any) -> int:
-    """The address of the numbers of an array; 0 if it has none."""
-    if not a.size:
-        return 0
-    if a.flags.writeable:  # the quickest way to ask
-        return ctypes.addressof(_Byte.from_buffer(a))
-    return int(a.__array_interface__["data"][0])
 
 
 @functools.cache

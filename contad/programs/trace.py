@@ -21,6 +21,7 @@ from contad.engines.stream.record_head import (
     decode,
     own_cells,
 )
+from contad.engines.stream.storage import address_of
 from contad.engines.stream.sweep import operation_code
 from contad.errors import UnsupportedError
 from contad.ops import power, reductions, square
@@ -39,7 +40,6 @@ from contad.programs.codes import (
     STOPPED,
     first_cells,
 )
-from contad.programs.interpreter import address_of
 from contad.programs.more_axes import AXES, CODE_OF, AxisLoops, broadcast_of
 from contad.programs.program_kernels import ADDRESSES, compile_missing, kernels_of
 from contad.programs.python_steps import ArrayCall, ScalarCall

@@ -320,7 +320,7 @@ class _Gradients(WithParts):
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
         """For calls inside njit: the functions, called one after another."""
         if wanted:
-            self._functions_of("rev")  # which raises where there are none
+            self._functions_of("rev")  # UnsupportedError without rev and grads
         return self._parts
 
     @functools.cached_property

@@ -5,6 +5,7 @@ never move in ordinary recordings; beyond it they grow by doubling. A cell's val
 old buffer stays right.
 """
 
+import ctypes
 import math
 import mmap
 import struct
@@ -19,6 +20,7 @@ from contad.engines.stream.record_head import CODES, FORMS
 from contad.variables.layout import immutable_address, is_immutable
 from contad.variables.open_types import Real
 
+_Byte = ctypes.c_char
 ROWS = 4096
 # of a dot, what is strided or a product, a step
 _PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 11, 19)}
@@ -103,8 +105,8 @@ class Buffers:
         self.plans: dict[tuple[int, bytes], Any] = {}  # of many records, by the last cell and by their bytes
         self._start_constants()
         self.addresses = np.zeros(PLACES["addresses"], np.int64)  # and its own, at which compiled code finds them
-        self.addresses[PLACES["kernels"] : STOPPED_AT] = _address_of(KERNELS), *_FIXED
-        self.at: int = _address_of(self.addresses)
+        self.addresses[PLACES["kernels"] : STOPPED_AT] = address_of(KERNELS), *_FIXED
+        self.at: int = address_of(self.addresses)
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
         # by the id of an immutable array, which is kept by this: itself, its address, whether it lies as its transpose
         # does in C order, and whether it has no gaps
@@ -121,7 +123,7 @@ class Buffers:
         # of which NumPy makes a matrix, and `struct` writes, in less time than of arrays
         self.words, self.shape_words = self.values.data, self.shapes.data
         buffers = self.shapes, self.values, self.constants, self.staging, self.records, self.adjoints
-        self.addresses[: len(buffers)] = [_address_of(x) for x in buffers]
+        self.addresses[: len(buffers)] = [address_of(x) for x in buffers]
         self.template: Any = None  # a stack that is ready to record here, of which those to come are copies
         self.views.clear()  # of other memory, perhaps
         self.steps.clear()
@@ -259,7 +261,12 @@ class Buffers:
         return at, self.constants[at:end].reshape(shape)
 
 
-def _address_of(a: np.ndarray) -> int:
+def address_of(a: Any) -> int:
+    """The address of the numbers of an array; 0 if it has none."""
+    if not a.size:
+        return 0
+    if a.flags.writeable:  # the quickest way to ask
+        return ctypes.addressof(_Byte.from_buffer(a))
     return int(a.__array_interface__["data"][0])
 
 
