@@ -7,14 +7,13 @@ from types import ModuleType
 from typing import Any, NamedTuple
 from unittest import mock
 
-from contad.engines.source.analysis import hoist, join_loops
+from contad.engines.source.analysis import hoist
 from contad.engines.source.build import derivative_of
 from contad.engines.source.planning import fuse, running_choice, running_products, versions
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import (
     called_reverse,
     carried_neighbours,
-    cleared_rows,
     derivative_text,
     end_iterations,
     first_writes,
@@ -22,11 +21,9 @@ from contad.engines.source.writing import (
     gathered_calls,
     hoisted_arrays,
     jammed_sums,
-    kept_in_adjoints,
     loop_products,
     nested_rows,
     row_parts,
-    skipped_blocks,
     split_loops,
     written_formulas,
 )
@@ -72,14 +69,12 @@ PASSES = {
     p.name: p
     for p in (
         Pass("hoist", (frontend,), _nothing, (hoist,), in_place=True),
-        Pass("join_loops", (frontend,), lambda *_: False, (join_loops,), "test_joined_loops.py"),
         Pass("fuse_loops", _TEXT, lambda *_: frozenset(), (fuse,), "test_loops_at_once.py"),
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
         Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
         Pass("with_versions", (derivative_text, called_reverse), _same_lines, (versions,)),
-        Pass("write_once", (cleared_rows,), _same_lines, (first_writes,), "test_first_writes.py"),
-        Pass("clear_rows", (cleared_rows,), _same_lines, (cleared_rows,), "test_cleared_rows.py"),
+        Pass("write_once", _TEXT, _same_lines, (first_writes,), "test_first_writes.py"),
         Pass("write_ends", _TEXT, _same_lines, (end_iterations,), "test_end_iterations.py"),
         Pass(
             "carry_neighbours", _TEXT, lambda lines, *_: carried_neighbours.CarriedText(lines, []),
@@ -87,14 +82,12 @@ PASSES = {
         ),
         Pass("make_once", _TEXT, _same_lines, (hoisted_arrays,), "test_hoisted_arrays.py"),
         Pass("move_out", _TEXT, _same_lines, (written_formulas,)),
-        Pass("keep_in_adjoints", _TEXT, _same_lines, (kept_in_adjoints,), "test_kept_in_adjoints.py"),
         Pass(
             "split_loops", _TEXT, lambda lines, *_, **__: split_loops.Split(lines, []), (split_loops, row_parts),
             "test_split_loops.py",
         ),
         Pass("find_nest", (split_loops,), _nothing, (nested_rows,), "test_nested_rows.py"),
         Pass("gather_calls", (row_parts,), _nothing, (gathered_calls,)),
-        Pass("skip_blocks", _TEXT, _same_lines, (skipped_blocks,), "test_skipped_blocks.py"),
         Pass("jam_sums", _TEXT, _same_lines, (jammed_sums,), "test_jammed_sums.py"),
     )
 }  # fmt: skip

@@ -33,8 +33,8 @@ def test_no_pass_over_text_is_missing():
         if getattr(x, "__module__", "") in own and x.__module__ != text.__name__ and not isinstance(x, type)
     }  # fmt: skip
     others = {
-        "ask_for_value", "copy_text", "find_used", "save_zeros", "share_loops",
-    }  # for calls of one kind; two that are no passes; has both of its passes in the table; needed by threads
+        "ask_for_value", "copy_text", "find_used", "share_loops",
+    }  # for calls of one kind; two that are no passes; needed by threads
     assert known - others <= PASSES.keys()
 
 

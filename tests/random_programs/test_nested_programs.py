@@ -2,7 +2,7 @@
 
 import pytest
 
-from contad.engines.source.writing import cleared_rows, nested_rows
+from contad.engines.source.writing import nested_rows
 from contad.native.elementary.elementary_table import has_fast_registers
 from tests.judges.samples import sampled
 from tests.random_programs import nested_programs
@@ -28,9 +28,8 @@ def test_random_nests_agree_compiled(start):
     ("owner", "name", "planted", "seed"),
     [
         (nested_rows.OuterBody, "is_still", lambda self, array: True, 19),
-        (cleared_rows, "_takes_rows", lambda *_: True, 15),
     ],
-    ids=["an array that the loop writes", "rows that other iterations touch"],
+    ids=["an array that the loop writes"],
 )
 def test_a_planted_fault_is_found(owner, name, planted, seed, monkeypatch):
     assert not is_failure(nested_programs.check(seed)[0])

@@ -7,7 +7,6 @@ import numba
 import numpy as np
 import pytest
 
-from contad.engines.source.reading import frontend
 from tests.engines.source.agreement import as_python, request
 
 PROGRAMS = 150  # of one test
@@ -73,10 +72,7 @@ def read(seed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, 10 * PROGRAMS, PROGRAMS))
-def test_random_chains(first, monkeypatch):
-    joined = []
-    join = frontend.join_loops
-    monkeypatch.setattr(frontend, "join_loops", lambda program: joined.append(join(program)) or joined[-1])
+def test_random_chains(first):
     for seed in range(first, first + PROGRAMS):
         f, text = read(seed)
         at = np.random.default_rng(seed).normal(size=6)
@@ -85,4 +81,3 @@ def test_random_chains(first, monkeypatch):
         assert value == pytest.approx(f(x.copy(), w), rel=1e-10), text
         exact = [f(x + h[:5], w + h[5]).imag / 1e-30 for h in 1e-30j * np.eye(6)]
         np.testing.assert_allclose([*by_x, by_w], exact, rtol=1e-8, atol=1e-9 * max(1.0, abs(value)), err_msg=text)
-    assert sum(joined) > PROGRAMS // 4

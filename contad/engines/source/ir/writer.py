@@ -1,4 +1,4 @@
-"""Writing source: names, lines and the text of operands."""
+"""Writing derivatives: statements, a name for every value, and values as operands."""
 
 import ast
 import contextlib
@@ -19,6 +19,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     input_name,
 )
+from contad.engines.source.ir.syntax import Part, statement, statements
 from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
@@ -79,14 +80,13 @@ _RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", 
 
 
 class Writer:
-    """Lines of Python, and a name for every value: the user's, with a number where it has several values."""
+    """Statements, and a name for every value: the user's, with a number where it has several values."""
 
     def __init__(self, program: SourceProgram) -> None:
         """Give every value of a program its name."""
         self.program = program
-        self.lines: list[str] = []
+        self.body: list[ast.stmt] = []  # where statements are written now
         self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls
-        self.depth = 1
         self.recalls = False  # whether what takes long to compute is read again for each block of directions
         self.noted = 0  # the line of the user's source that was noted last
         self.inside: dict[Value, str] = {}  # what is written inside the expression that reads it
@@ -129,28 +129,48 @@ class Writer:
         self.taken |= {name, name + BAR}
         return name
 
-    # ---- lines -------------------------------------------------------------------------------------------------------
-    def line(self, text: str, of: int = 0) -> None:
-        """A line of source; `of` is the line of the user's source that it stands for."""
-        note = ""
+    # ---- statements --------------------------------------------------------------------------------------------------
+    def line(self, template: str, of: int = 0, **parts: Part) -> None:
+        """Statements by a template of `syntax`; `of` is the line of the user's source that they stand for."""
+        for made in statements(template, **parts):
+            self._note(made, of)
+            self.body.append(made)
+
+    def _note(self, made: ast.stmt, of: int) -> None:
         if of and of != self.noted:
-            self.noted = of
-            note = f"  # line {of}"
-        self.lines.append("    " * self.depth + text + note)
+            made.note = self.noted = of  # type: ignore[attr-defined]
 
     @contextlib.contextmanager
-    def indent(self, head: str, of: int = 0, else_nothing: bool = False) -> Iterator[None]:
-        """A nested block; with else_nothing the head is left out where the block is empty."""
-        self.line(head, of)
-        start = len(self.lines)
-        self.depth += 1
+    def block(self, template: str, of: int = 0, **parts: Part) -> Iterator[None]:
+        """A loop or a branch by a template with `pass` in it, in whose place comes what is written inside."""
+        made = statement(template, **parts)
+        self._note(made, of)
+        self.body.append(made)
+        made.body.clear()
+        with self.writing_to(made.body):
+            yield
+        if not made.body:
+            made.body.append(ast.Pass())
+
+    @contextlib.contextmanager
+    def indent(self, head: str, of: int = 0, else_nothing: bool = False) -> Iterator[None]:  # BRIDGE
+        with self.otherwise() if head == "else:" else self.block(f"{head} pass", of):
+            yield
+
+    @contextlib.contextmanager
+    def otherwise(self) -> Iterator[None]:
+        """What runs where the test of the last branch does not hold."""
+        branch = self.body[-1]
+        assert isinstance(branch, ast.If)
+        with self.writing_to(branch.orelse):
+            yield
+
+    @contextlib.contextmanager
+    def writing_to(self, body: list[ast.stmt]) -> Iterator[None]:
+        """Statements go into another list inside."""
+        before, self.body = self.body, body
         yield
-        if len(self.lines) == start:
-            if else_nothing:
-                self.lines.pop()
-            else:
-                self.line("pass")
-        self.depth -= 1
+        self.body = before
 
     # ---- operands ----------------------------------------------------------------------------------------------------
     def text(self, value: Value) -> str:

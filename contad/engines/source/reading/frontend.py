@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.analysis.hoist import hoist
-from contad.engines.source.analysis.join_loops import join_loops
 from contad.engines.source.analysis.shared_elements import share_elements
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
@@ -165,8 +164,6 @@ def _program(
     # what some of it must not have, none of it gets
     program.fastmath = flags.fastmath if all(x == flags.fastmath for x in progress.fastmath) else False
     simplify(program)
-    if join_loops(program):
-        simplify(program)
     hoist(program)
     if flags.parallel_arrays:
         share_elements(program)

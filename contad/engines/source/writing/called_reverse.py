@@ -7,7 +7,8 @@ Without anything stored there is no workspace in them. The adjoints of arrays ar
 written once for every set of arguments with a derivative.
 """
 
-import re
+import ast
+from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
@@ -16,8 +17,9 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import Body
+from contad.engines.source.ir.syntax import clone, names_of, statement, statements
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.planning.versions import with_versions
+from contad.engines.source.planning.versions import rename_versions
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.native.compiling import write_options
 
@@ -102,7 +104,7 @@ class Called:
         self.reverse_sweep.forward_sweep.forward(body.body.operations)
         self.reverse_sweep.forward_sweep.leave_iteration(body)
         self.pushes = self.reverse_sweep.storing.uses_workspace
-        self._forward_lines, self.writer.lines = self.writer.lines, []
+        self._forward_body, self.writer.body = self.writer.body, []
         self._forward_returned = [self.writer.text(x) for x in self.results]
         self._seed_names = []
         for k in self.seeds:
@@ -117,8 +119,8 @@ class Called:
         self.reverse_sweep.reverse_iteration(body, "0")
         parameters = [self.parameters[k] for k in self.number_bars]
         self._bars = [self.adjoints.bar(x) if x in self.adjoints.begun else "0.0" for x in parameters]
-        text = "\n".join([*self.writer.lines, *self._bars])
-        self.reads = [k for k, x in enumerate(self.parameters) if re.search(rf"\b{x.name}\b", text)]
+        read = {name for s in self.writer.body for name in names_of(s)} | {*self._bars}
+        self.reads = [k for k, x in enumerate(self.parameters) if x.name in read]
 
     # ---- calls -------------------------------------------------------------------------------------------------------
     @property
@@ -144,21 +146,25 @@ class Called:
         return f"{', '.join(targets)}{' = ' if targets else ''}reverse_of_{self.name}({', '.join(given)})"
 
     # ---- definitions -------------------------------------------------------------------------------------------------
-    def source(self, compiled: bool) -> list[str]:
-        """The lines of both functions."""
-        decorator = [f"@link({write_options(options_of(self.program.fastmath))})"] if compiled else []
+    @property
+    def decorator(self) -> str:
+        """What compiles both functions."""
+        return f"link({write_options(options_of(self.program.fastmath))})"
+
+    def functions(self) -> Iterator[ast.FunctionDef]:
+        """Both functions."""
         workspace = ["work", "top"] if self.pushes else []
-        given = [x.name for x in self.parameters]
+        given = [*(x.name for x in self.parameters), *workspace]
         returned = [*self._forward_returned, *workspace]
-        lines = ["", "", *decorator, f"def {self.forward_name}({', '.join([*given, *workspace])}):"]
-        numbers = self.reverse_sweep.numbers()
-        lines += with_versions([*self._forward_lines, f"    return {', '.join(returned)}"], numbers, self.writer.fresh)
-        if not self.has_reverse:
-            return lines
-        given = [self.parameters[k].name for k in self.reads]
-        given += [self.adjoints.bar(self.parameters[k]) for k in self.array_bars]
-        given += [*self._seed_names, *workspace]
-        lines += ["", "", *decorator, f"def reverse_of_{self.name}({', '.join(given)}):"]
-        returned = [*self._bars, *(["top"] if self.pushes else [])]
-        body = [*self.writer.lines, *([f"    return {', '.join(returned)}"] if returned else [])]
-        return [*lines, *with_versions(body, numbers, self.writer.fresh)]
+        yield self._define(self.forward_name, given, self._forward_body, returned)
+        if self.has_reverse:
+            given = [self.parameters[k].name for k in self.reads]
+            given += [self.adjoints.bar(self.parameters[k]) for k in self.array_bars]
+            returned = [*self._bars, *(["top"] if self.pushes else [])]
+            given += [*self._seed_names, *workspace]
+            yield self._define(f"reverse_of_{self.name}", given, self.writer.body, returned)
+
+    def _define(self, name: str, given: list[str], body: list[ast.stmt], returned: list[Any]) -> ast.FunctionDef:
+        function: ast.FunctionDef = statement("def name(given): pass", name=name, given=given)
+        function.body = [*map(clone, body), *(statements("return returned", returned=returned) if returned else [])]
+        return rename_versions(function, self.reverse_sweep.numbers(), self.writer.fresh)

@@ -1,5 +1,6 @@
 """The whole derivative of a program as source: forward sweep, seed, reverse sweep, and what is returned."""
 
+import ast
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
+from contad.engines.source.ir.printing import print_function, read_function
+from contad.engines.source.ir.syntax import statement, statements
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
     BAR,
@@ -34,21 +37,19 @@ from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.planning.versions import with_versions
+from contad.engines.source.planning.versions import rename_versions
 from contad.engines.source.writing.asked_value import ask_for_value
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
-from contad.engines.source.writing.cleared_rows import save_zeros
 from contad.engines.source.writing.end_iterations import write_ends
+from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
-from contad.engines.source.writing.kept_in_adjoints import keep_in_adjoints
 from contad.engines.source.writing.loop_statements import WORK
 from contad.engines.source.writing.operation_text import copy_text
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
-from contad.engines.source.writing.skipped_blocks import skip_blocks
 from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
@@ -72,8 +73,8 @@ WHAT = {
 _OPS = "contad.ops."  # the module of rules whose bodies have no effect but their results
 _TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
 _PACKED = {
-    "vjp": "args, cotangent", "jvp": "args, tangents", "hvp": "args, tangents", "dependencies": "args, tangents",
-    "all_dependencies": "args, tangents",
+    "vjp": ("args", "cotangent"), "jvp": ("args", "tangents"), "hvp": ("args", "tangents"),
+    "dependencies": ("args", "tangents"), "all_dependencies": ("args", "tangents"),
 }  # fmt: skip
 FORWARD = ("jvp", "dependencies", "all_dependencies")  # the program as it is, without a reverse
 
@@ -172,38 +173,37 @@ class DerivativeWriter:
                 self.writer.line(f"{self.adjoints.bar(value)} = {self._zeros(value)}")
         seed = "cotangent" if self.mode == "vjp" else "1.0"
         self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
-        results = ", ".join(self._results())
-        self.writer.line(f"return ({results}), work" if self.is_nested else f"return {results}")
+        results = self._results()
+        self.writer.line("return results", results=[results, "work"] if self.is_nested else results)
         given = [self._argument(k) for k in range(len(self.program.parameters))]
-        arguments = _PACKED.get(self.mode) or ", ".join([*given, *self.outs.values()])
-        arguments += ", memory, marks" if self.has_memory else ""
-        lines = [f"def run({arguments}, work, top):" if self.is_nested else f"def run({arguments}):"]
+        arguments = [*(_PACKED.get(self.mode) or [*given, *self.outs.values()])]
+        arguments += ["memory", "marks"] * self.has_memory + ["work", "top"] * self.is_nested
+        function: ast.FunctionDef = statement("def run(arguments): pass", arguments=arguments)
+        function.body = self.writer.body
+        rename_versions(function, self.reverse_sweep.numbers(), self.writer.fresh)
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
-            lines.append("    work, top = workspace()")
-        body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
-        body = save_zeros(body, self.writer.fresh)
+            function.body[:0] = statements("work, top = workspace()")
+        body = print_function(function)
+        body = write_once(body)
         if self.lanes is None:
             body = write_ends(body)
             carried = carry_neighbours(body, self._list_vectors(), self.writer.fresh)
             body = carried.lines
             self.adjoints.formulas.numbers |= set(carried.numbers)
-        functions = [line for called in find_used(self) for line in called.source(bool(decorator))]
+        functions = [(f, called.decorator) for called in find_used(self) for f in called.functions()]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
-        shared = self._share_loops(body, functions)
+        shared = self._share_loops(body, [f for f, _ in functions])
         names = self.adjoints.formulas.names
         body = shared.lines if self.adjoints.expressions.hands_on else make_once(shared.lines)
         body, blocks = move_out(body, names), [move_out(block, names) for block in shared.functions]
         definitions: list[str] = []
-        if self.lanes is None and not self.is_nested and not blocks:
-            body = keep_in_adjoints(body, self._list_vectors().vectors)
         if self.numerics != "libm":
             nests = self.numerics == "simd"
             body, definitions = split_loops(body, self._list_facts(), self.writer.fresh, nests, alone=not blocks)
             for k, block in enumerate(blocks):
                 blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh, nests, alone=False)
                 definitions += more
-            body = skip_blocks(body, self.writer.fresh)
         if self.lanes is None:
             body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
         if self.optional_value and not blocks:
@@ -211,16 +211,25 @@ class DerivativeWriter:
             asked = ask_for_value(body, rules)
             self.asks_value = asked is not None
             body = asked or body
-        inside = write_options(options_of(self.program.fastmath))
-        for block in blocks:
-            functions += ["", "", *([f"@link({inside})"] if decorator else []), *block]
-            name = block[0][4 : block[0].index("(")]
-            functions += ["", "", f"share_{name} = sharer({name})"]
-        head = self._head([f"@{decorator}", *functions, *body, *definitions])
-        text = [*head, *definitions, *functions, "", "", *([f"@{decorator}"] if decorator else []), *body]
-        size = len(text) + LOOP_LINES * max(
-            _loops(x.lines) for x in (self.writer, *(called.writer for called in find_used(self)))
-        )
+        run = read_function(body)
+        more_functions = [read_function(block) for block in blocks]
+        return self._print(run, functions, more_functions, definitions, bool(decorator), decorator)
+
+    def _print(
+        self, run: ast.FunctionDef, functions: list[tuple[ast.FunctionDef, str]], blocks: list[ast.FunctionDef],
+        definitions: list[str], compiled: bool, decorator: str,
+    ) -> str:  # fmt: skip
+        """The text of a module: its imports, the functions that `run` calls, and `run`."""
+        inside = f"link({write_options(options_of(self.program.fastmath))})"
+        text = list(definitions)
+        for function, link in (*functions, *((block, inside) for block in blocks)):
+            text += ["", "", *([f"@{link}"] if compiled else []), *print_function(function)]
+            if function in blocks:
+                text += ["", "", f"share_{function.name} = sharer({function.name})"]
+        text += ["", "", *([f"@{decorator}"] if decorator else []), *print_function(run)]
+        text = [*self._head(text), *text]
+        loops = [self._count_loops(run), *(self._count_loops(f) for f, _ in functions)]
+        size = len(text) + LOOP_LINES * max(loops)
         if size > MOST_LINES:
             raise UnsupportedError(
                 f"{self.program.name}: its derivative is {size} lines of source long, a loop counted as {LOOP_LINES}, "
@@ -229,7 +238,10 @@ class DerivativeWriter:
             )
         return "\n".join(text) + "\n"
 
-    def _share_loops(self, body: list[str], functions: list[str]) -> Shared:
+    def _count_loops(self, function: ast.FunctionDef) -> int:
+        return sum(isinstance(x, (ast.For, ast.While)) for x in ast.walk(function))
+
+    def _share_loops(self, body: list[str], functions: list[ast.FunctionDef]) -> Shared:
         """The text with loops that threads share taken out of it."""
         heads = self.reverse_sweep.forward_sweep.shared
         facts = self._list_facts()
@@ -237,12 +249,7 @@ class DerivativeWriter:
         for o in walk(self.program.block):
             carried = [c.inner for c in o.carried] if isinstance(o, Loop) else []
             kinds |= {x.name: x.kind.base for x in [*o.results, *carried] if not x.is_array}
-        called: dict[str, list[str]] = {}
-        for line in functions:
-            if line.startswith("def "):
-                found = called[line[4 : line.index("(")]] = []
-            if called and line and not line.startswith("@"):
-                found.append(line)
+        called = {f.name: print_function(f) for f in functions}
         quiet = frozenset(f"value_{name}" for name, rule in self.writer.rules.items() if needs_no_python(rule))
         shared = share_loops(
             body, heads.loops, SharedFacts(kinds, facts.roots, quiet, called), self.writer.fresh, self.program.name
@@ -428,8 +435,3 @@ class DerivativeWriter:
         values = self.program.captured_values
         arrays = {v.name: array for v, array in zip(values, self.program.captured.values(), strict=True)}
         return arrays | self.program.callables
-
-
-def _loops(lines: list[str]) -> int:
-    """The number of loops in source."""
-    return sum(line.lstrip().startswith(("for ", "while ")) for line in lines)

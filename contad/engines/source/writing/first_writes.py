@@ -24,8 +24,11 @@ LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
 LEAVES = (ast.Break, ast.Continue, ast.Return)
 
 
-def write_once(lines: list[str], arrays: "FirstWrites") -> list[str]:
+def write_once(lines: list[str]) -> list[str]:
     """The lines of a function, its head first, without zeros that are written over."""
+    if not any(map(ZEROS.match, lines)):
+        return lines
+    arrays = FirstWrites.read(lines)
     made = list(lines)
     for k, found in arrays.list_zeros(lines):
         add = arrays.find_add(k + 1, found[1], found[2], found[3])

@@ -1,0 +1,56 @@
+"""Derivatives as text: the one place where their trees become lines, with the lines of the user's source noted."""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from contad.engines.source.ir.syntax import note_of
+
+
+def print_function(function: ast.FunctionDef) -> list[str]:
+    """The lines of a function."""
+    names = ", ".join(x.arg for x in function.args.args)
+    return [f"def {function.name}({names}):", *print_statements(function.body, 1)]
+
+
+def print_statements(body: Iterable[ast.stmt], depth: int = 0) -> list[str]:
+    """The lines of statements at a depth of indentation."""
+    indent = "    " * depth
+    return [indent + line for s in body for line in _print(s)]
+
+
+def _print(s: ast.stmt) -> Iterator[str]:
+    """The lines of a statement."""
+    note = f"  # line {note_of(s)}" if note_of(s) else ""
+    if isinstance(s, ast.For):
+        yield f"for {_text(s.target)} in {_text(s.iter)}:{note}"
+        yield from print_statements(s.body, 1)
+    elif isinstance(s, ast.While):
+        yield f"while {_text(s.test)}:{note}"
+        yield from print_statements(s.body, 1)
+    elif isinstance(s, ast.If):
+        yield f"if {_text(s.test)}:{note}"
+        yield from print_statements(s.body, 1)
+        if len(s.orelse) == 1 and isinstance(s.orelse[0], ast.If):
+            head, *rest = _print(s.orelse[0])
+            yield from (f"el{head}", *rest)
+        elif s.orelse:
+            yield "else:"
+            yield from print_statements(s.orelse, 1)
+    else:
+        yield _text(s) + note
+
+
+def _text(node: ast.AST) -> str:
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) > 1:  # as it is written by hand
+        return ", ".join(map(_text, node.elts))
+    return ast.unparse(node)
+
+
+def read_function(lines: list[str]) -> ast.FunctionDef:  # BRIDGE
+    (function,) = ast.parse("\n".join(lines)).body
+    assert isinstance(function, ast.FunctionDef)
+    for s in ast.walk(function):
+        if isinstance(s, ast.stmt):
+            _, _, note = lines[s.lineno - 1].rpartition("  # line ")
+            s.note = int(note) if note.isdigit() else 0  # type: ignore[attr-defined]
+    return function

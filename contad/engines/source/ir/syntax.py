@@ -1,0 +1,243 @@
+"""Expressions and statements of derivatives: Python's own syntax tree, made from templates, and questions about it.
+
+    statement("bar += y_bar * slope", bar=x_bar, y_bar=..., slope=...)
+
+A template is a piece of Python; the names in it that are given as keywords stand for what they are given: a name as a
+string, a number, an expression, or a list, which stands for all of its members where a call, a subscript or a tuple has
+several, and elsewhere for one, or for a tuple of them. Each template is read once in a process.
+"""
+
+import ast
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+Part: TypeAlias = "ast.expr | str | float | int | bool | None | Sequence[Any]"
+
+
+# ---- making ----------------------------------------------------------------------------------------------------------
+def expression(template: str, **parts: Part) -> ast.expr:
+    """A new expression."""
+    made = _fill(_read(template, "eval"), parts)
+    assert isinstance(made, ast.expr)
+    return made
+
+
+def statements(template: str, **parts: Part) -> list[ast.stmt]:
+    """New statements; a loop or branch of a template holds `pass` where others are put in later."""
+    return [_fill(s, parts) for s in _read(template, "exec")]
+
+
+def statement(template: str, **parts: Part) -> Any:
+    """One new statement."""
+    (made,) = statements(template, **parts)
+    return made
+
+
+def part(given: Part) -> ast.expr:
+    """What a part of a template stands for, as a tree of its own."""
+    if isinstance(given, ast.expr):
+        return clone(given)
+    if isinstance(given, str):
+        if not given.replace(".", "_").isidentifier() or given in ("True", "False", "None"):  # BRIDGE
+            return ast.parse(given, mode="eval").body
+        return name(given)
+    if isinstance(given, (list, tuple)):
+        found = [part(x) for x in given]
+        return found[0] if len(found) == 1 else ast.Tuple(found, ast.Load())
+    return number(given)
+
+
+def name(text: str) -> ast.expr:
+    """A name, which may have points in it."""
+    head, *rest = text.split(".")
+    assert head.isidentifier(), text
+    found: ast.expr = ast.Name(head, ast.Load())
+    for attribute in rest:
+        found = ast.Attribute(found, attribute, ast.Load())
+    return found
+
+
+def number(x: Any) -> ast.expr:
+    """A constant."""
+    if isinstance(x, float) and not math.isfinite(x):
+        found = name("math.nan" if x != x else "math.inf")
+        return found if x > 0 or x != x else ast.UnaryOp(ast.USub(), found)
+    if isinstance(x, (int, float)) and not isinstance(x, bool) and math.copysign(1.0, x) < 0.0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-x))
+    return ast.Constant(x)
+
+
+def call(function: str, arguments: Sequence[Part]) -> ast.expr:
+    """A call of a function by its name."""
+    return expression("function(arguments)", function=function, arguments=list(arguments))
+
+
+def tuple_of(members: Sequence[Part]) -> ast.expr:
+    """A tuple, also of one."""
+    return ast.Tuple([part(x) for x in members], ast.Load())
+
+
+def total(terms: Sequence[Part]) -> ast.expr:
+    """A sum from the left; 0 of nothing."""
+    found = [part(x) for x in terms]
+    return functools.reduce(lambda x, y: ast.BinOp(x, ast.Add(), y), found) if found else ast.Constant(0)
+
+
+def product(factors: Sequence[Part]) -> ast.expr:
+    """A product from the left; 1 of nothing."""
+    found = [part(x) for x in factors]
+    return functools.reduce(lambda x, y: ast.BinOp(x, ast.Mult(), y), found) if found else ast.Constant(1)
+
+
+def either(tests: Sequence[Part]) -> ast.expr:
+    """Whether any of the tests holds."""
+    found = [part(x) for x in tests]
+    return found[0] if len(found) == 1 else ast.BoolOp(ast.Or(), found)
+
+
+def both(tests: Sequence[Part]) -> ast.expr:
+    """Whether all of the tests hold."""
+    found = [part(x) for x in tests]
+    return found[0] if len(found) == 1 else ast.BoolOp(ast.And(), found)
+
+
+def clone(node: Any) -> Any:
+    """A tree of its own that is the same, with its notes."""
+    if isinstance(node, list):
+        return [clone(x) for x in node]
+    if not isinstance(node, ast.AST):
+        return node
+    if isinstance(node, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+        return node
+    made = type(node)(**{field: clone(getattr(node, field)) for field in node._fields if hasattr(node, field)})
+    if isinstance(node, ast.stmt):
+        made.lineno, made.note = getattr(node, "lineno", 0), note_of(node)  # type: ignore[attr-defined]
+    return made
+
+
+ast.AST.__format__ = lambda self, spec: _bridge(self)  # type: ignore  # BRIDGE
+ast.AST.__str__ = lambda self: _bridge(self)  # type: ignore  # BRIDGE
+
+
+def _bridge(node: Any) -> str:  # BRIDGE
+    text = ast.unparse(node)
+    return text if isinstance(node, (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript)) else f"({text})"
+
+
+@functools.lru_cache(4096)
+def _read(template: str, kind: str) -> Any:
+    return ast.parse(template, mode=kind).body
+
+
+def _fill(node: Any, parts: dict[str, Part]) -> Any:
+    """A copy of a node of a template with its parts filled in."""
+    if isinstance(node, ast.Name):
+        if node.id not in parts:
+            return ast.Name(node.id, node.ctx)
+        made = part(parts[node.id])
+        return made if isinstance(node.ctx, ast.Load) else _as_target(made)
+    if not isinstance(node, ast.AST):
+        return node
+    if isinstance(node, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+        return node
+    fields: dict[str, Any] = {}
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            fields[field] = [made for x in value for made in _fill_each(x, parts)]
+        else:
+            fields[field] = _fill(value, parts)
+    if isinstance(node, ast.FunctionDef) and node.name in parts:
+        fields["name"] = parts[node.name]
+    if isinstance(node, ast.FunctionDef):
+        fields["args"] = _arguments(node.args, parts)
+    made = type(node)(**fields)
+    if isinstance(made, ast.stmt):
+        made.lineno = 0  # which Python's printer asks for
+    return made
+
+
+def _fill_each(node: Any, parts: dict[str, Part]) -> list[Any]:
+    """What stands for one member of a list: several where it is a part that is a list."""
+    given = parts.get(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(given, (list, tuple)):
+        made = [part(x) for x in given]
+        return made if isinstance(node.ctx, ast.Load) else [_as_target(x) for x in made]
+    return [_fill(node, parts)]
+
+
+def _arguments(arguments: ast.arguments, parts: dict[str, Part]) -> ast.arguments:
+    """Parameters of a function, where a part that is a list of names stands for several."""
+    names: list[str] = []
+    for x in arguments.args:
+        given = parts.get(x.arg, x.arg)
+        names += [given] if isinstance(given, str) else list(given)  # type: ignore[arg-type]
+    return ast.arguments([], [ast.arg(x) for x in names], None, [], [], None, [])
+
+
+def _as_target(node: ast.expr) -> ast.expr:
+    """A new expression as what is assigned."""
+    node.ctx = ast.Store()  # type: ignore[attr-defined]
+    if isinstance(node, ast.Tuple):
+        node.elts = [_as_target(x) for x in node.elts]
+    return node
+
+
+# ---- asking ----------------------------------------------------------------------------------------------------------
+def dotted(node: ast.AST) -> str:
+    """The text of a name with or without points; empty of anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+def called(node: ast.AST | None) -> str:
+    """The name of the function that an expression calls; empty where it is no call."""
+    return dotted(node.func) if isinstance(node, ast.Call) else ""
+
+
+def key(node: Any) -> Any:
+    """What two trees have in common if and only if they are the same."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Constant):
+        return type(node.value), repr(node.value)
+    if isinstance(node, list):
+        return tuple(map(key, node))
+    if not isinstance(node, ast.AST):
+        return node
+    if isinstance(node, ast.expr_context):
+        return None
+    return type(node), *(key(getattr(node, field, None)) for field in node._fields)
+
+
+def same(x: Any, y: Any) -> bool:
+    """Whether two trees are the same."""
+    return bool(key(x) == key(y))
+
+
+def is_name(node: Any, text: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == text
+
+
+def is_number(node: Any, x: float) -> bool:
+    """Whether a tree is this constant, which is not negative."""
+    return isinstance(node, ast.Constant) and node.value == x and type(node.value) is type(x)
+
+
+def note_of(node: ast.AST) -> int:
+    """The line of the user's source that a statement is the first one of; 0 of others."""
+    return getattr(node, "note", 0)
+
+
+def names_of(node: ast.AST) -> Iterator[str]:
+    return (x.id for x in ast.walk(node) if isinstance(x, ast.Name))
+
+
+def depth_of(node: ast.AST) -> int:
+    """How many expressions are nested in one another."""
+    return 1 + max((depth_of(x) for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)), default=0)
