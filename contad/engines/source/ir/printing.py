@@ -1,7 +1,7 @@
 """Derivatives as text: the one place where their trees become lines, with the lines of the user's source noted."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from contad.engines.source.ir.syntax import note_of
 
@@ -54,3 +54,7 @@ def read_function(lines: list[str]) -> ast.FunctionDef:  # BRIDGE
             _, _, note = lines[s.lineno - 1].rpartition("  # line ")
             s.note = int(note) if note.isdigit() else 0  # type: ignore[attr-defined]
     return function
+
+
+def by_lines(function: ast.FunctionDef, rewrite: Callable[[list[str]], list[str]]) -> ast.FunctionDef:  # BRIDGE
+    return read_function(rewrite(print_function(function)))

@@ -241,3 +241,18 @@ def names_of(node: ast.AST) -> Iterator[str]:
 def depth_of(node: ast.AST) -> int:
     """How many expressions are nested in one another."""
     return 1 + max((depth_of(x) for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)), default=0)
+
+
+def number_statements(function: ast.FunctionDef) -> None:
+    """Give statements the numbers of their first and last lines, by which passes tell what comes before what."""
+    line = 0
+
+    def number_one(s: ast.stmt) -> None:
+        nonlocal line
+        line += 1
+        s.lineno = line
+        for inner in (*getattr(s, "body", ()), *getattr(s, "orelse", ())):
+            number_one(inner)
+        s.end_lineno = line
+
+    number_one(function)

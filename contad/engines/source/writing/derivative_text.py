@@ -13,7 +13,7 @@ from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
-from contad.engines.source.ir.printing import print_function, read_function
+from contad.engines.source.ir.printing import by_lines, print_function, read_function
 from contad.engines.source.ir.syntax import statement, statements
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
@@ -183,37 +183,39 @@ class DerivativeWriter:
         rename_versions(function, self.reverse_sweep.numbers(), self.writer.fresh)
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             function.body[:0] = statements("work, top = workspace()")
-        body = print_function(function)
-        body = write_once(body)
+        run = by_lines(function, write_once)
         if self.lanes is None:
-            body = write_ends(body)
-            carried = carry_neighbours(body, self._list_vectors(), self.writer.fresh)
-            body = carried.lines
+            run = by_lines(run, write_ends)
+            carried = carry_neighbours(print_function(run), self._list_vectors(), self.writer.fresh)  # BRIDGE
+            run = read_function(carried.lines)
             self.adjoints.formulas.numbers |= set(carried.numbers)
         functions = [(f, called.decorator) for called in find_used(self) for f in called.functions()]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
-        shared = self._share_loops(body, [f for f, _ in functions])
+        shared = self._share_loops(print_function(run), [f for f, _ in functions])  # BRIDGE
+        run, blocks = read_function(shared.lines), [*map(read_function, shared.functions)]
         names = self.adjoints.formulas.names
-        body = shared.lines if self.adjoints.expressions.hands_on else make_once(shared.lines)
-        body, blocks = move_out(body, names), [move_out(block, names) for block in shared.functions]
+        if not self.adjoints.expressions.hands_on:
+            run = by_lines(run, make_once)
+        run = by_lines(run, lambda lines: move_out(lines, names))
+        blocks = [by_lines(block, lambda lines: move_out(lines, names)) for block in blocks]
         definitions: list[str] = []
         if self.numerics != "libm":
-            nests = self.numerics == "simd"
-            body, definitions = split_loops(body, self._list_facts(), self.writer.fresh, nests, alone=not blocks)
+            nests, facts, fresh = self.numerics == "simd", self._list_facts(), self.writer.fresh
+            split = split_loops(print_function(run), facts, fresh, nests, alone=not blocks)  # BRIDGE
+            run, definitions = read_function(split.lines), list(split.definitions)
             for k, block in enumerate(blocks):
-                blocks[k], more = split_loops(block, self._list_facts(), self.writer.fresh, nests, alone=False)
-                definitions += more
+                split = split_loops(print_function(block), facts, fresh, nests, alone=False)
+                blocks[k] = read_function(split.lines)
+                definitions += split.definitions
         if self.lanes is None:
-            body = jam_sums(body, self._list_facts().roots, self.writer.fresh)
+            run = by_lines(run, lambda lines: jam_sums(lines, self._list_facts().roots, self.writer.fresh))
         if self.optional_value and not blocks:
             rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
-            asked = ask_for_value(body, rules)
+            asked = ask_for_value(print_function(run), rules)  # BRIDGE
             self.asks_value = asked is not None
-            body = asked or body
-        run = read_function(body)
-        more_functions = [read_function(block) for block in blocks]
-        return self._print(run, functions, more_functions, definitions, bool(decorator), decorator)
+            run = read_function(asked) if asked else run
+        return self._print(run, functions, blocks, definitions, bool(decorator), decorator)
 
     def _print(
         self, run: ast.FunctionDef, functions: list[tuple[ast.FunctionDef, str]], blocks: list[ast.FunctionDef],

@@ -1,0 +1,1 @@
+"""Loop optimisations of derivatives: each pass takes the tree of a function and returns it rewritten."""
