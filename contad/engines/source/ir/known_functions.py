@@ -4,14 +4,16 @@ What a user calls (`math.sin`, `np.sin`, the operator `*`, a rule of contad) is 
 that of the registry. A function without a rule has no derivative: comparisons, conversions to integers.
 """
 
+import ast
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
+from contad.engines.source.ir.syntax import expression
 from contad.ops.powers import literal_power
 from contad.rules import operators
 from contad.rules.operators import SYMBOLS
@@ -26,6 +28,11 @@ class Function(NamedTuple):
     rule: ScalarRule | None
     result: str  # the kind of the result: "float", "int", "bool", "same" as the operands, or "wide": at least an int
     cost: float = 1.0  # of computing it once more, in units of an addition
+
+    def write(self, operands: Sequence[ast.expr]) -> ast.expr:
+        """The function of these operands as an expression."""
+        names = [f"operand_{k}" for k in range(len(operands))]
+        return expression(self.template.format(*names), **dict(zip(names, operands, strict=True)))
 
     def kind(self, kinds: list[Kind]) -> Kind:
         """The kind of the result for operands of these kinds."""

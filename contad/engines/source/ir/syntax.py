@@ -10,9 +10,10 @@ several, and elsewhere for one, or for a tuple of them. Each template is read on
 import ast
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+_WITHOUT_PARTS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # one node may stand everywhere
 Part: TypeAlias = "ast.expr | str | float | int | bool | None | Sequence[Any]"
 
 
@@ -103,13 +104,18 @@ def both(tests: Sequence[Part]) -> ast.expr:
     return found[0] if len(found) == 1 else ast.BoolOp(ast.And(), found)
 
 
+def fill(tree: ast.expr, parts: Mapping[str, Part]) -> ast.expr:
+    """A copy of an expression that was read before, with its parts filled in as in a template."""
+    made = _fill(tree, dict(parts))
+    assert isinstance(made, ast.expr)
+    return made
+
+
 def clone(node: Any) -> Any:
     """A tree of its own that is the same, with its notes."""
     if isinstance(node, list):
         return [clone(x) for x in node]
-    if not isinstance(node, ast.AST):
-        return node
-    if isinstance(node, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+    if not isinstance(node, ast.AST) or isinstance(node, _WITHOUT_PARTS):
         return node
     made = type(node)(**{field: clone(getattr(node, field)) for field in node._fields if hasattr(node, field)})
     if isinstance(node, ast.stmt):
@@ -138,9 +144,9 @@ def _fill(node: Any, parts: dict[str, Part]) -> Any:
             return ast.Name(node.id, node.ctx)
         made = part(parts[node.id])
         return made if isinstance(node.ctx, ast.Load) else _as_target(made)
-    if not isinstance(node, ast.AST):
-        return node
-    if isinstance(node, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+    if isinstance(node, ast.Constant):
+        return number(node.value)
+    if not isinstance(node, ast.AST) or isinstance(node, _WITHOUT_PARTS):
         return node
     fields: dict[str, Any] = {}
     for field in node._fields:

@@ -17,7 +17,7 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import Body
-from contad.engines.source.ir.syntax import clone, names_of, statement, statements
+from contad.engines.source.ir.syntax import clone, names_of, number, statement, statements
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import rename_versions
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
@@ -116,7 +116,7 @@ class Called:
                 self.adjoints.begun.add(x)
                 self._seed_names.append(self.adjoints.bar(x))
         self.writer.noted = 0
-        self.reverse_sweep.reverse_iteration(body, "0")
+        self.reverse_sweep.reverse_iteration(body, number(0))
         parameters = [self.parameters[k] for k in self.number_bars]
         self._bars = [self.adjoints.bar(x) if x in self.adjoints.begun else "0.0" for x in parameters]
         read = {name for s in self.writer.body for name in names_of(s)} | {*self._bars}
@@ -135,7 +135,7 @@ class Called:
     def forward_call(self, results: list[str], arguments: list[str]) -> str:
         """The statement that computes the results."""
         workspace = ["work", "top"] if self.pushes else []
-        return f"{', '.join([*results, *workspace])} = {self.forward_name}({', '.join([*arguments, *workspace])})"
+        return f"{', '.join([*results, *workspace])} = {self.forward_name}({', '.join(map(str, [*arguments, *workspace]))})"
 
     def reverse_call(self, bars: list[str], arguments: list[str]) -> str:
         """The statement that computes adjoints; empty where there is nothing to do."""
@@ -143,7 +143,7 @@ class Called:
             return ""
         targets = [*bars, *(["top"] if self.pushes else [])]
         given = [*arguments, *(["work", "top"] if self.pushes else [])]
-        return f"{', '.join(targets)}{' = ' if targets else ''}reverse_of_{self.name}({', '.join(given)})"
+        return f"{', '.join(targets)}{' = ' if targets else ''}reverse_of_{self.name}({', '.join(map(str, given))})"
 
     # ---- definitions -------------------------------------------------------------------------------------------------
     @property

@@ -14,7 +14,7 @@ from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
 from contad.engines.source.ir.printing import by_lines, print_function, read_function
-from contad.engines.source.ir.syntax import statement, statements
+from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
     BAR,
@@ -30,7 +30,6 @@ from contad.engines.source.ir.writer import (
     SHARED,
     SINGLE_LANES,
     WORKSPACE,
-    tuple_text,
 )
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
@@ -46,7 +45,7 @@ from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.loop_statements import WORK
-from contad.engines.source.writing.operation_text import copy_text
+from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
@@ -170,8 +169,8 @@ class DerivativeWriter:
         parameters = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
         for value in parameters:
             if value in self.adjoints.active and value.is_array:
-                self.writer.line(f"{self.adjoints.bar(value)} = {self._zeros(value)}")
-        seed = "cotangent" if self.mode == "vjp" else "1.0"
+                self.writer.line("bar = zeros", bar=self.adjoints.bar(value), zeros=self._zeros(value))
+        seed = name("cotangent") if self.mode == "vjp" else number(1.0)
         self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
         results = self._results()
         self.writer.line("return results", results=[results, "work"] if self.is_nested else results)
@@ -289,18 +288,20 @@ class DerivativeWriter:
         values += [*self.program.captured_values, *(v for o in walk(self.program.block) for v in o.results)]
         return {v.name: v.kind.ndim for v in values if v.kind.base == FLOAT.base}
 
-    def _seed(self, tree: Any, text: str) -> None:
+    def _seed(self, tree: Any, seed: ast.expr) -> None:
         """Start the adjoints of what is returned."""
         if isinstance(tree, Point):
-            tree, text = tree.array, text if self.mode != "vjp" else f"{text}.reshape(1)"
+            tree = tree.array
+            if self.mode == "vjp":
+                seed = expression("seed.reshape(1)", seed=seed)
         if isinstance(tree, tuple):
             for k, part in enumerate(tree):
-                self._seed(part, f"{text}[{k}]")
+                self._seed(part, expression("seed[k]", seed=seed, k=k))
         elif tree in self.adjoints.active and tree.is_array:
-            bar = self.adjoints.bar(tree)
-            self.writer.line(f"{bar} += {text}" if self.lanes is None else f"add_lanes({bar}, {text})")
+            template = "bar += seed" if self.lanes is None else "add_lanes(bar, seed)"
+            self.writer.line(template, bar=self.adjoints.bar(tree), seed=seed)
         elif tree in self.adjoints.active:
-            self.adjoints.add(tree, text)
+            self.adjoints.add(tree, seed)
 
     def _head(self, body: list[str]) -> list[str]:
         """The imports that the body of the function needs."""
@@ -353,69 +354,71 @@ class DerivativeWriter:
         """Tuples are unpacked, and arrays that the program writes are copied: arguments are never modified."""
         if self.mode in _PACKED:
             tangents = self.program.tangents
-            self._unpack(tuple(self.program.parameters[: len(self.program.parameters) - len(tangents)]), "args")
-            self._unpack(tuple(tangents), "tangents")
+            self._unpack(tuple(self.program.parameters[: len(self.program.parameters) - len(tangents)]), name("args"))
+            self._unpack(tuple(tangents), name("tangents"))
         else:
             for k, p in enumerate(self.program.parameters):
                 if isinstance(p, tuple):
-                    self._unpack(p, self._argument(k))
+                    self._unpack(p, name(self._argument(k)))
         written = self._written_roots()
         for p in self.program.parameters:
             for value in leaves(p):
                 if value in written:
-                    self.writer.line(f"{value.name} = {value.name}.copy()")
+                    self.writer.line("x = x.copy()", x=value.name)
 
     def _written_roots(self) -> set[Value]:
         return {r for o in walk(self.program.block) if isinstance(o, (Store, Accumulate)) for r in o.array.roots}
 
-    def _unpack(self, tree: Any, text: str) -> None:
+    def _unpack(self, tree: Any, given: ast.expr) -> None:
         if isinstance(tree, Point):
-            self.writer.line(f"{tree.array.name} = {text}.reshape(1)")
+            self.writer.line("x = given.reshape(1)", x=tree.array.name, given=given)
             return
         for k, part in enumerate(tree):
             if isinstance(part, tuple):
-                self._unpack(part, f"{text}[{k}]")
+                self._unpack(part, expression("given[k]", given=given, k=k))
             elif isinstance(part, Value):
-                self.writer.line(f"{part.name} = {text}[{k}]")
+                self.writer.line("x = given[k]", x=part.name, given=given, k=k)
 
-    def _zeros(self, value: Value) -> str:
+    def _zeros(self, value: Value) -> ast.expr:
         """The zeros that the gradient of an array starts with."""
-        if value in self.outs:
-            flat = ".reshape(1)" if any(isinstance(x, Point) and x.array is value for x in self.wanted) else ""
-            return f"fill_with_zeros({self.outs[value]}){flat}"
-        return self.adjoints.expressions.zeros(value, f"{value.name}.shape")
+        if value not in self.outs:
+            return self.adjoints.expressions.zeros_like(value)
+        zeros = expression("fill_with_zeros(out)", out=self.outs[value])
+        is_point = any(isinstance(x, Point) and x.array is value for x in self.wanted)
+        return expression("zeros.reshape(1)", zeros=zeros) if is_point else zeros
 
-    def _gradient(self, tree: Any) -> str:
+    def _gradient(self, tree: Any) -> ast.expr:
         if isinstance(tree, tuple):
             return self._tuple(tree, self._gradient)
         if not isinstance(tree, Value):
-            return "None"
-        if tree.is_array:
-            return self.adjoints.bar(tree) if tree in self.adjoints.active else self._zeros(tree)
-        return self.adjoints.bar(tree) if tree in self.adjoints.begun else "0.0"
+            return number(None)
+        if tree.is_array and tree not in self.adjoints.active:
+            return self._zeros(tree)
+        has_bar = tree.is_array or tree in self.adjoints.begun
+        return name(self.adjoints.bar(tree)) if has_bar else number(0.0)
 
-    def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], str]) -> str:
+    def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], ast.expr]) -> ast.expr:
         """A tuple of the class of another one; an array of no axes as one."""
         if isinstance(tree, Point):
-            return f"{write(tree.array)}.reshape(())"
+            return expression("x.reshape(())", x=write(tree.array))
         parts, cls = [write(part) for part in tree], class_of_names(tree)
         if cls is None:
-            return tuple_text(parts)
-        name = next((name for name, known in self.program.callables.items() if known is cls), "")
-        if not name:
-            name = self.writer.fresh(cls.__name__)
-            self.program.callables[name] = cls
-        return f"{name}({', '.join(parts)})"
+            return tuple_of(parts)
+        known = next((known for known, x in self.program.callables.items() if x is cls), "")
+        if not known:
+            known = self.writer.fresh(cls.__name__)
+            self.program.callables[known] = cls
+        return call(known, parts)
 
-    def _write_returned(self, tree: Any) -> str:
+    def _write_returned(self, tree: Any) -> ast.expr:
         if isinstance(tree, tuple):
             return self._tuple(tree, self._write_returned)
-        return copy_text(tree, self.lanes) if tree.is_array else self.writer.text(tree)
+        return copy_of(tree, self.lanes) if tree.is_array else self.writer.text(tree)
 
-    def _results(self) -> list[str]:
+    def _results(self) -> list[ast.expr]:
         """What `run` returns."""
         returned = self.program.returned
-        grads = tuple_text([self._gradient(tree) for tree in self.wanted])
+        grads = tuple_of([self._gradient(tree) for tree in self.wanted])
         if self.mode == "vjp":
             has_aux = returned is not self.differentiated
             return [self._write_returned(returned[1]), grads] if has_aux else [grads]
@@ -423,14 +426,15 @@ class DerivativeWriter:
             return [self._write_returned(returned[1]), self._write_returned(returned[0])]
         if self.mode == "hvp":
             return [self._as_float(returned[1]), grads]
-        number = self._as_float(self.differentiated)
+        value = self._as_float(self.differentiated)
         has_aux = returned is not self.differentiated
-        return [tuple_text([number, self._write_returned(returned[1])]) if has_aux else number, grads]
+        return [tuple_of([value, self._write_returned(returned[1])]) if has_aux else value, grads]
 
-    def _as_float(self, value: Any) -> str:
+    def _as_float(self, value: Any) -> ast.expr:
         if isinstance(value, Point):
-            return f"{value.array.name}[0]"
-        return f"float({self.writer.text(value)})" if value.kind == INT else self.writer.text(value)
+            return expression("x[0]", x=value.array.name)
+        found = self.writer.text(value)
+        return expression("float(x)", x=found) if value.kind == INT else found
 
     def constants(self) -> dict[str, Any]:
         """The global arrays that the source reads, and the functions that it calls, by name."""

@@ -77,11 +77,7 @@ class ForwardSweep:
         """Write an operation with one result, unless it is written inside the expression that reads it."""
         name = o.result.name
         if o.result in self.adjoints.folded:
-            text = self._text(o)
-            if is_deep(text):
-                self.writer.line(f"{name} = {text}", o.line)
-            else:
-                self.writer.inside[o.result] = text
+            self.writer.fold(o.result, self._text(o), o.line)
             return
         if isinstance(o, Apply) and o.function in (ADD, SUBTRACT) and o.inputs[0].name == name:
             self.writer.line(
@@ -197,7 +193,7 @@ class ForwardSweep:
         A function of which nothing is left but an exception returns None to Numba, not what its callers expect.
         """
         text = bare(self.writer.text(o.inputs[0]))
-        return f"bool({text})" if _OF_NUMBERS.fullmatch(text) else text
+        return f"bool({text})" if _OF_NUMBERS.fullmatch(str(text)) else text
 
     def forward_Check(self, o: Check) -> None:
         with self.writer.indent(f"if {self.test(o)}:", o.line):
@@ -287,6 +283,10 @@ class ForwardSweep:
         limits = stop if o.start.constant == 0 and o.step.constant == 1 else f"{start}, {stop}"
         over = f"range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'})"
         return f"for {o.index.name} in {self.shared.head(o, over, reverse)}:"
+
+    def loop(self, o: For, reverse: bool = False) -> Any:
+        """A loop that counts upwards, whose body is written inside."""
+        return self.writer.indent(self.head(o, reverse), o.line)
 
     def enter(self, o: Loop) -> None:
         """What a loop carries at first, and room in the workspace."""
