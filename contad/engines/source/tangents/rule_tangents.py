@@ -60,7 +60,7 @@ class RuleTangents:
         """The kinds of what the forward mode takes, and the values that stand for those of them that are computed."""
         options, arguments, tangents = [], [], []
         for k, at in enumerate(site.given):
-            x = forward.inputs[at] if isinstance(at, int) else _entry(site.known[k])
+            x = _entry(site.known[k]) if at is None else forward.inputs[at]
             if k in site.parts.options:
                 options.append(x)
                 continue
