@@ -91,7 +91,6 @@ class AdjointWriter:
 
     def add(self, value: Value, given: Part) -> None:
         """Add to an adjoint."""
-        text = str(text)  # BRIDGE
         if value not in self.active or value in self.sums:  # the total's adjoint is complete before the loop
             return
         bar, term = self.bar(value), part(given)
