@@ -86,6 +86,13 @@ def total(terms: Sequence[Part]) -> ast.expr:
     return functools.reduce(lambda x, y: ast.BinOp(x, ast.Add(), y), found) if found else ast.Constant(0)
 
 
+def terms_of(tree: ast.expr) -> list[ast.expr]:
+    """The terms of a sum from the left."""
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
+        return [*terms_of(tree.left), tree.right]
+    return [tree]
+
+
 def product(factors: Sequence[Part]) -> ast.expr:
     """A product from the left; 1 of nothing."""
     found = [part(x) for x in factors]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from contad.engines.source.analysis.copies import Copy
 from contad.engines.source.ir.single_assignment import Create, For, Load, Operation, Value
-from contad.engines.source.ir.syntax import Part, both, expression, name, part, product
+from contad.engines.source.ir.syntax import Part, both, expression, name, part, product, terms_of, total
 from contad.engines.source.writing.storing import Storing
 
 
@@ -102,7 +102,7 @@ class Copying:
     def _place(self, copy: Copy, indices: Sequence[Part]) -> ast.expr:
         """Where an element lies: the iterations of the loops around, then the axes, the last one side by side."""
         found = self._iteration_of(copy, indices)
-        return name(copy.base) if found is None else expression("base + k", base=copy.base, k=found)
+        return total([copy.base, *(terms_of(found) if found is not None else [])])
 
     def _iteration_of(self, copy: Copy, indices: Sequence[Part]) -> ast.expr | None:
         """The number of an element, or without indices that of the iteration; None where there is one alone."""
