@@ -10,10 +10,9 @@ several, and elsewhere for one, or for a tuple of them. Each template is read on
 import ast
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-_WITHOUT_PARTS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # one node may stand everywhere
 Part: TypeAlias = "ast.expr | str | float | int | bool | None | Sequence[Any]"
 
 
@@ -37,9 +36,12 @@ def statement(template: str, **parts: Part) -> Any:
 
 
 def part(given: Part) -> ast.expr:
-    """What a part of a template stands for, as a tree of its own."""
+    """What a part of a template stands for, as a tree; a copy where it stands in another tree already."""
     if isinstance(given, ast.expr):
-        return clone(given)
+        if "stands" in given.__dict__:
+            return clone(given)  # type: ignore[no-any-return]
+        given.stands = True  # type: ignore[attr-defined]
+        return given
     if isinstance(given, str):
         if not given.replace(".", "_").isidentifier() or given in ("True", "False", "None"):  # BRIDGE
             return ast.parse(given, mode="eval").body
@@ -113,7 +115,7 @@ def both(tests: Sequence[Part]) -> ast.expr:
 
 def fill(tree: ast.expr, parts: Mapping[str, Part]) -> ast.expr:
     """A copy of an expression that was read before, with its parts filled in as in a template."""
-    made = _fill(tree, dict(parts))
+    made = _fill(tree, parts)
     assert isinstance(made, ast.expr)
     return made
 
@@ -122,12 +124,31 @@ def clone(node: Any) -> Any:
     """A tree of its own that is the same, with its notes."""
     if isinstance(node, list):
         return [clone(x) for x in node]
-    if not isinstance(node, ast.AST) or isinstance(node, _WITHOUT_PARTS):
+    if not isinstance(node, ast.AST):
         return node
-    made = type(node)(**{field: clone(getattr(node, field)) for field in node._fields if hasattr(node, field)})
-    if isinstance(node, ast.stmt):
-        made.lineno, made.note = getattr(node, "lineno", 0), note_of(node)  # type: ignore[attr-defined]
+    made = _copy_of(node)
+    for field in _BRANCHES[type(node)]:
+        made.__dict__[field] = clone(made.__dict__.get(field))
     return made
+
+
+def _copy_of(node: ast.AST) -> Any:
+    """A node of its own with the same branches, which stands nowhere yet."""
+    made = type(node).__new__(type(node))
+    made.__dict__.update(node.__dict__)
+    made.__dict__.pop("stands", None)
+    return made
+
+
+def _find_branches(kind: type) -> tuple[str, ...]:
+    """The fields of nodes of a kind in which there may be trees."""
+    if issubclass(kind, (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+        return ()
+    bare = {"attr", "ctx", "id", "kind", "name", "arg", "op", "ops", "type_comment"}
+    return tuple(field for field in kind._fields if field not in bare)  # type: ignore[attr-defined]
+
+
+_BRANCHES = {kind: _find_branches(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)}
 
 
 ast.AST.__format__ = lambda self, spec: _bridge(self)  # type: ignore  # BRIDGE
@@ -141,38 +162,35 @@ def _bridge(node: Any) -> str:  # BRIDGE
 
 @functools.lru_cache(4096)
 def _read(template: str, kind: str) -> Any:
+    """The tree of a template; statements have the number that Python's printer asks for."""
     return ast.parse(template, mode=kind).body
 
 
-def _fill(node: Any, parts: dict[str, Part]) -> Any:
+def _fill(node: Any, parts: Mapping[str, Part]) -> Any:
     """A copy of a node of a template with its parts filled in."""
     if isinstance(node, ast.Name):
         if node.id not in parts:
-            return ast.Name(node.id, node.ctx)
+            return _copy_of(node)
         made = part(parts[node.id])
         return made if isinstance(node.ctx, ast.Load) else _as_target(made)
     if isinstance(node, ast.Constant):
         return number(node.value)
-    if not isinstance(node, ast.AST) or isinstance(node, _WITHOUT_PARTS):
+    if not isinstance(node, ast.AST):
         return node
-    fields: dict[str, Any] = {}
-    for field in node._fields:
+    made = _copy_of(node)
+    for field in _BRANCHES[type(node)]:
         value = getattr(node, field, None)
         if isinstance(value, list):
-            fields[field] = [made for x in value for made in _fill_each(x, parts)]
-        else:
-            fields[field] = _fill(value, parts)
-    if isinstance(node, ast.FunctionDef) and node.name in parts:
-        fields["name"] = parts[node.name]
+            made.__dict__[field] = [filled for x in value for filled in _fill_each(x, parts)]
+        elif value is not None:
+            made.__dict__[field] = _fill(value, parts)
     if isinstance(node, ast.FunctionDef):
-        fields["args"] = _arguments(node.args, parts)
-    made = type(node)(**fields)
-    if isinstance(made, ast.stmt):
-        made.lineno = 0  # which Python's printer asks for
+        made.name = parts.get(node.name, node.name)
+        made.args = _arguments(node.args, parts)
     return made
 
 
-def _fill_each(node: Any, parts: dict[str, Part]) -> list[Any]:
+def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
     """What stands for one member of a list: several where it is a part that is a list."""
     given = parts.get(node.id) if isinstance(node, ast.Name) else None
     if isinstance(given, (list, tuple)):
@@ -181,7 +199,7 @@ def _fill_each(node: Any, parts: dict[str, Part]) -> list[Any]:
     return [_fill(node, parts)]
 
 
-def _arguments(arguments: ast.arguments, parts: dict[str, Part]) -> ast.arguments:
+def _arguments(arguments: ast.arguments, parts: Mapping[str, Part]) -> ast.arguments:
     """Parameters of a function, where a part that is a list of names stands for several."""
     names: list[str] = []
     for x in arguments.args:
@@ -247,8 +265,35 @@ def note_of(node: ast.AST) -> int:
     return getattr(node, "note", 0)
 
 
+def names_in(node: ast.AST) -> list[ast.Name]:
+    """The names in a tree, in no order; `ast.walk` takes several times as long."""
+    found: list[ast.Name] = []
+    waiting: list[Any] = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            found.append(node)
+            continue
+        for field in _BRANCHES[type(node)]:
+            value = node.__dict__.get(field)
+            if isinstance(value, list):
+                waiting += value
+            elif isinstance(value, ast.AST):
+                waiting.append(value)
+    return found
+
+
 def names_of(node: ast.AST) -> Iterator[str]:
-    return (x.id for x in ast.walk(node) if isinstance(x, ast.Name))
+    return (x.id for x in names_in(node))
+
+
+def walk_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements and those in them, in order."""
+    for s in body:
+        yield s
+        if isinstance(s, (ast.For, ast.While, ast.If)):
+            yield from walk_statements(s.body)
+            yield from walk_statements(s.orelse)
 
 
 def depth_of(node: ast.AST) -> int:

@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 
-from contad.engines.source.ir.syntax import note_of, statement
+from contad.engines.source.ir.syntax import names_in, note_of, statement, walk_statements
 
 LONG = 100  # statements; shorter functions are left as they read best
 
@@ -19,7 +19,7 @@ def rename_versions(function: ast.FunctionDef, numbers: set[str], fresh: Callabl
 
     `numbers` are the names that may be treated so.
     """
-    if sum(isinstance(x, ast.stmt) for x in ast.walk(function)) <= LONG:
+    if sum(1 for _ in walk_statements(function.body)) <= LONG:
         return function
     names = _assigned_again(function.body) & numbers
     if names:
@@ -33,7 +33,7 @@ def _assigned_again(body: list[ast.stmt]) -> set[str]:
     assigned: Counter[str] = Counter()
     inside: set[str] = set()
     for s in body:
-        targets = [x.id for x in ast.walk(s) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)]
+        targets = [x.id for x in names_in(s) if isinstance(x.ctx, ast.Store)]
         starts = isinstance(s, ast.AugAssign) and not assigned.keys() & targets
         if starts or not isinstance(s, (ast.Assign, ast.AugAssign)):
             inside.update(targets)
@@ -58,8 +58,8 @@ class _Versions(ast.NodeTransformer):
             return self.visit(s)  # type: ignore[no-any-return]
         s.value = self.visit(s.value)
         for target in s.targets:
-            for x in ast.walk(target):
-                if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in self.names:
+            for x in names_in(target):
+                if isinstance(x.ctx, ast.Store) and x.id in self.names:
                     self.current[x.id] = self.fresh(x.id) if x.id in self.current else x.id
             self.visit(target)
         return s

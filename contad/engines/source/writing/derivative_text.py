@@ -14,7 +14,7 @@ from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
 from contad.engines.source.ir.printing import by_lines, print_function, read_function
-from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of
+from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of, walk_statements
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
     BAR,
@@ -240,7 +240,7 @@ class DerivativeWriter:
         return "\n".join(text) + "\n"
 
     def _count_loops(self, function: ast.FunctionDef) -> int:
-        return sum(isinstance(x, (ast.For, ast.While)) for x in ast.walk(function))
+        return sum(isinstance(s, (ast.For, ast.While)) for s in walk_statements(function.body))
 
     def _share_loops(self, body: list[str], functions: list[ast.FunctionDef]) -> Shared:
         """The text with loops that threads share taken out of it."""
