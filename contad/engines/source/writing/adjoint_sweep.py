@@ -234,11 +234,9 @@ class AdjointWriter:
         read = [self.writer.text(o.inputs[k]) for k in called.reads]
         bars = [self.bar(o.inputs[k]) for k in called.array_bars]
         found = [self.writer.fresh(f"{o.inputs[k].name}_part") for k in called.number_bars]
-        text = called.reverse_call(found, [*read, *bars, *seeds])
-        if text:
-            self.writer.line(text)
-        for x, k in zip(found, called.number_bars, strict=True):
-            self.add(o.inputs[k], x)
+        called.call_reverse(self.writer, found, [*read, *bars, *seeds])
+        for name, k in zip(found, called.number_bars, strict=True):
+            self.add(o.inputs[k], name)
 
     def reverse_MatrixCall(self, o: MatrixCall) -> None:
         """Take back what was kept, also where no cotangent has come."""

@@ -1,11 +1,13 @@
-"""Which loops of the text threads may share: pranges, under heads of their own until it is known whether they do.
+"""Which loops threads may share: pranges, under heads of their own until it is known whether they do.
 
 for i in prange(3, range(n)):      stands for range(n); 3 is the place in the list `loops`
 """
 
+import ast
 from typing import NamedTuple
 
 from contad.engines.source.ir.single_assignment import For, Loop
+from contad.engines.source.ir.syntax import expression, is_number, part
 from contad.engines.source.ir.walks import around
 from contad.engines.source.writing.storing import Storing
 from contad.native.threads import APART
@@ -14,7 +16,7 @@ FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
 
 
 class SharedLoop(NamedTuple):
-    """A loop of the text over iterations that may run at the same time."""
+    """A loop of the derivative over iterations that may run at the same time."""
 
     loop: For
     is_reverse: bool
@@ -33,14 +35,14 @@ class SharedHeads:
         self.serial: dict[For, str] = {}  # why loops are not even tried
         self._strides: dict[For, str] = {}
 
-    def head(self, o: For, limits: str, reverse: bool = False) -> str:
-        """What a loop runs over, for these limits as source."""
+    def head(self, o: For, limits: ast.expr, reverse: bool = False) -> ast.expr:
+        """What a loop runs over, which is a range with these limits."""
         if not self.enabled or not o.is_parallel or o in self.serial:
             return limits
         if o in self._strides:
             return self._mark(SharedLoop(o, reverse, DOWN if reverse else UP, self._strides[o]), limits)
         step = self.storing.step(o)
-        if step == "0":
+        if is_number(part(step), 0):
             return self._mark(SharedLoop(o, reverse, FIXED, ""), limits)
         fused = o in self.plan.fused
         if o.exit is not None:
@@ -53,11 +55,12 @@ class SharedHeads:
             return limits
         stride = self.writer.fresh("stride")
         # what blocks write at the same time lies some cache lines apart; what all iterations store is without gaps
-        self.writer.line(f"{stride} = int({step}){f' + {APART}' if fused else ''}")
+        line = self.writer.line
+        line("stride = int(step) + n" if fused else "stride = int(step)", stride=stride, step=step, n=APART)
         if not fused:
             self._strides[o] = stride
         return self._mark(SharedLoop(o, reverse, EACH if fused else UP, stride), limits)
 
-    def _mark(self, shared: SharedLoop, limits: str) -> str:
+    def _mark(self, shared: SharedLoop, limits: ast.expr) -> ast.expr:
         self.loops.append(shared)
-        return f"prange({len(self.loops) - 1}, {limits})"
+        return expression("prange(k, limits)", k=len(self.loops) - 1, limits=limits)
