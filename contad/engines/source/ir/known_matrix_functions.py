@@ -1,7 +1,10 @@
 """The functions of matrices that generated code computes by kernels: what a program has to know of each."""
 
+import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from contad.engines.source.ir.syntax import Part, expression
 from contad.native.rows.row_calls import ROW_CALLS
 
 
@@ -16,6 +19,10 @@ class MatrixFunction(NamedTuple):
     lanes: str = ""  # what takes lanes: "right", the second operand of a solver; "all" operands; else none
     plain: str = "np.linalg.{}({})"  # what computes it where no derivative is wanted; empty: the kernel
     module: str = "row_kernels"
+
+    def write(self, operands: Sequence[Part]) -> ast.expr:
+        """The plain function of these operands."""
+        return expression(self.plain.format(self.name, "operands"), operands=operands)
 
 
 _OF_ROWS = [

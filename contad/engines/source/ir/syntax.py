@@ -181,7 +181,8 @@ def _fill(node: Any, parts: Mapping[str, Part]) -> Any:
     for field in _BRANCHES[type(node)]:
         value = getattr(node, field, None)
         if isinstance(value, list):
-            made.__dict__[field] = [filled for x in value for filled in _fill_each(x, parts)]
+            each = _fill_each if field != "targets" else _fill_one
+            made.__dict__[field] = [filled for x in value for filled in each(x, parts)]
         elif value is not None:
             made.__dict__[field] = _fill(value, parts)
     if isinstance(node, ast.FunctionDef):
@@ -196,6 +197,11 @@ def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
     if isinstance(given, (list, tuple)):
         made = [part(x) for x in given]
         return made if isinstance(node.ctx, ast.Load) else [_as_target(x) for x in made]
+    return [_fill(node, parts)]
+
+
+def _fill_one(node: Any, parts: Mapping[str, Part]) -> list[Any]:
+    """A target: several are a tuple, for one after the other would all be assigned the same."""
     return [_fill(node, parts)]
 
 

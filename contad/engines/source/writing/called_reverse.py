@@ -17,7 +17,7 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import Body
-from contad.engines.source.ir.syntax import Part, clone, names_of, number, part, statement, statements
+from contad.engines.source.ir.syntax import Part, clone, names_of, number, statement, statements
 from contad.engines.source.ir.writer import Writer
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import rename_versions
@@ -120,7 +120,7 @@ class Called:
         self.reverse_sweep.reverse_iteration(body, number(0))
         parameters = [self.parameters[k] for k in self.number_bars]
         self._bars = [self.adjoints.bar(x) if x in self.adjoints.begun else 0.0 for x in parameters]
-        read = {name for s in (*self.writer.body, *map(part, self._bars)) for name in names_of(s)}
+        read = {name for s in self.writer.body for name in names_of(s)} | {*self._bars}
         self.reads = [k for k, x in enumerate(self.parameters) if x.name in read]
 
     # ---- calls -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from contad.engines.source.ir.single_assignment import Apply, Create, For, Load, Store, Value
-from contad.engines.source.ir.syntax import Part, part, statement
+from contad.engines.source.ir.syntax import name, statement
 from contad.engines.source.ir.walks import around
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
@@ -96,17 +96,17 @@ class ProductWriter:
         for add, x, other in (("add_left", a, b), ("add_right", b, a)):
             if x.array in self.adjoints.active:
                 factor = self._again(other)
-                if not factor:
+                if factor is None:
                     return []
-                if not isinstance(part(factor), ast.Name):
-                    name = self.writer.fresh(f"{other.array.name}_then")
-                    calls.append(statement("name = factor", name=name, factor=factor))
-                    factor = name
+                if not isinstance(factor, ast.Name):
+                    then = self.writer.fresh(f"{other.array.name}_then")
+                    calls.append(statement("then = factor", then=then, factor=factor))
+                    factor = name(then)
                 bars = {"z_bar": self.adjoints.bar(z), "x_bar": self.adjoints.bar(x.array)}
                 calls.append(statement("add(z_bar, factor, x_bar)", add=add, factor=factor, **bars))
         return calls
 
-    def _again(self, o: Load) -> Part:
+    def _again(self, o: Load) -> ast.expr | None:
         """An operand in the reverse sweep; None where it is not there."""
         if o in self.plan.copies:
             return self.copying.reread_matrix(o)

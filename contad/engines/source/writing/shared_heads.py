@@ -7,7 +7,7 @@ import ast
 from typing import NamedTuple
 
 from contad.engines.source.ir.single_assignment import For, Loop
-from contad.engines.source.ir.syntax import expression, is_number, part
+from contad.engines.source.ir.syntax import expression, is_number
 from contad.engines.source.ir.walks import around
 from contad.engines.source.writing.storing import Storing
 from contad.native.threads import APART
@@ -42,7 +42,7 @@ class SharedHeads:
         if o in self._strides:
             return self._mark(SharedLoop(o, reverse, DOWN if reverse else UP, self._strides[o]), limits)
         step = self.storing.step(o)
-        if is_number(part(step), 0):
+        if step is not None and is_number(step, 0):
             return self._mark(SharedLoop(o, reverse, FIXED, ""), limits)
         fused = o in self.plan.fused
         if o.exit is not None:
