@@ -180,9 +180,10 @@ def _fill(node: Any, parts: Mapping[str, Part]) -> Any:
     made = _copy_of(node)
     for field in _BRANCHES[type(node)]:
         value = getattr(node, field, None)
-        if isinstance(value, list):
-            each = _fill_each if field != "targets" else _fill_one
-            made.__dict__[field] = [filled for x in value for filled in each(x, parts)]
+        if field == "targets":  # where several are a tuple
+            made.__dict__[field] = [_fill(x, parts) for x in value]
+        elif isinstance(value, list):
+            made.__dict__[field] = [filled for x in value for filled in _fill_each(x, parts)]
         elif value is not None:
             made.__dict__[field] = _fill(value, parts)
     if isinstance(node, ast.FunctionDef):
@@ -197,11 +198,6 @@ def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
     if isinstance(given, (list, tuple)):
         made = [part(x) for x in given]
         return made if isinstance(node.ctx, ast.Load) else [_as_target(x) for x in made]
-    return [_fill(node, parts)]
-
-
-def _fill_one(node: Any, parts: Mapping[str, Part]) -> list[Any]:
-    """A target: several are a tuple, for one after the other would all be assigned the same."""
     return [_fill(node, parts)]
 
 
