@@ -32,9 +32,7 @@ def test_no_pass_over_text_is_missing():
         name for name, x in vars(text).items()
         if getattr(x, "__module__", "") in own and x.__module__ != text.__name__ and not isinstance(x, type)
     }  # fmt: skip
-    others = {
-        "ask_for_value", "copy_text", "find_used", "share_loops",
-    }  # for calls of one kind; two that are no passes; needed by threads
+    others = {"copy_text", "find_used"}  # no passes
     assert known - others <= PASSES.keys()
 
 

@@ -18,6 +18,11 @@ def print_statements(body: Iterable[ast.stmt], depth: int = 0) -> list[str]:
     return [indent + line for s in body for line in _print(s)]
 
 
+def show(node: ast.AST) -> str:
+    """A node as a message shows it: the first line of its text, or its name where it has none."""
+    return _text(node).splitlines()[0] if isinstance(node, (ast.expr, ast.stmt)) else type(node).__name__
+
+
 def _print(s: ast.stmt) -> Iterator[str]:
     """The lines of a statement."""
     note = f"  # line {note_of(s)}" if note_of(s) else ""

@@ -11,9 +11,9 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.options import options_of
+from contad.engines.source.ir.printing import by_lines, print_function, read_function
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
-from contad.engines.source.ir.printing import by_lines, print_function, read_function
 from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of, walk_statements
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
@@ -31,13 +31,14 @@ from contad.engines.source.ir.writer import (
     SINGLE_LANES,
     WORKSPACE,
 )
+from contad.engines.source.passes.parallelise import Shared, SharedFacts, SharedLoop, share_loops
+from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import rename_versions
-from contad.engines.source.writing.asked_value import ask_for_value
 from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
 from contad.engines.source.writing.end_iterations import write_ends
@@ -47,8 +48,6 @@ from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.loop_statements import WORK
 from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
-from contad.engines.source.writing.shared_heads import SharedLoop
-from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
 from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
@@ -191,8 +190,8 @@ class DerivativeWriter:
         functions = [(f, called.decorator) for called in find_used(self) for f in called.functions()]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
-        shared = self._share_loops(print_function(run), [f for f, _ in functions])  # BRIDGE
-        run, blocks = read_function(shared.lines), [*map(read_function, shared.functions)]
+        shared = self._share_loops(run, [f for f, _ in functions])
+        run, blocks = shared.function, shared.blocks
         names = self.adjoints.formulas.names
         if not self.adjoints.expressions.hands_on:
             run = by_lines(run, make_once)
@@ -211,9 +210,7 @@ class DerivativeWriter:
             run = by_lines(run, lambda lines: jam_sums(lines, self._list_facts().roots, self.writer.fresh))
         if self.optional_value and not blocks:
             rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
-            asked = ask_for_value(print_function(run), rules)  # BRIDGE
-            self.asks_value = asked is not None
-            run = read_function(asked) if asked else run
+            self.asks_value = ask_for_value(run, rules)
         return self._print(run, functions, blocks, definitions, bool(decorator), decorator)
 
     def _print(
@@ -242,18 +239,18 @@ class DerivativeWriter:
     def _count_loops(self, function: ast.FunctionDef) -> int:
         return sum(isinstance(s, (ast.For, ast.While)) for s in walk_statements(function.body))
 
-    def _share_loops(self, body: list[str], functions: list[ast.FunctionDef]) -> Shared:
-        """The text with loops that threads share taken out of it."""
+    def _share_loops(self, run: ast.FunctionDef, functions: list[ast.FunctionDef]) -> Shared:
+        """The function with loops that threads share taken out of it."""
         heads = self.reverse_sweep.forward_sweep.shared
         facts = self._list_facts()
         kinds = dict.fromkeys(facts.floats, "float")
         for o in walk(self.program.block):
             carried = [c.inner for c in o.carried] if isinstance(o, Loop) else []
             kinds |= {x.name: x.kind.base for x in [*o.results, *carried] if not x.is_array}
-        called = {f.name: print_function(f) for f in functions}
+        called = {f.name: f for f in functions}
         quiet = frozenset(f"value_{name}" for name, rule in self.writer.rules.items() if needs_no_python(rule))
         shared = share_loops(
-            body, heads.loops, SharedFacts(kinds, facts.roots, quiet, called), self.writer.fresh, self.program.name
+            run, heads.loops, SharedFacts(kinds, facts.roots, quiet, called), self.writer.fresh, self.program.name
         )
         self.shared_reasons = [(x, shared.reasons.get(k, "")) for k, x in enumerate(heads.loops)]
         return shared

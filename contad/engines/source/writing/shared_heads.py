@@ -4,25 +4,14 @@ for i in prange(3, range(n)):      stands for range(n); 3 is the place in the li
 """
 
 import ast
-from typing import NamedTuple
 
 from contad.engines.source.ir.single_assignment import For, Loop
 from contad.engines.source.ir.syntax import expression, is_number
 from contad.engines.source.ir.walks import around
+from contad.engines.source.passes.parallelise import DOWN, EACH, FIXED, UP, SharedLoop
 from contad.engines.source.writing.storing import Storing
 from contad.native.threads import APART
 
-FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
-
-
-class SharedLoop(NamedTuple):
-    """A loop of the derivative over iterations that may run at the same time."""
-
-    loop: For
-    is_reverse: bool
-    # the top of the workspace: FIXED, moved within EACH iteration, or by `stride` UP or DOWN from each to the next one
-    moves: str
-    stride: str  # a name
 
 
 class SharedHeads:

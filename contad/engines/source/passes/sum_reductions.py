@@ -9,7 +9,7 @@
 
 import ast
 
-from contad.engines.source.writing.live_names import names_assigned, names_read
+from contad.engines.source.passes.liveness import names_assigned, names_read
 
 
 def is_sum(name: str, body: list[ast.stmt], carried: frozenset[str]) -> bool:
