@@ -310,8 +310,7 @@ class _LoopOfBlocks:
             ]
         made += [statement("add_parts(x, parts)", x=x, parts=parts[x]) for x in self.buffered]
         if moves not in (FIXED, EACH):
-            move = "top -= n * stride" if moves == DOWN else "top += n * stride"
-            made += statements(move, n=n, stride=stride)
+            made += statements("top -= n * m" if moves == DOWN else "top += n * m", n=n, m=stride)
         return made, self._function(function, block, given, parts, n, blocks)
 
     def _function(
@@ -329,8 +328,7 @@ class _LoopOfBlocks:
         if moves == EACH:
             body += statements("top += block * stride", block=block, stride=stride)
         elif moves != FIXED:
-            move = "top -= first * stride" if moves == DOWN else "top += first * stride"
-            body += statements(move, first=first, stride=stride)
+            body += statements("top -= k * m" if moves == DOWN else "top += k * m", k=first, m=stride)
         if not is_number(start, 0):
             sign = ast.Add() if step == 1 else ast.Sub()
             first, last = (ast.BinOp(start, sign, x) for x in (first, last))
