@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from contad.engines.source.ir.syntax import names_in
 from contad.engines.source.passes import liveness
 
 TEXT = """
@@ -31,7 +32,7 @@ def run(n):
 def test_all_names_in_statements_are_found() -> None:
     tree = ast.parse(TEXT)
     expected = [x for x in ast.walk(tree) if isinstance(x, ast.Name)]
-    found = liveness.names_in(tree)
+    found = names_in(tree)
     assert len(found) == len(expected)
     assert set(found) == set(expected)
 

@@ -26,8 +26,8 @@ OPEN: set[str] = {
 
 def breaches(module, source):
     """The lines where a module reads or prints text that it should not: (line, what is done there)."""
-    readers = [x for x in nodes_of(source) if isinstance(x, ast.FunctionDef) and (module, x.name) == (TEMPLATES, "_read")]
-    allowed = {x for reader in readers for x in ast.walk(reader)}
+    functions = [x for x in nodes_of(source) if isinstance(x, ast.FunctionDef) and module == TEMPLATES]
+    allowed = {x for f in functions if f.name == "_read" for x in ast.walk(f)}
     found = []
     for node in nodes_of(source):
         text = ast.unparse(node) if isinstance(node, ast.Attribute) else ""

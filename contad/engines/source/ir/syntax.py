@@ -276,7 +276,7 @@ def names_in(node: ast.AST) -> list[ast.Name]:
         if isinstance(node, ast.Name):
             found.append(node)
             continue
-        for field in _BRANCHES[type(node)]:
+        for field in _BRANCHES.get(type(node), ()):
             value = node.__dict__.get(field)
             if isinstance(value, list):
                 waiting += value
@@ -286,6 +286,7 @@ def names_in(node: ast.AST) -> list[ast.Name]:
 
 
 def names_of(node: ast.AST) -> Iterator[str]:
+    """The names of these, each as often as it is there."""
     return (x.id for x in names_in(node))
 
 
