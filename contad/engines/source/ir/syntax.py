@@ -43,8 +43,6 @@ def part(given: Part) -> ast.expr:
         given.stands = True  # type: ignore[attr-defined]
         return given
     if isinstance(given, str):
-        if not given.replace(".", "_").isidentifier() or given in ("True", "False", "None"):  # BRIDGE
-            return ast.parse(given, mode="eval").body
         return name(given)
     if isinstance(given, (list, tuple)):
         found = [part(x) for x in given]
@@ -70,6 +68,11 @@ def number(x: Any) -> ast.expr:
     if isinstance(x, (int, float)) and not isinstance(x, bool) and math.copysign(1.0, x) < 0.0:
         return ast.UnaryOp(ast.USub(), ast.Constant(-x))
     return ast.Constant(x)
+
+
+def quoted(text: str) -> ast.expr:
+    """A string as a constant."""
+    return ast.Constant(text)
 
 
 def call(function: str, arguments: Sequence[Part]) -> ast.expr:
@@ -151,16 +154,7 @@ def _find_branches(kind: type) -> tuple[str, ...]:
 _BRANCHES = {kind: _find_branches(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)}
 
 
-ast.AST.__format__ = lambda self, spec: _bridge(self)  # type: ignore  # BRIDGE
-ast.AST.__str__ = lambda self: _bridge(self)  # type: ignore  # BRIDGE
-
-
-def _bridge(node: Any) -> str:  # BRIDGE
-    text = ast.unparse(node)
-    return text if isinstance(node, (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript)) else f"({text})"
-
-
-@functools.lru_cache(4096)
+@functools.cache
 def _read(template: str, kind: str) -> Any:
     """The tree of a template; statements have the number that Python's printer asks for."""
     return ast.parse(template, mode=kind).body
@@ -283,6 +277,20 @@ def names_in(node: ast.AST) -> list[ast.Name]:
             elif isinstance(value, ast.AST):
                 waiting.append(value)
     return found
+
+
+def walk_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a tree but signs, in no order; `ast.walk` takes several times as long."""
+    waiting: list[Any] = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for field in _BRANCHES[type(node)]:
+            value = node.__dict__.get(field)
+            if isinstance(value, list):
+                waiting += value
+            elif isinstance(value, ast.AST):
+                waiting.append(value)
 
 
 def names_of(node: ast.AST) -> Iterator[str]:

@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.known_matrix_functions import KERNELS
+from contad.engines.source.ir.runtime_names import CALLEES, RESERVED
 from contad.engines.source.ir.single_assignment import (
     Apply,
     For,
@@ -33,60 +33,9 @@ from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
 ZEROS: dict[str, float | int | bool] = {"float": 0.0, "int": 0, "bool": False}
-WORKSPACE = ("grow", "integer", "kept_matrix", "put_integer", "workspace")  # functions of the module of that name
-SEGMENTS = ("keep_part", "put_part_back", "root_of")
-LENT = ("lent_empty", "lent_zeros")
-KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
-CALLED = ("forward_of_", "reverse_of_", "value_of_", "share_")
-BRANCHLESS = ("chain", "chain_slope", "larger", "select")  # functions of `branchless`
-RECALLED = ("recall",)
-LANES = (  # of several directions
-    "add_lanes", "copy_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros",
-)  # fmt: skip
-SINGLE_LANES = ("add_to_lane", "at_lane", "put_in_lane")  # of which one is computed
-SHARED = ("add_parts", "count_blocks", "make_parts", "part_of")  # by threads
-LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
-PRODUCTS = ("add_left", "add_right", "put_product")  # of matrices and vectors, and their adjoints
-GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
 COSTLY = 30.0  # additions that a function takes which is not computed again for each block of directions
 DEEPEST = 50  # expressions in one another; Python takes 200 parentheses, and Numba's frames run out before
 BAR = "_bar"  # the suffix of an adjoint
-# what the source itself calls
-_RESERVED = {
-    "np",
-    "math",
-    "njit",
-    "note",
-    "run",
-    "are_apart",
-    "new_row",
-    "place",
-    "elementary",
-    "elementary_rows",
-    "rule",
-    "value_function",
-    "work",
-    "top",
-    "small_zeros",
-    *WORKSPACE,
-    *SEGMENTS,
-    *LENT,
-    *KEPT,
-    "RuleError",
-    *BRANCHLESS,
-    *LANES,
-    *RECALLED,
-    *SHARED,
-    "prange",
-    "sharer",
-    "memory",
-    "marks",
-    *LANE_PRODUCTS,
-    *PRODUCTS,
-    *GRAM_PRODUCTS,
-    *(name for names in KERNELS.values() for name in names),
-}
-_RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
 
 
 class Writer:
@@ -101,7 +50,7 @@ class Writer:
         self.noted = 0  # the line of the user's source that was noted last
         self.inside: dict[Value, ast.expr] = {}  # what is written inside the expression that reads it
         self.numbered: dict[str, int] = {}  # the last number that a hint was given
-        self.taken: set[str] = _RESERVED | {f"value_{rule.name}" for rule in rules()}
+        self.taken: set[str] = RESERVED | {f"value_{rule.name}" for rule in rules()}
         self.taken |= set(program.callables)
         for parameter in program.parameters:
             for value in leaves(parameter):
@@ -128,7 +77,7 @@ class Writer:
 
     def fresh(self, hint: str) -> str:
         """A name that nothing else has, with its adjoint's."""
-        if hint.startswith(CALLED):  # as the functions are named
+        if hint.startswith(CALLEES):  # as the functions are named
             hint = f"v_{hint}"
         number = self.numbered.get(hint, 1)
         name = hint if number == 1 else f"{hint}_{number}"
@@ -161,11 +110,6 @@ class Writer:
             yield
         if not made.body:
             made.body.append(ast.Pass())
-
-    @contextlib.contextmanager
-    def indent(self, head: str, of: int = 0, else_nothing: bool = False) -> Iterator[None]:  # BRIDGE
-        with self.otherwise() if head == "else:" else self.block(f"{head} pass", of):
-            yield
 
     @contextlib.contextmanager
     def otherwise(self) -> Iterator[None]:
@@ -219,37 +163,3 @@ class Writer:
         """An expression that is handed on."""
         inputs = {input_name(k): self.text(x) for k, x in enumerate(operation.inputs)}
         return fill(operation.expression, inputs)
-
-
-# BRIDGE from here to the end
-def atom(text):  # type: ignore
-    return text if isinstance(text, ast.expr) else _atom(text)
-
-
-def _atom(text: str) -> str:
-    opening = min((text.find(letter) for letter in "([" if letter in text), default=len(text))
-    name = text[:opening].replace(".", "_").isidentifier()
-    return text if name and (opening == len(text) or closes(text[opening:])) else f"({text})"
-
-
-def is_deep(text):  # type: ignore
-    return depth_of(text) > DEEPEST if isinstance(text, ast.expr) else False
-
-
-def bare(text):  # type: ignore
-    if isinstance(text, ast.expr):
-        return text
-    return text[1:-1] if text.startswith("(") and closes(text) else text
-
-
-def closes(text: str) -> bool:
-    depth = 0
-    for k, letter in enumerate(text):
-        depth += (letter in "([") - (letter in ")]")
-        if depth == 0:
-            return k == len(text) - 1
-    return False
-
-
-def tuple_text(parts):  # type: ignore
-    return f"({', '.join(map(str, parts))}{',' if len(parts) == 1 else ''})"

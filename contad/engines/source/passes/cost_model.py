@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.syntax import called, expression, key, number, product, total
-from contad.engines.source.ir.writer import CALLED
+from contad.engines.source.ir.runtime_names import CALLEES
 from contad.engines.source.passes.dependence import bounds_of
 from contad.engines.source.passes.liveness import names_read
 
@@ -69,7 +69,7 @@ def _cost_of(s: ast.AST) -> float:
     found = 0.0
     for node in ast.walk(s):
         if isinstance(node, ast.Call):
-            found += CALL_COST if called(node).startswith(("math.", "value_", *CALLED)) else 1.0
+            found += CALL_COST if called(node).startswith(("math.", "value_", *CALLEES)) else 1.0
         elif isinstance(node, (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)):
             found += DIVISION_COST
         elif isinstance(node, (ast.BinOp, ast.Subscript, ast.Compare, ast.AugAssign)):

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.syntax import called, dotted, is_number, same
-from contad.engines.source.ir.writer import BAR, CALLED
+from contad.engines.source.ir.runtime_names import CALLEES
+from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.liveness import names_assigned
 
 MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "small_zeros"))
@@ -187,7 +188,7 @@ class Accesses:
         """The adjoints of arrays are added to by a function of a callee's reverse; else arguments are read."""
         for given in node.args:
             if isinstance(given, ast.Name) and self._is_array(given.id):
-                adds = called(node).startswith(CALLED[1]) and given.id.endswith(BAR)
+                adds = called(node).startswith(CALLEES[1]) and given.id.endswith(BAR)
                 self.found.append(Access(given.id, (), "add" if adds else "read"))
             else:
                 self._expression(given)

@@ -1,7 +1,6 @@
 """The whole derivative of a program as source: forward sweep, seed, reverse sweep, and what is returned."""
 
 import ast
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,28 +8,12 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
-from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.printing import by_lines, print_function, read_function
-from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
 from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of, walk_statements
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
-from contad.engines.source.ir.writer import (
-    BAR,
-    BRANCHLESS,
-    GRAM_PRODUCTS,
-    KEPT,
-    LANE_PRODUCTS,
-    LANES,
-    LENT,
-    PRODUCTS,
-    RECALLED,
-    SEGMENTS,
-    SHARED,
-    SINGLE_LANES,
-    WORKSPACE,
-)
+from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.parallelise import Shared, SharedFacts, SharedLoop, share_loops
 from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.engines.source.planning.fuse import fuse as fuse_loops
@@ -46,6 +29,7 @@ from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.loop_statements import WORK
+from contad.engines.source.writing.module_text import Definition, print_module
 from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.split_loops import Facts, split_loops
@@ -197,15 +181,15 @@ class DerivativeWriter:
             run = by_lines(run, make_once)
         run = by_lines(run, lambda lines: move_out(lines, names))
         blocks = [by_lines(block, lambda lines: move_out(lines, names)) for block in blocks]
-        definitions: list[str] = []
+        definitions: list[ast.stmt] = []
         if self.numerics != "libm":
             nests, facts, fresh = self.numerics == "simd", self._list_facts(), self.writer.fresh
             split = split_loops(print_function(run), facts, fresh, nests, alone=not blocks)  # BRIDGE
-            run, definitions = read_function(split.lines), list(split.definitions)
+            run, definitions = read_function(split.lines), [s for line in split.definitions for s in statements(line)]
             for k, block in enumerate(blocks):
                 split = split_loops(print_function(block), facts, fresh, nests, alone=False)
                 blocks[k] = read_function(split.lines)
-                definitions += split.definitions
+                definitions += [s for line in split.definitions for s in statements(line)]
         if self.lanes is None:
             run = by_lines(run, lambda lines: jam_sums(lines, self._list_facts().roots, self.writer.fresh))
         if self.optional_value and not blocks:
@@ -215,29 +199,25 @@ class DerivativeWriter:
 
     def _print(
         self, run: ast.FunctionDef, functions: list[tuple[ast.FunctionDef, str]], blocks: list[ast.FunctionDef],
-        definitions: list[str], compiled: bool, decorator: str,
+        constants: list[ast.stmt], compiled: bool, decorator: str,
     ) -> str:  # fmt: skip
-        """The text of a module: its imports, the functions that `run` calls, and `run`."""
-        inside = f"link({write_options(options_of(self.program.fastmath))})"
-        text = list(definitions)
-        for function, link in (*functions, *((block, inside) for block in blocks)):
-            text += ["", "", *([f"@{link}"] if compiled else []), *print_function(function)]
-            if function in blocks:
-                text += ["", "", f"share_{function.name} = sharer({function.name})"]
-        text += ["", "", *([f"@{decorator}"] if decorator else []), *print_function(run)]
-        text = [*self._head(text), *text]
-        loops = [self._count_loops(run), *(self._count_loops(f) for f, _ in functions)]
-        size = len(text) + LOOP_LINES * max(loops)
+        """The text of the module; UnsupportedError where it is so long that compiling it would take minutes."""
+        inside = f"link({write_options(options_of(self.program.fastmath))})" if compiled else ""
+        made = [Definition(function, link if compiled else "") for function, link in functions]
+        made += [Definition(block, inside, is_shared=True) for block in blocks]
+        name = self.program.name
+        many = "" if self.lanes is None else f", for {self.lanes.count} {_TOGETHER[self.mode]} at once"
+        what = f"The {WHAT[self.mode]} of {name}{many}; generated by contad, with the lines of {name} noted."
+        text = print_module(what, self.writer.rules, constants, [*made, Definition(run, decorator)])
+        loops = max(_count_loops(f) for f in (run, *(f for f, _ in functions)))
+        size = text.count("\n") + LOOP_LINES * loops
         if size > MOST_LINES:
             raise UnsupportedError(
-                f"{self.program.name}: its derivative is {size} lines of source long, a loop counted as {LOOP_LINES}, "
+                f"{name}: its derivative is {size} lines of source long, a loop counted as {LOOP_LINES}, "
                 f"which would take minutes to compile; {MOST_LINES} is the most. Split it into functions of numbers, "
                 "which are not written in place"
             )
-        return "\n".join(text) + "\n"
-
-    def _count_loops(self, function: ast.FunctionDef) -> int:
-        return sum(isinstance(s, (ast.For, ast.While)) for s in walk_statements(function.body))
+        return text
 
     def _share_loops(self, run: ast.FunctionDef, functions: list[ast.FunctionDef]) -> Shared:
         """The function with loops that threads share taken out of it."""
@@ -299,49 +279,6 @@ class DerivativeWriter:
             self.writer.line(template, bar=self.adjoints.bar(tree), seed=seed)
         elif tree in self.adjoints.active:
             self.adjoints.add(tree, seed)
-
-    def _head(self, body: list[str]) -> list[str]:
-        """The imports that the body of the function needs."""
-        name = self.program.name
-        many = "" if self.lanes is None else f", for {self.lanes.count} {_TOGETHER[self.mode]} at once"
-        what = f"The {WHAT[self.mode]} of {name}{many}"
-        lines = [f'"""{what}; generated by contad, with the lines of {name} noted."""', ""]
-        lines += ["import math", "", "import numpy as np"]
-        text = "".join(body)
-        called = set(re.findall(r"\b(\w+)\(", text))
-        own = []
-        for module, names in (
-            ("engines.source.writing.branchless", BRANCHLESS),
-            ("engines.source.runtime.dependency_graph", ("note",)),
-            ("engines.source.runtime.kept_parts", SEGMENTS),
-            ("engines.source.runtime.kept_values", KEPT),
-            ("engines.source.runtime.lent_arrays", LENT),
-            ("engines.source.runtime.loop_blocks", SHARED),
-            *((f"engines.source.runtime.{module}", names) for module, names in KERNELS.items()),
-            ("engines.source.runtime.workspace", WORKSPACE),
-            ("errors", (LIMIT, "RuleError", "SingularPointError")),
-            ("native.elementary.rows", ("are_apart", "new_row", "place")),
-            ("native.elementary.elementary_table", ("elementary", "elementary_rows")),
-            ("native.gram_matrices", GRAM_PRODUCTS),
-            ("native.lane_products", LANE_PRODUCTS),
-            ("native.linked_code", ("link",)),
-            ("native.machine_code", ("njit",)),
-            ("native.lanes", LANES),
-            ("native.product_adjoints", PRODUCTS),
-            ("native.recalled_values", RECALLED),
-            ("native.single_lanes", SINGLE_LANES),
-            ("native.threads", ("sharer",)),
-            ("native.written_arrays", ("fill_with_zeros",)),
-        ):
-            if used := [name for name in names if name in called]:
-                own.append(f"from contad.{module} import {', '.join(used)}")
-        if "small_zeros" in called:
-            own.append("from contad.engines.source.writing.small_products import small_zeros")
-            own.sort()
-        if self.writer.rules:
-            own += ["from contad.native.rules import value_function", "from contad.rules.scalar_rule import rule", ""]
-            own += [f'value_{rule} = value_function(rule("{rule}"))' for rule in sorted(self.writer.rules)]
-        return [*lines, *(["", *own] if own else [])]
 
     def _argument(self, k: int) -> str:
         p = self.program.parameters[k]
@@ -438,3 +375,7 @@ class DerivativeWriter:
         values = self.program.captured_values
         arrays = {v.name: array for v, array in zip(values, self.program.captured.values(), strict=True)}
         return arrays | self.program.callables
+
+
+def _count_loops(function: ast.FunctionDef) -> int:
+    return sum(isinstance(s, (ast.For, ast.While)) for s in walk_statements(function.body))
