@@ -88,6 +88,14 @@ class Writer:
         self.taken |= {name, name + BAR}
         return name
 
+    def name_function(self, hint: str, function: Any) -> str:
+        """A name under which the source finds a function."""
+        name = self.fresh(hint)
+        while name in self.program.callables:
+            name = self.fresh(hint)
+        self.program.callables[name] = function
+        return name
+
     # ---- statements --------------------------------------------------------------------------------------------------
     def line(self, template: str, of: int = 0, **parts: Part) -> None:
         """Statements by a template of `syntax`; `of` is the line of the user's source that they stand for."""
