@@ -5,6 +5,7 @@ lanes are taken apart, and what comes of them is put together.
 """
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from numba import types
@@ -67,7 +68,7 @@ class RuleWriter:
         assert not wanted, "where there are further derivatives it is written into the program"
         plain = f"{found}_plain"
         line("plain = f(given)", o.line, plain=plain, f=site.forward_name, given=self._give_all(site, o.inputs))
-        name = self._name(site, "tangent", site.parts.tangent)
+        name = self._name(site, "tangent", (site.rule, site.parts.tangent), lambda: site.parts.tangent)
         options = [self._argument(site, k, o.inputs) for k in site.parts.options]
         dots = [
             self.writer.text(moved[site.moved.index(k)]) if k in site.moved else self._alike(site, k, o.inputs, 0.0)
@@ -227,9 +228,7 @@ class RuleWriter:
         pairing = pairing_of(site.rule, site.plain, given[-1], wanted)
         kinds = (*given, *(as_read(site.plain[k]) for k in wanted))
         key = site.rule, "transposed", wanted, kinds
-        if key not in self.named:
-            self.named[key] = self._name(site, "backward", DERIVE["gradient"](pairing, kinds, len(given)))
-        return self.named[key]
+        return self._name(site, "backward", key, lambda: DERIVE["gradient"](pairing, kinds, len(given)))
 
     def _bar(self, z: Value) -> Part:
         """The adjoint of a value or of its tangent, zeros where there is none."""
@@ -275,16 +274,12 @@ class RuleWriter:
     def _derive(self, site: RuleSite, what: str, part: Any, given: tuple[Any, ...], wanted: Any) -> str:
         """The name of forward mode of a part; see `derive_part` of `contad.engines.source.build`."""
         key = site.rule, what, given, site.moved
-        if key not in self.named:
-            derived = DERIVE["part"](part, given, wanted)
-            self.named[key] = self._name(site, f"{what}_moved", derived)
-        return self.named[key]
+        return self._name(site, f"{what}_moved", key, lambda: DERIVE["part"](part, given, wanted))
 
-    def _name(self, site: RuleSite, what: str, function: Any) -> str:
-        """The name under which the source finds a function that belongs to a call."""
-        key = site.rule, what, function
+    def _name(self, site: RuleSite, what: str, key: Any, make: Callable[[], Any]) -> str:
+        """The name under which the source finds a function that belongs to a call, which is made once."""
         if key not in self.named:
-            self.named[key] = self.writer.name_function(f"{site.name}_{what}", function)
+            self.named[key] = self.writer.name_function(f"{site.name}_{what}", make())
         return self.named[key]
 
     def _add(self, site: RuleSite, x: Value, part: ast.expr, lane: int | None) -> None:
@@ -322,11 +317,8 @@ class RuleWriter:
 
     def _backward(self, site: RuleSite, wanted: tuple[int, ...], given: tuple[Any, ...], count: int) -> tuple[str, Any]:
         """The name of the backward part for some arguments, and the types of its cotangents."""
-        key = site.rule, wanted
-        if key not in self.named:
-            self.named[key] = self._name(site, "backward", backward_of(site.rule, wanted))
-        backward = self.writer.program.callables[self.named[key]]
-        return self.named[key], backward_types(site.rule, backward, given, count)
+        name = self._name(site, "backward", (site.rule, wanted), lambda: backward_of(site.rule, wanted))
+        return name, backward_types(site.rule, self.writer.program.callables[name], given, count)
 
 
 def _item(x: Part, *places: int) -> ast.expr:
