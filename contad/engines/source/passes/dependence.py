@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from contad.engines.source.ir.printing import show
-from contad.engines.source.ir.syntax import called, dotted, is_number, same
 from contad.engines.source.ir.runtime_names import CALLEES
+from contad.engines.source.ir.syntax import called, clone, dotted, is_number, same
 from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.liveness import names_assigned
 
@@ -32,7 +32,7 @@ class Bounds(NamedTuple):
     def span(self) -> ast.expr:
         """How far it is from the start to the stop, upwards or downwards: the number of iterations, or less than 0."""
         near, far = (self.stop, self.start) if self.step == -1 else (self.start, self.stop)
-        return far if is_number(near, 0) else ast.BinOp(far, ast.Sub(), near)
+        return clone(far) if is_number(near, 0) else ast.BinOp(clone(far), ast.Sub(), clone(near))
 
 
 def bounds_of(loop: ast.stmt) -> Bounds | None:

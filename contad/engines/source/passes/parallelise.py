@@ -27,6 +27,7 @@ from contad.engines.source.ir.syntax import (
     both,
     call,
     called,
+    clone,
     expression,
     is_number,
     key,
@@ -271,7 +272,7 @@ class _LoopOfBlocks:
     def _guard(self, offset: int) -> None:
         """Indices must not be negative: -1 is the last element, which another iteration may have, too."""
         start, stop, step = self.bounds
-        first = total([start, offset] if step == 1 else [stop, 1 + offset])
+        first = total([clone(start), offset] if step == 1 else [clone(stop), 1 + offset])
         known = integer_of(first)
         if known is None:
             self.guards[key(first)] = expression("first >= 0", first=first)
@@ -331,7 +332,7 @@ class _LoopOfBlocks:
             body += statements("top -= k * m" if moves == DOWN else "top += k * m", k=first, m=stride)
         if not is_number(start, 0):
             sign = ast.Add() if step == 1 else ast.Sub()
-            first, last = (ast.BinOp(start, sign, x) for x in (first, last))
+            first, last = (ast.BinOp(clone(start), sign, x) for x in (first, last))
         limits = [first, last] if step == 1 else [first, last, -1]
         body += statements("for index in range(limits): pass", index=self.index, limits=limits)
         body[-1].body = self.loop.body
