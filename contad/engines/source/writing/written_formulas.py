@@ -1,4 +1,4 @@
-"""Formulas of distributions written out: where a loop is reversed at once, their value and partials share their lines."""
+"""Formulas of distributions written out: in a loop that is reversed at once, value and partials share their lines."""
 
 import ast
 from typing import Any, TypeAlias, cast
