@@ -1,5 +1,6 @@
 """The loop passes of the engine `generated`, and how each is left out: for measurements alone."""
 
+import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -9,23 +10,26 @@ from unittest import mock
 
 from contad.engines.source.analysis import hoist
 from contad.engines.source.build import derivative_of
-from contad.engines.source.planning import fuse, running_choice, running_products, versions
+from contad.engines.source.passes import (
+    dead_stores,
+    hoist_allocations,
+    peel,
+    renaming,
+    scalar_replacement,
+    unroll_and_jam,
+)
+from contad.engines.source.passes import hoist as invariants
+from contad.engines.source.planning import fuse, running_choice, running_products
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import (
     called_reverse,
-    carried_neighbours,
     derivative_text,
-    end_iterations,
-    first_writes,
     forward_sweep,
     gathered_calls,
-    hoisted_arrays,
-    jammed_sums,
     loop_products,
     nested_rows,
     row_parts,
     split_loops,
-    written_formulas,
 )
 from contad.native.request import Request
 
@@ -60,6 +64,10 @@ def _same_lines(lines: list[str], *_: Any, **__: Any) -> list[str]:
     return list(lines)
 
 
+def _same(function: ast.FunctionDef, *_: Any) -> ast.FunctionDef:
+    return function
+
+
 def _nothing(*_: Any, **__: Any) -> None:
     return None
 
@@ -73,22 +81,22 @@ PASSES = {
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
         Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
-        Pass("with_versions", (derivative_text, called_reverse), _same_lines, (versions,)),
-        Pass("write_once", _TEXT, _same_lines, (first_writes,), "test_first_writes.py"),
-        Pass("write_ends", _TEXT, _same_lines, (end_iterations,), "test_end_iterations.py"),
+        Pass("rename_scalars", (derivative_text, called_reverse), _same, (renaming,)),
+        Pass("remove_dead_zeros", _TEXT, _same, (dead_stores,), "test_dead_stores.py"),
+        Pass("peel", _TEXT, _same, (peel,), "test_peel.py"),
         Pass(
-            "carry_neighbours", _TEXT, lambda lines, *_: carried_neighbours.CarriedText(lines, []),
-            (carried_neighbours,), "test_carried_neighbours.py",
+            "replace_by_scalars", _TEXT, lambda function, *_: scalar_replacement.Carried(function, []),
+            (scalar_replacement,), "test_scalar_replacement.py",
         ),
-        Pass("make_once", _TEXT, _same_lines, (hoisted_arrays,), "test_hoisted_arrays.py"),
-        Pass("move_out", _TEXT, _same_lines, (written_formulas,)),
+        Pass("hoist_allocations", _TEXT, _same, (hoist_allocations,), "test_hoist_allocations.py"),
+        Pass("hoist_invariants", _TEXT, _same, (invariants,)),
         Pass(
             "split_loops", _TEXT, lambda lines, *_, **__: split_loops.Split(lines, []), (split_loops, row_parts),
             "test_split_loops.py",
         ),
         Pass("find_nest", (split_loops,), _nothing, (nested_rows,), "test_nested_rows.py"),
         Pass("gather_calls", (row_parts,), _nothing, (gathered_calls,)),
-        Pass("jam_sums", _TEXT, _same_lines, (jammed_sums,), "test_jammed_sums.py"),
+        Pass("unroll_and_jam", _TEXT, _same, (unroll_and_jam,), "test_unroll_and_jam.py"),
     )
 }  # fmt: skip
 

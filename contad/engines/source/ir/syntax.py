@@ -4,12 +4,14 @@
 
 A template is a piece of Python; the names in it that are given as keywords stand for what they are given: a name as a
 string, a number, an expression, or a list, which stands for all of its members where a call, a subscript or a tuple has
-several, and elsewhere for one, or for a tuple of them. Each template is read once in a process.
+several, and elsewhere for one, or for a tuple of them. A statement that is such a name alone stands for a list of
+statements, which are put in as they are. Each template is read once in a process.
 """
 
 import ast
 import functools
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -26,7 +28,7 @@ def expression(template: str, **parts: Part) -> ast.expr:
 
 def statements(template: str, **parts: Part) -> list[ast.stmt]:
     """New statements; a loop or branch of a template holds `pass` where others are put in later."""
-    return [_fill(s, parts) for s in _read(template, "exec")]
+    return [made for s in _read(template, "exec") for made in _fill_each(s, parts)]
 
 
 def statement(template: str, **parts: Part) -> Any:
@@ -154,10 +156,19 @@ def _find_branches(kind: type) -> tuple[str, ...]:
 _BRANCHES = {kind: _find_branches(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)}
 
 
+def splice(body: list[ast.stmt], instead: Mapping[ast.stmt, list[ast.stmt]]) -> None:
+    """Put other statements in the place of some that are anywhere in a body."""
+    for s in body:
+        for inner in (getattr(s, "body", []), getattr(s, "orelse", [])):
+            if inner:
+                splice(inner, instead)
+    body[:] = [made for s in body for made in instead.get(s, (s,))] or [ast.Pass()]
+
+
 @functools.cache
 def _read(template: str, kind: str) -> Any:
     """The tree of a template; statements have the number that Python's printer asks for."""
-    return ast.parse(template, mode=kind).body
+    return ast.parse(textwrap.dedent(template), mode=kind).body
 
 
 def _fill(node: Any, parts: Mapping[str, Part]) -> Any:
@@ -188,6 +199,8 @@ def _fill(node: Any, parts: Mapping[str, Part]) -> Any:
 
 def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
     """What stands for one member of a list: several where it is a part that is a list."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and isinstance(parts.get(node.value.id), list):
+        return list(parts[node.value.id])  # type: ignore[arg-type]
     given = parts.get(node.id) if isinstance(node, ast.Name) else None
     if isinstance(given, (list, tuple)):
         made = [part(x) for x in given]

@@ -9,31 +9,40 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.options import options_of
-from contad.engines.source.ir.printing import by_lines, print_function, read_function
+from contad.engines.source.ir.printing import print_function, read_function
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
-from contad.engines.source.ir.syntax import call, expression, name, number, statement, statements, tuple_of, walk_statements
+from contad.engines.source.ir.syntax import (
+    call,
+    expression,
+    name,
+    number,
+    statement,
+    statements,
+    tuple_of,
+    walk_statements,
+)
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import BAR
+from contad.engines.source.passes.dead_stores import remove_dead_zeros
+from contad.engines.source.passes.hoist import hoist_invariants
+from contad.engines.source.passes.hoist_allocations import hoist_allocations
 from contad.engines.source.passes.parallelise import Shared, SharedFacts, SharedLoop, share_loops
 from contad.engines.source.passes.partial_dead_code import ask_for_value
+from contad.engines.source.passes.peel import peel
+from contad.engines.source.passes.renaming import rename_scalars
+from contad.engines.source.passes.scalar_replacement import Vectors, replace_by_scalars
+from contad.engines.source.passes.unroll_and_jam import unroll_and_jam
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.planning.versions import rename_versions
 from contad.engines.source.writing.called_reverse import Functions, find_used
-from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
-from contad.engines.source.writing.end_iterations import write_ends
-from contad.engines.source.writing.first_writes import write_once
-from contad.engines.source.writing.hoisted_arrays import make_once
-from contad.engines.source.writing.jammed_sums import jam_sums
 from contad.engines.source.writing.loop_statements import WORK
 from contad.engines.source.writing.module_text import Definition, print_module
 from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.split_loops import Facts, split_loops
-from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
 from contad.native.compiling import write_options
 from contad.native.request import Numerics
@@ -162,15 +171,13 @@ class DerivativeWriter:
         arguments += ["memory", "marks"] * self.has_memory + ["work", "top"] * self.is_nested
         function: ast.FunctionDef = statement("def run(arguments): pass", arguments=arguments)
         function.body = self.writer.body
-        rename_versions(function, self.reverse_sweep.numbers(), self.writer.fresh)
+        rename_scalars(function, self.reverse_sweep.numbers(), self.writer.fresh)
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             function.body[:0] = statements("work, top = workspace()")
-        run = by_lines(function, write_once)
+        run = remove_dead_zeros(function)
         if self.lanes is None:
-            run = by_lines(run, write_ends)
-            carried = carry_neighbours(print_function(run), self._list_vectors(), self.writer.fresh)  # BRIDGE
-            run = read_function(carried.lines)
-            self.adjoints.formulas.numbers |= set(carried.numbers)
+            run, numbers = replace_by_scalars(peel(run), self._list_vectors(), self.writer.fresh)
+            self.adjoints.formulas.numbers |= set(numbers)
         functions = [(f, called.decorator) for called in find_used(self) for f in called.functions()]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
@@ -178,9 +185,9 @@ class DerivativeWriter:
         run, blocks = shared.function, shared.blocks
         names = self.adjoints.formulas.names
         if not self.adjoints.expressions.hands_on:
-            run = by_lines(run, make_once)
-        run = by_lines(run, lambda lines: move_out(lines, names))
-        blocks = [by_lines(block, lambda lines: move_out(lines, names)) for block in blocks]
+            run = hoist_allocations(run)
+        run = hoist_invariants(run, names)
+        blocks = [hoist_invariants(block, names) for block in blocks]
         definitions: list[ast.stmt] = []
         if self.numerics != "libm":
             nests, facts, fresh = self.numerics == "simd", self._list_facts(), self.writer.fresh
@@ -191,7 +198,7 @@ class DerivativeWriter:
                 blocks[k] = read_function(split.lines)
                 definitions += [s for line in split.definitions for s in statements(line)]
         if self.lanes is None:
-            run = by_lines(run, lambda lines: jam_sums(lines, self._list_facts().roots, self.writer.fresh))
+            run = unroll_and_jam(run, self._list_facts().roots, self.writer.fresh)
         if self.optional_value and not blocks:
             rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
             self.asks_value = ask_for_value(run, rules)

@@ -13,7 +13,6 @@ from contad.engines.source.writing.storing import Storing
 from contad.native.threads import APART
 
 
-
 class SharedHeads:
     """Writes the heads of loops that may be shared."""
 

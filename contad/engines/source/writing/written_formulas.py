@@ -1,11 +1,6 @@
-"""Formulas of distributions written out: where a loop is reversed at once, their value and partials share their lines.
-
-What these lines compute of nothing that the loop changes is computed before it.
-"""
+"""Formulas of distributions written out: in a loop that is reversed at once, value and partials share their lines."""
 
 import ast
-import re
-from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 from contad.distributions.formula import Formula
@@ -17,9 +12,6 @@ from contad.engines.source.ir.writer import Writer
 from contad.rules.scalar_rule import ScalarRule
 
 Lines: TypeAlias = list[tuple[str, ast.expr]]  # assignments: a name and what it is
-_ASSIGNED = re.compile(r"\s*((?:\w+, )*\w+) (?:[-+*/|&]?)= ")
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
-_LOOP = re.compile(r"\s*for (\w+(?:, \w+)*) in ")
 
 
 class WrittenFormulas:
@@ -150,57 +142,3 @@ def _is_condition(node: ast.expr) -> bool:
     bits = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr))
     negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
     return bits or negated or isinstance(node, (ast.Compare, ast.BoolOp))
-
-
-def move_out(lines: Sequence[str], names: set[str]) -> list[str]:
-    """Lines of a function, with those that assign one of these names before the loops that change nothing in them.
-
-    Each of the names is assigned once, a number without side effects, so that it may be computed for a loop that does
-    not run.
-    """
-    found = list(lines)
-    if not names:
-        return found
-    k = 0
-    while k < len(found):
-        if _LOOP.match(found[k]):
-            end = _end_of(found, k)
-            assigned = {name for line in found[k:end] for name in _names_assigned(line)}
-            moved = []
-            for n in range(k + 1, end):
-                match = _ASSIGNED.match(found[n])
-                name = match[1] if match else ""
-                if name in names and _depth(found[n]) == _depth(found[k]) + 4:
-                    read = set(_NAME.findall(found[n].partition("=")[2]))
-                    if "[" not in found[n] and not read & assigned:
-                        assigned.discard(name)
-                        moved.append(n)
-            if moved:
-                before = [found[n][4:] for n in moved]
-                kept = [line for n, line in enumerate(found[k:end], k) if n not in moved]
-                found[k:end] = [*before, *kept]
-                k = max(0, k - _lines_around(found, k))  # an outer loop may change nothing in them, either
-                continue
-        k += 1
-    return found
-
-
-def _lines_around(lines: Sequence[str], k: int) -> int:
-    """How many lines back the head of the block around line k is."""
-    back = next((n for n in range(k - 1, -1, -1) if lines[n].strip() and _depth(lines[n]) < _depth(lines[k])), k)
-    return k - back if _LOOP.match(lines[back]) else 0
-
-
-def _names_assigned(line: str) -> list[str]:
-    match = _ASSIGNED.match(line) or _LOOP.match(line)
-    return match[1].split(", ") if match else []
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def _end_of(lines: Sequence[str], k: int) -> int:
-    """The number of the first line after the block that line k is the head of."""
-    depth = _depth(lines[k])
-    return next((n for n in range(k + 1, len(lines)) if lines[n].strip() and _depth(lines[n]) <= depth), len(lines))

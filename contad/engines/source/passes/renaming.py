@@ -14,7 +14,7 @@ from contad.engines.source.ir.syntax import names_in, note_of, statement, walk_s
 LONG = 100  # statements; shorter functions are left as they read best
 
 
-def rename_versions(function: ast.FunctionDef, numbers: set[str], fresh: Callable[[str], str]) -> ast.FunctionDef:
+def rename_scalars(function: ast.FunctionDef, numbers: set[str], fresh: Callable[[str], str]) -> ast.FunctionDef:
     """A function with `x_2 = x + ...` in place of `x += ...` where no branch or loop assigns x.
 
     `numbers` are the names that may be treated so.
@@ -51,7 +51,8 @@ class _Versions(ast.NodeTransformer):
     def rename(self, s: ast.stmt) -> ast.stmt:
         """A statement of the body of the function, by the names as they are before it."""
         if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and s.target.id in self.names:
-            made: ast.Assign = statement("x = value", x=s.target.id, value=ast.BinOp(s.target, s.op, s.value))
+            before = ast.Name(s.target.id, ast.Load())
+            made: ast.Assign = statement("x = value", x=s.target.id, value=ast.BinOp(before, s.op, s.value))
             made.note = note_of(s)  # type: ignore[attr-defined]
             s = made
         if not isinstance(s, ast.Assign):
