@@ -10,6 +10,7 @@ from unittest import mock
 
 from contad.engines.source.analysis import hoist
 from contad.engines.source.build import derivative_of
+from contad.engines.source.ir.syntax import key
 from contad.engines.source.passes import (
     dead_stores,
     hoist_allocations,
@@ -118,17 +119,20 @@ def write(request: Request, skipped: Collection[str] = ()) -> str:
         return str(derivative_of(request).source("njit()"))
 
 
+def _key_of(found: Any) -> Any:
+    """What tells if a result is another one: of trees, which passes change in place, what is in them."""
+    return tuple(map(_key_of, found)) if isinstance(found, (tuple, list)) else key(found)
+
+
 def find_changing(request: Request, names: Mapping[str, Pass] = PASSES) -> set[str]:
     """The passes without which the source of a derivative is another one."""
     fired: set[str] = {p.name for p in names.values() if p.in_place}
 
     def watch(p: Pass, original: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **options: Any) -> Any:
-            given = args
-            if args and isinstance(args[0], list):
-                given = (list(args[0]), *args[1:])
+            unchanged = _key_of(p.off(*args, **options))
             found = original(*args, **options)
-            if found != p.off(*given, **options):
+            if _key_of(found) != unchanged:
                 fired.add(p.name)
             return found
 
