@@ -9,6 +9,8 @@ from unittest import mock
 
 from contad.engines.source.analysis import hoist
 from contad.engines.source.build import derivative_of
+from contad.engines.source.ir.syntax import clone, key
+from contad.engines.source.passes import collapsing, compaction, fission, strip_mining
 from contad.engines.source.planning import fuse, running_choice, running_products, versions
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import (
@@ -18,13 +20,9 @@ from contad.engines.source.writing import (
     end_iterations,
     first_writes,
     forward_sweep,
-    gathered_calls,
     hoisted_arrays,
     jammed_sums,
     loop_products,
-    nested_rows,
-    row_parts,
-    split_loops,
     written_formulas,
 )
 from contad.native.request import Request
@@ -60,6 +58,11 @@ def _same_lines(lines: list[str], *_: Any, **__: Any) -> list[str]:
     return list(lines)
 
 
+def _form(found: Any) -> Any:
+    """What a pass has returned, trees as what tells them apart."""
+    return tuple(map(_form, found)) if isinstance(found, tuple) else key(found)
+
+
 def _nothing(*_: Any, **__: Any) -> None:
     return None
 
@@ -83,11 +86,11 @@ PASSES = {
         Pass("make_once", _TEXT, _same_lines, (hoisted_arrays,), "test_hoisted_arrays.py"),
         Pass("move_out", _TEXT, _same_lines, (written_formulas,)),
         Pass(
-            "split_loops", _TEXT, lambda lines, *_, **__: split_loops.Split(lines, []), (split_loops, row_parts),
-            "test_split_loops.py",
+            "strip_mine", _TEXT, lambda function, *_, **__: strip_mining.StripMined(function, []),
+            (strip_mining, fission), "test_strip_mining.py",
         ),
-        Pass("find_nest", (split_loops,), _nothing, (nested_rows,), "test_nested_rows.py"),
-        Pass("gather_calls", (row_parts,), _nothing, (gathered_calls,)),
+        Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_collapsing.py"),
+        Pass("gather_calls", (fission,), _nothing, (compaction,)),
         Pass("jam_sums", _TEXT, _same_lines, (jammed_sums,), "test_jammed_sums.py"),
     )
 }  # fmt: skip
@@ -116,11 +119,9 @@ def find_changing(request: Request, names: Mapping[str, Pass] = PASSES) -> set[s
 
     def watch(p: Pass, original: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **options: Any) -> Any:
-            given = args
-            if args and isinstance(args[0], list):
-                given = (list(args[0]), *args[1:])
+            given = (clone(args[0]), *args[1:])
             found = original(*args, **options)
-            if found != p.off(*given, **options):
+            if _form(found) != _form(p.off(*given, **options)):
                 fired.add(p.name)
             return found
 

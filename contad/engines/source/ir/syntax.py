@@ -4,13 +4,14 @@
 
 A template is a piece of Python; the names in it that are given as keywords stand for what they are given: a name as a
 string, a number, an expression, or a list, which stands for all of its members where a call, a subscript or a tuple has
-several, and elsewhere for one, or for a tuple of them. Each template is read once in a process.
+several, and elsewhere for one, or for a tuple of them. A name that is a statement of its own stands for a list of
+statements. Each template is read once in a process.
 """
 
 import ast
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 Part: TypeAlias = "ast.expr | str | float | int | bool | None | Sequence[Any]"
@@ -19,14 +20,14 @@ Part: TypeAlias = "ast.expr | str | float | int | bool | None | Sequence[Any]"
 # ---- making ----------------------------------------------------------------------------------------------------------
 def expression(template: str, **parts: Part) -> ast.expr:
     """A new expression."""
-    made = _fill(_read(template, "eval"), parts)
+    made = substitute(_read(template, "eval"), parts)
     assert isinstance(made, ast.expr)
     return made
 
 
 def statements(template: str, **parts: Part) -> list[ast.stmt]:
     """New statements; a loop or branch of a template holds `pass` where others are put in later."""
-    return [_fill(s, parts) for s in _read(template, "exec")]
+    return [made for s in _read(template, "exec") for made in _fill_each(s, parts)]
 
 
 def statement(template: str, **parts: Part) -> Any:
@@ -91,6 +92,12 @@ def product(factors: Sequence[Part]) -> ast.expr:
     return functools.reduce(lambda x, y: ast.BinOp(x, ast.Mult(), y), found) if found else ast.Constant(1)
 
 
+def difference(x: Part, y: Part) -> ast.expr:
+    """x - y."""
+    first, second = part(x), part(y)
+    return first if is_number(second, 0) else ast.BinOp(first, ast.Sub(), second)
+
+
 def either(tests: Sequence[Part]) -> ast.expr:
     """Whether any of the tests holds."""
     found = [part(x) for x in tests]
@@ -131,8 +138,8 @@ def _read(template: str, kind: str) -> Any:
     return ast.parse(template, mode=kind).body
 
 
-def _fill(node: Any, parts: dict[str, Part]) -> Any:
-    """A copy of a node of a template with its parts filled in."""
+def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
+    """A copy of a template, or of any tree, in which names stand for parts; statements keep their notes."""
     if isinstance(node, ast.Name):
         if node.id not in parts:
             return ast.Name(node.id, node.ctx)
@@ -148,27 +155,29 @@ def _fill(node: Any, parts: dict[str, Part]) -> Any:
         if isinstance(value, list):
             fields[field] = [made for x in value for made in _fill_each(x, parts)]
         else:
-            fields[field] = _fill(value, parts)
+            fields[field] = substitute(value, parts)
     if isinstance(node, ast.FunctionDef) and node.name in parts:
         fields["name"] = parts[node.name]
     if isinstance(node, ast.FunctionDef):
         fields["args"] = _arguments(node.args, parts)
     made = type(node)(**fields)
     if isinstance(made, ast.stmt):
-        made.lineno = 0  # which Python's printer asks for
+        made.lineno, made.note = 0, note_of(node)  # type: ignore[attr-defined]  # Python's printer asks for the first
     return made
 
 
-def _fill_each(node: Any, parts: dict[str, Part]) -> list[Any]:
+def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
     """What stands for one member of a list: several where it is a part that is a list."""
+    if isinstance(node, ast.Expr) and isinstance(block := parts.get(dotted(node.value)), list):
+        return block
     given = parts.get(node.id) if isinstance(node, ast.Name) else None
     if isinstance(given, (list, tuple)):
         made = [part(x) for x in given]
         return made if isinstance(node.ctx, ast.Load) else [_as_target(x) for x in made]
-    return [_fill(node, parts)]
+    return [substitute(node, parts)]
 
 
-def _arguments(arguments: ast.arguments, parts: dict[str, Part]) -> ast.arguments:
+def _arguments(arguments: ast.arguments, parts: Mapping[str, Part]) -> ast.arguments:
     """Parameters of a function, where a part that is a list of names stands for several."""
     names: list[str] = []
     for x in arguments.args:
@@ -227,6 +236,14 @@ def is_name(node: Any, text: str) -> bool:
 def is_number(node: Any, x: float) -> bool:
     """Whether a tree is this constant, which is not negative."""
     return isinstance(node, ast.Constant) and node.value == x and type(node.value) is type(x)
+
+
+def integer_of(node: ast.AST) -> int | None:
+    """The whole number that an expression is; None of others."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        found = integer_of(node.operand)
+        return None if found is None else -found
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def note_of(node: ast.AST) -> int:

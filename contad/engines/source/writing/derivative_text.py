@@ -11,9 +11,9 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.options import options_of
+from contad.engines.source.ir.printing import by_lines, print_function, print_statements, read_function
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
-from contad.engines.source.ir.printing import by_lines, print_function, read_function
 from contad.engines.source.ir.syntax import statement, statements
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
@@ -32,6 +32,8 @@ from contad.engines.source.ir.writer import (
     WORKSPACE,
     tuple_text,
 )
+from contad.engines.source.passes.dependence import WORK
+from contad.engines.source.passes.strip_mining import Facts, strip_mine
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.running_products import running_products
@@ -45,12 +47,10 @@ from contad.engines.source.writing.end_iterations import write_ends
 from contad.engines.source.writing.first_writes import write_once
 from contad.engines.source.writing.hoisted_arrays import make_once
 from contad.engines.source.writing.jammed_sums import jam_sums
-from contad.engines.source.writing.loop_statements import WORK
 from contad.engines.source.writing.operation_text import copy_text
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.engines.source.writing.shared_heads import SharedLoop
 from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
-from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
 from contad.native.compiling import write_options
@@ -202,12 +202,9 @@ class DerivativeWriter:
         definitions: list[str] = []
         if self.numerics != "libm":
             nests, facts, fresh = self.numerics == "simd", self._list_facts(), self.writer.fresh
-            split = split_loops(print_function(run), facts, fresh, nests, alone=not blocks)  # BRIDGE
-            run, definitions = read_function(split.lines), list(split.definitions)
-            for k, block in enumerate(blocks):
-                split = split_loops(print_function(block), facts, fresh, nests, alone=False)
-                blocks[k] = read_function(split.lines)
-                definitions += split.definitions
+            for k, function in enumerate([run, *blocks]):
+                _, defined = strip_mine(function, facts, fresh, nests, alone=k == 0 and not blocks)
+                definitions += ["", *print_statements(defined)] if defined else []
         if self.lanes is None:
             run = by_lines(run, lambda lines: jam_sums(lines, self._list_facts().roots, self.writer.fresh))
         if self.optional_value and not blocks:

@@ -24,9 +24,8 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.writing.live_names import names_in
-from contad.engines.source.writing.loop_costs import difference
-from contad.engines.source.writing.loop_statements import (
+from contad.engines.source.ir.syntax import difference
+from contad.engines.source.passes.dependence import (
     RAISED,
     WORK,
     is_pure,
@@ -34,7 +33,8 @@ from contad.engines.source.writing.loop_statements import (
     read_first,
     read_in,
 )
-from contad.engines.source.writing.row_parts import is_straight
+from contad.engines.source.passes.fission import is_straight
+from contad.engines.source.writing.live_names import names_in
 
 _TOGETHER = 4
 _SHORTEST = 32  # iterations, from which on that is less work

@@ -19,6 +19,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from contad.engines.source.ir.syntax import difference
+from contad.engines.source.passes.profitability import cost_of
 from contad.engines.source.writing.array_accesses import (
     Access,
     Accesses,
@@ -28,7 +30,6 @@ from contad.engines.source.writing.array_accesses import (
     show,
 )
 from contad.engines.source.writing.live_names import LiveNames, carried_names, names_assigned, names_read
-from contad.engines.source.writing.loop_costs import cost_of, difference
 from contad.engines.source.writing.running_sums import is_sum
 from contad.engines.source.writing.shared_heads import DOWN, EACH, FIXED, SharedLoop
 
@@ -324,8 +325,8 @@ class _LoopOfBlocks:
     def _sizes(self) -> str:
         return " + ".join(f"{x}.size" for x in self.buffered) or "0"
 
-    def _cost(self) -> str:
-        """How many additions an iteration takes, about, as source in what is known before the loop."""
+    def _cost(self) -> ast.expr:
+        """How many additions an iteration takes, about, by what is known before the loop."""
         return cost_of(self.loop.body, self.assigned | {self.index})
 
 

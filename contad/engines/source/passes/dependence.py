@@ -1,9 +1,15 @@
-"""What the statements of a loop read and write, and which of them may run ahead of the others."""
+"""Data dependence: what the statements of a loop read and write, and which of them may run ahead of the others.
+
+A statement may move before others if no true, anti or output dependence leads from them to it, neither in an iteration
+nor from one to a later one (Allen & Kennedy 2001, chapter 2). Memory is told apart by the roots of arrays alone.
+"""
 
 import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+from contad.engines.source.ir.syntax import called
 from contad.engines.source.writing.live_names import names_in
 from contad.native.elementary.elementary_table import BY_CALL
 
@@ -15,7 +21,7 @@ _ALLOWED = {"grow", "integer", "put_integer"}  # in what is left: they touch not
 RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
 
 
-class SplitBody:
+class LoopBody:
     """What the statements of a loop read and write."""
 
     def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
@@ -46,7 +52,7 @@ class SplitBody:
                 yield from self.roots.get(_base(node), ("",))
             elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 yield from self.roots.get(node.target.id, ())
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) in _ALLOWED:
+            elif called(node) in _ALLOWED:
                 yield WORK
 
     @functools.cached_property
@@ -65,11 +71,11 @@ class SplitBody:
             if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Lambda)):
                 return False
             if isinstance(node, ast.Raise):
-                if not (isinstance(node.exc, ast.Call) and _is_raised(node.exc)):
+                if called(node.exc) != RAISED:
                     return False
-            elif isinstance(node, ast.Call) and not _is_raised(node):
-                called = ast.unparse(node.func)
-                if not (is_pure(called) or called in _MAKES or called in _ALLOWED):
+            elif isinstance(node, ast.Call) and called(node) != RAISED:
+                function = called(node)
+                if not (is_pure(function) or function in _MAKES or function in _ALLOWED):
                     return False
         return self.index not in self.writers
 
@@ -96,13 +102,11 @@ class SplitBody:
         if isinstance(node, ast.Name):
             return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self.is_still(node.id)
         if isinstance(node, ast.Subscript):
-            names = {x.id for x in names_in(node.slice)}
-            if self.raises and any(name in self.writers and name not in self.counters for name in names):
+            if self.raises and (names_of(node.slice) & self.writers.keys()) - self.counters:
                 return False  # an index that a test may have to come before
             return self.is_still(_base(node))
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            return is_pure(called) and called not in BY_CALL
+            return is_pure(called(node)) and not is_function(node)
         return not isinstance(node, (ast.FloorDiv, ast.Mod))  # of integers by 0, where a test comes before
 
     def closure(self, names: set[str]) -> set[int] | None:
@@ -120,28 +124,27 @@ class SplitBody:
 
 
 class Taking(ast.NodeTransformer):
-    """Replaces calls of functions in an expression, innermost first, by what a search gives for them."""
+    """Replaces calls of functions in a tree, innermost first, by what `take` gives for them: None where a call stays.
 
-    def __init__(self, take: Callable[[ast.Call], ast.expr | None]) -> None:
-        """`take` gives None for a call that stays."""
-        self.take, self.taken = take, False
+    What may not be computed stays, too, unless calls are replaced `everywhere`.
+    """
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        """A call, or what stands for it."""
-        self.generic_visit(node)
-        found = self.take(node) if is_function(node) else None
-        if found is None:
+    def __init__(self, take: Callable[[ast.Call], ast.expr | None], everywhere: bool = False) -> None:
+        self.take, self.everywhere, self.taken = take, everywhere, False
+
+    def visit(self, node: ast.AST) -> Any:
+        """A node, or what stands for it."""
+        if isinstance(node, (ast.IfExp, ast.BoolOp)) and not self.everywhere:
             return node
-        self.taken = True
-        return found
+        self.generic_visit(node)
+        found = self.take(node) if isinstance(node, ast.Call) and is_function(node) else None
+        self.taken |= found is not None
+        return found or node
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """What may not be computed stays."""
-        return node
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """Likewise."""
-        return node
+def names_of(node: ast.AST) -> set[str]:
+    """The names in a statement or an expression."""
+    return {x.id for x in names_in(node)}
 
 
 def names_written(statement: ast.AST) -> set[str]:
@@ -196,19 +199,15 @@ def _base(node: ast.expr) -> str:
     return value.id if isinstance(value, ast.Name) else ""
 
 
-def is_pure(called: str) -> bool:
+def is_pure(function: str) -> bool:
     """Whether a call of this name computes something and does nothing else."""
-    module, _, name = called.rpartition(".")
-    if called in _MAKES or name == "copy":
+    module, _, name = function.rpartition(".")
+    if function in _MAKES or name == "copy":
         return False
-    is_rule = not module and called.startswith("value_") and not called.startswith("value_of_")
-    return called in _PURE or module in _PURE_MODULES or is_rule
+    is_rule = not module and function.startswith("value_") and not function.startswith("value_of_")
+    return function in _PURE or module in _PURE_MODULES or is_rule
 
 
 def is_function(node: ast.AST) -> bool:
     """Whether a node calls a function that has a kernel."""
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in BY_CALL
-
-
-def _is_raised(node: ast.Call) -> bool:
-    return ast.unparse(node.func) == RAISED
+    return called(node) in BY_CALL

@@ -1,4 +1,4 @@
-"""Loops in loops whose functions go along rows of several iterations of the outer one, as inner loops may be short.
+"""Loop collapsing: two loops in one another whose functions go along one row, as inner loops may be short.
 
     for s in range(n):                     for block in range(0, n, wide):
         total = 0.0                            for at in range(count):
@@ -13,34 +13,37 @@
 
 First comes what arguments are made of, for some iterations; then the functions; then everything else, in its order. So
 it is where the first part writes numbers alone, and reads nothing that the rest writes. Of arrays that may be one, or
-not, the loop asks when it begins.
+not, the loop asks when it begins. (Collapsing makes one loop of several, Bacon, Graham & Sharp 1994, section 6.3; here
+of the functions in them alone.)
 """
 
 import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from contad.engines.source.writing.live_names import Names, names_in
-from contad.engines.source.writing.loop_statements import (
-    SplitBody,
+from contad.engines.source.ir.syntax import called, dotted
+from contad.engines.source.passes.dependence import (
+    LoopBody,
     is_function,
+    names_of,
     names_written,
     read_first,
     read_in,
 )
-from contad.engines.source.writing.row_parts import LoopParts, Plain, find_parts
+from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
+from contad.engines.source.writing.live_names import Names
 
 MOST = 1000  # what an iteration may add to a whole number, which is below 2^53 then in as many as a life has
 STORED = "put_integer()"  # in place of a name, for those in the workspace
 
-MakeBody = Callable[[ast.For, type[SplitBody]], SplitBody]
+MakeBody = Callable[[ast.For, type[LoopBody]], LoopBody]
 
 
 class NestParts(NamedTuple):
     """A loop with one in it that has functions."""
 
     inner: ast.For
-    length: str  # of the inner one
+    length: ast.expr  # of the inner one
     ahead: list[ast.stmt]  # of the outer one, what arguments are made of
     floats: list[str]  # names of it that the rest reads
     integers: list[str]  # likewise
@@ -59,7 +62,7 @@ class NestParts(NamedTuple):
         return self.parts.size + len(self.floats) + len(self.integers)
 
 
-class OuterBody(SplitBody):
+class OuterBody(LoopBody):
     """The statements of an outer loop, which notes what arrays it takes for different ones."""
 
     apart: dict[tuple[str, str], None]
@@ -78,25 +81,21 @@ class OuterBody(SplitBody):
 
 
 def find_nest(
-    loop: ast.For, make: MakeBody, integers: set[str], live: Names, fresh: Callable[[str], str]
+    loop: ast.For, inner: ast.For, make: MakeBody, integers: set[str], live: Names, fresh: Callable[[str], str]
 ) -> NestParts | None:
-    """The parts of a nest; None where the loop is none, or its first part may not run ahead.
+    """The parts of a nest; None where its first part may not run ahead.
 
     `make` gives the body of a loop, `integers` are names of whole numbers, `live` those that are read behind the loop.
     """
-    inner = _find_inner(loop)
-    if inner is None:
-        return None
     outer = make(loop, OuterBody)
     assert isinstance(outer, OuterBody)
     outer.apart = {}
-    length = ast.unparse(inner.iter.args[0])  # type: ignore[attr-defined]
-    if not outer.runs_to_its_end or {x.id for x in names_in(inner.iter)} & {*outer.writers, outer.index}:
+    if not outer.runs_to_its_end or names_of(inner.iter) & {*outer.writers, outer.index}:
         return None
-    parts = find_parts(make(inner, SplitBody), fresh, False)
+    parts = find_parts(make(inner, LoopBody), fresh, False)
     if parts is None or parts.entering or not all(map(outer.is_movable, parts.before)):
         return None
-    between = {x.id for step in parts.steps if isinstance(step, Plain) for x in names_in(step.expression)}
+    between = {x for step in parts.steps if isinstance(step, Plain) for x in names_of(step.expression)}
     if between - set(parts.rows) & {*outer.writers, outer.index}:
         return None
     counter = {inner.target.id}  # type: ignore[attr-defined]
@@ -122,13 +121,14 @@ def find_nest(
     if not leaving <= outer.floats | integers:
         return None
     return NestParts(
-        inner, length, ahead, sorted(leaving & outer.floats),
+        inner, inner.iter.args[0], ahead,  # type: ignore[attr-defined]
+        sorted(leaving & outer.floats),
         sorted(leaving - outer.floats), [s for k, s in enumerate(outer.statements) if k not in moved], parts,
         list(outer.apart),
     )  # fmt: skip
 
 
-def _find_inner(loop: ast.For) -> ast.For | None:
+def find_inner(loop: ast.For) -> ast.For | None:
     """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
     others = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign))]
     found = [s for s in others if any(map(is_function, ast.walk(s)))]
@@ -136,12 +136,12 @@ def _find_inner(loop: ast.For) -> ast.For | None:
         return None
     inner = found[0]
     over = inner.iter
-    if not (isinstance(over, ast.Call) and ast.unparse(over.func) == "range" and len(over.args) == 1):
+    if not (isinstance(over, ast.Call) and called(over) == "range" and len(over.args) == 1):
         return None
     return inner if isinstance(inner.target, ast.Name) and not inner.orelse and not loop.orelse else None
 
 
-def _are_own(parts: LoopParts, inner: ast.For, outer: SplitBody, live: Names) -> bool:
+def _are_own(parts: LoopParts, inner: ast.For, outer: LoopBody, live: Names) -> bool:
     """Whether what the first part of the inner loop makes is read there alone, or made again in the second one."""
     again = _made_by([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
     again |= {x for x in parts.after if isinstance(x, str)}
@@ -154,21 +154,20 @@ def _made_by(statements: list[ast.stmt]) -> set[str]:
 
 
 def find_integers(function: ast.FunctionDef) -> set[str]:
-    """Names of text that are whole numbers, whatever is assigned to them, and small enough to be a float exactly."""
+    """Names that are whole numbers, whatever is assigned to them, and small enough to be a float exactly."""
     values: dict[str, list[ast.expr | None]] = {}
     for s in ast.walk(function):
         if isinstance(s, ast.For) and isinstance(s.target, ast.Name):
-            is_range = isinstance(s.iter, ast.Call) and ast.unparse(s.iter.func) == "range"
-            values.setdefault(s.target.id, []).append(ast.Constant(0) if is_range else None)
+            values.setdefault(s.target.id, []).append(ast.Constant(0) if called(s.iter) == "range" else None)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
             values.setdefault(s.targets[0].id, []).append(s.value)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple) and isinstance(s.value, ast.Tuple):
             for target, value in zip(s.targets[0].elts, s.value.elts, strict=True):
-                values.setdefault(ast.unparse(target), []).append(value)
+                values.setdefault(dotted(target), []).append(value)
         elif isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
             for name in names_written(s):
                 values.setdefault(name, []).append(None)
-        elif isinstance(s, ast.Call) and ast.unparse(s.func) == "put_integer":
+        elif isinstance(s, ast.Call) and called(s) == "put_integer":
             values.setdefault(STORED, []).append(s.args[-1])
     found = values.keys() - {x.arg for x in function.args.args}
     while lost := {name for name in found if not all(_is_integer(value, found) for value in values[name])}:
@@ -187,8 +186,7 @@ def _is_integer(value: ast.expr | None, known: set[str]) -> bool:
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
         return isinstance(value.right, ast.Constant) and all(_is_integer(x, known) for x in (value.left, value.right))
     if isinstance(value, ast.Call):
-        called = ast.unparse(value.func)
-        if called == "integer":
+        if called(value) == "integer":
             return STORED in known
-        return called == "select" and all(_is_integer(x, known) for x in value.args[1:])
+        return called(value) == "select" and all(_is_integer(x, known) for x in value.args[1:])
     return False
