@@ -4,7 +4,6 @@ import ast
 import contextlib
 import keyword
 from collections.abc import Iterator
-from typing import Any
 
 from contad.engines.source.ir.runtime_names import CALLEES, RESERVED
 from contad.engines.source.ir.single_assignment import (

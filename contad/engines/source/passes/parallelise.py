@@ -29,6 +29,7 @@ from contad.engines.source.ir.syntax import (
     called,
     clone,
     expression,
+    integer_of,
     is_number,
     key,
     note_of,
@@ -37,17 +38,21 @@ from contad.engines.source.ir.syntax import (
     total,
     tuple_of,
 )
-from contad.engines.source.passes.cost_model import cost_of
 from contad.engines.source.passes.dependence import (
     Access,
     Accesses,
     UnknownAccess,
     bounds_of,
     find_own,
-    integer_of,
     is_plain,
 )
-from contad.engines.source.passes.liveness import LiveNames, carried_names, names_assigned, names_read
+from contad.engines.source.passes.liveness import (
+    LiveNames,
+    carried_names,
+    names_assigned,
+    names_read,
+)
+from contad.engines.source.passes.profitability import cost_of
 from contad.engines.source.passes.sum_reductions import is_sum
 
 FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
