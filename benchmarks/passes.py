@@ -12,25 +12,25 @@ from contad.engines.source.analysis import hoist
 from contad.engines.source.build import derivative_of
 from contad.engines.source.ir.syntax import key
 from contad.engines.source.passes import (
+    collapsing,
+    compaction,
     dead_stores,
+    fission,
+    hoist as invariants,
     hoist_allocations,
     peel,
     renaming,
     scalar_replacement,
+    strip_mining,
     unroll_and_jam,
 )
-from contad.engines.source.passes import hoist as invariants
 from contad.engines.source.planning import fuse, running_choice, running_products
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import (
     called_reverse,
     derivative_text,
     forward_sweep,
-    gathered_calls,
     loop_products,
-    nested_rows,
-    row_parts,
-    split_loops,
 )
 from contad.native.request import Request
 
@@ -92,11 +92,11 @@ PASSES = {
         Pass("hoist_allocations", _TEXT, _same, (hoist_allocations,), "test_hoist_allocations.py"),
         Pass("hoist_invariants", _TEXT, _same, (invariants,)),
         Pass(
-            "split_loops", _TEXT, lambda lines, *_, **__: split_loops.Split(lines, []), (split_loops, row_parts),
-            "test_split_loops.py",
+            "strip_mine", _TEXT, lambda function, *_, **__: strip_mining.StripMined(function, []),
+            (strip_mining, fission), "test_strip_mining.py",
         ),
-        Pass("find_nest", (split_loops,), _nothing, (nested_rows,), "test_nested_rows.py"),
-        Pass("gather_calls", (row_parts,), _nothing, (gathered_calls,)),
+        Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_collapsing.py"),
+        Pass("gather_calls", (fission,), _nothing, (compaction,)),
         Pass("unroll_and_jam", _TEXT, _same, (unroll_and_jam,), "test_unroll_and_jam.py"),
     )
 }  # fmt: skip

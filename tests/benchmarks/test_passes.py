@@ -10,8 +10,7 @@ from benchmarks import passes
 from benchmarks.comparison.topic import Choice
 from benchmarks.passes import PASSES
 from benchmarks.topics import passes as topic
-from contad.engines.source import passes as trees
-from contad.engines.source import writing
+from contad.engines.source import passes as trees, writing
 
 SIX = ("lse", "gp_regr", "columns_of_air", "hand_tracking", "forward_algorithm", "ode")
 

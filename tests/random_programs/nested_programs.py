@@ -23,7 +23,7 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import build, derivative_of
-from contad.engines.source.writing import split_loops
+from contad.engines.source.passes import strip_mining
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.native.request import ASKS, Request
@@ -326,8 +326,8 @@ def request(f, args, way, optional_value=False):
 def derivative(f, args, way, optional_value=False):
     """The derivative as plain Python, and its source; the gradient as it is where nobody asks for the value."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(split_loops, "ROWS", ROWS)
-        patch.setattr(split_loops, "LONG", 2)
+        patch.setattr(strip_mining, "ROWS", ROWS)
+        patch.setattr(strip_mining, "LONG", 2)
         made = derivative_of(request(f, args, way, optional_value))
         text = made.source()
     names = {}

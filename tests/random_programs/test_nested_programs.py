@@ -2,7 +2,7 @@
 
 import pytest
 
-from contad.engines.source.writing import nested_rows
+from contad.engines.source.passes import collapsing
 from contad.native.elementary.elementary_table import has_fast_registers
 from tests.judges.samples import sampled
 from tests.random_programs import nested_programs
@@ -27,7 +27,7 @@ def test_random_nests_agree_compiled(start):
 @pytest.mark.parametrize(
     ("owner", "name", "planted", "seed"),
     [
-        (nested_rows.OuterBody, "is_still", lambda self, array: True, 19),
+        (collapsing.OuterBody, "is_still", lambda self, array: True, 19),
     ],
     ids=["an array that the loop writes"],
 )

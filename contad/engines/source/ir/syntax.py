@@ -15,13 +15,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-Part: TypeAlias = "ast.expr | str | float | int | bool | None | Sequence[Any]"
+Part: TypeAlias = "ast.expr | str | float | int | bool | Sequence[Any] | None"
 
 
 # ---- making ----------------------------------------------------------------------------------------------------------
 def expression(template: str, **parts: Part) -> ast.expr:
     """A new expression."""
-    made = _fill(_read(template, "eval"), parts)
+    made = substitute(_read(template, "eval"), parts)
     assert isinstance(made, ast.expr)
     return made
 
@@ -106,6 +106,12 @@ def product(factors: Sequence[Part]) -> ast.expr:
     return functools.reduce(lambda x, y: ast.BinOp(x, ast.Mult(), y), found) if found else ast.Constant(1)
 
 
+def difference(x: Part, y: Part) -> ast.expr:
+    """x - y."""
+    first, second = part(x), part(y)
+    return first if is_number(second, 0) else ast.BinOp(first, ast.Sub(), second)
+
+
 def either(tests: Sequence[Part]) -> ast.expr:
     """Whether any of the tests holds."""
     found = [part(x) for x in tests]
@@ -120,7 +126,7 @@ def both(tests: Sequence[Part]) -> ast.expr:
 
 def fill(tree: ast.expr, parts: Mapping[str, Part]) -> ast.expr:
     """A copy of an expression that was read before, with its parts filled in as in a template."""
-    made = _fill(tree, parts)
+    made = substitute(tree, parts)
     assert isinstance(made, ast.expr)
     return made
 
@@ -171,8 +177,8 @@ def _read(template: str, kind: str) -> Any:
     return ast.parse(textwrap.dedent(template), mode=kind).body
 
 
-def _fill(node: Any, parts: Mapping[str, Part]) -> Any:
-    """A copy of a node of a template with its parts filled in."""
+def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
+    """A copy of a template, or of any tree, in which names stand for parts; statements keep their notes."""
     if isinstance(node, ast.Name):
         if node.id not in parts:
             return _copy_of(node)
@@ -186,11 +192,11 @@ def _fill(node: Any, parts: Mapping[str, Part]) -> Any:
     for field in _BRANCHES[type(node)]:
         value = getattr(node, field, None)
         if field == "targets":  # where several are a tuple
-            made.__dict__[field] = [_fill(x, parts) for x in value]
+            made.__dict__[field] = [substitute(x, parts) for x in value]
         elif isinstance(value, list):
             made.__dict__[field] = [filled for x in value for filled in _fill_each(x, parts)]
         elif value is not None:
-            made.__dict__[field] = _fill(value, parts)
+            made.__dict__[field] = substitute(value, parts)
     if isinstance(node, ast.FunctionDef):
         made.name = parts.get(node.name, node.name)
         made.args = _arguments(node.args, parts)
@@ -199,13 +205,13 @@ def _fill(node: Any, parts: Mapping[str, Part]) -> Any:
 
 def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
     """What stands for one member of a list: several where it is a part that is a list."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and isinstance(parts.get(node.value.id), list):
-        return list(parts[node.value.id])  # type: ignore[arg-type]
+    if isinstance(node, ast.Expr) and isinstance(block := parts.get(dotted(node.value)), list):
+        return block
     given = parts.get(node.id) if isinstance(node, ast.Name) else None
     if isinstance(given, (list, tuple)):
         made = [part(x) for x in given]
         return made if isinstance(node.ctx, ast.Load) else [_as_target(x) for x in made]
-    return [_fill(node, parts)]
+    return [substitute(node, parts)]
 
 
 def _arguments(arguments: ast.arguments, parts: Mapping[str, Part]) -> ast.arguments:
@@ -269,6 +275,19 @@ def is_number(node: Any, x: float) -> bool:
     return isinstance(node, ast.Constant) and node.value == x and type(node.value) is type(x)
 
 
+def integer_of(node: ast.AST) -> int | None:
+    """The integer that an expression of constants is; None of another one."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = integer_of(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        x, y = integer_of(node.left), integer_of(node.right)
+        if x is None or y is None:
+            return None
+        return x + y if isinstance(node.op, ast.Add) else x - y
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
 def note_of(node: ast.AST) -> int:
     """The line of the user's source that a statement is the first one of; 0 of others."""
     return getattr(node, "note", 0)
@@ -306,9 +325,9 @@ def walk_nodes(node: ast.AST) -> Iterator[ast.AST]:
                 waiting.append(value)
 
 
-def names_of(node: ast.AST) -> Iterator[str]:
-    """The names of these, each as often as it is there."""
-    return (x.id for x in names_in(node))
+def names_of(node: ast.AST) -> set[str]:
+    """The names of these."""
+    return {x.id for x in names_in(node)}
 
 
 def walk_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

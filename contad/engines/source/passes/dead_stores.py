@@ -19,15 +19,17 @@ from typing import NamedTuple
 from contad.engines.source.ir.syntax import (
     called,
     expression,
+    integer_of,
     is_name,
     is_number,
     name,
+    names_in,
     names_of,
     note_of,
     splice,
     statement,
 )
-from contad.engines.source.passes.dependence import bounds_of, indices_of, integer_of
+from contad.engines.source.passes.dependence import bounds_of, indices_of
 from contad.engines.source.passes.equal_lengths import LEAVES, EqualLengths
 from contad.engines.source.passes.liveness import names_assigned
 
@@ -148,4 +150,4 @@ def touches_only(s: ast.AST, array: str, indices: list[str]) -> bool:
     """Whether a statement names an array nowhere but in its element at these indices."""
     elements = [x for x in ast.walk(s) if isinstance(x, ast.Subscript) and is_name(x.value, array)]
     there = [x for x in elements if [getattr(i, "id", "") for i in indices_of(x)] == indices]
-    return len(there) == sum(x == array for x in names_of(s))
+    return len(there) == sum(x.id == array for x in names_in(s))

@@ -1,23 +1,56 @@
-"""Dependence analysis: over what a loop runs, where statements touch arrays, and whether iterations meet there.
+"""Dependence analysis: over what loops run, what statements read and write, and which of them may change places.
 
     for i in range(1, n):              bounds_of: 1, n, 1
-        row = a[i]                     accesses: row is a[i] (a view), a[i, j] is read through it,
+        row = a[i]                     Accesses: row is a[i] (a view), a[i, j] is read through it,
         b[i - 1] += row[j]             b[i - 1] is added to: iterations have elements of their own in b
+        t = math.sin(c[i])             LoopBody: this may run ahead of what is written to b
+
+A statement may move before others if no true, anti or output dependence leads from them to it, neither in an iteration
+nor from one to a later one. Where indices do not tell, memory is told apart by the roots of arrays.
 
 Ref: Allen & Kennedy (2001), chapters 2 and 3.
 """
 
 import ast
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from contad.engines.source.ir.printing import show
-from contad.engines.source.ir.syntax import called, dotted, is_number, same
 from contad.engines.source.ir.runtime_names import CALLEES
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    difference,
+    dotted,
+    integer_of,
+    names_of,
+    same,
+)
 from contad.engines.source.ir.writer import BAR
-from contad.engines.source.passes.liveness import names_assigned
+from contad.engines.source.passes.liveness import exposed_names, names_assigned
+from contad.native.elementary.elementary_table import BY_CALL
 
-MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "small_zeros"))
+WORK = "work"  # the name of the workspace
+RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
+MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros"))  # arrays stay where they are made
+PURE = frozenset(("abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"))
+ON_WORK = frozenset(("grow", "integer", "put_integer"))  # they touch nothing but the workspace
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
+def is_pure(function: str) -> bool:
+    """Whether a call of this name computes something and does nothing else."""
+    module, _, name = function.rpartition(".")
+    if function in MAKERS or name == "copy":
+        return False
+    is_rule = not module and function.startswith("value_") and not function.startswith("value_of_")
+    return function in PURE or module in ("math", "np") or is_rule
+
+
+def is_function(node: ast.AST) -> bool:
+    """Whether a node calls a function that has a kernel."""
+    return called(node) in BY_CALL
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
@@ -32,7 +65,7 @@ class Bounds(NamedTuple):
     def span(self) -> ast.expr:
         """How far it is from the start to the stop, upwards or downwards: the number of iterations, or less than 0."""
         near, far = (self.stop, self.start) if self.step == -1 else (self.start, self.stop)
-        return far if is_number(near, 0) else ast.BinOp(far, ast.Sub(), near)
+        return difference(clone(far), clone(near))
 
 
 def bounds_of(loop: ast.stmt) -> Bounds | None:
@@ -45,21 +78,6 @@ def bounds_of(loop: ast.stmt) -> Bounds | None:
     if len(over.args) == 1:
         return Bounds(ast.Constant(0), over.args[0], 1)
     return Bounds(over.args[0], over.args[1], integer_of(over.args[2]) or 0 if len(over.args) == 3 else 1)
-
-
-def integer_of(node: ast.expr) -> int | None:
-    """The integer that an expression of constants is; None of another one."""
-    if isinstance(node, ast.Constant):
-        return node.value if type(node.value) is int else None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = integer_of(node.operand)
-        return None if inner is None else -inner
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        x, y = integer_of(node.left), integer_of(node.right)
-        if x is None or y is None:
-            return None
-        return x + y if isinstance(node.op, ast.Add) else x - y
-    return None
 
 
 # ---- elements --------------------------------------------------------------------------------------------------------
@@ -77,6 +95,14 @@ def offset_of(node: ast.expr, index: str) -> int | None:
         if isinstance(node.left, ast.Name) and node.left.id == index and isinstance(node.right, ast.Constant):
             return sign * node.right.value if type(node.right.value) is int else None
     return None
+
+
+def base_of(node: ast.expr) -> str:
+    """The name of the array that an element is of, or that stands alone."""
+    value = node.value if isinstance(node, ast.Subscript) else node
+    while isinstance(value, (ast.Subscript, ast.Attribute)):
+        value = value.value
+    return value.id if isinstance(value, ast.Name) else ""
 
 
 class UnknownAccess(Exception):
@@ -237,3 +263,106 @@ def _is_whole(index: ast.Slice) -> bool:
 
 def _is_new_axis(index: ast.expr) -> bool:
     return isinstance(index, ast.Constant) and index.value is None
+
+
+# ---- statements of loops ---------------------------------------------------------------------------------------------
+class LoopBody:
+    """What the statements of a loop read and write."""
+
+    def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
+        """Of a loop: its numbers of float64, what memory arrays may be, and what of that is never written."""
+        assert isinstance(loop.target, ast.Name)
+        self.statements, self.index, self.floats = loop.body, loop.target.id, floats
+        self.roots, self.constant = roots, constant
+        self.writers: dict[str, list[int]] = {}
+        for k, statement in enumerate(loop.body):
+            for name in names_assigned([statement]):
+                self.writers.setdefault(name, []).append(k)
+        self.nodes = nodes = [x for s in loop.body for x in ast.walk(s)]
+        self.stores = set(self._list_stored())
+        written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
+        written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
+        self.stored = {name for x in written if (name := base_of(x)) in roots}  # the arrays by which that is done
+        whole = [loop, *nodes, *(x for s in loop.orelse for x in ast.walk(s))]  # all statements
+        self.raises = any(isinstance(x, ast.Raise) for x in whole)
+        counted = {x.target.id for x in whole if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
+        assignments = [x for x in whole if isinstance(x, (ast.Assign, ast.AugAssign))]
+        others = names_assigned(assignments)
+        self.counters = counted - others
+
+    def _list_stored(self) -> Iterator[str]:
+        """The memory that the statements write; "" where it is not known."""
+        for node in self.nodes:
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                yield from self.roots.get(base_of(node), ("",))
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                yield from self.roots.get(node.target.id, ())
+            elif called(node) in ON_WORK:
+                yield WORK
+
+    @functools.cached_property
+    def readers(self) -> dict[str, int]:
+        """The first statements that read names as they were before these."""
+        found: dict[str, int] = {}
+        for k, statement in enumerate(self.statements):
+            for name in exposed_names([statement]):
+                found.setdefault(name, k)
+        return found
+
+    @property
+    def runs_to_its_end(self) -> bool:
+        """Whether iterations neither leave the loop nor call what may, but for divisions by zero."""
+        for node in self.nodes:
+            if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Lambda)):
+                return False
+            if isinstance(node, ast.Raise):
+                if called(node.exc) != RAISED:
+                    return False
+            elif isinstance(node, ast.Call) and called(node) != RAISED:
+                function = called(node)
+                if not (is_pure(function) or function in MAKERS or function in ON_WORK):
+                    return False
+        return self.index not in self.writers
+
+    def is_still(self, array: str) -> bool:
+        """Whether nothing in the loop writes where an array lies."""
+        roots = self.roots.get(array)
+        return roots is not None and (roots <= self.constant or ("" not in self.stores and not roots & self.stores))
+
+    def is_movable(self, node: ast.AST) -> bool:
+        """Whether a statement or an expression may run ahead: it writes names alone, and has no function in it."""
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if not (len(targets) == 1 and isinstance(targets[0], ast.Name)):
+                return False
+            if isinstance(node, ast.AugAssign) and targets[0].id in self.roots:
+                return False
+        elif isinstance(node, ast.For):
+            if node.orelse or not isinstance(node.target, ast.Name):
+                return False
+        elif isinstance(node, ast.stmt) and not isinstance(node, (ast.If, ast.Pass)):
+            return False
+        if not all(map(self.is_movable, ast.iter_child_nodes(node))):
+            return False
+        if isinstance(node, ast.Name):
+            return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self.is_still(node.id)
+        if isinstance(node, ast.Subscript):
+            if self.raises and (names_of(node.slice) & self.writers.keys()) - self.counters:
+                return False  # an index that a test may have to come before
+            return self.is_still(base_of(node))
+        if isinstance(node, ast.Call):
+            return is_pure(called(node)) and not is_function(node)
+        return not isinstance(node, (ast.FloorDiv, ast.Mod))  # of integers by 0, where a test comes before
+
+    def closure(self, names: set[str]) -> set[int] | None:
+        """The statements that make names, and all that these read; None where some may not run ahead."""
+        found: set[int] = set()
+        waiting = [name for name in names if name in self.writers]
+        while waiting:
+            for k in self.writers[waiting.pop()]:
+                if k not in found:
+                    if not self.is_movable(self.statements[k]):
+                        return None
+                    found.add(k)
+                    waiting += [name for name in exposed_names([self.statements[k]]) if name in self.writers]
+        return found

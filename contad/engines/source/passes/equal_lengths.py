@@ -12,7 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.syntax import called, expression, is_name, key, names_of, number_statements
+from contad.engines.source.ir.syntax import (
+    called,
+    expression,
+    is_name,
+    key,
+    names_of,
+    number_statements,
+)
 from contad.engines.source.passes.liveness import names_assigned
 
 MAKERS = ("np.empty", "np.zeros", "lent_empty", "lent_zeros")

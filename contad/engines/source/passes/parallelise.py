@@ -27,7 +27,9 @@ from contad.engines.source.ir.syntax import (
     both,
     call,
     called,
+    clone,
     expression,
+    integer_of,
     is_number,
     key,
     note_of,
@@ -36,17 +38,21 @@ from contad.engines.source.ir.syntax import (
     total,
     tuple_of,
 )
-from contad.engines.source.passes.cost_model import cost_of
 from contad.engines.source.passes.dependence import (
     Access,
     Accesses,
     UnknownAccess,
     bounds_of,
     find_own,
-    integer_of,
     is_plain,
 )
-from contad.engines.source.passes.liveness import LiveNames, carried_names, names_assigned, names_read
+from contad.engines.source.passes.liveness import (
+    LiveNames,
+    carried_names,
+    names_assigned,
+    names_read,
+)
+from contad.engines.source.passes.profitability import cost_of
 from contad.engines.source.passes.sum_reductions import is_sum
 
 FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
@@ -271,7 +277,7 @@ class _LoopOfBlocks:
     def _guard(self, offset: int) -> None:
         """Indices must not be negative: -1 is the last element, which another iteration may have, too."""
         start, stop, step = self.bounds
-        first = total([start, offset] if step == 1 else [stop, 1 + offset])
+        first = total([clone(start), offset] if step == 1 else [clone(stop), 1 + offset])
         known = integer_of(first)
         if known is None:
             self.guards[key(first)] = expression("first >= 0", first=first)
@@ -331,7 +337,7 @@ class _LoopOfBlocks:
             body += statements("top -= k * m" if moves == DOWN else "top += k * m", k=first, m=stride)
         if not is_number(start, 0):
             sign = ast.Add() if step == 1 else ast.Sub()
-            first, last = (ast.BinOp(start, sign, x) for x in (first, last))
+            first, last = (ast.BinOp(clone(start), sign, x) for x in (first, last))
         limits = [first, last] if step == 1 else [first, last, -1]
         body += statements("for index in range(limits): pass", index=self.index, limits=limits)
         body[-1].body = self.loop.body

@@ -23,6 +23,7 @@ from contad.engines.source.ir.syntax import (
     called,
     clone,
     expression,
+    integer_of,
     is_name,
     is_number,
     key,
@@ -30,7 +31,7 @@ from contad.engines.source.ir.syntax import (
     splice,
     statements,
 )
-from contad.engines.source.passes.dependence import bounds_of, integer_of
+from contad.engines.source.passes.dependence import bounds_of
 from contad.engines.source.passes.equal_lengths import LEAVES
 from contad.engines.source.passes.liveness import names_assigned
 from contad.native.elementary.elementary_table import BY_CALL

@@ -39,16 +39,15 @@ from contad.engines.source.ir.syntax import (
     splice,
     statements,
 )
-from contad.engines.source.passes.dependence import bounds_of, indices_of
-from contad.engines.source.writing.loop_statements import (
+from contad.engines.source.passes.dependence import (
     RAISED,
     WORK,
+    bounds_of,
+    indices_of,
     is_pure,
-    names_written,
-    read_first,
-    read_in,
 )
-from contad.engines.source.writing.row_parts import is_straight
+from contad.engines.source.passes.fission import is_straight
+from contad.engines.source.passes.liveness import exposed_names, names_assigned
 
 _TOGETHER = 4
 _SHORTEST = 32  # iterations, from which on that is less work
@@ -88,7 +87,7 @@ def unroll_and_jam(
 def _find_rows(body: list[ast.stmt]) -> set[str]:
     """The names of rows on the stack."""
     made = (s for s in body if isinstance(s, ast.Assign) and called(s.value) == "new_row")
-    return {name for s in made for name in names_written(s)}
+    return names_assigned(made)
 
 
 def _find_loops(statements: Iterable[ast.stmt]) -> Iterator[ast.For]:
@@ -125,8 +124,8 @@ def _find_nest(loop: ast.For, roots: dict[str, frozenset[str]]) -> _Nest | None:
         return None
     if any(not isinstance(x, ast.Name) for s in inner.body if isinstance(s, ast.Assign) for x in s.targets):
         return None
-    once = [name for s in inner.body for name in names_written(s)]
-    if len(once) != len(set(once)) or any(read_in(s) & set(sums) for s in inner.body if s not in adding):
+    once = [name for s in inner.body for name in names_assigned([s])]
+    if len(once) != len(set(once)) or any(exposed_names([s]) & set(sums) for s in inner.body if s not in adding):
         return None
     if any(set(sums) & {x.id for x in names_in(s.value)} for s in adding):
         return None
@@ -145,23 +144,23 @@ def _find_again(
 
     They read no number that changes in the loop but its index and each other.
     """
-    written = {name for s in before for name in names_written(s)}
-    later = {name for s in [*inner.body, *after] for name in names_written(s)}
-    own = names_written(inner.target) | {x for s in inner.body for x in names_written(s)} - set(sums)
-    if not set(sums) <= {name for s in before if isinstance(s, (ast.Assign, ast.If)) for name in names_written(s)}:
+    written = names_assigned(before)
+    later = names_assigned([*inner.body, *after])
+    own = names_assigned([inner.target]) | names_assigned(inner.body) - set(sums)
+    if not set(sums) <= {name for s in before if isinstance(s, (ast.Assign, ast.If)) for name in names_assigned([s])}:
         return None
-    entering = read_first(before)
+    entering = exposed_names(before)
     if entering & (written | later):  # carried from iteration to iteration
         return None
-    if (written - set(sums)) & later or own & (written | read_first(after)):
+    if (written - set(sums)) & later or own & (written | exposed_names(after)):
         return None
     found: dict[str, ast.Assign] = {}
-    waiting = sorted((read_first([*inner.body, *after, inner]) - own) & (written - set(sums)))
+    waiting = sorted((exposed_names([*inner.body, *after, inner]) - own) & (written - set(sums)))
     while waiting:
         name = waiting.pop()
         if name in found:
             continue
-        makers = [s for s in before if name in names_written(s)]
+        makers = [s for s in before if name in names_assigned([s])]
         (maker,) = makers if len(makers) == 1 else (None,)
         if not isinstance(maker, ast.Assign) or not isinstance(maker.targets[0], ast.Name):
             return None
@@ -182,7 +181,7 @@ def _counts(length: ast.expr, index: str, again: list[ast.Assign], loop: ast.For
     if not isinstance(sum_, ast.BinOp) or not isinstance(sum_.op, ast.Add):
         return False
     left, right = sum_.left, sum_.right
-    changed = {name for s in loop.body for name in names_written(s)} | {index}
+    changed = names_assigned(loop.body) | {index}
     return isinstance(left, ast.Name) and left.id not in changed and is_name(right, index)
 
 
@@ -250,7 +249,7 @@ def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[as
     assert isinstance(loop.target, ast.Name) and isinstance(inner.target, ast.Name)
     (start, stop), (_, length) = _limits(loop), _limits(inner)
     four, last, begun = map(fresh, ("four", "last", "begun"))
-    written = {name for s in (*nest.again, *inner.body) for name in names_written(s)}
+    written = names_assigned((*nest.again, *inner.body))
     ways = [
         {name: fresh(f"{name}_of_{k}") for name in sorted(written | {loop.target.id})} for k in range(_TOGETHER)
     ]

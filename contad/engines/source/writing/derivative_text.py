@@ -9,7 +9,6 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
 from contad.engines.source.ir.options import options_of
-from contad.engines.source.ir.printing import print_function, read_function
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
 from contad.engines.source.ir.syntax import (
     call,
@@ -24,6 +23,7 @@ from contad.engines.source.ir.syntax import (
 from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.dead_stores import remove_dead_zeros
+from contad.engines.source.passes.dependence import WORK
 from contad.engines.source.passes.hoist import hoist_invariants
 from contad.engines.source.passes.hoist_allocations import hoist_allocations
 from contad.engines.source.passes.parallelise import Shared, SharedFacts, SharedLoop, share_loops
@@ -31,6 +31,7 @@ from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.engines.source.passes.peel import peel
 from contad.engines.source.passes.renaming import rename_scalars
 from contad.engines.source.passes.scalar_replacement import Vectors, replace_by_scalars
+from contad.engines.source.passes.strip_mining import Facts, strip_mine
 from contad.engines.source.passes.unroll_and_jam import unroll_and_jam
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
@@ -38,11 +39,9 @@ from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.called_reverse import Functions, find_used
-from contad.engines.source.writing.loop_statements import WORK
 from contad.engines.source.writing.module_text import Definition, print_module
 from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
-from contad.engines.source.writing.split_loops import Facts, split_loops
 from contad.errors import UnsupportedError
 from contad.native.compiling import write_options
 from contad.native.request import Numerics
@@ -191,12 +190,8 @@ class DerivativeWriter:
         definitions: list[ast.stmt] = []
         if self.numerics != "libm":
             nests, facts, fresh = self.numerics == "simd", self._list_facts(), self.writer.fresh
-            split = split_loops(print_function(run), facts, fresh, nests, alone=not blocks)  # BRIDGE
-            run, definitions = read_function(split.lines), [s for line in split.definitions for s in statements(line)]
-            for k, block in enumerate(blocks):
-                split = split_loops(print_function(block), facts, fresh, nests, alone=False)
-                blocks[k] = read_function(split.lines)
-                definitions += [s for line in split.definitions for s in statements(line)]
+            for k, function in enumerate([run, *blocks]):
+                definitions += strip_mine(function, facts, fresh, nests, alone=k == 0 and not blocks).definitions
         if self.lanes is None:
             run = unroll_and_jam(run, self._list_facts().roots, self.writer.fresh)
         if self.optional_value and not blocks:

@@ -13,13 +13,15 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import build, derivative_of
-from contad.engines.source.writing import nested_rows, split_loops
-from contad.engines.source.writing.nested_rows import find_integers
-from contad.engines.source.writing.split_loops import Facts
+from contad.engines.source.ir.printing import print_statements
+from contad.engines.source.passes import collapsing, strip_mining
+from contad.engines.source.passes.collapsing import find_integers
+from contad.engines.source.passes.strip_mining import Facts
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.elementary.rows import are_apart
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python, flat
+from tests.engines.source.trees import function_of, text_of
 from tests.random_programs.generated_programs import grown
 
 pytestmark = pytest.mark.skipif(not has_fast_registers(), reason="this processor has no such registers")
@@ -241,8 +243,8 @@ SIZES = [(1, 1), (2, 3), (3, 2), (7, 3), (5, 4), (6, 1), (3, 9)]
 @pytest.mark.parametrize("name", NESTS)
 def test_gradients_agree_with_those_of_whole_loops(name, numerics, monkeypatch):
     """Blocks of 8 numbers: of several iterations, of one, and inner loops that are too long."""
-    monkeypatch.setattr(split_loops, "ROWS", 8)
-    monkeypatch.setattr(split_loops, "LONG", 2)
+    monkeypatch.setattr(strip_mining, "ROWS", 8)
+    monkeypatch.setattr(strip_mining, "LONG", 2)
     f = NESTS[name]
     assert "wide = 8 // max(" in derivative_of(request(f, arguments(f, 5, 4), numerics)).source()
     for n, m in SIZES:
@@ -291,8 +293,8 @@ def test_a_loop_in_no_other_asks_for_no_length_of_those_in_it():
 
 
 def planted(monkeypatch, name, change):
-    monkeypatch.setattr(nested_rows.OuterBody, name, change)
-    monkeypatch.setattr(split_loops, "ROWS", 8)
+    monkeypatch.setattr(collapsing.OuterBody, name, change)
+    monkeypatch.setattr(strip_mining, "ROWS", 8)
 
 
 def test_a_store_that_is_overlooked_is_found(monkeypatch):
@@ -416,8 +418,9 @@ def text_of_nest(body, is_split):
         return "\n".join(lines), False
     facts = Facts(set("scbdt"), {name: frozenset((name,)) for name in "xwa"}, set())
     names = (f"new_{k}" for k in itertools.count())
-    made = split_loops.split_loops(lines, facts, lambda _: next(names), nests=True)
-    return "\n".join([*made.lines, *made.definitions]), any(" // max(" in line for line in made.lines)
+    function, definitions = strip_mining.strip_mine(function_of(lines), facts, lambda _: next(names), nests=True)
+    text = "\n".join([text_of(function), *print_statements(definitions)])
+    return text, " // max(" in text
 
 
 def rows_of(name):
@@ -441,7 +444,7 @@ def outcome_of_nest(body, is_split):
 
 @pytest.mark.parametrize(("body", "may"), [*((b, False) for b in BODIES), *((b, True) for b in AHEAD)])
 def test_nests_of_text_that_may_run_ahead(body, may, monkeypatch):
-    monkeypatch.setattr(split_loops, "ROWS", 8)
+    monkeypatch.setattr(strip_mining, "ROWS", 8)
     text = (AHEAD if may else BODIES)[body]
     *expected, _ = outcome_of_nest(text, False)
     *got, is_nest = outcome_of_nest(text, True)
@@ -465,17 +468,17 @@ def perhaps_the_same(x, w, steps):
 
 
 def test_arrays_that_may_be_one_are_asked_for(monkeypatch):
-    monkeypatch.setattr(split_loops, "ROWS", 8)
+    monkeypatch.setattr(strip_mining, "ROWS", 8)
     rng = np.random.default_rng(1)
     args = rng.normal(size=7), rng.normal(size=2), 6
     assert "are_apart(source, target)" in derivative_of(request(perhaps_the_same, args, "simd")).source()
     compare(perhaps_the_same, args)
-    monkeypatch.setattr(split_loops._Splitter, "_find_nest", functools.partialmethod(_without_tests))
+    monkeypatch.setattr(strip_mining._Miner, "_find_nest", functools.partialmethod(_without_tests))
     with pytest.raises(AssertionError):
         compare(perhaps_the_same, args)
 
 
-_FIND = split_loops._Splitter._find_nest
+_FIND = strip_mining._Miner._find_nest
 
 
 def _without_tests(self, loop, down):

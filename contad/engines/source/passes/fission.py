@@ -1,4 +1,15 @@
-"""The parts of a loop that is split into blocks: what arguments are made of, functions along rows, and the rest."""
+"""Loop fission, or distribution: a loop as three, of arguments, of functions along rows, and of the rest.
+
+    for i in range(n):                         for i in range(n):
+        eta = x[i] * w                             eta_rows[i] = x[i] * w
+        t = math.exp(eta)                      exp_rows(eta_rows, t_rows, n)
+        total += t                     ->      for i in range(n):
+                                                   total += t_rows[i]
+
+The names that go from one part to another become rows, which is scalar expansion. A statement is in the first part if
+a function needs it and nothing keeps it from running ahead (`dependence`); what is cheap is computed again in the last
+part, in place of a row (Allen & Kennedy 2001, chapter 5). `strip_mining` writes the loops, in blocks.
+"""
 
 import ast
 import copy
@@ -6,15 +17,18 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.writing.gathered_calls import GatheredCalls, gather_calls
-from contad.engines.source.writing.live_names import names_in
-from contad.engines.source.writing.loop_statements import (
-    SplitBody,
-    Taking,
-    is_function,
-    names_written,
-    read_in,
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    dotted,
+    key,
+    names_of,
+    part,
+    statement,
 )
+from contad.engines.source.passes.compaction import GatheredCalls, Taking, gather_calls
+from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
 _CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # what may be computed twice
@@ -65,7 +79,7 @@ class LoopParts(NamedTuple):
         return len(self.rows) + len(self.entering) + (len(self.gathered.rows) if self.gathered else 0)
 
 
-def find_parts(body: SplitBody, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
+def find_parts(body: LoopBody, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
     """The three parts of a loop; None where no function in it is worth it, or may run ahead.
 
     Without `gather`, functions in branches stay where they are.
@@ -78,18 +92,18 @@ def find_parts(body: SplitBody, fresh: Callable[[str], str], gather: bool = True
 class _Search:
     """Walks through the statements of a loop in their order and takes out what goes along rows."""
 
-    def __init__(self, body: SplitBody, fresh: Callable[[str], str]) -> None:
+    def __init__(self, body: LoopBody, fresh: Callable[[str], str]) -> None:
         self.body, self.fresh = body, fresh
         self.steps: dict[str, Kernel | Plain] = {}  # by name
-        self.same: dict[str, str] = {}  # the names of steps by the text of what they compute
+        self.same: dict[object, str] = {}  # the names of steps by what they compute
         self.loads: dict[str, ast.Assign] = {}  # elements that are read, by the names that they get
         self.ahead: dict[str, bool] = {}
 
     def find(self, gather: bool) -> LoopParts | None:
         """The parts."""
         after: list[ast.stmt | str] = []
-        for k, statement in enumerate(self.body.statements):
-            after.append(self._take(k, statement))
+        for k, s in enumerate(self.body.statements):
+            after.append(self._take(k, s))
         needed = self._find_needed()
         gathered = gather_calls(self.body, self.fresh, bool(needed)) if gather else None
         if gathered is not None:
@@ -102,8 +116,8 @@ class _Search:
         if not given and gathered is None:
             return None
         plain_names = {x for x in given if x not in self.loads} | (gathered.needed if gathered else set())
-        extra = [self.loads[x] for x in given if x in self.loads]
-        plain_names |= {x.id for load in extra for x in names_in(load.value)}
+        extra = [load for x, load in self.loads.items() if x in given]
+        plain_names |= {x for load in extra for x in names_of(load.value)}
         moved = self.body.closure(plain_names)
         if moved is None:
             return None
@@ -116,7 +130,7 @@ class _Search:
     ) -> LoopParts | None:  # fmt: skip
         """What of the first part the rest does not repeat, and what it has from rows."""
         once = {k for k in moved if not self._is_repeated(k)}
-        names = {name for k in once for name in names_written(self.body.statements[k])}
+        names = {name for k in once for name in names_assigned([self.body.statements[k]])}
         for name in names:  # what the rest writes for itself comes later, as it did
             others = [k for k in self.body.writers[name] if k not in once]
             if others and min(others) < max(k for k in self.body.writers[name] if k in once):
@@ -146,7 +160,7 @@ class _Search:
         kept: list[ast.stmt | str] = []
         wanted: set[str] = set()
         for k, item in reversed(rest):
-            if isinstance(item, ast.stmt) and k in repeated and not names_written(item) & wanted:
+            if isinstance(item, ast.stmt) and k in repeated and not names_assigned([item]) & wanted:
                 continue
             kept.insert(0, item)
             wanted |= _read_of(item)
@@ -158,10 +172,10 @@ class _Search:
         Of a quotient it reads the row, which is sooner there than a division is done.
         """
         statement = self.body.statements[k]
-        calls = {ast.unparse(x.func) for x in ast.walk(statement) if isinstance(x, ast.Call)}
+        calls = {called(x) for x in ast.walk(statement) if isinstance(x, ast.Call)}
         if not isinstance(statement, ast.Assign) or not calls <= _CHEAP:
             return False
-        names = names_written(statement)
+        names = names_assigned([statement])
         if names <= self.body.floats and any(isinstance(x, ast.Div) for x in ast.walk(statement)):
             return False
         return all(self._is_own(name, k) for name in names)
@@ -179,70 +193,84 @@ class _Search:
         if not isinstance(statement, (ast.Assign, ast.AugAssign)):
             return statement
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-        name = target.id if isinstance(statement, ast.Assign) and isinstance(target, ast.Name) else ""
-        alone = self._is_own(name, k)
-        left, taking = copy.deepcopy(statement), Taking(functools.partial(self._name_call, k=k))
+        own = target.id if isinstance(statement, ast.Assign) and isinstance(target, ast.Name) else ""
+        alone = self._is_own(own, k)
+        left, taking = clone(statement), Taking(functools.partial(self.take_call, k=k))
         if alone and is_function(left.value):
-            assert isinstance(left.value, ast.Call)
             left.value.args = [taking.visit(x) for x in left.value.args]
-            made = self.take_call(left.value, k, name)
-            if made == name:
-                return name
+            made = self.take_call(left.value, k, own)
+            if dotted(made) == own:
+                return own
             taking.taken |= made is not None
-            left.value = left.value if made is None else ast.Name(made, ast.Load())
+            left.value = made or left.value
         else:
             left.value = taking.visit(left.value)
-        if alone and name in self.body.floats and not self._has_row(name):
-            if (row := self._along(copy.deepcopy(left.value), k)) is not None:
-                self._add(Plain(name, row))
-        if not taking.taken:
-            return statement
-        left.lineno = -statement.lineno  # of a line that is not as it was
-        return left
+        if alone and own in self.body.floats and not self._has_row(own):
+            if (row := self._along(left.value, k)) is not None:
+                self._add(Plain(own, row))
+        return left if taking.taken else statement
 
     def _add(self, step: Kernel | Plain) -> str:
         self.steps[step.name] = step
         return step.name
 
-    def _name_call(self, call: ast.Call, k: int) -> ast.expr | None:
-        name = self.take_call(call, k)
-        return None if name is None else ast.Name(name, ast.Load())
-
-    def take_call(self, call: ast.Call, k: int, name: str = "") -> str | None:
-        """The name of a function's value along rows, a new one or this; None where its argument is not there."""
-        function = BY_CALL[ast.unparse(call.func)].name
+    def take_call(self, call: ast.Call, k: int, own: str = "") -> ast.expr | None:
+        """A function's value along rows, by its own name or a new one; None where its argument is not there."""
+        function = BY_CALL[called(call)].name
         argument = self._find_row(call.args[0], k, f"{function}_of")
         if argument is None:
             return None
-        text = f"{function}({argument})"
-        if text not in self.same:
-            self.same[text] = self._add(Kernel(name or self.fresh(f"{function}_value"), function, argument))
-        return self.same[text]
+        known = function, argument
+        if known not in self.same:
+            self.same[known] = self._add(Kernel(own or self.fresh(f"{function}_value"), function, argument))
+        return part(self.same[known])
 
     def _find_row(self, node: ast.expr, k: int, hint: str) -> str | None:
         """The name of an expression's row; None where it is not there before statement k, or is the same in all."""
         if isinstance(node, ast.Name) and (node.id in self.steps or node.id in self.body.writers):
             return node.id if self.is_there(node.id, k) else None
-        names = {x.id for x in names_in(node)}
+        names, known = names_of(node), key(node)
         if self.body.index not in names and not names & (self.body.writers.keys() | self.steps.keys()):
             return None
-        text = ast.unparse(node)
-        if text in self.same:
-            return self.same[text]
+        if known in self.same:
+            return self.same[known]
         if self._is_early(node, names, k):
             return self._load(node, hint)
-        made = self._along(copy.deepcopy(node), k)
+        made = self._along(node, k)
         if made is None:
             return None
-        self.same[text] = self._add(Plain(self.fresh(hint), made))
-        return self.same[text]
+        self.same[known] = self._add(Plain(self.fresh(hint), made))
+        return self.same[known]
 
     def _along(self, node: ast.expr, k: int) -> ast.expr | None:
         """An expression by names that are there along rows, or do not change; None where it has others in it."""
         try:
-            return _Along(self, k).visit(node)
+            return self._require_along(node, k)
         except _NotAlong:
             return None
+
+    def _require_along(self, node: ast.expr, k: int) -> ast.expr:
+        """Likewise; _NotAlong where it has others in it."""
+        found: ast.expr | None = None
+        if isinstance(node, ast.Name):
+            found = node if self.is_there(node.id, k) else None
+        elif isinstance(node, ast.Subscript):
+            element = self.load(node, k)
+            found = None if element is None else part(element)
+        elif isinstance(node, ast.Constant):
+            found = node if isinstance(node.value, (int, float)) else None
+        elif dotted(node) in ("math.inf", "math.nan"):
+            found = node
+        elif _is_arithmetic(node):
+            found = copy.copy(node)
+            for field, inner in ast.iter_fields(node):
+                if isinstance(inner, ast.expr) and field != "func":
+                    setattr(found, field, self._require_along(inner, k))
+                elif field in ("args", "comparators"):
+                    setattr(found, field, [self._require_along(x, k) for x in inner])
+        if found is None:
+            raise _NotAlong
+        return found
 
     def is_there(self, name: str, k: int) -> bool:
         """Whether a name is there along rows before statement k, or does not change."""
@@ -264,8 +292,7 @@ class _Search:
 
     def load(self, node: ast.Subscript, k: int) -> str | None:
         """The name of an element that is read ahead."""
-        is_early = self._is_early(node, {x.id for x in names_in(node)}, k)
-        return self._load(node, "element") if is_early else None
+        return self._load(node, "element") if self._is_early(node, names_of(node), k) else None
 
     def _is_early(self, node: ast.expr, names: set[str], k: int) -> bool:
         """Whether an expression with these names in it may run ahead of the functions, if statement k reads it."""
@@ -274,12 +301,10 @@ class _Search:
 
     def _load(self, node: ast.expr, hint: str) -> str:
         """The name of an expression that is computed ahead."""
-        text = ast.unparse(node)
-        if text not in self.same:
-            name = self.fresh(hint)
-            self.same[text] = name
-            self.loads[name] = ast.Assign([ast.Name(name, ast.Store())], node, lineno=0)
-        return self.same[text]
+        if (known := key(node)) not in self.same:
+            made = self.same[known] = self.fresh(hint)
+            self.loads[made] = statement("made = value", made=made, value=node)
+        return self.same[known]
 
     def _find_needed(self) -> set[str]:
         """The names of functions, and of the steps that they are made of."""
@@ -297,40 +322,15 @@ class _NotAlong(Exception):
     """An expression that does not go along rows."""
 
 
-class _Along(ast.NodeTransformer):
-    """Checks an expression, and gives the elements that it reads names."""
-
-    def __init__(self, search: _Search, k: int) -> None:
-        self.search, self.k = search, k
-
-    def visit(self, node: ast.AST) -> ast.expr:
-        """A node, or what stands for it; _NotAlong where it cannot go along rows."""
-        if isinstance(node, ast.Name):
-            if not self.search.is_there(node.id, self.k):
-                raise _NotAlong
-            return node
-        if isinstance(node, ast.Subscript):
-            name = self.search.load(node, self.k)
-            if name is None:
-                raise _NotAlong
-            return ast.Name(name, ast.Load())
-        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-            return node
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("math.inf", "math.nan"):
-            return node
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
-            node.left, node.right = self.visit(node.left), self.visit(node.right)
-            return node
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-            node.operand = self.visit(node.operand)
-            return node
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            node.left, node.comparators = self.visit(node.left), [self.visit(node.comparators[0])]
-            return node
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in _BETWEEN and not node.keywords:
-            node.args = [self.visit(x) for x in node.args]
-            return node
-        raise _NotAlong
+def _is_arithmetic(node: ast.expr) -> bool:
+    """Whether LLVM has an operation in registers."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div))
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, (ast.USub, ast.UAdd))
+    if isinstance(node, ast.Call):
+        return called(node) in _BETWEEN and not node.keywords
+    return isinstance(node, ast.Compare) and len(node.ops) == 1
 
 
 def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, ast.AugAssign]:
@@ -342,26 +342,26 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
     if not all(map(is_straight, statements.values())):
         return {}
     adding = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign) and _is_sum(item, floats)}
-    others = {name for k, item in statements.items() if k not in adding for name in names_written(item)}
-    found = {k: item for k, item in adding.items() if not names_written(item) & others}
-    read = {x.id for item in found.values() for x in names_in(item.value)}
-    read |= {name for k, item in statements.items() if k not in found for name in read_in(item)}
-    sums = {k: item for k, item in found.items() if not names_written(item) & read}
-    totals = {name for item in sums.values() for name in names_written(item)}
-    written = {name for item in statements.values() for name in names_written(item)} - totals
+    others = {name for k, item in statements.items() if k not in adding for name in names_assigned([item])}
+    found = {k: item for k, item in adding.items() if not names_assigned([item]) & others}
+    read = {x for item in found.values() for x in names_of(item.value)}
+    read |= {x for k, item in statements.items() if k not in found for x in exposed_names([item])}
+    sums = {k: item for k, item in found.items() if not names_assigned([item]) & read}
+    totals = names_assigned(sums.values())
+    written = names_assigned(statements.values()) - totals
     handed_on = _find_handed_on(statements.values())
     made: set[str] = set()
     for item in items:
-        if isinstance(item, ast.stmt) and (read_in(item) - made - handed_on) & written:
+        if isinstance(item, ast.stmt) and (exposed_names([item]) - made - handed_on) & written:
             return {}
-        made |= {item} if isinstance(item, str) else names_written(item)
+        made |= {item} if isinstance(item, str) else names_assigned([item])
     work = sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in ast.walk(item))
     return sums if work >= _MANY else {}
 
 
 def _find_handed_on(statements: Iterable[ast.stmt]) -> set[str]:
     """Names that statements give, last of all, the value of another one, which they have made."""
-    last = {name: s for s in statements for name in names_written(s)}
+    last = {name: s for s in statements for name in names_assigned([s])}
     return {
         name for name, s in last.items()
         if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) and s.value.id in last.keys() - {name}
@@ -379,14 +379,14 @@ def is_straight(statement: ast.stmt) -> bool:
     for node in ast.walk(statement):
         if isinstance(node, (ast.IfExp, ast.BoolOp)):
             return False
-        if isinstance(node, ast.Call) and ast.unparse(node.func) not in _BETWEEN:
+        if isinstance(node, ast.Call) and called(node) not in _BETWEEN:
             return False
     return True
 
 
 def _read_of(item: ast.stmt | str) -> set[str]:
-    return set() if isinstance(item, str) else read_in(item)
+    return set() if isinstance(item, str) else exposed_names([item])
 
 
 def _read_by(step: Kernel | Plain) -> set[str]:
-    return {step.argument} if isinstance(step, Kernel) else {x.id for x in names_in(step.expression)}
+    return {step.argument} if isinstance(step, Kernel) else names_of(step.expression)

@@ -13,7 +13,9 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import build, derivative_of
-from contad.engines.source.writing import gathered_calls, loop_statements, row_parts, split_loops
+from contad.engines.source.ir.printing import print_statements
+from contad.engines.source.ir.syntax import expression, statement
+from contad.engines.source.passes import compaction, dependence, fission, strip_mining
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python, flat
@@ -489,7 +491,7 @@ def test_functions_beside_loops_as_long_as_theirs_are_no_rows(rows):
     q, x = 0.2 * numbers(7 * rows).reshape(rows, 7), numbers(5)
     text = text_of(triangles_and_terms, q, x, numerics="auto")
     assert len(re.findall(r"for j in range\(", text)) == 1 + 1  # forwards and backwards
-    assert re.search(r"= \(exp\((.*)\) if long else math\.exp\(\1\)\)", text)
+    assert re.search(r"= exp\((.*)\) if long else math\.exp\(\1\)  #", text)
     counts = {"exp": 0, "math.exp": 0, "exp_rows": 0}
 
     def noted(name):
@@ -514,10 +516,11 @@ def test_functions_beside_loops_as_long_as_theirs_are_no_rows(rows):
 
 def test_either_function_of_another_one():
     """Each call of a line, those in others, too."""
-    pattern = re.compile(r"(?<![\w.])math\.exp\(")
-    made = split_loops._choose("y = math.exp(2 * (x + math.exp(z))) + cmath.exp(1)  # line 3", pattern, "own", "long")
+    s = statement("y = math.exp(2 * (x + math.exp(z))) + (cmath.exp(1) if t else math.exp(x))")
+    choose = dependence.Taking(lambda c: expression("own(x) if long else c", x=c.args, c=c), everywhere=True)
     inner = "2 * (x + (own(z) if long else math.exp(z)))"
-    assert made == f"y = (own({inner}) if long else math.exp({inner})) + cmath.exp(1)  # line 3"
+    last = "(cmath.exp(1) if t else own(x) if long else math.exp(x))"
+    assert print_statements([choose.visit(s)]) == [f"y = (own({inner}) if long else math.exp({inner})) + {last}"]
 
 
 @pytest.mark.parametrize("name", ["layered", "in_two_loops"])
@@ -658,17 +661,17 @@ def test_a_test_that_changes_is_asked_twice():
 
 def test_an_argument_of_another_iteration_is_found(monkeypatch):
     """Of branches that are not told apart one reads what the other has gathered."""
-    monkeypatch.setattr(gathered_calls, "_exclude", lambda x, y: False)
+    monkeypatch.setattr(compaction, "_exclude", lambda x, y: False)
     f, args = ROWS["latest"]
     assert "_rows(" not in text_of(f, *args)
     monkeypatch.undo()
-    find = gathered_calls._Gathering._find_place
+    find = compaction._Gathering._find_place
 
     def find_early(self, argument, k, path, order):
         j, kept, needed = find(self, argument, k, path, order)
         return j, set(list(kept)[1:]), needed
 
-    monkeypatch.setattr(gathered_calls._Gathering, "_find_place", find_early)
+    monkeypatch.setattr(compaction._Gathering, "_find_place", find_early)
     with pytest.raises((AssertionError, NameError, UnboundLocalError)):
         require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
@@ -728,7 +731,7 @@ def test_a_loop_whose_parts_depend_on_each_other_stays_whole(name):
 
 
 def test_a_store_that_is_overlooked_is_found(monkeypatch):
-    monkeypatch.setattr(loop_statements.SplitBody, "is_still", lambda self, array: True)
+    monkeypatch.setattr(dependence.LoopBody, "is_still", lambda self, array: True)
     f, args = WHOLE["reading_what_it_writes"]
     with pytest.raises(AssertionError):
         require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
@@ -746,9 +749,9 @@ def outcome_of(seed, numerics):
             patch.setattr(
                 generated_programs, "DerivativeWriter", functools.partial(writer, numerics=numerics)
             )
-            patch.setattr(split_loops, "ROWS", 3)
-            patch.setattr(split_loops, "FEWEST", 3)
-            patch.setattr(split_loops, "LONG", 2)
+            patch.setattr(strip_mining, "ROWS", 3)
+            patch.setattr(strip_mining, "FEWEST", 3)
+            patch.setattr(strip_mining, "LONG", 2)
             run = generated_programs.derivative(f, maker.aux, fuse=bool(seed % 3))
         try:
             value, gradient = run(*generated_programs.copied(generated_programs.arguments(seed)))
@@ -788,19 +791,19 @@ def test_more_random_programs_in_blocks_of_three(start):
 
 
 def test_a_number_of_the_iteration_before_that_is_overlooked_is_found(monkeypatch):
-    monkeypatch.setattr(row_parts._Search, "_is_own", lambda self, name, k: self.body.writers.get(name) == [k])
+    monkeypatch.setattr(fission._Search, "_is_own", lambda self, name, k: self.body.writers.get(name) == [k])
     assert disagreement(306)[1]
 
 
 def test_only_loops_with_functions_are_looked_through(monkeypatch):
     asked = []
-    find = split_loops.find_parts
+    find = strip_mining.find_parts
 
     def noted(body, *rest):
         asked.append(body.index)
         return find(body, *rest)
 
-    monkeypatch.setattr(split_loops, "find_parts", noted)
+    monkeypatch.setattr(strip_mining, "find_parts", noted)
 
     @njit
     def weighted(x, y):

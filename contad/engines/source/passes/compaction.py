@@ -1,4 +1,4 @@
-"""Calls of functions in branches of a loop that is split: arguments are gathered from the iterations that have them.
+"""Compaction: arguments of functions in branches of a split loop are gathered from the iterations that have them.
 
                                                for at in range(count):
     if y[i] > 0.0:                                 if y[i] > 0.0:
@@ -13,22 +13,53 @@
 
 So nothing is computed that the program does not ask for: a branch that is not taken has no value, and no partial that
 could be infinite. Branches that ask the same twice in an iteration, as those of the way back do, are one in the first
-part.
+part. (If-conversion, Allen & Kennedy 2001, chapter 7, would compute all branches; compaction is what a vector
+processor does when it compresses a vector by a mask.)
 """
 
 import ast
-import copy
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from contad.engines.source.writing.live_names import names_in
-from contad.engines.source.writing.loop_statements import SplitBody, Taking, names_written, read_in
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    expression,
+    key,
+    names_in,
+    names_of,
+    note_of,
+    statement,
+    substitute,
+)
+from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
-Path = tuple[tuple[str, bool], ...]  # the tests that lead to a block, and what they are there
+Test = tuple[object, int]  # what tells tests apart: what is asked, and when, unless that is the same in an iteration
+Path = tuple[tuple[Test, bool], ...]  # the tests that lead to a block, and what they are there
 
 _FEWEST = 2  # functions of a branch that some iterations take, to be worth a second look at its test
+
+
+class Taking(ast.NodeTransformer):
+    """Replaces calls of functions in a tree, innermost first, by what `take` gives for them: None where a call stays.
+
+    What may not be computed stays, too, unless calls are replaced `everywhere`.
+    """
+
+    def __init__(self, take: Callable[[ast.Call], ast.expr | None], everywhere: bool = False) -> None:
+        self.take, self.everywhere, self.taken = take, everywhere, False
+
+    def visit(self, node: ast.AST) -> Any:
+        """A node, or what stands for it."""
+        if isinstance(node, (ast.IfExp, ast.BoolOp)) and not self.everywhere:
+            return node
+        self.generic_visit(node)
+        found = self.take(node) if isinstance(node, ast.Call) and is_function(node) else None
+        self.taken |= found is not None
+        return found or node
 
 
 class Gathered(NamedTuple):
@@ -59,7 +90,7 @@ class GatheredCalls(NamedTuple):
         return list(dict.fromkeys(call.counter for call in self.calls))
 
 
-def gather_calls(body: SplitBody, fresh: Callable[[str], str], is_split: bool) -> GatheredCalls | None:
+def gather_calls(body: LoopBody, fresh: Callable[[str], str], is_split: bool) -> GatheredCalls | None:
     """The functions in branches of a loop; None where there are none, or too few for a loop that is not split yet."""
     return _Gathering(body, fresh).gather(is_split)
 
@@ -83,46 +114,45 @@ class _Block(NamedTuple):
 class _Gathering:
     """Looks through the branches of a loop."""
 
-    def __init__(self, body: SplitBody, fresh: Callable[[str], str]) -> None:
+    def __init__(self, body: LoopBody, fresh: Callable[[str], str]) -> None:
         """Note where the statements of a loop stand, and what they write."""
         self.body, self.fresh = body, fresh
         self.order = 0
         self.atoms: dict[str, list[_Atom]] = {}  # by the names that they write
         self.at: dict[ast.stmt, int] = {}  # the order of statements in branches, and of branches
-        self.keys: dict[ast.If, str] = {}  # what tells tests apart
+        self.keys: dict[ast.If, Test] = {}
         self.blocks: dict[tuple[int, Path], _Block] = {}
         self.counters: dict[Path, str] = {}
         self.stores: dict[tuple[int, Path], list[ast.stmt]] = {}  # what goes to the ends of blocks in the first part
         self.kept: set[ast.stmt] = set()  # statements of branches that arguments are made of
         self.needed: set[str] = set()
-        self.calls: dict[tuple[Path, str], Gathered] = {}  # by their text
-        self.arguments: dict[tuple[Path, str], str] = {}
+        self.calls: dict[tuple[Path, str, object], Gathered] = {}  # by their functions and arguments
+        self.arguments: dict[tuple[Path, object], str] = {}
         self.asked: dict[Path, set[int]] = {}  # the statements of the loop in which a branch has calls
-        for k, statement in enumerate(body.statements):
-            self._note(statement, k, ())
+        for k, s in enumerate(body.statements):
+            self._note(s, k, ())
 
-    def _note(self, statement: ast.stmt, k: int, path: Path, branches: Sequence[ast.If] = ()) -> None:
+    def _note(self, s: ast.stmt, k: int, path: Path, branches: Sequence[ast.If] = ()) -> None:
         """Note what statements write, and the blocks of branches."""
         self.order += 1
-        self.at[statement] = self.order
-        if not isinstance(statement, ast.If):
-            for name in names_written(statement):
-                self.atoms.setdefault(name, []).append(_Atom(self.order, k, path, statement))
+        self.at[s] = self.order
+        if not isinstance(s, ast.If):
+            for name in names_assigned([s]):
+                self.atoms.setdefault(name, []).append(_Atom(self.order, k, path, s))
             return
-        self.keys[statement] = self._find_key(statement)
-        for holds, block in ((True, statement.body), (False, statement.orelse)):
-            inner = (*path, (self.keys[statement], holds))
-            for s in block:
-                self._note(s, k, inner, [*branches, statement])
+        self.keys[s] = self._find_key(s)
+        for holds, block in ((True, s.body), (False, s.orelse)):
+            inner = (*path, (self.keys[s], holds))
+            for x in block:
+                self._note(x, k, inner, [*branches, s])
             self.order += 1
-            self.blocks[k, inner] = _Block([*branches, statement], self.order)
+            self.blocks[k, inner] = _Block([*branches, s], self.order)
 
-    def _find_key(self, statement: ast.If) -> str:
-        """The text of a test that is the same whenever an iteration asks; else one that no other has."""
-        test = statement.test.operand if isinstance(statement.test, ast.UnaryOp) else statement.test
-        if isinstance(test, ast.Name) and len(self.atoms.get(test.id, [])) == self._count_writers(test.id) <= 1:
-            return ast.unparse(statement.test)
-        return f"{ast.unparse(statement.test)} # {self.order}"
+    def _find_key(self, branch: ast.If) -> Test:
+        """A key of a test that is the same whenever an iteration asks; else one that no other has."""
+        test = branch.test.operand if isinstance(branch.test, ast.UnaryOp) else branch.test
+        is_one = isinstance(test, ast.Name) and len(self.atoms.get(test.id, [])) == self._count_writers(test.id) <= 1
+        return key(branch.test), 0 if is_one else self.order
 
     def _count_writers(self, name: str) -> int:
         """How many statements of the loop write a name, wherever they stand."""
@@ -133,28 +163,26 @@ class _Gathering:
     # ---- what can be gathered ----------------------------------------------------------------------------------------
     def gather(self, is_split: bool) -> GatheredCalls | None:
         """Find the calls, and write both parts."""
-        after = {k: copy.deepcopy(s) for k, s in enumerate(self.body.statements) if isinstance(s, ast.If)}
-        for k, statement in after.items():
-            original = self.body.statements[k]
-            assert isinstance(statement, ast.If) and isinstance(original, ast.If)
-            self._take_branches(statement, original, k, ())
+        branches = {k: s for k, s in enumerate(self.body.statements) if isinstance(s, ast.If)}
+        after = {k: clone(s) for k, s in branches.items()}
+        for k, s in branches.items():
+            self._take_branches(after[k], s, k, ())
         if not self.calls or not (is_split or self._is_worth_it()):
             return None
         for path, numbers in self.asked.items():
-            block = _find_block(after[max(numbers)], self.body.statements[max(numbers)], path, self.keys)
-            block.append(self._count(path))
+            _find_block(after[max(numbers)], branches[max(numbers)], path, self.keys).append(self._count(path))
             self.stores[max(j for j, known in self.stores if known == path), path].append(self._count(path))
         made = {name: self.fresh(name) for s in self.body.statements for name in self._list_made(s)}
-        before = [self._slice(s, k, (), made) for k, s in enumerate(self.body.statements) if isinstance(s, ast.If)]
+        before = [sliced for k, s in branches.items() for sliced in self._slice(s, k, (), made)]
         changed = {k: after[k] for numbers in self.asked.values() for k in numbers}
-        return GatheredCalls([s for s in before if s is not None], [*self.calls.values()], self.needed, changed)
+        return GatheredCalls(before, [*self.calls.values()], self.needed, changed)
 
     def _is_worth_it(self) -> bool:
         """Whether every iteration has a call, or a branch has several."""
         for s in self.body.statements:
             if isinstance(s, ast.If) and self._surely_calls([s], ()):
                 return True
-        paths = [path for path, _ in self.calls]
+        paths = [path for path, *_ in self.calls]
         return any(paths.count(path) >= _FEWEST for path in paths)
 
     def _surely_calls(self, statements: list[ast.stmt], path: Path) -> bool:
@@ -167,19 +195,16 @@ class _Gathering:
             for s in statements
         )
 
-    def _take_branches(self, statement: ast.If, original: ast.If, k: int, path: Path) -> None:
+    def _take_branches(self, copy: ast.If, original: ast.If, k: int, path: Path) -> None:
         """Replace the calls in both branches of a copy of a statement."""
-        for holds, block, old in ((True, statement.body, original.body), (False, statement.orelse, original.orelse)):
+        for holds, block, old in ((True, copy.body, original.body), (False, copy.orelse, original.orelse)):
             inner = (*path, (self.keys[original], holds))
-            for n, (s, known) in enumerate(zip(block, old, strict=True)):
+            for s, known in zip(block, old, strict=True):
                 if isinstance(s, ast.If) and isinstance(known, ast.If):
                     self._take_branches(s, known, k, inner)
                 elif isinstance(s, (ast.Assign, ast.AugAssign)):
                     taking = Taking(functools.partial(self.take, k=k, path=inner, order=self.at[known]))
                     s.value = taking.visit(s.value)
-                    if taking.taken:
-                        s.lineno = -s.lineno  # of a line that is not as it was
-                        block[n] = s
 
     def take(self, call: ast.Call, k: int, path: Path, order: int) -> ast.expr | None:
         """What stands for a call in a branch; None where its argument cannot be gathered."""
@@ -190,22 +215,20 @@ class _Gathering:
         if found is None:
             return None
         j, kept, needed = found
-        function, text = BY_CALL[ast.unparse(call.func)].name, ast.unparse(argument)
+        function, asked = BY_CALL[called(call)].name, key(argument)
         counter = self.counters.setdefault(path, "") or self.fresh("taken")
         self.counters[path] = counter
-        if (path, text) not in self.arguments:
-            row = self.arguments[path, text] = self.fresh(f"{function}_of_rows")
-            store = ast.parse(f"{row}[{counter}] = {text}").body[0]
-            store.lineno = 0
+        if (path, asked) not in self.arguments:
+            row = self.arguments[path, asked] = self.fresh(f"{function}_of_rows")
+            store = statement("row[counter] = argument", row=row, counter=counter, argument=argument)
             self.stores.setdefault((j, path), []).append(store)
             self.kept |= kept
             self.needed |= needed
-        key = path, f"{function}({text})"
-        if key not in self.calls:
+        if (path, function, asked) not in self.calls:
             value = self.fresh(f"{function}_value_rows")
-            self.calls[key] = Gathered(function, self.arguments[path, text], value, counter)
+            self.calls[path, function, asked] = Gathered(function, self.arguments[path, asked], value, counter)
         self.asked.setdefault(path, set()).add(k)
-        return ast.parse(f"{self.calls[key].value}[{counter}]", mode="eval").body
+        return expression("row[counter]", row=self.calls[path, function, asked].value, counter=counter)
 
     def _find_place(
         self, argument: ast.expr, k: int, path: Path, order: int
@@ -214,12 +237,10 @@ class _Gathering:
 
         With it the statements of branches that make it, and names from elsewhere.
         """
-        own = self._close({x.id for x in names_in(argument)}, k, path, order)
+        own = self._close(names_of(argument), k, path, order)
         if own is None:
             return None
-        for j, known in sorted(self.blocks):
-            if known != path or j > k:
-                continue
+        for j in sorted(j for j, known in self.blocks if known == path and j <= k):
             atoms, needed = set(own[0]), set(own[1])
             if any(a.k > j or (a.k == j and a.order > self.blocks[j, path].end) for a in atoms):
                 continue
@@ -236,7 +257,7 @@ class _Gathering:
         for n, branch in enumerate(self.blocks[k, path].branches):
             if not self.body.is_movable(branch.test):
                 return False
-            found = self._close({x.id for x in names_in(branch.test)}, k, path[:n], self.at[branch])
+            found = self._close(names_of(branch.test), k, path[:n], self.at[branch])
             if found is None:
                 return False
             atoms |= found[0]
@@ -262,52 +283,39 @@ class _Gathering:
                 return None
             if atom not in atoms:
                 atoms.add(atom)
-                waiting += [(x, atom.k, atom.path, atom.order) for x in read_in(atom.statement)]
+                waiting += [(x, atom.k, atom.path, atom.order) for x in exposed_names([atom.statement])]
         return atoms, needed
 
     # ---- what is written ---------------------------------------------------------------------------------------------
     def _count(self, path: Path) -> ast.stmt:
-        statement = ast.parse(f"{self.counters[path]} += 1").body[0]
-        statement.lineno = 0
-        return statement
+        return statement("counter += 1", counter=self.counters[path])
 
     def _list_made(self, statement: ast.stmt) -> Iterator[str]:
         """The names that statements of branches make for arguments."""
         for s in ast.walk(statement):
             if s in self.kept:
-                yield from names_written(s)
+                yield from names_assigned([s])
 
-    def _slice(self, statement: ast.If, k: int, path: Path, made: dict[str, str]) -> ast.If | None:
-        """A statement with what its branches gather, and what that is made of; None where that is nothing.
+    def _slice(self, branch: ast.If, k: int, path: Path, made: dict[str, str]) -> list[ast.stmt]:
+        """A statement with what its branches gather, and what that is made of; nothing where there is none of it.
 
         What is `made` has names of its own: those of the program may be read by another iteration.
         """
         blocks = []
-        for holds, block in ((True, statement.body), (False, statement.orelse)):
-            inner = (*path, (self.keys[statement], holds))
+        for holds, block in ((True, branch.body), (False, branch.orelse)):
+            inner = (*path, (self.keys[branch], holds))
             sliced: list[ast.stmt] = []
             for s in block:
                 if isinstance(s, ast.If):
-                    part = self._slice(s, k, inner, made)
-                    sliced += [] if part is None else [part]
+                    sliced += self._slice(s, k, inner, made)
                 elif s in self.kept:
-                    sliced.append(_rename(s, made))
-            blocks.append(sliced + [_rename(s, made) for s in self.stores.get((k, inner), [])])
+                    sliced.append(substitute(s, made))
+            blocks.append(sliced + [substitute(s, made) for s in self.stores.get((k, inner), [])])
         if not any(blocks):
-            return None
-        sliced_if = ast.If(_rename(statement.test, made), blocks[0] or [ast.Pass(lineno=0)], blocks[1])
-        sliced_if.lineno = -abs(statement.lineno)
-        return sliced_if
-
-
-def _rename(node: Any, made: dict[str, str]) -> Any:
-    """A copy of a statement or expression with other names in it; a statement is no longer the line that it was."""
-    node = copy.deepcopy(node)
-    for x in names_in(node):
-        x.id = made.get(x.id, x.id)
-    if isinstance(node, ast.stmt):
-        node.lineno = -abs(node.lineno)
-    return node
+            return []
+        found = ast.If(substitute(branch.test, made), blocks[0] or [ast.Pass()], blocks[1])
+        found.note = note_of(branch)  # type: ignore[attr-defined]
+        return [found]
 
 
 def _exclude(x: Path, y: Path) -> bool:
@@ -315,16 +323,13 @@ def _exclude(x: Path, y: Path) -> bool:
     return any(key == other and holds != does for key, holds in x for other, does in y)
 
 
-def _find_block(statement: ast.stmt, original: ast.stmt, path: Path, keys: dict[ast.If, str]) -> list[ast.stmt]:
+def _find_block(copy: ast.If, original: ast.If, path: Path, keys: dict[ast.If, Test]) -> list[ast.stmt]:
     """The block of a copy that has this path, from the statement that it is a copy of."""
-    assert isinstance(statement, ast.If) and isinstance(original, ast.If)
-    (key, holds), *rest = path
-    assert keys[original] == key
-    block, old = (statement.body, original.body) if holds else (statement.orelse, original.orelse)
+    (_, holds), *rest = path
+    block, old = (copy.body, original.body) if holds else (copy.orelse, original.orelse)
     if not rest:
         return block
     for s, known in zip(block, old, strict=False):
-        if isinstance(known, ast.If) and keys[known] == rest[0][0]:
+        if isinstance(s, ast.If) and isinstance(known, ast.If) and keys[known] == rest[0][0]:
             return _find_block(s, known, tuple(rest), keys)
     raise AssertionError(path)
-

@@ -1,18 +1,26 @@
-"""Cost model: what statements take, about, in additions, as an expression of what is known before them.
+"""Profitability: what statements take, about, in additions, by what is known before them.
 
     for k in range(n):
         s += x[k] / y[k]           ->      8.0 * max(n, 0)
 
-Ref: Bacon, Graham & Sharp (1994), section 4.
+Whether a transformation pays is asked apart from whether it may be done (Bacon, Graham & Sharp 1994, section 4).
 """
 
 import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import called, expression, key, number, product, total
 from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.passes.dependence import bounds_of
+from contad.engines.source.ir.syntax import (
+    called,
+    expression,
+    is_number,
+    key,
+    number,
+    product,
+    total,
+)
+from contad.engines.source.passes.dependence import bounds_of, is_function
 from contad.engines.source.passes.liveness import names_read
 
 UNKNOWN_TRIPS = 8.0  # of a loop whose length differs from iteration to iteration
@@ -35,6 +43,17 @@ def cost_of(body: list[ast.stmt], inside: frozenset[str]) -> ast.expr:
         sums[which] = _Term(before + term.additions, term.trips)
     terms = [product([number(round(x.additions, 1)), *x.trips]) for x in sums.values() if x.additions]
     return total(terms) if terms else number(1.0)
+
+
+def is_outgrown(s: ast.stmt) -> bool:
+    """Whether a loop over 0, ..., n - 1 has functions beside loops in it that are about as long, and have none."""
+    bounds = bounds_of(s)
+    if bounds is None or not is_number(bounds.start, 0) or not any(map(is_function, ast.walk(s))):
+        return False
+    inner = [x for x in ast.walk(s) if isinstance(x, ast.For) and x is not s]
+    if any(is_function(x) for loop in inner for x in ast.walk(loop)):
+        return False
+    return any(names_read(bounds.stop) & names_read(loop.iter) for loop in inner)
 
 
 def _list_terms(body: list[ast.stmt], inside: frozenset[str]) -> Iterator[_Term]:

@@ -1,4 +1,4 @@
-"""Loops in loops whose functions go along rows of several iterations of the outer one, as inner loops may be short.
+"""Loop collapsing: two loops in one another whose functions go along one row, as inner loops may be short.
 
     for s in range(n):                     for block in range(0, n, wide):
         total = 0.0                            for at in range(count):
@@ -13,34 +13,30 @@
 
 First comes what arguments are made of, for some iterations; then the functions; then everything else, in its order. So
 it is where the first part writes numbers alone, and reads nothing that the rest writes. Of arrays that may be one, or
-not, the loop asks when it begins.
+not, the loop asks when it begins. (Collapsing makes one loop of several, Bacon, Graham & Sharp 1994, section 6.3; here
+of the functions in them alone.)
 """
 
 import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from contad.engines.source.writing.live_names import Names, names_in
-from contad.engines.source.writing.loop_statements import (
-    SplitBody,
-    is_function,
-    names_written,
-    read_first,
-    read_in,
-)
-from contad.engines.source.writing.row_parts import LoopParts, Plain, find_parts
+from contad.engines.source.ir.syntax import called, dotted, names_of
+from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
+from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
 MOST = 1000  # what an iteration may add to a whole number, which is below 2^53 then in as many as a life has
 STORED = "put_integer()"  # in place of a name, for those in the workspace
 
-MakeBody = Callable[[ast.For, type[SplitBody]], SplitBody]
+MakeBody = Callable[[ast.For, type[LoopBody]], LoopBody]
 
 
 class NestParts(NamedTuple):
     """A loop with one in it that has functions."""
 
     inner: ast.For
-    length: str  # of the inner one
+    length: ast.expr  # of the inner one
     ahead: list[ast.stmt]  # of the outer one, what arguments are made of
     floats: list[str]  # names of it that the rest reads
     integers: list[str]  # likewise
@@ -59,7 +55,7 @@ class NestParts(NamedTuple):
         return self.parts.size + len(self.floats) + len(self.integers)
 
 
-class OuterBody(SplitBody):
+class OuterBody(LoopBody):
     """The statements of an outer loop, which notes what arrays it takes for different ones."""
 
     apart: dict[tuple[str, str], None]
@@ -78,29 +74,25 @@ class OuterBody(SplitBody):
 
 
 def find_nest(
-    loop: ast.For, make: MakeBody, integers: set[str], live: Names, fresh: Callable[[str], str]
+    loop: ast.For, inner: ast.For, make: MakeBody, integers: set[str], live: Names, fresh: Callable[[str], str]
 ) -> NestParts | None:
-    """The parts of a nest; None where the loop is none, or its first part may not run ahead.
+    """The parts of a nest; None where its first part may not run ahead.
 
     `make` gives the body of a loop, `integers` are names of whole numbers, `live` those that are read behind the loop.
     """
-    inner = _find_inner(loop)
-    if inner is None:
-        return None
     outer = make(loop, OuterBody)
     assert isinstance(outer, OuterBody)
     outer.apart = {}
-    length = ast.unparse(inner.iter.args[0])  # type: ignore[attr-defined]
-    if not outer.runs_to_its_end or {x.id for x in names_in(inner.iter)} & {*outer.writers, outer.index}:
+    if not outer.runs_to_its_end or names_of(inner.iter) & {*outer.writers, outer.index}:
         return None
-    parts = find_parts(make(inner, SplitBody), fresh, False)
+    parts = find_parts(make(inner, LoopBody), fresh, False)
     if parts is None or parts.entering or not all(map(outer.is_movable, parts.before)):
         return None
-    between = {x.id for step in parts.steps if isinstance(step, Plain) for x in names_in(step.expression)}
+    between = {x for step in parts.steps if isinstance(step, Plain) for x in names_of(step.expression)}
     if between - set(parts.rows) & {*outer.writers, outer.index}:
         return None
     counter = {inner.target.id}  # type: ignore[attr-defined]
-    needed = (read_first(parts.before) | set(parts.given) - _made_by(parts.before)) - counter
+    needed = (exposed_names(parts.before) | set(parts.given) - _made_by(parts.before)) - counter
     needed &= outer.writers.keys()
     if any(max(outer.writers[name]) > outer.statements.index(inner) for name in needed):  # of the iteration before
         return None
@@ -113,7 +105,7 @@ def find_nest(
         if k in moved:
             continue
         items = [item for item in parts.after if isinstance(item, ast.stmt)] if s is inner else [s]
-        read = {x for item in items for x in read_in(item)}
+        read = {x for item in items for x in exposed_names([item])}
         for name in read & made:  # what they leave, and nobody else
             if k < max(outer.writers[name]) or not moved.issuperset(outer.writers[name]):
                 return None
@@ -122,13 +114,14 @@ def find_nest(
     if not leaving <= outer.floats | integers:
         return None
     return NestParts(
-        inner, length, ahead, sorted(leaving & outer.floats),
+        inner, inner.iter.args[0], ahead,  # type: ignore[attr-defined]
+        sorted(leaving & outer.floats),
         sorted(leaving - outer.floats), [s for k, s in enumerate(outer.statements) if k not in moved], parts,
         list(outer.apart),
     )  # fmt: skip
 
 
-def _find_inner(loop: ast.For) -> ast.For | None:
+def find_inner(loop: ast.For) -> ast.For | None:
     """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
     others = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign))]
     found = [s for s in others if any(map(is_function, ast.walk(s)))]
@@ -136,39 +129,38 @@ def _find_inner(loop: ast.For) -> ast.For | None:
         return None
     inner = found[0]
     over = inner.iter
-    if not (isinstance(over, ast.Call) and ast.unparse(over.func) == "range" and len(over.args) == 1):
+    if not (isinstance(over, ast.Call) and called(over) == "range" and len(over.args) == 1):
         return None
     return inner if isinstance(inner.target, ast.Name) and not inner.orelse and not loop.orelse else None
 
 
-def _are_own(parts: LoopParts, inner: ast.For, outer: SplitBody, live: Names) -> bool:
+def _are_own(parts: LoopParts, inner: ast.For, outer: LoopBody, live: Names) -> bool:
     """Whether what the first part of the inner loop makes is read there alone, or made again in the second one."""
     again = _made_by([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
     again |= {x for x in parts.after if isinstance(x, str)}
     lost = _made_by(parts.before) - again
-    return not lost & live and not any(lost & read_in(s) for s in outer.statements if s is not inner)
+    return not lost & live and not any(lost & exposed_names([s]) for s in outer.statements if s is not inner)
 
 
 def _made_by(statements: list[ast.stmt]) -> set[str]:
-    return {name for s in statements for name in names_written(s)}
+    return names_assigned(statements)
 
 
 def find_integers(function: ast.FunctionDef) -> set[str]:
-    """Names of text that are whole numbers, whatever is assigned to them, and small enough to be a float exactly."""
+    """Names that are whole numbers, whatever is assigned to them, and small enough to be a float exactly."""
     values: dict[str, list[ast.expr | None]] = {}
     for s in ast.walk(function):
         if isinstance(s, ast.For) and isinstance(s.target, ast.Name):
-            is_range = isinstance(s.iter, ast.Call) and ast.unparse(s.iter.func) == "range"
-            values.setdefault(s.target.id, []).append(ast.Constant(0) if is_range else None)
+            values.setdefault(s.target.id, []).append(ast.Constant(0) if called(s.iter) == "range" else None)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
             values.setdefault(s.targets[0].id, []).append(s.value)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple) and isinstance(s.value, ast.Tuple):
             for target, value in zip(s.targets[0].elts, s.value.elts, strict=True):
-                values.setdefault(ast.unparse(target), []).append(value)
+                values.setdefault(dotted(target), []).append(value)
         elif isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
-            for name in names_written(s):
+            for name in names_assigned([s]):
                 values.setdefault(name, []).append(None)
-        elif isinstance(s, ast.Call) and ast.unparse(s.func) == "put_integer":
+        elif isinstance(s, ast.Call) and called(s) == "put_integer":
             values.setdefault(STORED, []).append(s.args[-1])
     found = values.keys() - {x.arg for x in function.args.args}
     while lost := {name for name in found if not all(_is_integer(value, found) for value in values[name])}:
@@ -187,8 +179,7 @@ def _is_integer(value: ast.expr | None, known: set[str]) -> bool:
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
         return isinstance(value.right, ast.Constant) and all(_is_integer(x, known) for x in (value.left, value.right))
     if isinstance(value, ast.Call):
-        called = ast.unparse(value.func)
-        if called == "integer":
+        if called(value) == "integer":
             return STORED in known
-        return called == "select" and all(_is_integer(x, known) for x in value.args[1:])
+        return called(value) == "select" and all(_is_integer(x, known) for x in value.args[1:])
     return False

@@ -1,0 +1,617 @@
+"""Strip mining: loops in blocks of rows, so that elementary functions are computed in vector registers.
+
+    for i in range(n):                         for block in range(0, n, 256):
+        eta = 0.0                                  first = place(block)
+        for j in range(k):                         count = min(256, n - first)
+            eta += x[i, j] * beta[j]               for at in range(count):
+        t = math.exp(eta)                ->            i = first + at
+        total += t                                     eta = 0.0 ...
+                                                       eta_rows[at] = eta
+                                                   exp_rows(eta_rows, t_rows, count)
+                                                   for at in range(count):
+                                                       t = t_rows[at]
+                                                       total += t
+
+First comes what arguments are made of, then the functions, then everything else, in its order: sums are added as they
+were (`fission`). A loop is split where its first part reads nothing that the rest of it writes, and where every
+iteration is sure to run to its end. Where everything else is sums and long arithmetic, the sums get a loop of their
+own, so that the rest is in vector registers as well. A function that some loop has in registers is the same one
+everywhere in the derivative, so that what is computed again is what it was. Where a loop has one in it whose iterations
+are few, rows are those of several iterations of the outer one (`collapsing`). (Bacon, Graham & Sharp 1994, section 6.2;
+Allen & Kennedy 2001, chapter 5.)
+"""
+
+import ast
+import contextlib
+import copy
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from contad.engines.source.ir.syntax import (
+    Part,
+    both,
+    called,
+    clone,
+    difference,
+    dotted,
+    expression,
+    integer_of,
+    is_name,
+    key,
+    names_in,
+    names_of,
+    note_of,
+    number,
+    part,
+    product,
+    statement,
+    statements,
+    substitute,
+)
+from contad.engines.source.passes.collapsing import (
+    NestParts,
+    find_inner,
+    find_integers,
+    find_nest,
+)
+from contad.engines.source.passes.compaction import Taking
+from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.fission import (
+    Kernel,
+    LoopParts,
+    find_parts,
+    find_sums,
+)
+from contad.engines.source.passes.liveness import LiveNames, Names
+from contad.engines.source.passes.profitability import is_outgrown
+from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
+from contad.native.elementary.rows import ROWS
+
+MOST_ROWS = 48  # of a function: 96 KB of its stack
+FEWEST = 8  # iterations that are worth it; known where their number is written out, else tested where loops repeat it
+LONG = 12  # iterations of loops in others that are sooner along rows than the C library has their functions
+
+
+class Facts(NamedTuple):
+    """What a function does not tell of the names in it."""
+
+    floats: set[str]  # numbers of float64
+    roots: dict[str, frozenset[str]]  # of arrays: the memory that they may be
+    constant: set[str]  # roots that are never written
+    adjoints: frozenset[str] = frozenset()  # numbers of float64 whose terms have no order
+
+
+class StripMined(NamedTuple):
+    """A function after its loops were split, and the definitions that it needs."""
+
+    function: ast.FunctionDef
+    definitions: list[ast.stmt]
+
+
+def strip_mine(
+    function: ast.FunctionDef, facts: Facts, fresh: Callable[[str], str], nests: bool = True, alone: bool = True
+) -> StripMined:
+    """A function with loops in blocks where that puts elementary functions into registers.
+
+    Without `nests`, of loops that stand in others those whose length changes with these are split: it grows as theirs
+    does. Other lengths, of states or components, are often a handful. So where these are known before all loops, the
+    function tests them, and has either all of its loops in blocks that share functions, or none and the C library's
+    functions: a function is the same one in a whole call. A function that would stay in another loop, too, is none
+    that is split by: the C library computes it sooner. (Functions beside loops that are as long as theirs are few: such
+    loops stay whole, and are written once so.) Where a function is not `alone`, but shares its work with others,
+    nothing is left to a test.
+    """
+    miner = _Miner(function, facts, nests)
+    if not miner.called or any(len(x.args) != 1 for x in miner.called):  # a logarithm of some base
+        return StripMined(function, [])
+    if nests:
+        return miner.mine(fresh).finish()
+    trial = _count_names()
+    long = miner.mine(trial, long=LongLoops("", (), -1, frozenset())).find_long(fresh) if alone else None
+    for way in dict.fromkeys([(True, long), (True, None), (False, None)]):
+        if miner.mine(trial, *way).is_consistent:
+            return miner.mine(fresh, *way).finish()
+    return StripMined(function, [])
+
+
+def _count_names() -> Callable[[str], str]:
+    """Names in trees that nobody reads."""
+    numbers = itertools.count()
+    return lambda name: f"{name}_trial_{next(numbers)}"
+
+
+class LongLoops(NamedTuple):
+    """What a function tests before its loops: whether those that stand in others are long."""
+
+    name: str
+    lengths: tuple[ast.expr, ...]  # of loops
+    place: int  # of the statement behind which they are known; -1 at the beginning
+    functions: frozenset[str]  # which are along rows, and others than those of the C library, if they are
+
+
+class _Blocked(NamedTuple):
+    """A loop that is split: the functions in it, and what is to be long for that."""
+
+    functions: set[str]
+    lengths: tuple[ast.expr, ...]
+    varies: bool  # with loops around it
+
+
+class _Bounds(NamedTuple):
+    """The range of a loop."""
+
+    start: ast.expr
+    stop: ast.expr
+    down: bool
+
+    def count_from(self, first: Part) -> ast.expr:
+        """How many iterations there are from one on."""
+        return difference(first, self.stop) if self.down else difference(self.stop, first)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether they are numbers."""
+        return integer_of(self.start) is not None and integer_of(self.stop) is not None
+
+    @property
+    def counts_from_number(self) -> bool:
+        """Whether it is known that no index is negative."""
+        return integer_of(self.start) is not None and (integer_of(self.start) or 0) >= 0
+
+
+class _Miner:
+    """Writes the statements of a function again, their loops in blocks where they can be."""
+
+    def __init__(self, function: ast.FunctionDef, facts: Facts, splits_all: bool) -> None:
+        """What is known of a function; whether loops in others are split whatever their length."""
+        self.function, self.facts, self.splits_all = function, facts, splits_all
+        self.called = [x for x in ast.walk(function) if isinstance(x, ast.Call) and is_function(x)]
+        self.bodies: dict[tuple[ast.For, type[LoopBody]], LoopBody] = {}
+
+    @functools.cached_property
+    def integers(self) -> set[str]:
+        """Names of whole numbers."""
+        return find_integers(self.function)
+
+    @functools.cached_property
+    def live(self) -> Mapping[ast.stmt, Names]:
+        """The names that are read behind loops."""
+        return LiveNames(self.function.body).after
+
+    def body_of(self, loop: ast.For, kind: type[LoopBody] = LoopBody) -> LoopBody:
+        """The statements of a loop, which stay as they are: what is written are copies."""
+        if (loop, kind) not in self.bodies:
+            self.bodies[loop, kind] = kind(loop, self.facts.floats, self.facts.roots, self.facts.constant)
+        return self.bodies[loop, kind]
+
+    def mine(self, fresh: Callable[[str], str], gathers: bool = True, long: LongLoops | None = None) -> "_Miner":
+        """Write the body of the function, with what it tests before its loops."""
+        self.fresh, self.gathers, self.long = fresh, gathers, long
+        self.nests = self.splits_all or long is not None
+        self.calls: list[tuple[ast.Call, str]] = []  # functions that are no rows, and which way led to them
+        self.way = ""  # "long" and "short" where a test has led to what is written, "rare" in no rows
+        self.rare: list[ast.stmt] = []  # loops
+        self.split: list[_Blocked] = []
+        self.rows: list[str] = []
+        there = {BY_CALL[called(x)].name for x in self.called}
+        self.functions = {x: (fresh(x), fresh(f"{x}_rows")) for x in ELEMENTARY if x in there}  # alone, and along rows
+        self.used: set[str] = set()  # along rows
+        self.staying: set[str] = set()  # in loops, not along rows
+        self.elsewhere: set[str] = set()  # where no test has led to
+        self.around: list[str] = []  # the counters of the loops that what is written now is in
+        self.stays_whole = self.in_nest = False
+        tests = [expression("length >= least", length=x, least=LONG) for x in long.lengths] if long else []
+        test = statements("long = tests", long=long.name, tests=both(tests)) if long and tests else []
+        self.body = test if long and long.place < 0 else []
+        for k, s in enumerate(self.function.body):
+            self.body += self.write(s) + (test if long and long.place == k else [])
+        return self
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether a function that is along rows stays in no loop, and one by a test nowhere but behind that."""
+        if not self.rows or self.used & self.staying:
+            return False
+        return self.long is None or not self.long.functions & self.elsewhere
+
+    def find_long(self, fresh: Callable[[str], str]) -> LongLoops | None:
+        """What to test, by what was split; None where no loop needs it, or some length is not known before."""
+        lengths = {key(length): length for loop in self.split for length in loop.lengths}
+        functions = {x for loop in self.split if loop.lengths for x in loop.functions}
+        while more := {x for loop in self.split if loop.functions & functions for x in loop.functions} - functions:
+            functions |= more
+        if not lengths or any(loop.varies and loop.functions & functions for loop in self.split):
+            return None
+        body = self.function.body
+        first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in ast.walk(s)))
+        known = {x.arg: -1 for x in self.function.args.args}
+        known |= {dotted(s.targets[0]): k for k, s in enumerate(body) if isinstance(s, ast.Assign)}
+        written = [x.id for x in names_in(self.function) if isinstance(x.ctx, ast.Store)]
+        names = {x for length in lengths.values() for x in names_of(length)}
+        if any(known.get(x, first) >= first or written.count(x) > 1 for x in names):
+            return None
+        place = max((known[x] for x in names), default=-1)
+        return LongLoops(fresh("long"), (*lengths.values(),), place, frozenset(functions))
+
+    def finish(self) -> StripMined:
+        """The function as it was written, with own functions in place of the C library's."""
+        if not self.rows:
+            return StripMined(self.function, [])
+        used = {x: given for x, given in self.functions.items() if x in self.used}
+        tested = self.long.functions & used.keys() if self.long else frozenset()
+        alone: set[str] = set()
+        for call, way in self.calls:
+            known = BY_CALL[called(call)].name
+            if known in used and way != "short" and not (way == "rare" and known in tested):
+                call.func = part(used[known][0])
+                alone.add(known)
+
+        def choose(call: ast.Call) -> ast.expr | None:
+            """Either function, by the test."""
+            known = BY_CALL[called(call)].name
+            if known not in tested or self.long is None:
+                return None
+            alone.add(known)
+            return expression("own(x) if long else c", own=used[known][0], x=call.args, long=self.long.name, c=call)
+
+        for loop in self.rare:
+            Taking(choose, everywhere=True).visit(loop)
+        self.function.body = [*(statement("row = new_row()", row=row) for row in self.rows), *self.body]
+        one = [statement("f = elementary(x)", f=f, x=number(x)) for x, (f, _) in used.items() if x in alone]
+        rows = [statement("f = elementary_rows(x)", f=f, x=number(x)) for x, (_, f) in used.items()]
+        return StripMined(self.function, one + rows)
+
+    def write_all(self, body: Iterable[ast.stmt]) -> list[ast.stmt]:
+        """Statements, their loops in blocks where they can be."""
+        return [made for s in body for made in self.write(s)]
+
+    def write(self, s: ast.stmt) -> list[ast.stmt]:
+        """A statement, which becomes several where it is a loop in blocks."""
+        split = self._split(s) if isinstance(s, ast.For) else []
+        return split or [self._copy(s)]
+
+    def _copy(self, s: ast.stmt) -> Any:
+        """A statement as it was, though loops in it may be split; its functions are noted."""
+        made = copy.copy(s)
+        if isinstance(made, (ast.For, ast.While, ast.If)):
+            made.body, made.orelse = [], []
+        made = clone(made)
+        calls = [x for x in ast.walk(made) if isinstance(x, ast.Call) and is_function(x)]
+        names = {BY_CALL[called(x)].name for x in calls}
+        self.calls += [(x, self.way) for x in calls]
+        if self.around and not self.stays_whole:
+            self.staying |= names
+        if not self.way:
+            self.elsewhere |= names
+        if isinstance(s, ast.If):
+            made.body, made.orelse = self.write_all(s.body), self.write_all(s.orelse)
+        elif isinstance(s, (ast.For, ast.While)):
+            with self._inside(s):
+                made.body = self.write_all(s.body)
+        return made
+
+    def _copy_whole(self, loop: ast.For) -> ast.stmt:
+        """A loop as it was, and those in it."""
+        with self._set(stays_whole=True):
+            return self._copy(loop)
+
+    def _inside(self, loop: ast.For | ast.While) -> contextlib.AbstractContextManager[None]:
+        return self._set(around=[*self.around, dotted(loop.target) if isinstance(loop, ast.For) else ""])
+
+    @contextlib.contextmanager
+    def _set(self, **values: Any) -> Iterator[None]:
+        """Inside, attributes are others."""
+        before = {x: getattr(self, x) for x in values}
+        vars(self).update(values)
+        yield
+        vars(self).update(before)
+
+    # ---- which loops are split ---------------------------------------------------------------------------------------
+    def _split(self, loop: ast.For) -> list[ast.stmt]:
+        """A loop in blocks, or decided to stay whole; nothing where it is one like any other."""
+        bounds = None if self.stays_whole else _bounds(loop)
+        if bounds is None:
+            return []
+        if self.around and not self.in_nest and not self.splits_all and is_outgrown(loop):
+            with self._set(way=self.way or "rare"):
+                whole = self._copy_whole(loop)
+            self.rare += [] if self.way else [whole]
+            return [whole]
+        varies = any(x in self.around for x in names_of(loop.iter))
+        if not (self.nests or not self.around or varies):
+            return []
+        if bounds.is_known and self.around and self.long is not None:
+            return []
+        parts = self._find_nest(loop, bounds.down) or self._find_parts(loop)
+        if parts is None:
+            return []
+        length = bounds.count_from(bounds.start)
+        if isinstance(parts, NestParts):
+            length = product([length, parts.length])
+        is_asked = self.long is not None and self.around and not (varies or bounds.is_known or self.in_nest)
+        self.split.append(_Blocked(parts.functions, (length,) if is_asked else (), varies))
+        if self.long is not None and self.long.functions & parts.functions and not self.way:
+            with self._set(way="long"):
+                split = self._write_split(loop, bounds, parts)
+            with self._set(way="short"):
+                whole = self._copy_whole(loop)
+            return _either(part(self.long.name), split, [whole])
+        if self.around and not bounds.is_known and self.way != "long":
+            is_short = expression("length < fewest", length=length, fewest=FEWEST)
+            return _either(is_short, [self._copy_whole(loop)], self._write_split(loop, bounds, parts))
+        return self._write_split(loop, bounds, parts)
+
+    def _find_nest(self, loop: ast.For, down: bool) -> NestParts | None:
+        """The parts of a loop with one in it whose functions may go along rows of several iterations."""
+        if down or self.in_nest or (not self.splits_all and any(map(is_outgrown, loop.body))):
+            return None
+        inner = find_inner(loop)
+        if inner is None or loop not in self.live:
+            return None
+        for fresh in (_count_names(), self.fresh):
+            nest = find_nest(loop, inner, self.body_of, self.integers, self.live[loop], fresh)
+            if nest is None or len(self.rows) + nest.size > MOST_ROWS:
+                return None
+        return nest
+
+    def _find_parts(self, loop: ast.For) -> LoopParts | None:
+        """The parts of a loop, with the functions in its branches if there are rows left for them."""
+        if not any(map(is_function, ast.walk(loop))):
+            return None
+        for gathers in (True, False) if self.gathers else (False,):
+            parts = find_parts(self.body_of(loop), self.fresh, gathers)
+            if parts is not None and len(self.rows) + parts.size <= MOST_ROWS:
+                return parts
+        return None
+
+    # ---- loops in blocks ---------------------------------------------------------------------------------------------
+    def _write_split(self, loop: ast.For, bounds: _Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
+        if isinstance(parts, NestParts):
+            return self._write_nest(loop, bounds, parts)
+        with self._inside(loop):
+            return self._write_parts(loop, bounds, parts)
+
+    def _write_nest(self, loop: ast.For, bounds: _Bounds, nest: NestParts) -> list[ast.stmt]:
+        """A loop in blocks of iterations whose inner ones fill rows together; of those that are long, each alone."""
+        tests = [expression("length <= most", length=nest.length, most=ROWS // 2)]
+        tests += [expression("are_apart(x, y)", x=x, y=y) for x, y in nest.apart]
+        with self._inside(loop):
+            together = self._write_rows_of_nest(loop, bounds, nest)
+        with self._set(in_nest=True, nests=True, way=self.way or "long"):
+            each = self._copy(loop)
+        return _either(both(tests), together, [each])
+
+    def _write_rows_of_nest(self, loop: ast.For, bounds: _Bounds, nest: NestParts) -> list[ast.stmt]:
+        """The blocks: what runs ahead, with what is kept in rows; functions along those; the rest."""
+        inner, parts = nest.inner, nest.parts
+        names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
+        leaving = {x: self.fresh(f"{x}_rows") for x in (*nest.floats, *nest.integers)}
+        self.rows += [*names.values(), *leaving.values()]
+        wide, first, count, at, row = map(self.fresh, ("wide", "first", "count", "at", "row"))
+        block = self.fresh("block") if bounds.counts_from_number else first
+        counter, length = dotted(inner.target), nest.length
+        element, every = expression("row + k", row=row, k=counter), expression("count * m", count=count, m=length)
+
+        def inside(body: list[ast.stmt]) -> list[ast.stmt]:
+            loop = statement("for k in range(m):\n    body", k=counter, m=length, body=body)
+            loop.note = note_of(inner)
+            return [loop]
+
+        ahead = self.write_all(nest.ahead) + _put(leaving.items(), at)
+        ahead_inside = self.write_all(parts.before) + _put(((x, names[x]) for x in parts.given), element)
+        functions = self._write_functions(parts, names, at, every)
+        taken = _take(((x, leaving[x]) for x in nest.floats), at)
+        taken += [statement("x = int(row[at])", x=x, row=leaving[x], at=at) for x in nest.integers]
+        rest: list[ast.stmt] = []
+        for s in nest.rest:
+            rest += inside(self._write_rest(parts, names, element, {})) if s is inner else self.write(s)
+        made = statements(
+            """
+wide = rows // max(length, 1)
+for block in range(start, stop, wide):
+    opening
+    count = min(wide, left)
+    for at in range(count):
+        index = first + at
+        ahead
+        row = place(at * length)
+        inner
+    functions
+    for at in range(count):
+        index = first + at
+        taken
+        row = place(at * length)
+        rest
+""",
+            block=block, start=bounds.start, stop=bounds.stop, wide=wide, opening=_open(first, block), count=count,
+            left=bounds.count_from(first), at=at, index=dotted(loop.target), first=first, ahead=ahead, row=row,
+            length=length, inner=inside(ahead_inside), functions=functions, taken=taken, rest=rest, rows=ROWS,
+        )  # fmt: skip
+        made[-1].note = note_of(loop)  # type: ignore[attr-defined]
+        return made
+
+    def _write_parts(self, loop: ast.For, bounds: _Bounds, parts: LoopParts) -> list[ast.stmt]:
+        """A loop in blocks: what runs ahead, functions along rows, the rest, and sums if they are apart."""
+        index = dotted(loop.target)
+        names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
+        entering = {x: self.fresh(f"{x}_before") for x in parts.entering}
+        self.rows += [*names.values(), *entering.values()]
+        first, count, at = self.fresh("first"), self.fresh("count"), self.fresh("at")
+        is_place = bounds.counts_from_number and not bounds.down
+        block = self.fresh("block") if is_place else first
+        gathered = parts.gathered
+        counters = gathered.counters if gathered else []
+        self.rows += gathered.rows if gathered else []
+        here = part(first)
+        here = ast.BinOp(here, ast.Sub() if bounds.down else ast.Add(), part(at))
+        ahead = self.write_all(parts.before)
+        functions = self._write_functions(parts, names, at, part(count))
+        for call in gathered.calls if gathered else []:
+            self.used.add(call.function)
+            given = [call.argument, call.value, call.counter]
+            functions += statements("kernel(given)", kernel=self.functions[call.function][1], given=given)
+        reads = any(index in names_of(item) for item in parts.after if isinstance(item, ast.stmt))
+        sums = find_sums(parts.after, self.facts.floats)
+        heads: dict[str, int] = {}  # what an iteration adds to an adjoint is added up before, in one row
+        adjoints = {k: name for k, s in sums.items() if (name := dotted(s.target)) in self.facts.adjoints}
+        groups = {k: heads.setdefault(adjoints[k], k) if k in adjoints else k for k in sums}
+        if len(self.rows) + len(set(groups.values())) > MOST_ROWS:
+            sums, groups = {}, {}
+        terms = {k: self.fresh(f"{dotted(sums[k].target)}_terms") for k in dict.fromkeys(groups.values())}
+        self.rows += terms.values()
+        rest = self._write_rest(parts, names, part(at), {k: terms[group] for k, group in groups.items()})
+        inside = statements(
+            """
+for at in range(count):
+    index = here
+    entering
+    ahead
+    given
+functions
+counting
+for at in range(count):
+    again
+    taken
+    rest
+""",
+            at=at, count=count, index=index, here=here, entering=_put(entering.items(), at), ahead=ahead,
+            given=_put(((x, names[x]) for x in parts.given), at), functions=functions, counting=_count(counters),
+            again=statements("index = here", index=index, here=here) if reads else [],
+            taken=_take(entering.items(), at), rest=rest,
+        )  # fmt: skip
+        earlier = self._find_earlier(inside, index, first, at, integer_of(bounds.start) or 0) if is_place else []
+        adding: list[ast.stmt] = []
+        for k, row in terms.items():
+            s = clone(sums[k])
+            s.value = _element(row, at)
+            adding.append(s)
+        if terms:
+            adding = statements("for at in range(count):\n    adding", at=at, count=count, adding=adding)
+        made = statements(
+            """
+for block in range(start, stop, step):
+    opening
+    count = min(rows, left)
+    counting
+    earlier
+    inside
+    adding
+""",
+            block=block, start=bounds.start, stop=bounds.stop, step=-ROWS if bounds.down else ROWS,
+            opening=_open(first, block), count=count, rows=ROWS, left=bounds.count_from(first),
+            counting=_count(counters), earlier=earlier, inside=inside, adding=adding,
+        )  # fmt: skip
+        made[-1].note = note_of(loop)  # type: ignore[attr-defined]
+        return made
+
+    def _write_rest(
+        self, parts: LoopParts, names: dict[str, str], at: ast.expr, terms: dict[int, str]
+    ) -> list[ast.stmt]:
+        """What comes behind functions, with what it has from rows; what `terms` of sums add goes into rows."""
+        made = _take(((x, names[x]) for x in parts.read), at)
+        begun: dict[str, type[ast.operator]] = {}
+        for k, item in enumerate(parts.after):
+            if isinstance(item, str):
+                made += _take([(item, names[item])], at)
+            elif k not in terms:
+                made += self.write(item)
+            else:
+                assert isinstance(item, ast.AugAssign)
+                element = _element(terms[k], at)
+                if terms[k] not in begun:
+                    begun[terms[k]] = type(item.op)
+                    made += statements("element = value", element=element, value=item.value)
+                elif begun[terms[k]] is type(item.op):
+                    made += statements("element += value", element=element, value=item.value)
+                else:
+                    made += statements("element -= value", element=element, value=item.value)
+        return made
+
+    def _write_functions(self, parts: LoopParts, names: dict[str, str], at: str, count: ast.expr) -> list[ast.stmt]:
+        """Functions along rows, and loops over what is between them."""
+        made: list[ast.stmt] = []
+        for step in parts.steps:
+            if isinstance(step, Kernel):
+                self.used.add(step.function)
+                given = [names[step.argument], names[step.name], count]
+                made += statements("kernel(given)", kernel=self.functions[step.function][1], given=given)
+                continue
+            value = substitute(step.expression, {x: _element(row, at) for x, row in names.items()})
+            row = names[step.name]
+            made += statements("for at in range(count):\n    row[at] = x", at=at, count=count, row=row, x=value)
+        return made
+
+    def _find_earlier(self, body: list[ast.stmt], index: str, first: str, at: str, start: int) -> list[ast.stmt]:
+        """Write indices of neighbours before so that none is tested for being negative; what that is made of."""
+        found: dict[int, str] = {}
+
+        def shift(node: ast.expr) -> ast.expr:
+            is_before = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index)
+            back = integer_of(node.right) if is_before else None
+            if back is None or not 0 <= back <= start:
+                return node
+            if back not in found:
+                found[back] = self.fresh(f"{first}_less_{back}")
+            return expression("before + at", before=found[back], at=at)
+
+        for element in (x for s in body for x in _elements(s)):
+            if isinstance(element.slice, ast.Tuple):
+                element.slice.elts = [*map(shift, element.slice.elts)]
+            else:
+                element.slice = shift(element.slice)
+        return [statement("x = place(first - back)", x=x, first=first, back=back) for back, x in found.items()]
+
+
+def _bounds(loop: ast.For) -> _Bounds | None:
+    """Where a loop over a range starts and stops, and whether it goes down; None for other loops, and short ones."""
+    if loop.orelse or not isinstance(loop.target, ast.Name) or called(loop.iter) != "range":
+        return None
+    assert isinstance(loop.iter, ast.Call)
+    given = loop.iter.args
+    step = integer_of(given[2]) if len(given) == 3 else 1
+    if step not in (1, -1):
+        return None
+    start, stop = (number(0), given[0]) if len(given) == 1 else (given[0], given[1])
+    first, last = integer_of(start), integer_of(stop)
+    if first is not None and last is not None and abs(last - first) < FEWEST:
+        return None
+    changed = {x.id for x in names_in(loop) if isinstance(x.ctx, ast.Store)}
+    return None if names_of(loop.iter) & changed else _Bounds(start, stop, step == -1)
+
+
+def _open(first: str, block: str) -> list[ast.stmt]:
+    """The first index of a block."""
+    return statements("first = place(block)", first=first, block=block) if block != first else []
+
+
+def _count(counters: Iterable[str]) -> list[ast.stmt]:
+    """Begin to count."""
+    return [statement("counter = place(0)", counter=counter) for counter in counters]
+
+
+def _element(row: str, at: Part) -> ast.expr:
+    return expression("row[at]", row=row, at=at)
+
+
+def _put(names: Iterable[tuple[str, str]], at: Part) -> list[ast.stmt]:
+    """Numbers go into their rows."""
+    return [statement("row[at] = x", row=row, at=at, x=x) for x, row in names]
+
+
+def _take(names: Iterable[tuple[str, str]], at: Part) -> list[ast.stmt]:
+    """Numbers come from their rows."""
+    return [statement("x = row[at]", row=row, at=at, x=x) for x, row in names]
+
+
+def _either(test: ast.expr, then: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
+    return statements("if test:\n    then\nelse:\n    other", test=test, then=then, other=other)
+
+
+def _elements(node: ast.AST) -> Iterator[ast.Subscript]:
+    """The elements of arrays in a tree, in its order."""
+    if isinstance(node, ast.Subscript):
+        yield node
+    for x in ast.iter_child_nodes(node):
+        yield from _elements(x)
