@@ -159,7 +159,8 @@ def _find_branches(kind: type) -> tuple[str, ...]:
     return tuple(field for field in kind._fields if field not in bare)  # type: ignore[attr-defined]
 
 
-_BRANCHES = {kind: _find_branches(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)}
+_KINDS = [x for x in vars(ast).values() if isinstance(x, type) and issubclass(x, ast.AST)]
+_BRANCHES = {kind: _find_branches(kind) for kind in _KINDS}
 
 
 def splice(body: list[ast.stmt], instead: Mapping[ast.stmt, list[ast.stmt]]) -> None:
@@ -312,15 +313,15 @@ def names_in(node: ast.AST) -> list[ast.Name]:
 
 
 def walk_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes of a tree but signs, in no order; `ast.walk` takes several times as long."""
+    """The nodes of a tree but signs, in order; `ast.walk` takes several times as long."""
     waiting: list[Any] = [node]
     while waiting:
         node = waiting.pop()
         yield node
-        for field in _BRANCHES[type(node)]:
+        for field in reversed(_BRANCHES[type(node)]):
             value = node.__dict__.get(field)
             if isinstance(value, list):
-                waiting += value
+                waiting += reversed(value)
             elif isinstance(value, ast.AST):
                 waiting.append(value)
 

@@ -18,15 +18,7 @@ from typing import NamedTuple
 
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.ir.syntax import (
-    called,
-    clone,
-    difference,
-    dotted,
-    integer_of,
-    names_of,
-    same,
-)
+from contad.engines.source.ir.syntax import called, clone, difference, dotted, integer_of, names_of, same, walk_nodes
 from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
@@ -133,7 +125,7 @@ class Accesses:
         self.found: list[Access] = []
         self.views: dict[str, ViewOf] = {}
         self.unknown: set[str] = set()
-        makes = [x for s in body for x in ast.walk(s) if isinstance(x, ast.Assign) and called(x.value) in MAKERS]
+        makes = [x for s in body for x in walk_nodes(s) if isinstance(x, ast.Assign) and called(x.value) in MAKERS]
         self.made = {name for x in makes for name in names_assigned(x.targets)}  # arrays that the statements make
         for s in body:
             self._statement(s)
@@ -278,12 +270,14 @@ class LoopBody:
         for k, statement in enumerate(loop.body):
             for name in names_assigned([statement]):
                 self.writers.setdefault(name, []).append(k)
-        self.nodes = nodes = [x for s in loop.body for x in ast.walk(s)]
+        self._read_by: dict[int, frozenset[str]] = {}
+        self._movable: dict[ast.AST, bool] = {}
+        self.nodes = nodes = [x for s in loop.body for x in walk_nodes(s)]
         self.stores = set(self._list_stored())
         written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
         written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
         self.stored = {name for x in written if (name := base_of(x)) in roots}  # the arrays by which that is done
-        whole = [loop, *nodes, *(x for s in loop.orelse for x in ast.walk(s))]  # all statements
+        whole = [loop, *nodes, *(x for s in loop.orelse for x in walk_nodes(s))]  # all statements
         self.raises = any(isinstance(x, ast.Raise) for x in whole)
         counted = {x.target.id for x in whole if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
         assignments = [x for x in whole if isinstance(x, (ast.Assign, ast.AugAssign))]
@@ -304,10 +298,16 @@ class LoopBody:
     def readers(self) -> dict[str, int]:
         """The first statements that read names as they were before these."""
         found: dict[str, int] = {}
-        for k, statement in enumerate(self.statements):
-            for name in exposed_names([statement]):
+        for k in range(len(self.statements)):
+            for name in self.read_by(k):
                 found.setdefault(name, k)
         return found
+
+    def read_by(self, k: int) -> frozenset[str]:
+        """What statement k reads of what was there before it."""
+        if k not in self._read_by:
+            self._read_by[k] = exposed_names([self.statements[k]])
+        return self._read_by[k]
 
     @property
     def runs_to_its_end(self) -> bool:
@@ -331,6 +331,12 @@ class LoopBody:
 
     def is_movable(self, node: ast.AST) -> bool:
         """Whether a statement or an expression may run ahead: it writes names alone, and has no function in it."""
+        if node not in self._movable:
+            self._movable[node] = all(map(self._may_move, walk_nodes(node)))
+        return self._movable[node]
+
+    def _may_move(self, node: ast.AST) -> bool:
+        """Whether a node does not keep what it stands in from running ahead."""
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if not (len(targets) == 1 and isinstance(targets[0], ast.Name)):
@@ -342,8 +348,6 @@ class LoopBody:
                 return False
         elif isinstance(node, ast.stmt) and not isinstance(node, (ast.If, ast.Pass)):
             return False
-        if not all(map(self.is_movable, ast.iter_child_nodes(node))):
-            return False
         if isinstance(node, ast.Name):
             return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self.is_still(node.id)
         if isinstance(node, ast.Subscript):
@@ -352,7 +356,8 @@ class LoopBody:
             return self.is_still(base_of(node))
         if isinstance(node, ast.Call):
             return is_pure(called(node)) and not is_function(node)
-        return not isinstance(node, (ast.FloorDiv, ast.Mod))  # of integers by 0, where a test comes before
+        # of integers by 0, where a test comes before
+        return not isinstance(getattr(node, "op", None), (ast.FloorDiv, ast.Mod))
 
     def closure(self, names: set[str]) -> set[int] | None:
         """The statements that make names, and all that these read; None where some may not run ahead."""
@@ -364,5 +369,5 @@ class LoopBody:
                     if not self.is_movable(self.statements[k]):
                         return None
                     found.add(k)
-                    waiting += [name for name in exposed_names([self.statements[k]]) if name in self.writers]
+                    waiting += [name for name in self.read_by(k) if name in self.writers]
         return found

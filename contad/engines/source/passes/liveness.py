@@ -9,7 +9,7 @@ Ref: Muchnick (1997), section 14.1.
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from contad.engines.source.ir.syntax import names_in
 
@@ -106,11 +106,16 @@ class _Exposed:
                 index = names_assigned([s.target]) if isinstance(s, ast.For) else NONE
                 self.visit(s.body, known | index, {guard: set(names) for guard, names in under.items()})
             else:
-                self._read(s, known)
+                assigned: set[str] = set()
+                for x in names_in(s):
+                    if isinstance(x.ctx, ast.Store):
+                        assigned.add(x.id)
+                    elif x.id not in known:
+                        self.found.add(x.id)
                 if isinstance(s, ast.AugAssign):
-                    self.found |= names_assigned([s.target]) - known
-                known |= names_assigned([s])
-                _forget(under, names_assigned([s]))
+                    self.found |= assigned - known
+                known |= assigned
+                _forget(under, assigned)
 
     def _branch(self, s: ast.If, known: set[str], under: dict[Guard, set[str]]) -> None:
         """Both branches, and what is known after them."""
@@ -134,7 +139,7 @@ class _Exposed:
         self.found |= names_read(node) - known
 
 
-def _forget(under: dict[Guard, set[str]], names: Names) -> None:
+def _forget(under: dict[Guard, set[str]], names: Collection[str]) -> None:
     """What was known under guards that are assigned anew is known no more."""
     for guard in [guard for guard in under if guard[0] in names]:
         del under[guard]

@@ -37,6 +37,7 @@ from contad.engines.source.ir.syntax import (
     statements,
     total,
     tuple_of,
+    walk_nodes,
 )
 from contad.engines.source.passes.dependence import (
     Access,
@@ -64,7 +65,7 @@ QUIET = frozenset(
         *("np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # of numbers
     )
 )
-NOISY = (ast.MatMult, ast.Lambda, ast.Try, ast.With, ast.JoinedStr, ast.Dict, ast.Set, ast.List)
+NOISY = (ast.Lambda, ast.Try, ast.With, ast.JoinedStr, ast.Dict, ast.Set, ast.List)
 WORK = ("work", "top")
 
 
@@ -115,7 +116,7 @@ def share_loops(
 
 def _make_serial(function: ast.FunctionDef) -> None:
     """Loops that are left run over plain ranges."""
-    for s in ast.walk(function):
+    for s in walk_nodes(function):
         if isinstance(s, ast.For) and called(s.iter) == "prange":
             s.iter = s.iter.args[1]  # type: ignore[attr-defined]
 
@@ -196,8 +197,9 @@ class _LoopOfBlocks:
     # ---- what an iteration may do ------------------------------------------------------------------------------------
     def _require_quiet(self, body: list[ast.stmt]) -> None:
         """Nothing but what runs without Python."""
-        for node in (x for s in body for x in ast.walk(s)):
-            if isinstance(node, NOISY) or (isinstance(node, ast.Attribute) and not is_plain(node)):
+        for node in (x for s in body for x in walk_nodes(s)):
+            is_product = isinstance(getattr(node, "op", None), ast.MatMult)
+            if is_product or isinstance(node, NOISY) or (isinstance(node, ast.Attribute) and not is_plain(node)):
                 raise SerialReason(f"{show(node)} may not run on several threads")
             if isinstance(node, ast.Call):
                 self._require_quiet_call(node)
@@ -221,7 +223,7 @@ class _LoopOfBlocks:
             if isinstance(s, ast.If):
                 self._require_own_end(s.body)
                 self._require_own_end(s.orelse)
-            elif any(isinstance(x, ast.Return) for x in ast.walk(s)):
+            elif any(isinstance(x, ast.Return) for x in walk_nodes(s)):
                 raise SerialReason("it may end early")
 
     # ---- numbers -----------------------------------------------------------------------------------------------------

@@ -11,15 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.ir.syntax import (
-    called,
-    expression,
-    is_number,
-    key,
-    number,
-    product,
-    total,
-)
+from contad.engines.source.ir.syntax import called, expression, is_number, key, number, product, total, walk_nodes
 from contad.engines.source.passes.dependence import bounds_of, is_function
 from contad.engines.source.passes.liveness import names_read
 
@@ -48,10 +40,10 @@ def cost_of(body: list[ast.stmt], inside: frozenset[str]) -> ast.expr:
 def is_outgrown(s: ast.stmt) -> bool:
     """Whether a loop over 0, ..., n - 1 has functions beside loops in it that are about as long, and have none."""
     bounds = bounds_of(s)
-    if bounds is None or not is_number(bounds.start, 0) or not any(map(is_function, ast.walk(s))):
+    if bounds is None or not is_number(bounds.start, 0) or not any(map(is_function, walk_nodes(s))):
         return False
-    inner = [x for x in ast.walk(s) if isinstance(x, ast.For) and x is not s]
-    if any(is_function(x) for loop in inner for x in ast.walk(loop)):
+    inner = [x for x in walk_nodes(s) if isinstance(x, ast.For) and x is not s]
+    if any(is_function(x) for loop in inner for x in walk_nodes(loop)):
         return False
     return any(names_read(bounds.stop) & names_read(loop.iter) for loop in inner)
 
@@ -86,7 +78,7 @@ def _count_trips(s: ast.For | ast.While, inside: frozenset[str]) -> tuple[float,
 def _cost_of(s: ast.AST) -> float:
     """The cost of an expression, in additions."""
     found = 0.0
-    for node in ast.walk(s):
+    for node in walk_nodes(s):
         if isinstance(node, ast.Call):
             found += CALL_COST if called(node).startswith(("math.", "value_", *CALLEES)) else 1.0
         elif isinstance(node, (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)):
