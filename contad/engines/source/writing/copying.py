@@ -61,10 +61,9 @@ class Copying:
                 inside.enter_context(self.writer.block("if test: pass", test=both(tests)))
             for axis, x in enumerate(copy.indices):
                 if isinstance(x, For):
-                    template = "for k in range(min(stop, array.shape[axis])): pass"
-                    stop = self.writer.text(x.stop)
+                    length = expression("min(stop, x.shape[axis])", stop=self.writer.text(x.stop), x=array, axis=axis)
                     inside.enter_context(
-                        self.writer.block(template, k=indices[axis], stop=stop, array=array, axis=axis)
+                        self.writer.block("for k in range(length): pass", k=indices[axis], length=length)
                     )
             varying = [index for index, x in zip(indices, copy.indices, strict=True) if isinstance(x, For)]
             element = expression("array[indices]", array=array, indices=indices)

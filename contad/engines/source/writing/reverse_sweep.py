@@ -99,8 +99,8 @@ class ReverseSweep:
             self._reverse_stored(o)
         else:
             begun, factor = set(self.adjoints.begun), self.plan.products[o]
-            template = "if smallest <= abs(whole) <= largest: pass"
-            with self.writer.block(template, o.line, smallest=SMALLEST, whole=whole, largest=LARGEST):
+            is_safe = expression("least <= abs(whole) <= most", least=SMALLEST, whole=whole, most=LARGEST)
+            with self.writer.block("if is_safe: pass", o.line, is_safe=is_safe):
                 others = expression("whole / factor", whole=whole, factor=self.writer.text(factor))
                 self._reverse_product(o, others)
             self.adjoints.begun = begun
