@@ -67,7 +67,7 @@ def write_partial(
     lines, result = partial_tree(rule, k, names, prefix, or_call(called))
 
     def write(tree: ast.expr) -> ast.expr:
-        return cast(ast.expr, ByInverse(inverses.get).visit(_Branchless().visit(fill(tree, parts))))
+        return cast(ast.expr, ByInverse(inverses.get).visit(fill(_Branchless().visit(tree), parts)))
 
     return [(name, write(tree)) for name, tree in lines], write(result)
 
