@@ -17,9 +17,14 @@ class Definition(NamedTuple):
     is_shared: bool = False
 
 
-def print_module(what: str, rules: Iterable[str], constants: Sequence[ast.stmt], functions: Sequence[Definition]) -> str:
+def print_module(
+    what: str, rules: Iterable[str], constants: Sequence[ast.stmt], functions: Sequence[Definition]
+) -> str:
     """The text of a module: what it is, the rules whose values it calls, its constants, and its functions in order."""
-    values = [statement("value = value_function(rule(name))", value=f"value_{x}", name=quoted(x)) for x in sorted(rules)]
+    values = [
+        statement("value = value_function(rule(name))", value=f"value_{rule}", name=quoted(rule))
+        for rule in sorted(rules)
+    ]
     body: list[str] = []
     for function, decorator, is_shared in functions:
         body += ["", "", *([f"@{decorator}"] if decorator else []), *print_function(function)]
