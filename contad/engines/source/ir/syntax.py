@@ -112,15 +112,16 @@ def both(tests: Sequence[Part]) -> ast.expr:
 
 def clone(node: Any) -> Any:
     """A tree of its own that is the same, with its notes."""
+    if isinstance(node, ast.Name):
+        return ast.Name(node.id, node.ctx)
     if isinstance(node, list):
         return [clone(x) for x in node]
-    if not isinstance(node, ast.AST):
-        return node
     if isinstance(node, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
         return node
-    made = type(node)(**{field: clone(getattr(node, field)) for field in node._fields if hasattr(node, field)})
-    if isinstance(node, ast.stmt):
-        made.lineno, made.note = getattr(node, "lineno", 0), note_of(node)  # type: ignore[attr-defined]
+    if not isinstance(node, ast.AST):
+        return node
+    made = type(node)()
+    vars(made).update({field: clone(value) for field, value in vars(node).items()})
     return made
 
 

@@ -31,7 +31,7 @@ from contad.engines.source.passes.dependence import (
     read_in,
 )
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
-from contad.engines.source.writing.live_names import Names
+from contad.engines.source.writing.live_names import Names, nodes_in
 
 MOST = 1000  # what an iteration may add to a whole number, which is below 2^53 then in as many as a life has
 STORED = "put_integer()"  # in place of a name, for those in the workspace
@@ -131,7 +131,7 @@ def find_nest(
 def find_inner(loop: ast.For) -> ast.For | None:
     """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
     others = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign))]
-    found = [s for s in others if any(map(is_function, ast.walk(s)))]
+    found = [s for s in others if any(map(is_function, nodes_in(s)))]
     if len(found) != 1 or not isinstance(found[0], ast.For):
         return None
     inner = found[0]

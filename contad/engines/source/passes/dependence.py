@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from contad.engines.source.ir.syntax import called
-from contad.engines.source.writing.live_names import names_in
+from contad.engines.source.writing.live_names import names_in, nodes_in
 from contad.native.elementary.elementary_table import BY_CALL
 
 _PURE = {"abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"}
@@ -29,16 +29,17 @@ class LoopBody:
         assert isinstance(loop.target, ast.Name)
         self.statements, self.index, self.floats = loop.body, loop.target.id, floats
         self.roots, self.constant = roots, constant
+        self.movable: dict[int, bool] = {}  # of statements by their number
         self.writers: dict[str, list[int]] = {}
         for k, statement in enumerate(loop.body):
             for name in names_written(statement):
                 self.writers.setdefault(name, []).append(k)
-        self.nodes = nodes = [x for s in loop.body for x in ast.walk(s)]
+        self.nodes = nodes = [x for s in loop.body for x in nodes_in(s)]
         self.stores = set(self._list_stored())
         written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
         written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
         self.stored = {name for x in written if (name := _base(x)) in roots}  # the arrays by which that is done
-        whole = [loop, *nodes, *(x for s in loop.orelse for x in ast.walk(s))]  # all statements
+        whole = [loop, *nodes, *(x for s in loop.orelse for x in nodes_in(s))]  # all statements
         self.raises = any(isinstance(x, ast.Raise) for x in whole)
         counted = {x.target.id for x in whole if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
         assignments = [x for x in whole if isinstance(x, (ast.Assign, ast.AugAssign))]
@@ -56,11 +57,16 @@ class LoopBody:
                 yield WORK
 
     @functools.cached_property
+    def reads(self) -> list[set[str]]:
+        """The names that each of the statements reads as they were before it."""
+        return [*map(read_in, self.statements)]
+
+    @functools.cached_property
     def readers(self) -> dict[str, int]:
         """The first statements that read names as they were before these."""
         found: dict[str, int] = {}
-        for k, statement in enumerate(self.statements):
-            for name in read_in(statement):
+        for k, names in enumerate(self.reads):
+            for name in names:
                 found.setdefault(name, k)
         return found
 
@@ -116,10 +122,12 @@ class LoopBody:
         while waiting:
             for k in self.writers[waiting.pop()]:
                 if k not in found:
-                    if not self.is_movable(self.statements[k]):
+                    if k not in self.movable:
+                        self.movable[k] = self.is_movable(self.statements[k])
+                    if not self.movable[k]:
                         return None
                     found.add(k)
-                    waiting += [name for name in read_in(self.statements[k]) if name in self.writers]
+                    waiting += self.reads[k] & self.writers.keys()
         return found
 
 

@@ -8,7 +8,7 @@ import ast
 from contad.engines.source.ir.syntax import called, difference, expression, integer_of, key, number, product, total
 from contad.engines.source.ir.writer import CALLED
 from contad.engines.source.passes.dependence import is_function
-from contad.engines.source.writing.live_names import names_read
+from contad.engines.source.writing.live_names import names_read, nodes_in
 
 UNKNOWN_TRIPS = 8.0  # of a loop whose length differs from iteration to iteration
 CALL_COST, DIVISION_COST = 20.0, 4.0  # in additions
@@ -27,10 +27,11 @@ def is_outgrown(s: ast.stmt) -> bool:
     over = s.iter if isinstance(s, ast.For) else None
     if not isinstance(over, ast.Call) or called(over) != "range" or len(over.args) != 1:
         return False
-    if not any(map(is_function, ast.walk(s))):
+    inside = nodes_in(s)
+    if not any(map(is_function, inside)):
         return False
-    inner = [x for x in ast.walk(s) if isinstance(x, ast.For) and x is not s]
-    if any(is_function(x) for loop in inner for x in ast.walk(loop)):
+    inner = [x for x in inside if isinstance(x, ast.For) and x is not s]
+    if any(is_function(x) for loop in inner for x in nodes_in(loop)):
         return False
     return any(names_read(over.args[0]) & names_read(loop.iter) for loop in inner)
 

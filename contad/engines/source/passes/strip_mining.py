@@ -23,7 +23,6 @@ Allen & Kennedy 2001, chapter 5.)
 
 import ast
 import contextlib
-import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -52,7 +51,7 @@ from contad.engines.source.passes.collapsing import NestParts, find_inner, find_
 from contad.engines.source.passes.dependence import LoopBody, Taking, is_function, names_of
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
 from contad.engines.source.passes.profitability import is_outgrown
-from contad.engines.source.writing.live_names import LiveNames, Names, names_in
+from contad.engines.source.writing.live_names import LiveNames, Names, names_in, nodes_in
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
 
@@ -95,10 +94,9 @@ def strip_mine(
         return StripMined(function, [])
     if nests:
         return miner.mine(fresh).finish()
-    trial = _count_names()
-    long = miner.mine(trial, long=LongLoops("", (), -1, frozenset())).find_long(fresh) if alone else None
+    long = miner.mine(None, long=LongLoops("", (), -1, frozenset())).find_long(fresh) if alone else None
     for way in dict.fromkeys([(True, long), (True, None), (False, None)]):
-        if miner.mine(trial, *way).is_consistent:
+        if miner.mine(None, *way).is_consistent:
             return miner.mine(fresh, *way).finish()
     return StripMined(function, [])
 
@@ -154,7 +152,8 @@ class _Miner:
     def __init__(self, function: ast.FunctionDef, facts: Facts, splits_all: bool) -> None:
         """What is known of a function; whether loops in others are split whatever their length."""
         self.function, self.facts, self.splits_all = function, facts, splits_all
-        self.called = [x for x in ast.walk(function) if isinstance(x, ast.Call) and is_function(x)]
+        self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
+        self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[tuple[ast.For, type[LoopBody]], LoopBody] = {}
 
     @functools.cached_property
@@ -173,17 +172,20 @@ class _Miner:
             self.bodies[loop, kind] = kind(loop, self.facts.floats, self.facts.roots, self.facts.constant)
         return self.bodies[loop, kind]
 
-    def mine(self, fresh: Callable[[str], str], gathers: bool = True, long: LongLoops | None = None) -> "_Miner":
-        """Write the body of the function, with what it tests before its loops."""
-        self.fresh, self.gathers, self.long = fresh, gathers, long
+    def mine(
+        self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
+    ) -> "_Miner":
+        """Write the body of the function, with what it tests before its loops; without `fresh` only find out how."""
+        self.fresh, self.is_trial = fresh or _count_names(), fresh is None
+        self.gathers, self.long = gathers, long
         self.nests = self.splits_all or long is not None
         self.calls: list[tuple[ast.Call, str]] = []  # functions that are no rows, and which way led to them
         self.way = ""  # "long" and "short" where a test has led to what is written, "rare" in no rows
         self.rare: list[ast.stmt] = []  # loops
         self.split: list[_Blocked] = []
         self.rows: list[str] = []
-        there = {BY_CALL[called(x)].name for x in self.called}
-        self.functions = {x: (fresh(x), fresh(f"{x}_rows")) for x in ELEMENTARY if x in there}  # alone, and along rows
+        there = [x for x in ELEMENTARY if any(BY_CALL[called(call)].name == x for call in self.called)]
+        self.functions = {x: (self.fresh(x), self.fresh(f"{x}_rows")) for x in there}  # alone, and along rows
         self.used: set[str] = set()  # along rows
         self.staying: set[str] = set()  # in loops, not along rows
         self.elsewhere: set[str] = set()  # where no test has led to
@@ -212,7 +214,7 @@ class _Miner:
         if not lengths or any(loop.varies and loop.functions & functions for loop in self.split):
             return None
         body = self.function.body
-        first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in ast.walk(s)))
+        first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in nodes_in(s)))
         known = {x.arg: -1 for x in self.function.args.args}
         known |= {dotted(s.targets[0]): k for k, s in enumerate(body) if isinstance(s, ast.Assign)}
         written = [x.id for x in names_in(self.function) if isinstance(x.ctx, ast.Store)]
@@ -261,17 +263,16 @@ class _Miner:
 
     def _copy(self, s: ast.stmt) -> Any:
         """A statement as it was, though loops in it may be split; its functions are noted."""
-        made = copy.copy(s)
-        if isinstance(made, (ast.For, ast.While, ast.If)):
-            made.body, made.orelse = [], []
-        made = clone(made)
-        calls = [x for x in ast.walk(made) if isinstance(x, ast.Call) and is_function(x)]
-        names = {BY_CALL[called(x)].name for x in calls}
-        self.calls += [(x, self.way) for x in calls]
-        if self.around and not self.stays_whole:
-            self.staying |= names
-        if not self.way:
-            self.elsewhere |= names
+        made, blocks = type(s)(), ("body", "orelse")
+        if not self.is_trial:
+            vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
+        head = s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s
+        if head not in self.functions_in:
+            self.functions_in[head] = {BY_CALL[called(x)].name for x in nodes_in(head) if is_function(x)}
+        if self.functions_in[head]:
+            self.calls += [(x, self.way) for x in nodes_in(made) if isinstance(x, ast.Call) and is_function(x)]
+            self.staying |= self.functions_in[head] if self.around and not self.stays_whole else set()
+            self.elsewhere |= set() if self.way else self.functions_in[head]
         if isinstance(s, ast.If):
             made.body, made.orelse = self.write_all(s.body), self.write_all(s.orelse)
         elif isinstance(s, (ast.For, ast.While)):
@@ -345,7 +346,7 @@ class _Miner:
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
-        if not any(map(is_function, ast.walk(loop))):
+        if not any(map(is_function, nodes_in(loop))):
             return None
         for gathers in (True, False) if self.gathers else (False,):
             parts = find_parts(self.body_of(loop), self.fresh, gathers)

@@ -30,6 +30,19 @@ def names_in(node: ast.AST) -> list[ast.Name]:
     return found
 
 
+def nodes_in(node: ast.AST) -> list[ast.AST]:
+    """The statements and expressions in a tree, in no order, without operators and contexts."""
+    found: list[ast.AST] = [node]
+    for x in found:
+        for field in _FIELDS.get(type(x), x._fields):
+            value = getattr(x, field, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found += [y for y in value if isinstance(y, ast.AST)]
+    return found
+
+
 def names_read(node: ast.AST) -> Names:
     """The names that an expression reads."""
     return frozenset([x.id for x in names_in(node) if isinstance(x.ctx, ast.Load)])
