@@ -21,7 +21,12 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called, dotted, names_of
+from contad.engines.source.ir.syntax import (
+    called,
+    dotted,
+    names_of,
+    nodes_in,
+)
 from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
@@ -124,7 +129,7 @@ def find_nest(
 def find_inner(loop: ast.For) -> ast.For | None:
     """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
     others = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign))]
-    found = [s for s in others if any(map(is_function, ast.walk(s)))]
+    found = [s for s in others if any(map(is_function, nodes_in(s)))]
     if len(found) != 1 or not isinstance(found[0], ast.For):
         return None
     inner = found[0]

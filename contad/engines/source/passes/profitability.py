@@ -16,6 +16,7 @@ from contad.engines.source.ir.syntax import (
     expression,
     is_number,
     key,
+    nodes_in,
     number,
     product,
     total,
@@ -47,11 +48,11 @@ def cost_of(body: list[ast.stmt], inside: frozenset[str]) -> ast.expr:
 
 def is_outgrown(s: ast.stmt) -> bool:
     """Whether a loop over 0, ..., n - 1 has functions beside loops in it that are about as long, and have none."""
-    bounds = bounds_of(s)
-    if bounds is None or not is_number(bounds.start, 0) or not any(map(is_function, ast.walk(s))):
+    bounds, inside = bounds_of(s), nodes_in(s)
+    if bounds is None or not is_number(bounds.start, 0) or not any(map(is_function, inside)):
         return False
-    inner = [x for x in ast.walk(s) if isinstance(x, ast.For) and x is not s]
-    if any(is_function(x) for loop in inner for x in ast.walk(loop)):
+    inner = [x for x in inside if isinstance(x, ast.For) and x is not s]
+    if any(is_function(x) for loop in inner for x in nodes_in(loop)):
         return False
     return any(names_read(bounds.stop) & names_read(loop.iter) for loop in inner)
 

@@ -23,7 +23,6 @@ Allen & Kennedy 2001, chapter 5.)
 
 import ast
 import contextlib
-import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,7 +33,6 @@ from contad.engines.source.ir.syntax import (
     both,
     called,
     clone,
-    difference,
     dotted,
     expression,
     integer_of,
@@ -42,6 +40,7 @@ from contad.engines.source.ir.syntax import (
     key,
     names_in,
     names_of,
+    nodes_in,
     note_of,
     number,
     part,
@@ -57,14 +56,14 @@ from contad.engines.source.passes.collapsing import (
     find_nest,
 )
 from contad.engines.source.passes.compaction import Taking
-from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.dependence import Bounds, LoopBody, bounds_of, is_function
 from contad.engines.source.passes.fission import (
     Kernel,
     LoopParts,
     find_parts,
     find_sums,
 )
-from contad.engines.source.passes.liveness import LiveNames, Names
+from contad.engines.source.passes.liveness import LiveNames, Names, names_assigned
 from contad.engines.source.passes.profitability import is_outgrown
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
@@ -108,10 +107,9 @@ def strip_mine(
         return StripMined(function, [])
     if nests:
         return miner.mine(fresh).finish()
-    trial = _count_names()
-    long = miner.mine(trial, long=LongLoops("", (), -1, frozenset())).find_long(fresh) if alone else None
+    long = miner.mine(None, long=LongLoops("", (), -1, frozenset())).find_long(fresh) if alone else None
     for way in dict.fromkeys([(True, long), (True, None), (False, None)]):
-        if miner.mine(trial, *way).is_consistent:
+        if miner.mine(None, *way).is_consistent:
             return miner.mine(fresh, *way).finish()
     return StripMined(function, [])
 
@@ -139,35 +137,14 @@ class _Blocked(NamedTuple):
     varies: bool  # with loops around it
 
 
-class _Bounds(NamedTuple):
-    """The range of a loop."""
-
-    start: ast.expr
-    stop: ast.expr
-    down: bool
-
-    def count_from(self, first: Part) -> ast.expr:
-        """How many iterations there are from one on."""
-        return difference(first, self.stop) if self.down else difference(self.stop, first)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether they are numbers."""
-        return integer_of(self.start) is not None and integer_of(self.stop) is not None
-
-    @property
-    def counts_from_number(self) -> bool:
-        """Whether it is known that no index is negative."""
-        return integer_of(self.start) is not None and (integer_of(self.start) or 0) >= 0
-
-
 class _Miner:
     """Writes the statements of a function again, their loops in blocks where they can be."""
 
     def __init__(self, function: ast.FunctionDef, facts: Facts, splits_all: bool) -> None:
         """What is known of a function; whether loops in others are split whatever their length."""
         self.function, self.facts, self.splits_all = function, facts, splits_all
-        self.called = [x for x in ast.walk(function) if isinstance(x, ast.Call) and is_function(x)]
+        self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
+        self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[tuple[ast.For, type[LoopBody]], LoopBody] = {}
 
     @functools.cached_property
@@ -186,17 +163,20 @@ class _Miner:
             self.bodies[loop, kind] = kind(loop, self.facts.floats, self.facts.roots, self.facts.constant)
         return self.bodies[loop, kind]
 
-    def mine(self, fresh: Callable[[str], str], gathers: bool = True, long: LongLoops | None = None) -> "_Miner":
-        """Write the body of the function, with what it tests before its loops."""
-        self.fresh, self.gathers, self.long = fresh, gathers, long
+    def mine(
+        self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
+    ) -> "_Miner":
+        """Write the body of the function, with what it tests before its loops; without `fresh` only find out how."""
+        self.fresh, self.is_trial = fresh or _count_names(), fresh is None
+        self.gathers, self.long = gathers, long
         self.nests = self.splits_all or long is not None
         self.calls: list[tuple[ast.Call, str]] = []  # functions that are no rows, and which way led to them
         self.way = ""  # "long" and "short" where a test has led to what is written, "rare" in no rows
         self.rare: list[ast.stmt] = []  # loops
         self.split: list[_Blocked] = []
         self.rows: list[str] = []
-        there = {BY_CALL[called(x)].name for x in self.called}
-        self.functions = {x: (fresh(x), fresh(f"{x}_rows")) for x in ELEMENTARY if x in there}  # alone, and along rows
+        there = [x for x in ELEMENTARY if any(BY_CALL[called(call)].name == x for call in self.called)]
+        self.functions = {x: (self.fresh(x), self.fresh(f"{x}_rows")) for x in there}  # alone, and along rows
         self.used: set[str] = set()  # along rows
         self.staying: set[str] = set()  # in loops, not along rows
         self.elsewhere: set[str] = set()  # where no test has led to
@@ -225,7 +205,7 @@ class _Miner:
         if not lengths or any(loop.varies and loop.functions & functions for loop in self.split):
             return None
         body = self.function.body
-        first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in ast.walk(s)))
+        first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in nodes_in(s)))
         known = {x.arg: -1 for x in self.function.args.args}
         known |= {dotted(s.targets[0]): k for k, s in enumerate(body) if isinstance(s, ast.Assign)}
         written = [x.id for x in names_in(self.function) if isinstance(x.ctx, ast.Store)]
@@ -274,17 +254,16 @@ class _Miner:
 
     def _copy(self, s: ast.stmt) -> Any:
         """A statement as it was, though loops in it may be split; its functions are noted."""
-        made = copy.copy(s)
-        if isinstance(made, (ast.For, ast.While, ast.If)):
-            made.body, made.orelse = [], []
-        made = clone(made)
-        calls = [x for x in ast.walk(made) if isinstance(x, ast.Call) and is_function(x)]
-        names = {BY_CALL[called(x)].name for x in calls}
-        self.calls += [(x, self.way) for x in calls]
-        if self.around and not self.stays_whole:
-            self.staying |= names
-        if not self.way:
-            self.elsewhere |= names
+        made, blocks = type(s)(), ("body", "orelse")
+        if not self.is_trial:
+            vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
+        head = s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s
+        if head not in self.functions_in:
+            self.functions_in[head] = {BY_CALL[called(x)].name for x in nodes_in(head) if is_function(x)}
+        if self.functions_in[head]:
+            self.calls += [(x, self.way) for x in nodes_in(made) if isinstance(x, ast.Call) and is_function(x)]
+            self.staying |= self.functions_in[head] if self.around and not self.stays_whole else set()
+            self.elsewhere |= set() if self.way else self.functions_in[head]
         if isinstance(s, ast.If):
             made.body, made.orelse = self.write_all(s.body), self.write_all(s.orelse)
         elif isinstance(s, (ast.For, ast.While)):
@@ -358,7 +337,7 @@ class _Miner:
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
-        if not any(map(is_function, ast.walk(loop))):
+        if not any(map(is_function, nodes_in(loop))):
             return None
         for gathers in (True, False) if self.gathers else (False,):
             parts = find_parts(self.body_of(loop), self.fresh, gathers)
@@ -367,13 +346,13 @@ class _Miner:
         return None
 
     # ---- loops in blocks ---------------------------------------------------------------------------------------------
-    def _write_split(self, loop: ast.For, bounds: _Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
+    def _write_split(self, loop: ast.For, bounds: Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
         if isinstance(parts, NestParts):
             return self._write_nest(loop, bounds, parts)
         with self._inside(loop):
             return self._write_parts(loop, bounds, parts)
 
-    def _write_nest(self, loop: ast.For, bounds: _Bounds, nest: NestParts) -> list[ast.stmt]:
+    def _write_nest(self, loop: ast.For, bounds: Bounds, nest: NestParts) -> list[ast.stmt]:
         """A loop in blocks of iterations whose inner ones fill rows together; of those that are long, each alone."""
         tests = [expression("length <= most", length=nest.length, most=ROWS // 2)]
         tests += [expression("are_apart(x, y)", x=x, y=y) for x, y in nest.apart]
@@ -383,7 +362,7 @@ class _Miner:
             each = self._copy(loop)
         return _either(both(tests), together, [each])
 
-    def _write_rows_of_nest(self, loop: ast.For, bounds: _Bounds, nest: NestParts) -> list[ast.stmt]:
+    def _write_rows_of_nest(self, loop: ast.For, bounds: Bounds, nest: NestParts) -> list[ast.stmt]:
         """The blocks: what runs ahead, with what is kept in rows; functions along those; the rest."""
         inner, parts = nest.inner, nest.parts
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
@@ -432,7 +411,7 @@ for block in range(start, stop, wide):
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
         return made
 
-    def _write_parts(self, loop: ast.For, bounds: _Bounds, parts: LoopParts) -> list[ast.stmt]:
+    def _write_parts(self, loop: ast.For, bounds: Bounds, parts: LoopParts) -> list[ast.stmt]:
         """A loop in blocks: what runs ahead, functions along rows, the rest, and sums if they are apart."""
         index = dotted(loop.target)
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
@@ -564,21 +543,14 @@ for block in range(start, stop, step):
         return [statement("x = place(first - back)", x=x, first=first, back=back) for back, x in found.items()]
 
 
-def _bounds(loop: ast.For) -> _Bounds | None:
-    """Where a loop over a range starts and stops, and whether it goes down; None for other loops, and short ones."""
-    if loop.orelse or not isinstance(loop.target, ast.Name) or called(loop.iter) != "range":
+def _bounds(loop: ast.For) -> Bounds | None:
+    """The range of a loop that steps by one and is not known to be short; None of other loops."""
+    bounds = bounds_of(loop)
+    if bounds is None or loop.orelse or bounds.step not in (1, -1) or called(loop.iter) != "range":
         return None
-    assert isinstance(loop.iter, ast.Call)
-    given = loop.iter.args
-    step = integer_of(given[2]) if len(given) == 3 else 1
-    if step not in (1, -1):
+    if (length := integer_of(bounds.span)) is not None and length < FEWEST:
         return None
-    start, stop = (number(0), given[0]) if len(given) == 1 else (given[0], given[1])
-    first, last = integer_of(start), integer_of(stop)
-    if first is not None and last is not None and abs(last - first) < FEWEST:
-        return None
-    changed = {x.id for x in names_in(loop) if isinstance(x.ctx, ast.Store)}
-    return None if names_of(loop.iter) & changed else _Bounds(start, stop, step == -1)
+    return None if names_of(loop.iter) & names_assigned([loop]) else bounds
 
 
 def _open(first: str, block: str) -> list[ast.stmt]:
