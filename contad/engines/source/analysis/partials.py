@@ -16,7 +16,7 @@ from contad.rules.scalar_rule import ScalarRule
 
 
 class Partial(NamedTuple):
-    """The derivative of a function with respect to one operand: a number, or what it reads of the result and the operands."""
+    """The derivative of a function with respect to one operand: a number, or what it reads."""
 
     literal: float | None
     reads_result: bool

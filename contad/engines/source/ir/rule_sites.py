@@ -88,7 +88,7 @@ class RuleValue(MatrixCall):
 
     def __init__(self, forward: RuleForward, filled: list[Value]) -> None:
         name, count = forward.site.rule.name, len(forward.inputs)
-        function = MatrixFunction(name, count, reads_all=False, is_finite=False, plain="")
+        function = MatrixFunction(name, count, reads_all=False, is_finite=False, plain=None)
         results = [] if filled else [Value(FLOAT) for _ in range(2 if forward.site.moved else 1)]
         super().__init__(function, [*forward.inputs, forward.found], filled, results)
         self.site = forward.site

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-Part: TypeAlias = "ast.expr | str | float | int | bool | None | Sequence[Any]"
+Part: TypeAlias = "ast.expr | str | float | int | bool | Sequence[Any] | None"
 
 
 # ---- making ----------------------------------------------------------------------------------------------------------

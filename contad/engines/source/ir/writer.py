@@ -4,6 +4,7 @@ import ast
 import contextlib
 import keyword
 from collections.abc import Iterator
+from typing import Any
 
 from contad.engines.source.ir.runtime_names import CALLEES, RESERVED
 from contad.engines.source.ir.single_assignment import (
@@ -85,6 +86,14 @@ class Writer:
             name = f"{hint}_{number}"
         self.numbered[hint] = number
         self.taken |= {name, name + BAR}
+        return name
+
+    def name_function(self, hint: str, function: Any) -> str:
+        """A name under which the source finds a function."""
+        name = self.fresh(hint)
+        while name in self.program.callables:
+            name = self.fresh(hint)
+        self.program.callables[name] = function
         return name
 
     # ---- statements --------------------------------------------------------------------------------------------------

@@ -235,8 +235,8 @@ class AdjointWriter:
         bars = [self.bar(o.inputs[k]) for k in called.array_bars]
         found = [self.writer.fresh(f"{o.inputs[k].name}_part") for k in called.number_bars]
         called.call_reverse(self.writer, found, [*read, *bars, *seeds])
-        for name, k in zip(found, called.number_bars, strict=True):
-            self.add(o.inputs[k], name)
+        for x, k in zip(found, called.number_bars, strict=True):
+            self.add(o.inputs[k], x)
 
     def reverse_MatrixCall(self, o: MatrixCall) -> None:
         """Take back what was kept, also where no cotangent has come."""

@@ -124,13 +124,8 @@ class DerivativeCallWriter:
         key = o.site.function, o.site.types, along, by
         if key not in self.named:
             made = DERIVE["repeated"](o.site.function, o.site.types, along, by)
-            callables = self.writer.program.callables
             hint = f"derivative_{len(along) + 1}_of_{o.site.function.__name__}"
-            name = self.writer.fresh(hint)
-            while name in callables:
-                name = self.writer.fresh(hint)
-            callables[name] = made
-            self.named[key] = name
+            self.named[key] = self.writer.name_function(hint, made)
         given = [tuple_of(arguments), tuple_of(directions)] if along else arguments
         self.writer.line("found, work = f(given, work, top)", line, found=found, f=self.named[key], given=given)
         return found

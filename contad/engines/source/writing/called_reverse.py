@@ -164,7 +164,7 @@ class Called:
             given = [self.parameters[k].name for k in self.reads]
             given += [self.adjoints.bar(self.parameters[k]) for k in self.array_bars]
             given += [*self._seed_names, *self.workspace]
-            returned = [*self._bars, *self.workspace[1:]]
+            returned: list[Part] = [*self._bars, *self.workspace[1:]]
             yield self._define(f"reverse_of_{self.name}", given, self.writer.body, returned)
 
     def _define(self, name: str, given: list[str], body: list[ast.stmt], returned: list[Part]) -> ast.FunctionDef:

@@ -65,8 +65,8 @@ class ForwardSweep:
             self.checking.add(zero)
             for operation in group:
                 if zero and operation in checks:
-                    template = "zero = test" if operation is checks[0] else "zero |= test"
-                    self.writer.line(template, operation.line, zero=zero, test=self.test(operation))
+                    test, first = self.test(operation), operation is checks[0]
+                    self.writer.line("zero = test" if first else "zero |= test", operation.line, zero=zero, test=test)
                 else:
                     getattr(self, f"forward_{type(operation).__name__}")(operation)
             if zero:
@@ -108,12 +108,12 @@ class ForwardSweep:
         made = self.expressions.make_product(o)
         if made is not None:
             self.writer.line("z = made", o.line, z=o.result.name, made=made)
-            self.writer.line("put_product(z, factors)", z=o.result.name, factors=self._texts(o.inputs))
+            self.writer.line("put_product(z, factors)", z=o.result.name, factors=self._operands(o.inputs))
         else:
             self._assign(o)
         self.adjoints.shadow(o)
 
-    def _texts(self, values: Iterable[Value]) -> list[Part]:
+    def _operands(self, values: Iterable[Value]) -> list[Part]:
         return [self.writer.text(x) for x in values]
 
     def forward_Store(self, o: Store) -> None:
@@ -122,14 +122,14 @@ class ForwardSweep:
 
     def forward_Accumulate(self, o: Accumulate) -> None:
         cell = self.writer.subscript(self.writer.text(o.array), o.indices)
-        template = "cell += x" if o.sign == "+" else "cell -= x"
-        self.writer.line(template, o.line, cell=cell, x=self.writer.text(o.added))
+        x = self.writer.text(o.added)
+        self.writer.line("cell += x" if o.sign == "+" else "cell -= x", o.line, cell=cell, x=x)
 
     def forward_Call(self, o: Call) -> None:
         called = self.plan.plan_call(o)
         self.called_functions[called] = None
         with self.storing.taking_back(called.pushes):
-            called.call_forward(self.writer, [r.name for r in o.results], self._texts(o.inputs), o.line)
+            called.call_forward(self.writer, [r.name for r in o.results], self._operands(o.inputs), o.line)
         self.storing.uses_workspace |= called.pushes
         for result in o.results:
             self.storing.save(result)
@@ -139,14 +139,15 @@ class ForwardSweep:
         active = self.adjoints.active.changes(o)
         targets: list[Part] = [x.name for x in o.results]
         by_lanes = self.storing.lanes is not None and self.storing.lanes.enter(o)
-        if not active and o.function.plain and not by_lanes:
+        if not active and o.function.plain is not None and not by_lanes:
             targets += [expression("x[...]", x=x.name) for x in o.filled]
-            self.writer.line("targets = made", o.line, targets=targets, made=o.function.write(self._texts(o.read)))
+            f, given = f"np.linalg.{o.function.name}", [*self._operands(o.read), *o.function.plain]
+            self.writer.line("targets = f(given)", o.line, targets=targets, f=f, given=given)
         else:
             self.storing.uses_workspace = True
             targets += ["work", "top" if active and not self.storing.silent else "_"]
             f = f"{'forward_lanes_' if by_lanes else 'forward_'}{o.function.name}"
-            given = [*self._texts(o.inputs), "work", "top"]
+            given = [*self._operands(o.inputs), "work", "top"]
             self.writer.line("targets = f(given)", o.line, targets=targets, f=f, given=given)
         for value in o.results:
             self.storing.save(value)
@@ -195,7 +196,7 @@ class ForwardSweep:
     def exception(self, o: Check) -> ast.expr:
         """What a check raises."""
         name, *said = o.exception
-        return call(name, [*map(number, said), *self._texts(o.inputs[1:])])
+        return call(name, [*map(number, said), *self._operands(o.inputs[1:])])
 
     def forward_Check(self, o: Check) -> None:
         self.writer.line("if test: raise error", o.line, test=self.test(o), error=self.exception(o))
@@ -278,7 +279,7 @@ class ForwardSweep:
 
     def loop(self, o: For, reverse: bool = False) -> contextlib.AbstractContextManager[None]:
         """A loop that counts upwards, whose body is written inside."""
-        limits = self._texts(o.inputs)
+        limits = self._operands(o.inputs)
         if o.step.constant == 1:
             limits = limits[1:2] if o.start.constant == 0 else limits[:2]
         over = self.shared.head(o, call("range", limits), reverse)
@@ -315,7 +316,7 @@ class ForwardSweep:
         pairs = [(a, b) for a, b in pairs if a is not b and a.name != b.name]
         targets = {a.name for a, _ in pairs}
         if len(pairs) > 1 and any(b.name in targets for _, b in pairs if b.constant is None):
-            names, values = [a.name for a, _ in pairs], self._texts(b for _, b in pairs)
+            names, values = [a.name for a, _ in pairs], self._operands(b for _, b in pairs)
             self.writer.line("names = values", names=names, values=values)
         else:
             for a, b in pairs:

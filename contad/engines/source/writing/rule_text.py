@@ -5,6 +5,7 @@ lanes are taken apart, and what comes of them is put together.
 """
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from numba import types
@@ -48,8 +49,8 @@ class RuleWriter:
             self.writer.line("found = made" if wanted else "found = (made, None)", o.line, found=found, made=made)
         for axis, length in enumerate(o.lengths):
             self.writer.line("n = pair[0].shape[axis]", n=length.name, pair=_pair(site, found), axis=axis)
-        more = expression("found[1][n]", found=found, n=len(site.saved) - 1) if o.more else None
-        for value, (x, _) in zip(o.more, leaves(more, site.saved[-1], _item) if o.more else (), strict=True):
+        last = leaves(_item(found, 1, len(site.saved) - 1), site.saved[-1], _item) if o.more else ()
+        for value, (x, _) in zip(o.more, last, strict=True):
             self.writer.line("value = x", value=value.name, x=x)
         return derived
 
@@ -67,18 +68,15 @@ class RuleWriter:
         assert not wanted, "where there are further derivatives it is written into the program"
         plain = f"{found}_plain"
         line("plain = f(given)", o.line, plain=plain, f=site.forward_name, given=self._give_all(site, o.inputs))
-        name = self._name(site, "tangent", site.parts.tangent)
-        options, dots = [self._argument(site, k, o.inputs) for k in site.parts.options], list[Part]()
-        for k, at in enumerate(site.given):
-            if k in site.moved:
-                dots.append(self.writer.text(moved[site.moved.index(k)]))
-            elif k not in site.parts.options:
-                x = None if at is None else o.inputs[at]
-                has_axes = x is not None and x.is_array
-                dots.append(expression("np.zeros(x.shape)", x=self._argument(site, k, o.inputs)) if has_axes else 0.0)
-        line(
-            "found = plain, (f(options, plain[1], dots),)", found=found, plain=plain, f=name, options=options, dots=dots
-        )
+        name = self._name(site, "tangent", (site.rule, site.parts.tangent), lambda: site.parts.tangent)
+        options = [self._argument(site, k, o.inputs) for k in site.parts.options]
+        dots = [
+            self.writer.text(moved[site.moved.index(k)]) if k in site.moved else self._alike(site, k, o.inputs, 0.0)
+            for k in range(len(site.given))
+            if k not in site.parts.options
+        ]
+        made = expression("f(options, plain[1], dots)", f=name, options=options, plain=plain, dots=dots)
+        line("found = plain, (made,)", found=found, plain=plain, made=made)
         return False
 
     def _names_of_lanes(self, o: RuleForward) -> list[str]:
@@ -113,18 +111,24 @@ class RuleWriter:
         at = site.given[k]
         return number(site.known[k]) if at is None else self.writer.text(read[at])
 
+    def _alike(self, site: RuleSite, k: int, read: list[Value], x: float) -> Part:
+        """Zeros or ones, of the shape of an argument."""
+        if not isinstance(site.plain[k], types.Array):
+            return x
+        return expression("f(a.shape)", f="np.ones" if x else "np.zeros", a=self._argument(site, k, read))
+
     def value(self, o: RuleValue) -> bool:
         """The value of a call, and what the reverse reads of it; whether anything is kept."""
         forward = o.found.operation
         assert isinstance(forward, RuleForward)
         names = self._names_of_lanes(forward)
         z, *tangent = o.filled or o.results
-        self._write_value(z, expression("pair[0]", pair=_pair(o.site, names[0])), o.line)
+        self._write_value(z, _item(_pair(o.site, names[0]), 0), o.line)
         for x in tangent:
             if len(names) == 1:
-                self._write_value(x, expression("found[1][0]", found=names[0]), o.line)
+                self._write_value(x, _item(names[0], 1, 0), o.line)
             else:
-                self._put_together(x, [expression("found[1][0]", found=name) for name in names], o.line)
+                self._put_together(x, [_item(name, 1, 0) for name in names], o.line)
         kept = self._list_kept(o, names) if self.adjoints.active.changes(o) else []
         for given, kind in kept:
             self.writer.line("work, top = keep(given, work, top)", keep=f"keep_{_way_of(kind)}", given=given)
@@ -147,9 +151,8 @@ class RuleWriter:
         site, found = o.site, o.found.name
         options = [k for k in site.parts.options if site.given[k] is not None]
         kept: list[tuple[Part, Any]] = [(self._argument(site, k, o.read), site.plain[k]) for k in options]
-        kept += leaves(expression("pair[1]", pair=_pair(site, found)), site.saved, _item)
-        for name in names:
-            kept += [(expression("z[1][n]", z=name, n=n), kind) for n, kind in _saved_tangents(site)]
+        kept += leaves(_item(_pair(site, found), 1), site.saved, _item)
+        kept += [(_item(name, 1, n), kind) for name in names for n, kind in _saved_tangents(site)]
         return [(x, kind) for x, kind in kept if not isinstance(kind, types.NoneType)]
 
     # ---- reverse -----------------------------------------------------------------------------------------------------
@@ -206,11 +209,10 @@ class RuleWriter:
             parts = self.writer.fresh(f"{site.name}_parts")
             if site.parts.backward is None:
                 name = self._transpose(site, tuple(wanted), kinds)
-                given = [*given, bars[0], *(self._one_of(o, k) for k in wanted)]
+                given = [*given, bars[0], *(self._alike(site, k, o.read, 1.0) for k in wanted)]
                 self.writer.line("parts, work = f(given, work, top)", parts=parts, f=name, given=given)
                 for n, k in enumerate(wanted):
-                    part = expression("parts[1][n]", parts=parts, n=n)
-                    self._add(site, o.read[site.given[k]], part, lane)  # type: ignore[index]
+                    self._add(site, o.read[site.given[k]], _item(parts, 1, n), lane)  # type: ignore[index]
                 return
             name, found = self._backward(site, tuple(wanted), kinds, len(rest))
             cotangent = expression("bar.copy()", bar=bars[0]) if z.is_array and lane is None else bars[0]
@@ -219,21 +221,14 @@ class RuleWriter:
                 x, n = o.read[site.given[k]], rest.index(k)  # type: ignore[index]
                 require_cotangent(site.rule, k, found[n], x.kind.ndim)
                 if not isinstance(found[n], types.NoneType):
-                    self._add(site, x, expression("parts[n]", parts=parts, n=n), lane)
-
-    def _one_of(self, o: RuleValue, k: int) -> Part:
-        """Ones for an argument."""
-        is_array = isinstance(o.site.plain[k], types.Array)
-        return expression("np.ones(x.shape)", x=self._argument(o.site, k, o.read)) if is_array else 1.0
+                    self._add(site, x, _item(parts, n), lane)
 
     def _transpose(self, site: RuleSite, wanted: tuple[int, ...], given: tuple[Any, ...]) -> str:
         """The name of the gradient that is the backward part of a rule that has its forward mode only."""
         pairing = pairing_of(site.rule, site.plain, given[-1], wanted)
         kinds = (*given, *(as_read(site.plain[k]) for k in wanted))
         key = site.rule, "transposed", wanted, kinds
-        if key not in self.named:
-            self.named[key] = self._name(site, "backward", DERIVE["gradient"](pairing, kinds, len(given)))
-        return self.named[key]
+        return self._name(site, "backward", key, lambda: DERIVE["gradient"](pairing, kinds, len(given)))
 
     def _bar(self, z: Value) -> Part:
         """The adjoint of a value or of its tangent, zeros where there is none."""
@@ -272,28 +267,19 @@ class RuleWriter:
             if place not in order:
                 continue
             if x_dot in self.adjoints.active:
-                self._add(site, x_dot, expression("parts[0][n]", parts=parts, n=place), lane)
+                self._add(site, x_dot, _item(parts, 0, place), lane)
             if x in self.adjoints.active:
-                self._add(site, x, expression("parts[1][n]", parts=parts, n=order.index(place)), lane)
+                self._add(site, x, _item(parts, 1, order.index(place)), lane)
 
     def _derive(self, site: RuleSite, what: str, part: Any, given: tuple[Any, ...], wanted: Any) -> str:
         """The name of forward mode of a part; see `derive_part` of `contad.engines.source.build`."""
         key = site.rule, what, given, site.moved
-        if key not in self.named:
-            derived = DERIVE["part"](part, given, wanted)
-            self.named[key] = self._name(site, f"{what}_moved", derived)
-        return self.named[key]
+        return self._name(site, f"{what}_moved", key, lambda: DERIVE["part"](part, given, wanted))
 
-    def _name(self, site: RuleSite, what: str, function: Any) -> str:
-        """The name under which the source finds a function that belongs to a call."""
-        callables = self.writer.program.callables
-        key = site.rule, what, function
+    def _name(self, site: RuleSite, what: str, key: Any, make: Callable[[], Any]) -> str:
+        """The name under which the source finds a function that belongs to a call, which is made once."""
         if key not in self.named:
-            name = self.writer.fresh(f"{site.name}_{what}")
-            while name in callables:
-                name = self.writer.fresh(f"{site.name}_{what}")
-            callables[name] = function
-            self.named[key] = name
+            self.named[key] = self.writer.name_function(f"{site.name}_{what}", make())
         return self.named[key]
 
     def _add(self, site: RuleSite, x: Value, part: ast.expr, lane: int | None) -> None:
@@ -331,20 +317,21 @@ class RuleWriter:
 
     def _backward(self, site: RuleSite, wanted: tuple[int, ...], given: tuple[Any, ...], count: int) -> tuple[str, Any]:
         """The name of the backward part for some arguments, and the types of its cotangents."""
-        key = site.rule, wanted
-        if key not in self.named:
-            self.named[key] = self._name(site, "backward", backward_of(site.rule, wanted))
-        backward = self.writer.program.callables[self.named[key]]
-        return self.named[key], backward_types(site.rule, backward, given, count)
+        name = self._name(site, "backward", (site.rule, wanted), lambda: backward_of(site.rule, wanted))
+        return name, backward_types(site.rule, self.writer.program.callables[name], given, count)
+
+
+def _item(x: Part, *places: int) -> ast.expr:
+    """What is at a place of a tuple, and at another one in that."""
+    made = expression("x", x=x)
+    for n in places:
+        made = expression("made[n]", made=made, n=n)
+    return made
 
 
 def _pair(site: RuleSite, found: str) -> ast.expr:
     """The expression of (value, saved)."""
-    return expression("found[0]" if site.moved else "found", found=found)
-
-
-def _item(x: ast.expr, n: int) -> ast.expr:
-    return expression("x[n]", x=x, n=n)
+    return _item(found, 0) if site.moved else _item(found)
 
 
 def _saved_places(site: RuleSite) -> list[tuple[int, int]]:
