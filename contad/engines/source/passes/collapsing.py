@@ -21,7 +21,7 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called, dotted, names_of, walk_nodes
+from contad.engines.source.ir.syntax import called, dotted, names_of, nodes_in
 from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
@@ -124,7 +124,7 @@ def find_nest(
 def find_inner(loop: ast.For) -> ast.For | None:
     """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
     others = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign))]
-    found = [s for s in others if any(map(is_function, walk_nodes(s)))]
+    found = [s for s in others if any(map(is_function, nodes_in(s)))]
     if len(found) != 1 or not isinstance(found[0], ast.For):
         return None
     inner = found[0]
@@ -149,7 +149,7 @@ def _made_by(statements: list[ast.stmt]) -> set[str]:
 def find_integers(function: ast.FunctionDef) -> set[str]:
     """Names that are whole numbers, whatever is assigned to them, and small enough to be a float exactly."""
     values: dict[str, list[ast.expr | None]] = {}
-    for s in walk_nodes(function):
+    for s in nodes_in(function):
         if isinstance(s, ast.For) and isinstance(s.target, ast.Name):
             values.setdefault(s.target.id, []).append(ast.Constant(0) if called(s.iter) == "range" else None)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):

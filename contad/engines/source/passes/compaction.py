@@ -29,10 +29,10 @@ from contad.engines.source.ir.syntax import (
     key,
     names_in,
     names_of,
+    nodes_in,
     note_of,
     statement,
     substitute,
-    walk_nodes,
 )
 from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
@@ -293,7 +293,7 @@ class _Gathering:
 
     def _list_made(self, statement: ast.stmt) -> Iterator[str]:
         """The names that statements of branches make for arguments."""
-        for s in walk_nodes(statement):
+        for s in nodes_in(statement):
             if s in self.kept:
                 yield from names_assigned([s])
 

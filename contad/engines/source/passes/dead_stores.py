@@ -25,10 +25,10 @@ from contad.engines.source.ir.syntax import (
     name,
     names_in,
     names_of,
+    nodes_in,
     note_of,
     splice,
     statement,
-    walk_nodes,
 )
 from contad.engines.source.passes.dependence import bounds_of, indices_of
 from contad.engines.source.passes.equal_lengths import LEAVES, EqualLengths
@@ -55,7 +55,7 @@ class Zeros(NamedTuple):
 
 def remove_dead_zeros(function: ast.FunctionDef) -> ast.FunctionDef:
     """A function without zeros that are written over."""
-    bodies = [function.body, *(x.body for x in walk_nodes(function) if isinstance(x, ast.For))]
+    bodies = [function.body, *(x.body for x in nodes_in(function) if isinstance(x, ast.For))]
     found = [nest for body in bodies if any(map(find_zeros, body)) for nest in _list_nests(body)]
     if not found:
         return function
@@ -98,7 +98,7 @@ def store_instead(add: ast.AugAssign) -> ast.stmt:
 def _find_add(zeros: Zeros, nest: ast.For, lengths: EqualLengths) -> ast.AugAssign | None:
     """The `+=` that may be `=`."""
     array = zeros.array
-    if len(lengths.assigned[array]) != 1 or any(isinstance(x, LEAVES) for x in walk_nodes(nest)):
+    if len(lengths.assigned[array]) != 1 or any(isinstance(x, LEAVES) for x in nodes_in(nest)):
         return None
     limits: dict[str, ast.expr] = {}  # by the index of a loop
     loop: ast.stmt = nest
@@ -149,6 +149,6 @@ def _added_at(s: ast.stmt, array: str) -> list[str]:
 
 def touches_only(s: ast.AST, array: str, indices: list[str]) -> bool:
     """Whether a statement names an array nowhere but in its element at these indices."""
-    elements = [x for x in walk_nodes(s) if isinstance(x, ast.Subscript) and is_name(x.value, array)]
+    elements = [x for x in nodes_in(s) if isinstance(x, ast.Subscript) and is_name(x.value, array)]
     there = [x for x in elements if [getattr(i, "id", "") for i in indices_of(x)] == indices]
     return len(there) == sum(x.id == array for x in names_in(s))

@@ -18,9 +18,20 @@ from typing import NamedTuple
 
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.ir.syntax import called, clone, difference, dotted, integer_of, names_of, same, walk_nodes
+from contad.engines.source.ir.syntax import (
+    Part,
+    called,
+    clone,
+    difference,
+    dotted,
+    integer_of,
+    names_of,
+    nodes_in,
+    part,
+    same,
+)
 from contad.engines.source.ir.writer import BAR
-from contad.engines.source.passes.liveness import exposed_names, names_assigned
+from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
 WORK = "work"  # the name of the workspace
@@ -54,10 +65,29 @@ class Bounds(NamedTuple):
     step: int  # 0 where it is not known
 
     @property
+    def down(self) -> bool:
+        """Whether the index falls."""
+        return self.step == -1
+
+    @property
     def span(self) -> ast.expr:
-        """How far it is from the start to the stop, upwards or downwards: the number of iterations, or less than 0."""
-        near, far = (self.stop, self.start) if self.step == -1 else (self.start, self.stop)
-        return difference(clone(far), clone(near))
+        """How many iterations there are if the step is 1 or -1; less than 0 where there are none."""
+        return self.count_from(self.start)
+
+    def count_from(self, first: Part) -> ast.expr:
+        """How many of them there are from one on."""
+        near, far = clone(part(first)), clone(self.stop)
+        return difference(near, far) if self.down else difference(far, near)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether they are numbers."""
+        return integer_of(self.start) is not None and integer_of(self.stop) is not None
+
+    @property
+    def counts_from_number(self) -> bool:
+        """Whether it is known that no index is negative."""
+        return integer_of(self.start) is not None and (integer_of(self.start) or 0) >= 0
 
 
 def bounds_of(loop: ast.stmt) -> Bounds | None:
@@ -125,7 +155,7 @@ class Accesses:
         self.found: list[Access] = []
         self.views: dict[str, ViewOf] = {}
         self.unknown: set[str] = set()
-        makes = [x for s in body for x in walk_nodes(s) if isinstance(x, ast.Assign) and called(x.value) in MAKERS]
+        makes = [x for s in body for x in nodes_in(s) if isinstance(x, ast.Assign) and called(x.value) in MAKERS]
         self.made = {name for x in makes for name in names_assigned(x.targets)}  # arrays that the statements make
         for s in body:
             self._statement(s)
@@ -266,18 +296,17 @@ class LoopBody:
         assert isinstance(loop.target, ast.Name)
         self.statements, self.index, self.floats = loop.body, loop.target.id, floats
         self.roots, self.constant = roots, constant
+        self.movable: dict[ast.AST, bool] = {}
         self.writers: dict[str, list[int]] = {}
         for k, statement in enumerate(loop.body):
             for name in names_assigned([statement]):
                 self.writers.setdefault(name, []).append(k)
-        self._read_by: dict[int, frozenset[str]] = {}
-        self._movable: dict[ast.AST, bool] = {}
-        self.nodes = nodes = [x for s in loop.body for x in walk_nodes(s)]
+        self.nodes = nodes = [x for s in loop.body for x in nodes_in(s)]
         self.stores = set(self._list_stored())
         written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
         written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
         self.stored = {name for x in written if (name := base_of(x)) in roots}  # the arrays by which that is done
-        whole = [loop, *nodes, *(x for s in loop.orelse for x in walk_nodes(s))]  # all statements
+        whole = [loop, *nodes, *(x for s in loop.orelse for x in nodes_in(s))]  # all statements
         self.raises = any(isinstance(x, ast.Raise) for x in whole)
         counted = {x.target.id for x in whole if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
         assignments = [x for x in whole if isinstance(x, (ast.Assign, ast.AugAssign))]
@@ -295,19 +324,18 @@ class LoopBody:
                 yield WORK
 
     @functools.cached_property
+    def reads(self) -> list[Names]:
+        """The names that each of the statements reads as they were before it."""
+        return [exposed_names([s]) for s in self.statements]
+
+    @functools.cached_property
     def readers(self) -> dict[str, int]:
         """The first statements that read names as they were before these."""
         found: dict[str, int] = {}
-        for k in range(len(self.statements)):
-            for name in self.read_by(k):
+        for k, names in enumerate(self.reads):
+            for name in names:
                 found.setdefault(name, k)
         return found
-
-    def read_by(self, k: int) -> frozenset[str]:
-        """What statement k reads of what was there before it."""
-        if k not in self._read_by:
-            self._read_by[k] = exposed_names([self.statements[k]])
-        return self._read_by[k]
 
     @property
     def runs_to_its_end(self) -> bool:
@@ -331,9 +359,9 @@ class LoopBody:
 
     def is_movable(self, node: ast.AST) -> bool:
         """Whether a statement or an expression may run ahead: it writes names alone, and has no function in it."""
-        if node not in self._movable:
-            self._movable[node] = all(map(self._may_move, walk_nodes(node)))
-        return self._movable[node]
+        if node not in self.movable:
+            self.movable[node] = all(map(self._may_move, nodes_in(node)))
+        return self.movable[node]
 
     def _may_move(self, node: ast.AST) -> bool:
         """Whether a node does not keep what it stands in from running ahead."""
@@ -369,5 +397,5 @@ class LoopBody:
                     if not self.is_movable(self.statements[k]):
                         return None
                     found.add(k)
-                    waiting += [name for name in self.read_by(k) if name in self.writers]
+                    waiting += self.reads[k] & self.writers.keys()
         return found

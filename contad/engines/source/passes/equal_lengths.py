@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.syntax import called, expression, is_name, key, names_of, number_statements, walk_nodes
+from contad.engines.source.ir.syntax import called, expression, is_name, key, names_of, nodes_in, number_statements
 from contad.engines.source.passes.liveness import names_assigned
 
 MAKERS = ("np.empty", "np.zeros", "lent_empty", "lent_zeros")
@@ -29,7 +29,7 @@ class EqualLengths:
         self.body = function.body
         self.given = {x.arg for x in function.args.args}
         self.assigned: dict[str, list[ast.AST]] = defaultdict(list)
-        for s in walk_nodes(function):
+        for s in nodes_in(function):
             if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
                 for name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target]):
                     self.assigned[name].append(s)

@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called, clone, dotted, key, names_of, part, statement, walk_nodes
+from contad.engines.source.ir.syntax import called, clone, dotted, key, names_of, nodes_in, part, statement
 from contad.engines.source.passes.compaction import GatheredCalls, Taking, gather_calls
 from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
@@ -164,11 +164,11 @@ class _Search:
         Of a quotient it reads the row, which is sooner there than a division is done.
         """
         statement = self.body.statements[k]
-        calls = {called(x) for x in walk_nodes(statement) if isinstance(x, ast.Call)}
+        calls = {called(x) for x in nodes_in(statement) if isinstance(x, ast.Call)}
         if not isinstance(statement, ast.Assign) or not calls <= _CHEAP:
             return False
         names = names_assigned([statement])
-        divides = (isinstance(getattr(x, "op", None), ast.Div) for x in walk_nodes(statement))
+        divides = (isinstance(getattr(x, "op", None), ast.Div) for x in nodes_in(statement))
         if names <= self.body.floats and any(divides):
             return False
         return all(self._is_own(name, k) for name in names)
@@ -348,7 +348,7 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
         if isinstance(item, ast.stmt) and (exposed_names([item]) - made - handed_on) & written:
             return {}
         made |= {item} if isinstance(item, str) else names_assigned([item])
-    work = sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in walk_nodes(item))
+    work = sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in nodes_in(item))
     return sums if work >= _MANY else {}
 
 
@@ -369,7 +369,7 @@ def is_straight(statement: ast.stmt) -> bool:
     """Whether a statement is an assignment of what LLVM has in registers."""
     if not isinstance(statement, (ast.Assign, ast.AugAssign)):
         return False
-    for node in walk_nodes(statement):
+    for node in nodes_in(statement):
         if isinstance(node, (ast.IfExp, ast.BoolOp)):
             return False
         if isinstance(node, ast.Call) and called(node) not in _BETWEEN:

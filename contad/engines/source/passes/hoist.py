@@ -13,7 +13,7 @@ Ref: Muchnick (1997), section 13.2; Allen & Kennedy (2001), section 4.5.
 import ast
 from collections.abc import Set
 
-from contad.engines.source.ir.syntax import names_of, walk_nodes
+from contad.engines.source.ir.syntax import names_of, nodes_in
 from contad.engines.source.passes.liveness import names_assigned
 
 
@@ -49,7 +49,7 @@ def _take(loop: ast.For, names: Set[str]) -> list[ast.stmt]:
     moved: list[ast.stmt] = []
     for s in loop.body:
         if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and s.targets[0].id in names:
-            reads_array = any(isinstance(x, ast.Subscript) for x in walk_nodes(s.value))
+            reads_array = any(isinstance(x, ast.Subscript) for x in nodes_in(s.value))
             if not reads_array and not assigned & {*names_of(s.value)}:
                 assigned.discard(s.targets[0].id)
                 moved.append(s)

@@ -32,12 +32,12 @@ from contad.engines.source.ir.syntax import (
     integer_of,
     is_number,
     key,
+    nodes_in,
     note_of,
     statement,
     statements,
     total,
     tuple_of,
-    walk_nodes,
 )
 from contad.engines.source.passes.dependence import (
     Access,
@@ -116,7 +116,7 @@ def share_loops(
 
 def _make_serial(function: ast.FunctionDef) -> None:
     """Loops that are left run over plain ranges."""
-    for s in walk_nodes(function):
+    for s in nodes_in(function):
         if isinstance(s, ast.For) and called(s.iter) == "prange":
             s.iter = s.iter.args[1]  # type: ignore[attr-defined]
 
@@ -197,7 +197,7 @@ class _LoopOfBlocks:
     # ---- what an iteration may do ------------------------------------------------------------------------------------
     def _require_quiet(self, body: list[ast.stmt]) -> None:
         """Nothing but what runs without Python."""
-        for node in (x for s in body for x in walk_nodes(s)):
+        for node in (x for s in body for x in nodes_in(s)):
             is_product = isinstance(getattr(node, "op", None), ast.MatMult)
             if is_product or isinstance(node, NOISY) or (isinstance(node, ast.Attribute) and not is_plain(node)):
                 raise SerialReason(f"{show(node)} may not run on several threads")
@@ -223,7 +223,7 @@ class _LoopOfBlocks:
             if isinstance(s, ast.If):
                 self._require_own_end(s.body)
                 self._require_own_end(s.orelse)
-            elif any(isinstance(x, ast.Return) for x in walk_nodes(s)):
+            elif any(isinstance(x, ast.Return) for x in nodes_in(s)):
                 raise SerialReason("it may end early")
 
     # ---- numbers -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ Ref: Knoop, Ruething & Steffen (1994), "Partial dead code elimination"; Muchnick
 import ast
 from collections.abc import Collection
 
-from contad.engines.source.ir.syntax import called, expression, names_in, statement, walk_nodes
+from contad.engines.source.ir.syntax import called, expression, names_in, nodes_in, statement
 from contad.engines.source.passes.liveness import names_read
 from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.request import ASKS
@@ -37,7 +37,7 @@ def ask_for_value(function: ast.FunctionDef, rules: Collection[str]) -> bool:
     costly = calls | _ROWS
     if _calls_in(function).isdisjoint(costly):
         return False
-    simple = [s for s in walk_nodes(function) if isinstance(s, ast.stmt) and s is not function]
+    simple = [s for s in nodes_in(function) if isinstance(s, ast.stmt) and s is not function]
     unneeded = _only_in_value(simple, calls)
     guarded = {s for s in simple if _made_by(s, calls) & unneeded and _calls_in(s) & costly}
     if guarded:
@@ -60,7 +60,7 @@ def _guard(body: list[ast.stmt], guarded: set[ast.stmt]) -> None:
 
 
 def _calls_in(node: ast.AST) -> set[str]:
-    return {called(x) for x in walk_nodes(node) if isinstance(x, ast.Call)}
+    return {called(x) for x in nodes_in(node) if isinstance(x, ast.Call)}
 
 
 def _made_by(s: ast.stmt, calls: Collection[str]) -> set[str]:

@@ -27,10 +27,10 @@ from contad.engines.source.ir.syntax import (
     is_name,
     is_number,
     key,
+    nodes_in,
     note_of,
     splice,
     statements,
-    walk_nodes,
 )
 from contad.engines.source.passes.dependence import bounds_of
 from contad.engines.source.passes.equal_lengths import LEAVES
@@ -68,7 +68,7 @@ _Tests = dict[Any, _Apart]  # by their keys
 
 def peel(function: ast.FunctionDef) -> ast.FunctionDef:
     """A function with such iterations apart."""
-    waiting = [x for x in walk_nodes(function) if isinstance(x, ast.For)]
+    waiting = [x for x in nodes_in(function) if isinstance(x, ast.For)]
     for node in waiting:
         loop = _find_range(node)
         tests = _find_tests(loop, function) if loop is not None else {}
@@ -102,7 +102,7 @@ def _is_before(node: ast.expr, name: str = "") -> bool:
 def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
     """The tests, all of one end; none where the loop stays as it is."""
     node = loop.node
-    inside = [x for s in node.body for x in walk_nodes(s)]
+    inside = [x for s in node.body for x in nodes_in(s)]
     branches = [x for x in inside if isinstance(x, ast.If)]
     if not branches or any(x not in node.body for x in branches):
         return {}
@@ -127,7 +127,7 @@ def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
 
 def _value_of(name: str, loop: ast.For, function: ast.FunctionDef) -> ast.expr | None:
     """What a name is given in a loop, and nowhere else."""
-    nodes = (x for x in walk_nodes(function) if isinstance(x, (ast.Assign, ast.AugAssign, ast.For)))
+    nodes = (x for x in nodes_in(function) if isinstance(x, (ast.Assign, ast.AugAssign, ast.For)))
     makers = [s for s in nodes if name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target])]
     (s,) = makers if len(makers) == 1 else (None,)
     return s.value if isinstance(s, ast.Assign) and s in loop.body else None
@@ -179,7 +179,7 @@ def _write(loop: _Range, tests: _Tests, function: ast.FunctionDef) -> list[ast.s
 
 def _body(node: ast.For, tests: _Tests, there: bool, function: ast.FunctionDef) -> list[ast.stmt]:
     """The statements of an iteration, at the end or elsewhere."""
-    reads = [x.id for x in walk_nodes(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)]
+    reads = [x.id for x in nodes_in(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)]
     found: list[ast.stmt] = []
     for s in node.body:
         if isinstance(s, ast.If) and (apart := tests.get(key(s.test))) is not None:

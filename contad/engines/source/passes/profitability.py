@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.ir.syntax import called, expression, is_number, key, number, product, total, walk_nodes
+from contad.engines.source.ir.syntax import called, expression, is_number, key, nodes_in, number, product, total
 from contad.engines.source.passes.dependence import bounds_of, is_function
 from contad.engines.source.passes.liveness import names_read
 
@@ -39,11 +39,11 @@ def cost_of(body: list[ast.stmt], inside: frozenset[str]) -> ast.expr:
 
 def is_outgrown(s: ast.stmt) -> bool:
     """Whether a loop over 0, ..., n - 1 has functions beside loops in it that are about as long, and have none."""
-    bounds = bounds_of(s)
-    if bounds is None or not is_number(bounds.start, 0) or not any(map(is_function, walk_nodes(s))):
+    bounds, inside = bounds_of(s), nodes_in(s)
+    if bounds is None or not is_number(bounds.start, 0) or not any(map(is_function, inside)):
         return False
-    inner = [x for x in walk_nodes(s) if isinstance(x, ast.For) and x is not s]
-    if any(is_function(x) for loop in inner for x in walk_nodes(loop)):
+    inner = [x for x in inside if isinstance(x, ast.For) and x is not s]
+    if any(is_function(x) for loop in inner for x in nodes_in(loop)):
         return False
     return any(names_read(bounds.stop) & names_read(loop.iter) for loop in inner)
 
@@ -78,7 +78,7 @@ def _count_trips(s: ast.For | ast.While, inside: frozenset[str]) -> tuple[float,
 def _cost_of(s: ast.AST) -> float:
     """The cost of an expression, in additions."""
     found = 0.0
-    for node in walk_nodes(s):
+    for node in nodes_in(s):
         if isinstance(node, ast.Call):
             found += CALL_COST if called(node).startswith(("math.", "value_", *CALLEES)) else 1.0
         elif isinstance(node, (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)):

@@ -31,12 +31,12 @@ from contad.engines.source.ir.syntax import (
     is_name,
     is_number,
     names_of,
+    nodes_in,
     note_of,
     same,
     splice,
     statement,
     statements,
-    walk_nodes,
 )
 from contad.engines.source.passes.dead_stores import (
     Zeros,
@@ -96,8 +96,8 @@ class _Before(NamedTuple):
 def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> Carried:
     """A function with such loops written so."""
     made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
-    shared = {x for s in walk_nodes(function) if _may_be_shared(s) for x in walk_nodes(s)}
-    loops = [x for x in walk_nodes(function) if made and isinstance(x, ast.For) and x not in shared]
+    shared = {x for s in nodes_in(function) if _may_be_shared(s) for x in nodes_in(s)}
+    loops = [x for x in nodes_in(function) if made and isinstance(x, ast.For) and x not in shared]
     found = [loop for node in loops for name in sorted({*map(_array_of, node.body)} & made.keys())
              if (loop := _find(node, name)) is not None and not _others_of(function, name, facts) & _names_in(loop)]
     if not found:
@@ -149,7 +149,7 @@ def _array_of(s: ast.AST) -> str:
 def _find(node: ast.For, name: str) -> _StencilLoop | None:
     """The loop, if it may carry the neighbours of this array."""
     bounds = bounds_of(node)
-    if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in walk_nodes(node)):
+    if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in nodes_in(node)):
         return None
     first, end = integer_of(bounds.start), clone(bounds.stop)
     changed, index = names_assigned(node.body), node.target.id  # type: ignore[attr-defined]
@@ -184,7 +184,7 @@ def _others_of(function: ast.FunctionDef, name: str, facts: Vectors) -> set[str]
     ahead = {name}
     while ahead:
         known = ahead.pop()
-        for s in walk_nodes(function):
+        for s in nodes_in(function):
             if isinstance(s, ast.Assign) and not _reads_elements(s.value, known):
                 ahead |= names_assigned(s.targets) - found - {name}
                 found |= names_assigned(s.targets) - {name}
@@ -194,11 +194,11 @@ def _others_of(function: ast.FunctionDef, name: str, facts: Vectors) -> set[str]
 def _reads_elements(value: ast.expr, name: str) -> bool:
     """Whether an expression has an array only in reads of its elements, or of its shape, if it has it at all."""
     inside = [
-        x.value for x in walk_nodes(value)
+        x.value for x in nodes_in(value)
         if (isinstance(x, ast.Subscript) and not any(isinstance(y, ast.Slice) for y in indices_of(x)))
         or (isinstance(x, ast.Attribute) and x.attr in ("shape", "size"))
     ]  # fmt: skip
-    return all(x in inside for x in walk_nodes(value) if is_name(x, name))
+    return all(x in inside for x in nodes_in(value) if is_name(x, name))
 
 
 def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop) -> _Before | None:

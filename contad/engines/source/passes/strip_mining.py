@@ -33,7 +33,6 @@ from contad.engines.source.ir.syntax import (
     both,
     called,
     clone,
-    difference,
     dotted,
     expression,
     integer_of,
@@ -41,6 +40,7 @@ from contad.engines.source.ir.syntax import (
     key,
     names_in,
     names_of,
+    nodes_in,
     note_of,
     number,
     part,
@@ -48,7 +48,6 @@ from contad.engines.source.ir.syntax import (
     statement,
     statements,
     substitute,
-    walk_nodes,
 )
 from contad.engines.source.passes.collapsing import (
     NestParts,
@@ -57,14 +56,14 @@ from contad.engines.source.passes.collapsing import (
     find_nest,
 )
 from contad.engines.source.passes.compaction import Taking
-from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.dependence import Bounds, LoopBody, bounds_of, is_function
 from contad.engines.source.passes.fission import (
     Kernel,
     LoopParts,
     find_parts,
     find_sums,
 )
-from contad.engines.source.passes.liveness import LiveNames, Names
+from contad.engines.source.passes.liveness import LiveNames, Names, names_assigned
 from contad.engines.source.passes.profitability import is_outgrown
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
@@ -138,35 +137,13 @@ class _Blocked(NamedTuple):
     varies: bool  # with loops around it
 
 
-class _Bounds(NamedTuple):
-    """The range of a loop."""
-
-    start: ast.expr
-    stop: ast.expr
-    down: bool
-
-    def count_from(self, first: Part) -> ast.expr:
-        """How many iterations there are from one on."""
-        return difference(first, self.stop) if self.down else difference(self.stop, first)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether they are numbers."""
-        return integer_of(self.start) is not None and integer_of(self.stop) is not None
-
-    @property
-    def counts_from_number(self) -> bool:
-        """Whether it is known that no index is negative."""
-        return integer_of(self.start) is not None and (integer_of(self.start) or 0) >= 0
-
-
 class _Miner:
     """Writes the statements of a function again, their loops in blocks where they can be."""
 
     def __init__(self, function: ast.FunctionDef, facts: Facts, splits_all: bool) -> None:
         """What is known of a function; whether loops in others are split whatever their length."""
         self.function, self.facts, self.splits_all = function, facts, splits_all
-        self.called = [x for x in walk_nodes(function) if isinstance(x, ast.Call) and is_function(x)]
+        self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[tuple[ast.For, type[LoopBody]], LoopBody] = {}
 
@@ -228,7 +205,7 @@ class _Miner:
         if not lengths or any(loop.varies and loop.functions & functions for loop in self.split):
             return None
         body = self.function.body
-        first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in walk_nodes(s)))
+        first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in nodes_in(s)))
         known = {x.arg: -1 for x in self.function.args.args}
         known |= {dotted(s.targets[0]): k for k, s in enumerate(body) if isinstance(s, ast.Assign)}
         written = [x.id for x in names_in(self.function) if isinstance(x.ctx, ast.Store)]
@@ -282,9 +259,9 @@ class _Miner:
             vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
         head = s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s
         if head not in self.functions_in:
-            self.functions_in[head] = {BY_CALL[called(x)].name for x in walk_nodes(head) if is_function(x)}
+            self.functions_in[head] = {BY_CALL[called(x)].name for x in nodes_in(head) if is_function(x)}
         if self.functions_in[head]:
-            self.calls += [(x, self.way) for x in walk_nodes(made) if isinstance(x, ast.Call) and is_function(x)]
+            self.calls += [(x, self.way) for x in nodes_in(made) if isinstance(x, ast.Call) and is_function(x)]
             self.staying |= self.functions_in[head] if self.around and not self.stays_whole else set()
             self.elsewhere |= set() if self.way else self.functions_in[head]
         if isinstance(s, ast.If):
@@ -360,7 +337,7 @@ class _Miner:
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
-        if not any(map(is_function, walk_nodes(loop))):
+        if not any(map(is_function, nodes_in(loop))):
             return None
         for gathers in (True, False) if self.gathers else (False,):
             parts = find_parts(self.body_of(loop), self.fresh, gathers)
@@ -369,13 +346,13 @@ class _Miner:
         return None
 
     # ---- loops in blocks ---------------------------------------------------------------------------------------------
-    def _write_split(self, loop: ast.For, bounds: _Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
+    def _write_split(self, loop: ast.For, bounds: Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
         if isinstance(parts, NestParts):
             return self._write_nest(loop, bounds, parts)
         with self._inside(loop):
             return self._write_parts(loop, bounds, parts)
 
-    def _write_nest(self, loop: ast.For, bounds: _Bounds, nest: NestParts) -> list[ast.stmt]:
+    def _write_nest(self, loop: ast.For, bounds: Bounds, nest: NestParts) -> list[ast.stmt]:
         """A loop in blocks of iterations whose inner ones fill rows together; of those that are long, each alone."""
         tests = [expression("length <= most", length=nest.length, most=ROWS // 2)]
         tests += [expression("are_apart(x, y)", x=x, y=y) for x, y in nest.apart]
@@ -385,7 +362,7 @@ class _Miner:
             each = self._copy(loop)
         return _either(both(tests), together, [each])
 
-    def _write_rows_of_nest(self, loop: ast.For, bounds: _Bounds, nest: NestParts) -> list[ast.stmt]:
+    def _write_rows_of_nest(self, loop: ast.For, bounds: Bounds, nest: NestParts) -> list[ast.stmt]:
         """The blocks: what runs ahead, with what is kept in rows; functions along those; the rest."""
         inner, parts = nest.inner, nest.parts
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
@@ -434,7 +411,7 @@ for block in range(start, stop, wide):
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
         return made
 
-    def _write_parts(self, loop: ast.For, bounds: _Bounds, parts: LoopParts) -> list[ast.stmt]:
+    def _write_parts(self, loop: ast.For, bounds: Bounds, parts: LoopParts) -> list[ast.stmt]:
         """A loop in blocks: what runs ahead, functions along rows, the rest, and sums if they are apart."""
         index = dotted(loop.target)
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
@@ -566,21 +543,14 @@ for block in range(start, stop, step):
         return [statement("x = place(first - back)", x=x, first=first, back=back) for back, x in found.items()]
 
 
-def _bounds(loop: ast.For) -> _Bounds | None:
-    """Where a loop over a range starts and stops, and whether it goes down; None for other loops, and short ones."""
-    if loop.orelse or not isinstance(loop.target, ast.Name) or called(loop.iter) != "range":
+def _bounds(loop: ast.For) -> Bounds | None:
+    """The range of a loop that steps by one and is not known to be short; None of other loops."""
+    bounds = bounds_of(loop)
+    if bounds is None or loop.orelse or bounds.step not in (1, -1) or called(loop.iter) != "range":
         return None
-    assert isinstance(loop.iter, ast.Call)
-    given = loop.iter.args
-    step = integer_of(given[2]) if len(given) == 3 else 1
-    if step not in (1, -1):
+    if (length := integer_of(bounds.span)) is not None and length < FEWEST:
         return None
-    start, stop = (number(0), given[0]) if len(given) == 1 else (given[0], given[1])
-    first, last = integer_of(start), integer_of(stop)
-    if first is not None and last is not None and abs(last - first) < FEWEST:
-        return None
-    changed = {x.id for x in names_in(loop) if isinstance(x.ctx, ast.Store)}
-    return None if names_of(loop.iter) & changed else _Bounds(start, stop, step == -1)
+    return None if names_of(loop.iter) & names_assigned([loop]) else bounds
 
 
 def _open(first: str, block: str) -> list[ast.stmt]:

@@ -34,11 +34,11 @@ from contad.engines.source.ir.syntax import (
     is_name,
     is_number,
     names_in,
+    nodes_in,
     note_of,
     same,
     splice,
     statements,
-    walk_nodes,
 )
 from contad.engines.source.passes.dependence import (
     RAISED,
@@ -95,7 +95,7 @@ def _find_loops(statements: Iterable[ast.stmt]) -> Iterator[ast.For]:
     """The loops with one loop in them, which has none."""
     for s in statements:
         if isinstance(s, ast.For):
-            inside = [x for x in walk_nodes(s) if isinstance(x, (ast.For, ast.While))]
+            inside = [x for x in nodes_in(s) if isinstance(x, (ast.For, ast.While))]
             if len(inside) == 2:
                 yield s
             else:
@@ -188,7 +188,7 @@ def _counts(length: ast.expr, index: str, again: list[ast.Assign], loop: ast.For
 
 def _is_quiet(statements: list[ast.stmt]) -> bool:
     """Whether statements call what is pure, raise one error only, and leave the workspace where it is."""
-    return all(_is_allowed(node) for s in statements for node in walk_nodes(s))
+    return all(_is_allowed(node) for s in statements for node in nodes_in(s))
 
 
 def _is_allowed(node: ast.AST) -> bool:
@@ -241,7 +241,7 @@ def _is_behind(read: ast.Subscript, stored: ast.Subscript, index: str, length: a
 
 def _elements(statements: Iterable[ast.stmt]) -> list[ast.Subscript]:
     """The elements of arrays that statements read and store; one that is added to, as stored."""
-    return [x for s in statements for x in walk_nodes(s) if isinstance(x, ast.Subscript)]
+    return [x for s in statements for x in nodes_in(s) if isinstance(x, ast.Subscript)]
 
 
 def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[ast.stmt]:
@@ -312,7 +312,7 @@ def _rename(body: Sequence[ast.stmt], names: dict[str, str]) -> list[ast.stmt]:
     made: list[ast.stmt] = clone(list(body))
     for s in made:
         s.note = 0  # type: ignore[attr-defined]
-        for x in walk_nodes(s):
+        for x in nodes_in(s):
             if isinstance(x, ast.Name):
                 x.id = names.get(x.id, x.id)
     return made

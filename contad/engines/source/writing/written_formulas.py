@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.partials import ByInverse, write_partial
 from contad.engines.source.ir.single_assignment import Apply, Loop
-from contad.engines.source.ir.syntax import called, expression, fill, key, name, names_of, walk_nodes
+from contad.engines.source.ir.syntax import called, expression, fill, key, name, names_of, nodes_in
 from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import Writer
 from contad.rules.scalar_rule import ScalarRule
@@ -78,7 +78,7 @@ class WrittenFormulas:
                 _, [*more, (_, value)] = self._lines_of(known, [name(target), *tree.args], f"{target}_")
                 found += [*more, (target, value)]
                 continue
-            for node in walk_nodes(tree):
+            for node in nodes_in(tree):
                 if called(node) in formulas:
                     self.writer.call_rule(formulas[called(node)])
             found.append((target, tree))
