@@ -149,8 +149,8 @@ class AdjointWriter:
                 continue
             literal = partial(o.function, k).literal
             if o.function is SELECT:
-                chosen = [self.writer.text(o.inputs[0]), *([d, 0.0] if k == 1 else [0.0, d])]
-                self.add(x, call("select", chosen))
+                test = self.writer.text(o.inputs[0])
+                self.add(x, expression("select(test, d, 0.0)" if k == 1 else "select(test, 0.0, d)", test=test, d=d))
             elif literal is not None:
                 if literal == 1.0:
                     self.add(x, d)

@@ -19,7 +19,7 @@ from contad.engines.source.ir.single_assignment import (
     SourceProgram,
     Value,
 )
-from contad.engines.source.ir.syntax import either, expression, name, number, part
+from contad.engines.source.ir.syntax import either, expression, name, number
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer
 from contad.engines.source.planning.fuse import reads_late, way_back
@@ -136,9 +136,9 @@ class ReverseSweep:
         """Write a loop over the iterations backwards, or in the order in which they ran where that does not matter."""
         start, stop, step = map(self.writer.text, o.inputs)
         if o in self.plan.choices:
-            last = self.plan.choices[o].last.name
-            with self.writer.block("if last >= 0: pass", o.line, last=last):
-                self.writer.line("k = last", k=o.index.name, last=last)
+            chosen = self.plan.choices[o].last.name
+            with self.writer.block("if last >= 0: pass", o.line, last=chosen):
+                self.writer.line("k = last", k=o.index.name, last=chosen)
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif any_order(o, self.adjoints.active, self.adjoints.sums, self.plan):
             with self.forward_sweep.loop(o, reverse=True):
@@ -146,7 +146,7 @@ class ReverseSweep:
         elif o.exit is None and o.step.constant == 1:
             first = expression("stop - 1", stop=stop)
             over = expression("range(first, last, -1)", first=first, last=self._moved(o.start, -1))
-            over = part(self.forward_sweep.shared.head(o, over, reverse=True))
+            over = self.forward_sweep.shared.head(o, over, reverse=True)
             with self.writer.block("for k in over: pass", o.line, k=o.index.name, over=over):
                 self.reverse_iteration(o, self.storing.iteration(o))
                 self._stop_at_zero(o)
