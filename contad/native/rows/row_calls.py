@@ -93,7 +93,9 @@ ROW_CALLS = {call.name: call for call in (
     _numpy("svd(a, full_matrices=1) -> u, s, vt", "singular_spectrum", "", (False,), reads_all=False),
     _numpy("qr(a) -> q, r", "orthogonal_factor", "", reads_all=False),
     _numpy("pinv(a, rcond=1e-15) -> inverse", "pinv", ""),
-    _numpy("lstsq(a, b, rcond=-1.0) -> x, squares, rank, s", "lstsq", "check_least_squares(a, b)", None, reads_all=False),
+    _numpy(
+        "lstsq(a, b, rcond=-1.0) -> x, squares, rank, s", "lstsq", "check_least_squares(a, b)", None, reads_all=False
+    ),
     _call("contad.ops.determinants.singular_cofactors(a) -> cofactors", "singular_cofactors", "require_square(a)"),
     _scipy("solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True) "
            "-> solution", "solve_triangular", "check_solve_triangular(a.shape, b.shape)", finite=("a", "b"),

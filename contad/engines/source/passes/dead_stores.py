@@ -84,8 +84,8 @@ def find_zeros(s: ast.stmt) -> Zeros | None:
         return None
     (*slot, shape), target = s.value.args, s.targets[0]  # type: ignore[attr-defined]
     is_shape = isinstance(shape, ast.Tuple) or (isinstance(shape, ast.Attribute) and shape.attr == "shape")
-    known = is_shape and all(integer_of(x) is not None for x in slot) and isinstance(target, ast.Name)
-    return Zeros(s, target.id, shape) if known else None
+    known = is_shape and all(integer_of(x) is not None for x in slot)
+    return Zeros(s, target.id, shape) if known and isinstance(target, ast.Name) else None
 
 
 def store_instead(add: ast.AugAssign) -> ast.stmt:

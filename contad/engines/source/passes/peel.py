@@ -32,7 +32,7 @@ from contad.engines.source.ir.syntax import (
     splice,
     statements,
 )
-from contad.engines.source.passes.dependence import bounds_of
+from contad.engines.source.passes.dependence import bounds_of, offset_of
 from contad.engines.source.passes.equal_lengths import LEAVES
 from contad.engines.source.passes.liveness import names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
@@ -86,8 +86,8 @@ def _find_range(node: ast.For) -> _Range | None:
     if bounds is None or bounds.step not in (1, -1) or (bounds.step == -1 and not _is_before(bounds.start)):
         return None
     down = bounds.step == -1
-    stop, least = (bounds.start.left, bounds.stop) if down else (bounds.stop, bounds.start)  # type: ignore[attr-defined]
-    first = integer_of(least)
+    stop = bounds.start.left if isinstance(bounds.start, ast.BinOp) and down else bounds.stop
+    first = integer_of(bounds.stop if down else bounds.start)
     if first is None or first + down < 0 or not isinstance(stop, ast.Name) or stop.id in names_assigned([node]):
         return None
     return _Range(node, node.target.id, first + down, stop.id, down)  # type: ignore[attr-defined]
@@ -138,14 +138,13 @@ def _tell(test: ast.expr | None, loop: _Range) -> _Apart | None:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _HOLDS:
         return None
     left, op, right = test.left, type(test.ops[0]), test.comparators[0]
-    here, following = (key(expression(x, i=loop.counter)) for x in ("i", "i + 1"))
-    if key(left) not in (here, following):
+    if offset_of(left, loop.counter) not in (0, 1):
         left, op, right = right, _TURNED.get(op, op), left
-    holds, limit = _HOLDS[op], integer_of(right)
-    if key(left) == here and limit is not None:
+    holds, limit, ahead = _HOLDS[op], integer_of(right), offset_of(left, loop.counter)
+    if ahead == 0 and limit is not None:
         apart = _Apart(True, holds(loop.least, limit), holds(loop.least + 1, limit))
         is_settled = limit <= loop.least or (limit == loop.least + 1 and op in (ast.Lt, ast.GtE))
-    elif (key(left) == here and _is_before(right, loop.stop)) or (key(left) == following and is_name(right, loop.stop)):
+    elif (ahead == 0 and _is_before(right, loop.stop)) or (ahead == 1 and is_name(right, loop.stop)):
         apart, is_settled = _Apart(False, holds(0, 0), holds(-1, 0)), True
     else:
         return None
@@ -190,4 +189,4 @@ def _body(node: ast.For, tests: _Tests, there: bool, function: ast.FunctionDef) 
                 found.append(s)
         else:
             found.append(s)
-    return clone(found)  # type: ignore[no-any-return]
+    return clone(found)

@@ -71,18 +71,12 @@ class _StencilLoop(NamedTuple):
 
     node: ast.For
     name: str
-    index: str
+    counter: str
     first: int
     end: ast.expr
     added: list[tuple[ast.AugAssign, int]]
-
-    @property
-    def behind(self) -> int:
-        return min(offset for _, offset in self.added)
-
-    @property
-    def ahead(self) -> int:
-        return max(offset for _, offset in self.added)
+    behind: int  # the least of the offsets
+    ahead: int  # the greatest one
 
 
 class _Before(NamedTuple):
@@ -96,26 +90,25 @@ class _Before(NamedTuple):
 def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> Carried:
     """A function with such loops written so."""
     made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
-    shared = {x for s in nodes_in(function) if _may_be_shared(s) for x in nodes_in(s)}
-    loops = [x for x in nodes_in(function) if made and isinstance(x, ast.For) and x not in shared]
-    found = [loop for node in loops for name in sorted({*map(_array_of, node.body)} & made.keys())
-             if (loop := _find(node, name)) is not None and not _others_of(function, name, facts) & _names_in(loop)]
+    loops = [x for x in nodes_in(function) if made and isinstance(x, ast.For)]
+    shared = {x for s in loops if called(s.iter) == "prange" for x in nodes_in(s)}  # which asks for additions alone
+    pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(_array_of, x.body)} & made.keys())]
+    found = [loop for x, name in pairs if (loop := _find(x, name, function, facts)) is not None]
     if not found:
         return Carried(function, [])
     lengths = EqualLengths(function)
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     numbers: list[str] = []
     for loop in found:
-        before = _zeros_before(made[loop.name], function, loop)
-        if len(lengths.assigned[loop.name]) != 1 or (before is None and loop.ahead - loop.behind < 2):
+        before, reach = _zeros_before(made[loop.name], function, loop), loop.ahead - loop.behind
+        if len(lengths.assigned[loop.name]) != 1 or (before is None and reach < 2):
             continue
         is_whole = before is not None and _is_whole(loop, before, lengths)
         if is_whole:
-            assert before is not None and before.zeros is not None
-            before.zeros.leave_empty()
-            if before.add is not None:
-                instead[before.add] = [store_instead(before.add)]
-        names = [fresh(f"{loop.name}_{_part(k, loop)}") for k in range(loop.ahead - loop.behind + 1)]
+            before.zeros.leave_empty()  # type: ignore[union-attr]
+            if before.add is not None:  # type: ignore[union-attr]
+                instead[before.add] = [store_instead(before.add)]  # type: ignore[union-attr]
+        names = [fresh(f"{loop.name}_{part}") for part in ("here", *["then"] * (reach - 1), "next")]
         numbers += names
         _write(loop, names, instead, before, is_whole)
     splice(function.body, instead)
@@ -128,16 +121,6 @@ def _makes_vector(s: ast.stmt, vectors: frozenset[str]) -> bool:
     return is_made and isinstance(s.targets[0], ast.Name) and s.targets[0].id in vectors  # type: ignore[attr-defined]
 
 
-def _may_be_shared(s: ast.AST) -> bool:
-    """Whether threads may share a loop, which asks for arrays that are only added to."""
-    return isinstance(s, ast.For) and called(s.iter) == "prange"
-
-
-def _part(k: int, loop: _StencilLoop) -> str:
-    """How the number of an element is called, from the one that is written in an iteration to the newest."""
-    return "here" if k == 0 else "next" if k == loop.ahead - loop.behind else "then"
-
-
 def _array_of(s: ast.AST) -> str:
     """The array to whose element a statement adds a number, or takes one from it."""
     if not isinstance(s, ast.AugAssign) or not isinstance(s.op, (ast.Add, ast.Sub)):
@@ -146,16 +129,16 @@ def _array_of(s: ast.AST) -> str:
     return element.value.id if isinstance(element, ast.Subscript) and isinstance(element.value, ast.Name) else ""
 
 
-def _find(node: ast.For, name: str) -> _StencilLoop | None:
+def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -> _StencilLoop | None:
     """The loop, if it may carry the neighbours of this array."""
     bounds = bounds_of(node)
     if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in nodes_in(node)):
         return None
     first, end = integer_of(bounds.start), clone(bounds.stop)
-    changed, index = names_assigned(node.body), node.target.id  # type: ignore[attr-defined]
-    if first is None or first < 0 or index in changed or names_read(end) & changed:
+    changed, counter = names_assigned(node.body), node.target.id  # type: ignore[attr-defined]
+    if first is None or first < 0 or counter in changed or names_read(end) & changed:
         return None
-    added = []
+    added: list[tuple[ast.AugAssign, int]] = []
     for s in node.body:
         if name not in names_of(s):
             continue
@@ -163,18 +146,16 @@ def _find(node: ast.For, name: str) -> _StencilLoop | None:
             return None
         assert isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Subscript)
         indices = indices_of(s.target)
-        offset = offset_of(indices[0], index) if len(indices) == 1 else None
+        offset = offset_of(indices[0], counter) if len(indices) == 1 else None
         if offset is None or name in names_of(s.value):
             return None
         added.append((s, offset))
-    loop = _StencilLoop(node, name, index, first, end, added)
-    if not 1 <= loop.ahead - loop.behind <= MOST_CARRIED or loop.first + loop.behind < 0:  # indices from the end
+    behind, ahead = (choose(offset for _, offset in added) for choose in (min, max))
+    if not 1 <= ahead - behind <= MOST_CARRIED or first + behind < 0:  # indices from the end
         return None
-    return loop
-
-
-def _names_in(loop: _StencilLoop) -> set[str]:
-    return {x for s in loop.node.body for x in names_of(s)}
+    if _others_of(function, name, facts) & {x for s in node.body for x in names_of(s)}:
+        return None
+    return _StencilLoop(node, name, counter, first, end, added, behind, ahead)
 
 
 def _others_of(function: ast.FunctionDef, name: str, facts: Vectors) -> set[str]:
@@ -212,12 +193,11 @@ def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop)
         return _Before(zeros, None, None)
     if not isinstance(alone, ast.If) or alone.orelse or others[:1] != [loop.node] or loop.ahead - loop.behind != 1:
         return None
-    if not same(alone.body[0], statement("i = k", i=loop.index, k=loop.first + loop.behind)):
+    if not same(alone.body[0], statement("i = k", i=loop.counter, k=loop.first + loop.behind)):
         return None
     touching = [s for s in alone.body if name in names_of(s)]
-    if loop.index in names_assigned(alone.body[1:]) or not all(touches_only(s, name, [loop.index]) for s in touching):
-        return None
-    if not touching:
+    is_there = all(touches_only(s, name, [loop.counter]) for s in touching)
+    if not touching or not is_there or loop.counter in names_assigned(alone.body[1:]):
         return None
     add = touching[0]
     adds = isinstance(add, ast.AugAssign) and isinstance(add.op, ast.Add) and name not in names_of(add.value)
@@ -253,46 +233,40 @@ def _write(
     is_whole: bool,
 ) -> None:  # fmt: skip
     """Write a loop so; the array holds zeros before it, or what it holds is read."""
+    is_zero = before is not None and before.alone is None
     runs = expression("first < end", first=loop.first, end=loop.end)
     begun: list[ast.stmt] = []
     ended: list[ast.stmt] = []
-    for k, name in enumerate(names[:-1]):
-        held = expression("a[k] if runs else 0.0", a=loop.name, k=loop.first + loop.behind + k, runs=runs)
-        begun += statements("x = held", x=name, held=0.0 if before is not None and before.alone is None else held)
-        ended += statements("a[end] = x", a=loop.name, end=_shift(loop.end, loop.behind + k), x=name)
+    for k, x in enumerate(names[:-1], loop.behind):
+        held = expression("a[k] if runs else 0.0", a=loop.name, k=loop.first + k, runs=runs)
+        begun += statements("x = held", x=x, held=0.0 if is_zero else held)
+        ended += statements("a[end] = x", a=loop.name, end=_shift(loop.end, k), x=x)
     end = statement("if runs: pass", runs=runs)
     end.body = ended
-    if is_whole and before is not None and before.alone is None:
+    if is_whole and is_zero:
         end.orelse = statements("a[:] = 0.0", a=loop.name)
     parts = instead.get(loop.node, [loop.node])
     place = parts.index(loop.node)
     instead[loop.node] = [*parts[:place], *begun, loop.node, end, *parts[place + 1 :]]
     newest = next(s for s, offset in loop.added if offset == loop.ahead)
     for s, offset in loop.added:
-        if s is newest:
-            held = ast.Subscript(s.target.value, s.target.slice, ast.Load())  # type: ignore[attr-defined]
-            value = _add(held if before is None else None, s.op, s.value)
-            made = statement("x = value", x=names[-1], value=value)
-        else:
-            made = statement("x += value", x=names[offset - loop.behind], value=s.value)
+        x, value = names[offset - loop.behind], s.value
+        if s is not newest:
+            made = statement("x += value", x=x, value=value)
             made.op = s.op
+        elif before is None:
+            held = expression("a[i]", a=loop.name, i=indices_of(s.target)[0])  # type: ignore[arg-type]
+            made = statement("x = value", x=x, value=ast.BinOp(held, s.op, value))
+        else:
+            made = statement("x = value" if isinstance(s.op, ast.Add) else "x = -value", x=x, value=value)
         made.note = note_of(s)
         instead[s] = [made]
     written = instead[loop.added[-1][0]]
-    written += statements("a[i] = x", a=loop.name, i=_shift(expression("i", i=loop.index), loop.behind), x=names[0])
-    for name, following in itertools.pairwise(names):
-        written += statements("x = y", x=name, y=following)
-
-
-def _add(held: ast.expr | None, op: ast.operator, value: ast.expr) -> ast.expr:
-    """What a number is after it is added to, or taken from, what is held; None is zero."""
-    if held is None:
-        return value if isinstance(op, ast.Add) else expression("-x", x=value)
-    return expression("x + y", x=held, y=value) if isinstance(op, ast.Add) else expression("x - y", x=held, y=value)
+    written += statements("a[i] = x", a=loop.name, i=_shift(expression("i", i=loop.counter), loop.behind), x=names[0])
+    for x, following in itertools.pairwise(names):
+        written += statements("x = y", x=x, y=following)
 
 
 def _shift(index: ast.expr, offset: int) -> ast.expr:
     """An index that is so far from another one."""
-    if not offset:
-        return index
-    return expression("i + k" if offset > 0 else "i - k", i=index, k=abs(offset))
+    return expression("i + k" if offset > 0 else "i - k", i=index, k=abs(offset)) if offset else index

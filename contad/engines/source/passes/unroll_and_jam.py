@@ -38,6 +38,7 @@ from contad.engines.source.ir.syntax import (
     note_of,
     same,
     splice,
+    statement,
     statements,
 )
 from contad.engines.source.passes.dependence import (
@@ -108,7 +109,7 @@ def _limits(loop: ast.For) -> list[ast.expr]:
     """Where a loop over a range that counts up by one starts and stops; nothing for other loops."""
     bounds = bounds_of(loop)
     is_up = bounds is not None and bounds.step == 1 and called(loop.iter) == "range"
-    return clone([bounds.start, bounds.stop]) if is_up else []  # type: ignore[no-any-return, union-attr]
+    return clone([bounds.start, bounds.stop]) if is_up else []  # type: ignore[union-attr]
 
 
 def _find_nest(loop: ast.For, roots: dict[str, frozenset[str]]) -> _Nest | None:
@@ -118,7 +119,7 @@ def _find_nest(loop: ast.For, roots: dict[str, frozenset[str]]) -> _Nest | None:
         return None
     before, inner, after = loop.body[:place], loop.body[place], loop.body[place + 1 :]
     assert isinstance(inner, ast.For) and isinstance(loop.target, ast.Name)
-    start, *length = _limits(inner) or [None]
+    start, length = _limits(inner) or (None, None)
     adding = [s for s in inner.body if isinstance(s, ast.AugAssign)]
     sums = [s.target.id for s in adding if isinstance(s.target, ast.Name) and isinstance(s.op, (ast.Add, ast.Sub))]
     if not is_number(start, 0) or not sums or len(sums) != len(adding) or not all(map(is_straight, inner.body)):
@@ -131,9 +132,9 @@ def _find_nest(loop: ast.For, roots: dict[str, frozenset[str]]) -> _Nest | None:
     if any(set(sums) & {x.id for x in names_in(s.value)} for s in adding):
         return None
     again = _find_again(before, inner, after, sums)
-    if again is None or not _counts(length[0], loop.target.id, again, loop):
+    if again is None or length is None or not _counts(length, loop.target.id, again, loop):
         return None
-    if not _is_quiet([*before, *after]) or not _are_apart([before, inner.body, after], again, inner, length[0], roots):
+    if not _is_quiet([*before, *after]) or not _are_apart([before, inner.body, after], again, inner, length, roots):
         return None
     return _Nest(loop, before, inner, after, again, sums)
 
@@ -271,7 +272,7 @@ def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[as
         take += statements("x = row[i - four]", row=row, i=loop.target.id, four=four, x=x)
     rest = clone(inner)
     rest.iter = expression("range(begun, length)", begun=begun, length=length)
-    made = statements(
+    made = statement(
         """
         if span < shortest:
             loop
@@ -303,8 +304,8 @@ def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[as
         again=_rename(nest.again, {}), begin=begin, terms=terms, end=end, take=take, rest=[rest],
         after=clone(nest.after),
     )  # fmt: skip
-    made[0].orelse[0].note = note_of(loop)
-    return made
+    made.orelse[0].note = note_of(loop)
+    return [made]
 
 
 def _rename(body: Sequence[ast.stmt], names: dict[str, str]) -> list[ast.stmt]:
