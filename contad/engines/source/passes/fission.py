@@ -192,7 +192,7 @@ class _Search:
         if alone and is_function(left.value):
             left.value.args = [taking.visit(x) for x in left.value.args]
             made = self.take_call(left.value, k, own)
-            if dotted(made) == own:
+            if made is not None and dotted(made) == own:
                 return own
             taking.taken |= made is not None
             left.value = made or left.value
@@ -377,8 +377,8 @@ def is_straight(statement: ast.stmt) -> bool:
     return True
 
 
-def _read_of(item: ast.stmt | str) -> set[str]:
-    return set() if isinstance(item, str) else exposed_names([item])
+def _read_of(item: ast.stmt | str) -> frozenset[str]:
+    return frozenset() if isinstance(item, str) else exposed_names([item])
 
 
 def _read_by(step: Kernel | Plain) -> set[str]:

@@ -95,8 +95,9 @@ def _find_range(node: ast.For) -> _Range | None:
 
 def _is_before(node: ast.expr, name: str = "") -> bool:
     """Whether an expression is a number less 1: of any one, or of this name."""
-    is_before = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_number(node.right, 1)
-    return is_before and (not name or is_name(node.left, name))
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or not is_number(node.right, 1):
+        return False
+    return not name or is_name(node.left, name)
 
 
 def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:

@@ -254,7 +254,8 @@ class _Miner:
 
     def _copy(self, s: ast.stmt) -> Any:
         """A statement as it was, though loops in it may be split; its functions are noted."""
-        made, blocks = type(s)(), ("body", "orelse")
+        made: Any = type(s)()
+        blocks = ("body", "orelse")
         if not self.is_trial:
             vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
         head = s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s
@@ -527,8 +528,9 @@ for block in range(start, stop, step):
         found: dict[int, str] = {}
 
         def shift(node: ast.expr) -> ast.expr:
-            is_before = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index)
-            back = integer_of(node.right) if is_before else None
+            back = None
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index):
+                back = integer_of(node.right)
             if back is None or not 0 <= back <= start:
                 return node
             if back not in found:
