@@ -38,12 +38,7 @@ from contad.engines.source.ir.syntax import (
     statement,
     statements,
 )
-from contad.engines.source.passes.dead_stores import (
-    Zeros,
-    find_zeros,
-    store_instead,
-    touches_only,
-)
+from contad.engines.source.passes.dead_stores import Zeros, find_zeros, store_instead, touches_only
 from contad.engines.source.passes.dependence import bounds_of, indices_of, offset_of
 from contad.engines.source.passes.equal_lengths import LEAVES, MAKERS, EqualLengths
 from contad.engines.source.passes.liveness import names_assigned, names_read
