@@ -1,5 +1,6 @@
 """The loop passes of the engine `generated`, and how each is left out: for measurements alone."""
 
+import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -9,21 +10,27 @@ from unittest import mock
 
 from contad.engines.source.analysis import hoist
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.syntax import clone, key
-from contad.engines.source.passes import collapsing, compaction, fission, strip_mining
-from contad.engines.source.planning import fuse, running_choice, running_products, versions
+from contad.engines.source.ir.syntax import key
+from contad.engines.source.passes import (
+    collapsing,
+    compaction,
+    dead_stores,
+    fission,
+    hoist as invariants,
+    hoist_allocations,
+    peel,
+    renaming,
+    scalar_replacement,
+    strip_mining,
+    unroll_and_jam,
+)
+from contad.engines.source.planning import fuse, running_choice, running_products
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import (
     called_reverse,
-    carried_neighbours,
     derivative_text,
-    end_iterations,
-    first_writes,
     forward_sweep,
-    hoisted_arrays,
-    jammed_sums,
     loop_products,
-    written_formulas,
 )
 from contad.native.request import Request
 
@@ -58,9 +65,8 @@ def _same_lines(lines: list[str], *_: Any, **__: Any) -> list[str]:
     return list(lines)
 
 
-def _form(found: Any) -> Any:
-    """What a pass has returned, trees as what tells them apart."""
-    return tuple(map(_form, found)) if isinstance(found, tuple) else key(found)
+def _same(function: ast.FunctionDef, *_: Any) -> ast.FunctionDef:
+    return function
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -76,22 +82,22 @@ PASSES = {
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
         Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
-        Pass("with_versions", (derivative_text, called_reverse), _same_lines, (versions,)),
-        Pass("write_once", _TEXT, _same_lines, (first_writes,), "test_first_writes.py"),
-        Pass("write_ends", _TEXT, _same_lines, (end_iterations,), "test_end_iterations.py"),
+        Pass("rename_scalars", (derivative_text, called_reverse), _same, (renaming,)),
+        Pass("remove_dead_zeros", _TEXT, _same, (dead_stores,), "test_dead_stores.py"),
+        Pass("peel", _TEXT, _same, (peel,), "test_peel.py"),
         Pass(
-            "carry_neighbours", _TEXT, lambda lines, *_: carried_neighbours.CarriedText(lines, []),
-            (carried_neighbours,), "test_carried_neighbours.py",
+            "replace_by_scalars", _TEXT, lambda function, *_: scalar_replacement.Carried(function, []),
+            (scalar_replacement,), "test_scalar_replacement.py",
         ),
-        Pass("make_once", _TEXT, _same_lines, (hoisted_arrays,), "test_hoisted_arrays.py"),
-        Pass("move_out", _TEXT, _same_lines, (written_formulas,)),
+        Pass("hoist_allocations", _TEXT, _same, (hoist_allocations,), "test_hoist_allocations.py"),
+        Pass("hoist_invariants", _TEXT, _same, (invariants,)),
         Pass(
             "strip_mine", _TEXT, lambda function, *_, **__: strip_mining.StripMined(function, []),
             (strip_mining, fission), "test_strip_mining.py",
         ),
         Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_collapsing.py"),
         Pass("gather_calls", (fission,), _nothing, (compaction,)),
-        Pass("jam_sums", _TEXT, _same_lines, (jammed_sums,), "test_jammed_sums.py"),
+        Pass("unroll_and_jam", _TEXT, _same, (unroll_and_jam,), "test_unroll_and_jam.py"),
     )
 }  # fmt: skip
 
@@ -113,15 +119,20 @@ def write(request: Request, skipped: Collection[str] = ()) -> str:
         return str(derivative_of(request).source("njit()"))
 
 
+def _key_of(found: Any) -> Any:
+    """What tells if a result is another one: of trees, which passes change in place, what is in them."""
+    return tuple(map(_key_of, found)) if isinstance(found, (tuple, list)) else key(found)
+
+
 def find_changing(request: Request, names: Mapping[str, Pass] = PASSES) -> set[str]:
     """The passes without which the source of a derivative is another one."""
     fired: set[str] = {p.name for p in names.values() if p.in_place}
 
     def watch(p: Pass, original: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **options: Any) -> Any:
-            given = (clone(args[0]), *args[1:])
+            unchanged = _key_of(p.off(*args, **options))
             found = original(*args, **options)
-            if _form(found) != _form(p.off(*given, **options)):
+            if _key_of(found) != unchanged:
                 fired.add(p.name)
             return found
 

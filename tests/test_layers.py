@@ -25,7 +25,7 @@ FLOORS = {
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),
     "contad.engines.source": (
-        *("ir", "analysis", "planning", "writing", "reading", "tangents", "runtime"),
+        *("ir", "analysis", "planning", "passes", "writing", "reading", "tangents", "runtime"),
         *("build", ("description", "listing"), "__init__"),
     ),
 }

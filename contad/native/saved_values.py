@@ -1,6 +1,6 @@
 """What a rule may save for the reverse sweep: numbers, arrays, and tuples of them, by their Numba types."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba import types
@@ -20,13 +20,20 @@ def require_packable(what: str, kind: Any) -> None:
             )
 
 
-def leaves(text: str, kind: Any) -> Iterator[tuple[str, Any]]:
-    """The expression and the type of each number and array in what an expression of some type gives."""
+def _item(text: str, n: int) -> str:
+    return f"{text}[{n}]"
+
+
+def leaves(whole: Any, kind: Any, item: Callable[[Any, int], Any] = _item) -> Iterator[tuple[Any, Any]]:
+    """The expression and the type of each number and array in what an expression of some type gives.
+
+    `item` makes the expression of one of a tuple; expressions are texts, or what it makes of them.
+    """
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
-        for n, item in enumerate(kind):
-            yield from leaves(f"{text}[{n}]", item)
+        for n, part in enumerate(kind):
+            yield from leaves(item(whole, n), part, item)
     else:
-        yield text, kind
+        yield whole, kind
 
 
 def as_read(kind: Any) -> Any:

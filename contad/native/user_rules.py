@@ -133,11 +133,6 @@ def pairing_of(rule: WithParts, plain: tuple[Any, ...], z: Any, wanted: tuple[in
 _pairings: dict[Any, Any] = {}
 
 
-def one_of(kind: Any, text: str) -> str:
-    """The expression of ones for an argument of that type, which is the expression."""
-    return f"np.ones({text}.shape)" if isinstance(kind, types.Array) else "1.0"
-
-
 def transposed_backward(rule: WithParts, plain: tuple[Any, ...], z: Any, saved: Any, wanted: tuple[int, ...]) -> Any:
     """The backward part of a rule that has its forward mode only, as a Numba function of its own.
 
@@ -149,7 +144,8 @@ def transposed_backward(rule: WithParts, plain: tuple[Any, ...], z: Any, saved: 
     given = (*options, saved, z, *(plain[k] for k in wanted))
     run = DERIVE["gradient"](pairing_of(rule, plain, z, wanted), given, len(options) + 2, nested=False)
     names = ", ".join([*(f"option_{k}" for k in parts.options), "saved", "z_bar"])
-    ones = ", ".join(one_of(plain[k], f"saved[{1 + rest.index(k)}]") for k in wanted)
+    given_of = {k: f"saved[{1 + rest.index(k)}]" for k in wanted}
+    ones = ", ".join(f"np.ones({x}.shape)" if isinstance(plain[k], types.Array) else "1.0" for k, x in given_of.items())
     results = "".join(f"found[{wanted.index(k)}], " if k in wanted else "None, " for k in rest)
     text = f"def backward({names}):\n    _, found = run({names}, {ones})\n    return ({results})\n"
     return numba.njit(functions_of_text(text, {"np": np, "run": run})["backward"])

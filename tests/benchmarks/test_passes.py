@@ -10,7 +10,7 @@ from benchmarks import passes
 from benchmarks.comparison.topic import Choice
 from benchmarks.passes import PASSES
 from benchmarks.topics import passes as topic
-from contad.engines.source import writing
+from contad.engines.source import passes as trees, writing
 
 SIX = ("lse", "gp_regr", "columns_of_air", "hand_tracking", "forward_algorithm", "ode")
 
@@ -24,17 +24,16 @@ def test_a_pass_is_looked_up_where_it_says(name):
     assert not any(getattr(module, name) is PASSES[name].off for module in found)
 
 
-def test_no_pass_over_text_is_missing():
-    """What `derivative_text` imports from modules of its own package, and calls with the lines of `run`."""
+def test_no_pass_is_missing():
+    """What `derivative_text` imports from modules of its own package and of that of passes."""
     text = importlib.import_module(f"{writing.__name__}.derivative_text")
-    own = {f"{writing.__name__}.{module.name}" for module in pkgutil.iter_modules(writing.__path__)}
+    packages = writing, trees
+    own = {f"{p.__name__}.{module.name}" for p in packages for module in pkgutil.iter_modules(p.__path__)}
     known = {
         name for name, x in vars(text).items()
         if getattr(x, "__module__", "") in own and x.__module__ != text.__name__ and not isinstance(x, type)
     }  # fmt: skip
-    others = {
-        "ask_for_value", "copy_text", "find_used", "share_loops",
-    }  # for calls of one kind; two that are no passes; needed by threads
+    others = {"ask_for_value", "copy_of", "find_used", "share_loops"}  # for calls of one kind, for threads, no passes
     assert known - others <= PASSES.keys()
 
 
@@ -48,7 +47,7 @@ def test_the_passes_that_change_a_source_are_found(subject):
 def test_programs_of_the_comparison_are_asked_of_the_engine():
     found = {subject.name: subject for subject in topic.list_ours(Choice(quick=True))}
     assert {"kalman", "kalman of loops", "product, reassociating"} <= found.keys()
-    assert "jam_sums" in passes.find_changing(found["gaussian_process"].request)
+    assert "unroll_and_jam" in passes.find_changing(found["gaussian_process"].request)
     assert "running_products" in passes.find_changing(found["product, reassociating"].request)
 
 

@@ -1,7 +1,6 @@
 """From a request to a compiled function: types, source, compilation."""
 
 import functools
-import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -217,7 +216,7 @@ def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool], 
     stable &= all(found.stable for found in called.values())
     constants = derivative.constants()
     if stable:
-        name = re.sub(r"\W", "", function)
+        name = "".join(x for x in function if x.isalnum() or x == "_")
         contents = [f"{name} {found.digest}" for name, found in called.items()]
         contents += [f"{name} {c.__module__}.{c.__qualname__} {c._fields}" for name, c in classes.items()]
         arrays = {name: x for name, x in constants.items() if name not in called and name not in classes}

@@ -34,7 +34,7 @@ class RowCall(NamedTuple):
     reads_all: bool = True
     is_finite: bool = True
     lanes: str = ""
-    plain: str = ""
+    plain: tuple[bool, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ def _call(text: str, row: str, checks: str = "", **facts: Any) -> RowCall:
 
 
 def _numpy(
-    text: str, row: str, checks: str = "require_square(a)", plain: str = "np.linalg.{}({})", **facts: Any
+    text: str, row: str, checks: str = "require_square(a)", plain: tuple[bool, ...] | None = (), **facts: Any
 ) -> RowCall:
     return _call(f"numpy.linalg.{text}", row, checks, plain=plain, **facts)
 
@@ -88,12 +88,14 @@ ROW_CALLS = {call.name: call for call in (
     _numpy("cholesky(a) -> factor", "cholesky_factor", reads_all=False),
     _numpy("eigh(a) -> w, v", "symmetric_spectrum", constants=("False",), reads_all=False),
     _numpy("eigvalsh(a) -> w", "eigvalsh", reads_all=False),
-    _numpy("eig(a) -> w, v", "real_spectrum", plain=""),
-    _numpy("eigvals(a) -> w", "eigvals", plain=""),
-    _numpy("svd(a, full_matrices=1) -> u, s, vt", "singular_spectrum", "", "np.linalg.{}({}, False)", reads_all=False),
+    _numpy("eig(a) -> w, v", "real_spectrum", plain=None),
+    _numpy("eigvals(a) -> w", "eigvals", plain=None),
+    _numpy("svd(a, full_matrices=1) -> u, s, vt", "singular_spectrum", "", (False,), reads_all=False),
     _numpy("qr(a) -> q, r", "orthogonal_factor", "", reads_all=False),
     _numpy("pinv(a, rcond=1e-15) -> inverse", "pinv", ""),
-    _numpy("lstsq(a, b, rcond=-1.0) -> x, squares, rank, s", "lstsq", "check_least_squares(a, b)", "", reads_all=False),
+    _numpy(
+        "lstsq(a, b, rcond=-1.0) -> x, squares, rank, s", "lstsq", "check_least_squares(a, b)", None, reads_all=False
+    ),
     _call("contad.ops.determinants.singular_cofactors(a) -> cofactors", "singular_cofactors", "require_square(a)"),
     _scipy("solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True) "
            "-> solution", "solve_triangular", "check_solve_triangular(a.shape, b.shape)", finite=("a", "b"),

@@ -9,11 +9,12 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.engines.source.writing.asked_value import ask_for_value
+from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.errors import ValueMismatchError
 from contad.front.first_call import FirstCall
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python
+from tests.engines.source.trees import function_of, text_of
 
 
 @njit
@@ -145,9 +146,12 @@ def test_wrong_values_are_found_where_nobody_asks_for_them(monkeypatch, tmp_path
 
 def changed(*body):
     """The lines that are guarded, of a function with these."""
-    found = ask_for_value(["def run(x, y):", *(f"    {line}" for line in body)], {"value_own"})
-    if found is None:
+    function = function_of(["def run(x, y):", *(f"    {line}" for line in body)])
+    before = text_of(function)
+    if not ask_for_value(function, {"value_own"}):
+        assert text_of(function) == before
         return None
+    found = text_of(function).splitlines()
     assert found[0] == "def run(x, y, asks_value):"
     guarded = [k for k, line in enumerate(found) if "asks_value" in line or "if asks_value:" in found[k - 1]]
     return [found[k].strip() for k in guarded[1:]]

@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from contad.engines.source.writing import live_names
+from contad.engines.source.ir.syntax import names_in
+from contad.engines.source.passes import liveness
 
 TEXT = """
 def run(x, *, y=z):
@@ -31,7 +32,7 @@ def run(n):
 def test_all_names_in_statements_are_found() -> None:
     tree = ast.parse(TEXT)
     expected = [x for x in ast.walk(tree) if isinstance(x, ast.Name)]
-    found = live_names.names_in(tree)
+    found = names_in(tree)
     assert len(found) == len(expected)
     assert set(found) == set(expected)
 
@@ -44,6 +45,6 @@ def test_statements_in_loops_are_read_once(monkeypatch: pytest.MonkeyPatch) -> N
         read.append(ast.unparse(node))
         return frozenset(x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
 
-    monkeypatch.setattr(live_names, "names_read", names_read)
-    live_names.LiveNames(function.body)  # type: ignore[attr-defined]
+    monkeypatch.setattr(liveness, "names_read", names_read)
+    liveness.LiveNames(function.body)  # type: ignore[attr-defined]
     assert [read.count(s) for s in ("a = b", "b = c", "c = a")] == [1, 1, 1]

@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from contad.engines.source.writing.live_names import LiveNames, carried_names
-from contad.engines.source.writing.running_sums import is_sum
+from contad.engines.source.passes.liveness import LiveNames, carried_names
+from contad.engines.source.passes.sum_reductions import is_sum
 
 
 @pytest.mark.parametrize(

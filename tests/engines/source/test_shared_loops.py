@@ -18,8 +18,9 @@ from numba import njit, prange
 
 import contad
 from contad.engines.source.build import derivative_of
+from contad.engines.source.passes import parallelise
 from contad.engines.source.runtime import loop_blocks
-from contad.engines.source.writing import shared_heads, shared_loops
+from contad.engines.source.writing import shared_heads
 from contad.native import threads
 from contad.native.request import Request
 from tests.judges.samples import sampled
@@ -356,13 +357,13 @@ def test_whatever_loops_of_random_programs_are_shared_may_be(start, at_random, m
 
 
 def all_private(monkeypatch):
-    monkeypatch.setattr(shared_loops._LoopOfBlocks, "_is_private", lambda self, accesses: True)
+    monkeypatch.setattr(parallelise._LoopOfBlocks, "_is_private", lambda self, accesses: True)
 
 
 def nothing_live(monkeypatch):
     """Whatever iterations assign is their own."""
-    monkeypatch.setattr(shared_loops, "carried_names", lambda body: frozenset())
-    monkeypatch.setattr(shared_loops, "LiveNames", lambda body: SimpleNamespace(after=defaultdict(frozenset)))
+    monkeypatch.setattr(parallelise, "carried_names", lambda body: frozenset())
+    monkeypatch.setattr(parallelise, "LiveNames", lambda body: SimpleNamespace(after=defaultdict(frozenset)))
 
 
 @pytest.mark.parametrize(("plant", "f"), [(all_private, overlapping), (nothing_live, sums), (nothing_live, carried)])

@@ -5,17 +5,18 @@ The derivative bodies are those of the registry; `contad.native.rule_source` wri
 
 import ast
 import functools
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from contad.engines.source.ir.known_functions import SELECT, TO_FLOAT, Function
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Value
+from contad.engines.source.ir.syntax import called, clone, fill, key
 from contad.native.rule_source import or_call, partial_tree
 from contad.rules.scalar_rule import ScalarRule
 
 
 class Partial(NamedTuple):
-    """The derivative of a function with respect to one operand: a number, or a text in the result and the operands."""
+    """The derivative of a function with respect to one operand: a number, or what it reads."""
 
     literal: float | None
     reads_result: bool
@@ -46,44 +47,54 @@ def partial(function: Function, k: int) -> Partial:
     return Partial(None, parameters[0] in names, tuple(j for j, name in enumerate(parameters[1:]) if name in names))
 
 
-def source_of_rule(
+def write_partial(
     rule: ScalarRule,
     k: int,
-    names: list[str],
+    operands: Sequence[ast.expr],
     prefix: str,
     called: Callable[[ScalarRule], str],
-    inverses: Mapping[str, str],
-) -> tuple[list[tuple[str, str]], str]:
-    """Names with their texts, and an expression, for the derivative of a rule with respect to operand k.
+    inverses: Mapping[Any, str],
+) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
+    """Names with what they are, and an expression, for the derivative of a rule with respect to operand k.
 
-    The partials of a formula number one more than its operands, the last of which is its value. `names` are those of
-    the result and the operands. `called(rule)` names a compiled function for a rule whose value is no expression. What
-    is divided by one of `inverses` is multiplied by the name that it maps to.
+    The partials of a formula number one more than its operands, the last of which is its value. `operands` are the
+    result and the operands. `called(rule)` names a compiled function for a rule whose value is no expression. What is
+    divided by one of `inverses`, by their keys, is multiplied by the name that it maps to.
     """
     assert rule.body is not None
+    names = [f"operand_{n}_of" for n in range(len(operands))]
+    parts = dict(zip(names, operands, strict=True))
     lines, result = partial_tree(rule, k, names, prefix, or_call(called))
-    written = [(name, _write(tree, inverses)) for name, tree in (*lines, ("", result))]
-    return written[:-1], written[-1][1]
+
+    def write(tree: ast.expr) -> ast.expr:
+        return cast(ast.expr, ByInverse(inverses.get).visit(fill(_Branchless().visit(tree), parts)))
+
+    return [(name, write(tree)) for name, tree in lines], write(result)
 
 
-def _write(tree: ast.expr, inverses: Mapping[str, str]) -> str:
-    """An expression with `select` for conditional expressions, and products by an inverse for divisions."""
-    return ast.unparse(_ByInverse(inverses).visit(_Branchless().visit(tree)))
+def negated(tree: ast.expr) -> ast.expr | None:
+    """What the negative of is an expression, where that is seen at its front: a * b of -a * b; None of others."""
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return None if isinstance(tree.operand, (ast.BinOp, ast.UnaryOp)) else tree.operand
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
+        left = negated(tree.left)
+        return None if left is None else ast.BinOp(left, tree.op, tree.right)
+    return None
 
 
 _CHEAP = ("abs", "select", "math.sqrt", "math.isnan")
 _NOT_RECALLED = (*_CHEAP, "math.isinf", "math.isfinite", "math.copysign", "math.floor")
 
 
-class _ByInverse(ast.NodeTransformer):
-    """Multiplies by the inverse of a divisor that has a name."""
+class ByInverse(ast.NodeTransformer):
+    """Multiplies by the inverses of divisors that have one, by their keys."""
 
-    def __init__(self, inverses: Mapping[str, str]) -> None:
-        self.inverses = inverses
+    def __init__(self, find_inverse: Callable[[Any], str | None]) -> None:
+        self.find_inverse = find_inverse
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        name = self.inverses.get(ast.unparse(node.right)) if isinstance(node.op, ast.Div) else None
+        name = self.find_inverse(key(node.right)) if isinstance(node.op, ast.Div) else None
         if name is None:
             return node
         inverse = ast.Name(name, ast.Load())
@@ -97,7 +108,7 @@ class _Branchless(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         calls = [n for x in (node.body, node.orelse) for n in ast.walk(x) if isinstance(n, ast.Call)]
-        if any(ast.unparse(call.func) not in _CHEAP for call in calls):
+        if any(called(x) not in _CHEAP for x in calls):
             return node
         return ast.Call(ast.Name("select", ast.Load()), [node.test, node.body, node.orelse], [])
 
@@ -121,18 +132,18 @@ class _Recalls(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        name = ast.unparse(node.func)
+        name = called(node)
         if name in _NOT_RECALLED or not name.startswith(("math.", "value_")) or len(node.args) > 2:
             return node
-        return ast.Call(ast.Name("recall", ast.Load()), [*_MEMORY, node.func, *node.args], [])
+        return ast.Call(ast.Name("recall", ast.Load()), [*map(clone, _MEMORY), node.func, *node.args], [])
 
 
 _MEMORY = [ast.Name("memory", ast.Load()), ast.Name("marks", ast.Load())]
 
 
-def recall_calls(text: str) -> str:
+def recall_calls(tree: ast.expr) -> ast.expr:
     """An expression in which functions that take long are computed once for all blocks of directions."""
-    return ast.unparse(_Recalls().visit(ast.parse(text, mode="eval")))
+    return cast(ast.expr, _Recalls().visit(tree))
 
 
 def passes(operation: Apply) -> list[Value]:

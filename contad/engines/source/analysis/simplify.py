@@ -137,11 +137,11 @@ def _never(check: Check) -> bool:
     )
 
 
-_NEGATIVE = "ValueError('negative dimensions not allowed')"
-_NO_STEP = "ValueError('range() arg 3 must not be zero')"
+_NEGATIVE = "ValueError", "negative dimensions not allowed"
+_NO_STEP = "ValueError", "range() arg 3 must not be zero"
 
 
-def _refusals(o: Operation) -> list[tuple[Value, str]]:
+def _refusals(o: Operation) -> list[tuple[Value, tuple[str, str]]]:
     """The integers for which an operation may raise: lengths, the step of a range."""
     if isinstance(o, Create):
         return [(n, _NEGATIVE) for n in o.inputs if not _is_length(n)]

@@ -51,7 +51,7 @@ class DerivativeCall(MatrixCall):
         floats = site.floats()
         others = [x for k, x in enumerate(arguments) if k not in floats]
         count = len(floats) + len(directions)
-        function = MatrixFunction(site.what, count, reads_all=False, is_finite=False, plain="")
+        function = MatrixFunction(site.what, count, reads_all=False, is_finite=False, plain=None)
         super().__init__(function, [*(arguments[k] for k in floats), *directions, *others], filled, results)
         self.site, self.along, self.by = site, along, by
 

@@ -9,4 +9,4 @@ from contad.engines.source.ir.known_functions import Function
 
 BENDS_X, BENDS_XY, BENDS_Y = 1, 2, 4
 
-NOTE = Function("note", "note({0}, {1}, {2}, {3})", None, "int")  # of x, y, bends and the graph
+NOTE = Function("note", "note(x0, x1, x2, x3)", None, "int")  # of x, y, bends and the graph

@@ -133,11 +133,11 @@ _END = POLE._replace(at_end=True)
 _KINKS = {
     "absolute": Kink(
         _function("0.0", _absolute_on_line, _absolute_on_line_partials),
-        _function("abs({0})", _absolute_of_tangent, _absolute_of_tangent_partials),
+        _function("abs(x0)", _absolute_of_tangent, _absolute_of_tangent_partials),
     ),
     "hypot": Kink(
         _function("0.0", _hypot_on_line, _hypot_on_line_partials),
-        _function("math.hypot({0}, {1})", _hypot_of_tangents, _hypot_of_tangents_partials),
+        _function("math.hypot(x0, x1)", _hypot_of_tangents, _hypot_of_tangents_partials),
     ),
     "sqrt": POLE, "sqrt_at_rest": POLE, "cbrt": POLE, "power_0_5": POLE,
     "arcsin": _END, "arccos": _END, "arccosh": _END,
@@ -145,14 +145,14 @@ _KINKS = {
 
 
 # of the first operand of an extreme at a tie: the part that it has along v, of the tangents of both
-_LARGER = Function("larger", "larger({0}, {1})", None, "float")
-_SMALLER = Function("smaller", "larger({1}, {0})", None, "float")
+_LARGER = Function("larger", "larger(x0, x1)", None, "float")
+_SMALLER = Function("smaller", "larger(x1, x0)", None, "float")
 PARTS = {"maximum": _LARGER, "fmax": _LARGER, "minimum": _SMALLER, "fmin": _SMALLER}
 # of such a part, what an adjoint of the tangent is multiplied by: nan where v does not leave the tie
-KNOWN_PART = Function("known_part", "{0} + chain({0} * (1.0 - {0}), np.nan)", None, "float")
+KNOWN_PART = Function("known_part", "x0 + chain(x0 * (1.0 - x0), np.nan)", None, "float")
 # the extreme, of itself, the operands, and their parts of the adjoint; and a term of its tangent
-EXTREME_ON_LINE = _function("{0}", _extreme_on_line, _extreme_on_line_partials)
-PART_OF_TANGENT = _function("chain({1}, {0})", _part_of_tangent, _part_of_tangent_partials)
+EXTREME_ON_LINE = _function("x0", _extreme_on_line, _extreme_on_line_partials)
+PART_OF_TANGENT = _function("chain(x1, x0)", _part_of_tangent, _part_of_tangent_partials)
 
 
 def find_kink(function: Function) -> Kink | None:

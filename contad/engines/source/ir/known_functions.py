@@ -4,14 +4,17 @@ What a user calls (`math.sin`, `np.sin`, the operator `*`, a rule of contad) is 
 that of the registry. A function without a rule has no derivative: comparisons, conversions to integers.
 """
 
+import ast
+import itertools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
+from contad.engines.source.ir.syntax import expression, names_of
 from contad.ops.powers import literal_power
 from contad.rules import operators
 from contad.rules.operators import SYMBOLS
@@ -22,10 +25,20 @@ class Function(NamedTuple):
     """A pure function of numbers."""
 
     name: str
-    template: str  # Python source, with {0}, {1} ... for the operands
+    template: str  # with x0, x1 ... for the operands
     rule: ScalarRule | None
     result: str  # the kind of the result: "float", "int", "bool", "same" as the operands, or "wide": at least an int
     cost: float = 1.0  # of computing it once more, in units of an addition
+
+    @property
+    def arity(self) -> int:
+        """The number of its operands."""
+        names = {*names_of(expression(self.template))}
+        return next(k for k in itertools.count() if f"x{k}" not in names)
+
+    def write(self, operands: Sequence[ast.expr]) -> ast.expr:
+        """The function of these operands as an expression."""
+        return expression(self.template, **{f"x{k}": x for k, x in enumerate(operands)})
 
     def kind(self, kinds: list[Kind]) -> Kind:
         """The kind of the result for operands of these kinds."""
@@ -41,43 +54,43 @@ def _function(name: str, template: str, result: str, cost: float = 1.0, rule_nam
     return Function(name, template, rule(rule_name) if rule_name else None, result, cost)
 
 
-ADD = _function("add", "{0} + {1}", "wide", 1, "add")
-SUBTRACT = _function("subtract", "{0} - {1}", "wide", 1, "subtract")
-MULTIPLY = _function("multiply", "{0} * {1}", "wide", 1, "multiply")
-DIVIDE = _function("divide", "{0} / {1}", "float", 5, "divide")
+ADD = _function("add", "x0 + x1", "wide", 1, "add")
+SUBTRACT = _function("subtract", "x0 - x1", "wide", 1, "subtract")
+MULTIPLY = _function("multiply", "x0 * x1", "wide", 1, "multiply")
+DIVIDE = _function("divide", "x0 / x1", "float", 5, "divide")
 # where division by zero has been ruled out by a check that raises
-CHECKED_DIVIDE = _function("checked_divide", "{0} / {1}", "float", 5, "divide")
+CHECKED_DIVIDE = _function("checked_divide", "x0 / x1", "float", 5, "divide")
 # one over a number: its derivative reads the result alone, and divides no more
-RECIPROCAL = _function("reciprocal", "1.0 / {0}", "float", 5, "reciprocal")
-CHECKED_RECIPROCAL = _function("checked_reciprocal", "1.0 / {0}", "float", 5, "reciprocal")
-FLOOR_DIVIDE = _function("floor_divide", "{0} // {1}", "wide", 8, "floor_divide")
-REMAINDER = _function("remainder", "{0} % {1}", "wide", 8, "remainder")
-POWER = _function("power", "{0} ** {1}", "wide", 40, "power")
-POWER_BY_UFUNC = POWER._replace(template="np.power({0}, {1})")  # of arrays, whose elements it computes by libm
-NEGATIVE = _function("negative", "-{0}", "wide", 0.5, "negative")
-ABSOLUTE = _function("absolute", "abs({0})", "wide", 0.5, "absolute")
-SQUARE = _function("square", "{0} * {0}", "wide", 1, "square")
-OUTSIDE = _function("outside", "not -{1} <= {0} < {1}", "bool", 2)  # of a range of indices
-NOT = _function("not", "not {0}", "bool", 0.5)
-AND = _function("and", "{0} and {1}", "bool", 0.5)
-OR = _function("or", "{0} or {1}", "bool", 0.5)
-TO_FLOAT = _function("float", "float({0})", "float", 0.5)
-TO_INT = _function("int", "int({0})", "int", 1)
-TO_INT32 = _function("int32", "np.int64(np.int32({0}))", "int", 1)  # Numba computes with it in 64 bits
-CONSTANT = _function("constant", "float({0})", "float", 0.5)  # the value without a derivative
+RECIPROCAL = _function("reciprocal", "1.0 / x0", "float", 5, "reciprocal")
+CHECKED_RECIPROCAL = _function("checked_reciprocal", "1.0 / x0", "float", 5, "reciprocal")
+FLOOR_DIVIDE = _function("floor_divide", "x0 // x1", "wide", 8, "floor_divide")
+REMAINDER = _function("remainder", "x0 % x1", "wide", 8, "remainder")
+POWER = _function("power", "x0 ** x1", "wide", 40, "power")
+POWER_BY_UFUNC = POWER._replace(template="np.power(x0, x1)")  # of arrays, whose elements it computes by libm
+NEGATIVE = _function("negative", "-x0", "wide", 0.5, "negative")
+ABSOLUTE = _function("absolute", "abs(x0)", "wide", 0.5, "absolute")
+SQUARE = _function("square", "x0 * x0", "wide", 1, "square")
+OUTSIDE = _function("outside", "not -x1 <= x0 < x1", "bool", 2)  # of a range of indices
+NOT = _function("not", "not x0", "bool", 0.5)
+AND = _function("and", "x0 and x1", "bool", 0.5)
+OR = _function("or", "x0 or x1", "bool", 0.5)
+TO_FLOAT = _function("float", "float(x0)", "float", 0.5)
+TO_INT = _function("int", "int(x0)", "int", 1)
+TO_INT32 = _function("int32", "np.int64(np.int32(x0))", "int", 1)  # Numba computes with it in 64 bits
+CONSTANT = _function("constant", "float(x0)", "float", 0.5)  # the value without a derivative
 WIDENED = {  # the elements of arrays with fewer bits
-    "single": _function("float64", "np.float64({0})", "float", 0.5),
-    "unsigned": _function("int64", "np.int64({0})", "int", 0.5),
+    "single": _function("float64", "np.float64(x0)", "float", 0.5),
+    "unsigned": _function("int64", "np.int64(x0)", "int", 0.5),
 }
-ROUNDED = _function("float32", "np.float64(np.float32({0}))", "float", 1)
+ROUNDED = _function("float32", "np.float64(np.float32(x0))", "float", 1)
 # what float32 computes, in float64 and rounded: twice the digits and two more round to the same number; signs are exact
 _ROUNDING = (ADD, SUBTRACT, MULTIPLY, DIVIDE, CHECKED_DIVIDE, SQUARE)
 SINGLES: dict[Function, Function | None] = {NEGATIVE: None, ABSOLUTE: None} | dict.fromkeys(_ROUNDING, ROUNDED)
-TO_BOOL = _function("bool", "bool({0})", "bool", 0.5)
-FLOOR = _function("floor", "math.floor({0})", "int", 1)
-CEIL = _function("ceil", "math.ceil({0})", "int", 1)
-POWER_OF_TWO = _function("power_of_two", "math.ldexp(1.0, {0})", "float", 10)
-EXPONENT = _function("exponent", "math.frexp({0})[1]", "int", 10)
+TO_BOOL = _function("bool", "bool(x0)", "bool", 0.5)
+FLOOR = _function("floor", "math.floor(x0)", "int", 1)
+CEIL = _function("ceil", "math.ceil(x0)", "int", 1)
+POWER_OF_TWO = _function("power_of_two", "math.ldexp(1.0, x0)", "float", 10)
+EXPONENT = _function("exponent", "math.frexp(x0)[1]", "int", 10)
 
 
 def power_by(exponent: float) -> Function | None:
@@ -86,23 +99,23 @@ def power_by(exponent: float) -> Function | None:
     cost = 3.0 if isinstance(exponent, int) else 40.0
     if rule is None:
         return None
-    return Function(rule.name, f"{{0}} ** {exponent!r}", rule, "float", cost)
+    return Function(rule.name, f"x0 ** {exponent!r}", rule, "float", cost)
 
 
 # the choice of rule bodies and of conditional expressions: no branch, and the derivative is that of the chosen operand
-SELECT = Function("select", "select({0}, {1}, {2})", None, "same", 1)
+SELECT = Function("select", "select(x0, x1, x2)", None, "same", 1)
 
 OPERATORS = {
     "Add": ADD, "Sub": SUBTRACT, "Mult": MULTIPLY, "Div": DIVIDE, "FloorDiv": FLOOR_DIVIDE, "Mod": REMAINDER,
     "Pow": POWER, "USub": NEGATIVE,
 }  # fmt: skip
 COMPARISONS = {
-    tree.__name__: _function(symbol, f"{{0}} {symbol} {{1}}", "bool")
+    tree.__name__: _function(symbol, f"x0 {symbol} x1", "bool")
     for tree, symbol in SYMBOLS.items()
     if symbol in operators.COMPARISONS.values()
 }
 BITWISE = {  # of integers, or of booleans as NumPy combines masks
-    name: _function(symbol, f"{{0}} {symbol} {{1}}", "same")
+    name: _function(symbol, f"x0 {symbol} x1", "same")
     for name, symbol in (("BitAnd", "&"), ("BitOr", "|"), ("BitXor", "^"), ("LShift", "<<"), ("RShift", ">>"))
 }
 
@@ -121,15 +134,15 @@ def _table() -> dict[Any, Function]:
     found[math.trunc] = TO_INT
     in_math = [r for r in rules() if r.math and r.math not in _NOT_IN_NUMBA]
     for r in in_math:
-        arguments = ", ".join(f"{{{k}}}" for k in range(r.arity))
+        arguments = ", ".join(f"x{k}" for k in range(r.arity))
         template = f"math.{r.math}({arguments})"
         found[getattr(math, r.math)] = Function(r.name, template, r, "float", _COST.get(r.name, 30.0))
     for name in ("isnan", "isinf", "isfinite"):
         for module in (math, np):
-            found[getattr(module, name)] = Function(name, f"math.{name}({{0}})", None, "bool")
+            found[getattr(module, name)] = Function(name, f"math.{name}(x0)", None, "bool")
     for value in vars(np).values():
         if isinstance(value, np.ufunc) and (known := rule_of_ufunc(value)) is not None:
-            arguments = ", ".join(f"{{{k}}}" for k in range(known.arity))
+            arguments = ", ".join(f"x{k}" for k in range(known.arity))
             template = f"np.{value.__name__}({arguments})"
             found[value] = Function(known.name, template, known, "float", _COST.get(known.name, 30.0))
     for r in in_math:  # the same number as NumPy's where the names agree, and compiled faster
@@ -158,7 +171,7 @@ def function_of(called: Callable[..., Any]) -> Function | None:
             same = next((f for f in _FUNCTIONS.values() if f.rule is called), None)
             if same is not None:
                 return same
-        arguments = ", ".join(f"{{{k}}}" for k in range(called.arity))
+        arguments = ", ".join(f"x{k}" for k in range(called.arity))
         return Function(called.name, f"value_{called.name}({arguments})", called, "float", 100.0)
     try:
         return _FUNCTIONS.get(called)

@@ -14,7 +14,7 @@ class MatrixFunction(NamedTuple):
     reads_all: bool = True  # whether each element of its operands matters to a result that has a cotangent
     is_finite: bool = True  # whether finite operands give finite results
     lanes: str = ""  # what takes lanes: "right", the second operand of a solver; "all" operands; else none
-    plain: str = "np.linalg.{}({})"  # what computes it where no derivative is wanted; empty: the kernel
+    plain: tuple[bool, ...] | None = ()  # what NumPy's takes last, where no derivative is wanted; None: the kernel then
     module: str = "row_kernels"
 
 
@@ -23,15 +23,15 @@ _OF_ROWS = [
     for name, call in ROW_CALLS.items()
 ]
 # tangents, which read w and v
-EIGH_ALONG = MatrixFunction("eigh_along", 2, reads_all=False, lanes="all", plain="", module="matrix_kernels")
-SVD_ALONG = MatrixFunction("svd_along", 2, reads_all=False, lanes="all", plain="", module="matrix_kernels")
+EIGH_ALONG = MatrixFunction("eigh_along", 2, reads_all=False, lanes="all", plain=None, module="matrix_kernels")
+SVD_ALONG = MatrixFunction("svd_along", 2, reads_all=False, lanes="all", plain=None, module="matrix_kernels")
 NORM = MatrixFunction("norm", 1, reads_all=False, module="matrix_kernels")
-LOGSUMEXP = MatrixFunction("logsumexp", 1, reads_all=False, is_finite=False, plain="", module="line_kernels")
-SOFTMAX = MatrixFunction("softmax", 1, reads_all=False, plain="", module="line_kernels")
+LOGSUMEXP = MatrixFunction("logsumexp", 1, reads_all=False, is_finite=False, plain=None, module="line_kernels")
+SOFTMAX = MatrixFunction("softmax", 1, reads_all=False, plain=None, module="line_kernels")
 LOGSUMEXP_ALONG = MatrixFunction(
-    "logsumexp_along", 1, reads_all=False, is_finite=False, plain="", module="line_kernels"
+    "logsumexp_along", 1, reads_all=False, is_finite=False, plain=None, module="line_kernels"
 )
-SOFTMAX_ALONG = MatrixFunction("softmax_along", 1, reads_all=False, plain="", module="line_kernels")
+SOFTMAX_ALONG = MatrixFunction("softmax_along", 1, reads_all=False, plain=None, module="line_kernels")
 FUNCTIONS = {f.name: f for f in (
     *_OF_ROWS, EIGH_ALONG, SVD_ALONG, NORM, LOGSUMEXP, SOFTMAX, LOGSUMEXP_ALONG, SOFTMAX_ALONG,
 )}  # fmt: skip

@@ -28,4 +28,4 @@ def chain_partials(z, d, p):  # type: ignore[no-untyped-def]
 _rule = ScalarRule(chain, None, None, False, ())
 _rule.partials(chain_partials)
 
-CHAIN = Function("chain", "chain({0}, {1})", _rule, "float")
+CHAIN = Function("chain", "chain(x0, x1)", _rule, "float")

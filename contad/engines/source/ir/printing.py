@@ -1,7 +1,7 @@
 """Derivatives as text: the one place where their trees become lines, with the lines of the user's source noted."""
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from contad.engines.source.ir.syntax import note_of
 
@@ -16,6 +16,11 @@ def print_statements(body: Iterable[ast.stmt], depth: int = 0) -> list[str]:
     """The lines of statements at a depth of indentation."""
     indent = "    " * depth
     return [indent + line for s in body for line in _print(s)]
+
+
+def show(node: ast.AST) -> str:
+    """A node as a message shows it: the first line of its text, or its name where it has none."""
+    return _text(node).splitlines()[0] if isinstance(node, (ast.expr, ast.stmt)) else type(node).__name__
 
 
 def _print(s: ast.stmt) -> Iterator[str]:
@@ -41,20 +46,6 @@ def _print(s: ast.stmt) -> Iterator[str]:
 
 
 def _text(node: ast.AST) -> str:
-    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) > 1:  # as it is written by hand
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) > 1:  # without parentheses
         return ", ".join(map(_text, node.elts))
     return ast.unparse(node)
-
-
-def read_function(lines: list[str]) -> ast.FunctionDef:  # BRIDGE
-    (function,) = ast.parse("\n".join(lines)).body
-    assert isinstance(function, ast.FunctionDef)
-    for s in ast.walk(function):
-        if isinstance(s, ast.stmt):
-            _, _, note = lines[s.lineno - 1].rpartition("  # line ")
-            s.note = int(note) if note.isdigit() else 0  # type: ignore[attr-defined]
-    return function
-
-
-def by_lines(function: ast.FunctionDef, rewrite: Callable[[list[str]], list[str]]) -> ast.FunctionDef:  # BRIDGE
-    return read_function(rewrite(print_function(function)))

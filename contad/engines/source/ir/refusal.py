@@ -24,7 +24,6 @@ def refuse(place: Place, construct: str, remedy: str) -> NoReturn:
     raise UnsupportedError(f"{place.filename}:{place.line}: {place.function}: {construct}; {remedy}")
 
 
-def limit(what: str) -> str:
-    """The exception, as source, for what is found when the derivative runs, and another engine can do."""
-    text = f'{what}, or use engine="tape"'
-    return f"{LIMIT}({text!r})"
+def limit(what: str) -> tuple[str, str]:
+    """The exception for what is found when the derivative runs, and another engine can do."""
+    return LIMIT, f'{what}, or use engine="tape"'

@@ -21,13 +21,13 @@ from contad.rules.compilable import Parts, WithParts
 class RuleSite:
     """What both operations of a call have to know.
 
-    `given` has, for each argument, its position among the values that are read, or the text of a constant, which is
-    `known` by the argument; `plain` its Numba type. The source calls `name_value`, `name_forward`, and a backward part
+    `given` has, for each argument, its position among the values that are read, None for a constant, which is `known`
+    by the argument; `plain` its Numba type. The source calls `name_value`, `name_forward`, and a backward part
     for the arguments that are wanted.
     """
 
     def __init__(
-        self, rule: WithParts, name: str, parts: Parts, given: tuple[int | str, ...], plain: tuple[Any, ...],
+        self, rule: WithParts, name: str, parts: Parts, given: tuple[int | None, ...], plain: tuple[Any, ...],
         saved: Any, known: dict[int, Any],
     ) -> None:  # fmt: skip
         self.rule, self.name, self.parts = rule, name, parts
@@ -88,7 +88,7 @@ class RuleValue(MatrixCall):
 
     def __init__(self, forward: RuleForward, filled: list[Value]) -> None:
         name, count = forward.site.rule.name, len(forward.inputs)
-        function = MatrixFunction(name, count, reads_all=False, is_finite=False, plain="")
+        function = MatrixFunction(name, count, reads_all=False, is_finite=False, plain=None)
         results = [] if filled else [Value(FLOAT) for _ in range(2 if forward.site.moved else 1)]
         super().__init__(function, [*forward.inputs, forward.found], filled, results)
         self.site = forward.site

@@ -301,13 +301,13 @@ class Handed(Operation):
             value.roots = tuple(dict.fromkeys((value, *shared)))
 
 
-DIVISION_BY_ZERO = "ZeroDivisionError('division by zero')"
+DIVISION_BY_ZERO = "ZeroDivisionError", "division by zero"
 
 
 class Check(Operation):
-    """Raise an exception where the condition holds; the text is that of the exception, to which numbers are added."""
+    """Raise an exception where the condition holds: the name of its class, and what it says, numbers at the end."""
 
-    def __init__(self, condition: Value, exception: str, numbers: Sequence[Value] = ()) -> None:
+    def __init__(self, condition: Value, exception: tuple[Any, ...], numbers: Sequence[Value] = ()) -> None:
         super().__init__([condition, *numbers], [])
         self.exception = exception
 

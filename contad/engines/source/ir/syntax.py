@@ -4,17 +4,18 @@
 
 A template is a piece of Python; the names in it that are given as keywords stand for what they are given: a name as a
 string, a number, an expression, or a list, which stands for all of its members where a call, a subscript or a tuple has
-several, and elsewhere for one, or for a tuple of them. A name that is a statement of its own stands for a list of
-statements. Each template is read once in a process.
+several, and elsewhere for one, or for a tuple of them. A statement that is such a name alone stands for a list of
+statements, which are put in as they are. Each template is read once in a process.
 """
 
 import ast
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-Part: TypeAlias = "ast.expr | str | float | int | bool | None | Sequence[Any]"
+Part: TypeAlias = "ast.expr | str | float | int | bool | Sequence[Any] | None"
 
 
 # ---- making ----------------------------------------------------------------------------------------------------------
@@ -37,12 +38,13 @@ def statement(template: str, **parts: Part) -> Any:
 
 
 def part(given: Part) -> ast.expr:
-    """What a part of a template stands for, as a tree of its own."""
+    """What a part of a template stands for, as a tree; a copy where it stands in another tree already."""
     if isinstance(given, ast.expr):
-        return clone(given)
+        if "stands" in given.__dict__:
+            return clone(given)  # type: ignore[no-any-return]
+        given.stands = True  # type: ignore[attr-defined]
+        return given
     if isinstance(given, str):
-        if not given.replace(".", "_").isidentifier() or given in ("True", "False", "None"):  # BRIDGE
-            return ast.parse(given, mode="eval").body
         return name(given)
     if isinstance(given, (list, tuple)):
         found = [part(x) for x in given]
@@ -70,6 +72,11 @@ def number(x: Any) -> ast.expr:
     return ast.Constant(x)
 
 
+def quoted(text: str) -> ast.expr:
+    """A string as a constant."""
+    return ast.Constant(text)
+
+
 def call(function: str, arguments: Sequence[Part]) -> ast.expr:
     """A call of a function by its name."""
     return expression("function(arguments)", function=function, arguments=list(arguments))
@@ -84,6 +91,13 @@ def total(terms: Sequence[Part]) -> ast.expr:
     """A sum from the left; 0 of nothing."""
     found = [part(x) for x in terms]
     return functools.reduce(lambda x, y: ast.BinOp(x, ast.Add(), y), found) if found else ast.Constant(0)
+
+
+def terms_of(tree: ast.expr) -> list[ast.expr]:
+    """The terms of a sum from the left."""
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
+        return [*terms_of(tree.left), tree.right]
+    return [tree]
 
 
 def product(factors: Sequence[Part]) -> ast.expr:
@@ -110,60 +124,85 @@ def both(tests: Sequence[Part]) -> ast.expr:
     return found[0] if len(found) == 1 else ast.BoolOp(ast.And(), found)
 
 
+def fill(tree: ast.expr, parts: Mapping[str, Part]) -> ast.expr:
+    """A copy of an expression that was read before, with its parts filled in as in a template."""
+    made = substitute(tree, parts)
+    assert isinstance(made, ast.expr)
+    return made
+
+
 def clone(node: Any) -> Any:
     """A tree of its own that is the same, with its notes."""
     if isinstance(node, ast.Name):
         return ast.Name(node.id, node.ctx)
     if isinstance(node, list):
         return [clone(x) for x in node]
-    if isinstance(node, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
-        return node
     if not isinstance(node, ast.AST):
         return node
-    made = type(node)()
-    vars(made).update({field: clone(value) for field, value in vars(node).items()})
+    made = _copy_of(node)
+    for field in _BRANCHES[type(node)]:
+        made.__dict__[field] = clone(made.__dict__.get(field))
     return made
 
 
-ast.AST.__format__ = lambda self, spec: _bridge(self)  # type: ignore  # BRIDGE
-ast.AST.__str__ = lambda self: _bridge(self)  # type: ignore  # BRIDGE
+def _copy_of(node: ast.AST) -> Any:
+    """A node of its own with the same branches, which stands nowhere yet."""
+    made = type(node).__new__(type(node))
+    made.__dict__.update(node.__dict__)
+    made.__dict__.pop("stands", None)
+    return made
 
 
-def _bridge(node: Any) -> str:  # BRIDGE
-    text = ast.unparse(node)
-    return text if isinstance(node, (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript)) else f"({text})"
+def _find_branches(kind: type) -> tuple[str, ...]:
+    """The fields of nodes of a kind in which there may be trees."""
+    if issubclass(kind, (ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+        return ()
+    bare = {"attr", "ctx", "id", "kind", "name", "arg", "op", "ops", "type_comment"}
+    return tuple(field for field in kind._fields if field not in bare)  # type: ignore[attr-defined]
 
 
-@functools.lru_cache(4096)
+_KINDS = [x for x in vars(ast).values() if isinstance(x, type) and issubclass(x, ast.AST)]
+_BRANCHES = {kind: _find_branches(kind) for kind in _KINDS}
+
+
+def splice(body: list[ast.stmt], instead: Mapping[ast.stmt, list[ast.stmt]]) -> None:
+    """Put other statements in the place of some that are anywhere in a body."""
+    for s in body:
+        for inner in (getattr(s, "body", []), getattr(s, "orelse", [])):
+            if inner:
+                splice(inner, instead)
+    body[:] = [made for s in body for made in instead.get(s, (s,))] or [ast.Pass()]
+
+
+@functools.cache
 def _read(template: str, kind: str) -> Any:
-    return ast.parse(template, mode=kind).body
+    """The tree of a template; statements have the number that Python's printer asks for."""
+    return ast.parse(textwrap.dedent(template), mode=kind).body
 
 
 def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
     """A copy of a template, or of any tree, in which names stand for parts; statements keep their notes."""
     if isinstance(node, ast.Name):
         if node.id not in parts:
-            return ast.Name(node.id, node.ctx)
+            return _copy_of(node)
         made = part(parts[node.id])
         return made if isinstance(node.ctx, ast.Load) else _as_target(made)
+    if isinstance(node, ast.Constant):
+        return number(node.value)
     if not isinstance(node, ast.AST):
         return node
-    if isinstance(node, (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
-        return node
-    fields: dict[str, Any] = {}
-    for field in node._fields:
+    made = _copy_of(node)
+    for field in _BRANCHES[type(node)]:
         value = getattr(node, field, None)
-        if isinstance(value, list):
-            fields[field] = [made for x in value for made in _fill_each(x, parts)]
-        else:
-            fields[field] = substitute(value, parts)
-    if isinstance(node, ast.FunctionDef) and node.name in parts:
-        fields["name"] = parts[node.name]
+        if field == "targets":  # where several are a tuple
+            made.__dict__[field] = [substitute(x, parts) for x in value]
+        elif isinstance(value, list):
+            made.__dict__[field] = [filled for x in value for filled in _fill_each(x, parts)]
+        elif value is not None:
+            made.__dict__[field] = substitute(value, parts)
     if isinstance(node, ast.FunctionDef):
-        fields["args"] = _arguments(node.args, parts)
-    made = type(node)(**fields)
-    if isinstance(made, ast.stmt):
-        made.lineno, made.note = 0, note_of(node)  # type: ignore[attr-defined]  # Python's printer asks for the first
+        made.name = parts.get(node.name, node.name)
+        made.args = _arguments(node.args, parts)
     return made
 
 
@@ -240,10 +279,15 @@ def is_number(node: Any, x: float) -> bool:
 
 
 def integer_of(node: ast.AST) -> int | None:
-    """The whole number that an expression is; None of others."""
+    """The integer that an expression of constants is; None of another one."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        found = integer_of(node.operand)
-        return None if found is None else -found
+        inner = integer_of(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        x, y = integer_of(node.left), integer_of(node.right)
+        if x is None or y is None:
+            return None
+        return x + y if isinstance(node.op, ast.Add) else x - y
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
@@ -252,8 +296,49 @@ def note_of(node: ast.AST) -> int:
     return getattr(node, "note", 0)
 
 
-def names_of(node: ast.AST) -> Iterator[str]:
-    return (x.id for x in ast.walk(node) if isinstance(x, ast.Name))
+def names_in(node: ast.AST) -> list[ast.Name]:
+    """The names in a tree, in no order; `ast.walk` takes several times as long."""
+    found: list[ast.Name] = []
+    waiting: list[Any] = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            found.append(node)
+            continue
+        for field in _BRANCHES.get(type(node), ()):
+            value = node.__dict__.get(field)
+            if isinstance(value, list):
+                waiting += value
+            elif isinstance(value, ast.AST):
+                waiting.append(value)
+    return found
+
+
+def nodes_in(node: ast.AST) -> list[ast.AST]:
+    """A tree and all in it but operators, those around others before them; `ast.walk` takes several times as long."""
+    found: list[ast.AST] = [node]
+    for x in found:
+        for field in _BRANCHES.get(type(x), ()):
+            value = x.__dict__.get(field)
+            if isinstance(value, list):
+                found += value
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
+def names_of(node: ast.AST) -> set[str]:
+    """The names of these."""
+    return {x.id for x in names_in(node)}
+
+
+def walk_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements and those in them, in order."""
+    for s in body:
+        yield s
+        if isinstance(s, (ast.For, ast.While, ast.If)):
+            yield from walk_statements(s.body)
+            yield from walk_statements(s.orelse)
 
 
 def depth_of(node: ast.AST) -> int:

@@ -2,13 +2,11 @@
 
 import ast
 import contextlib
-import copy
 import keyword
-import math
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.known_matrix_functions import KERNELS
+from contad.engines.source.ir.runtime_names import CALLEES, RESERVED
 from contad.engines.source.ir.single_assignment import (
     Apply,
     For,
@@ -19,64 +17,25 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     input_name,
 )
-from contad.engines.source.ir.syntax import Part, statement, statements
+from contad.engines.source.ir.syntax import (
+    Part,
+    called,
+    clone,
+    depth_of,
+    expression,
+    fill,
+    name,
+    number,
+    statement,
+    statements,
+)
 from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
-ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
-WORKSPACE = ("grow", "integer", "kept_matrix", "put_integer", "workspace")  # functions of the module of that name
-SEGMENTS = ("keep_part", "put_part_back", "root_of")
-LENT = ("lent_empty", "lent_zeros")
-KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
-CALLED = ("forward_of_", "reverse_of_", "value_of_", "share_")
-BRANCHLESS = ("chain", "chain_slope", "larger", "select")  # functions of `branchless`
-RECALLED = ("recall",)
-LANES = (  # of several directions
-    "add_lanes", "copy_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros",
-)  # fmt: skip
-SINGLE_LANES = ("add_to_lane", "at_lane", "put_in_lane")  # of which one is computed
-SHARED = ("add_parts", "count_blocks", "make_parts", "part_of")  # by threads
-LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
-PRODUCTS = ("add_left", "add_right", "put_product")  # of matrices and vectors, and their adjoints
-GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
+ZEROS: dict[str, float | int | bool] = {"float": 0.0, "int": 0, "bool": False}
 COSTLY = 30.0  # additions that a function takes which is not computed again for each block of directions
+DEEPEST = 50  # expressions in one another; Python takes 200 parentheses, and Numba's frames run out before
 BAR = "_bar"  # the suffix of an adjoint
-# what the source itself calls
-_RESERVED = {
-    "np",
-    "math",
-    "njit",
-    "note",
-    "run",
-    "are_apart",
-    "new_row",
-    "place",
-    "elementary",
-    "elementary_rows",
-    "rule",
-    "value_function",
-    "work",
-    "top",
-    "small_zeros",
-    *WORKSPACE,
-    *SEGMENTS,
-    *LENT,
-    *KEPT,
-    "RuleError",
-    *BRANCHLESS,
-    *LANES,
-    *RECALLED,
-    *SHARED,
-    "prange",
-    "sharer",
-    "memory",
-    "marks",
-    *LANE_PRODUCTS,
-    *PRODUCTS,
-    *GRAM_PRODUCTS,
-    *(name for names in KERNELS.values() for name in names),
-}
-_RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
 
 
 class Writer:
@@ -89,9 +48,9 @@ class Writer:
         self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls
         self.recalls = False  # whether what takes long to compute is read again for each block of directions
         self.noted = 0  # the line of the user's source that was noted last
-        self.inside: dict[Value, str] = {}  # what is written inside the expression that reads it
+        self.inside: dict[Value, ast.expr] = {}  # what is written inside the expression that reads it
         self.numbered: dict[str, int] = {}  # the last number that a hint was given
-        self.taken: set[str] = _RESERVED | {f"value_{rule.name}" for rule in rules()}
+        self.taken: set[str] = RESERVED | {f"value_{rule.name}" for rule in rules()}
         self.taken |= set(program.callables)
         for parameter in program.parameters:
             for value in leaves(parameter):
@@ -118,7 +77,7 @@ class Writer:
 
     def fresh(self, hint: str) -> str:
         """A name that nothing else has, with its adjoint's."""
-        if hint.startswith(CALLED):  # as the functions are named
+        if hint.startswith(CALLEES):  # as the functions are named
             hint = f"v_{hint}"
         number = self.numbered.get(hint, 1)
         name = hint if number == 1 else f"{hint}_{number}"
@@ -127,6 +86,14 @@ class Writer:
             name = f"{hint}_{number}"
         self.numbered[hint] = number
         self.taken |= {name, name + BAR}
+        return name
+
+    def name_function(self, hint: str, function: Any) -> str:
+        """A name under which the source finds a function."""
+        name = self.fresh(hint)
+        while name in self.program.callables:
+            name = self.fresh(hint)
+        self.program.callables[name] = function
         return name
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -153,11 +120,6 @@ class Writer:
             made.body.append(ast.Pass())
 
     @contextlib.contextmanager
-    def indent(self, head: str, of: int = 0, else_nothing: bool = False) -> Iterator[None]:  # BRIDGE
-        with self.otherwise() if head == "else:" else self.block(f"{head} pass", of):
-            yield
-
-    @contextlib.contextmanager
     def otherwise(self) -> Iterator[None]:
         """What runs where the test of the last branch does not hold."""
         branch = self.body[-1]
@@ -172,89 +134,40 @@ class Writer:
         yield
         self.body = before
 
+    def fold(self, value: Value, made: ast.expr, of: int = 0) -> None:
+        """Write a value inside the expression that reads it, unless that would be nested too deeply."""
+        if depth_of(made) > DEEPEST:
+            self.line("x = made", of, x=value.name, made=made)
+        else:
+            self.inside[value] = made
+
     # ---- operands ----------------------------------------------------------------------------------------------------
-    def text(self, value: Value) -> str:
+    def text(self, value: Value) -> ast.expr:
         """A value as an operand."""
         if value in self.inside:
-            return atom(self.inside[value])
-        if value.constant is None:
-            return value.name
-        text = number(value.constant)
-        return f"({text})" if text.startswith("-") else text
+            return clone(self.inside[value])  # type: ignore[no-any-return]
+        return name(value.name) if value.constant is None else number(value.constant)
 
-    def subscript(self, array: str, indices: list[Value]) -> str:
-        return f"{array}[{', '.join(bare(self.text(i)) for i in indices)}]"
+    def subscript(self, array: Part, indices: list[Value]) -> ast.expr:
+        return expression("array[indices]", array=array, indices=[self.text(i) for i in indices])
 
     def call_rule(self, rule: ScalarRule) -> str:
         """The name of the compiled value of a rule that is no expression."""
         self.rules[rule.name] = rule
         return f"value_{rule.name}"
 
-    def apply(self, operation: Apply) -> str:
-        """The text of a function of numbers."""
-        if operation.function.template.startswith("value_") and operation.function.rule is not None:
-            self.call_rule(operation.function.rule)
-        template = operation.function.template
-        if template.endswith(")") and "{0} " not in template:  # a call
-            text = template.format(*(bare(self.text(x)) for x in operation.inputs))
-            if self.recalls and operation.function.cost >= COSTLY and text.startswith(("math.", "value_")):
-                return f"recall(memory, marks, {text.replace('(', ', ', 1)}"
-            return text
-        return operation.function.template.format(*map(self.text, operation.inputs))
+    def apply(self, operation: Apply) -> ast.expr:
+        """A function of numbers."""
+        function = operation.function
+        if function.template.startswith("value_") and function.rule is not None:
+            self.call_rule(function.rule)
+        made = function.write(list(map(self.text, operation.inputs)))
+        if self.recalls and function.cost >= COSTLY and called(made).startswith(("math.", "value_")):
+            assert isinstance(made, ast.Call)
+            return expression("recall(memory, marks, given)", given=[made.func, *made.args])
+        return made
 
-    def fill(self, operation: Handed) -> str:
-        """The text of an expression that is handed on."""
-        texts = {input_name(k): self.text(x) for k, x in enumerate(operation.inputs)}
-        tree = copy.deepcopy(operation.expression)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name):
-                node.id = texts.get(node.id, node.id)
-        return ast.unparse(tree)
-
-
-def atom(text: str) -> str:
-    """A text as an operand: in parentheses, unless it is a name, a call or an element."""
-    opening = min((text.find(letter) for letter in "([" if letter in text), default=len(text))
-    name = text[:opening].replace(".", "_").isidentifier()
-    return text if name and (opening == len(text) or closes(text[opening:])) else f"({text})"
-
-
-DEEPEST = 50  # parentheses within one another; Python takes 200, and Numba's frames run out before
-
-
-def is_deep(text: str) -> bool:
-    """Whether an expression is nested so deeply that it is better a statement of its own."""
-    if text.count("(") < DEEPEST:
-        return False
-    depth = deepest = 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        deepest = max(deepest, depth)
-    return deepest >= DEEPEST
-
-
-def bare(text: str) -> str:
-    """A text without the parentheses around all of it."""
-    return text[1:-1] if text.startswith("(") and closes(text) else text
-
-
-def closes(text: str) -> bool:
-    """Whether the bracket that a text begins with is closed by its last letter, and not before."""
-    depth = 0
-    for k, letter in enumerate(text):
-        depth += (letter in "([") - (letter in ")]")
-        if depth == 0:
-            return k == len(text) - 1
-    return False
-
-
-def tuple_text(parts: list[str]) -> str:
-    """A tuple as source."""
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-
-def number(x: Any) -> str:
-    """A constant as source."""
-    if isinstance(x, float) and not math.isfinite(x):
-        return "math.nan" if x != x else "math.inf" if x > 0 else "-math.inf"
-    return repr(x)
+    def fill(self, operation: Handed) -> ast.expr:
+        """An expression that is handed on."""
+        inputs = {input_name(k): self.text(x) for k, x in enumerate(operation.inputs)}
+        return fill(operation.expression, inputs)

@@ -21,20 +21,14 @@ import ast
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import called, dotted
-from contad.engines.source.passes.dependence import (
-    LoopBody,
-    is_function,
-    names_of,
-    names_written,
-    read_first,
-    read_in,
-)
+from contad.engines.source.ir.syntax import called, dotted, names_of, nodes_in
+from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
-from contad.engines.source.writing.live_names import Names, nodes_in
+from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
 MOST = 1000  # what an iteration may add to a whole number, which is below 2^53 then in as many as a life has
 STORED = "put_integer()"  # in place of a name, for those in the workspace
+
 
 class NestParts(NamedTuple):
     """A loop with one in it that has functions."""
@@ -63,7 +57,7 @@ class OuterBody(LoopBody):
     """The statements of an outer loop, which notes what arrays it takes for different ones."""
 
     def __init__(self, *given: Any) -> None:
-        """Likewise."""
+        """Of a loop, as of any other."""
         self.apart: dict[tuple[str, str], None] = {}
         super().__init__(*given)
 
@@ -96,7 +90,7 @@ def find_nest(
     if between - set(parts.rows) & {*outer.writers, outer.index}:
         return None
     counter = {inner.target.id}  # type: ignore[attr-defined]
-    needed = (read_first(parts.before) | set(parts.given) - _made_by(parts.before)) - counter
+    needed = (exposed_names(parts.before) | set(parts.given) - _made_by(parts.before)) - counter
     needed &= outer.writers.keys()
     if any(max(outer.writers[name]) > outer.statements.index(inner) for name in needed):  # of the iteration before
         return None
@@ -109,7 +103,7 @@ def find_nest(
         if k in moved:
             continue
         items = [item for item in parts.after if isinstance(item, ast.stmt)] if s is inner else [s]
-        read = {x for item in items for x in read_in(item)}
+        read = {x for item in items for x in exposed_names([item])}
         for name in read & made:  # what they leave, and nobody else
             if k < max(outer.writers[name]) or not moved.issuperset(outer.writers[name]):
                 return None
@@ -143,17 +137,17 @@ def _are_own(parts: LoopParts, inner: ast.For, outer: LoopBody, live: Names) -> 
     again = _made_by([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
     again |= {x for x in parts.after if isinstance(x, str)}
     lost = _made_by(parts.before) - again
-    return not lost & live and not any(lost & read_in(s) for s in outer.statements if s is not inner)
+    return not lost & live and not any(lost & exposed_names([s]) for s in outer.statements if s is not inner)
 
 
 def _made_by(statements: list[ast.stmt]) -> set[str]:
-    return {name for s in statements for name in names_written(s)}
+    return names_assigned(statements)
 
 
 def find_integers(function: ast.FunctionDef) -> set[str]:
     """Names that are whole numbers, whatever is assigned to them, and small enough to be a float exactly."""
     values: dict[str, list[ast.expr | None]] = {}
-    for s in ast.walk(function):
+    for s in nodes_in(function):
         if isinstance(s, ast.For) and isinstance(s.target, ast.Name):
             values.setdefault(s.target.id, []).append(ast.Constant(0) if called(s.iter) == "range" else None)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
@@ -162,7 +156,7 @@ def find_integers(function: ast.FunctionDef) -> set[str]:
             for target, value in zip(s.targets[0].elts, s.value.elts, strict=True):
                 values.setdefault(dotted(target), []).append(value)
         elif isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
-            for name in names_written(s):
+            for name in names_assigned([s]):
                 values.setdefault(name, []).append(None)
         elif isinstance(s, ast.Call) and called(s) == "put_integer":
             values.setdefault(STORED, []).append(s.args[-1])

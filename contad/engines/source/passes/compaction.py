@@ -20,17 +20,47 @@ processor does when it compresses a vector by a mask.)
 import ast
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import called, clone, expression, key, note_of, statement, substitute
-from contad.engines.source.passes.dependence import LoopBody, Taking, names_of, names_written, read_in
-from contad.engines.source.writing.live_names import names_in
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    expression,
+    key,
+    names_in,
+    names_of,
+    nodes_in,
+    note_of,
+    statement,
+    substitute,
+)
+from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
 Test = tuple[object, int]  # what tells tests apart: what is asked, and when, unless that is the same in an iteration
 Path = tuple[tuple[Test, bool], ...]  # the tests that lead to a block, and what they are there
 
 _FEWEST = 2  # functions of a branch that some iterations take, to be worth a second look at its test
+
+
+class Taking(ast.NodeTransformer):
+    """Replaces calls of functions in a tree, innermost first, by what `take` gives for them: None where a call stays.
+
+    What may not be computed stays, too, unless calls are replaced `everywhere`.
+    """
+
+    def __init__(self, take: Callable[[ast.Call], ast.expr | None], everywhere: bool = False) -> None:
+        self.take, self.everywhere, self.taken = take, everywhere, False
+
+    def visit(self, node: ast.AST) -> Any:
+        """A node, or what stands for it."""
+        if isinstance(node, (ast.IfExp, ast.BoolOp)) and not self.everywhere:
+            return node
+        self.generic_visit(node)
+        found = self.take(node) if isinstance(node, ast.Call) and is_function(node) else None
+        self.taken |= found is not None
+        return found or node
 
 
 class Gathered(NamedTuple):
@@ -98,7 +128,7 @@ class _Gathering:
         self.order += 1
         self.at[s] = self.order
         if not isinstance(s, ast.If):
-            for name in names_written(s):
+            for name in names_assigned([s]):
                 self.atoms.setdefault(name, []).append(_Atom(self.order, k, path, s))
             return
         self.keys[s] = self._find_key(s)
@@ -244,7 +274,7 @@ class _Gathering:
                 return None
             if atom not in atoms:
                 atoms.add(atom)
-                waiting += [(x, atom.k, atom.path, atom.order) for x in read_in(atom.statement)]
+                waiting += [(x, atom.k, atom.path, atom.order) for x in exposed_names([atom.statement])]
         return atoms, needed
 
     # ---- what is written ---------------------------------------------------------------------------------------------
@@ -253,9 +283,9 @@ class _Gathering:
 
     def _list_made(self, statement: ast.stmt) -> Iterator[str]:
         """The names that statements of branches make for arguments."""
-        for s in ast.walk(statement):
+        for s in nodes_in(statement):
             if s in self.kept:
-                yield from names_written(s)
+                yield from names_assigned([s])
 
     def _slice(self, branch: ast.If, k: int, path: Path, made: dict[str, str]) -> list[ast.stmt]:
         """A statement with what its branches gather, and what that is made of; nothing where there is none of it.

@@ -1,26 +1,293 @@
-"""Data dependence: what the statements of a loop read and write, and which of them may run ahead of the others.
+"""Dependence analysis: over what loops run, what statements read and write, and which of them may change places.
+
+    for i in range(1, n):              bounds_of: 1, n, 1
+        row = a[i]                     Accesses: row is a[i] (a view), a[i, j] is read through it,
+        b[i - 1] += row[j]             b[i - 1] is added to: iterations have elements of their own in b
+        t = math.sin(c[i])             LoopBody: this may run ahead of what is written to b
 
 A statement may move before others if no true, anti or output dependence leads from them to it, neither in an iteration
-nor from one to a later one (Allen & Kennedy 2001, chapter 2). Memory is told apart by the roots of arrays alone.
+nor from one to a later one. Where indices do not tell, memory is told apart by the roots of arrays.
+
+Ref: Allen & Kennedy (2001), chapters 2 and 3.
 """
 
 import ast
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called
-from contad.engines.source.writing.live_names import names_in, nodes_in
+from contad.engines.source.ir.printing import show
+from contad.engines.source.ir.runtime_names import CALLEES
+from contad.engines.source.ir.syntax import (
+    Part,
+    called,
+    clone,
+    difference,
+    dotted,
+    integer_of,
+    names_of,
+    nodes_in,
+    part,
+    same,
+)
+from contad.engines.source.ir.writer import BAR
+from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
-_PURE = {"abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"}
-_PURE_MODULES = ("math", "np")
-_MAKES = {"np.empty", "np.zeros", "np.ones", "np.full", "small_zeros"}  # arrays, which are made where they were
 WORK = "work"  # the name of the workspace
-_ALLOWED = {"grow", "integer", "put_integer"}  # in what is left: they touch nothing but the workspace
 RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
+MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros"))  # arrays stay where they are made
+PURE = frozenset(("abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"))
+ON_WORK = frozenset(("grow", "integer", "put_integer"))  # they touch nothing but the workspace
 
 
+# ---- calls -----------------------------------------------------------------------------------------------------------
+def is_pure(function: str) -> bool:
+    """Whether a call of this name computes something and does nothing else."""
+    module, _, name = function.rpartition(".")
+    if function in MAKERS or name == "copy":
+        return False
+    is_rule = not module and function.startswith("value_") and not function.startswith("value_of_")
+    return function in PURE or module in ("math", "np") or is_rule
+
+
+def is_function(node: ast.AST) -> bool:
+    """Whether a node calls a function that has a kernel."""
+    return called(node) in BY_CALL
+
+
+# ---- loops -----------------------------------------------------------------------------------------------------------
+class Bounds(NamedTuple):
+    """The range that a loop runs over."""
+
+    start: ast.expr
+    stop: ast.expr
+    step: int  # 0 where it is not known
+
+    @property
+    def down(self) -> bool:
+        """Whether the index falls."""
+        return self.step == -1
+
+    @property
+    def span(self) -> ast.expr:
+        """How many iterations there are if the step is 1 or -1; less than 0 where there are none."""
+        return self.count_from(self.start)
+
+    def count_from(self, first: Part) -> ast.expr:
+        """How many of them there are from one on."""
+        near, far = clone(part(first)), clone(self.stop)
+        return difference(near, far) if self.down else difference(far, near)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether they are numbers."""
+        return integer_of(self.start) is not None and integer_of(self.stop) is not None
+
+    @property
+    def counts_from_number(self) -> bool:
+        """Whether it is known that no index is negative."""
+        return integer_of(self.start) is not None and (integer_of(self.start) or 0) >= 0
+
+
+def bounds_of(loop: ast.stmt) -> Bounds | None:
+    """What a loop runs over, also where threads may share it; None where that is no range, or no loop over one name."""
+    over = loop.iter if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) else None
+    if called(over) == "prange":
+        over = over.args[1]  # type: ignore[union-attr]  # behind the number of the loop
+    if not isinstance(over, ast.Call) or called(over) != "range":
+        return None
+    if len(over.args) == 1:
+        return Bounds(ast.Constant(0), over.args[0], 1)
+    return Bounds(over.args[0], over.args[1], integer_of(over.args[2]) or 0 if len(over.args) == 3 else 1)
+
+
+# ---- elements --------------------------------------------------------------------------------------------------------
+def indices_of(node: ast.Subscript) -> tuple[ast.expr, ...]:
+    """The indices of a subscript, one for each axis that it names."""
+    return tuple(node.slice.elts) if isinstance(node.slice, ast.Tuple) else (node.slice,)
+
+
+def offset_of(node: ast.expr, index: str) -> int | None:
+    """The number c of an index `index + c`; None of another one."""
+    if isinstance(node, ast.Name) and node.id == index:
+        return 0
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        sign = 1 if isinstance(node.op, ast.Add) else -1
+        if isinstance(node.left, ast.Name) and node.left.id == index and isinstance(node.right, ast.Constant):
+            return sign * node.right.value if type(node.right.value) is int else None
+    return None
+
+
+def base_of(node: ast.expr) -> str:
+    """The name of the array that an element is of, or that stands alone."""
+    value = node.value if isinstance(node, ast.Subscript) else node
+    while isinstance(value, (ast.Subscript, ast.Attribute)):
+        value = value.value
+    return value.id if isinstance(value, ast.Name) else ""
+
+
+class UnknownAccess(Exception):
+    """Why it cannot be told what statements touch."""
+
+
+class Access(NamedTuple):
+    """Where an array is touched: by a name, at indices, in which way ("read", "write" or "add")."""
+
+    name: str
+    indices: tuple[ast.expr, ...]
+    way: str
+
+
+class ViewOf(NamedTuple):
+    """The part of an array that an iteration gives another name."""
+
+    name: str
+    indices: tuple[ast.expr, ...]
+
+
+class Accesses:
+    """Where statements touch arrays."""
+
+    def __init__(self, body: Sequence[ast.stmt], arrays: Iterable[str]) -> None:
+        """Look through statements; UnknownAccess where it cannot be told."""
+        self.arrays = frozenset(arrays)
+        self.found: list[Access] = []
+        self.views: dict[str, ViewOf] = {}
+        self.unknown: set[str] = set()
+        makes = [x for s in body for x in nodes_in(s) if isinstance(x, ast.Assign) and called(x.value) in MAKERS]
+        self.made = {name for x in makes for name in names_assigned(x.targets)}  # arrays that the statements make
+        for s in body:
+            self._statement(s)
+
+    def _is_array(self, name: str) -> bool:
+        return name in self.arrays or name in self.made
+
+    def _statement(self, s: ast.stmt) -> None:
+        """Where a statement touches arrays."""
+        if isinstance(s, (ast.For, ast.While, ast.If)):
+            self._expression(s.iter if isinstance(s, ast.For) else s.test)
+            for inner in [*s.body, *s.orelse]:
+                self._statement(inner)
+        elif isinstance(s, ast.AugAssign):
+            self._target(s.target, "add" if isinstance(s.op, (ast.Add, ast.Sub)) else "write")
+            self._expression(s.value)
+        elif isinstance(s, ast.Assign):
+            (target,) = s.targets
+            if isinstance(target, ast.Name) and self._is_array(target.id):
+                self._name(target.id, s.value)
+                return
+            for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                self._target(part, "write")
+            self._expression(s.value)
+        elif isinstance(s, (ast.Expr, ast.Raise)):
+            self._expression(s.value if isinstance(s, ast.Expr) else s.exc)  # type: ignore[arg-type]
+        elif not isinstance(s, (ast.Pass, ast.Break, ast.Continue)):
+            raise UnknownAccess(f"{show(s)} may not run on several threads")
+
+    def _name(self, target: str, value: ast.expr) -> None:
+        """An array gets a name: a new one, or a part of another one."""
+        if target in self.made:
+            self._expression(value)
+            return
+        array, indices = (value.value, indices_of(value)) if isinstance(value, ast.Subscript) else (value, ())
+        if not isinstance(array, ast.Name):
+            raise UnknownAccess(f"it is not known what {target} is")
+        for index in indices:
+            self._expression(index)
+        view = self.views.setdefault(target, ViewOf(array.id, indices))
+        if view.name != array.id or not same([*view.indices], [*indices]):
+            raise UnknownAccess(f"{target} is several parts of arrays")
+
+    def _target(self, target: ast.expr, way: str) -> None:
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            self._touch(target.value.id, indices_of(target), way)
+        elif not isinstance(target, ast.Name):
+            raise UnknownAccess(f"{show(target)} may not run on several threads")
+        elif self._is_array(target.id):
+            raise UnknownAccess(f"{target.id} is a whole array")
+
+    def _touch(self, name: str, indices: tuple[ast.expr, ...], way: str) -> None:
+        if not self._is_array(name):
+            self.unknown.add(name)
+        self.found.append(Access(name, indices, way))
+        for index in indices:
+            self._expression(index)
+
+    def _expression(self, node: ast.AST) -> None:
+        """Where an expression reads arrays."""
+        if isinstance(node, ast.Subscript):
+            if isinstance(node.value, ast.Name):
+                self._touch(node.value.id, indices_of(node), "read")
+            elif not (isinstance(node.value, ast.Attribute) and node.value.attr == "shape"):
+                raise UnknownAccess(f"{show(node)} may not run on several threads")
+        elif isinstance(node, ast.Attribute):
+            if not is_plain(node):
+                raise UnknownAccess(f"{show(node)} may not run on several threads")
+        elif isinstance(node, ast.Call):
+            self._call(node)
+        else:
+            if isinstance(node, ast.Name) and self._is_array(node.id):
+                self.found.append(Access(node.id, (), "read"))
+            for inner in ast.iter_child_nodes(node):
+                self._expression(inner)
+
+    def _call(self, node: ast.Call) -> None:
+        """The adjoints of arrays are added to by a function of a callee's reverse; else arguments are read."""
+        for given in node.args:
+            if isinstance(given, ast.Name) and self._is_array(given.id):
+                adds = called(node).startswith(CALLEES[1]) and given.id.endswith(BAR)
+                self.found.append(Access(given.id, (), "add" if adds else "read"))
+            else:
+                self._expression(given)
+        for keyword in node.keywords:
+            self._expression(keyword.value)
+
+    def resolve(self, access: Access) -> Access:
+        """An access by the name of a view as one to the array behind it, as far as its indices can be told."""
+        while access.name in self.views:
+            view = self.views[access.name]
+            if any(isinstance(x, ast.Slice) and _is_whole(x) for x in view.indices):
+                indices = _fill_slices(view.indices, access.indices)
+            else:
+                whole = all(not isinstance(x, ast.Slice) and not _is_new_axis(x) for x in view.indices)
+                indices = (*view.indices, *access.indices) if whole else view.indices
+            access = Access(view.name, indices, access.way)
+        return access
+
+
+def find_own(accesses: Sequence[Access], index: str) -> int | None:
+    """The number c where each iteration has elements of its own: in one place all accesses have the index, plus c."""
+    for indices in zip(*(x.indices for x in accesses), strict=False):
+        offsets = {offset_of(x, index) for x in indices}
+        if len(offsets) == 1 and (offset := offsets.pop()) is not None:
+            return offset
+    return None
+
+
+def is_plain(node: ast.Attribute) -> bool:
+    """Whether an attribute is that of a module, or tells how long an array is."""
+    return node.attr in ("shape", "size") or dotted(node.value) in ("math", "np")
+
+
+def _fill_slices(taken: tuple[ast.expr, ...], given: tuple[ast.expr, ...]) -> tuple[ast.expr, ...]:
+    """The indices of x[taken][given] in x, where whole axes are taken or one element of them."""
+    if any(_is_new_axis(x) or (isinstance(x, ast.Slice) and not _is_whole(x)) for x in taken):
+        return taken
+    rest = list(given)
+    found = [rest.pop(0) if isinstance(index, ast.Slice) and rest else index for index in taken]
+    return (*found, *rest)
+
+
+def _is_whole(index: ast.Slice) -> bool:
+    return index.lower is None and index.upper is None and index.step is None
+
+
+def _is_new_axis(index: ast.expr) -> bool:
+    return isinstance(index, ast.Constant) and index.value is None
+
+
+# ---- statements of loops ---------------------------------------------------------------------------------------------
 class LoopBody:
     """What the statements of a loop read and write."""
 
@@ -29,37 +296,37 @@ class LoopBody:
         assert isinstance(loop.target, ast.Name)
         self.statements, self.index, self.floats = loop.body, loop.target.id, floats
         self.roots, self.constant = roots, constant
-        self.movable: dict[int, bool] = {}  # of statements by their number
+        self.movable: dict[ast.AST, bool] = {}
         self.writers: dict[str, list[int]] = {}
         for k, statement in enumerate(loop.body):
-            for name in names_written(statement):
+            for name in names_assigned([statement]):
                 self.writers.setdefault(name, []).append(k)
         self.nodes = nodes = [x for s in loop.body for x in nodes_in(s)]
         self.stores = set(self._list_stored())
         written: list[ast.expr] = [x for x in nodes if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
         written += [x.target for x in nodes if isinstance(x, ast.AugAssign)]
-        self.stored = {name for x in written if (name := _base(x)) in roots}  # the arrays by which that is done
+        self.stored = {name for x in written if (name := base_of(x)) in roots}  # the arrays by which that is done
         whole = [loop, *nodes, *(x for s in loop.orelse for x in nodes_in(s))]  # all statements
         self.raises = any(isinstance(x, ast.Raise) for x in whole)
         counted = {x.target.id for x in whole if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
         assignments = [x for x in whole if isinstance(x, (ast.Assign, ast.AugAssign))]
-        others = {name for x in assignments for name in names_written(x)}
+        others = names_assigned(assignments)
         self.counters = counted - others
 
     def _list_stored(self) -> Iterator[str]:
         """The memory that the statements write; "" where it is not known."""
         for node in self.nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                yield from self.roots.get(_base(node), ("",))
+                yield from self.roots.get(base_of(node), ("",))
             elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 yield from self.roots.get(node.target.id, ())
-            elif called(node) in _ALLOWED:
+            elif called(node) in ON_WORK:
                 yield WORK
 
     @functools.cached_property
-    def reads(self) -> list[set[str]]:
+    def reads(self) -> list[Names]:
         """The names that each of the statements reads as they were before it."""
-        return [*map(read_in, self.statements)]
+        return [exposed_names([s]) for s in self.statements]
 
     @functools.cached_property
     def readers(self) -> dict[str, int]:
@@ -81,7 +348,7 @@ class LoopBody:
                     return False
             elif isinstance(node, ast.Call) and called(node) != RAISED:
                 function = called(node)
-                if not (is_pure(function) or function in _MAKES or function in _ALLOWED):
+                if not (is_pure(function) or function in MAKERS or function in ON_WORK):
                     return False
         return self.index not in self.writers
 
@@ -92,6 +359,12 @@ class LoopBody:
 
     def is_movable(self, node: ast.AST) -> bool:
         """Whether a statement or an expression may run ahead: it writes names alone, and has no function in it."""
+        if node not in self.movable:
+            self.movable[node] = all(map(self._may_move, nodes_in(node)))
+        return self.movable[node]
+
+    def _may_move(self, node: ast.AST) -> bool:
+        """Whether a node does not keep what it stands in from running ahead."""
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if not (len(targets) == 1 and isinstance(targets[0], ast.Name)):
@@ -103,17 +376,16 @@ class LoopBody:
                 return False
         elif isinstance(node, ast.stmt) and not isinstance(node, (ast.If, ast.Pass)):
             return False
-        if not all(map(self.is_movable, ast.iter_child_nodes(node))):
-            return False
         if isinstance(node, ast.Name):
             return node.id not in self.roots or isinstance(node.ctx, ast.Store) or self.is_still(node.id)
         if isinstance(node, ast.Subscript):
             if self.raises and (names_of(node.slice) & self.writers.keys()) - self.counters:
                 return False  # an index that a test may have to come before
-            return self.is_still(_base(node))
+            return self.is_still(base_of(node))
         if isinstance(node, ast.Call):
             return is_pure(called(node)) and not is_function(node)
-        return not isinstance(node, (ast.FloorDiv, ast.Mod))  # of integers by 0, where a test comes before
+        # of integers by 0, where a test comes before
+        return not isinstance(getattr(node, "op", None), (ast.FloorDiv, ast.Mod))
 
     def closure(self, names: set[str]) -> set[int] | None:
         """The statements that make names, and all that these read; None where some may not run ahead."""
@@ -122,100 +394,8 @@ class LoopBody:
         while waiting:
             for k in self.writers[waiting.pop()]:
                 if k not in found:
-                    if k not in self.movable:
-                        self.movable[k] = self.is_movable(self.statements[k])
-                    if not self.movable[k]:
+                    if not self.is_movable(self.statements[k]):
                         return None
                     found.add(k)
                     waiting += self.reads[k] & self.writers.keys()
         return found
-
-
-class Taking(ast.NodeTransformer):
-    """Replaces calls of functions in a tree, innermost first, by what `take` gives for them: None where a call stays.
-
-    What may not be computed stays, too, unless calls are replaced `everywhere`.
-    """
-
-    def __init__(self, take: Callable[[ast.Call], ast.expr | None], everywhere: bool = False) -> None:
-        self.take, self.everywhere, self.taken = take, everywhere, False
-
-    def visit(self, node: ast.AST) -> Any:
-        """A node, or what stands for it."""
-        if isinstance(node, (ast.IfExp, ast.BoolOp)) and not self.everywhere:
-            return node
-        self.generic_visit(node)
-        found = self.take(node) if isinstance(node, ast.Call) and is_function(node) else None
-        self.taken |= found is not None
-        return found or node
-
-
-def names_of(node: ast.AST) -> set[str]:
-    """The names in a statement or an expression."""
-    return {x.id for x in names_in(node)}
-
-
-def names_written(statement: ast.AST) -> set[str]:
-    """The names that a statement assigns."""
-    return {x.id for x in names_in(statement) if isinstance(x.ctx, ast.Store)}
-
-
-def read_in(statement: ast.AST) -> set[str]:
-    """The names that a statement reads as they were before it."""
-    found: set[str] = set()
-    _read(statement, set(), found)
-    return found
-
-
-def read_first(statements: Iterable[ast.stmt]) -> set[str]:
-    """The names that statements read as they were before all of them."""
-    made: set[str] = set()
-    found: set[str] = set()
-    for statement in statements:
-        _read(statement, made, found)
-    return found
-
-
-def _read(node: ast.AST, made: set[str], found: set[str]) -> None:
-    """Add to `found` what a node reads beside what was `made` in it before; add to that what it surely makes."""
-    if isinstance(node, ast.For):
-        _read(node.iter, made, found)
-        inside = made | names_written(node.target)
-        for statement in node.body:
-            _read(statement, inside, found)
-    elif isinstance(node, (ast.If, ast.While)):
-        _read(node.test, made, found)
-        ways = [set(made), set(made)]
-        for way, block in zip(ways, (node.body, node.orelse), strict=True):
-            for statement in block:
-                _read(statement, way, found)
-        if isinstance(node, ast.If):
-            made |= ways[0] & ways[1]
-    else:
-        names = names_in(node)
-        found |= {x.id for x in names if isinstance(x.ctx, ast.Load)} - made
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found |= {node.target.id} - made
-        made |= {x.id for x in names if isinstance(x.ctx, ast.Store)}
-
-
-def _base(node: ast.expr) -> str:
-    """The name of the array that an element is of, or that stands alone."""
-    value = node.value if isinstance(node, ast.Subscript) else node
-    while isinstance(value, (ast.Subscript, ast.Attribute)):
-        value = value.value
-    return value.id if isinstance(value, ast.Name) else ""
-
-
-def is_pure(function: str) -> bool:
-    """Whether a call of this name computes something and does nothing else."""
-    module, _, name = function.rpartition(".")
-    if function in _MAKES or name == "copy":
-        return False
-    is_rule = not module and function.startswith("value_") and not function.startswith("value_of_")
-    return function in _PURE or module in _PURE_MODULES or is_rule
-
-
-def is_function(node: ast.AST) -> bool:
-    """Whether a node calls a function that has a kernel."""
-    return called(node) in BY_CALL

@@ -17,9 +17,10 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called, clone, dotted, key, part, statement
-from contad.engines.source.passes.compaction import Gathered, GatheredCalls, gather_calls
-from contad.engines.source.passes.dependence import LoopBody, Taking, is_function, names_of, names_written, read_in
+from contad.engines.source.ir.syntax import called, clone, dotted, key, names_of, nodes_in, part, statement
+from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
+from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
 _CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # what may be computed twice
@@ -125,7 +126,7 @@ class _Search:
     ) -> LoopParts | None:  # fmt: skip
         """What of the first part the rest does not repeat, and what it has from rows."""
         once = {k for k in moved if not self._is_repeated(k)}
-        names = {name for k in once for name in names_written(self.body.statements[k])}
+        names = {name for k in once for name in names_assigned([self.body.statements[k]])}
         for name in names:  # what the rest writes for itself comes later, as it did
             others = [k for k in self.body.writers[name] if k not in once]
             if others and min(others) < max(k for k in self.body.writers[name] if k in once):
@@ -155,7 +156,7 @@ class _Search:
         kept: list[ast.stmt | str] = []
         wanted: set[str] = set()
         for k, item in reversed(rest):
-            if isinstance(item, ast.stmt) and k in repeated and not names_written(item) & wanted:
+            if isinstance(item, ast.stmt) and k in repeated and not names_assigned([item]) & wanted:
                 continue
             kept.insert(0, item)
             wanted |= _read_of(item)
@@ -167,11 +168,12 @@ class _Search:
         Of a quotient it reads the row, which is sooner there than a division is done.
         """
         statement = self.body.statements[k]
-        calls = {called(x) for x in ast.walk(statement) if isinstance(x, ast.Call)}
+        calls = {called(x) for x in nodes_in(statement) if isinstance(x, ast.Call)}
         if not isinstance(statement, ast.Assign) or not calls <= _CHEAP:
             return False
-        names = names_written(statement)
-        if names <= self.body.floats and any(isinstance(x, ast.Div) for x in ast.walk(statement)):
+        names = names_assigned([statement])
+        divides = (isinstance(getattr(x, "op", None), ast.Div) for x in nodes_in(statement))
+        if names <= self.body.floats and any(divides):
             return False
         return all(self._is_own(name, k) for name in names)
 
@@ -337,26 +339,26 @@ def find_sums(items: Sequence[ast.stmt | str], floats: set[str]) -> dict[int, as
     if not all(map(is_straight, statements.values())):
         return {}
     adding = {k: item for k, item in statements.items() if isinstance(item, ast.AugAssign) and _is_sum(item, floats)}
-    others = {name for k, item in statements.items() if k not in adding for name in names_written(item)}
-    found = {k: item for k, item in adding.items() if not names_written(item) & others}
+    others = {name for k, item in statements.items() if k not in adding for name in names_assigned([item])}
+    found = {k: item for k, item in adding.items() if not names_assigned([item]) & others}
     read = {x for item in found.values() for x in names_of(item.value)}
-    read |= {x for k, item in statements.items() if k not in found for x in read_in(item)}
-    sums = {k: item for k, item in found.items() if not names_written(item) & read}
-    totals = {name for item in sums.values() for name in names_written(item)}
-    written = {name for item in statements.values() for name in names_written(item)} - totals
+    read |= {x for k, item in statements.items() if k not in found for x in exposed_names([item])}
+    sums = {k: item for k, item in found.items() if not names_assigned([item]) & read}
+    totals = names_assigned(sums.values())
+    written = names_assigned(statements.values()) - totals
     handed_on = _find_handed_on(statements.values())
     made: set[str] = set()
     for item in items:
-        if isinstance(item, ast.stmt) and (read_in(item) - made - handed_on) & written:
+        if isinstance(item, ast.stmt) and (exposed_names([item]) - made - handed_on) & written:
             return {}
-        made |= {item} if isinstance(item, str) else names_written(item)
-    work = sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in ast.walk(item))
+        made |= {item} if isinstance(item, str) else names_assigned([item])
+    work = sum(isinstance(x, (ast.BinOp, ast.Call)) for item in statements.values() for x in nodes_in(item))
     return sums if work >= _MANY else {}
 
 
 def _find_handed_on(statements: Iterable[ast.stmt]) -> set[str]:
     """Names that statements give, last of all, the value of another one, which they have made."""
-    last = {name: s for s in statements for name in names_written(s)}
+    last = {name: s for s in statements for name in names_assigned([s])}
     return {
         name for name, s in last.items()
         if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) and s.value.id in last.keys() - {name}
@@ -371,7 +373,7 @@ def is_straight(statement: ast.stmt) -> bool:
     """Whether a statement is an assignment of what LLVM has in registers."""
     if not isinstance(statement, (ast.Assign, ast.AugAssign)):
         return False
-    for node in ast.walk(statement):
+    for node in nodes_in(statement):
         if isinstance(node, (ast.IfExp, ast.BoolOp)):
             return False
         if isinstance(node, ast.Call) and called(node) not in _BETWEEN:
@@ -380,7 +382,7 @@ def is_straight(statement: ast.stmt) -> bool:
 
 
 def _read_of(item: ast.stmt | str) -> set[str]:
-    return set() if isinstance(item, str) else read_in(item)
+    return set() if isinstance(item, str) else exposed_names([item])
 
 
 def _read_by(step: Kernel | Plain) -> set[str]:

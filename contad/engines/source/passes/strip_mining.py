@@ -33,12 +33,14 @@ from contad.engines.source.ir.syntax import (
     both,
     called,
     clone,
-    difference,
     dotted,
     expression,
     integer_of,
     is_name,
     key,
+    names_in,
+    names_of,
+    nodes_in,
     note_of,
     number,
     part,
@@ -48,10 +50,11 @@ from contad.engines.source.ir.syntax import (
     substitute,
 )
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
-from contad.engines.source.passes.dependence import LoopBody, Taking, is_function, names_of, names_written
+from contad.engines.source.passes.compaction import Taking
+from contad.engines.source.passes.dependence import Bounds, LoopBody, bounds_of, is_function
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
+from contad.engines.source.passes.liveness import LiveNames, Names, names_assigned
 from contad.engines.source.passes.profitability import is_outgrown
-from contad.engines.source.writing.live_names import LiveNames, Names, names_in, nodes_in
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
 
@@ -122,20 +125,6 @@ class _Blocked(NamedTuple):
     functions: set[str]
     lengths: tuple[ast.expr, ...]
     varies: bool  # with loops around it
-
-
-class _Bounds(NamedTuple):
-    """The range of a loop."""
-
-    start: ast.expr
-    stop: ast.expr
-    down: bool
-    is_known: bool  # both are numbers
-    first: int  # the number that it starts from; -1 where it is not known
-
-    def count_from(self, first: Part) -> ast.expr:
-        """How many iterations there are from one on."""
-        return difference(first, self.stop) if self.down else difference(self.stop, first)
 
 
 class _Miner:
@@ -305,7 +294,7 @@ class _Miner:
         parts = self._find_nest(loop, bounds.down) or self._find_parts(loop)
         if parts is None:
             return []
-        length = bounds.count_from(bounds.start)
+        length = bounds.span
         if isinstance(parts, NestParts):
             length = product([length, parts.length])
         is_asked = self.long is not None and self.around and not (varies or bounds.is_known or self.in_nest)
@@ -346,7 +335,7 @@ class _Miner:
         return None
 
     # ---- loops in blocks ---------------------------------------------------------------------------------------------
-    def _write_split(self, loop: ast.For, bounds: _Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
+    def _write_split(self, loop: ast.For, bounds: Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
         """A loop in blocks; one with an inner loop where that is short, else each of the inner ones alone."""
         with self._set(around=[*self.around, dotted(loop.target)]):
             if not isinstance(parts, NestParts):
@@ -357,14 +346,14 @@ class _Miner:
         with self._set(in_nest=True, nests=True, way=self.way or "long"):
             return _either(both(tests), together, [self._copy(loop)])
 
-    def _write_nest(self, loop: ast.For, bounds: _Bounds, nest: NestParts) -> list[ast.stmt]:
+    def _write_nest(self, loop: ast.For, bounds: Bounds, nest: NestParts) -> list[ast.stmt]:
         """A loop in blocks: what runs ahead, with what is kept in rows; functions along those; the rest."""
         inner, parts = nest.inner, nest.parts
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
         leaving = {x: self.fresh(f"{x}_rows") for x in (*nest.floats, *nest.integers)}
         self.rows += [*names.values(), *leaving.values()]
         wide, first, count, at, row = map(self.fresh, ("wide", "first", "count", "at", "row"))
-        block = self.fresh("block") if bounds.first >= 0 else first
+        block = self.fresh("block") if bounds.counts_from_number else first
         counter, length = dotted(inner.target), nest.length
         element, every = expression("row + k", row=row, k=counter), expression("count * m", count=count, m=length)
 
@@ -406,14 +395,14 @@ for block in range(start, stop, wide):
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
         return made
 
-    def _write_parts(self, loop: ast.For, bounds: _Bounds, parts: LoopParts) -> list[ast.stmt]:
+    def _write_parts(self, loop: ast.For, bounds: Bounds, parts: LoopParts) -> list[ast.stmt]:
         """A loop in blocks: what runs ahead, functions along rows, the rest, and sums if they are apart."""
         index = dotted(loop.target)
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
         entering = {x: self.fresh(f"{x}_before") for x in parts.entering}
         self.rows += [*names.values(), *entering.values()]
         first, count, at = self.fresh("first"), self.fresh("count"), self.fresh("at")
-        is_place = bounds.first >= 0 and not bounds.down
+        is_place = bounds.counts_from_number and not bounds.down
         block = self.fresh("block") if is_place else first
         self.rows += parts.rows_of_branches
         here = ast.BinOp(part(first), ast.Sub() if bounds.down else ast.Add(), part(at))
@@ -450,7 +439,7 @@ for at in range(count):
             again=statements("index = here", index=index, here=here) if reads else [],
             taken=_take(entering.items(), at), rest=rest,
         )  # fmt: skip
-        earlier = self._find_earlier(inside, index, first, at, bounds.first) if is_place else []
+        earlier = self._find_earlier(inside, index, first, at, integer_of(bounds.start) or 0) if is_place else []
         adding: list[ast.stmt] = []
         for k, row in terms.items():
             s = clone(sums[k])
@@ -536,21 +525,14 @@ for block in range(start, stop, step):
         return [statement("x = place(first - back)", x=x, first=first, back=back) for back, x in found.items()]
 
 
-def _bounds(loop: ast.For) -> _Bounds | None:
-    """Where a loop over a range starts and stops, and whether it goes down; None for other loops, and short ones."""
-    if loop.orelse or not isinstance(loop.target, ast.Name) or called(loop.iter) != "range":
+def _bounds(loop: ast.For) -> Bounds | None:
+    """The range of a loop that steps by one and is not known to be short; None of other loops."""
+    bounds = bounds_of(loop)
+    if bounds is None or loop.orelse or bounds.step not in (1, -1) or called(loop.iter) != "range":
         return None
-    assert isinstance(loop.iter, ast.Call)
-    given = loop.iter.args
-    step = integer_of(given[2]) if len(given) == 3 else 1
-    if step not in (1, -1):
+    if (length := integer_of(bounds.span)) is not None and length < FEWEST:
         return None
-    start, stop = (number(0), given[0]) if len(given) == 1 else (given[0], given[1])
-    first, last = integer_of(start), integer_of(stop)
-    is_short = first is not None and last is not None and abs(last - first) < FEWEST
-    if is_short or names_of(loop.iter) & names_written(loop):
-        return None
-    return _Bounds(start, stop, step == -1, None not in (first, last), -1 if first is None else first)
+    return None if names_of(loop.iter) & names_assigned([loop]) else bounds
 
 
 def _open(first: str, block: str) -> list[ast.stmt]:

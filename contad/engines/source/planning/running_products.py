@@ -21,7 +21,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import readers_of
 from contad.engines.source.planning.store_plan import StorePlan
 
-SMALLEST, LARGEST = "2.2250738585072014e-308", "1.7976931348623157e308"  # normal numbers
+SMALLEST, LARGEST = 2.2250738585072014e-308, 1.7976931348623157e308  # normal numbers
 
 
 def running_products(program: SourceProgram, plan: StorePlan) -> dict[For, Value]:

@@ -203,7 +203,7 @@ class CallReader:
                 remedy = "multiply a draw with constant parameters; draws move with locations and scales alone"
                 self.progress.refuse(node, f"the draw {ast.unparse(node)!r} with parameters that vary", remedy)
             self.progress.refuse(node, f"the call of {name!r}", 'write it as a loop over numbers, or use engine="tape"')
-        arity = found.template.count("{") if found is not known_functions.SQUARE else 1
+        arity = found.arity
         if isinstance(function, np.ufunc) and len(arguments) == arity + 1 and not keywords:
             return self.compute_into(arguments.pop(), self.compute_by(found, arguments, node), node)
         if keywords or len(arguments) != arity:

@@ -196,7 +196,7 @@ class WholeArrays:
             entry = self.compute(entry)
         first = [constant(0)] * entry.kind.ndim
         empty = self.builder.apply(known_functions.COMPARISONS["Eq"], self.size(entry), constant(0))
-        self.builder.add(Check(empty, "ValueError('zero-size array to reduction operation not possible')"))
+        self.builder.add(Check(empty, ("ValueError", "zero-size array to reduction operation not possible")))
         compare, apply = known_functions.COMPARISONS, self.builder.apply
 
         def step(found: Value, x: Value) -> Value:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from contad.engines.source.reading.progress import Environment
 
 _FULL = (
-    f"{LIMIT}('a dict gets more keys than the loops around its assignments tell where it is made; "
-    "make it behind their limits')"
+    LIMIT,
+    "a dict gets more keys than the loops around its assignments tell where it is made; make it behind their limits",
 )
-_CHANGED = "RuntimeError('dictionary changed size during iteration')"
-_MISSING = "KeyError()"
+_CHANGED = "RuntimeError", "dictionary changed size during iteration"
+_MISSING = ("KeyError",)
 _INSIDE = "fill it in the function that makes it, under the name that it was made with"
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 KINDS = {types.float64: Kind("float"), types.int64: Kind("int")}
 _FULL = limit("a list grows by more than the loops around append tell where it is made; make it behind their limits")
-_EMPTY = "IndexError('pop from an empty list')"
+_EMPTY = "IndexError", "pop from an empty list"
 
 
 def read_growing(reader: "ExpressionReader", statement: ast.Assign, env: "Environment") -> Grown | None:

@@ -171,7 +171,7 @@ def raised_by(o: Operation, tested: set[Value]) -> str:
     """What an operation may raise in a try, behind tests of these divisors; "" where it raises nothing."""
     if isinstance(o, Check):
         never = o.inputs[0].constant is False or _is_tested(o, tested)
-        what = o.exception.partition("(")[0]
+        what: str = o.exception[0]
         return "" if never else "arrays, whose lengths may differ" if what == LIMIT else what
     if isinstance(o, Create):
         known = all(isinstance(x.operation, Length) or is_natural(x) for x in o.inputs)

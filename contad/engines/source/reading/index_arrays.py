@@ -102,6 +102,6 @@ class IndexArrays:
         if self.progress.flags.boundscheck:
             for axis, x in enumerate(found, first):
                 outside = self.builder.apply(known_functions.OUTSIDE, x, self.builder.length(part, axis))
-                self.builder.add(Check(outside, "IndexError('index is out of bounds')"))
+                self.builder.add(Check(outside, ("IndexError", "index is out of bounds")))
         assert all(x.kind == INT for x in found)
         return [*at[:first], *found, *at[first + 1 :]]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader
     from contad.engines.source.reading.progress import Environment
 
-_BEYOND = "IndexError('the index of a list is out of range')"
+_BEYOND = "IndexError", "the index of a list is out of range"
 
 
 # ---- lists -----------------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def _arange(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
     n = apply(known_functions.SUBTRACT, stop, start)
     if step is not None:
         none = apply(known_functions.COMPARISONS["Eq"], step, constant(0))
-        calls.builder.add(Check(none, "ValueError('Maximum allowed size exceeded')"))
+        calls.builder.add(Check(none, ("ValueError", "Maximum allowed size exceeded")))
         n = apply(known_functions.CHECKED_DIVIDE, calls.as_float(n), calls.as_float(step))
     n = apply(known_functions.CEIL, n) if n.kind.base == "float" else n
     some = apply(known_functions.COMPARISONS["Gt"], n, constant(0))

@@ -18,8 +18,8 @@ from numba import types
 from contad.engines.source.ir.entries import Object, Opaque, Point
 from contad.engines.source.ir.known_functions import WIDENED
 from contad.engines.source.ir.single_assignment import FLOAT, SINGLE, Apply, Handed, Value, input_name
+from contad.engines.source.ir.syntax import clone, expression, name, number
 from contad.engines.source.ir.walks import class_of_names, like
-from contad.engines.source.ir.writer import number
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
 from contad.errors import StaleSourceError, UnsupportedError
 from contad.functions.python_copy import is_dispatcher
@@ -59,7 +59,7 @@ class Passed:
         if calls_writers(node) or isinstance(node, (ast.Slice, ast.Starred)):  # which are no expressions of their own
             raise NotPassed
         own |= {x.arg for x in ast.walk(node) if isinstance(x, ast.arg)}
-        tree = _Outward(self, own).visit(ast.parse(ast.unparse(node), mode="eval").body)
+        tree = _Outward(self, own).visit(clone(node))
         _require_reads(tree, self.opaque)
         text = ast.unparse(tree)
         key = (text, *self.given)
@@ -88,8 +88,7 @@ class Passed:
     def entry(self, x: Any) -> ast.expr:
         """What the front end has found a name to stand for, as an expression."""
         if isinstance(x, Point):
-            text = f"{ast.unparse(self.entry(x.array))}.reshape(())"
-            return ast.parse(text, mode="eval").body
+            return expression("array.reshape(())", array=self.entry(x.array))
         if isinstance(x, tuple):
             return self._tuple([self.entry(part) for part in x], class_of_names(x))
         if isinstance(x, Opaque):
@@ -100,11 +99,11 @@ class Passed:
             return ast.Name(name, ast.Load())
         if isinstance(x, Value):
             if x.constant is not None:
-                return ast.parse(number(x.constant), mode="eval").body
+                return number(x.constant)
             if x.kind.small == "unsigned":
                 raise NotPassed
             if x.kind == SINGLE:
-                return ast.parse(f"np.float32({self.name(x, number_type(FLOAT, True))})", mode="eval").body
+                return expression("np.float32(x)", x=self.name(x, number_type(FLOAT, True)))
             return ast.Name(self.name(x, number_type(x.kind, True)), ast.Load())
         if isinstance(x, Object):
             return self.object(x.value)
@@ -115,8 +114,7 @@ class Passed:
         if isinstance(x, (np.integer, np.bool_)):
             x = x.item()
         if x is None or isinstance(x, (bool, int, float, str)):
-            text = number(x) if isinstance(x, float) else repr(x)
-            return ast.parse(text, mode="eval").body
+            return number(x)
         if isinstance(x, tuple):
             return self._tuple([self.object(part) for part in x], class_of_names(x))
         if isinstance(x, np.ndarray):
@@ -129,7 +127,7 @@ class Passed:
             return ast.Name(x.__name__, ast.Load())
         text = _in_numpy(x)
         if text:
-            return ast.parse(text, mode="eval").body
+            return name(text)
         if not is_dispatcher(x) or not may_be_called(x):
             raise NotPassed
         return ast.Name(self.reader.progress.name_callable(x), ast.Load())

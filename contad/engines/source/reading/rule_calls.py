@@ -11,7 +11,6 @@ from numba import typeof, types
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import Value
-from contad.engines.source.ir.writer import number
 from contad.engines.source.reading.numba_typing import number_type
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
@@ -39,14 +38,14 @@ def read_rule(
                 'call it outside of njit, or use engine="tape"',
             )
     read: list[Value] = []
-    given: list[int | str] = []
+    given: list[int | None] = []
     plain: list[Any] = []
     known: dict[int, Any] = {}
     for entry in _bind(calls, parts, arguments, keywords, node).values():
         x = calls.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
         if is_number(x) and x.constant is not None:
             known[len(given)] = x.constant
-            given.append(number(x.constant))
+            given.append(None)
             plain.append(typeof(x.constant))
         elif (is_number(x) and not x.kind.small) or (is_array(x) and not x.kind.narrow):
             given.append(len(read))
@@ -54,7 +53,7 @@ def read_rule(
             plain.append(number_type(x.kind, False))
         elif isinstance(x, Object) and isinstance(x.value, (bool, int, float, str, type(None))):
             known[len(given)] = x.value
-            given.append(number(x.value))
+            given.append(None)
             plain.append(typeof(x.value))
         else:
             calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")

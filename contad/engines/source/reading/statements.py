@@ -321,7 +321,7 @@ class StatementReader:
     def do_Assert(self, statement: ast.Assert, env: Environment) -> None:
         message = statement.msg.value if isinstance(statement.msg, ast.Constant) else ""
         failed = self.expressions.negate(self.expressions.condition(statement.test, env))
-        self.builder.add(Check(failed, f"AssertionError({message!r})" if message else "AssertionError()"))
+        self.builder.add(Check(failed, ("AssertionError", message) if message else ("AssertionError",)))
 
     def do_Raise(self, statement: ast.Raise, env: Environment) -> None:
         """An exception, which is raised where this is reached."""
@@ -341,10 +341,9 @@ class StatementReader:
             numbers = [self.expressions.expression(a, env) for a in arguments[1:]]
             numbers = numbers if all(map(is_number, numbers)) else []
         # of a message that is computed otherwise the text of the source is shown
-        texts = [ast.unparse(a) if isinstance(a, ast.Constant) else repr(ast.unparse(a)) for a in arguments]
-        text = ", ".join(texts[: len(texts) - len(numbers)])
+        said = [a.value if isinstance(a, ast.Constant) else ast.unparse(a) for a in arguments]
         spelled = "np.linalg.LinAlgError" if found is np.linalg.LinAlgError else found.__name__
-        self.builder.add(Check(constant(True), f"{spelled}({text})", numbers))
+        self.builder.add(Check(constant(True), (spelled, *said[: len(said) - len(numbers)]), numbers))
 
     def _find_outside(self, node: ast.expr | None, env: Environment) -> Any:
         """What a name means outside the function; None of other expressions, and of names that it has itself."""
@@ -585,7 +584,7 @@ def find_assigned(statements: list[ast.stmt]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-_UNPACKED = "ValueError('unpacking an array of another length')"
+_UNPACKED = "ValueError", "unpacking an array of another length"
 _NAMES: dict[type, str] = {
     ast.ClassDef: "a class", ast.Delete: "the statement del", ast.Import: "an import", ast.Global: "a global name",
     ast.Nonlocal: "a name of an outer function", ast.Match: "the statement match",

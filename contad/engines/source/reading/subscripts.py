@@ -146,4 +146,4 @@ class SubscriptReader:
         for axis, index in enumerate(spec):
             if is_number(index) and self.progress.flags.boundscheck:
                 outside = self.builder.apply(known_functions.OUTSIDE, index, self.builder.length(array, axis))
-                self.builder.add(Check(outside, "IndexError('index is out of bounds')"))
+                self.builder.add(Check(outside, ("IndexError", "index is out of bounds")))

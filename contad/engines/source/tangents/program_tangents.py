@@ -444,7 +444,7 @@ class ProgramTangents:
             raise UnsupportedError(
                 f"{site.rule.name}: it has no forward mode{why}; write it with contad.custom_jvp, or a rule with a jvp"
             )
-        moved = tuple(k for k, at in enumerate(site.given) if isinstance(at, int) and self.has_dot(forward.inputs[at]))
+        moved = tuple(k for k, at in enumerate(site.given) if at is not None and self.has_dot(forward.inputs[at]))
         if not moved:
             self._without_tangents(o)
             return

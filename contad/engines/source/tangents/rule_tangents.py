@@ -60,7 +60,7 @@ class RuleTangents:
         """The kinds of what the forward mode takes, and the values that stand for those of them that are computed."""
         options, arguments, tangents = [], [], []
         for k, at in enumerate(site.given):
-            x = forward.inputs[at] if isinstance(at, int) else _entry(site.known[k])
+            x = _entry(site.known[k]) if at is None else forward.inputs[at]
             if k in site.parts.options:
                 options.append(x)
                 continue
@@ -114,10 +114,10 @@ class RuleTangents:
             raise _refusal(site, f"its tangent has {found.kind.ndim} axes, its value {z.kind.ndim}")
         if not found.is_array:
             return
-        said = f"RuleError({f'{site.rule.name}: a tangent must have the shape of the value'!r})"
+        error = "RuleError", f"{site.rule.name}: a tangent must have the shape of the value"
         for n, m in zip(self.append.shape_of(found), self.append.shape_of(z), strict=True):
             if n is not m:
-                self.append.add(Check(self.append.apply(COMPARISONS["NotEq"], n, m), said))
+                self.append.add(Check(self.append.apply(COMPARISONS["NotEq"], n, m), error))
 
 
 def _entry(x: Any) -> Any:

@@ -1,11 +1,13 @@
 """Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.finite_partials import may_be_infinite, pole_values, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
-from contad.engines.source.analysis.partials import partial, recall_calls, source_of_rule
+from contad.engines.source.analysis.partials import negated, partial, recall_calls, write_partial
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
@@ -27,10 +29,11 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
+from contad.engines.source.ir.syntax import Part, call, expression, is_name, key, name, part, same
 from contad.engines.source.ir.walks import leaves, readers_of, walk
-from contad.engines.source.ir.writer import BAR, Writer, bare, number
+from contad.engines.source.ir.writer import BAR, Writer
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.writing.operation_text import ExpressionWriter, copy_text
+from contad.engines.source.writing.operation_text import ExpressionWriter, copy_of
 from contad.engines.source.writing.tidy_text import fold
 from contad.engines.source.writing.written_formulas import WrittenFormulas
 
@@ -86,22 +89,23 @@ class AdjointWriter:
         """Whether anything has been added to an adjoint yet."""
         return self.sums.get(value, value) in self.begun
 
-    def add(self, value: Value, text: str) -> None:
+    def add(self, value: Value, given: Part) -> None:
         """Add to an adjoint."""
         if value not in self.active or value in self.sums:  # the total's adjoint is complete before the loop
             return
+        bar, term = self.bar(value), part(given)
         if value not in self.begun:
             self.begun.add(value)
-            if text == self.bar(value):
+            if is_name(term, bar):
                 return
-            if text.isidentifier() and self.is_alone(value):
-                self.same[value] = text
+            if isinstance(term, ast.Name) and self.is_alone(value):
+                self.same[value] = term.id
                 return
-            self.writer.line(f"{self.bar(value)} = {text}")
-        elif text.startswith("-") and not text.startswith("-("):
-            self.writer.line(f"{self.bar(value)} -= {text[1:]}")
+            self.writer.line("bar = term", bar=bar, term=term)
+        elif (positive := negated(term)) is not None:
+            self.writer.line("bar -= term", bar=bar, term=positive)
         else:
-            self.writer.line(f"{self.bar(value)} += {text}")
+            self.writer.line("bar += term", bar=bar, term=term)
 
     def is_alone(self, value: Value) -> bool:
         """Whether an adjoint has a single contribution, in the block in which the value is made."""
@@ -115,7 +119,7 @@ class AdjointWriter:
     def begin(self, value: Value) -> None:
         """Make sure that an adjoint is assigned."""
         if not self.has_bar(value):
-            self.add(value, "0.0")
+            self.add(value, 0.0)
 
     def begin_outside(self, o: Operation) -> None:
         """Assign the adjoints that the reverse of a branch or loop adds to and that belong to what is around it."""
@@ -145,11 +149,14 @@ class AdjointWriter:
                 continue
             literal = partial(o.function, k).literal
             if o.function is SELECT:
-                condition = bare(self.writer.text(o.inputs[0]))
-                self.add(x, f"select({condition}, {d}, 0.0)" if k == 1 else f"select({condition}, 0.0, {d})")
+                test = self.writer.text(o.inputs[0])
+                self.add(x, expression("select(test, d, 0.0)" if k == 1 else "select(test, 0.0, d)", test=test, d=d))
             elif literal is not None:
-                if literal != 0.0:
-                    self.add(x, d if literal == 1.0 else f"-{d}" if literal == -1.0 else f"{number(literal)} * {d}")
+                if literal == 1.0:
+                    self.add(x, d)
+                elif literal != 0.0:
+                    term = expression("-d", d=d) if literal == -1.0 else expression("c * d", c=literal, d=d)
+                    self.add(x, term)
             else:
                 self.add(x, self.product(o, k, d, self._partial(o, k, inverses, shared)))
 
@@ -158,120 +165,118 @@ class AdjointWriter:
         choice = self.plan.choosing[o]
         self.add(choice.chosen, self.bar(choice.following))
 
-    def _partial(self, o: Apply, k: int, inverses: dict[str, str], shared: dict[str, str]) -> str:
-        """The text of a partial; the lines before it give names that only partials of the operation have.
+    def _partial(self, o: Apply, k: int, inverses: Mapping[Any, str], shared: dict[str, ast.expr]) -> ast.expr:
+        """A partial; the lines before it give names that only partials of the operation have.
 
         `shared` are the lines that other partials have written, and that this one reads, too.
         """
         if o in self.plan.pairs:
             other = self.writer.text(self.plan.pairs[o])
-            return other if o.function.name == "sin" else f"-{other}"
+            return other if o.function.name == "sin" else expression("-other", other=other)
+        operands = [*map(self.writer.text, o.inputs)]
         if o.function is CHAIN and k == 0 and self.lanes is not None:  # masked lane by lane
-            return f"chain_slope({', '.join(bare(self.writer.text(x)) for x in o.inputs)})"
+            return call("chain_slope", operands)
         rule = o.function.rule
         assert rule is not None
-        names = [o.result.name, *map(self.writer.text, o.inputs)]
+        names = [name(o.result.name), *operands]
         prefix = f"{o.result.name}_"
         while True:
-            lines, text = source_of_rule(rule, k, names, prefix, self.writer.call_rule, inverses)
+            lines, found = write_partial(rule, k, names, prefix, self.writer.call_rule, inverses)
             if self.writer.recalls:
-                lines, text = [(name, recall_calls(value)) for name, value in lines], recall_calls(text)
-            if all(shared.get(name) == value or name not in self.writer.taken for name, value in lines):
+                lines, found = [(name, recall_calls(value)) for name, value in lines], recall_calls(found)
+            if all(name not in self.writer.taken or same(shared.get(name), value) for name, value in lines):
                 break
             prefix += "_"
         written = [(name, value) for name, value in lines if name not in shared]
         shared.update(lines)
         if isinstance(o.function.rule, Formula):
-            written, text = self.formulas.reuse(written, text)
+            written, found = self.formulas.reuse(written, found)
             self.formulas.note(written)
-        for name, value in written:
-            self.writer.line(f"{name} = {value}")
+        for target, value in written:
+            self.writer.line("target = value", target=target, value=value)
         self.writer.taken |= dict(lines).keys()
-        return text
+        return found
 
-    def _inverses(self, o: Apply) -> dict[str, str]:
-        """A divisor of both partials is inverted once: divisor -> the name of its inverse."""
+    def _inverses(self, o: Apply) -> Mapping[Any, str]:
+        """A divisor of both partials is inverted once: the key of the divisor -> the name of its inverse."""
         both = all(x in self.active and not self.left_out(x) for x in o.inputs)
         if o.function not in (DIVIDE, CHECKED_DIVIDE) or not both:
             return {}
         divisor = self.writer.text(o.inputs[1])
-        name = self.writer.fresh(f"{o.result.name}_inverse")
-        self.writer.line(f"{name} = 1.0 / {divisor}")
-        return {divisor: name}
+        inverse = self.writer.fresh(f"{o.result.name}_inverse")
+        self.writer.line("inverse = 1.0 / divisor", inverse=inverse, divisor=divisor)
+        return {key(divisor): inverse}
 
-    def product(self, o: Apply, k: int, d: str, text: str) -> str:
+    def product(self, o: Apply, k: int, d: str, slope: ast.expr) -> ast.expr:
         """An adjoint times a partial.
 
         Where the adjoint is 0 the product is 0, though the partial may be infinite; and where the partial of a
         selection is 0, though the adjoint may be. A partial of 0 masks the slope at a kink, which has a bound but is
         not known; but not that at a pole, which has none.
         """
-        simple = text.replace("_", "").replace(".", "").isalnum()
-        text = text if simple or (text.startswith("math.") and text.count("(") == 1) else f"({text})"
         rule = o.function.rule
         masked = may_be_infinite(o, k, self.wild, self.unselected)
         routes = rule is not None and rule.body is not None and rule.body.routes(k)
         is_masked = self.writer.program.has_unknown_slopes and o.result not in self.before_poles
         if routes or (is_masked and self.behind_poles.isdisjoint(o.inputs)):
-            slope = f"chain_slope({d}, {bare(text)})" if masked else bare(text)
-            return f"chain({slope}, {d})"
-        return f"chain({d}, {bare(text)})" if masked else f"{d} * {text}"
+            masked_slope = expression("chain_slope(d, slope)", d=d, slope=slope) if masked else slope
+            return expression("chain(slope, d)", slope=masked_slope, d=d)
+        if masked:
+            return expression("chain(d, slope)", d=d, slope=slope)
+        return expression("d * slope", d=d, slope=slope)
 
     def reverse_Call(self, o: Call) -> None:
         """Run a callee backwards, and add what it returns."""
         called = self.plan.plan_call(o)
         if not called.pushes and not any(map(self.has_bar, o.results)):
             return
-        seeds = [self.bar(o.results[k]) if self.has_bar(o.results[k]) else "0.0" for k in called.seeds]
-        read = [bare(self.writer.text(o.inputs[k])) for k in called.reads]
+        seeds: list[Part] = [self.bar(o.results[k]) if self.has_bar(o.results[k]) else 0.0 for k in called.seeds]
+        read = [self.writer.text(o.inputs[k]) for k in called.reads]
         bars = [self.bar(o.inputs[k]) for k in called.array_bars]
         found = [self.writer.fresh(f"{o.inputs[k].name}_part") for k in called.number_bars]
-        text = called.reverse_call(found, [*read, *bars, *seeds])
-        if text:
-            self.writer.line(text)
-        for name, k in zip(found, called.number_bars, strict=True):
-            self.add(o.inputs[k], name)
+        called.call_reverse(self.writer, found, [*read, *bars, *seeds])
+        for x, k in zip(found, called.number_bars, strict=True):
+            self.add(o.inputs[k], x)
 
     def reverse_MatrixCall(self, o: MatrixCall) -> None:
         """Take back what was kept, also where no cotangent has come."""
-        given = []
+        given: list[Part] = []
         for x in [*o.varying, *o.operands]:
             if x.is_array:
-                given.append(self.bar(x) if x in self.active else "None")
+                given.append(self.bar(x) if x in self.active else None)
             else:
-                given.append(self.bar(x) if self.has_bar(x) else "0.0")
+                given.append(self.bar(x) if self.has_bar(x) else 0.0)
         way = "reverse_"
         if self.lanes is not None and self.lanes.enter(o):
             way = "reverse_lanes_"
-            given.append(str(self.lanes.count))
-        self.writer.line(f"top = {way}{o.function.name}({', '.join([*given, 'work', 'top'])})")
+            given.append(self.lanes.count)
+        self.writer.line("top = reverse(given, work, top)", reverse=f"{way}{o.function.name}", given=given)
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def reverse_Load(self, o: Load) -> None:
         if not self.has_bar(o.result):
             return
-        line = f"{self.writer.subscript(self.bar(o.array), o.indices)} += {self.bar(o.result)}"
+        cell, bar = self.writer.subscript(self.bar(o.array), o.indices), self.bar(o.result)
         if o.guard is None:
-            self.writer.line(line)
+            self.writer.line("cell += bar", cell=cell, bar=bar)
         else:
-            with self.writer.indent(f"if {self.writer.text(o.guard)}:"):
-                self.writer.line(line)
+            self.writer.line("if guard: cell += bar", guard=self.writer.text(o.guard), cell=cell, bar=bar)
 
     def reverse_Store(self, o: Store) -> None:
         cell = self.writer.subscript(self.bar(o.array), o.indices)
         self.add(o.stored, cell)
-        self.writer.line(f"{cell} = 0.0")
+        self.writer.line("cell = 0.0", cell=cell)
 
     def reverse_Accumulate(self, o: Accumulate) -> None:
         cell = self.writer.subscript(self.bar(o.array), o.indices)
-        self.add(o.added, cell if o.sign == "+" else f"-{cell}")
+        self.add(o.added, cell if o.sign == "+" else expression("-cell", cell=cell))
 
     def keep_operands(self, o: Product) -> None:
         """Copy an operand that is written later on, because the other one's adjoint is made of it."""
         for x, other in ((o.inputs[0], o.inputs[1]), (o.inputs[1], o.inputs[0])):
             if o.result in self.active and other in self.active and not self.plan.is_unchanged(o, x):
                 self.kept[o, x] = self.writer.fresh(f"{x.name}_kept")
-                self.writer.line(f"{self.kept[o, x]} = {copy_text(x, self.lanes)}")
+                self.writer.line("kept = x", kept=self.kept[o, x], x=copy_of(x, self.lanes))
 
     def reverse_Product(self, o: Product) -> None:
         """Add to the adjoints of the factors of a matrix product."""
@@ -282,13 +287,12 @@ class AdjointWriter:
             return
         if self.lanes is None and o.is_gram:
             if b in self.active:
-                self.writer.line(f"add_gram({d}, {b_name}, {self.bar(b)})")
+                self.writer.line("add_gram(d, b, b_bar)", d=d, b=b_name, b_bar=self.bar(b))
             return
         of_lanes = "" if self.lanes is None else "lanes_"
-        if a in self.active:
-            self.writer.line(f"add_{of_lanes}left({d}, {b_name}, {self.bar(a)})")
-        if b in self.active:
-            self.writer.line(f"add_{of_lanes}right({d}, {a_name}, {self.bar(b)})")
+        for side, x, other in (("left", a, b_name), ("right", b, a_name)):
+            if x in self.active:
+                self.writer.line("add(d, y, bar)", add=f"add_{of_lanes}{side}", d=d, y=other, bar=self.bar(x))
 
     def shadow(self, o: Operation) -> None:
         """Make the adjoint of an array, where its reverse is not in a loop of its own."""
@@ -299,21 +303,22 @@ class AdjointWriter:
         """Make the adjoints of arrays that a call gives and that are written to later on."""
         for value in o.results:
             if value.is_array and value in self.active:
-                self.writer.line(f"{self.bar(value)} = {self.expressions.zeros(value, f'{value.name}.shape')}")
+                self.writer.line("bar = zeros", bar=self.bar(value), zeros=self.expressions.zeros_like(value))
 
     def make_shadow(self, o: Operation) -> None:
         """The adjoint of an array that is created, viewed or chosen."""
         if isinstance(o, View):
-            text = self.expressions.write_view(o, self.bar(o.inputs[0]))
+            made = self.expressions.write_view(o, name(self.bar(o.inputs[0])))
         elif isinstance(o, Choose):
-            text = self.expressions.write_choice(o, BAR)
+            made = self.expressions.write_choice(o, BAR)
         elif isinstance(o, Create):
             shape = self.expressions.shape(o)
-            is_small = self.expressions.is_small(o)
-            text = self.expressions.zeros(o.result, shape, small=True) if is_small else ""
-            text = text or self.expressions.make_array(o, "zeros", shape, BAR)
+            if self.expressions.is_small(o):
+                made = self.expressions.zeros(o.result, shape, small=True)
+            else:
+                made = self.expressions.make_array(o, "zeros", shape, BAR)
         elif o.result.is_array:
-            text = self.expressions.make_array(o, "zeros", f"{o.result.name}.shape", BAR)
+            made = self.expressions.make_array(o, "zeros", name(f"{o.result.name}.shape"), BAR)
         else:
             return
-        self.writer.line(f"{self.bar(o.result)} = {text}")
+        self.writer.line("bar = made", bar=self.bar(o.result), made=made)

@@ -1,12 +1,13 @@
 """Derivatives that a program calls, as source: derivatives that are generated as well, and take the workspace."""
 
+import ast
 from typing import Any
 
 from contad.engines.source.analysis.lane_values import refuse
 from contad.engines.source.ir.called_derivatives import DerivativeCall
 from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.single_assignment import FLOAT, Value
-from contad.engines.source.ir.writer import bare, tuple_text
+from contad.engines.source.ir.syntax import Part, either, expression, tuple_of
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.native.asked_derivatives import DERIVE
 
@@ -24,17 +25,17 @@ class DerivativeCallWriter:
         """Compute it; what the reverse reads is kept in the workspace."""
         if self.adjoints.lanes is not None and any(x in self.adjoints.lanes for x in o.operands):
             refuse(self.writer.program.name, o.site.what)
-        found = self.writer.fresh("derivative")
+        line = self.writer.line
         arguments, directions = (list(map(self._give, values)) for values in (o.arguments, o.directions))
-        self.writer.line(f"{found}, work = {self._call(o, o.along, o.by, arguments, directions)}", o.line)
+        found = self._compute(o, o.along, o.by, arguments, directions, o.line)
         for k, part in enumerate(o.parts):
-            self.writer.line(f"{part.name}{'[...]' if part.is_array else ''} = {found}[1][{k}]")
+            line("part[...] = found[1][k]" if part.is_array else "part = found[1][k]", part=part.name, found=found, k=k)
         if o.value is not None:
-            self.writer.line(f"{o.value.name} = {found}[0]")
+            line("z = found[0]", z=o.value.name, found=found)
         if self.adjoints.active.changes(o):
             for x in self._list_kept(o):
-                way = _WAYS[x.kind.base][x.is_array]
-                self.writer.line(f"work, top = keep_{way}({bare(self.writer.text(x))}, work, top)")
+                keep = f"keep_{_WAYS[x.kind.base][x.is_array]}"
+                line("work, top = keep(x, work, top)", keep=keep, x=self.writer.text(x))
 
     def _list_kept(self, o: DerivativeCall) -> list[Value]:
         """What the reverse reads: arguments and directions, at which memory they have had."""
@@ -44,47 +45,47 @@ class DerivativeCallWriter:
         """Take back what was kept; where a cotangent has come, add the gradients of its product with the results."""
         if self.adjoints.lanes is not None:
             refuse(self.writer.program.name, o.site.what)
-        texts = self._take_all(o)
+        taken = self._take_all(o)
         parts = [(k, x) for k, x in zip(o.by, o.parts, strict=True) if self._has_bar(x)]
-        c = self.adjoints.bar(o.value) if o.value is not None and self.adjoints.has_bar(o.value) else ""
-        if not parts and not c:
+        has_value = o.value is not None and self.adjoints.has_bar(o.value)
+        c = self.adjoints.bar(o.value) if has_value else None  # type: ignore[arg-type]
+        if not parts and c is None:
             return
         for x in o.operands:
             if x.kind == FLOAT and x in self.adjoints.active:
                 self.adjoints.begin(x)
-        bars = [(x.is_array, self.adjoints.bar(x)) for _, x in parts] + [(False, c)] * bool(c)
-        tests = [f"np.any({bar})" if is_array else f"{bar} != 0.0" for is_array, bar in bars]
-        with self.writer.indent(f"if {' or '.join(tests)}:"):
+        bars = [(x.is_array, self.adjoints.bar(x)) for _, x in parts] + [(False, c)] * has_value
+        tests = [expression("np.any(bar)" if is_array else "bar != 0.0", bar=bar) for is_array, bar in bars]
+        with self.writer.block("if test: pass", test=either(tests)):
             if parts:
-                self._add_next(o, parts, c, texts)
+                self._add_next(o, parts, c, taken)
             else:
-                self._add_gradient(o, c, texts)
+                self._add_gradient(o, c, taken)
 
-    def _add_gradient(self, o: DerivativeCall, c: str, texts: dict[Value, str]) -> None:
+    def _add_gradient(self, o: DerivativeCall, c: Part, taken: dict[Value, Part]) -> None:
         """Of the value alone."""
         moved = self._list_moved(o)
-        found = self._compute(o, (), moved, [], texts)
+        found = self._compute(o, (), moved, [taken[x] for x in o.arguments], [])
         for n, k in enumerate(moved):
-            self._add(o.arguments[k], f"{c} * {found}[1][{n}]")
+            self._add(o.arguments[k], expression("c * found[1][n]", c=c, found=found, n=n))
 
-    def _add_next(self, o: DerivativeCall, parts: list[tuple[int, Value]], c: str, texts: dict[Value, str]) -> None:
+    def _add_next(self, o: DerivativeCall, parts: list[tuple[int, Value]], c: Part, taken: dict[Value, Part]) -> None:
         """One order more, along the cotangents of the parts; by them it is the gradient, for the value's cotangent."""
         moved, arguments = self._list_moved(o), o.arguments
-        bars = {k: self.adjoints.bar(x) for k, x in parts}
-        if c:
-            for k in moved:
-                x = texts[arguments[k]]
-                bars.setdefault(k, f"np.zeros({x}.shape)" if arguments[k].is_array else "0.0")
+        bars: dict[int, Part] = {k: self.adjoints.bar(x) for k, x in parts}
+        for k in moved if c is not None else ():
+            x = arguments[k]
+            bars.setdefault(k, expression("np.zeros(x.shape)", x=taken[x]) if x.is_array else 0.0)
         count, first = len(arguments), len(arguments) + len(o.directions)
-        wanted = [(k, arguments[k], "") for k in moved]
-        wanted += [(count + n, d, "") for n, d in enumerate(o.directions) if d in self.adjoints.active]
-        if c:
-            wanted += [(first + list(bars).index(k), arguments[k], f"{c} * ") for k in moved]
-        directions = [*(texts[d] for d in o.directions), *bars.values()]
+        wanted = [(k, arguments[k], False) for k in moved]
+        wanted += [(count + n, d, False) for n, d in enumerate(o.directions) if d in self.adjoints.active]
+        if c is not None:
+            wanted += [(first + list(bars).index(k), arguments[k], True) for k in moved]
+        directions = [*(taken[d] for d in o.directions), *bars.values()]
         by = tuple(place for place, _, _ in wanted)
-        found = self._compute(o, (*o.along, tuple(bars)), by, directions, texts)
-        for n, (_, y, factor) in enumerate(wanted):
-            self._add(y, f"{factor}{found}[1][{n}]")
+        found = self._compute(o, (*o.along, tuple(bars)), by, [taken[x] for x in arguments], directions)
+        for n, (_, y, by_value) in enumerate(wanted):
+            self._add(y, expression("c * found[1][n]" if by_value else "found[1][n]", c=c, found=found, n=n))
 
     def _list_moved(self, o: DerivativeCall) -> tuple[int, ...]:
         """The arguments that have adjoints."""
@@ -93,51 +94,38 @@ class DerivativeCallWriter:
     def _has_bar(self, x: Value) -> bool:
         return x in self.adjoints.active if x.is_array else self.adjoints.has_bar(x)
 
-    def _add(self, x: Value, text: str) -> None:
+    def _add(self, x: Value, part: ast.expr) -> None:
         if x.is_array:
-            self.writer.line(f"{self.adjoints.bar(x)} += {text}")
+            self.writer.line("bar += part", bar=self.adjoints.bar(x), part=part)
         else:
-            self.adjoints.add(x, text)
+            self.adjoints.add(x, part)
 
-    def _take_all(self, o: DerivativeCall) -> dict[Value, str]:
+    def _take_all(self, o: DerivativeCall) -> dict[Value, Part]:
         """What was kept, by what it was; what is constant is written out."""
-        texts = {x: bare(self.writer.text(x)) for x in o.read if x.constant is not None}
+        taken: dict[Value, Part] = {x: self.writer.text(x) for x in o.read if x.constant is not None}
         for x in reversed(self._list_kept(o)):
-            way, name = _WAYS[x.kind.base][x.is_array], self.writer.fresh("kept")
-            axes = f"({'0, ' * x.kind.ndim}), " if x.is_array else ""
-            self.writer.line(f"{name}, top = take_{way}({axes}work, top)")
-            texts[x] = f"({name} != 0)" if x.kind.base == "bool" else name
-        return texts
+            take, name = f"take_{_WAYS[x.kind.base][x.is_array]}", self.writer.fresh("kept")
+            axes = [tuple_of([0] * x.kind.ndim)] if x.is_array else []
+            self.writer.line("x, top = take(axes, work, top)", x=name, take=take, axes=axes)
+            taken[x] = expression("x != 0", x=name) if x.kind.base == "bool" else name
+        return taken
 
-    def _give(self, x: Value) -> str:
+    def _give(self, x: Value) -> Part:
         """An argument, which lies in memory row by row."""
-        text = bare(self.writer.text(x))
-        return f"{text}.copy()" if x.is_array and order_of(x) != "C" else text
+        is_copy = x.is_array and order_of(x) != "C"
+        return expression("x.copy()" if is_copy else "x", x=self.writer.text(x))
 
     def _compute(
-        self, o: DerivativeCall, along: tuple[tuple[int, ...], ...], by: tuple[int, ...], directions: list[str],
-        texts: dict[Value, str],
+        self, o: DerivativeCall, along: tuple[tuple[int, ...], ...], by: tuple[int, ...], arguments: list[Part],
+        directions: list[Part], line: int = 0,
     ) -> str:  # fmt: skip
-        """The name of what a derivative of the function gives."""
+        """Call a derivative of the function; the name of what it gives."""
         found = self.writer.fresh("derivative")
-        arguments = [texts[x] for x in o.arguments]
-        self.writer.line(f"{found}, work = {self._call(o, along, by, arguments, directions)}")
-        return found
-
-    def _call(
-        self, o: DerivativeCall, along: tuple[tuple[int, ...], ...], by: tuple[int, ...], arguments: list[str],
-        directions: list[str],
-    ) -> str:  # fmt: skip
-        """The call of a derivative."""
         key = o.site.function, o.site.types, along, by
         if key not in self.named:
             made = DERIVE["repeated"](o.site.function, o.site.types, along, by)
-            callables = self.writer.program.callables
             hint = f"derivative_{len(along) + 1}_of_{o.site.function.__name__}"
-            name = self.writer.fresh(hint)
-            while name in callables:
-                name = self.writer.fresh(hint)
-            callables[name] = made
-            self.named[key] = name
-        given = [tuple_text(arguments), tuple_text(directions)] if along else arguments
-        return f"{self.named[key]}({', '.join([*given, 'work', 'top'])})"
+            self.named[key] = self.writer.name_function(hint, made)
+        given = [tuple_of(arguments), tuple_of(directions)] if along else arguments
+        self.writer.line("found, work = f(given, work, top)", line, found=found, f=self.named[key], given=given)
+        return found

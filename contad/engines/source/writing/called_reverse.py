@@ -17,9 +17,10 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import Body
-from contad.engines.source.ir.syntax import clone, names_of, statement, statements
+from contad.engines.source.ir.syntax import Part, clone, names_of, number, statement, statements
+from contad.engines.source.ir.writer import Writer
+from contad.engines.source.passes.renaming import rename_scalars
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.planning.versions import rename_versions
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.native.compiling import write_options
 
@@ -116,9 +117,9 @@ class Called:
                 self.adjoints.begun.add(x)
                 self._seed_names.append(self.adjoints.bar(x))
         self.writer.noted = 0
-        self.reverse_sweep.reverse_iteration(body, "0")
+        self.reverse_sweep.reverse_iteration(body, number(0))
         parameters = [self.parameters[k] for k in self.number_bars]
-        self._bars = [self.adjoints.bar(x) if x in self.adjoints.begun else "0.0" for x in parameters]
+        self._bars = [self.adjoints.bar(x) if x in self.adjoints.begun else 0.0 for x in parameters]
         read = {name for s in self.writer.body for name in names_of(s)} | {*self._bars}
         self.reads = [k for k, x in enumerate(self.parameters) if x.name in read]
 
@@ -132,18 +133,22 @@ class Called:
         """Whether there is anything to do backwards."""
         return self.pushes or bool(self.number_bars or self.array_bars)
 
-    def forward_call(self, results: list[str], arguments: list[str]) -> str:
-        """The statement that computes the results."""
-        workspace = ["work", "top"] if self.pushes else []
-        return f"{', '.join([*results, *workspace])} = {self.forward_name}({', '.join([*arguments, *workspace])})"
+    @property
+    def workspace(self) -> list[str]:
+        """What both functions take and return, where anything is stored."""
+        return ["work", "top"] if self.pushes else []
 
-    def reverse_call(self, bars: list[str], arguments: list[str]) -> str:
-        """The statement that computes adjoints; empty where there is nothing to do."""
-        if not self.has_reverse:
-            return ""
-        targets = [*bars, *(["top"] if self.pushes else [])]
-        given = [*arguments, *(["work", "top"] if self.pushes else [])]
-        return f"{', '.join(targets)}{' = ' if targets else ''}reverse_of_{self.name}({', '.join(given)})"
+    def call_forward(self, writer: Writer, results: list[str], arguments: list[Part], line: int) -> None:
+        """Write the call that computes the results."""
+        targets, given = [*results, *self.workspace], [*arguments, *self.workspace]
+        writer.line("targets = f(given)", line, targets=targets, f=self.forward_name, given=given)
+
+    def call_reverse(self, writer: Writer, bars: list[str], arguments: list[Part]) -> None:
+        """Write the call that computes adjoints, unless there is nothing to do."""
+        if self.has_reverse:
+            targets, given = [*bars, *self.workspace[1:]], [*arguments, *self.workspace]
+            f = f"reverse_of_{self.name}"
+            writer.line("targets = f(given)" if targets else "f(given)", targets=targets, f=f, given=given)
 
     # ---- definitions -------------------------------------------------------------------------------------------------
     @property
@@ -153,18 +158,16 @@ class Called:
 
     def functions(self) -> Iterator[ast.FunctionDef]:
         """Both functions."""
-        workspace = ["work", "top"] if self.pushes else []
-        given = [*(x.name for x in self.parameters), *workspace]
-        returned = [*self._forward_returned, *workspace]
-        yield self._define(self.forward_name, given, self._forward_body, returned)
+        given = [*(x.name for x in self.parameters), *self.workspace]
+        yield self._define(self.forward_name, given, self._forward_body, [*self._forward_returned, *self.workspace])
         if self.has_reverse:
             given = [self.parameters[k].name for k in self.reads]
             given += [self.adjoints.bar(self.parameters[k]) for k in self.array_bars]
-            returned = [*self._bars, *(["top"] if self.pushes else [])]
-            given += [*self._seed_names, *workspace]
+            given += [*self._seed_names, *self.workspace]
+            returned: list[Part] = [*self._bars, *self.workspace[1:]]
             yield self._define(f"reverse_of_{self.name}", given, self.writer.body, returned)
 
-    def _define(self, name: str, given: list[str], body: list[ast.stmt], returned: list[Any]) -> ast.FunctionDef:
+    def _define(self, name: str, given: list[str], body: list[ast.stmt], returned: list[Part]) -> ast.FunctionDef:
         function: ast.FunctionDef = statement("def name(given): pass", name=name, given=given)
         function.body = [*map(clone, body), *(statements("return returned", returned=returned) if returned else [])]
-        return rename_versions(function, self.reverse_sweep.numbers(), self.writer.fresh)
+        return rename_scalars(function, self.reverse_sweep.numbers(), self.writer.fresh)

@@ -1,8 +1,12 @@
 """The copies of parts of arrays in the source: room for them, the loops that make them, and where an element lies."""
 
+import ast
+import contextlib
+from collections.abc import Sequence
+
 from contad.engines.source.analysis.copies import Copy
 from contad.engines.source.ir.single_assignment import Create, For, Load, Operation, Value
-from contad.engines.source.ir.writer import atom, bare
+from contad.engines.source.ir.syntax import Part, both, expression, name, part, product, terms_of, total
 from contad.engines.source.writing.storing import Storing
 
 
@@ -19,18 +23,19 @@ class Copying:
         for copy in self.copies:
             if copy.once is o:
                 copy.base = self.writer.fresh(f"{copy.array.name}_kept")
-                self.writer.line(f"{copy.base} = top")
-                sizes = [*map(self.storing.trip_count, copy.around), *self._lengths(copy)]
+                self.writer.line("base = top", base=copy.base)
+                sizes: list[Part] = [*map(self.storing.trip_count, copy.around), *self._lengths(copy)]
                 width = self.storing.width(copy.array)
-                size = " * ".join([*([str(width)] if width > 1 else []), *sizes]) or "1"
+                sizes = [width, *sizes] if width > 1 else sizes
                 self.storing.uses_workspace = True
-                self.writer.line(f"work = grow(work, top + 1.0 * {size})")  # a float does not overflow
-                self.writer.line(f"top += {size}")
+                # a float does not overflow
+                self.writer.line("work = grow(work, top + size)", size=product([1.0, *(sizes or [1])]))
+                self.writer.line("top += size", size=product(sizes))
 
     def drop_copies(self, o: For) -> None:
         for copy in reversed(self.copies):
             if copy.once is o:
-                self.writer.line(f"top = {copy.base}")
+                self.writer.line("top = base", base=copy.base)
 
     def copy(self, o: For) -> None:
         """Copy what the loop is going to read again and again."""
@@ -40,67 +45,78 @@ class Copying:
 
     def _copy(self, copy: Copy) -> None:
         """The loops that make one copy."""
-        array, depth = copy.array.name, self.writer.depth
+        array = copy.array.name
         tests = [
-            f"{self.writer.text(h.start)} < {self.writer.text(h.stop)}" for h in copy.others if not _surely_runs(h)
+            expression("start < stop", start=self.writer.text(h.start), stop=self.writer.text(h.stop))
+            for h in copy.others
+            if not _surely_runs(h)
         ]
-        names: list[str] = []
+        indices: list[Part] = []
         for axis, x in enumerate(copy.indices):
-            names.append(self.writer.fresh("k") if isinstance(x, For) else self.writer.text(x))
+            indices.append(self.writer.fresh("k") if isinstance(x, For) else self.writer.text(x))
             if isinstance(x, Value) and not _surely_has(copy.array, axis, x):
-                tests.append(f"{names[-1]} < {array}.shape[{axis}]")
-        if tests:
-            self.writer.line(f"if {' and '.join(sorted(tests))}:")
-            self.writer.depth += 1
-        for axis, x in enumerate(copy.indices):
-            if isinstance(x, For):
-                self.writer.line(f"for {names[axis]} in range(min({self.writer.text(x.stop)}, {array}.shape[{axis}])):")
-                self.writer.depth += 1
-        varying = [name for name, x in zip(names, copy.indices, strict=True) if isinstance(x, For)]
-        place, element = self._place(copy, varying), f"{array}[{', '.join(names)}]"
-        width = self.storing.width(copy.array)
-        self.writer.line(f"put_lanes(work, {place}, {element}, {width})" if width > 1 else f"work[{place}] = {element}")
-        self.writer.depth = depth
+                tests.append(expression("x < array.shape[axis]", x=indices[-1], array=array, axis=axis))
+        with contextlib.ExitStack() as inside:
+            if tests:
+                inside.enter_context(self.writer.block("if test: pass", test=both(tests)))
+            for axis, x in enumerate(copy.indices):
+                if isinstance(x, For):
+                    length = expression("min(stop, x.shape[axis])", stop=self.writer.text(x.stop), x=array, axis=axis)
+                    inside.enter_context(
+                        self.writer.block("for k in range(length): pass", k=indices[axis], length=length)
+                    )
+            varying = [index for index, x in zip(indices, copy.indices, strict=True) if isinstance(x, For)]
+            element = expression("array[indices]", array=array, indices=indices)
+            place, width = self._place(copy, varying), self.storing.width(copy.array)
+            if width > 1:
+                self.writer.line("put_lanes(work, place, x, width)", place=place, x=element, width=width)
+            else:
+                self.writer.line("work[place] = x", place=place, x=element)
 
-    def reread(self, o: Operation) -> str:
-        """The element that a load has read, from the copy; empty where there is none."""
+    def reread(self, o: Operation) -> ast.expr | None:
+        """The element that a load has read, from the copy; None where there is none."""
         copy = self.plan.copies.get(o) if isinstance(o, Load) else None
         if copy is None or not isinstance(o, Load):
-            return ""
+            return None
         indices = [self.writer.text(i) for i, x in zip(o.indices, copy.indices, strict=True) if isinstance(x, For)]
         place, width = self._place(copy, indices), self.storing.width(copy.array)
-        text = f"lanes_at(work, {place}, {width})" if width > 1 else f"work[{place}]"
-        return text if o.guard is None else f"{text} if {self.writer.text(o.guard)} else 0.0"
+        found = expression("work[place]", place=place)
+        if width > 1:
+            found = expression("lanes_at(work, place, width)", place=place, width=width)
+        if o.guard is None:
+            return found
+        return expression("found if guard else 0.0", found=found, guard=self.writer.text(o.guard))
 
-    def reread_matrix(self, o: Load) -> str:
-        """The matrix whose elements a load has read, from the copy; empty where that has no more than a part of it."""
+    def reread_matrix(self, o: Load) -> ast.expr | None:
+        """The matrix whose elements a load has read, from the copy; None where that has no more than a part of it."""
         copy = self.plan.copies[o]
         if len(copy.varying) < len(copy.indices) or len(copy.indices) != 2:
-            return ""
+            return None
         rows, columns = (self.writer.text(loop.stop) for loop in copy.varying)  # lengths, which are not negative
-        before = self._place(copy, []).removeprefix(copy.base).removeprefix(" + ")
-        place = f" + {atom(bare(before))} * {rows} * {columns}" if before else ""
-        return f"kept_matrix(work, {copy.base}{place}, {rows}, {columns})"
+        place, before = name(copy.base), self._iteration_of(copy, [])
+        if before is not None:
+            place = expression("base + k * rows * columns", base=copy.base, k=before, rows=rows, columns=columns)
+        return expression("kept_matrix(work, place, rows, columns)", place=place, rows=rows, columns=columns)
 
-    def _place(self, copy: Copy, indices: list[str]) -> str:
-        """Where an element lies: the iterations of the loops around, then the axes, the last one side by side.
+    def _place(self, copy: Copy, indices: Sequence[Part]) -> ast.expr:
+        """Where an element lies: the iterations of the loops around, then the axes, the last one side by side."""
+        found = self._iteration_of(copy, indices)
+        return total([copy.base, *(terms_of(found) if found is not None else [])])
 
-        Without indices, the number of the iteration behind the beginning.
-        """
+    def _iteration_of(self, copy: Copy, indices: Sequence[Part]) -> ast.expr | None:
+        """The number of an element, or without indices that of the iteration; None where there is one alone."""
         sizes = [*map(self.storing.trip_count, copy.around), *(self._lengths(copy) if indices else [])]
-        place = ""
+        found: ast.expr | None = None
         for size, index in zip(sizes, [*map(self.storing.iteration, copy.around), *indices], strict=True):
-            place = f"{f'({place})' if ' + ' in place else place} * {size} + {index}" if place else index
+            found = part(index) if found is None else expression("k * size + index", k=found, size=size, index=index)
         width = self.storing.width(copy.array)
-        if width > 1 and place:
-            place = f"{width} * ({place})"
-        return f"{copy.base}{f' + {place}' if place else ''}"
+        return found if width == 1 or found is None else expression("width * k", width=width, k=found)
 
-    def _lengths(self, copy: Copy) -> list[str]:
+    def _lengths(self, copy: Copy) -> list[ast.expr]:
         stops = [loop.stop for loop in copy.varying]
         return [
-            self.writer.text(stop) if stop.constant is not None else f"max({self.writer.text(stop)}, 0)"
-            for stop in stops
+            self.writer.text(x) if x.constant is not None else expression("max(n, 0)", n=self.writer.text(x))
+            for x in stops
         ]
 
 

@@ -1,7 +1,6 @@
 """The whole derivative of a program as source: forward sweep, seed, reverse sweep, and what is returned."""
 
 import ast
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,49 +8,40 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.entries import Point
-from contad.engines.source.ir.known_matrix_functions import KERNELS
 from contad.engines.source.ir.options import options_of
-from contad.engines.source.ir.printing import by_lines, print_function, print_statements, read_function
-from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Accumulate, Loop, SourceProgram, Store, Value
-from contad.engines.source.ir.syntax import statement, statements
-from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
-from contad.engines.source.ir.writer import (
-    BAR,
-    BRANCHLESS,
-    GRAM_PRODUCTS,
-    KEPT,
-    LANE_PRODUCTS,
-    LANES,
-    LENT,
-    PRODUCTS,
-    RECALLED,
-    SEGMENTS,
-    SHARED,
-    SINGLE_LANES,
-    WORKSPACE,
-    tuple_text,
+from contad.engines.source.ir.syntax import (
+    call,
+    expression,
+    name,
+    number,
+    statement,
+    statements,
+    tuple_of,
+    walk_statements,
 )
+from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
+from contad.engines.source.ir.writer import BAR
+from contad.engines.source.passes.dead_stores import remove_dead_zeros
 from contad.engines.source.passes.dependence import WORK
+from contad.engines.source.passes.hoist import hoist_invariants
+from contad.engines.source.passes.hoist_allocations import hoist_allocations
+from contad.engines.source.passes.parallelise import Shared, SharedFacts, SharedLoop, share_loops
+from contad.engines.source.passes.partial_dead_code import ask_for_value
+from contad.engines.source.passes.peel import peel
+from contad.engines.source.passes.renaming import rename_scalars
+from contad.engines.source.passes.scalar_replacement import Vectors, replace_by_scalars
 from contad.engines.source.passes.strip_mining import Facts, strip_mine
+from contad.engines.source.passes.unroll_and_jam import unroll_and_jam
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.running_products import running_products
 from contad.engines.source.planning.segments import split_into_segments
 from contad.engines.source.planning.store_plan import StorePlan
-from contad.engines.source.planning.versions import rename_versions
-from contad.engines.source.writing.asked_value import ask_for_value
 from contad.engines.source.writing.called_reverse import Functions, find_used
-from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
-from contad.engines.source.writing.end_iterations import write_ends
-from contad.engines.source.writing.first_writes import write_once
-from contad.engines.source.writing.hoisted_arrays import make_once
-from contad.engines.source.writing.jammed_sums import jam_sums
-from contad.engines.source.writing.operation_text import copy_text
+from contad.engines.source.writing.module_text import Definition, print_module
+from contad.engines.source.writing.operation_text import copy_of
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
-from contad.engines.source.writing.shared_heads import SharedLoop
-from contad.engines.source.writing.shared_loops import Shared, SharedFacts, share_loops
-from contad.engines.source.writing.written_formulas import move_out
 from contad.errors import UnsupportedError
 from contad.native.compiling import write_options
 from contad.native.request import Numerics
@@ -170,8 +160,8 @@ class DerivativeWriter:
         parameters = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
         for value in parameters:
             if value in self.adjoints.active and value.is_array:
-                self.writer.line(f"{self.adjoints.bar(value)} = {self._zeros(value)}")
-        seed = "cotangent" if self.mode == "vjp" else "1.0"
+                self.writer.line("bar = zeros", bar=self.adjoints.bar(value), zeros=self._zeros(value))
+        seed = name("cotangent") if self.mode == "vjp" else number(1.0)
         self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
         results = self._results()
         self.writer.line("return results", results=[results, "work"] if self.is_nested else results)
@@ -180,78 +170,69 @@ class DerivativeWriter:
         arguments += ["memory", "marks"] * self.has_memory + ["work", "top"] * self.is_nested
         function: ast.FunctionDef = statement("def run(arguments): pass", arguments=arguments)
         function.body = self.writer.body
-        rename_versions(function, self.reverse_sweep.numbers(), self.writer.fresh)
+        rename_scalars(function, self.reverse_sweep.numbers(), self.writer.fresh)
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             function.body[:0] = statements("work, top = workspace()")
-        run = by_lines(function, write_once)
+        run = remove_dead_zeros(function)
         if self.lanes is None:
-            run = by_lines(run, write_ends)
-            carried = carry_neighbours(print_function(run), self._list_vectors(), self.writer.fresh)  # BRIDGE
-            run = read_function(carried.lines)
-            self.adjoints.formulas.numbers |= set(carried.numbers)
+            run, numbers = replace_by_scalars(peel(run), self._list_vectors(), self.writer.fresh)
+            self.adjoints.formulas.numbers |= set(numbers)
         functions = [(f, called.decorator) for called in find_used(self) for f in called.functions()]
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
-        shared = self._share_loops(print_function(run), [f for f, _ in functions])  # BRIDGE
-        run, blocks = read_function(shared.lines), [*map(read_function, shared.functions)]
+        shared = self._share_loops(run, [f for f, _ in functions])
+        run, blocks = shared.function, shared.blocks
         names = self.adjoints.formulas.names
         if not self.adjoints.expressions.hands_on:
-            run = by_lines(run, make_once)
-        run = by_lines(run, lambda lines: move_out(lines, names))
-        blocks = [by_lines(block, lambda lines: move_out(lines, names)) for block in blocks]
-        definitions: list[str] = []
+            run = hoist_allocations(run)
+        run = hoist_invariants(run, names)
+        blocks = [hoist_invariants(block, names) for block in blocks]
+        definitions: list[ast.stmt] = []
         if self.numerics != "libm":
             nests, facts, fresh = self.numerics == "simd", self._list_facts(), self.writer.fresh
             for k, function in enumerate([run, *blocks]):
-                _, defined = strip_mine(function, facts, fresh, nests, alone=k == 0 and not blocks)
-                definitions += ["", *print_statements(defined)] if defined else []
+                definitions += strip_mine(function, facts, fresh, nests, alone=k == 0 and not blocks).definitions
         if self.lanes is None:
-            run = by_lines(run, lambda lines: jam_sums(lines, self._list_facts().roots, self.writer.fresh))
+            run = unroll_and_jam(run, self._list_facts().roots, self.writer.fresh)
         if self.optional_value and not blocks:
             rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
-            asked = ask_for_value(print_function(run), rules)  # BRIDGE
-            self.asks_value = asked is not None
-            run = read_function(asked) if asked else run
+            self.asks_value = ask_for_value(run, rules)
         return self._print(run, functions, blocks, definitions, bool(decorator), decorator)
 
     def _print(
         self, run: ast.FunctionDef, functions: list[tuple[ast.FunctionDef, str]], blocks: list[ast.FunctionDef],
-        definitions: list[str], compiled: bool, decorator: str,
+        constants: list[ast.stmt], compiled: bool, decorator: str,
     ) -> str:  # fmt: skip
-        """The text of a module: its imports, the functions that `run` calls, and `run`."""
-        inside = f"link({write_options(options_of(self.program.fastmath))})"
-        text = list(definitions)
-        for function, link in (*functions, *((block, inside) for block in blocks)):
-            text += ["", "", *([f"@{link}"] if compiled else []), *print_function(function)]
-            if function in blocks:
-                text += ["", "", f"share_{function.name} = sharer({function.name})"]
-        text += ["", "", *([f"@{decorator}"] if decorator else []), *print_function(run)]
-        text = [*self._head(text), *text]
-        loops = [self._count_loops(run), *(self._count_loops(f) for f, _ in functions)]
-        size = len(text) + LOOP_LINES * max(loops)
+        """The text of the module; UnsupportedError where it is so long that compiling it would take minutes."""
+        inside = f"link({write_options(options_of(self.program.fastmath))})" if compiled else ""
+        made = [Definition(function, link if compiled else "") for function, link in functions]
+        made += [Definition(block, inside, is_shared=True) for block in blocks]
+        name = self.program.name
+        many = "" if self.lanes is None else f", for {self.lanes.count} {_TOGETHER[self.mode]} at once"
+        what = f"The {WHAT[self.mode]} of {name}{many}; generated by contad, with the lines of {name} noted."
+        text = print_module(what, self.writer.rules, constants, [*made, Definition(run, decorator)])
+        loops = max(_count_loops(f) for f in (run, *(f for f, _ in functions)))
+        size = text.count("\n") + LOOP_LINES * loops
         if size > MOST_LINES:
             raise UnsupportedError(
-                f"{self.program.name}: its derivative is {size} lines of source long, a loop counted as {LOOP_LINES}, "
+                f"{name}: its derivative is {size} lines of source long, a loop counted as {LOOP_LINES}, "
                 f"which would take minutes to compile; {MOST_LINES} is the most. Split it into functions of numbers, "
                 "which are not written in place"
             )
-        return "\n".join(text) + "\n"
+        return text
 
-    def _count_loops(self, function: ast.FunctionDef) -> int:
-        return sum(isinstance(x, (ast.For, ast.While)) for x in ast.walk(function))
-
-    def _share_loops(self, body: list[str], functions: list[ast.FunctionDef]) -> Shared:
-        """The text with loops that threads share taken out of it."""
+    def _share_loops(self, run: ast.FunctionDef, functions: list[ast.FunctionDef]) -> Shared:
+        """The function with loops that threads share taken out of it."""
         heads = self.reverse_sweep.forward_sweep.shared
         facts = self._list_facts()
         kinds = dict.fromkeys(facts.floats, "float")
         for o in walk(self.program.block):
             carried = [c.inner for c in o.carried] if isinstance(o, Loop) else []
             kinds |= {x.name: x.kind.base for x in [*o.results, *carried] if not x.is_array}
-        called = {f.name: print_function(f) for f in functions}
+        called = {f.name: f for f in functions}
         quiet = frozenset(f"value_{name}" for name, rule in self.writer.rules.items() if needs_no_python(rule))
         shared = share_loops(
-            body, heads.loops, SharedFacts(kinds, facts.roots, quiet, called), self.writer.fresh, self.program.name
+            run, heads.loops, SharedFacts(kinds, facts.roots, quiet, called), self.writer.fresh, self.program.name
         )
         self.shared_reasons = [(x, shared.reasons.get(k, "")) for k, x in enumerate(heads.loops)]
         return shared
@@ -286,61 +267,20 @@ class DerivativeWriter:
         values += [*self.program.captured_values, *(v for o in walk(self.program.block) for v in o.results)]
         return {v.name: v.kind.ndim for v in values if v.kind.base == FLOAT.base}
 
-    def _seed(self, tree: Any, text: str) -> None:
+    def _seed(self, tree: Any, seed: ast.expr) -> None:
         """Start the adjoints of what is returned."""
         if isinstance(tree, Point):
-            tree, text = tree.array, text if self.mode != "vjp" else f"{text}.reshape(1)"
+            tree = tree.array
+            if self.mode == "vjp":
+                seed = expression("seed.reshape(1)", seed=seed)
         if isinstance(tree, tuple):
             for k, part in enumerate(tree):
-                self._seed(part, f"{text}[{k}]")
+                self._seed(part, expression("seed[k]", seed=seed, k=k))
         elif tree in self.adjoints.active and tree.is_array:
-            bar = self.adjoints.bar(tree)
-            self.writer.line(f"{bar} += {text}" if self.lanes is None else f"add_lanes({bar}, {text})")
+            template = "bar += seed" if self.lanes is None else "add_lanes(bar, seed)"
+            self.writer.line(template, bar=self.adjoints.bar(tree), seed=seed)
         elif tree in self.adjoints.active:
-            self.adjoints.add(tree, text)
-
-    def _head(self, body: list[str]) -> list[str]:
-        """The imports that the body of the function needs."""
-        name = self.program.name
-        many = "" if self.lanes is None else f", for {self.lanes.count} {_TOGETHER[self.mode]} at once"
-        what = f"The {WHAT[self.mode]} of {name}{many}"
-        lines = [f'"""{what}; generated by contad, with the lines of {name} noted."""', ""]
-        lines += ["import math", "", "import numpy as np"]
-        text = "".join(body)
-        called = set(re.findall(r"\b(\w+)\(", text))
-        own = []
-        for module, names in (
-            ("engines.source.writing.branchless", BRANCHLESS),
-            ("engines.source.runtime.dependency_graph", ("note",)),
-            ("engines.source.runtime.kept_parts", SEGMENTS),
-            ("engines.source.runtime.kept_values", KEPT),
-            ("engines.source.runtime.lent_arrays", LENT),
-            ("engines.source.runtime.loop_blocks", SHARED),
-            *((f"engines.source.runtime.{module}", names) for module, names in KERNELS.items()),
-            ("engines.source.runtime.workspace", WORKSPACE),
-            ("errors", (LIMIT, "RuleError", "SingularPointError")),
-            ("native.elementary.rows", ("are_apart", "new_row", "place")),
-            ("native.elementary.elementary_table", ("elementary", "elementary_rows")),
-            ("native.gram_matrices", GRAM_PRODUCTS),
-            ("native.lane_products", LANE_PRODUCTS),
-            ("native.linked_code", ("link",)),
-            ("native.machine_code", ("njit",)),
-            ("native.lanes", LANES),
-            ("native.product_adjoints", PRODUCTS),
-            ("native.recalled_values", RECALLED),
-            ("native.single_lanes", SINGLE_LANES),
-            ("native.threads", ("sharer",)),
-            ("native.written_arrays", ("fill_with_zeros",)),
-        ):
-            if used := [name for name in names if name in called]:
-                own.append(f"from contad.{module} import {', '.join(used)}")
-        if "small_zeros" in called:
-            own.append("from contad.engines.source.writing.small_products import small_zeros")
-            own.sort()
-        if self.writer.rules:
-            own += ["from contad.native.rules import value_function", "from contad.rules.scalar_rule import rule", ""]
-            own += [f'value_{rule} = value_function(rule("{rule}"))' for rule in sorted(self.writer.rules)]
-        return [*lines, *(["", *own] if own else [])]
+            self.adjoints.add(tree, seed)
 
     def _argument(self, k: int) -> str:
         p = self.program.parameters[k]
@@ -350,69 +290,71 @@ class DerivativeWriter:
         """Tuples are unpacked, and arrays that the program writes are copied: arguments are never modified."""
         if self.mode in _PACKED:
             tangents = self.program.tangents
-            self._unpack(tuple(self.program.parameters[: len(self.program.parameters) - len(tangents)]), "args")
-            self._unpack(tuple(tangents), "tangents")
+            self._unpack(tuple(self.program.parameters[: len(self.program.parameters) - len(tangents)]), name("args"))
+            self._unpack(tuple(tangents), name("tangents"))
         else:
             for k, p in enumerate(self.program.parameters):
                 if isinstance(p, tuple):
-                    self._unpack(p, self._argument(k))
+                    self._unpack(p, name(self._argument(k)))
         written = self._written_roots()
         for p in self.program.parameters:
             for value in leaves(p):
                 if value in written:
-                    self.writer.line(f"{value.name} = {value.name}.copy()")
+                    self.writer.line("x = x.copy()", x=value.name)
 
     def _written_roots(self) -> set[Value]:
         return {r for o in walk(self.program.block) if isinstance(o, (Store, Accumulate)) for r in o.array.roots}
 
-    def _unpack(self, tree: Any, text: str) -> None:
+    def _unpack(self, tree: Any, given: ast.expr) -> None:
         if isinstance(tree, Point):
-            self.writer.line(f"{tree.array.name} = {text}.reshape(1)")
+            self.writer.line("x = given.reshape(1)", x=tree.array.name, given=given)
             return
         for k, part in enumerate(tree):
             if isinstance(part, tuple):
-                self._unpack(part, f"{text}[{k}]")
+                self._unpack(part, expression("given[k]", given=given, k=k))
             elif isinstance(part, Value):
-                self.writer.line(f"{part.name} = {text}[{k}]")
+                self.writer.line("x = given[k]", x=part.name, given=given, k=k)
 
-    def _zeros(self, value: Value) -> str:
+    def _zeros(self, value: Value) -> ast.expr:
         """The zeros that the gradient of an array starts with."""
-        if value in self.outs:
-            flat = ".reshape(1)" if any(isinstance(x, Point) and x.array is value for x in self.wanted) else ""
-            return f"fill_with_zeros({self.outs[value]}){flat}"
-        return self.adjoints.expressions.zeros(value, f"{value.name}.shape")
+        if value not in self.outs:
+            return self.adjoints.expressions.zeros_like(value)
+        zeros = expression("fill_with_zeros(out)", out=self.outs[value])
+        is_point = any(isinstance(x, Point) and x.array is value for x in self.wanted)
+        return expression("zeros.reshape(1)", zeros=zeros) if is_point else zeros
 
-    def _gradient(self, tree: Any) -> str:
+    def _gradient(self, tree: Any) -> ast.expr:
         if isinstance(tree, tuple):
             return self._tuple(tree, self._gradient)
         if not isinstance(tree, Value):
-            return "None"
-        if tree.is_array:
-            return self.adjoints.bar(tree) if tree in self.adjoints.active else self._zeros(tree)
-        return self.adjoints.bar(tree) if tree in self.adjoints.begun else "0.0"
+            return number(None)
+        if tree.is_array and tree not in self.adjoints.active:
+            return self._zeros(tree)
+        has_bar = tree.is_array or tree in self.adjoints.begun
+        return name(self.adjoints.bar(tree)) if has_bar else number(0.0)
 
-    def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], str]) -> str:
+    def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], ast.expr]) -> ast.expr:
         """A tuple of the class of another one; an array of no axes as one."""
         if isinstance(tree, Point):
-            return f"{write(tree.array)}.reshape(())"
+            return expression("x.reshape(())", x=write(tree.array))
         parts, cls = [write(part) for part in tree], class_of_names(tree)
         if cls is None:
-            return tuple_text(parts)
-        name = next((name for name, known in self.program.callables.items() if known is cls), "")
-        if not name:
-            name = self.writer.fresh(cls.__name__)
-            self.program.callables[name] = cls
-        return f"{name}({', '.join(parts)})"
+            return tuple_of(parts)
+        known = next((known for known, x in self.program.callables.items() if x is cls), "")
+        if not known:
+            known = self.writer.fresh(cls.__name__)
+            self.program.callables[known] = cls
+        return call(known, parts)
 
-    def _write_returned(self, tree: Any) -> str:
+    def _write_returned(self, tree: Any) -> ast.expr:
         if isinstance(tree, tuple):
             return self._tuple(tree, self._write_returned)
-        return copy_text(tree, self.lanes) if tree.is_array else self.writer.text(tree)
+        return copy_of(tree, self.lanes) if tree.is_array else self.writer.text(tree)
 
-    def _results(self) -> list[str]:
+    def _results(self) -> list[ast.expr]:
         """What `run` returns."""
         returned = self.program.returned
-        grads = tuple_text([self._gradient(tree) for tree in self.wanted])
+        grads = tuple_of([self._gradient(tree) for tree in self.wanted])
         if self.mode == "vjp":
             has_aux = returned is not self.differentiated
             return [self._write_returned(returned[1]), grads] if has_aux else [grads]
@@ -420,17 +362,22 @@ class DerivativeWriter:
             return [self._write_returned(returned[1]), self._write_returned(returned[0])]
         if self.mode == "hvp":
             return [self._as_float(returned[1]), grads]
-        number = self._as_float(self.differentiated)
+        value = self._as_float(self.differentiated)
         has_aux = returned is not self.differentiated
-        return [tuple_text([number, self._write_returned(returned[1])]) if has_aux else number, grads]
+        return [tuple_of([value, self._write_returned(returned[1])]) if has_aux else value, grads]
 
-    def _as_float(self, value: Any) -> str:
+    def _as_float(self, value: Any) -> ast.expr:
         if isinstance(value, Point):
-            return f"{value.array.name}[0]"
-        return f"float({self.writer.text(value)})" if value.kind == INT else self.writer.text(value)
+            return expression("x[0]", x=value.array.name)
+        found = self.writer.text(value)
+        return expression("float(x)", x=found) if value.kind == INT else found
 
     def constants(self) -> dict[str, Any]:
         """The global arrays that the source reads, and the functions that it calls, by name."""
         values = self.program.captured_values
         arrays = {v.name: array for v, array in zip(values, self.program.captured.values(), strict=True)}
         return arrays | self.program.callables
+
+
+def _count_loops(function: ast.FunctionDef) -> int:
+    return sum(isinstance(s, (ast.For, ast.While)) for s in walk_statements(function.body))

@@ -1,7 +1,8 @@
 """The forward sweep as source: the user's program, storing what the reverse sweep will read."""
 
-import re
-from collections.abc import Iterator
+import ast
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from contad.engines.source.ir.called_derivatives import DerivativeCall
@@ -13,6 +14,7 @@ from contad.engines.source.ir.single_assignment import (
     INT,
     Accumulate,
     Apply,
+    Block,
     Call,
     Check,
     Create,
@@ -30,7 +32,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     While,
 )
-from contad.engines.source.ir.writer import bare, is_deep, tuple_text
+from contad.engines.source.ir.syntax import Part, call, expression, names_of, number, tuple_of
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.called_derivative_text import DerivativeCallWriter
 from contad.engines.source.writing.copying import Copying
@@ -38,8 +40,7 @@ from contad.engines.source.writing.loop_products import ProductWriter
 from contad.engines.source.writing.rule_text import RuleWriter
 from contad.engines.source.writing.segment_text import SegmentWriter
 from contad.engines.source.writing.shared_heads import SharedHeads
-
-_OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
+from contad.engines.source.writing.storing import times
 
 
 class ForwardSweep:
@@ -64,35 +65,29 @@ class ForwardSweep:
             self.checking.add(zero)
             for operation in group:
                 if zero and operation in checks:
-                    sign = "=" if operation is checks[0] else "|="
-                    self.writer.line(f"{zero} {sign} {self.test(operation)}", operation.line)
+                    test, first = self.test(operation), operation is checks[0]
+                    self.writer.line("zero = test" if first else "zero |= test", operation.line, zero=zero, test=test)
                 else:
                     getattr(self, f"forward_{type(operation).__name__}")(operation)
             if zero:
-                with self.writer.indent(f"if {zero}:"):
-                    self.writer.line(f"raise {checks[0].exception}")
+                self.writer.line("if zero: raise error", zero=zero, error=self.exception(checks[0]))
 
     # ---- numbers and arrays ------------------------------------------------------------------------------------------
     def _assign(self, o: Operation) -> None:
         """Write an operation with one result, unless it is written inside the expression that reads it."""
         name = o.result.name
         if o.result in self.adjoints.folded:
-            text = self._text(o)
-            if is_deep(text):
-                self.writer.line(f"{name} = {text}", o.line)
-            else:
-                self.writer.inside[o.result] = text
+            self.writer.fold(o.result, self._expression(o), o.line)
             return
         if isinstance(o, Apply) and o.function in (ADD, SUBTRACT) and o.inputs[0].name == name:
-            self.writer.line(
-                f"{name} {'+' if o.function is ADD else '-'}= {bare(self.writer.text(o.inputs[1]))}", o.line
-            )
+            added = self.writer.text(o.inputs[1])
+            self.writer.line("x += added" if o.function is ADD else "x -= added", o.line, x=name, added=added)
         else:
-            self.writer.line(f"{name} = {self._text(o)}", o.line)
+            self.writer.line("x = made", o.line, x=name, made=self._expression(o))
         self.storing.save(o.result)
 
-    def _text(self, o: Operation) -> str:
-        """The text of an operation's result, after the lines that it needs."""
+    def _expression(self, o: Operation) -> ast.expr:
+        """The expression of an operation's result, after the lines that it needs."""
         formulas = self.adjoints.formulas
         if isinstance(o, Apply) and not self.writer.recalls and formulas.is_written_out(o):
             return formulas.write_value(o)
@@ -110,34 +105,31 @@ class ForwardSweep:
         """Write a product, by a call that puts it in its array where it is of a matrix and a vector."""
         if not self.storing.silent:
             self.adjoints.keep_operands(o)
-        text = self.expressions.make_product(o)
-        if text:
-            self.writer.line(f"{o.result.name} = {text}", o.line)
-            factors = ", ".join(map(self.writer.text, o.inputs))
-            self.writer.line(f"put_product({o.result.name}, {factors})")
+        made = self.expressions.make_product(o)
+        if made is not None:
+            self.writer.line("z = made", o.line, z=o.result.name, made=made)
+            self.writer.line("put_product(z, factors)", z=o.result.name, factors=self._operands(o.inputs))
         else:
             self._assign(o)
         self.adjoints.shadow(o)
 
+    def _operands(self, values: Iterable[Value]) -> list[Part]:
+        return [self.writer.text(x) for x in values]
+
     def forward_Store(self, o: Store) -> None:
-        self.writer.line(
-            f"{self.writer.subscript(self.writer.text(o.array), o.indices)} = {bare(self.writer.text(o.stored))}",
-            o.line,
-        )
+        cell = self.writer.subscript(self.writer.text(o.array), o.indices)
+        self.writer.line("cell = x", o.line, cell=cell, x=self.writer.text(o.stored))
 
     def forward_Accumulate(self, o: Accumulate) -> None:
         cell = self.writer.subscript(self.writer.text(o.array), o.indices)
-        self.writer.line(
-            f"{cell} {o.sign}= {bare(self.writer.text(o.added))}",
-            o.line,
-        )
+        x = self.writer.text(o.added)
+        self.writer.line("cell += x" if o.sign == "+" else "cell -= x", o.line, cell=cell, x=x)
 
     def forward_Call(self, o: Call) -> None:
         called = self.plan.plan_call(o)
         self.called_functions[called] = None
-        given = [bare(self.writer.text(x)) for x in o.inputs]
         with self.storing.taking_back(called.pushes):
-            self.writer.line(called.forward_call([r.name for r in o.results], given), o.line)
+            called.call_forward(self.writer, [r.name for r in o.results], self._operands(o.inputs), o.line)
         self.storing.uses_workspace |= called.pushes
         for result in o.results:
             self.storing.save(result)
@@ -145,19 +137,18 @@ class ForwardSweep:
     def forward_MatrixCall(self, o: MatrixCall) -> None:
         """What the reverse reads is kept in the workspace; where there is none, NumPy's function stands here."""
         active = self.adjoints.active.changes(o)
-        targets = [x.name for x in o.results]
+        targets: list[Part] = [x.name for x in o.results]
         by_lanes = self.storing.lanes is not None and self.storing.lanes.enter(o)
-        if not active and o.function.plain and not by_lanes:
-            filled = [f"{x.name}[...]" for x in o.filled]
-            given = ", ".join(bare(self.writer.text(x)) for x in o.read)
-            text = o.function.plain.format(o.function.name, given)
-            self.writer.line(f"{', '.join([*targets, *filled])} = {text}", o.line)
+        if not active and o.function.plain is not None and not by_lanes:
+            targets += [expression("x[...]", x=x.name) for x in o.filled]
+            f, given = f"np.linalg.{o.function.name}", [*self._operands(o.read), *o.function.plain]
+            self.writer.line("targets = f(given)", o.line, targets=targets, f=f, given=given)
         else:
             self.storing.uses_workspace = True
             targets += ["work", "top" if active and not self.storing.silent else "_"]
-            given = ", ".join([*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"])
-            way = "forward_lanes_" if by_lanes else "forward_"
-            self.writer.line(f"{', '.join(targets)} = {way}{o.function.name}({given})", o.line)
+            f = f"{'forward_lanes_' if by_lanes else 'forward_'}{o.function.name}"
+            given = [*self._operands(o.inputs), "work", "top"]
+            self.writer.line("targets = f(given)", o.line, targets=targets, f=f, given=given)
         for value in o.results:
             self.storing.save(value)
 
@@ -181,50 +172,56 @@ class ForwardSweep:
             self.storing.save(value)
 
     def forward_Handed(self, o: Handed) -> None:
-        text = self.writer.fill(o)
+        made = self.writer.fill(o)
 
-        def targets(shape: Any) -> str:
-            return tuple_text(list(map(targets, shape))) if isinstance(shape, tuple) else o.results[shape].name
+        def targets(shape: Any) -> Part:
+            return tuple_of(list(map(targets, shape))) if isinstance(shape, tuple) else o.results[shape].name
 
-        self.writer.line(text if o.shape is None else f"{targets(o.shape)} = {text}", o.line)
+        if o.shape is None:
+            self.writer.line("made", o.line, made=made)
+        else:
+            self.writer.line("targets = made", o.line, targets=targets(o.shape), made=made)
         for value in o.results:
             self.storing.save(value)
         self.adjoints.shadow_results(o)
 
-    def test(self, o: Check) -> str:
+    def test(self, o: Check) -> ast.expr:
         """The condition of a check; one of numbers alone in a call, or Numba would leave out what is never reached.
 
         A function of which nothing is left but an exception returns None to Numba, not what its callers expect.
         """
-        text = bare(self.writer.text(o.inputs[0]))
-        return f"bool({text})" if _OF_NUMBERS.fullmatch(text) else text
+        test = self.writer.text(o.inputs[0])
+        return test if any(names_of(test)) else call("bool", [test])
+
+    def exception(self, o: Check) -> ast.expr:
+        """What a check raises."""
+        name, *said = o.exception
+        return call(name, [*map(number, said), *self._operands(o.inputs[1:])])
 
     def forward_Check(self, o: Check) -> None:
-        with self.writer.indent(f"if {self.test(o)}:", o.line):
-            numbers = "".join(f", {bare(self.writer.text(x))}" for x in o.inputs[1:])
-            self.writer.line(f"raise {o.exception[:-1]}{numbers})" if numbers else f"raise {o.exception}")
+        self.writer.line("if test: raise error", o.line, test=self.test(o), error=self.exception(o))
 
     # ---- branches and loops ------------------------------------------------------------------------------------------
     def forward_If(self, o: If) -> None:
         """Write a branch."""
-        for head, block, values in (
-            (f"if {self.writer.text(o.inputs[0])}:", o.blocks[0], [m.then for m in o.merges]),
-            ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
-        ):
-            first = block is o.blocks[0]
-            with self.writer.indent(head, o.line if first else 0, else_nothing=not first):
-                self.forward(block.operations)
-                for m, value in zip(o.merges, values, strict=True):
-                    self.assign_together([(m.result, value)])
+        with self.writer.block("if test: pass", o.line, test=self.writer.text(o.inputs[0])):
+            self._forward_branch(o.blocks[0], [(m.result, m.then) for m in o.merges])
+        with self.writer.otherwise():
+            self._forward_branch(o.blocks[1], [(m.result, m.otherwise) for m in o.merges])
         for m in o.merges:
             self.storing.save(m.result)
+
+    def _forward_branch(self, block: Block, merged: list[tuple[Value, Value]]) -> None:
+        self.forward(block.operations)
+        for pair in merged:
+            self.assign_together([pair])
 
     def forward_For(self, o: For) -> None:
         if o in self.plan.products and not self.storing.silent:
             with self.storing.silence():
                 self._forward_for(o)
-            self.products_kept[o] = self.writer.fresh("whole")
-            self.writer.line(f"{self.products_kept[o]} = {o.carried[0].result.name}")
+            whole = self.products_kept[o] = self.writer.fresh("whole")
+            self.writer.line("whole = result", whole=whole, result=o.carried[0].result.name)
         else:
             self.forward_stored(o)
 
@@ -241,11 +238,11 @@ class ForwardSweep:
         self.enter(o)
         count = o.exit is not None and self.is_read(o.count)
         if count:
-            self.writer.line(f"{o.count.name} = 0")
-        with self.writer.indent(self.head(o), o.line):
+            self.writer.line("count = 0", count=o.count.name)
+        with self.loop(o):
             self.storing.begin_iteration(o)
             if count:
-                self.writer.line(f"{o.count.name} += 1")
+                self.writer.line("count += 1", count=o.count.name)
             self.forward(o.body.operations)
             self.leave_iteration(o)
         self.leave(o)
@@ -265,14 +262,13 @@ class ForwardSweep:
         """Write a loop that ends by its condition."""
         self.enter(o)
         if self.is_read(o.count):
-            self.writer.line(f"{o.count.name} = 0")
-        with self.writer.indent("while True:", o.line):
+            self.writer.line("count = 0", count=o.count.name)
+        with self.writer.block("while True: pass", o.line):
             self.storing.begin_iteration(o)
             self.forward(o.test.operations)
-            with self.writer.indent(f"if not {self.writer.text(o.condition)}:"):
-                self.writer.line("break")
+            self.writer.line("if not test: break", test=self.writer.text(o.condition))
             if self.is_read(o.count):
-                self.writer.line(f"{o.count.name} += 1")
+                self.writer.line("count += 1", count=o.count.name)
             self.forward(o.body.operations)
             self.leave_iteration(o)
         self.leave(o)
@@ -281,12 +277,13 @@ class ForwardSweep:
         """Whether the reverse sweep asks how often a loop ran."""
         return any(count in values for values in self.plan.needed.values())
 
-    def head(self, o: For, reverse: bool = False) -> str:
-        """The first line of a loop that counts upwards."""
-        start, stop, step = map(self.writer.text, o.inputs)
-        limits = stop if o.start.constant == 0 and o.step.constant == 1 else f"{start}, {stop}"
-        over = f"range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'})"
-        return f"for {o.index.name} in {self.shared.head(o, over, reverse)}:"
+    def loop(self, o: For, reverse: bool = False) -> contextlib.AbstractContextManager[None]:
+        """A loop that counts upwards, whose body is written inside."""
+        limits = self._operands(o.inputs)
+        if o.step.constant == 1:
+            limits = limits[1:2] if o.start.constant == 0 else limits[:2]
+        over = self.shared.head(o, call("range", limits), reverse)
+        return self.writer.block("for k in over: pass", o.line, k=o.index.name, over=over)
 
     def enter(self, o: Loop) -> None:
         """What a loop carries at first, and room in the workspace."""
@@ -294,21 +291,19 @@ class ForwardSweep:
         slots = self.storing.slots(o)
         if slots and isinstance(o, For) and self.plan.as_block(o):
             base, n = self.storing.block_names(o)
-            self.writer.line(f"{n} = {self.storing.trip_count(o)}")
-            self.writer.line(f"{base} = top")
-            width = self.storing.width(*slots)
-            self.storing.push(f"{width} * {n}" if width > 1 else n)
+            self.writer.line("n = trips", n=n, trips=self.storing.trip_count(o))
+            self.writer.line("base = top", base=base)
+            self.storing.push(times(self.storing.width(*slots), n))
 
     def leave_iteration(self, o: Loop) -> None:
         slots = self.storing.slots(o)
         if slots and not self.plan.as_block(o):
-            self.storing.push(str(self.storing.width(*slots)))
+            self.storing.push(self.storing.width(*slots))
             for value, place in self.storing.places_from_top(slots):
                 self.storing.put(value, place)
         self.assign_together([(c.inner, c.following) for c in o.carried])
         if o.exit is not None:
-            with self.writer.indent(f"if {self.writer.text(o.exit)}:"):
-                self.writer.line("break")
+            self.writer.line("if test: break", test=self.writer.text(o.exit))
 
     def leave(self, o: Loop) -> None:
         for c in o.carried:
@@ -321,12 +316,11 @@ class ForwardSweep:
         pairs = [(a, b) for a, b in pairs if a is not b and a.name != b.name]
         targets = {a.name for a, _ in pairs}
         if len(pairs) > 1 and any(b.name in targets for _, b in pairs if b.constant is None):
-            self.writer.line(
-                f"{', '.join(a.name for a, _ in pairs)} = {', '.join(self.writer.text(b) for _, b in pairs)}"
-            )
+            names, values = [a.name for a, _ in pairs], self._operands(b for _, b in pairs)
+            self.writer.line("names = values", names=names, values=values)
         else:
             for a, b in pairs:
-                self.writer.line(f"{a.name} = {self.writer.text(b)}")
+                self.writer.line("name = value", name=a.name, value=self.writer.text(b))
 
 
 def _runs(operations: list[Operation]) -> Iterator[list[Operation]]:

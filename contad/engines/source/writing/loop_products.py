@@ -9,11 +9,13 @@
 What the loops store and copy for the reverse pass, the calls find there.
 """
 
+import ast
 import contextlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from contad.engines.source.ir.single_assignment import Apply, Create, For, Load, Store, Value
+from contad.engines.source.ir.syntax import name, statement
 from contad.engines.source.ir.walks import around
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
@@ -61,15 +63,16 @@ class ProductWriter:
     def unless_large(self, o: For, reverse: bool = False) -> Iterator[None]:
         """Inside, the loops of a product are written, which run where it is small; or any other loop."""
         product = find_product(o)
-        lines = [] if product is None or not self._may_call(product) else self._calls(product, reverse)
-        if not lines or product is None:
+        calls = [] if product is None or not self._may_call(product) else self._calls(product, reverse)
+        if not calls or product is None:
             yield
             return
         rows, columns, inner = (self.writer.text(loop.stop) for loop in product.loops)
-        with self.writer.indent(f"if {rows} * {inner} * {columns} > {FEW_IN_PLACE}:", o.line):
-            for line in lines:
-                self.writer.line(line)
-        with self.writer.indent("else:"):
+        with self.writer.block(
+            "if rows * inner * columns > few: pass", o.line, rows=rows, inner=inner, columns=columns, few=FEW_IN_PLACE
+        ):
+            self.writer.body += calls
+        with self.writer.otherwise():
             yield
 
     def _may_call(self, product: LoopProduct) -> bool:
@@ -83,26 +86,28 @@ class ProductWriter:
             return False
         return isinstance(product.z.operation, Create) and product.z.block is product.loops[0].block
 
-    def _calls(self, product: LoopProduct, reverse: bool) -> list[str]:
+    def _calls(self, product: LoopProduct, reverse: bool) -> list[ast.stmt]:
         """The calls of a product, or of its reverse; none where an operand is not there any more."""
         a, b, z = product.a, product.b, product.z
         if not reverse:
-            return [f"put_product({z.name}, {self.writer.text(a.array)}, {self.writer.text(b.array)})"]
-        lines = []
-        for way, x, other in (("left", a, b), ("right", b, a)):
+            a_name, b_name = self.writer.text(a.array), self.writer.text(b.array)
+            return [statement("put_product(z, a, b)", z=z.name, a=a_name, b=b_name)]
+        calls: list[ast.stmt] = []
+        for add, x, other in (("add_left", a, b), ("add_right", b, a)):
             if x.array in self.adjoints.active:
                 factor = self._again(other)
-                if not factor:
+                if factor is None:
                     return []
-                if not factor.isidentifier():
-                    name = self.writer.fresh(f"{other.array.name}_then")
-                    lines.append(f"{name} = {factor}")
-                    factor = name
-                lines.append(f"add_{way}({self.adjoints.bar(z)}, {factor}, {self.adjoints.bar(x.array)})")
-        return lines
+                if not isinstance(factor, ast.Name):
+                    then = self.writer.fresh(f"{other.array.name}_then")
+                    calls.append(statement("then = factor", then=then, factor=factor))
+                    factor = name(then)
+                bars = {"z_bar": self.adjoints.bar(z), "x_bar": self.adjoints.bar(x.array)}
+                calls.append(statement("add(z_bar, factor, x_bar)", add=add, factor=factor, **bars))
+        return calls
 
-    def _again(self, o: Load) -> str:
-        """An operand in the reverse sweep; empty where it is not there."""
+    def _again(self, o: Load) -> ast.expr | None:
+        """An operand in the reverse sweep; None where it is not there."""
         if o in self.plan.copies:
             return self.copying.reread_matrix(o)
-        return self.writer.text(o.array) if self.plan.is_unchanged(o, o.array) else ""
+        return self.writer.text(o.array) if self.plan.is_unchanged(o, o.array) else None

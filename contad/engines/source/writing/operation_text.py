@@ -1,5 +1,6 @@
-"""The text of operations with one result."""
+"""Operations with one result as expressions."""
 
+import ast
 import functools
 import math
 
@@ -24,21 +25,24 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
+from contad.engines.source.ir.syntax import call, expression, name, tuple_of
 from contad.engines.source.ir.walks import around, walk
-from contad.engines.source.ir.writer import BAR, ZEROS, Writer, tuple_text
+from contad.engines.source.ir.writer import BAR, ZEROS, Writer
 from contad.engines.source.writing.small_products import MOST
 from contad.native.arena import LOANS
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
-def copy_text(x: Value, lanes: LaneValues | None) -> str:
+def copy_of(x: Value, lanes: LaneValues | None) -> ast.expr:
     """A copy of an array, which may be lanes."""
-    return f"copy_lanes({x.name})" if lanes is not None and x in lanes else f"{x.name}.copy()"
+    if lanes is not None and x in lanes:
+        return expression("copy_lanes(x)", x=x.name)
+    return expression("x.copy()", x=x.name)
 
 
 class ExpressionWriter:
-    """Gives the text of operations, from the names that a writer has given to values."""
+    """Gives operations as expressions, from the names that a writer has given to values."""
 
     def __init__(self, writer: Writer, lanes: LaneValues | None = None) -> None:
         self.writer, self.lanes = writer, lanes
@@ -57,75 +61,88 @@ class ExpressionWriter:
             return o.result.kind.ndim == 2 and o.block is self.writer.program.block and not self.is_small(o)
         return isinstance(o, (MatrixCall, Product)) or (isinstance(o, For) and o.is_parallel)
 
-    def make_array(self, o: Operation, fill: str, shape: str, suffix: str = "") -> str:
+    def make_array(self, o: Operation, fill: str, shape: ast.expr, suffix: str = "") -> ast.expr:
         """A new array of numbers, or the adjoint of what is made."""
         if self.is_lanes(o.result, suffix):
             return self.zeros(o.result, shape, suffix)
         key = o, suffix
         if self.lent is not None and o.block is self.writer.program.block and fill in ("empty", "zeros"):
             if key in self.lent or len(self.lent) < LOANS:
-                return f"lent_{fill}({self.lent.setdefault(key, len(self.lent))}, {shape})"
-        return f"np.{fill}({shape})"
+                return call(f"lent_{fill}", [self.lent.setdefault(key, len(self.lent)), shape])
+        return call(f"np.{fill}", [shape])
 
     def is_lanes(self, value: Value, suffix: str = "") -> bool:
         """Whether a value, or with the suffix its adjoint, is lanes."""
         return self.lanes is not None and (self.lanes.bar(value) if suffix else value in self.lanes)
 
-    def zeros(self, value: Value, shape: str, suffix: str = BAR, small: bool = False) -> str:
+    def zeros(self, value: Value, shape: ast.expr, suffix: str = BAR, small: bool = False) -> ast.expr:
         """Zeros in an array of this shape, as the adjoint of a value."""
         before = "small_" if small else ""
         if self.lanes is not None and self.is_lanes(value, suffix):
-            return f"{before}lanes_zeros({shape}, {self.lanes.count})"
-        return f"{before}zeros({shape})" if small else f"np.zeros({shape})"
+            return call(f"{before}lanes_zeros", [shape, self.lanes.count])
+        return call("small_zeros" if small else "np.zeros", [shape])
 
-    def expression(self, o: Operation) -> str:
-        """The text of an operation with one result."""
+    def zeros_like(self, value: Value) -> ast.expr:
+        """Zeros in an array of the shape of another one, as its adjoint."""
+        return self.zeros(value, name(f"{value.name}.shape"))
+
+    def expression(self, o: Operation) -> ast.expr:
+        """An operation with one result."""
         if isinstance(o, Apply):
             return self.writer.apply(o)
         if isinstance(o, Load):
-            text = self.writer.subscript(self.writer.text(o.array), o.indices)
-            if o.array.kind.narrow or o.result.kind.base == "bool":  # NumPy's wrap, and add as truth values, in Python
-                text = f"{o.result.kind.base}({text})"
-            return (
-                text if o.guard is None else f"{text} if {self.writer.text(o.guard)} else {ZEROS[o.result.kind.base]}"
-            )
+            return self._load(o)
         if isinstance(o, Length):
-            return f"{self.writer.text(o.inputs[0])}.shape[{o.axis}]"
+            return expression("x.shape[axis]", x=self.writer.text(o.inputs[0]), axis=o.axis)
         if isinstance(o, Create):
-            if o.fill in ("empty", "zeros") and o.result.kind.base == "float" and self.is_small(o):
-                return self.zeros(o.result, self.shape(o), "", small=True)
-            if o.result.kind.base == "float" and (not self.hands_on or self.is_lanes(o.result)):
-                return self.make_array(o, o.fill, self.shape(o))
-            dtype = "" if o.result.kind.base == "float" else f", {_DTYPES[o.result.kind.base]}"
-            return f"np.{o.fill}({self.shape(o)}{dtype})"
+            return self._create(o)
         if isinstance(o, View):
             return self.write_view(o, self.writer.text(o.inputs[0]))
         if isinstance(o, Choose):
             return self.write_choice(o, "")
         if isinstance(o, Product):
+            a, b = map(self.writer.text, o.inputs)
             if self.is_lanes(o.result):
-                return f"lanes_product({', '.join(map(self.writer.text, o.inputs))})"
-            if o.is_gram:
-                return f"gram({self.writer.text(o.inputs[1])})"
-            return " @ ".join(map(self.writer.text, o.inputs))
+                return expression("lanes_product(a, b)", a=a, b=b)
+            return expression("gram(b)", b=b) if o.is_gram else expression("a @ b", a=a, b=b)
         raise TypeError(type(o))
 
-    def make_product(self, o: Product) -> str:
-        """The array that the product of a matrix and a vector is put in; empty for another product."""
+    def _load(self, o: Load) -> ast.expr:
+        """An element; 0 where its guard does not hold."""
+        found = self.writer.subscript(self.writer.text(o.array), o.indices)
+        if o.array.kind.narrow or o.result.kind.base == "bool":  # NumPy's wrap, and add as truth values, in Python
+            found = call(o.result.kind.base, [found])
+        if o.guard is None:
+            return found
+        zero = ZEROS[o.result.kind.base]
+        return expression("found if guard else zero", found=found, guard=self.writer.text(o.guard), zero=zero)
+
+    def _create(self, o: Create) -> ast.expr:
+        """A new array."""
+        shape, base = self.shape(o), o.result.kind.base
+        if base == "float" and o.fill in ("empty", "zeros") and self.is_small(o):
+            return self.zeros(o.result, shape, "", small=True)
+        if base == "float" and (not self.hands_on or self.is_lanes(o.result)):
+            return self.make_array(o, o.fill, shape)
+        return call(f"np.{o.fill}", [shape] if base == "float" else [shape, _DTYPES[base]])
+
+    def make_product(self, o: Product) -> ast.expr | None:
+        """The array that the product of a matrix and a vector is put in; None for another product."""
         a, b = o.inputs
         if {a.kind.ndim, b.kind.ndim} != {1, 2} or self.is_lanes(o.result):
-            return ""
-        shape = f"({a.name}.shape[0],)" if a.kind.ndim == 2 else f"({b.name}.shape[1],)"
-        return f"np.empty({shape})" if self.hands_on else self.make_array(o, "empty", shape)
+            return None
+        x, axis = (a, 0) if a.kind.ndim == 2 else (b, 1)
+        shape = expression("(x.shape[axis],)", x=x.name, axis=axis)
+        return call("np.empty", [shape]) if self.hands_on else self.make_array(o, "empty", shape)
 
     @functools.cached_property
     def hands_on(self) -> bool:
         """Whether the user's expressions get arrays, which may then be anywhere."""
         return any(isinstance(o, Handed) and not isinstance(o, RuleForward) for o in walk(self.writer.program.block))
 
-    def shape(self, o: Create) -> str:
+    def shape(self, o: Create) -> ast.expr:
         """The shape of an array that is made, as a tuple."""
-        return tuple_text([self.writer.text(x) for x in o.inputs])
+        return tuple_of([self.writer.text(x) for x in o.inputs])
 
     def is_small(self, o: Create) -> bool:
         """Whether an array and its adjoint may lie on the stack: small, of a known shape, and made once."""
@@ -134,29 +151,32 @@ class ExpressionWriter:
             return False
         return not any(isinstance(holder, Loop) and not isinstance(holder, Body) for holder in around(o.block))
 
-    def write_view(self, o: View, array: str) -> str:
+    def write_view(self, o: View, array: ast.expr) -> ast.expr:
         """A part of an array in another form, or of its adjoint."""
         if o.spec is None:
-            return f"{array}.T"
+            return expression("array.T", array=array)
         if isinstance(o, Permuted):
-            return f"np.transpose({array}, {tuple_text(list(map(str, o.axes)))})"
+            return expression("np.transpose(array, axes)", array=array, axes=tuple_of(o.axes))
         if isinstance(o, Reshaped):
-            return f"{array}.reshape({tuple_text([self.writer.text(x) for x in o.inputs[1:]])})"
-        parts = []
+            shape = tuple_of([self.writer.text(x) for x in o.inputs[1:]])
+            return expression("array.reshape(shape)", array=array, shape=shape)
+        parts: list[ast.expr] = []
         for part in o.spec:
             if part == NEW_AXIS:
-                parts.append(part)
+                parts.append(ast.Constant(None))
             elif isinstance(part, tuple):
-                start, stop, step = ("" if k is None else self.writer.text(o.inputs[k]) for k in part)
-                parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
+                parts.append(ast.Slice(*(None if k is None else self.writer.text(o.inputs[k]) for k in part)))
             else:
                 parts.append(self.writer.text(o.inputs[part]))
-        return f"{array}[{', '.join(parts)}]"
+        return expression("array[parts]", array=array, parts=parts)
 
-    def write_choice(self, o: Choose, suffix: str) -> str:
+    def write_choice(self, o: Choose, suffix: str) -> ast.expr:
         """One of several arrays, or of their adjoints, by its number."""
         selector, *arrays = o.inputs
-        text = arrays[-1].name + suffix
+        found = name(arrays[-1].name + suffix)
         for n, array in reversed(list(zip(o.numbers, arrays, strict=True))[:-1]):
-            text = f"{array.name}{suffix} if {selector.name} == {n} else {text}"
-        return text
+            found = expression(
+                "array if selector == n else others", array=array.name + suffix, selector=selector.name, n=n,
+                others=found,
+            )  # fmt: skip
+        return found

@@ -1,5 +1,7 @@
 """Values of an earlier iteration: read back from the workspace, or computed again."""
 
+import ast
+
 from contad.engines.source.ir.single_assignment import (
     Apply,
     Block,
@@ -13,11 +15,12 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
+from contad.engines.source.ir.syntax import Part, expression
 from contad.engines.source.ir.walks import is_inside
-from contad.engines.source.ir.writer import is_deep
 from contad.engines.source.planning.store_plan import find_count, find_steps
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
+from contad.engines.source.writing.storing import times
 
 
 class Restoring:
@@ -27,37 +30,49 @@ class Restoring:
         self.copying, self.storing, self.adjoints = copying, copying.storing, adjoints
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
 
-    def restore_carried(self, o: Loop, c: Carried, k: str) -> None:
+    def restore_carried(self, o: Loop, c: Carried, k: Part) -> None:
         """Write what gives a carried value of the k-th iteration: it is read back, or computed."""
         if c.inner in self.storing.slots(o):
             self._read_back(o, c.inner)
         elif c.inner in self.plan.recomputed.get(o, ()):
             found = find_count(o, c)
             if found is not None:
-                self.writer.line(
-                    f"{c.inner.name} = {self.writer.text(c.initial)} {found[0]} {times(k, self.writer.text(found[1]))}"
-                )
+                self._write_count(c.inner, c.initial, found, k)
             else:
                 for step in find_steps(o, c) or ():
 
-                    def text(value: Value) -> str:
-                        return self.sum_text(value, o)
+                    def write(value: Value) -> ast.expr:
+                        return self.write_sum(value, o)
 
-                    count = times(self.storing.trip_count(step.times, text) if step.times else "1", text(step.amount))
-                    self.writer.line(f"{c.inner.name} {'-' if step.sign == '+' else '+'}= {count}")
+                    amount = write(step.amount)
+                    if step.times:
+                        amount = times(self.storing.trip_count(step.times, write), amount)
+                    if step.sign == "+":
+                        self.writer.line("x -= amount", x=c.inner.name, amount=amount)
+                    else:
+                        self.writer.line("x += amount", x=c.inner.name, amount=amount)
 
-    def sum_text(self, value: Value, loop: Loop) -> str:
+    def _write_count(self, x: Value, first: Value, step: tuple[str, Value], count: Part) -> None:
+        """A value that an iteration adds the same to, or subtracts, after some iterations."""
+        sign, amount = step
+        first_text, moved = self.writer.text(first), times(count, self.writer.text(amount))
+        if sign == "+":
+            self.writer.line("x = first + moved", x=x.name, first=first_text, moved=moved)
+        else:
+            self.writer.line("x = first - moved", x=x.name, first=first_text, moved=moved)
+
+    def write_sum(self, value: Value, loop: Loop) -> ast.expr:
         """A value that an iteration makes by sums of the index and of what does not change, written out."""
         o = value.operation
         if isinstance(o, Apply) and is_inside(value.block, loop):
-            return f"({o.function.template.format(*(self.sum_text(x, loop) for x in o.inputs))})"
+            return o.function.write([self.write_sum(x, loop) for x in o.inputs])
         return self.writer.text(value)
 
     def start_replay(self, o: Loop) -> None:
         """Integers that are taken back step by step start from what the loop ended with."""
         for c in o.carried:
             if c.inner in self.plan.recomputed.get(o, ()) and find_count(o, c) is None:
-                self.writer.line(f"{c.inner.name} = {c.result.name}")
+                self.writer.line("x = result", x=c.inner.name, result=c.result.name)
 
     def restore(self, block: Block) -> None:
         """At the start of a reversed block: the values that it reads, read back or computed again."""
@@ -73,42 +88,32 @@ class Restoring:
                 if value in slots:
                     continue
                 if value in self.adjoints.folded:
-                    text = self.expressions.expression(o)
-                    if is_deep(text):
-                        self.writer.line(f"{value.name} = {text}")
-                    else:
-                        self.writer.inside[value] = text
+                    self.writer.fold(value, self.expressions.expression(o))
                 elif value in again:
                     if isinstance(o, Loop):
                         self._count_again(o, value)
                     elif not value.is_array or not any(
                         self.plan.region(x.block) is not None or x in self.plan.gone for x in value.roots
                     ):
-                        text = self._length_again(o) or self.copying.reread(o) or self.expressions.expression(o)
-                        self.writer.line(f"{value.name} = {text}")
+                        again_text = self._length_again(o) or self.copying.reread(o) or self.expressions.expression(o)
+                        self.writer.line("x = value", x=value.name, value=again_text)
             if isinstance(o, (View, Choose, Create)) and o.result in self.adjoints.active:
                 self.adjoints.make_shadow(o)
 
-    def _length_again(self, o: Operation) -> str:
-        """The length of an array that is not made again, from its adjoint's; no text for anything else."""
+    def _length_again(self, o: Operation) -> ast.expr | None:
+        """The length of an array that is not made again, from its adjoint's; None for anything else."""
         if not isinstance(o, Length) or all(self.plan.region(root.block) is None for root in o.inputs[0].roots):
-            return ""
-        return f"{self.adjoints.bar(o.inputs[0])}.shape[{o.axis}]"
+            return None
+        return expression("bar.shape[axis]", bar=self.adjoints.bar(o.inputs[0]), axis=o.axis)
 
     def _count_again(self, o: Loop, value: Value) -> None:
         c = next(c for c in o.carried if c.result is value)
         found = find_count(o, c)
         assert found is not None
         count = self.storing.trip_count(o) if isinstance(o, For) and o.exit is None else o.count.name
-        self.writer.line(
-            f"{value.name} = {self.writer.text(c.initial)} {found[0]} {times(count, self.writer.text(found[1]))}"
-        )
+        self._write_count(value, c.initial, found, count)
 
     def _read_back(self, loop: Loop, value: Value) -> None:
         if isinstance(loop, For) and self.plan.as_block(loop):
-            self.writer.line(f"{value.name} = {self.storing.restore(value, self.storing.place(loop, value))}")
-
-
-def times(a: str, b: str) -> str:
-    """The source of a product."""
-    return a if b == "1" else f"{a} * {b}"
+            stored = self.storing.restore(value, self.storing.place(loop, value))
+            self.writer.line("x = stored", x=value.name, stored=stored)

@@ -1,5 +1,6 @@
 """The reverse sweep as source: branches and loops backwards, and loops whose iterations are reversed at once."""
 
+import ast
 import contextlib
 from collections.abc import Callable, Iterator
 
@@ -18,8 +19,9 @@ from contad.engines.source.ir.single_assignment import (
     SourceProgram,
     Value,
 )
+from contad.engines.source.ir.syntax import either, expression, name, number
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
-from contad.engines.source.ir.writer import BAR, Writer, number
+from contad.engines.source.ir.writer import BAR, Writer
 from contad.engines.source.planning.fuse import reads_late, way_back
 from contad.engines.source.planning.running_products import LARGEST, SMALLEST
 from contad.engines.source.planning.store_plan import StorePlan
@@ -29,7 +31,7 @@ from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.forward_sweep import ForwardSweep
 from contad.engines.source.writing.restore import Restoring
 from contad.engines.source.writing.rule_text import RuleWriter
-from contad.engines.source.writing.storing import Storing
+from contad.engines.source.writing.storing import Storing, times
 
 
 class ReverseSweep:
@@ -51,8 +53,8 @@ class ReverseSweep:
         """Write the reverse of operations, the last one first."""
         for operation in reversed(operations):
             if self.adjoints.active.changes(operation):
-                name = f"reverse_{type(operation).__name__}"
-                write = getattr(self, name, None) or getattr(self.adjoints, name, None)
+                method = f"reverse_{type(operation).__name__}"
+                write = getattr(self, method, None) or getattr(self.adjoints, method, None)
                 if write is not None:
                     write(operation)
 
@@ -76,17 +78,17 @@ class ReverseSweep:
             self.adjoints.reverse_choice(o)
             return
         self.adjoints.begin_outside(o)
-        for head, block, values in (
-            (f"if {self.writer.text(o.inputs[0])}:", o.blocks[0], [m.then for m in o.merges]),
-            ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
-        ):
-            first = block is o.blocks[0]
-            with self.writer.indent(head, o.line if first else 0, else_nothing=not first):
-                self.restoring.restore(block)
-                for m, value in zip(o.merges, values, strict=True):
-                    if self.adjoints.has_bar(m.result):
-                        self.adjoints.add(value, self.adjoints.bar(m.result))
-                self.reverse(block.operations)
+        with self.writer.block("if test: pass", o.line, test=self.writer.text(o.inputs[0])):
+            self._reverse_branch(o, o.blocks[0], [m.then for m in o.merges])
+        with self.writer.otherwise():
+            self._reverse_branch(o, o.blocks[1], [m.otherwise for m in o.merges])
+
+    def _reverse_branch(self, o: If, block: Block, handed_on: list[Value]) -> None:
+        self.restoring.restore(block)
+        for m, value in zip(o.merges, handed_on, strict=True):
+            if self.adjoints.has_bar(m.result):
+                self.adjoints.add(value, self.adjoints.bar(m.result))
+        self.reverse(block.operations)
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def reverse_For(self, o: For) -> None:
@@ -97,21 +99,23 @@ class ReverseSweep:
             self._reverse_stored(o)
         else:
             begun, factor = set(self.adjoints.begun), self.plan.products[o]
-            with self.writer.indent(f"if {SMALLEST} <= abs({whole}) <= {LARGEST}:", o.line):
-                self._reverse_product(o, f"{whole} / {self.writer.text(factor)}")
+            is_safe = expression("least <= abs(whole) <= most", least=SMALLEST, whole=whole, most=LARGEST)
+            with self.writer.block("if is_safe: pass", o.line, is_safe=is_safe):
+                others = expression("whole / factor", whole=whole, factor=self.writer.text(factor))
+                self._reverse_product(o, others)
             self.adjoints.begun = begun
-            with self.writer.indent("else:"):
+            with self.writer.otherwise():
                 self.forward_sweep.forward_stored(o)
                 self._reverse_stored(o)
         self._end_loop(o)
         self.copying.drop_copies(o)
 
-    def _reverse_product(self, o: For, others: str) -> None:
+    def _reverse_product(self, o: For, others: ast.expr) -> None:
         """The reverse of a running product; `others` is the product of all other factors."""
         (c,) = o.carried
-        with self.writer.indent(self.forward_sweep.head(o, reverse=True), o.line):
+        with self.forward_sweep.loop(o, reverse=True):
             self.restoring.restore(o.body)
-            self.writer.line(f"{c.inner.name} = {others}")
+            self.writer.line("x = others", x=c.inner.name, others=others)
             self.adjoints.add(c.following, self.adjoints.bar(c.result))
             before, self.adjoints.left_out = self.adjoints.left_out, lambda x: x is c.inner
             self.reverse(o.body.operations)
@@ -122,10 +126,9 @@ class ReverseSweep:
         slots = self.storing.slots(o)
         if slots and self.plan.as_block(o):
             base, n = self.storing.block_names(o)
-            self.writer.line(f"{n} = {self.storing.trip_count(o)}")
-            width = self.storing.width(*slots)
-            self.writer.line(f"top -= {f'{width} * {n}' if width > 1 else n}")
-            self.writer.line(f"{base} = top")
+            self.writer.line("n = trips", n=n, trips=self.storing.trip_count(o))
+            self.writer.line("top -= size", size=times(self.storing.width(*slots), n))
+            self.writer.line("base = top", base=base)
         with self._unless_zero(o), self.forward_sweep.products.unless_large(o, reverse=True):
             self._reverse_for(o)
 
@@ -133,34 +136,42 @@ class ReverseSweep:
         """Write a loop over the iterations backwards, or in the order in which they ran where that does not matter."""
         start, stop, step = map(self.writer.text, o.inputs)
         if o in self.plan.choices:
-            last = self.plan.choices[o].last.name
-            with self.writer.indent(f"if {last} >= 0:", o.line):
-                self.writer.line(f"{o.index.name} = {last}")
+            chosen = self.plan.choices[o].last.name
+            with self.writer.block("if last >= 0: pass", o.line, last=chosen):
+                self.writer.line("k = last", k=o.index.name, last=chosen)
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif any_order(o, self.adjoints.active, self.adjoints.sums, self.plan):
-            with self.writer.indent(self.forward_sweep.head(o, reverse=True), o.line):
+            with self.forward_sweep.loop(o, reverse=True):
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif o.exit is None and o.step.constant == 1:
-            first = f"{stop} - 1"
-            last = f"{start} - 1" if o.start.constant is None else number(o.start.constant - 1)
-            over = self.forward_sweep.shared.head(o, f"range({first}, {last}, -1)", reverse=True)
-            with self.writer.indent(f"for {o.index.name} in {over}:", o.line):
+            first = expression("stop - 1", stop=stop)
+            over = expression("range(first, last, -1)", first=first, last=self._moved(o.start, -1))
+            over = self.forward_sweep.shared.head(o, over, reverse=True)
+            with self.writer.block("for k in over: pass", o.line, k=o.index.name, over=over):
                 self.reverse_iteration(o, self.storing.iteration(o))
                 self._stop_at_zero(o)
         elif o.exit is None and o.step.constant == -1:
-            with self.writer.indent(
-                f"for {o.index.name} in range({self._next(o.stop)}, {self._next(o.start)}):", o.line
-            ):
-                self.reverse_iteration(o, f"({start} - {o.index.name})")
+            first, last = self._moved(o.stop, 1), self._moved(o.start, 1)
+            with self.writer.block("for k in range(first, last): pass", o.line, k=o.index.name, first=first, last=last):
+                self.reverse_iteration(o, expression("start - k", start=start, k=o.index.name))
         else:
-            k = self.writer.fresh("iteration")
-            count = self.storing.trip_count(o) if o.exit is None else o.count.name
-            with self.writer.indent(f"for {k} in range({count} - 1, -1, -1):", o.line):
-                self.writer.line(f"{o.index.name} = {start} + {k} * {step}")
-                self.reverse_iteration(o, k)
+            count = self.storing.trip_count(o) if o.exit is None else name(o.count.name)
+            with self._backwards(o, count) as k:
+                self.writer.line("index = start + k * step", index=o.index.name, start=start, k=k, step=step)
+                self.reverse_iteration(o, name(k))
 
-    def _next(self, x: Value) -> str:
-        return number(x.constant + 1) if x.constant is not None else f"{self.writer.text(x)} + 1"
+    @contextlib.contextmanager
+    def _backwards(self, o: Loop, count: ast.expr) -> Iterator[str]:
+        """A loop over the numbers of iterations, the last one first; their name."""
+        k = self.writer.fresh("iteration")
+        with self.writer.block("for k in range(count - 1, -1, -1): pass", o.line, k=k, count=count):
+            yield k
+
+    def _moved(self, x: Value, by: int) -> ast.expr:
+        """An integer and another one that is 1 or -1."""
+        if x.constant is not None:
+            return number(x.constant + by)
+        return expression("x + 1" if by == 1 else "x - 1", x=self.writer.text(x))
 
     def _may_stop(self, o: For) -> bool:
         """Whether nothing but the adjoints of what it carries enters the reverse of a loop, so that zeros end it."""
@@ -178,8 +189,8 @@ class ReverseSweep:
         if not (results and chosen and nested and self._may_stop(o)):
             yield
             return
-        names = dict.fromkeys(self.adjoints.bar(value) for value in results)
-        with self.writer.indent(f"if {' or '.join(f'{name} != 0.0' for name in names)}:"):
+        bars = dict.fromkeys(self.adjoints.bar(value) for value in results)
+        with self.writer.block("if test: pass", test=either([expression("bar != 0.0", bar=bar) for bar in bars])):
             yield
 
     def _stop_at_zero(self, o: For) -> None:
@@ -187,14 +198,12 @@ class ReverseSweep:
         active = [c for c in o.carried if c.result in self.adjoints.active]
         if len(active) == 1 and active[0].following.operation is not None and self._may_stop(o):
             if _chooses(active[0].following.operation):
-                with self.writer.indent(f"if {self.adjoints.bar(active[0].result)} == 0.0:"):
-                    self.writer.line("break")
+                self.writer.line("if bar == 0.0: break", bar=self.adjoints.bar(active[0].result))
 
     def reverse_While(self, o: Loop) -> None:
         self._begin_loop(o)
-        k = self.writer.fresh("iteration")
-        with self.writer.indent(f"for {k} in range({o.count.name} - 1, -1, -1):", o.line):
-            self.reverse_iteration(o, k)
+        with self._backwards(o, name(o.count.name)) as k:
+            self.reverse_iteration(o, name(k))
         self._end_loop(o)
 
     def reverse_Segments(self, o: Segments) -> None:
@@ -203,7 +212,7 @@ class ReverseSweep:
 
         def run() -> None:
             self.forward_sweep.forward(o.body.operations)
-            self.reverse_iteration(o, o.index.name)
+            self.reverse_iteration(o, name(o.index.name))
 
         self.forward_sweep.segments.reverse(o, run)
         self._end_loop(o)
@@ -220,13 +229,13 @@ class ReverseSweep:
             if c.result in self.adjoints.active and c.initial not in self.adjoints.sums:
                 self.adjoints.add(c.initial, self.adjoints.bar(c.result))
 
-    def reverse_iteration(self, o: Loop, k: str) -> None:
+    def reverse_iteration(self, o: Loop, k: ast.expr) -> None:
         """One iteration backwards. The adjoint of a loop's result is that of what is carried between iterations."""
         slots = self.storing.slots(o)
         if slots and not self.plan.as_block(o):
             for value, place in self.storing.places_from_top(slots):
-                self.writer.line(f"{value.name} = {self.storing.restore(value, place)}")
-            self.writer.line(f"top -= {self.storing.width(*slots)}")
+                self.writer.line("x = stored", x=value.name, stored=self.storing.restore(value, place))
+            self.writer.line("top -= n", n=self.storing.width(*slots))
         for c in o.carried:
             self.restoring.restore_carried(o, c, k)
         for block in o.blocks:
@@ -237,8 +246,8 @@ class ReverseSweep:
         for block in reversed(o.blocks):
             self.reverse(block.operations)
         for c in active:
-            inner = self.adjoints.bar(c.inner) if c.inner in self.adjoints.begun else "0.0"
-            self.writer.line(f"{self.adjoints.bar(c.result)} = {inner}")
+            inner = self.adjoints.bar(c.inner) if c.inner in self.adjoints.begun else 0.0
+            self.writer.line("bar = inner", bar=self.adjoints.bar(c.result), inner=inner)
 
     # ---- loops that are reversed at once -----------------------------------------------------------------------------
     def sweep(self, block: Block, seed: Callable[[], None]) -> None:
@@ -278,7 +287,7 @@ class ReverseSweep:
     def _reverse_at_once(self, o: For) -> None:
         self.forward_sweep.assign_together([(c.inner, c.initial) for c in o.carried])
         self._begin_loop(o)
-        with self.storing.room(o), self.writer.indent(self.forward_sweep.head(o), o.line):
+        with self.storing.room(o), self.forward_sweep.loop(o):
             self.sweep(o.body, lambda: None)
             self.forward_sweep.assign_together([(c.inner, c.following) for c in o.carried])
         for c in o.carried:

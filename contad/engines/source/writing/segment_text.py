@@ -1,8 +1,10 @@
 """Checkpointed loops in the source: what a segment starts from is kept, and restored before it runs again."""
 
+import ast
 from collections.abc import Callable
 
 from contad.engines.source.ir.single_assignment import For, Loop, Segments, SourceProgram, Value
+from contad.engines.source.ir.syntax import Part, expression
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.segments import KeptArray
 from contad.engines.source.planning.sweep_order import any_order
@@ -24,59 +26,59 @@ class SegmentWriter:
         self.storing.uses_workspace = True
         size, many = self.names[o] = self.writer.fresh("size"), self.writer.fresh("many")
         trips = self.storing.trip_count(o)
-        line(f"{size} = root_of({trips})", o.line)
-        line(f"{many} = -(-({trips}) // {size})")
+        line("size = root_of(trips)", o.line, size=size, trips=trips)
+        line("many = -(-trips // size)", many=many, trips=trips, size=size)
         if o.exit is not None:
-            line(f"{o.count.name} = 0")
+            line("count = 0", count=o.count.name)
         for kept in (k for k in o.kept if k.once):
-            self.places[o, kept] = self.writer.fresh(f"{kept.array.name}_kept")
-            line(f"{self.places[o, kept]} = top")
+            place = self.places[o, kept] = self.writer.fresh(f"{kept.array.name}_kept")
+            line("place = top", place=place)
             self.storing.push(self._size(kept, kept.array.name))
-            line(f"keep_part(work, {self.places[o, kept]}, {kept.array.name})")
-        with self.writer.indent(f"for {o.index.name} in range({many}):", o.line):
+            line("keep_part(work, place, part)", place=place, part=kept.array.name)
+        with self.writer.block("for k in range(many): pass", o.line, k=o.index.name, many=many):
             self._limits(o)
             width = self.storing.width(*self._list_carried(o))
             if width:
-                self.storing.push(str(width))
-                for value, place in self.storing.places_from_top(self._list_carried(o)):
-                    self.storing.put(value, place)
+                self.storing.push(width)
+                for value, at in self.storing.places_from_top(self._list_carried(o)):
+                    self.storing.put(value, at)
             for kept in self._list_parts(o):
                 part = self._part(o, kept)
                 self.storing.push(self._size(kept, part))
-                line(f"keep_part(work, top - {self._size(kept, part)}, {part})")
+                line("keep_part(work, top - size, part)", size=self._size(kept, part), part=part)
             if o.exit is not None:
-                line(f"{o.count.name} += 1")
+                line("count += 1", count=o.count.name)
             with self.storing.silence():
                 run()
 
     def reverse(self, o: Segments, run: Callable[[], None]) -> None:
         """A loop over segments backwards: `run` writes what runs one again, and reverses it."""
         line, (_, many) = self.writer.line, self.names[o]
-        shown = [(self.writer.fresh(f"{name}_shown"), name, end) for name, end in self._find_disturbed(o)]
-        for kept, name, end in shown:
-            line(f"{kept} = {name}{end}")
+        shown = [(self.writer.fresh(f"{x.name}_shown"), x) for x in self._find_disturbed(o)]
+        for kept, x in shown:
+            line("kept = x.copy()" if x.is_array else "kept = x", kept=kept, x=x.name)
         count = many if o.exit is None else o.count.name
-        once = [(kept.array.name, self.places[o, kept]) for kept in o.kept if kept.once]
+        once = [(k.array.name, self.places[o, k]) for k in o.kept if k.once]
         for name, place in once:
-            line(f"put_part_back(work, {place}, {name})")
+            line("put_part_back(work, place, part)", place=place, part=name)
         width = self.storing.width(*self._list_carried(o))
         if self._in_order(o):
             bottom, start = self.writer.fresh("bottom"), self.writer.fresh("start")
-            line(f"{bottom} = top - {width} * {count}")
-            with self.writer.indent(f"for {o.index.name} in range({count}):", o.line):
+            line("bottom = top - width * count", bottom=bottom, width=width, count=count)
+            with self.writer.block("for k in range(count): pass", o.line, k=o.index.name, count=count):
                 self._limits(o)
-                line(f"{start} = {bottom} + {width} * {o.index.name}")
+                line("start = bottom + width * k", start=start, bottom=bottom, width=width, k=o.index.name)
                 self._restore_carried(o, start)
                 run()
-            line(f"top = {bottom}")
+            line("top = bottom", bottom=bottom)
         else:
-            with self.writer.indent(f"for {o.index.name} in range({count} - 1, -1, -1):", o.line):
+            with self.writer.block("for k in range(count - 1, -1, -1): pass", o.line, k=o.index.name, count=count):
                 self._limits(o)
                 self._reverse_segment(o, width, run)
         for _, place in once[:1]:
-            line(f"top = {place}")
-        for kept, name, end in shown:
-            line(f"{name}[...] = {kept}" if end else f"{name} = {kept}")
+            line("top = place", place=place)
+        for kept, x in shown:
+            line("x[...] = kept" if x.is_array else "x = kept", x=x.name, kept=kept)
 
     def _in_order(self, o: Segments) -> bool:
         """Whether segments are reversed in the order in which they ran, as the loop would be that they divide.
@@ -95,27 +97,28 @@ class SegmentWriter:
     def _reverse_segment(self, o: Segments, width: int, run: Callable[[], None]) -> None:
         """One segment, above what it started from in the workspace."""
         line, start = self.writer.line, self.writer.fresh("start")
-        line(f"{start} = top")
+        line("start = top", start=start)
         rows = []
         for kept in reversed(self._list_parts(o)):
             part, place = self._part(o, kept), self.writer.fresh(f"{kept.array.name}_kept")
-            line(f"{start} -= {self._size(kept, part)}")
-            line(f"{place} = {start}")
-            line(f"put_part_back(work, {place}, {part})")
+            line("start -= size", start=start, size=self._size(kept, part))
+            line("place = start", place=place, start=start)
+            line("put_part_back(work, place, part)", place=place, part=part)
             if kept.axis >= 0:
-                rows.append(f"put_part_back(work, {place}, {part})")
+                rows.append((place, part))
         if width:
-            line(f"{start} -= {width}")
+            line("start -= width", start=start, width=width)
         self._restore_carried(o, start)
         run()
-        for again in rows:  # the segments before find what they left
-            line(again)
-        line(f"top = {start}")
+        for place, part in rows:  # the segments before find what they left
+            line("put_part_back(work, place, part)", place=place, part=part)
+        line("top = start", start=start)
 
     def _restore_carried(self, o: Segments, start: str) -> None:
         k = 0
         for value in self._list_carried(o):
-            self.writer.line(f"{value.name} = {self.storing.restore(value, f'{start} + {k}' if k else start)}")
+            place = expression("start + k" if k else "start", start=start, k=k)
+            self.writer.line("value = kept", value=value.name, kept=self.storing.restore(value, place))
             k += self.storing.width(value)
 
     def _list_carried(self, o: Segments) -> list[Value]:
@@ -124,41 +127,38 @@ class SegmentWriter:
     def _limits(self, o: Segments) -> None:
         """The limits of a segment."""
         start, stop, step = map(self.writer.text, o.inputs)
-        size, _ = self.names[o]
-        by = size if step == "1" else f"{size} * {step}"
-        first = f"{o.index.name} * {by}"
-        self.writer.line(f"{o.first.name} = {first if start == '0' else f'{start} + {first}'}")
-        sign = o.step.constant
-        last = f"{o.first.name} + {by}"
+        sign, (size, _) = o.step.constant, self.names[o]
+        names: dict[str, Part] = {"first": o.first.name, "k": o.index.name, "size": size, "step": step}
+        many = expression("k * size" if sign == 1 else "k * size * step", **names)
+        first = expression("start + many" if o.start.constant != 0 else "many", start=start, many=many)
+        self.writer.line("name = first", name=o.first.name, first=first)
+        last = expression("first + size" if sign == 1 else "first + size * step", **names)
         if sign is None:
-            text = f"min({last}, {stop}) if {step} > 0 else max({last}, {stop})"
+            last = expression("min(last, stop) if step > 0 else max(last, stop)", last=last, stop=stop, step=step)
         else:
-            text = f"{'min' if sign > 0 else 'max'}({last}, {stop})"
-        self.writer.line(f"{o.last.name} = {text}")
+            last = expression("min(last, stop)" if sign > 0 else "max(last, stop)", last=last, stop=stop)
+        self.writer.line("name = last", name=o.last.name, last=last)
 
-    def _part(self, o: Segments, kept: KeptArray) -> str:
+    def _part(self, o: Segments, kept: KeptArray) -> Part:
         """The part of an array that a segment writes."""
-        name = kept.array.name
         if kept.axis < 0:
-            return name
-        first, last = o.first.name, o.last.name
-        if (o.step.constant or 0) < 0:
-            low, high = f"{last} + {1 + kept.least}", f"{first} + {1 + kept.most}"
-        else:
-            low, high = f"{first} + {kept.least}", f"{last} + {kept.most}"
-        return f"{name}[{':, ' * kept.axis}{low}:{high}]"
+            return kept.array.name
+        is_down = (o.step.constant or 0) < 0
+        ends = zip((o.last, o.first) if is_down else (o.first, o.last), (kept.least, kept.most), strict=True)
+        low, high = (expression("end + n", end=end.name, n=n + is_down) for end, n in ends)
+        return expression("x[axes]", x=kept.array.name, axes=[*[ast.Slice()] * kept.axis, ast.Slice(low, high)])
 
-    def _size(self, kept: KeptArray, part: str) -> str:
+    def _size(self, kept: KeptArray, part: Part) -> ast.expr:
         """How many numbers a part of an array is."""
         width = self.storing.width(kept.array)
-        return f"{width} * {part}.size" if width > 1 else f"{part}.size"
+        return expression("width * part.size" if width > 1 else "part.size", width=width, part=part)
 
-    def _find_disturbed(self, o: Segments) -> list[tuple[str, str]]:
+    def _find_disturbed(self, o: Segments) -> list[Value]:
         """The numbers and arrays that are read after the loop, and that running it again writes."""
         made = {x.name for inner in walk(o.body) for x in _find_made(inner)} | {x.name for x in _find_made(o)[1:]}
-        found = dict.fromkeys((c.result.name, "") for c in o.carried if c.result.name in made)
+        found = {c.result.name: c.result for c in o.carried if c.result.name in made}
         shown = {root for x in leaves(self.program.returned) if isinstance(x, Value) for root in x.roots}
-        return [*found, *((k.array.name, ".copy()") for k in o.kept if k.array in shown)]
+        return [*found.values(), *(k.array for k in o.kept if k.array in shown)]
 
 
 def _find_made(o: object) -> list[Value]:

@@ -1,26 +1,16 @@
-"""Which loops of the text threads may share: pranges, under heads of their own until it is known whether they do.
+"""Which loops threads may share: pranges, under heads of their own until it is known whether they do.
 
 for i in prange(3, range(n)):      stands for range(n); 3 is the place in the list `loops`
 """
 
-from typing import NamedTuple
+import ast
 
 from contad.engines.source.ir.single_assignment import For, Loop
+from contad.engines.source.ir.syntax import expression, is_number
 from contad.engines.source.ir.walks import around
+from contad.engines.source.passes.parallelise import DOWN, EACH, FIXED, UP, SharedLoop
 from contad.engines.source.writing.storing import Storing
 from contad.native.threads import APART
-
-FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
-
-
-class SharedLoop(NamedTuple):
-    """A loop of the text over iterations that may run at the same time."""
-
-    loop: For
-    is_reverse: bool
-    # the top of the workspace: FIXED, moved within EACH iteration, or by `stride` UP or DOWN from each to the next one
-    moves: str
-    stride: str  # a name
 
 
 class SharedHeads:
@@ -33,14 +23,14 @@ class SharedHeads:
         self.serial: dict[For, str] = {}  # why loops are not even tried
         self._strides: dict[For, str] = {}
 
-    def head(self, o: For, limits: str, reverse: bool = False) -> str:
-        """What a loop runs over, for these limits as source."""
+    def head(self, o: For, limits: ast.expr, reverse: bool = False) -> ast.expr:
+        """What a loop runs over, which is a range with these limits."""
         if not self.enabled or not o.is_parallel or o in self.serial:
             return limits
         if o in self._strides:
             return self._mark(SharedLoop(o, reverse, DOWN if reverse else UP, self._strides[o]), limits)
         step = self.storing.step(o)
-        if step == "0":
+        if step is not None and is_number(step, 0):
             return self._mark(SharedLoop(o, reverse, FIXED, ""), limits)
         fused = o in self.plan.fused
         if o.exit is not None:
@@ -53,11 +43,12 @@ class SharedHeads:
             return limits
         stride = self.writer.fresh("stride")
         # what blocks write at the same time lies some cache lines apart; what all iterations store is without gaps
-        self.writer.line(f"{stride} = int({step}){f' + {APART}' if fused else ''}")
+        line = self.writer.line
+        line("stride = int(step) + n" if fused else "stride = int(step)", stride=stride, step=step, n=APART)
         if not fused:
             self._strides[o] = stride
         return self._mark(SharedLoop(o, reverse, EACH if fused else UP, stride), limits)
 
-    def _mark(self, shared: SharedLoop, limits: str) -> str:
+    def _mark(self, shared: SharedLoop, limits: ast.expr) -> ast.expr:
         self.loops.append(shared)
-        return f"prange({len(self.loops) - 1}, {limits})"
+        return expression("prange(k, limits)", k=len(self.loops) - 1, limits=limits)

@@ -1,11 +1,13 @@
 """The workspace in the source: room for what each iteration stores, and where it lies."""
 
+import ast
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Segments, Value
+from contad.engines.source.ir.syntax import Part, expression, is_number, name, number, part, product, total
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
 from contad.engines.source.planning.store_plan import StorePlan
@@ -29,73 +31,78 @@ class Storing:
             self.bases[o] = self.writer.fresh("base"), self.writer.fresh("trips")
         return self.bases[o]
 
-    def push(self, size: str) -> None:
+    def push(self, size: Part) -> None:
         """Take room for `size` numbers from the workspace."""
         self.uses_workspace = True
-        self.writer.line(f"top += {size}")
+        self.writer.line("top += size", size=size)
         if not self.reserved:
             self.writer.line("work = grow(work, top)")
 
     @contextlib.contextmanager
     def room(self, o: Loop) -> Iterator[None]:
         """Inside, a loop and the loops in it find room in the workspace, asked for once where that is possible."""
-        size = "" if self.reserved or self.silent else self.storage(o, o)
-        if not size:
+        size = None if self.reserved or self.silent else self.storage(o, o)
+        if size is None:
             yield
             return
-        self.writer.line(f"work = grow(work, top + {size})")
+        self.writer.line("work = grow(work, sum)", sum=total(["top", *size]))
         self.reserved = True
         yield
         self.reserved = False
 
-    def storage(self, o: Loop, outermost: Loop) -> str:
-        """How many numbers a loop stores, as source in what is known before the outermost one; empty if unknown.
+    def storage(self, o: Loop, outermost: Loop) -> list[Part] | None:
+        """How many numbers a loop stores, as the terms of a sum of what is known before the outermost one, if it is.
 
         Of a loop that is reversed at once, how many one iteration stores. A product has a float in it, so that it does
         not overflow. A loop in a branch may never run: what it needs is unknown, or all iterations would get room.
         """
         parts = self._iteration_storage(o, outermost)
         if not parts:
-            return ""
-        size = " + ".join(parts)
+            return None
         if o in self.plan.fused:
-            return size
-        known = isinstance(o, For) and o.exit is None
-        if not known or any(x.constant is None and is_inside(x.block, outermost) for x in o.inputs):
-            return ""
-        return f"{self.trip_count(o)} * {f'({size})' if len(parts) > 1 else size}"  # type: ignore[arg-type]
+            return parts
+        if not isinstance(o, For) or o.exit is not None:
+            return None
+        if any(x.constant is None and is_inside(x.block, outermost) for x in o.inputs):
+            return None
+        return [expression("trips * size", trips=self.trip_count(o), size=total(parts))]
 
-    def _iteration_storage(self, o: Loop, outermost: Loop) -> list[str] | None:
+    def _iteration_storage(self, o: Loop, outermost: Loop) -> list[Part] | None:
         """The terms of what an iteration stores; None if unknown."""
         if self.plan.calls_push(o):
             return None
         own = self.width(*self.slots(o))
         once = o in self.plan.fused
-        parts = [f"{own}.0"] if own else []
+        parts: list[Part] = [float(own)] if own else []
         for inner in (x for block in o.blocks for x in walk(block) if isinstance(x, Loop)):
             if inner in self.copies_once:
                 return None
             holders = list(itertools.takewhile(lambda h: h is not o, around(inner.block)))
             if self.plan.pushes(inner) and not any(isinstance(h, Loop) for h in holders):
-                parts.append(self.storage(inner, outermost) if once or not holders else "")
-        return parts if all(parts) else None
+                own_parts = self.storage(inner, outermost) if once or not holders else None
+                if own_parts is None:
+                    return None
+                parts += own_parts
+        return parts
 
-    def step(self, o: Loop) -> str | None:
-        """By how much an iteration moves the top of the workspace, as source; None if that is unknown."""
+    def step(self, o: Loop) -> ast.expr | None:
+        """By how much an iteration moves the top of the workspace; None if that is unknown."""
         if self.plan.as_block(o) and not any(map(self.plan.pushes, walk(o.body))):
-            return "0"
+            return total([])
         parts = self._iteration_storage(o, o)
-        return None if parts is None else " + ".join(parts) or "0"
+        return None if parts is None else total(parts)
 
-    def trip_count(self, o: For | Segments, text: Callable[[Value], str] | None = None) -> str:
+    def trip_count(self, o: For | Segments, text: Callable[[Value], ast.expr] | None = None) -> ast.expr:
         """How often a loop without an early exit runs."""
         start, stop, step = map(text or self.writer.text, o.inputs)
         limits = [x.constant for x in o.inputs]
         if None not in limits:
-            return str(len(range(*limits)))
+            return number(len(range(*limits)))
         if o.step.constant != 1:
-            return f"len(range({start}, {stop}, {step}))"
-        return f"max({stop}, 0)" if o.start.constant == 0 else f"max({stop} - {start}, 0)"
+            return expression("len(range(start, stop, step))", start=start, stop=stop, step=step)
+        if o.start.constant == 0:
+            return expression("max(stop, 0)", stop=stop)
+        return expression("max(stop - start, 0)", start=start, stop=stop)
 
     def slots(self, o: Loop) -> list[Value]:
         return self.plan.slots.get(o, []) if o not in self.plan.fused and not self.silent else []
@@ -112,25 +119,25 @@ class Storing:
         """Around what stores by itself: where nothing is to be stored, it is taken back at once."""
         mark = self.writer.fresh("mark") if pushes and self.silent else ""
         if mark:
-            self.writer.line(f"{mark} = top")
+            self.writer.line("mark = top", mark=mark)
         yield
         if mark:
-            self.writer.line(f"top = {mark}")
+            self.writer.line("top = mark", mark=mark)
 
     def width(self, *values: Value) -> int:
         """How many numbers values are in the workspace."""
         return len(values) if self.lanes is None else sum(map(self.lanes.width, values))
 
-    def places_from_top(self, slots: list[Value]) -> list[tuple[Value, str]]:
+    def places_from_top(self, slots: list[Value]) -> list[tuple[Value, ast.expr]]:
         """Where the values of an iteration lie, once all of them are stored at the top of the workspace."""
-        return [(value, f"top - {self.width(*slots[k:])}") for k, value in enumerate(slots)]
+        return [(value, expression("top - n", n=self.width(*slots[k:]))) for k, value in enumerate(slots)]
 
     def begin_iteration(self, o: Loop) -> None:
         slots = self.slots(o)
         if slots and not self.plan.as_block(o):
             for value in slots:  # a value of a branch that is not taken is stored all the same
                 if value.block is not None and value.block not in o.blocks:
-                    self.writer.line(f"{value.name} = {ZEROS[value.kind.base]}")
+                    self.writer.line("x = zero", x=value.name, zero=ZEROS[value.kind.base])
         for c in o.carried:
             self.save(c.inner)
 
@@ -140,37 +147,43 @@ class Storing:
         if isinstance(loop, For) and value in self.slots(loop) and self.plan.as_block(loop):
             self.put(value, self.place(loop, value))
 
-    def put(self, value: Value, place: str) -> None:
+    def put(self, value: Value, place: ast.expr) -> None:
         """Store a value at a place in the workspace."""
         if value.kind == INT:
-            self.writer.line(f"put_integer(work, {place}, {value.name})")
-        elif self.width(value) > 1:
-            self.writer.line(f"put_lanes(work, {place}, {value.name}, {self.width(value)})")
+            self.writer.line("put_integer(work, place, x)", place=place, x=value.name)
+        elif (n := self.width(value)) > 1:
+            self.writer.line("put_lanes(work, place, x, n)", place=place, x=value.name, n=n)
         else:
-            self.writer.line(f"work[{place}] = {value.name}")
+            self.writer.line("work[place] = x", place=place, x=value.name)
 
-    def restore(self, value: Value, place: str) -> str:
+    def restore(self, value: Value, place: ast.expr) -> ast.expr:
         """A value read back from its place in the workspace."""
         if value.kind == INT:
-            return f"integer(work, {place})"
-        if self.width(value) > 1:
-            return f"lanes_at(work, {place}, {self.width(value)})"
-        return f"work[{place}]" if value.kind == FLOAT else f"work[{place}] != 0.0"
+            return expression("integer(work, place)", place=place)
+        if (n := self.width(value)) > 1:
+            return expression("lanes_at(work, place, n)", place=place, n=n)
+        if value.kind == FLOAT:
+            return expression("work[place]", place=place)
+        return expression("work[place] != 0.0", place=place)
 
-    def place(self, loop: For, value: Value) -> str:
+    def place(self, loop: For, value: Value) -> ast.expr:
         """Where a value of an iteration lies where the workspace holds all iterations side by side."""
         base, n = self.block_names(loop)
         slots = self.slots(loop)
         k = self.width(*slots[: slots.index(value)])
-        offset = "" if k == 0 else f" + {n}" if k == 1 else f" + {k} * {n}"
-        iteration = self.iteration(loop)
-        if self.width(value) > 1:
-            iteration = f"{self.width(value)} * {iteration if iteration.isidentifier() else f'({iteration})'}"
-        return f"{base}{offset} + {iteration}"
+        return total([base, *([times(k, n)] if k else []), times(self.width(value), self.iteration(loop))])
 
-    def iteration(self, loop: For) -> str:
+    def iteration(self, loop: For) -> ast.expr:
         """The number of the present iteration."""
-        index = loop.index.name
+        found = name(loop.index.name)
         if loop.start.constant != 0:
-            index = f"({index} - {self.writer.text(loop.start)})"
-        return index if loop.step.constant == 1 else f"{index} // {self.writer.text(loop.step)}"
+            found = expression("index - start", index=found, start=self.writer.text(loop.start))
+        if loop.step.constant == 1:
+            return found
+        return expression("index // step", index=found, step=self.writer.text(loop.step))
+
+
+def times(x: Part, y: Part) -> ast.expr:
+    """A product, without a factor that is 1."""
+    factors = [z for z in map(part, (x, y)) if not is_number(z, 1)]
+    return product(factors)

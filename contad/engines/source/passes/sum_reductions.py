@@ -9,12 +9,13 @@
 
 import ast
 
-from contad.engines.source.writing.live_names import names_assigned, names_read
+from contad.engines.source.ir.syntax import nodes_in
+from contad.engines.source.passes.liveness import names_assigned, names_read
 
 
 def is_sum(name: str, body: list[ast.stmt], carried: frozenset[str]) -> bool:
     """Whether statements only add to a number, under names that hold it in between; `carried` outlive an iteration."""
-    nodes = [node for s in body for node in ast.walk(s)]
+    nodes = [node for s in body for node in nodes_in(s)]
     moved = {name}  # names that hold the number, and what has been added to it
     while True:
         found = {

@@ -9,17 +9,22 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 
-from contad.engines.source.ir.syntax import note_of, statement
+from contad.engines.source.ir.syntax import (
+    names_in,
+    note_of,
+    statement,
+    walk_statements,
+)
 
 LONG = 100  # statements; shorter functions are left as they read best
 
 
-def rename_versions(function: ast.FunctionDef, numbers: set[str], fresh: Callable[[str], str]) -> ast.FunctionDef:
+def rename_scalars(function: ast.FunctionDef, numbers: set[str], fresh: Callable[[str], str]) -> ast.FunctionDef:
     """A function with `x_2 = x + ...` in place of `x += ...` where no branch or loop assigns x.
 
     `numbers` are the names that may be treated so.
     """
-    if sum(isinstance(x, ast.stmt) for x in ast.walk(function)) <= LONG:
+    if sum(1 for _ in walk_statements(function.body)) <= LONG:
         return function
     names = _assigned_again(function.body) & numbers
     if names:
@@ -33,7 +38,7 @@ def _assigned_again(body: list[ast.stmt]) -> set[str]:
     assigned: Counter[str] = Counter()
     inside: set[str] = set()
     for s in body:
-        targets = [x.id for x in ast.walk(s) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)]
+        targets = [x.id for x in names_in(s) if isinstance(x.ctx, ast.Store)]
         starts = isinstance(s, ast.AugAssign) and not assigned.keys() & targets
         if starts or not isinstance(s, (ast.Assign, ast.AugAssign)):
             inside.update(targets)
@@ -51,15 +56,16 @@ class _Versions(ast.NodeTransformer):
     def rename(self, s: ast.stmt) -> ast.stmt:
         """A statement of the body of the function, by the names as they are before it."""
         if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and s.target.id in self.names:
-            made: ast.Assign = statement("x = value", x=s.target.id, value=ast.BinOp(s.target, s.op, s.value))
+            before = ast.Name(s.target.id, ast.Load())
+            made: ast.Assign = statement("x = value", x=s.target.id, value=ast.BinOp(before, s.op, s.value))
             made.note = note_of(s)  # type: ignore[attr-defined]
             s = made
         if not isinstance(s, ast.Assign):
             return self.visit(s)  # type: ignore[no-any-return]
         s.value = self.visit(s.value)
         for target in s.targets:
-            for x in ast.walk(target):
-                if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in self.names:
+            for x in names_in(target):
+                if isinstance(x.ctx, ast.Store) and x.id in self.names:
                     self.current[x.id] = self.fresh(x.id) if x.id in self.current else x.id
             self.visit(target)
         return s

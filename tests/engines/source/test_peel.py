@@ -8,8 +8,9 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.source.writing.end_iterations import write_ends
+from contad.engines.source.passes.peel import peel
 from contad.testing import expect_ad
+from tests.engines.source.trees import function_of, text_of
 
 HEAD = "n = x.shape[0]\ns = 0.0\n"
 BODY = "    s = 0.9 * s + x[i]\n    if {test}:\n        s = s * x[i {far}]\n        s += 0.1\n    s += 0.2 * x[i]"
@@ -57,20 +58,20 @@ LEFT = {
 
 
 def rewrite(body):
-    lines = ["def run(x):", *textwrap.indent(f"{body}\nreturn s", "    ").splitlines()]
-    return lines, write_ends(lines)
+    text = "def run(x):\n" + textwrap.indent(f"{body}\nreturn s", "    ")
+    return text_of(function_of(text)), text_of(peel(function_of(text)))
 
 
 @pytest.mark.parametrize("what", WRITTEN)
 def test_iterations_apart_have_the_same_bits_and_no_branch_is_left_in_the_loop(what):
     before, after = rewrite(WRITTEN[what])
-    loops = "\n".join(after).split("    for i in ")[1:]
+    loops = after.split("    for i in ")[1:]
     assert len(loops) == 1
     assert not re.search(r"^ {8,}if ", loops[0].partition("\n    if ")[0], re.MULTILINE)
     runs = []
-    for lines in (before, after):
+    for text in (before, after):
         names = {}
-        exec("\n".join(lines), names)
+        exec(text, names)
         runs.append(names["run"])
     for n in range(9):
         x = np.random.default_rng(n).normal(size=n)

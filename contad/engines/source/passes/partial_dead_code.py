@@ -1,4 +1,4 @@
-"""Elementary functions that the value alone needs, which a gradient whose value nobody asks for passes over.
+"""Partial dead code elimination: elementary functions that the value alone needs, where nobody asks for the value.
 
     log_rows(t_rows, log_rows_2, count)        if asks_value:
     ...                                   ->       log_rows(t_rows, log_rows_2, count)
@@ -6,12 +6,15 @@
                                                    s += t - math.lgamma(y[i])
 
 A sum that only the value is made of is left as it is elsewhere: it takes less than a test.
+
+Ref: Knoop, Ruething & Steffen (1994), "Partial dead code elimination"; Muchnick (1997), section 18.10.
 """
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
-from contad.engines.source.writing.live_names import names_in, names_read
+from contad.engines.source.ir.syntax import called, expression, names_in, nodes_in, statement
+from contad.engines.source.passes.liveness import names_read
 from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.request import ASKS
 
@@ -24,54 +27,47 @@ _LIBRARY = frozenset(
 ) | {f"np.{name}" for name in ("cbrt", "exp2", "log2", "logaddexp", "power")}  # fmt: skip
 
 
-def ask_for_value(lines: list[str], rules: Collection[str]) -> list[str] | None:
-    """The lines of a function that returns (value, gradients), with `asks_value` behind its parameters.
+def ask_for_value(function: ast.FunctionDef, rules: Collection[str]) -> bool:
+    """Guard what only the value needs in a function that returns (value, gradients), with a parameter `asks_value`.
 
-    `rules` are the functions in it, beside those of libraries, that have no effect but their result. None where no
-    function would be passed over.
+    `rules` are the functions in it, beside those of libraries, that have no effect but their result. False where no
+    function would be passed over: then nothing is changed.
     """
     calls = _LIBRARY | set(rules)
-    if not any(f"{name}(" in line for line in lines for name in (*calls, *_ROWS)):
-        return None
-    (function,) = ast.parse("\n".join(lines)).body
-    assert isinstance(function, ast.FunctionDef)
-    statements = list(_statements(function.body))
-    unneeded = _only_in_value(statements, calls)
-    found = list(lines)
-    for s in statements:
-        is_passed_over = _made_by(s, calls) & unneeded and _calls_in(s) & (calls | _ROWS)
-        if not is_passed_over or s.end_lineno != s.lineno:
-            continue
-        line = lines[s.lineno - 1]
-        indent = line[: s.col_offset]
-        if isinstance(s, ast.Assign):
-            code, separator, note = line.partition("  # ")
-            found[s.lineno - 1] = f"{code} if {ASKS} else 0.0{separator}{note}"
+    costly = calls | _ROWS
+    if _calls_in(function).isdisjoint(costly):
+        return False
+    simple = [s for s in nodes_in(function) if isinstance(s, ast.stmt) and s is not function]
+    unneeded = _only_in_value(simple, calls)
+    guarded = {s for s in simple if _made_by(s, calls) & unneeded and _calls_in(s) & costly}
+    if guarded:
+        _guard(function.body, guarded)
+        function.args.args.append(ast.arg(ASKS))
+    return bool(guarded)
+
+
+def _guard(body: list[ast.stmt], guarded: set[ast.stmt]) -> None:
+    """Statements that run only where the value is asked for."""
+    for k, s in enumerate(body):
+        if s not in guarded:
+            for inner in ("body", "orelse"):
+                _guard(getattr(s, inner, []), guarded)
+        elif isinstance(s, ast.Assign):
+            s.value = expression("value if asks else 0.0", value=s.value, asks=ASKS)
         else:
-            found[s.lineno - 1] = f"{indent}if {ASKS}:\n    {line}"
-    if found == lines:
-        return None
-    found[0] = f"{found[0].removesuffix('):')}, {ASKS}):"
-    return "\n".join(found).split("\n")
-
-
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements, those around others before them."""
-    for s in body:
-        yield s
-        for inner in ("body", "orelse", "finalbody"):
-            yield from _statements(getattr(s, inner, []))
+            body[k] = statement("if asks: pass", asks=ASKS)
+            body[k].body = [s]  # type: ignore[attr-defined]
 
 
 def _calls_in(node: ast.AST) -> set[str]:
-    return {ast.unparse(x.func) for x in ast.walk(node) if isinstance(x, ast.Call)}
+    return {called(x) for x in nodes_in(node) if isinstance(x, ast.Call)}
 
 
 def _made_by(s: ast.stmt, calls: Collection[str]) -> set[str]:
     """The name that a statement makes and has no effect beside; none for other statements."""
     if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and len(s.value.args) == 3:
         into = s.value.args[1]
-        return {into.id} if ast.unparse(s.value.func) in _ROWS and isinstance(into, ast.Name) else set()
+        return {into.id} if called(s.value) in _ROWS and isinstance(into, ast.Name) else set()
     target = s.targets[0] if isinstance(s, ast.Assign) else s.target if isinstance(s, ast.AugAssign) else None
     if not isinstance(s, (ast.Assign, ast.AugAssign)) or not _calls_in(s.value) <= {*calls, "new_row"}:
         return set()
@@ -89,7 +85,8 @@ def _only_in_value(statements: list[ast.stmt], calls: Collection[str]) -> set[st
     for s, names in made:
         if not names:
             found -= _named_by(s)
-    while lost := {x for s, names in made if names and not names <= found for x in names_read(s)} & found:
+    read = [(names, names_read(s)) for s, names in made if names]
+    while lost := {x for names, needed in read if not names <= found for x in needed} & found:
         found -= lost
     return found
 

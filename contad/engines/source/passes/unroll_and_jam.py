@@ -1,4 +1,4 @@
-"""Sums that loops of a triangle wait for, four neighbours at a time.
+"""Unroll-and-jam: four neighbouring iterations of a loop of a triangle add up the sums that they wait for together.
 
     for j in range(n):                         for four in range(0, n, 4):
         entry = a[i, j]                            last = min(four + 4, n)
@@ -18,23 +18,38 @@
 An addition has to wait for the one before it, so that one sum after the other leaves the processor idle three quarters
 of the time. Terms up to the first of the four read nothing that the four iterations write, so that all of them may be
 summed at once; each sum adds its terms in the order in which it did.
+
+Ref: Allen & Kennedy (2001), section 8.4; Bacon, Graham & Sharp (1994), section 6.3.1 (unrolling of an outer loop).
 """
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import difference
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    dotted,
+    expression,
+    is_name,
+    is_number,
+    names_in,
+    nodes_in,
+    note_of,
+    same,
+    splice,
+    statement,
+    statements,
+)
 from contad.engines.source.passes.dependence import (
     RAISED,
     WORK,
+    bounds_of,
+    indices_of,
     is_pure,
-    names_written,
-    read_first,
-    read_in,
 )
 from contad.engines.source.passes.fission import is_straight
-from contad.engines.source.writing.live_names import names_in
+from contad.engines.source.passes.liveness import exposed_names, names_assigned
 
 _TOGETHER = 4
 _SHORTEST = 32  # iterations, from which on that is less work
@@ -53,34 +68,35 @@ class _Nest(NamedTuple):
     sums: list[str]
 
 
-def jam_sums(lines: list[str], roots: dict[str, frozenset[str]], fresh: Callable[[str], str]) -> list[str]:
-    """The lines of a function, its head first, with sums of neighbouring iterations together."""
-    if not any(line.lstrip().startswith("for ") for line in lines):
-        return lines
-    (function,) = ast.parse("\n".join(lines)).body
-    assert isinstance(function, ast.FunctionDef)
+def unroll_and_jam(
+    function: ast.FunctionDef, roots: dict[str, frozenset[str]], fresh: Callable[[str], str]
+) -> ast.FunctionDef:
+    """A function with sums of neighbouring iterations together; `roots` are the memory that arrays may be."""
     roots = roots | {name: frozenset((name,)) for name in _find_rows(function.body)}
     nests = [nest for loop in _find_loops(function.body) if (nest := _find_nest(loop, roots)) is not None]
-    found = list(lines)
+    instead: dict[ast.stmt, list[ast.stmt]] = {}
     rows: list[str] = []
     for nest in reversed(nests):
         names = [fresh(f"{name}_sums") for name in nest.sums]
         rows += names
-        found[nest.loop.lineno - 1 : nest.loop.end_lineno] = _write(nest, lines, names, fresh)
-    return [found[0], *(f"    {name} = new_row()" for name in rows), *found[1:]]
+        instead[nest.loop] = _write(nest, names, fresh)
+    if instead:
+        splice(function.body, instead)
+        function.body[:0] = [s for name in rows for s in statements("row = new_row()", row=name)]
+    return function
 
 
-def _find_rows(statements: list[ast.stmt]) -> set[str]:
+def _find_rows(body: list[ast.stmt]) -> set[str]:
     """The names of rows on the stack."""
-    made = (s for s in statements if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call))
-    return {name for s in made if ast.unparse(s.value) == "new_row()" for name in names_written(s)}
+    made = (s for s in body if isinstance(s, ast.Assign) and called(s.value) == "new_row")
+    return names_assigned(made)
 
 
 def _find_loops(statements: Iterable[ast.stmt]) -> Iterator[ast.For]:
     """The loops with one loop in them, which has none."""
     for s in statements:
         if isinstance(s, ast.For):
-            inside = [x for x in ast.walk(s) if isinstance(x, (ast.For, ast.While))]
+            inside = [x for x in nodes_in(s) if isinstance(x, (ast.For, ast.While))]
             if len(inside) == 2:
                 yield s
             else:
@@ -89,12 +105,11 @@ def _find_loops(statements: Iterable[ast.stmt]) -> Iterator[ast.For]:
             yield from _find_loops([*s.body, *s.orelse])
 
 
-def _limits(loop: ast.For) -> list[str]:
+def _limits(loop: ast.For) -> list[ast.expr]:
     """Where a loop over a range that counts up by one starts and stops; nothing for other loops."""
-    call = loop.iter
-    if loop.orelse or not isinstance(loop.target, ast.Name) or not isinstance(call, ast.Call) or len(call.args) > 2:
-        return []
-    return ["0", *map(ast.unparse, call.args)][-2:] if ast.unparse(call.func) == "range" else []
+    bounds = bounds_of(loop)
+    is_up = bounds is not None and bounds.step == 1 and called(loop.iter) == "range"
+    return clone([bounds.start, bounds.stop]) if is_up else []  # type: ignore[union-attr]
 
 
 def _find_nest(loop: ast.For, roots: dict[str, frozenset[str]]) -> _Nest | None:
@@ -104,22 +119,22 @@ def _find_nest(loop: ast.For, roots: dict[str, frozenset[str]]) -> _Nest | None:
         return None
     before, inner, after = loop.body[:place], loop.body[place], loop.body[place + 1 :]
     assert isinstance(inner, ast.For) and isinstance(loop.target, ast.Name)
-    start, *length = _limits(inner) or [""]
+    start, length = _limits(inner) or (None, None)
     adding = [s for s in inner.body if isinstance(s, ast.AugAssign)]
     sums = [s.target.id for s in adding if isinstance(s.target, ast.Name) and isinstance(s.op, (ast.Add, ast.Sub))]
-    if start != "0" or not sums or len(sums) != len(adding) or not all(map(is_straight, inner.body)):
+    if not is_number(start, 0) or not sums or len(sums) != len(adding) or not all(map(is_straight, inner.body)):
         return None
     if any(not isinstance(x, ast.Name) for s in inner.body if isinstance(s, ast.Assign) for x in s.targets):
         return None
-    once = [name for s in inner.body for name in names_written(s)]
-    if len(once) != len(set(once)) or any(read_in(s) & set(sums) for s in inner.body if s not in adding):
+    once = [name for s in inner.body for name in names_assigned([s])]
+    if len(once) != len(set(once)) or any(exposed_names([s]) & set(sums) for s in inner.body if s not in adding):
         return None
     if any(set(sums) & {x.id for x in names_in(s.value)} for s in adding):
         return None
     again = _find_again(before, inner, after, sums)
-    if again is None or not _counts(length[0], loop.target.id, again, loop):
+    if again is None or length is None or not _counts(length, loop.target.id, again, loop):
         return None
-    if not _is_quiet([*before, *after]) or not _are_apart([before, inner.body, after], again, inner, length[0], roots):
+    if not _is_quiet([*before, *after]) or not _are_apart([before, inner.body, after], again, inner, length, roots):
         return None
     return _Nest(loop, before, inner, after, again, sums)
 
@@ -131,23 +146,23 @@ def _find_again(
 
     They read no number that changes in the loop but its index and each other.
     """
-    written = {name for s in before for name in names_written(s)}
-    later = {name for s in [*inner.body, *after] for name in names_written(s)}
-    own = names_written(inner.target) | {x for s in inner.body for x in names_written(s)} - set(sums)
-    if not set(sums) <= {name for s in before if isinstance(s, (ast.Assign, ast.If)) for name in names_written(s)}:
+    written = names_assigned(before)
+    later = names_assigned([*inner.body, *after])
+    own = names_assigned([inner.target]) | names_assigned(inner.body) - set(sums)
+    if not set(sums) <= {name for s in before if isinstance(s, (ast.Assign, ast.If)) for name in names_assigned([s])}:
         return None
-    entering = read_first(before)
+    entering = exposed_names(before)
     if entering & (written | later):  # carried from iteration to iteration
         return None
-    if (written - set(sums)) & later or own & (written | read_first(after)):
+    if (written - set(sums)) & later or own & (written | exposed_names(after)):
         return None
     found: dict[str, ast.Assign] = {}
-    waiting = sorted((read_first([*inner.body, *after, inner]) - own) & (written - set(sums)))
+    waiting = sorted((exposed_names([*inner.body, *after, inner]) - own) & (written - set(sums)))
     while waiting:
         name = waiting.pop()
         if name in found:
             continue
-        makers = [s for s in before if name in names_written(s)]
+        makers = [s for s in before if name in names_assigned([s])]
         (maker,) = makers if len(makers) == 1 else (None,)
         if not isinstance(maker, ast.Assign) or not isinstance(maker.targets[0], ast.Name):
             return None
@@ -159,47 +174,42 @@ def _find_again(
     return [s for s in before if s in found.values()]  # type: ignore[misc]
 
 
-def _counts(length: str, index: str, again: list[ast.Assign], loop: ast.For) -> bool:
+def _counts(length: ast.expr, index: str, again: list[ast.Assign], loop: ast.For) -> bool:
     """Whether a length is the index of a loop, or something that does not change in it and the index."""
-    if length == index:
+    if is_name(length, index):
         return True
-    maker = next((s for s in again if ast.unparse(s.targets[0]) == length), None)
+    maker = next((s for s in again if same(s.targets[0], length)), None)
     sum_ = maker.value if maker is not None else None
     if not isinstance(sum_, ast.BinOp) or not isinstance(sum_.op, ast.Add):
         return False
     left, right = sum_.left, sum_.right
-    changed = {name for s in loop.body for name in names_written(s)} | {index}
-    return isinstance(left, ast.Name) and left.id not in changed and ast.unparse(right) == index
+    changed = names_assigned(loop.body) | {index}
+    return isinstance(left, ast.Name) and left.id not in changed and is_name(right, index)
 
 
 def _is_quiet(statements: list[ast.stmt]) -> bool:
     """Whether statements call what is pure, raise one error only, and leave the workspace where it is."""
-    return all(_is_allowed(node) for s in statements for node in ast.walk(s))
+    return all(_is_allowed(node) for s in statements for node in nodes_in(s))
 
 
 def _is_allowed(node: ast.AST) -> bool:
     """Whether that is true of a node, whatever it has in it."""
     if isinstance(node, ast.Raise):
-        return isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) == RAISED
+        return called(node.exc) == RAISED
     if isinstance(node, ast.Call):
-        called = ast.unparse(node.func)
-        return called == RAISED or is_pure(called)
+        return called(node) == RAISED or is_pure(called(node))
     if isinstance(node, (ast.Attribute, ast.Slice)):
-        return _is_module(node)
+        return isinstance(node, ast.Attribute) and dotted(node.value) in ("math", "np")
     if isinstance(node, ast.Name):
         return node.id not in _KEPT_OUT
     return not isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.While, ast.Delete))
-
-
-def _is_module(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("math", "np")
 
 
 def _are_apart(
     parts: list[list[ast.stmt]],
     again: Sequence[ast.stmt],
     inner: ast.For,
-    length: str,
+    length: ast.expr,
     roots: dict[str, frozenset[str]],
 ) -> bool:
     """Whether the first part of an iteration, and its terms up to the first of the four, may run ahead of the last.
@@ -222,87 +232,88 @@ def _are_apart(
     return True
 
 
-def _is_behind(read: ast.Subscript, stored: ast.Subscript, index: str, length: str) -> bool:
+def _is_behind(read: ast.Subscript, stored: ast.Subscript, index: str, length: ast.expr) -> bool:
     """Whether an element is read at an index of the sum on an axis where another one is stored at its length."""
-    if ast.unparse(read.value) != ast.unparse(stored.value):
+    if not same(read.value, stored.value):
         return False
-    axes = zip(_indices(read), _indices(stored), strict=True)
-    return any(ast.unparse(x) == index and ast.unparse(y) == length for x, y in axes)
-
-
-def _indices(element: ast.Subscript) -> list[ast.expr]:
-    return element.slice.elts if isinstance(element.slice, ast.Tuple) else [element.slice]
+    axes = zip(indices_of(read), indices_of(stored), strict=True)
+    return any(is_name(x, index) and same(y, length) for x, y in axes)
 
 
 def _elements(statements: Iterable[ast.stmt]) -> list[ast.Subscript]:
     """The elements of arrays that statements read and store; one that is added to, as stored."""
-    return [x for s in statements for x in ast.walk(s) if isinstance(x, ast.Subscript)]
+    return [x for s in statements for x in nodes_in(s) if isinstance(x, ast.Subscript)]
 
 
-# ---- as text ---------------------------------------------------------------------------------------------------------
-def _write(nest: _Nest, lines: list[str], rows: list[str], fresh: Callable[[str], str]) -> list[str]:
+def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[ast.stmt]:
     """A loop whose sums go together."""
     loop, inner = nest.loop, nest.inner
     assert isinstance(loop.target, ast.Name) and isinstance(inner.target, ast.Name)
-    start, stop = _limits(loop)
-    index, length = loop.target.id, _limits(inner)[1]
+    (start, stop), (_, length) = _limits(loop), _limits(inner)
     four, last, begun = map(fresh, ("four", "last", "begun"))
-    note = lines[loop.lineno - 1].partition("  # ")[2]
-    stop = stop if stop.isidentifier() else f"({stop})"
-    made = [
-        f"for {four} in range({start}, {stop.strip('()')}, {_TOGETHER}):{note and f'  # {note}'}",
-        f"    {last} = min({four} + {_TOGETHER}, {stop})",
-        f"    {begun} = 0",
-        f"    for {index} in range({four}, {last}):",
-        *_original(nest.before, lines, loop, 4),
-        *(f"        {row}[{index} - {four}] = {name}" for row, name in zip(rows, nest.sums, strict=True)),
-        f"    if {last} - {four} == {_TOGETHER}:",
-        f"        {index} = {four}",
-        *(f"        {ast.unparse(s)}" for s in nest.again),
-        f"        if {length} >= {_FEWEST}:",
-        f"            {begun} = {length}",
+    written = names_assigned((*nest.again, *inner.body))
+    ways = [
+        {name: fresh(f"{name}_of_{k}") for name in sorted(written | {loop.target.id})} for k in range(_TOGETHER)
     ]
-    ways = [_Renaming(nest, four, k, fresh) for k in range(_TOGETHER)]
-    for k, way in enumerate(ways):
-        made += [f"            {way.names[index]} = {four} + {k}"]
-        made += [f"            {way.text(s)}" for s in nest.again]
-        made += [f"            {way.names[x]} = {row}[{k}]" for row, x in zip(rows, nest.sums, strict=True)]
-    made.append(f"            for {inner.target.id} in range({begun}):")
-    made += [f"                {way.text(s)}" for way in ways for s in inner.body]
-    for k, way in enumerate(ways):
-        made += [f"            {row}[{k}] = {way.names[x]}" for row, x in zip(rows, nest.sums, strict=True)]
-    made.append(f"    for {index} in range({four}, {last}):")
-    made += [f"        {ast.unparse(s)}" for s in nest.again]
-    made += [f"        {name} = {row}[{index} - {four}]" for row, name in zip(rows, nest.sums, strict=True)]
-    head, *terms = _original([inner], lines, loop, 4)
-    made += [head.replace(f"range({length})", f"range({begun}, {length})", 1), *terms]
-    made += _original(nest.after, lines, loop, 4)
-    indent = " " * loop.col_offset
-    short = [
-        f"if {difference(stop, start)} < {_SHORTEST}:",
-        *_original([loop], lines, loop, 4),
-        "else:",
-    ]
-    return [indent + line for line in [*short, *("    " + line for line in made)]]
+    begin: list[ast.stmt] = []
+    terms: list[ast.stmt] = []
+    end: list[ast.stmt] = []
+    for k, names in enumerate(ways):
+        begin += statements("i = four + k", i=names[loop.target.id], four=four, k=k)
+        begin += _rename(nest.again, names)
+        terms += _rename(inner.body, names)
+        for row, x in zip(rows, nest.sums, strict=True):
+            begin += statements("x = row[k]", x=names[x], row=row, k=k)
+            end += statements("row[k] = x", x=names[x], row=row, k=k)
+    put: list[ast.stmt] = []
+    take: list[ast.stmt] = []
+    for row, x in zip(rows, nest.sums, strict=True):
+        put += statements("row[i - four] = x", row=row, i=loop.target.id, four=four, x=x)
+        take += statements("x = row[i - four]", row=row, i=loop.target.id, four=four, x=x)
+    rest = clone(inner)
+    rest.iter = expression("range(begun, length)", begun=begun, length=length)
+    made = statement(
+        """
+        if span < shortest:
+            loop
+        else:
+            for four in range(start, stop, together):
+                last = min(four + together, stop)
+                begun = 0
+                for i in range(four, last):
+                    before
+                    put
+                if last - four == together:
+                    i = four
+                    again
+                    if length >= fewest:
+                        begun = length
+                        begin
+                        for k in range(begun):
+                            terms
+                        end
+                for i in range(four, last):
+                    again
+                    take
+                    rest
+                    after
+        """,
+        span=stop if is_number(start, 0) else expression("stop - start", stop=stop, start=start),
+        shortest=_SHORTEST, fewest=_FEWEST, together=_TOGETHER, loop=[loop], start=start, stop=stop, four=four,
+        last=last, begun=begun, i=loop.target.id, k=inner.target.id, length=length, before=clone(nest.before), put=put,
+        again=_rename(nest.again, {}), begin=begin, terms=terms, end=end, take=take, rest=[rest],
+        after=clone(nest.after),
+    )  # fmt: skip
+    made.orelse[0].note = note_of(loop)
+    return [made]
 
 
-def _original(statements: list[ast.stmt], lines: list[str], loop: ast.For, more: int) -> list[str]:
-    """The lines of statements of a loop, as they were, relative to it and further to the right."""
-    found = [line for s in statements for line in lines[s.lineno - 1 : s.end_lineno]]
-    return [" " * more + line[loop.col_offset :] for line in found]
-
-
-class _Renaming(ast.NodeTransformer):
-    """Names of one of the four iterations."""
-
-    def __init__(self, nest: _Nest, four: str, k: int, fresh: Callable[[str], str]) -> None:
-        written = {name for s in (*nest.again, *nest.inner.body) for name in names_written(s)}
-        self.names = {name: fresh(f"{name}_of_{k}") for name in sorted(written | names_written(nest.loop.target))}
-
-    def text(self, statement: ast.stmt) -> str:
-        """A statement with these names."""
-        return ast.unparse(self.visit(ast.parse(ast.unparse(statement)).body[0]))
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        """A name."""
-        return ast.Name(self.names.get(node.id, node.id), node.ctx)
+def _rename(body: Sequence[ast.stmt], names: dict[str, str]) -> list[ast.stmt]:
+    """Copies of statements, without their notes, with other names."""
+    made: list[ast.stmt] = clone(list(body))
+    for s in made:
+        s.note = 0  # type: ignore[attr-defined]
+        for x in nodes_in(s):
+            if isinstance(x, ast.Name):
+                x.id = names.get(x.id, x.id)
+    return made

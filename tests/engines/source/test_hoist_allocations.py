@@ -7,8 +7,9 @@ import pytest
 from numba import njit
 
 from contad.engines.source import source
-from contad.engines.source.writing.hoisted_arrays import make_once
+from contad.engines.source.passes.hoist_allocations import hoist_allocations
 from tests.engines.source.agreement import agree, request
+from tests.engines.source.trees import function_of, text_of
 
 TEXT = """def run(a, n):
     m = a.shape[0]
@@ -47,13 +48,18 @@ def of_data(a, n):
     return total
 
 
+def rewrite(text):
+    """The text of a function as it is printed, and after the pass."""
+    return text_of(function_of(text)), text_of(hoist_allocations(function_of(text)))
+
+
 def inside_loops(text, made):
     """The lines inside of loops that make arrays so."""
     return [line for line in text.splitlines() if re.match(rf" {{8,}}\w+ = np\.{made}\(", line)]
 
 
 def test_they_stand_before_the_outermost_loop():
-    lines = make_once(TEXT.format(made="np.empty((m,))").split("\n"))
+    lines = rewrite(TEXT.format(made="np.empty((m,))"))[1].split("\n")
     assert lines[2:6] == [
         "    b = np.empty((m,))", "    c = np.empty((m, 2))  # line 5", "    for k in range(3):",
         "        for j in range(k):",
@@ -63,26 +69,25 @@ def test_they_stand_before_the_outermost_loop():
 @pytest.mark.parametrize("made", ["np.empty((n,))", "np.empty((k, m))", "np.zeros((m,))", "np.empty((m,), np.int64)"])
 def test_others_stay(made):
     """Of lengths that are no lengths of arrays, or not known; of zeros; of integers."""
-    lines = make_once(TEXT.format(made=made).split("\n"))
-    assert f"        b = {made}" in lines and "    c = np.empty((m, 2))  # line 5" in lines
+    text = rewrite(TEXT.format(made=made))[1]
+    assert f"        b = {made}" in text and "\n    c = np.empty((m, 2))  # line 5" in text
 
 
 @pytest.mark.parametrize("line", ["    m = 2 * m", "    for m in range(2):\n        pass", "    m = n.shape[0]"])
 def test_a_length_with_two_values_is_none(line):
-    lines = (TEXT.format(made="np.empty((m,))") + "\n" + line).split("\n")
-    assert make_once(lines) == lines
+    before, after = rewrite(TEXT.format(made="np.empty((m,))") + "\n" + line)
+    assert after == before
 
 
 @pytest.mark.parametrize("head", ["if k == 1:", "while n > k:"])
 def test_what_may_not_be_made_stays(head):
     text = f"def run(a, n):\n    m = a.shape[0]\n    for k in range(n):\n        {head}\n            b = np.empty((m,))"
-    lines = text.split("\n")
-    assert make_once(lines) == lines
+    before, after = rewrite(text)
+    assert after == before
 
 
 def test_an_array_that_is_made_twice_stays():
-    lines = (TEXT.format(made="np.empty((m,))") + "\n    b = a").split("\n")
-    assert "        b = np.empty((m,))" in make_once(lines)
+    assert "        b = np.empty((m,))" in rewrite(TEXT.format(made="np.empty((m,))") + "\n    b = a")[1]
 
 
 @pytest.mark.parametrize("compiled", [False, True])

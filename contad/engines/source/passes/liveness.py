@@ -1,46 +1,20 @@
-"""Names of generated text that are read before they are assigned again: what a loop takes, and what it leaves."""
+"""Liveness analysis: names that are read before they are assigned again; what a loop takes, carries and leaves.
+
+    for i in range(n):
+        t = x[i]                   s is carried, x is exposed, t is neither
+        s += t                     s is live after the loop
+    return s
+
+Ref: Muchnick (1997), section 14.1.
+"""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from contad.engines.source.ir.syntax import names_in
 
 Names = frozenset[str]
 NONE: Names = frozenset()
-
-_BARE = {"attr", "ctx", "id", "kind", "op", "ops", "type_comment"}  # fields without names in them
-_KINDS = [x for x in vars(ast).values() if isinstance(x, type) and issubclass(x, ast.AST) and x is not ast.Constant]
-_FIELDS = {kind: tuple(x for x in kind._fields if x not in _BARE) for kind in _KINDS}
-_FIELDS[ast.Constant] = ()
-
-
-def names_in(node: ast.AST) -> list[ast.Name]:
-    """The names in a statement or an expression, in no order; `ast.walk` takes several times as long."""
-    found: list[ast.Name] = []
-    waiting: list[ast.AST] = [node]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name):
-            found.append(node)
-            continue
-        for field in _FIELDS.get(type(node), node._fields):
-            value = getattr(node, field, None)
-            if isinstance(value, ast.AST):
-                waiting.append(value)
-            elif isinstance(value, list):
-                waiting += [x for x in value if isinstance(x, ast.AST)]
-    return found
-
-
-def nodes_in(node: ast.AST) -> list[ast.AST]:
-    """The statements and expressions in a tree, in no order, without operators and contexts."""
-    found: list[ast.AST] = [node]
-    for x in found:
-        for field in _FIELDS.get(type(x), x._fields):
-            value = getattr(x, field, None)
-            if isinstance(value, ast.AST):
-                found.append(value)
-            elif isinstance(value, list):
-                found += [y for y in value if isinstance(y, ast.AST)]
-    return found
 
 
 def names_read(node: ast.AST) -> Names:
@@ -102,7 +76,14 @@ class LiveNames:
 
 def carried_names(body: list[ast.stmt]) -> Names:
     """The names that one run of statements assigns, though it may read, before that, what the run before has left."""
-    return _Exposed().find(body) & names_assigned(body)
+    return exposed_names(body) & names_assigned(body)
+
+
+def exposed_names(body: Iterable[ast.stmt]) -> Names:
+    """The names that statements may read as they were before all of them: their upward exposed uses."""
+    exposed = _Exposed()
+    exposed.visit(body, set(), {})
+    return frozenset(exposed.found)
 
 
 Guard = tuple[str, bool]  # a name that an `if` tests, and whether it is true
@@ -114,12 +95,7 @@ class _Exposed:
     def __init__(self) -> None:
         self.found: set[str] = set()
 
-    def find(self, body: list[ast.stmt]) -> Names:
-        """The names that statements may read first."""
-        self._block(body, set(), {})
-        return frozenset(self.found)
-
-    def _block(self, body: list[ast.stmt], known: set[str], under: dict[Guard, set[str]]) -> None:
+    def visit(self, body: Iterable[ast.stmt], known: set[str], under: dict[Guard, set[str]]) -> None:
         """Go through statements: `known` are the names surely assigned, `under` a guard those besides."""
         for s in body:
             if isinstance(s, ast.If):
@@ -128,13 +104,18 @@ class _Exposed:
                 self._read(s.iter if isinstance(s, ast.For) else s.test, known)
                 _forget(under, names_assigned([s]))
                 index = names_assigned([s.target]) if isinstance(s, ast.For) else NONE
-                self._block(s.body, known | index, {guard: set(names) for guard, names in under.items()})
+                self.visit(s.body, known | index, {guard: set(names) for guard, names in under.items()})
             else:
-                self._read(s, known)
+                assigned: set[str] = set()
+                for x in names_in(s):
+                    if isinstance(x.ctx, ast.Store):
+                        assigned.add(x.id)
+                    elif x.id not in known:
+                        self.found.add(x.id)
                 if isinstance(s, ast.AugAssign):
-                    self.found |= names_assigned([s.target]) - known
-                known |= names_assigned([s])
-                _forget(under, names_assigned([s]))
+                    self.found |= assigned - known
+                known |= assigned
+                _forget(under, assigned)
 
     def _branch(self, s: ast.If, known: set[str], under: dict[Guard, set[str]]) -> None:
         """Both branches, and what is known after them."""
@@ -144,7 +125,7 @@ class _Exposed:
         for holds, body in ((True, s.body), (False, s.orelse)):
             inside = known | under.get((test, holds), set())
             facts = {guard: set(names) for guard, names in under.items()}
-            self._block(body, inside, facts)
+            self.visit(body, inside, facts)
             ends.append((inside, facts))
         (then, facts), (otherwise, others) = ends
         known |= then & otherwise
@@ -158,7 +139,7 @@ class _Exposed:
         self.found |= names_read(node) - known
 
 
-def _forget(under: dict[Guard, set[str]], names: Names) -> None:
+def _forget(under: dict[Guard, set[str]], names: Collection[str]) -> None:
     """What was known under guards that are assigned anew is known no more."""
     for guard in [guard for guard in under if guard[0] in names]:
         del under[guard]

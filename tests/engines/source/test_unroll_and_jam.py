@@ -9,7 +9,8 @@ from numba import njit
 
 import contad
 from contad.engines.source import source
-from contad.engines.source.writing import derivative_text, jammed_sums
+from contad.engines.source.passes import unroll_and_jam
+from contad.engines.source.writing import derivative_text
 from tests.engines.source.agreement import as_python, flat, request
 from tests.engines.source.nests_of_loops import OUTER, disagreement, factor
 
@@ -115,7 +116,7 @@ def outcome(f, args):
 
 def without(monkeypatch, f, args):
     with monkeypatch.context() as patch:
-        patch.setattr(derivative_text, "jam_sums", lambda lines, *_: lines)
+        patch.setattr(derivative_text, "unroll_and_jam", lambda function, *_: function)
         return outcome(f, args)
 
 
@@ -172,10 +173,10 @@ def sums(seed):
 @pytest.fixture
 def together(monkeypatch):
     """Counts the loops whose sums go together, however short they are."""
-    found, write = [], jammed_sums._write
-    monkeypatch.setattr(jammed_sums, "_SHORTEST", 0)
-    monkeypatch.setattr(jammed_sums, "_FEWEST", 0)
-    monkeypatch.setattr(jammed_sums, "_write", lambda *args: (found.append(args), write(*args))[1])
+    found, write = [], unroll_and_jam._write
+    monkeypatch.setattr(unroll_and_jam, "_SHORTEST", 0)
+    monkeypatch.setattr(unroll_and_jam, "_FEWEST", 0)
+    monkeypatch.setattr(unroll_and_jam, "_write", lambda *args: (found.append(args), write(*args))[1])
     return found
 
 
@@ -195,5 +196,5 @@ def test_more_random_sums(start, together):
 @pytest.mark.parametrize(("fault", "f"), [("_is_behind", of_itself), ("_are_apart", read_before)])
 def test_a_mistake_is_found(fault, f, monkeypatch):
     known = without(monkeypatch, f, (A, X))[0]
-    monkeypatch.setattr(jammed_sums, fault, lambda *args: True)
+    monkeypatch.setattr(unroll_and_jam, fault, lambda *args: True)
     assert abs(outcome(f, (A, X))[0] - known) > 1e-6

@@ -9,7 +9,8 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.source.writing.carried_neighbours import Vectors, carry_neighbours
+from contad.engines.source.passes.scalar_replacement import Vectors, replace_by_scalars
+from tests.engines.source.trees import function_of, text_of
 
 FACTS = Vectors(frozenset(("a", "b")), {"a": frozenset("a"), "b": frozenset("b"), "c": frozenset("a")})
 ZEROS, SHAPE = "a = np.zeros(x.shape)", "a = np.empty((n,))\nfor i in range(n):\n    a[i] = 0.5 * x[i]"
@@ -73,24 +74,25 @@ LEFT = {
 
 def rewrite(body):
     numbers = itertools.count()
-    lines = ["def run(x):", *textwrap.indent(f"{body}\nreturn a", "    ").splitlines()]
-    return lines, carry_neighbours(lines, FACTS, lambda hint: f"{hint}_{next(numbers)}").lines
+    text = "def run(x):\n" + textwrap.indent(f"{body}\nreturn a", "    ")
+    found = replace_by_scalars(function_of(text), FACTS, lambda hint: f"{hint}_{next(numbers)}")
+    return text_of(function_of(text)), text_of(found.function)
 
 
 @pytest.mark.parametrize("what", CARRIED)
 def test_each_element_is_written_once_and_has_the_same_bits(what):
     before, after = rewrite(CARRIED[what])
     alone = "apart" in what
-    assert sum(bool(re.search(r"[ab]\[.*\] [+-]=", line)) for line in after) == alone * (2 - (what in WHOLLY_WRITTEN))
+    assert sum(bool(re.search(r"[ab]\[.*\] [+-]=", line)) for line in after.split("\n")) == alone * (2 - (what in WHOLLY_WRITTEN))
     runs = []
-    for lines in (before, after):
+    for text in (before, after):
         names = {"np": np}
-        exec("\n".join(lines), names)
+        exec(text, names)
         runs.append(names["run"])
     for n in range(9):
         x = np.random.default_rng(n).normal(size=n)
         assert np.array_equal(runs[0](x), runs[1](x)), n
-    assert (" a = np.empty(" in "".join(after) and "    a = np.zeros(" not in after) == (
+    assert (" a = np.empty(" in after and "    a = np.zeros(" not in after) == (
         what in WHOLLY_WRITTEN or "a = np.empty" in CARRIED[what]
     )
 
@@ -115,7 +117,7 @@ def test_the_text_of_a_gradient():
     assert text.partition("x_bar_here = 0.0")[2] == """
     for i in range(k):
         t_2 = x[i]
-        a = x[i + 1] - (t_2 * t_2)
+        a = x[i + 1] - t_2 * t_2
         total += a * a
         a_bar = total_bar * (2.0 * a)
         t_3_bar = -a_bar
@@ -128,7 +130,7 @@ def test_the_text_of_a_gradient():
         x_bar[k] = x_bar_here
     else:
         x_bar[:] = 0.0
-    return total, (x_bar,)
+    return (total, (x_bar,))
 """
     x = np.array([0.5, -1.0, 2.0])
     a = x[1:] - x[:-1] ** 2

@@ -1,0 +1,40 @@
+"""What derivatives call of contad, by the modules that have it."""
+
+from contad.engines.source.ir.known_matrix_functions import KERNELS
+from contad.engines.source.ir.refusal import LIMIT
+
+CALLEES = ("forward_of_", "reverse_of_", "value_of_", "share_")  # how functions begin that a derivative brings along
+RUNTIME: dict[str, tuple[str, ...]] = {
+    "engines.source.writing.branchless": ("chain", "chain_slope", "larger", "select"),
+    "engines.source.runtime.dependency_graph": ("note",),
+    "engines.source.runtime.kept_parts": ("keep_part", "put_part_back", "root_of"),
+    "engines.source.runtime.kept_values": tuple(
+        f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers")
+    ),
+    "engines.source.runtime.lent_arrays": ("lent_empty", "lent_zeros"),
+    "engines.source.runtime.loop_blocks": ("add_parts", "count_blocks", "make_parts", "part_of"),
+    **{f"engines.source.runtime.{module}": tuple(names) for module, names in KERNELS.items()},
+    "engines.source.runtime.workspace": ("grow", "integer", "kept_matrix", "put_integer", "workspace"),
+    "engines.source.writing.small_products": ("small_zeros",),
+    "errors": (LIMIT, "RuleError", "SingularPointError"),
+    "native.elementary.elementary_table": ("elementary", "elementary_rows"),
+    "native.elementary.rows": ("are_apart", "new_row", "place"),
+    "native.gram_matrices": ("add_gram", "gram"),
+    "native.lane_products": ("add_lanes_left", "add_lanes_right", "lanes_product"),
+    "native.lanes": (
+        "add_lanes", "copy_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros",
+    ),
+    "native.linked_code": ("link",),
+    "native.machine_code": ("njit",),
+    "native.product_adjoints": ("add_left", "add_right", "put_product"),
+    "native.recalled_values": ("recall",),
+    "native.rules": ("value_function",),
+    "native.single_lanes": ("add_to_lane", "at_lane", "put_in_lane"),
+    "native.threads": ("sharer",),
+    "native.written_arrays": ("fill_with_zeros",),
+    "rules.scalar_rule": ("rule",),
+}  # fmt: skip
+BUILTIN = ("abs", "bool", "float", "int", "len", "max", "min", "range")
+# names that nothing of the user's may have in a derivative
+RESERVED = frozenset(("np", "math", "run", "work", "top", "prange", "memory", "marks", "args", "cotangent", *BUILTIN))
+RESERVED |= {name for names in RUNTIME.values() for name in names}

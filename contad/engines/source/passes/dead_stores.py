@@ -1,0 +1,154 @@
+"""Dead store elimination: zeros of adjoints that a loop writes before anything reads them; its `+=` is `=` then.
+
+    x_bar = np.zeros(x.shape)              x_bar = np.empty(x.shape)
+    for i in range(x_length):       ->     for i in range(x_length):
+        x_bar[i] += t_bar                      x_bar[i] = t_bar
+
+The first statement behind the zeros that names the array has to be a nest of loops over every index of it, in whose
+innermost body that `+=` comes first, and nothing else touches the array but at the same indices. The zeros of a large
+array are a pass over memory. So are those of arrays that each iteration of a loop makes, where the nest follows in the
+same iteration.
+
+Ref: Muchnick (1997), section 18.10; Hascoet & Pascual (2013), section 4.2, on adjoints that begin with zeros.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from contad.engines.source.ir.syntax import (
+    called,
+    expression,
+    integer_of,
+    is_name,
+    is_number,
+    name,
+    names_in,
+    names_of,
+    nodes_in,
+    note_of,
+    splice,
+    statement,
+)
+from contad.engines.source.passes.dependence import bounds_of, indices_of
+from contad.engines.source.passes.equal_lengths import LEAVES, EqualLengths
+from contad.engines.source.passes.liveness import names_assigned
+
+_EMPTY = {"np.zeros": "np.empty", "lent_zeros": "lent_empty"}
+
+
+class Zeros(NamedTuple):
+    """A statement that makes an adjoint of zeros, in which shape."""
+
+    made: ast.Assign
+    array: str
+    shape: ast.expr  # a tuple, or the shape of another array
+
+    def length(self, axis: int) -> ast.expr:
+        """The length of an axis."""
+        return self.shape.elts[axis] if isinstance(self.shape, ast.Tuple) else expression("s[k]", s=self.shape, k=axis)
+
+    def leave_empty(self) -> None:
+        """Make the array without zeros."""
+        self.made.value.func = name(_EMPTY[called(self.made.value)])  # type: ignore[attr-defined]
+
+
+def remove_dead_zeros(function: ast.FunctionDef) -> ast.FunctionDef:
+    """A function without zeros that are written over."""
+    bodies = [function.body, *(x.body for x in nodes_in(function) if isinstance(x, ast.For))]
+    found = [nest for body in bodies if any(map(find_zeros, body)) for nest in _list_nests(body)]
+    if not found:
+        return function
+    lengths = EqualLengths(function)
+    instead: dict[ast.stmt, list[ast.stmt]] = {}
+    for zeros, nest in found:
+        if (add := _find_add(zeros, nest, lengths)) is not None:
+            zeros.leave_empty()
+            instead[add] = [store_instead(add)]
+    splice(function.body, instead)
+    return function
+
+
+def _list_nests(body: list[ast.stmt]) -> Iterator[tuple[Zeros, ast.For]]:
+    """The zeros that a body makes, with the loop behind them where that names the array first."""
+    following: dict[str, ast.stmt] = {}
+    for s in reversed(body):
+        if (zeros := find_zeros(s)) is not None and isinstance(nest := following.get(zeros.array), ast.For):
+            yield zeros, nest
+        following |= dict.fromkeys(names_of(s), s)
+
+
+def find_zeros(s: ast.stmt) -> Zeros | None:
+    """The zeros that a statement makes; None of the user's own, which are noted."""
+    if not isinstance(s, ast.Assign) or called(s.value) not in _EMPTY or note_of(s):
+        return None
+    (*slot, shape), target = s.value.args, s.targets[0]  # type: ignore[attr-defined]
+    is_shape = isinstance(shape, ast.Tuple) or (isinstance(shape, ast.Attribute) and shape.attr == "shape")
+    known = is_shape and all(integer_of(x) is not None for x in slot)
+    return Zeros(s, target.id, shape) if known and isinstance(target, ast.Name) else None
+
+
+def store_instead(add: ast.AugAssign) -> ast.stmt:
+    """A statement that stores what another one adds."""
+    made: ast.stmt = statement("element = value", element=add.target, value=add.value)
+    made.note = note_of(add)  # type: ignore[attr-defined]
+    return made
+
+
+def _find_add(zeros: Zeros, nest: ast.For, lengths: EqualLengths) -> ast.AugAssign | None:
+    """The `+=` that may be `=`."""
+    array = zeros.array
+    if len(lengths.assigned[array]) != 1 or any(isinstance(x, LEAVES) for x in nodes_in(nest)):
+        return None
+    limits: dict[str, ast.expr] = {}  # by the index of a loop
+    loop: ast.stmt = nest
+    while isinstance(loop, ast.For):
+        limit = _find_limit(loop)
+        naming = [s for s in loop.body if array in names_of(s)]
+        if limit is None or not naming or not isinstance(loop.target, ast.Name):
+            return None
+        index = loop.target.id
+        if index in names_assigned(loop.body) or index in limits:
+            return None
+        limits[index] = limit
+        loop = naming[0]
+        if len(naming) > 1:
+            break
+    indices = _added_at(loop, array)
+    if len(indices) != len(limits) or set(indices) != limits.keys():
+        return None
+    if any(not touches_only(s, array, indices) for s in naming):
+        return None
+    if isinstance(zeros.shape, ast.Tuple):
+        if len(zeros.shape.elts) != len(indices):
+            return None
+    elif not lengths.stays(zeros.shape):
+        return None
+    is_whole = all(lengths.are_equal(limits[x], zeros.length(axis), nest) for axis, x in enumerate(indices))
+    return loop if is_whole else None  # type: ignore[return-value]
+
+
+def _find_limit(loop: ast.For) -> ast.expr | None:
+    """The number n of a loop over 0, ..., n - 1 in either order; None of another one."""
+    bounds = bounds_of(loop)
+    if bounds is None or bounds.step != -1:
+        return bounds.stop if bounds is not None and bounds.step == 1 and is_number(bounds.start, 0) else None
+    last = bounds.start
+    is_last = isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub) and is_number(last.right, 1)
+    return last.left if is_last and integer_of(bounds.stop) == -1 else None  # type: ignore[attr-defined]
+
+
+def _added_at(s: ast.stmt, array: str) -> list[str]:
+    """The indices, if all are names, of the element that a statement adds to."""
+    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add) or array in names_of(s.value):
+        return []
+    if not isinstance(s.target, ast.Subscript) or not is_name(s.target.value, array):
+        return []
+    return [x.id if isinstance(x, ast.Name) else "" for x in indices_of(s.target)]
+
+
+def touches_only(s: ast.AST, array: str, indices: list[str]) -> bool:
+    """Whether a statement names an array nowhere but in its element at these indices."""
+    elements = [x for x in nodes_in(s) if isinstance(x, ast.Subscript) and is_name(x.value, array)]
+    there = [x for x in elements if [getattr(i, "id", "") for i in indices_of(x)] == indices]
+    return len(there) == sum(x.id == array for x in names_in(s))

@@ -1,0 +1,347 @@
+"""Parallelisation: loops whose iterations cannot meet, as functions of blocks of iterations that threads share.
+
+    for i in prange(0, range(n)):          def f_block(block, n, blocks, x, w, x_bar, w_bar, w_bar_parts, s_parts):
+        t = x[i] * w[0]                        w_bar = part_of(w_bar, w_bar_parts, block)
+        s += t                         ->      s = 0.0
+        x_bar[i] += w[0]                       for i in range(block * n // blocks, (block + 1) * n // blocks):
+        w_bar[0] += x[i]                           ...
+                                               s_parts[block] = s
+
+                                           share_f_block(blocks, (n, blocks, x, ...)); s += s_parts[...]; ...
+
+What an iteration assigns before it reads it is its own (privatisation). Numbers that are only added to become sums of
+blocks (reductions). An array that is written is one of two kinds: each iteration touches elements of its own, as its
+index is in the same place everywhere, or iterations only add to it, each block in a buffer. All else stays serial, and
+so does what would need Python.
+
+Ref: Allen & Kennedy (2001), sections 6.2.1 and 6.5; Huckelheim & Hascoet (2022), on adjoints of parallel loops.
+"""
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from contad.engines.source.ir.printing import show
+from contad.engines.source.ir.single_assignment import For
+from contad.engines.source.ir.syntax import (
+    both,
+    call,
+    called,
+    clone,
+    expression,
+    integer_of,
+    is_number,
+    key,
+    nodes_in,
+    note_of,
+    statement,
+    statements,
+    total,
+    tuple_of,
+)
+from contad.engines.source.passes.dependence import (
+    Access,
+    Accesses,
+    UnknownAccess,
+    bounds_of,
+    find_own,
+    is_plain,
+)
+from contad.engines.source.passes.liveness import (
+    LiveNames,
+    carried_names,
+    names_assigned,
+    names_read,
+)
+from contad.engines.source.passes.profitability import cost_of
+from contad.engines.source.passes.sum_reductions import is_sum
+
+FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
+# besides functions of math: what runs without Python, and writes nothing but what it makes
+QUIET = frozenset(
+    (
+        *("chain", "chain_slope", "select", "integer", "put_integer", "small_zeros", "abs", "bool", "float", "int"),
+        *("len", "max", "min", "range", "np.int64", "np.float64", "np.zeros", "np.empty", "np.ones", "np.isfinite"),
+        *("np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # of numbers
+    )
+)
+NOISY = (ast.Lambda, ast.Try, ast.With, ast.JoinedStr, ast.Dict, ast.Set, ast.List)
+WORK = ("work", "top")
+
+
+class SharedLoop(NamedTuple):
+    """A loop over iterations that may run at the same time: one over prange(its place in a list, range)."""
+
+    loop: For
+    is_reverse: bool
+    # the top of the workspace: FIXED, moved within EACH iteration, or by `stride` UP or DOWN from each to the next one
+    moves: str
+    stride: str  # a name
+
+
+class SharedFacts(NamedTuple):
+    """What the tree does not tell."""
+
+    kinds: dict[str, str]  # of numbers: "float", "int" or "bool"
+    roots: dict[str, frozenset[str]]  # of arrays: the memory that they may be
+    quiet_rules: frozenset[str]  # functions of rules that need nothing of Python's
+    called: Mapping[str, ast.FunctionDef]  # functions that are called
+
+
+class Shared(NamedTuple):
+    """A function whose loops have been looked at."""
+
+    function: ast.FunctionDef
+    blocks: list[ast.FunctionDef]  # the functions of blocks
+    reasons: dict[int, str]  # for each loop why it is serial; empty where it is shared
+
+
+class SerialReason(Exception):
+    """Why a loop stays serial."""
+
+
+def share_loops(
+    function: ast.FunctionDef, loops: list[SharedLoop], facts: SharedFacts, fresh: Callable[[str], str], name: str
+) -> Shared:
+    """A function with loops over prange shared where they can be, else serial."""
+    shared = Shared(function, [], {})
+    if loops:
+        local = names_assigned(function.body) | {x.arg for x in function.args.args}
+        sharer = _Sharer(loops, facts, fresh, name, local, LiveNames(function.body), shared)
+        function.body = sharer.visit(function.body)
+        for f in (function, *shared.blocks):
+            _make_serial(f)
+    return shared
+
+
+def _make_serial(function: ast.FunctionDef) -> None:
+    """Loops that are left run over plain ranges."""
+    for s in nodes_in(function):
+        if isinstance(s, ast.For) and called(s.iter) == "prange":
+            s.iter = s.iter.args[1]  # type: ignore[attr-defined]
+
+
+class _Sharer(NamedTuple):
+    """Goes through a function and takes loops out."""
+
+    loops: list[SharedLoop]
+    facts: SharedFacts
+    fresh: Callable[[str], str]
+    name: str
+    local: frozenset[str]
+    live: LiveNames
+    found: Shared
+
+    def visit(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements without the loops that can be shared, the outermost first."""
+        made: list[ast.stmt] = []
+        for s in body:
+            called_instead = self._share(s) if isinstance(s, ast.For) and called(s.iter) == "prange" else None
+            if called_instead is not None:
+                made += called_instead
+                continue
+            if isinstance(s, (ast.For, ast.While, ast.If)):
+                s.body, s.orelse = self.visit(s.body), self.visit(s.orelse)
+            made.append(s)
+        return made
+
+    def _share(self, loop: ast.For) -> list[ast.stmt] | None:
+        """What is written instead of a loop; None where it cannot be shared."""
+        k = integer_of(loop.iter.args[0])  # type: ignore[attr-defined]
+        assert k is not None
+        try:
+            shared = _LoopOfBlocks(loop, self.loops[k], self.facts, self.local, self.live.after[loop])
+        except (SerialReason, UnknownAccess) as reason:
+            self.found.reasons[k] = str(reason)
+            return None
+        self.found.reasons[k] = ""
+        made, block = shared.write(self.fresh, self.name)
+        self.found.blocks.append(block)
+        return made
+
+
+class _LoopOfBlocks:
+    """A loop, and all that has to be known of it to be shared."""
+
+    def __init__(
+        self, loop: ast.For, shared: SharedLoop, facts: SharedFacts, local: frozenset[str], after: frozenset[str]
+    ) -> None:
+        """Look at a loop; SerialReason where its iterations cannot be told to be independent."""
+        self.loop, self.shared, self.facts = loop, shared, facts
+        bounds = bounds_of(loop)
+        assert bounds is not None and isinstance(loop.target, ast.Name)
+        self.bounds, self.index = bounds, loop.target.id
+        self.assigned = names_assigned(loop.body)
+        if bounds.step not in (1, -1):
+            raise SerialReason("its step is not 1")
+        limits = names_read(bounds.start) | names_read(bounds.stop)
+        if limits & self.assigned:
+            raise SerialReason("its limits are assigned in it")
+        self.guards: dict[Any, ast.expr] = {}
+        self._require_quiet(loop.body)
+        self._require_own_end(loop.body)
+        if "work" in self.assigned or (shared.moves == FIXED and "top" in self.assigned):
+            raise SerialReason("how much an iteration stores is not known before it runs")
+        if self.index in self.assigned:
+            raise SerialReason("its index is assigned")
+        self.sums = self._find_sums()
+        left = (after & self.assigned) - self.sums.keys() - {*WORK}
+        if left:
+            raise SerialReason(f"{', '.join(sorted(left))} is read after it")
+        self.buffered = self._find_buffered()
+        read = frozenset().union(*map(names_read, loop.body))
+        own = self.assigned - self.sums.keys() - {*WORK}
+        self.given = sorted(((read | limits) & local) - own - self.sums.keys() - {self.index, *WORK})
+        self.uses_work = bool({*WORK} & (read | self.assigned))
+
+    # ---- what an iteration may do ------------------------------------------------------------------------------------
+    def _require_quiet(self, body: list[ast.stmt]) -> None:
+        """Nothing but what runs without Python."""
+        for node in (x for s in body for x in nodes_in(s)):
+            is_product = isinstance(getattr(node, "op", None), ast.MatMult)
+            if is_product or isinstance(node, NOISY) or (isinstance(node, ast.Attribute) and not is_plain(node)):
+                raise SerialReason(f"{show(node)} may not run on several threads")
+            if isinstance(node, ast.Call):
+                self._require_quiet_call(node)
+
+    def _require_quiet_call(self, node: ast.Call) -> None:
+        """A call runs without Python, and so does what is called."""
+        name = called(node)
+        if name.startswith("math.") or name in QUIET or name in self.facts.quiet_rules or name.endswith("Error"):
+            return
+        if name == "prange" or (name in self.facts.called and "work" not in names_read(node)):
+            if name in self.facts.called:
+                self._require_quiet(self.facts.called[name].body)
+            return
+        raise SerialReason(f"{show(node.func)} may not run on several threads")
+
+    def _require_own_end(self, body: list[ast.stmt]) -> None:
+        """No statement ends the loop early."""
+        for s in body:
+            if isinstance(s, (ast.Break, ast.Return)):
+                raise SerialReason("it may end early")
+            if isinstance(s, ast.If):
+                self._require_own_end(s.body)
+                self._require_own_end(s.orelse)
+            elif any(isinstance(x, ast.Return) for x in nodes_in(s)):
+                raise SerialReason("it may end early")
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def _find_sums(self) -> dict[str, str]:
+        """The numbers that are carried from one iteration to the next because they are added to, with their kinds."""
+        carried = carried_names(self.loop.body) - {*WORK}
+        for name in sorted(carried):
+            known = self.facts.kinds.get(name) in ("float", "int")
+            if not known or not is_sum(name, self.loop.body, carried):
+                raise SerialReason(f"{name} goes from one iteration to the next, and is no sum")
+        return {name: self.facts.kinds[name] for name in sorted(carried)}
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def _find_buffered(self) -> list[str]:
+        """The arrays that are only added to, so that each block gets a buffer."""
+        accesses = Accesses(self.loop.body, self.facts.roots)
+        if unknown := accesses.unknown - self.assigned - {*WORK}:
+            raise SerialReason(f"it is not known what {', '.join(sorted(unknown))} is")
+        touched: dict[str, list[Access]] = {}
+        for access in accesses.found:
+            for root in self._roots(access.name) - accesses.made:
+                touched.setdefault(root, []).append(access)
+        buffered: list[str] = []
+        for root, found in sorted(touched.items()):
+            if root == WORK[0] or all(x.way == "read" for x in found):  # every iteration has places of its own there
+                continue
+            if any(len(self._roots(x.name)) > 1 for x in found):
+                raise SerialReason(f"{root} may be another array")
+            resolved = [*map(accesses.resolve, found)]
+            if any(isinstance(i, ast.Constant) and not isinstance(i.value, int) for x in resolved for i in x.indices):
+                raise SerialReason(f"{root} is written, and has views with new axes")
+            bases = {x.name for x in resolved}
+            if len(bases) > 1:
+                raise SerialReason(f"{root} is written, and has other names")
+            (base,) = bases
+            if self._is_private(resolved):
+                continue
+            if any(x.way != "add" for x in found) or base in self.assigned:
+                raise SerialReason(f"iterations may meet in the elements of {root}, and not only add to them")
+            buffered.append(base)
+        return buffered
+
+    def _roots(self, name: str) -> frozenset[str]:
+        return self.facts.roots.get(name, frozenset((name,)))
+
+    def _is_private(self, accesses: list[Access]) -> bool:
+        """Whether every iteration has elements of its own: in one place all have the index, plus the same number."""
+        offset = find_own(accesses, self.index)
+        if offset is not None:
+            self._guard(offset)
+        return offset is not None
+
+    def _guard(self, offset: int) -> None:
+        """Indices must not be negative: -1 is the last element, which another iteration may have, too."""
+        start, stop, step = self.bounds
+        first = total([clone(start), offset] if step == 1 else [clone(stop), 1 + offset])
+        known = integer_of(first)
+        if known is None:
+            self.guards[key(first)] = expression("first >= 0", first=first)
+        elif known < 0:
+            raise SerialReason("its indices may be negative")
+
+    # ---- the new tree ------------------------------------------------------------------------------------------------
+    def write(self, fresh: Callable[[str], str], name: str) -> tuple[list[ast.stmt], ast.FunctionDef]:
+        """What stands for the loop, and the function of a block."""
+        n, blocks, block = fresh("iterations"), fresh("blocks"), fresh("block")
+        function = fresh(f"{name}_block")
+        parts = {x: fresh(f"{x}_parts") for x in [*self.sums, *self.buffered]}
+        given = [n, blocks, *self.given, *parts.values(), *(WORK if self.uses_work else [])]
+        moves, stride = self.shared.moves, self.shared.stride
+        if stride and stride not in given:
+            given.append(stride)
+        sizes = total([expression("x.size", x=x) for x in self.buffered])
+        cost = cost_of(self.loop.body, self.assigned | {self.index})
+        count = call("count_blocks", [n, cost, sizes])
+        if self.guards:
+            count = expression("count if test else 1", count=count, test=both([*self.guards.values()]))
+        made = statements("n = max(span, 0); blocks = count", n=n, span=self.bounds.span, blocks=blocks, count=count)
+        made[0].note = note_of(self.loop)  # type: ignore[attr-defined]
+        for x, kind in self.sums.items():
+            shape = [blocks, "np.int64"] if kind == "int" else [blocks]
+            made.append(statement("parts = np.zeros(shape)", parts=parts[x], shape=shape))
+        made += [statement("parts = make_parts(x, blocks)", parts=parts[x], x=x, blocks=blocks) for x in self.buffered]
+        if moves == EACH:
+            made.append(statement("work = grow(work, top + blocks * stride)", blocks=blocks, stride=stride))
+        share = f"share_{function}"
+        made.append(statement("share(blocks, given)", share=share, blocks=blocks, given=tuple_of(given)))
+        if self.sums:
+            made.append(statement("for block in range(blocks): pass", block=block, blocks=blocks))
+            made[-1].body = [  # type: ignore[attr-defined]
+                statement("x += parts[block]", x=x, parts=parts[x], block=block) for x in self.sums
+            ]
+        made += [statement("add_parts(x, parts)", x=x, parts=parts[x]) for x in self.buffered]
+        if moves not in (FIXED, EACH):
+            made += statements("top -= n * m" if moves == DOWN else "top += n * m", n=n, m=stride)
+        return made, self._function(function, block, given, parts, n, blocks)
+
+    def _function(
+        self, function: str, block: str, given: list[str], parts: dict[str, str], n: str, blocks: str
+    ) -> ast.FunctionDef:
+        """The function of a block."""
+        made = statement("def function(arguments): pass", function=function, arguments=[block, *given])
+        body = made.body = [
+            statement("x = part_of(x, parts, block)", x=x, parts=parts[x], block=block) for x in self.buffered
+        ]
+        body += [statement("x = zero", x=x, zero=0 if kind == "int" else 0.0) for x, kind in self.sums.items()]
+        moves, stride, (start, _, step) = self.shared.moves, self.shared.stride, self.bounds
+        first = expression("block * n // blocks", block=block, n=n, blocks=blocks)
+        last = expression("(block + 1) * n // blocks", block=block, n=n, blocks=blocks)
+        if moves == EACH:
+            body += statements("top += block * stride", block=block, stride=stride)
+        elif moves != FIXED:
+            body += statements("top -= k * m" if moves == DOWN else "top += k * m", k=first, m=stride)
+        if not is_number(start, 0):
+            sign = ast.Add() if step == 1 else ast.Sub()
+            first, last = (ast.BinOp(clone(start), sign, x) for x in (first, last))
+        limits = [first, last] if step == 1 else [first, last, -1]
+        body += statements("for index in range(limits): pass", index=self.index, limits=limits)
+        body[-1].body = self.loop.body
+        body += [statement("parts[block] = x", x=x, parts=parts[x], block=block) for x in self.sums]
+        return made

@@ -1,0 +1,192 @@
+"""Loop peeling: the first or last iteration, which a test tells from all others, is written before or behind the loop.
+
+    for t in range(n):                     if 0 < n:
+        x_bar[t] += s                          t = 0
+        test = t > 0                           x_bar[t] += s
+        if test:                    ->     for t in range(1, n):
+            x_bar[t - 1] += u                  x_bar[t] += s
+                                               x_bar[t - 1] += u
+
+The rest of the loop has no branch: it goes in vector registers, and adjoints of neighbours go on in numbers. Iterations
+keep their order. The pass takes loops without loops in them, whose branches all hang on such tests, and which none
+leaves.
+
+Ref: Bacon, Graham & Sharp (1994), section 6.3.5; Allen & Kennedy (2001), section 5.7.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    expression,
+    integer_of,
+    is_name,
+    is_number,
+    key,
+    nodes_in,
+    note_of,
+    splice,
+    statements,
+)
+from contad.engines.source.passes.dependence import bounds_of, offset_of
+from contad.engines.source.passes.equal_lengths import LEAVES
+from contad.engines.source.passes.liveness import names_assigned
+from contad.native.elementary.elementary_table import BY_CALL
+
+MOST = 60  # statements of a loop, which are written twice
+_HOLDS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}  # fmt: skip
+_TURNED = {ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Lt: ast.Gt, ast.LtE: ast.GtE}
+
+
+class _Range(NamedTuple):
+    """A loop by its counter, its least number and the end of its numbers."""
+
+    node: ast.For
+    counter: str
+    least: int
+    stop: str  # behind the greatest one
+    down: bool
+
+
+class _Apart(NamedTuple):
+    """What a test is in the iteration with the least index, or with the greatest one, and in all others."""
+
+    is_least: bool
+    there: bool
+    elsewhere: bool
+
+
+_Tests = dict[Any, _Apart]  # by their keys
+
+
+def peel(function: ast.FunctionDef) -> ast.FunctionDef:
+    """A function with such iterations apart."""
+    waiting = [x for x in nodes_in(function) if isinstance(x, ast.For)]
+    for node in waiting:
+        loop = _find_range(node)
+        tests = _find_tests(loop, function) if loop is not None else {}
+        if loop is None or not tests or not _body(node, tests, False, function):  # else the others do nothing
+            continue
+        parts = _write(loop, tests, function)
+        splice(function.body, {node: parts})
+        waiting += [s for s in parts if isinstance(s, ast.For)]  # the other end
+    return function
+
+
+def _find_range(node: ast.For) -> _Range | None:
+    """A loop over all whole numbers of a range from a known one on, in either order; None of another one."""
+    bounds = bounds_of(node) if called(node.iter) == "range" else None
+    if bounds is None or bounds.step not in (1, -1) or (bounds.step == -1 and not _is_before(bounds.start)):
+        return None
+    down = bounds.step == -1
+    stop = bounds.start.left if isinstance(bounds.start, ast.BinOp) and down else bounds.stop
+    first = integer_of(bounds.stop if down else bounds.start)
+    if first is None or first + down < 0 or not isinstance(stop, ast.Name) or stop.id in names_assigned([node]):
+        return None
+    return _Range(node, node.target.id, first + down, stop.id, down)  # type: ignore[attr-defined]
+
+
+def _is_before(node: ast.expr, name: str = "") -> bool:
+    """Whether an expression is a number less 1: of any one, or of this name."""
+    is_before = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_number(node.right, 1)
+    return is_before and (not name or is_name(node.left, name))
+
+
+def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
+    """The tests, all of one end; none where the loop stays as it is."""
+    node = loop.node
+    inside = [x for s in node.body for x in nodes_in(s)]
+    branches = [x for x in inside if isinstance(x, ast.If)]
+    if not branches or any(x not in node.body for x in branches):
+        return {}
+    if any(isinstance(x, (*LEAVES, ast.For, ast.While, ast.Raise, ast.Try)) for x in inside):
+        return {}
+    if loop.counter in names_assigned(node.body) or sum(isinstance(x, ast.stmt) for x in inside) > MOST:
+        return {}
+    if node not in function.body and any(called(x) in BY_CALL for x in inside):
+        return {}  # a function that one iteration would have alone, in another loop
+    found: _Tests = {}
+    for branch in branches:
+        test: ast.expr | None = branch.test
+        if isinstance(test, ast.Name):
+            test = _value_of(test.id, node, function)
+        apart = _tell(test, loop)
+        if apart is None:
+            return {}
+        found[key(branch.test)] = apart
+    least = next(iter(found.values())).is_least
+    return {test: apart for test, apart in found.items() if apart.is_least == least}
+
+
+def _value_of(name: str, loop: ast.For, function: ast.FunctionDef) -> ast.expr | None:
+    """What a name is given in a loop, and nowhere else."""
+    nodes = (x for x in nodes_in(function) if isinstance(x, (ast.Assign, ast.AugAssign, ast.For)))
+    makers = [s for s in nodes if name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target])]
+    (s,) = makers if len(makers) == 1 else (None,)
+    return s.value if isinstance(s, ast.Assign) and s in loop.body else None
+
+
+def _tell(test: ast.expr | None, loop: _Range) -> _Apart | None:
+    """Which end a test tells from all other iterations; None where it does not."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or type(test.ops[0]) not in _HOLDS:
+        return None
+    left, op, right = test.left, type(test.ops[0]), test.comparators[0]
+    if offset_of(left, loop.counter) not in (0, 1):
+        left, op, right = right, _TURNED.get(op, op), left
+    holds, limit, ahead = _HOLDS[op], integer_of(right), offset_of(left, loop.counter)
+    if ahead == 0 and limit is not None:
+        apart = _Apart(True, holds(loop.least, limit), holds(loop.least + 1, limit))
+        is_settled = limit <= loop.least or (limit == loop.least + 1 and op in (ast.Lt, ast.GtE))
+    elif (ahead == 0 and _is_before(right, loop.stop)) or (ahead == 1 and is_name(right, loop.stop)):
+        apart, is_settled = _Apart(False, holds(0, 0), holds(-1, 0)), True
+    else:
+        return None
+    return apart if is_settled and apart.there != apart.elsewhere else None
+
+
+def _write(loop: _Range, tests: _Tests, function: ast.FunctionDef) -> list[ast.stmt]:
+    """The loop with the iteration of one end apart."""
+    is_least = next(iter(tests.values())).is_least
+    least, greatest = loop.least + is_least, 1 if is_least else 2  # of the others; the greatest from the end
+    stop: Any = loop.stop if is_least else expression("n - 1", n=loop.stop)
+    over: list[Any] = [least, stop] if least else [stop]
+    if loop.down:
+        over = [expression("n - k", n=loop.stop, k=greatest), least - 1, -1]
+    others = statements(
+        "for i in range(over): body", i=loop.counter, over=over, body=_body(loop.node, tests, False, function)
+    )
+    alone = statements(
+        """
+        if least < stop:
+            i = end
+            body
+        """,
+        least=loop.least, stop=loop.stop, i=loop.counter, end=loop.least if is_least else stop,
+        body=_body(loop.node, tests, True, function),
+    )  # fmt: skip
+    for s in (*others, *alone):
+        s.note = note_of(loop.node)  # type: ignore[attr-defined]
+    return [*alone, *others] if is_least != loop.down else [*others, *alone]
+
+
+def _body(node: ast.For, tests: _Tests, there: bool, function: ast.FunctionDef) -> list[ast.stmt]:
+    """The statements of an iteration, at the end or elsewhere."""
+    reads = [x.id for x in nodes_in(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)]
+    found: list[ast.stmt] = []
+    for s in node.body:
+        if isinstance(s, ast.If) and (apart := tests.get(key(s.test))) is not None:
+            found += s.body if (apart.there if there else apart.elsewhere) else s.orelse
+        elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and s.targets[0].id in tests:
+            name = s.targets[0].id
+            if reads.count(name) > sum(isinstance(x, ast.If) and is_name(x.test, name) for x in node.body):
+                found.append(s)
+        else:
+            found.append(s)
+    return clone(found)

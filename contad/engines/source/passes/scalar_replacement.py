@@ -1,0 +1,272 @@
+"""Scalar replacement across iterations: a loop hands the adjoints of neighbours on in numbers, and writes each once.
+
+    for i in range(n):                     x_bar_here = 0.0
+        x_bar[i] += s                      for i in range(n):
+        x_bar[i + 1] += t          ->          x_bar_here += s
+                                               x_bar_next = t
+                                               x_bar[i] = x_bar_here
+                                               x_bar_here = x_bar_next
+                                           if 0 < n:
+                                               x_bar[n] = x_bar_here
+
+An element that is written in one iteration and read in the next one makes the processor wait, and keeps loops out of
+vector registers. Sums are added up in the order that they had. The pass takes loops that touch the array by such
+additions alone, unconditionally, one after the other. It takes two neighbours only where the array holds zeros before
+the loop, but for what a peeled iteration has added to the first one: nothing is gained elsewhere.
+
+Ref: Callahan, Carr & Kennedy (1990), "Improving register allocation for subscripted variables"; Allen & Kennedy (2001),
+section 8.3.
+"""
+
+import ast
+import itertools
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    expression,
+    integer_of,
+    is_name,
+    is_number,
+    names_of,
+    nodes_in,
+    note_of,
+    same,
+    splice,
+    statement,
+    statements,
+)
+from contad.engines.source.passes.dead_stores import (
+    Zeros,
+    find_zeros,
+    store_instead,
+    touches_only,
+)
+from contad.engines.source.passes.dependence import bounds_of, indices_of, offset_of
+from contad.engines.source.passes.equal_lengths import LEAVES, MAKERS, EqualLengths
+from contad.engines.source.passes.liveness import names_assigned, names_read
+
+_MAKERS = (*MAKERS, "fill_with_zeros")
+MOST_CARRIED = 3  # numbers from one iteration to the next
+
+
+class Vectors(NamedTuple):
+    """What the tree does not tell of names."""
+
+    vectors: frozenset[str]  # arrays of numbers with one axis
+    roots: Mapping[str, frozenset[str]]  # of arrays: the memory that they may be
+
+
+class Carried(NamedTuple):
+    """A function after its loops were looked at, and the names of numbers that they have now."""
+
+    function: ast.FunctionDef
+    numbers: list[str]
+
+
+class _StencilLoop(NamedTuple):
+    """A loop that counts up from a known number: its array, and the statements that add to it, by their offsets."""
+
+    node: ast.For
+    name: str
+    counter: str
+    first: int
+    end: ast.expr
+    added: list[tuple[ast.AugAssign, int]]
+    behind: int  # the least of the offsets
+    ahead: int  # the greatest one
+
+
+class _Before(NamedTuple):
+    """Zeros that an array holds before a loop, from the newest element of its first iteration on."""
+
+    zeros: Zeros | None  # None where they fill an array of the caller
+    alone: ast.If | None  # a peeled iteration, which has touched the element before that one
+    add: ast.AugAssign | None  # where it does so first, by an addition
+
+
+def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> Carried:
+    """A function with such loops written so."""
+    made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
+    loops = [x for x in nodes_in(function) if made and isinstance(x, ast.For)]
+    shared = {x for s in loops if called(s.iter) == "prange" for x in nodes_in(s)}  # which asks for additions alone
+    pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(_array_of, x.body)} & made.keys())]
+    found = [loop for x, name in pairs if (loop := _find(x, name, function, facts)) is not None]
+    if not found:
+        return Carried(function, [])
+    lengths = EqualLengths(function)
+    instead: dict[ast.stmt, list[ast.stmt]] = {}
+    numbers: list[str] = []
+    for loop in found:
+        before, reach = _zeros_before(made[loop.name], function, loop), loop.ahead - loop.behind
+        if len(lengths.assigned[loop.name]) != 1 or (before is None and reach < 2):
+            continue
+        is_whole = before is not None and _is_whole(loop, before, lengths)
+        if is_whole:
+            before.zeros.leave_empty()  # type: ignore[union-attr]
+            if before.add is not None:  # type: ignore[union-attr]
+                instead[before.add] = [store_instead(before.add)]  # type: ignore[union-attr]
+        names = [fresh(f"{loop.name}_{part}") for part in ("here", *["then"] * (reach - 1), "next")]
+        numbers += names
+        _write(loop, names, instead, before, is_whole)
+    splice(function.body, instead)
+    return Carried(function, numbers)
+
+
+def _makes_vector(s: ast.stmt, vectors: frozenset[str]) -> bool:
+    """Whether a statement makes an array with one axis."""
+    is_made = isinstance(s, ast.Assign) and called(s.value) in _MAKERS
+    return is_made and isinstance(s.targets[0], ast.Name) and s.targets[0].id in vectors  # type: ignore[attr-defined]
+
+
+def _array_of(s: ast.AST) -> str:
+    """The array to whose element a statement adds a number, or takes one from it."""
+    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, (ast.Add, ast.Sub)):
+        return ""
+    element = s.target
+    return element.value.id if isinstance(element, ast.Subscript) and isinstance(element.value, ast.Name) else ""
+
+
+def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -> _StencilLoop | None:
+    """The loop, if it may carry the neighbours of this array."""
+    bounds = bounds_of(node)
+    if bounds is None or bounds.step != 1 or any(isinstance(x, (*LEAVES, ast.Try)) for x in nodes_in(node)):
+        return None
+    first, end = integer_of(bounds.start), clone(bounds.stop)
+    changed, counter = names_assigned(node.body), node.target.id  # type: ignore[attr-defined]
+    if first is None or first < 0 or counter in changed or names_read(end) & changed:
+        return None
+    added: list[tuple[ast.AugAssign, int]] = []
+    for s in node.body:
+        if name not in names_of(s):
+            continue
+        if _array_of(s) != name:
+            return None
+        assert isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Subscript)
+        indices = indices_of(s.target)
+        offset = offset_of(indices[0], counter) if len(indices) == 1 else None
+        if offset is None or name in names_of(s.value):
+            return None
+        added.append((s, offset))
+    behind, ahead = (choose(offset for _, offset in added) for choose in (min, max))
+    if not 1 <= ahead - behind <= MOST_CARRIED or first + behind < 0:  # indices from the end
+        return None
+    if _others_of(function, name, facts) & {x for s in node.body for x in names_of(s)}:
+        return None
+    return _StencilLoop(node, name, counter, first, end, added, behind, ahead)
+
+
+def _others_of(function: ast.FunctionDef, name: str, facts: Vectors) -> set[str]:
+    """Other names that memory of this array may have."""
+    own = facts.roots.get(name, frozenset((name,)))
+    found = {other for other, roots in facts.roots.items() if other != name and roots & own}
+    ahead = {name}
+    while ahead:
+        known = ahead.pop()
+        for s in nodes_in(function):
+            if isinstance(s, ast.Assign) and not _reads_elements(s.value, known):
+                ahead |= names_assigned(s.targets) - found - {name}
+                found |= names_assigned(s.targets) - {name}
+    return found
+
+
+def _reads_elements(value: ast.expr, name: str) -> bool:
+    """Whether an expression has an array only in reads of its elements, or of its shape, if it has it at all."""
+    inside = [
+        x.value for x in nodes_in(value)
+        if (isinstance(x, ast.Subscript) and not any(isinstance(y, ast.Slice) for y in indices_of(x)))
+        or (isinstance(x, ast.Attribute) and x.attr in ("shape", "size"))
+    ]  # fmt: skip
+    return all(x in inside for x in nodes_in(value) if is_name(x, name))
+
+
+def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop) -> _Before | None:
+    """The zeros of an array, where the loop is the first that touches it but for an iteration that is peeled off."""
+    zeros, name = find_zeros(made), loop.name
+    if zeros is None and (called(made.value) != "fill_with_zeros" or note_of(made)):  # type: ignore[attr-defined]
+        return None
+    later = function.body[function.body.index(made) + 1 :]
+    alone, *others = [s for s in later if name in names_of(s)]
+    if alone is loop.node:
+        return _Before(zeros, None, None)
+    if not isinstance(alone, ast.If) or alone.orelse or others[:1] != [loop.node] or loop.ahead - loop.behind != 1:
+        return None
+    if not same(alone.body[0], statement("i = k", i=loop.counter, k=loop.first + loop.behind)):
+        return None
+    touching = [s for s in alone.body if name in names_of(s)]
+    is_there = all(touches_only(s, name, [loop.counter]) for s in touching)
+    if not touching or not is_there or loop.counter in names_assigned(alone.body[1:]):
+        return None
+    add = touching[0]
+    adds = isinstance(add, ast.AugAssign) and isinstance(add.op, ast.Add) and name not in names_of(add.value)
+    return _Before(zeros, alone, add if adds and _array_of(add) == name else None)  # type: ignore[arg-type]
+
+
+def _is_whole(loop: _StencilLoop, before: _Before, lengths: EqualLengths) -> bool:
+    """Whether the loop, if it runs, writes all elements of the array; else what stands before it does."""
+    zeros, alone, end = before.zeros, before.alone, loop.end
+    if zeros is None or loop.first + loop.behind != 0 or not isinstance(end, ast.Name):
+        return False
+    if alone is not None and not (
+        loop.behind == -1 and before.add is not None and same(alone.test, expression("0 < n", n=end))
+    ):
+        return False
+    if isinstance(zeros.shape, ast.Tuple) and len(zeros.shape.elts) != 1:
+        return False
+    made = lengths.assigned[end.id]
+    if len(made) != 1 or not isinstance(made[0], ast.Assign) or made[0] not in lengths.body or end.id in lengths.given:
+        return False
+    base: ast.expr = end
+    if loop.ahead:
+        base = made[0].value
+        if not isinstance(base, ast.BinOp) or not isinstance(base.op, ast.Sub) or not is_number(base.right, loop.ahead):
+            return False
+        base = base.left
+    length = zeros.length(0)
+    return lengths.stays(length) and lengths.are_equal(base, length, loop.node)
+
+
+def _write(
+    loop: _StencilLoop, names: list[str], instead: dict[ast.stmt, list[ast.stmt]], before: _Before | None,
+    is_whole: bool,
+) -> None:  # fmt: skip
+    """Write a loop so; the array holds zeros before it, or what it holds is read."""
+    is_zero = before is not None and before.alone is None
+    runs = expression("first < end", first=loop.first, end=loop.end)
+    begun: list[ast.stmt] = []
+    ended: list[ast.stmt] = []
+    for k, x in enumerate(names[:-1], loop.behind):
+        held = expression("a[k] if runs else 0.0", a=loop.name, k=loop.first + k, runs=runs)
+        begun += statements("x = held", x=x, held=0.0 if is_zero else held)
+        ended += statements("a[end] = x", a=loop.name, end=_shift(loop.end, k), x=x)
+    end = statement("if runs: pass", runs=runs)
+    end.body = ended
+    if is_whole and is_zero:
+        end.orelse = statements("a[:] = 0.0", a=loop.name)
+    parts = instead.get(loop.node, [loop.node])
+    place = parts.index(loop.node)
+    instead[loop.node] = [*parts[:place], *begun, loop.node, end, *parts[place + 1 :]]
+    newest = next(s for s, offset in loop.added if offset == loop.ahead)
+    for s, offset in loop.added:
+        x, value = names[offset - loop.behind], s.value
+        if s is not newest:
+            made = statement("x += value", x=x, value=value)
+            made.op = s.op
+        elif before is None:
+            held = expression("a[i]", a=loop.name, i=indices_of(s.target)[0])  # type: ignore[arg-type]
+            made = statement("x = value", x=x, value=ast.BinOp(held, s.op, value))
+        else:
+            made = statement("x = value" if isinstance(s.op, ast.Add) else "x = -value", x=x, value=value)
+        made.note = note_of(s)
+        instead[s] = [made]
+    written = instead[loop.added[-1][0]]
+    written += statements("a[i] = x", a=loop.name, i=_shift(expression("i", i=loop.counter), loop.behind), x=names[0])
+    for x, following in itertools.pairwise(names):
+        written += statements("x = y", x=x, y=following)
+
+
+def _shift(index: ast.expr, offset: int) -> ast.expr:
+    """An index that is so far from another one."""
+    return expression("i + k" if offset > 0 else "i - k", i=index, k=abs(offset)) if offset else index
