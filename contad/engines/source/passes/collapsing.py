@@ -21,7 +21,12 @@ import ast
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import called, dotted, names_of, nodes_in
+from contad.engines.source.ir.syntax import (
+    called,
+    dotted,
+    names_of,
+    nodes_in,
+)
 from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned

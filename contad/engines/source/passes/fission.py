@@ -17,8 +17,22 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called, clone, dotted, key, names_of, nodes_in, part, statement
-from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    dotted,
+    key,
+    names_of,
+    nodes_in,
+    part,
+    statement,
+)
+from contad.engines.source.passes.compaction import (
+    Gathered,
+    GatheredCalls,
+    Taking,
+    gather_calls,
+)
 from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL

@@ -11,7 +11,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.ir.syntax import called, expression, is_number, key, nodes_in, number, product, total
+from contad.engines.source.ir.syntax import (
+    called,
+    expression,
+    is_number,
+    key,
+    nodes_in,
+    number,
+    product,
+    total,
+)
 from contad.engines.source.passes.dependence import bounds_of, is_function
 from contad.engines.source.passes.liveness import names_read
 
