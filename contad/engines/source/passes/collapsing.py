@@ -145,7 +145,7 @@ def _are_own(parts: LoopParts, inner: ast.For, outer: LoopBody, live: Names) -> 
     return not lost & live and not any(lost & exposed_names([s]) for s in outer.statements if s is not inner)
 
 
-def _made_by(statements: list[ast.stmt]) -> set[str]:
+def _made_by(statements: list[ast.stmt]) -> frozenset[str]:
     return names_assigned(statements)
 
 

@@ -13,7 +13,7 @@ Ref: Allen & Kennedy (2001), chapters 2 and 3.
 
 import ast
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from contad.engines.source.ir.printing import show
@@ -418,7 +418,7 @@ class LoopBody:
         # of integers by 0, where a test comes before
         return not isinstance(getattr(node, "op", None), (ast.FloorDiv, ast.Mod))
 
-    def closure(self, names: set[str]) -> set[int] | None:
+    def closure(self, names: Collection[str]) -> set[int] | None:
         """The statements that make names, and all that these read; None where some may not run ahead."""
         found: set[int] = set()
         waiting = [name for name in names if name in self.writers]

@@ -395,8 +395,8 @@ def is_straight(statement: ast.stmt) -> bool:
     return True
 
 
-def _read_of(item: ast.stmt | str) -> set[str]:
-    return set() if isinstance(item, str) else exposed_names([item])
+def _read_of(item: ast.stmt | str) -> frozenset[str]:
+    return frozenset() if isinstance(item, str) else exposed_names([item])
 
 
 def _read_by(step: Kernel | Plain) -> set[str]:

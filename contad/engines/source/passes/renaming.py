@@ -61,7 +61,7 @@ class _Versions(ast.NodeTransformer):
             made.note = note_of(s)  # type: ignore[attr-defined]
             s = made
         if not isinstance(s, ast.Assign):
-            return self.visit(s)  # type: ignore[no-any-return]
+            return self.visit(s)
         s.value = self.visit(s.value)
         for target in s.targets:
             for x in names_in(target):

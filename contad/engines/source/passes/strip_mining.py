@@ -524,9 +524,9 @@ for block in range(start, stop, step):
         found: dict[int, str] = {}
 
         def shift(node: ast.expr) -> ast.expr:
-            if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index)):
-                return node
-            back = integer_of(node.right)
+            back = None
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index):
+                back = integer_of(node.right)
             if back is None or not 0 <= back <= start:
                 return node
             if back not in found:

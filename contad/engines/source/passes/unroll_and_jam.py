@@ -86,7 +86,7 @@ def unroll_and_jam(
     return function
 
 
-def _find_rows(body: list[ast.stmt]) -> set[str]:
+def _find_rows(body: list[ast.stmt]) -> frozenset[str]:
     """The names of rows on the stack."""
     made = (s for s in body if isinstance(s, ast.Assign) and called(s.value) == "new_row")
     return names_assigned(made)
