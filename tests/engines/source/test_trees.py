@@ -48,7 +48,7 @@ def is_literal(node):
 
 def test_no_text_that_was_written_is_read():
     found = {
-        module.removeprefix(PACKAGE): wrong
+        module: wrong
         for module, source in SOURCES.items()
         if module.startswith(PACKAGE) and not module.startswith(READERS) and (wrong := breaches(module, source))
     }

@@ -19,17 +19,20 @@ of the functions in them alone.)
 
 import ast
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import called, dotted, names_of, nodes_in
+from contad.engines.source.ir.syntax import (
+    called,
+    dotted,
+    names_of,
+    nodes_in,
+)
 from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
 MOST = 1000  # what an iteration may add to a whole number, which is below 2^53 then in as many as a life has
 STORED = "put_integer()"  # in place of a name, for those in the workspace
-
-MakeBody = Callable[[ast.For, type[LoopBody]], LoopBody]
 
 
 class NestParts(NamedTuple):
@@ -58,7 +61,10 @@ class NestParts(NamedTuple):
 class OuterBody(LoopBody):
     """The statements of an outer loop, which notes what arrays it takes for different ones."""
 
-    apart: dict[tuple[str, str], None]
+    def __init__(self, *given: Any) -> None:
+        """Of a loop, as of any other."""
+        self.apart: dict[tuple[str, str], None] = {}
+        super().__init__(*given)
 
     def is_still(self, array: str) -> bool:
         """Whether nothing in the loop writes where an array lies, if those that may be one are not."""
@@ -74,18 +80,15 @@ class OuterBody(LoopBody):
 
 
 def find_nest(
-    loop: ast.For, inner: ast.For, make: MakeBody, integers: set[str], live: Names, fresh: Callable[[str], str]
+    outer: OuterBody, inner: ast.For, body: LoopBody, integers: set[str], live: Names, fresh: Callable[[str], str]
 ) -> NestParts | None:
-    """The parts of a nest; None where its first part may not run ahead.
+    """The parts of a nest, by its outer loop and its inner one; None where its first part may not run ahead.
 
-    `make` gives the body of a loop, `integers` are names of whole numbers, `live` those that are read behind the loop.
+    `integers` are names of whole numbers, `live` those that are read behind the loop.
     """
-    outer = make(loop, OuterBody)
-    assert isinstance(outer, OuterBody)
-    outer.apart = {}
     if not outer.runs_to_its_end or names_of(inner.iter) & {*outer.writers, outer.index}:
         return None
-    parts = find_parts(make(inner, LoopBody), fresh, False)
+    parts = find_parts(body, fresh, False)
     if parts is None or parts.entering or not all(map(outer.is_movable, parts.before)):
         return None
     between = {x for step in parts.steps if isinstance(step, Plain) for x in names_of(step.expression)}

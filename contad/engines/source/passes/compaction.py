@@ -80,16 +80,6 @@ class GatheredCalls(NamedTuple):
     needed: set[str]  # names that the first part makes for them
     after: Mapping[int, ast.stmt]  # statements of the loop with values in place of calls, by their number
 
-    @property
-    def rows(self) -> list[str]:
-        """The names of rows."""
-        return list(dict.fromkeys(row for call in self.calls for row in (call.argument, call.value)))
-
-    @property
-    def counters(self) -> list[str]:
-        """The names of what counts branches."""
-        return list(dict.fromkeys(call.counter for call in self.calls))
-
 
 def gather_calls(body: LoopBody, fresh: Callable[[str], str], is_split: bool) -> GatheredCalls | None:
     """The functions in branches of a loop; None where there are none, or too few for a loop that is not split yet."""

@@ -25,8 +25,12 @@ from contad.engines.source.ir.syntax import (
     difference,
     dotted,
     integer_of,
+    is_name,
+    is_number,
+    names_in,
     names_of,
     nodes_in,
+    number,
     part,
     same,
 )
@@ -36,7 +40,9 @@ from contad.native.elementary.elementary_table import BY_CALL
 
 WORK = "work"  # the name of the workspace
 RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
-MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros"))  # arrays stay where they are made
+# arrays stay where they are made
+MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "lent_empty", "lent_zeros"))
+LEAVES = (ast.Break, ast.Continue, ast.Return)  # what an iteration ends with before its last statement
 PURE = frozenset(("abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"))
 ON_WORK = frozenset(("grow", "integer", "put_integer"))  # they touch nothing but the workspace
 
@@ -78,6 +84,16 @@ class Bounds(NamedTuple):
         """How many of them there are from one on."""
         near, far = clone(part(first)), clone(self.stop)
         return difference(near, far) if self.down else difference(far, near)
+
+    @property
+    def upwards(self) -> "Bounds | None":
+        """The same numbers as a range that counts up by one; None where it is not seen."""
+        if self.step == 1:
+            return self
+        last, before = self.start, integer_of(self.stop)
+        is_last = isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub) and is_number(last.right, 1)
+        known = self.down and is_last and before is not None
+        return Bounds(number(before + 1), last.left, 1) if known else None  # type: ignore[operator, attr-defined]
 
     @property
     def is_known(self) -> bool:
@@ -125,6 +141,21 @@ def base_of(node: ast.expr) -> str:
     while isinstance(value, (ast.Subscript, ast.Attribute)):
         value = value.value
     return value.id if isinstance(value, ast.Name) else ""
+
+
+def added_to(s: ast.AST) -> str:
+    """The array to whose element a statement adds a number, or takes one from it; empty of other statements."""
+    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, (ast.Add, ast.Sub)):
+        return ""
+    element = s.target
+    return element.value.id if isinstance(element, ast.Subscript) and isinstance(element.value, ast.Name) else ""
+
+
+def touches_only(s: ast.AST, array: str, indices: list[str]) -> bool:
+    """Whether a statement names an array nowhere but in its element at these indices."""
+    elements = [x for x in nodes_in(s) if isinstance(x, ast.Subscript) and is_name(x.value, array)]
+    there = [x for x in elements if [getattr(i, "id", "") for i in indices_of(x)] == indices]
+    return len(there) == sum(x.id == array for x in names_in(s))
 
 
 class UnknownAccess(Exception):

@@ -17,8 +17,22 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called, clone, dotted, key, names_of, nodes_in, part, statement
-from contad.engines.source.passes.compaction import GatheredCalls, Taking, gather_calls
+from contad.engines.source.ir.syntax import (
+    called,
+    clone,
+    dotted,
+    key,
+    names_of,
+    nodes_in,
+    part,
+    statement,
+)
+from contad.engines.source.passes.compaction import (
+    Gathered,
+    GatheredCalls,
+    Taking,
+    gather_calls,
+)
 from contad.engines.source.passes.dependence import LoopBody, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
@@ -52,7 +66,7 @@ class LoopParts(NamedTuple):
     steps: list[Kernel | Plain]
     read: list[str]  # names that the rest has from rows at its beginning
     after: list[ast.stmt | str]  # the rest; a name where it takes that from its row
-    gathered: GatheredCalls | None  # what branches ask for
+    gathered: list[Gathered]  # what branches ask for
 
     @property
     def rows(self) -> list[str]:
@@ -60,15 +74,19 @@ class LoopParts(NamedTuple):
         return list(dict.fromkeys([*self.given, *(step.name for step in self.steps)]))
 
     @property
+    def rows_of_branches(self) -> list[str]:
+        """The rows of what branches ask for."""
+        return list(dict.fromkeys(row for call in self.gathered for row in (call.argument, call.value)))
+
+    @property
     def functions(self) -> set[str]:
         """The functions that are along rows."""
-        gathered = self.gathered.calls if self.gathered else []
-        return {step.function for step in (*self.steps, *gathered) if not isinstance(step, Plain)}
+        return {step.function for step in (*self.steps, *self.gathered) if not isinstance(step, Plain)}
 
     @property
     def size(self) -> int:
         """How many rows it takes."""
-        return len(self.rows) + len(self.entering) + (len(self.gathered.rows) if self.gathered else 0)
+        return len(self.rows) + len(self.entering) + len(self.rows_of_branches)
 
 
 def find_parts(body: LoopBody, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
@@ -144,8 +162,8 @@ class _Search:
         kernels = {step.name for step in steps if isinstance(step, Kernel)} - taken
         wanted = {name for item in kept for name in _read_of(item)}
         given = list(dict.fromkeys([*given, *sorted(leaving)]))
-        before = before + (gathered.before if gathered else [])
-        return LoopParts(before, sorted(entering), given, steps, sorted(wanted & kernels), kept, gathered)
+        before, calls = (before + gathered.before, gathered.calls) if gathered else (before, [])
+        return LoopParts(before, sorted(entering), given, steps, sorted(wanted & kernels), kept, calls)
 
     def _drop_unread(self, rest: list[tuple[int, ast.stmt | str]], repeated: set[int]) -> list[ast.stmt | str]:
         """The rest without those statements of the first part whose names nothing reads after all."""

@@ -51,12 +51,18 @@ from contad.engines.source.ir.syntax import (
 )
 from contad.engines.source.passes.collapsing import (
     NestParts,
+    OuterBody,
     find_inner,
     find_integers,
     find_nest,
 )
 from contad.engines.source.passes.compaction import Taking
-from contad.engines.source.passes.dependence import Bounds, LoopBody, bounds_of, is_function
+from contad.engines.source.passes.dependence import (
+    Bounds,
+    LoopBody,
+    bounds_of,
+    is_function,
+)
 from contad.engines.source.passes.fission import (
     Kernel,
     LoopParts,
@@ -145,7 +151,7 @@ class _Miner:
         self.function, self.facts, self.splits_all = function, facts, splits_all
         self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
-        self.bodies: dict[tuple[ast.For, type[LoopBody]], LoopBody] = {}
+        self.bodies: dict[ast.For, LoopBody] = {}
 
     @functools.cached_property
     def integers(self) -> set[str]:
@@ -157,11 +163,11 @@ class _Miner:
         """The names that are read behind loops."""
         return LiveNames(self.function.body).after
 
-    def body_of(self, loop: ast.For, kind: type[LoopBody] = LoopBody) -> LoopBody:
+    def body_of(self, loop: ast.For) -> LoopBody:
         """The statements of a loop, which stay as they are: what is written are copies."""
-        if (loop, kind) not in self.bodies:
-            self.bodies[loop, kind] = kind(loop, self.facts.floats, self.facts.roots, self.facts.constant)
-        return self.bodies[loop, kind]
+        if loop not in self.bodies:
+            self.bodies[loop] = LoopBody(loop, *self.facts[:3])
+        return self.bodies[loop]
 
     def mine(
         self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
@@ -175,9 +181,9 @@ class _Miner:
         self.rare: list[ast.stmt] = []  # loops
         self.split: list[_Blocked] = []
         self.rows: list[str] = []
-        there = [x for x in ELEMENTARY if any(BY_CALL[called(call)].name == x for call in self.called)]
-        self.functions = {x: (self.fresh(x), self.fresh(f"{x}_rows")) for x in there}  # alone, and along rows
-        self.used: set[str] = set()  # along rows
+        there = {BY_CALL[called(x)].name for x in self.called}
+        self.functions = {x: (self.fresh(x), self.fresh(f"{x}_rows")) for x in ELEMENTARY if x in there}
+        self.used: set[str] = set()  # those along rows
         self.staying: set[str] = set()  # in loops, not along rows
         self.elsewhere: set[str] = set()  # where no test has led to
         self.around: list[str] = []  # the counters of the loops that what is written now is in
@@ -252,7 +258,7 @@ class _Miner:
         split = self._split(s) if isinstance(s, ast.For) else []
         return split or [self._copy(s)]
 
-    def _copy(self, s: ast.stmt) -> Any:
+    def _copy(self, s: ast.stmt) -> ast.stmt:
         """A statement as it was, though loops in it may be split; its functions are noted."""
         made: Any = type(s)()
         blocks = ("body", "orelse")
@@ -268,7 +274,7 @@ class _Miner:
         if isinstance(s, ast.If):
             made.body, made.orelse = self.write_all(s.body), self.write_all(s.orelse)
         elif isinstance(s, (ast.For, ast.While)):
-            with self._inside(s):
+            with self._set(around=[*self.around, dotted(getattr(s, "target", s))]):
                 made.body = self.write_all(s.body)
         return made
 
@@ -276,9 +282,6 @@ class _Miner:
         """A loop as it was, and those in it."""
         with self._set(stays_whole=True):
             return self._copy(loop)
-
-    def _inside(self, loop: ast.For | ast.While) -> contextlib.AbstractContextManager[None]:
-        return self._set(around=[*self.around, dotted(loop.target) if isinstance(loop, ast.For) else ""])
 
     @contextlib.contextmanager
     def _set(self, **values: Any) -> Iterator[None]:
@@ -307,7 +310,7 @@ class _Miner:
         parts = self._find_nest(loop, bounds.down) or self._find_parts(loop)
         if parts is None:
             return []
-        length = bounds.count_from(bounds.start)
+        length = bounds.span
         if isinstance(parts, NestParts):
             length = product([length, parts.length])
         is_asked = self.long is not None and self.around and not (varies or bounds.is_known or self.in_nest)
@@ -331,7 +334,8 @@ class _Miner:
         if inner is None or loop not in self.live:
             return None
         for fresh in (_count_names(), self.fresh):
-            nest = find_nest(loop, inner, self.body_of, self.integers, self.live[loop], fresh)
+            outer = OuterBody(loop, *self.facts[:3])
+            nest = find_nest(outer, inner, self.body_of(inner), self.integers, self.live[loop], fresh)
             if nest is None or len(self.rows) + nest.size > MOST_ROWS:
                 return None
         return nest
@@ -348,23 +352,18 @@ class _Miner:
 
     # ---- loops in blocks ---------------------------------------------------------------------------------------------
     def _write_split(self, loop: ast.For, bounds: Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
-        if isinstance(parts, NestParts):
-            return self._write_nest(loop, bounds, parts)
-        with self._inside(loop):
-            return self._write_parts(loop, bounds, parts)
+        """A loop in blocks; one with an inner loop where that is short, else each of the inner ones alone."""
+        with self._set(around=[*self.around, dotted(loop.target)]):
+            if not isinstance(parts, NestParts):
+                return self._write_parts(loop, bounds, parts)
+            together = self._write_nest(loop, bounds, parts)
+        tests = [expression("length <= most", length=parts.length, most=ROWS // 2)]
+        tests += [expression("are_apart(x, y)", x=x, y=y) for x, y in parts.apart]
+        with self._set(in_nest=True, nests=True, way=self.way or "long"):
+            return _either(both(tests), together, [self._copy(loop)])
 
     def _write_nest(self, loop: ast.For, bounds: Bounds, nest: NestParts) -> list[ast.stmt]:
-        """A loop in blocks of iterations whose inner ones fill rows together; of those that are long, each alone."""
-        tests = [expression("length <= most", length=nest.length, most=ROWS // 2)]
-        tests += [expression("are_apart(x, y)", x=x, y=y) for x, y in nest.apart]
-        with self._inside(loop):
-            together = self._write_rows_of_nest(loop, bounds, nest)
-        with self._set(in_nest=True, nests=True, way=self.way or "long"):
-            each = self._copy(loop)
-        return _either(both(tests), together, [each])
-
-    def _write_rows_of_nest(self, loop: ast.For, bounds: Bounds, nest: NestParts) -> list[ast.stmt]:
-        """The blocks: what runs ahead, with what is kept in rows; functions along those; the rest."""
+        """A loop in blocks: what runs ahead, with what is kept in rows; functions along those; the rest."""
         inner, parts = nest.inner, nest.parts
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
         leaving = {x: self.fresh(f"{x}_rows") for x in (*nest.floats, *nest.integers)}
@@ -421,17 +420,12 @@ for block in range(start, stop, wide):
         first, count, at = self.fresh("first"), self.fresh("count"), self.fresh("at")
         is_place = bounds.counts_from_number and not bounds.down
         block = self.fresh("block") if is_place else first
-        gathered = parts.gathered
-        counters = gathered.counters if gathered else []
-        self.rows += gathered.rows if gathered else []
-        here = part(first)
-        here = ast.BinOp(here, ast.Sub() if bounds.down else ast.Add(), part(at))
+        self.rows += parts.rows_of_branches
+        here = ast.BinOp(part(first), ast.Sub() if bounds.down else ast.Add(), part(at))
         ahead = self.write_all(parts.before)
         functions = self._write_functions(parts, names, at, part(count))
-        for call in gathered.calls if gathered else []:
-            self.used.add(call.function)
-            given = [call.argument, call.value, call.counter]
-            functions += statements("kernel(given)", kernel=self.functions[call.function][1], given=given)
+        for call in parts.gathered:
+            functions += self._call(call.function, [call.argument, call.value, call.counter])
         reads = any(index in names_of(item) for item in parts.after if isinstance(item, ast.stmt))
         sums = find_sums(parts.after, self.facts.floats)
         heads: dict[str, int] = {}  # what an iteration adds to an adjoint is added up before, in one row
@@ -457,7 +451,7 @@ for at in range(count):
     rest
 """,
             at=at, count=count, index=index, here=here, entering=_put(entering.items(), at), ahead=ahead,
-            given=_put(((x, names[x]) for x in parts.given), at), functions=functions, counting=_count(counters),
+            given=_put(((x, names[x]) for x in parts.given), at), functions=functions, counting=_count(parts),
             again=statements("index = here", index=index, here=here) if reads else [],
             taken=_take(entering.items(), at), rest=rest,
         )  # fmt: skip
@@ -481,7 +475,7 @@ for block in range(start, stop, step):
 """,
             block=block, start=bounds.start, stop=bounds.stop, step=-ROWS if bounds.down else ROWS,
             opening=_open(first, block), count=count, rows=ROWS, left=bounds.count_from(first),
-            counting=_count(counters), earlier=earlier, inside=inside, adding=adding,
+            counting=_count(parts), earlier=earlier, inside=inside, adding=adding,
         )  # fmt: skip
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
         return made
@@ -491,7 +485,7 @@ for block in range(start, stop, step):
     ) -> list[ast.stmt]:
         """What comes behind functions, with what it has from rows; what `terms` of sums add goes into rows."""
         made = _take(((x, names[x]) for x in parts.read), at)
-        begun: dict[str, type[ast.operator]] = {}
+        begun: dict[str, ast.AugAssign] = {}
         for k, item in enumerate(parts.after):
             if isinstance(item, str):
                 made += _take([(item, names[item])], at)
@@ -499,11 +493,10 @@ for block in range(start, stop, step):
                 made += self.write(item)
             else:
                 assert isinstance(item, ast.AugAssign)
-                element = _element(terms[k], at)
-                if terms[k] not in begun:
-                    begun[terms[k]] = type(item.op)
+                element, head = _element(terms[k], at), begun.setdefault(terms[k], item)
+                if head is item:
                     made += statements("element = value", element=element, value=item.value)
-                elif begun[terms[k]] is type(item.op):
+                elif type(head.op) is type(item.op):
                     made += statements("element += value", element=element, value=item.value)
                 else:
                     made += statements("element -= value", element=element, value=item.value)
@@ -514,14 +507,17 @@ for block in range(start, stop, step):
         made: list[ast.stmt] = []
         for step in parts.steps:
             if isinstance(step, Kernel):
-                self.used.add(step.function)
-                given = [names[step.argument], names[step.name], count]
-                made += statements("kernel(given)", kernel=self.functions[step.function][1], given=given)
+                made += self._call(step.function, [names[step.argument], names[step.name], count])
                 continue
             value = substitute(step.expression, {x: _element(row, at) for x, row in names.items()})
             row = names[step.name]
             made += statements("for at in range(count):\n    row[at] = x", at=at, count=count, row=row, x=value)
         return made
+
+    def _call(self, function: str, given: list[Part]) -> list[ast.stmt]:
+        """A function along rows."""
+        self.used.add(function)
+        return statements("kernel(given)", kernel=self.functions[function][1], given=given)
 
     def _find_earlier(self, body: list[ast.stmt], index: str, first: str, at: str, start: int) -> list[ast.stmt]:
         """Write indices of neighbours before so that none is tested for being negative; what that is made of."""
@@ -560,9 +556,9 @@ def _open(first: str, block: str) -> list[ast.stmt]:
     return statements("first = place(block)", first=first, block=block) if block != first else []
 
 
-def _count(counters: Iterable[str]) -> list[ast.stmt]:
-    """Begin to count."""
-    return [statement("counter = place(0)", counter=counter) for counter in counters]
+def _count(parts: LoopParts) -> list[ast.stmt]:
+    """Begin to count branches."""
+    return [statement("k = place(0)", k=k) for k in dict.fromkeys(call.counter for call in parts.gathered)]
 
 
 def _element(row: str, at: Part) -> ast.expr:
