@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-# of NumPy's functions those that neither keep their argument nor give a view of it
+# of NumPy's functions those that neither keep their arguments, nor write into them, nor give views of them
 _READING = frozenset(
     (
         *("sum", "mean", "prod", "max", "min", "amax", "amin", "std", "var", "median", "dot", "vdot", "outer", "any"),
         *("all", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "square", "cumsum", "cumprod", "diff"),
         *("argmax", "argmin", "copy", "array", "concatenate", "sort", "interp", "searchsorted", "where", "trapezoid"),
+        *("append", "hstack", "vstack", "zeros_like"),
     )
 )
 _METHODS = frozenset(("sum", "mean", "prod", "max", "min", "std", "var", "any", "all", "argmax", "argmin", "copy"))
@@ -108,7 +109,9 @@ def _is_list(name: str, nodes: list[ast.AST], parents: dict[ast.AST, ast.AST], o
                 makers += 1
                 if _first_elements(parent, outer) is None:
                     return False
-        elif not isinstance(x.ctx, ast.Load) or not _is_transient(x, parents, outer):
+        elif not isinstance(x.ctx, ast.Load) or not is_transient(
+            x, parents, lambda function: _numpy_name(function, outer), ndim=1, writes=True
+        ):
             return False
     return makers == 1
 
@@ -117,21 +120,28 @@ def _names(node: ast.AST, name: str) -> bool:
     return any(isinstance(x, ast.Name) and x.id == name for x in ast.walk(node))
 
 
-def _is_transient(node: ast.expr, parents: dict[ast.AST, ast.AST], outer: Outer) -> bool:
-    """Whether the array that an expression is has no name, and no view, when its statement is over."""
+def is_transient(
+    node: ast.AST, parents: dict[ast.AST, ast.AST], name_of: Callable[[ast.expr], str], ndim: int, writes: bool = False
+) -> bool:
+    """Whether the array that an expression is has no name, and no view, when its statement is over, and is not written.
+
+    `name_of` tells which of NumPy's functions is called; `writes` of elements may be allowed.
+    """
     parent = parents[node]
     if isinstance(parent, ast.Subscript) and parent.value is node:
-        if not _has_slice(parent):
+        parts = parent.slice.elts if isinstance(parent.slice, ast.Tuple) else [parent.slice]
+        is_element = len(parts) == ndim and not any(isinstance(x, (ast.Slice, ast.Starred, ast.Tuple)) for x in parts)
+        if is_element and writes:
             return True
-        return isinstance(parent.ctx, ast.Load) and _is_transient(parent, parents, outer)
+        loads = isinstance(parent.ctx, ast.Load)
+        return loads and (is_element or is_transient(parent, parents, name_of, ndim))
     if isinstance(parent, ast.Attribute):
         called = parents[parent]
         is_method = isinstance(called, ast.Call) and called.func is parent and parent.attr in _METHODS
         return is_method or parent.attr in ("size", "shape", "ndim")
     if isinstance(parent, ast.Call) and node in parent.args:
         is_length = isinstance(parent.func, ast.Name) and parent.func.id == "len"
-        is_site = isinstance(parents[parent], ast.Assign) and _is_site(parents[parent], outer)  # type: ignore[arg-type]
-        return is_length or _numpy_name(parent.func, outer) in _READING or (is_site and node is parent.args[0])
+        return is_length or name_of(parent.func) in _READING
     return isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Compare))
 
 
