@@ -63,8 +63,9 @@ class BoundedBuffer:
         """The array and the index of an element; beyond the ends it raises, whatever the flags of the function."""
         builder, array = self.reader.builder, self.elements()
         if not is_number(index) or index.kind != INT:
-            what, remedy = f"{ast.unparse(node)!r} of a list", "give one integer, or make it an array"
-            self.reader.progress.refuse(node, what, remedy)
+            self.reader.progress.refuse(
+                node, f"{ast.unparse(node)!r} of a list", "give one integer, or make it an array"
+            )
         builder.add(Check(builder.apply(known_functions.OUTSIDE, index, builder.length(array, 0)), _BEYOND))
         return array, [index]
 
@@ -205,8 +206,8 @@ class KeyedBuffer:
     def list_keys(self, node: ast.AST) -> Any:
         """The keys in the order in which they came, for a loop."""
         if self.width == 0:
-            what, remedy = "a loop over the strings of a dict", "loop over a tuple of them, or .values()"
-            self.reader.progress.refuse(node, what, remedy)
+            remedy = "loop over a tuple of them, or .values()"
+            self.reader.progress.refuse(node, "a loop over the strings of a dict", remedy)
         return _in_step(self._list(*self.columns))
 
     def _list(self, *arrays: Value) -> list[Any]:

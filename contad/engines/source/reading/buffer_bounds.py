@@ -25,7 +25,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import UNDEFINED, Grid, Object, Opaque, Range, Unknown, constant, is_number
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import INT, Value
-from contad.engines.source.ir.syntax import clone, expression, statement
+from contad.engines.source.ir.syntax import clone, expression, is_name, statement
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.appended_arrays import is_transient
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer
@@ -194,7 +194,7 @@ def _count_list(
     """The greatest length of the list that a statement makes, over the statements that append to it."""
     last = max(k for k, part in enumerate(following) if any(x in sites for x in ast.walk(part)))
     length = expression("len(x)", x=made.targets[0].id)  # type: ignore[attr-defined]
-    body = [made, _note(length, first=True), *following[: last + 1]]
+    body = [made, _note(length), *following[: last + 1]]
     return _count(reader, body, _Noting(length, sites=sites), env, made, refusal)
 
 
@@ -204,13 +204,12 @@ def count_axis(
 ) -> Value:  # fmt: skip
     """The greatest length along an axis of an array, before a loop and at the ends of its iterations."""
     length = expression("x.shape[axis]", x=ast.Name(name, ast.Load()), axis=axis)
-    return _count(reader, [_note(length, first=True), loop], _Noting(length, loop=loop), env, loop, refusal)
+    return _count(reader, [_note(length), loop], _Noting(length, loop=loop), env, loop, refusal)
 
 
-def _note(length: ast.expr, first: bool = False) -> ast.stmt:
+def _note(length: ast.expr) -> ast.stmt:
     """Keep the greatest length."""
-    room = ast.Name(_ROOM, ast.Load())
-    greatest = length if first else expression("max(room, length)", room=room, length=length)
+    greatest = expression("max(room, length)", room=ast.Name(_ROOM, ast.Load()), length=length)
     return ast.Assign([ast.Name(_ROOM, ast.Store())], greatest)
 
 
@@ -286,17 +285,13 @@ def _count(
     try:
         if reader.progress.trying:
             raise NotPassed
-        made = [part for x in body for part in _as_list(noting.visit(x))]
-        found: Value = _call(reader, made, env, node, refusal)
+        begin = ast.Assign([ast.Name(_ROOM, ast.Store())], ast.Constant(0))
+        found: Value = _call(reader, [begin, *noting.visit(ast.Module(body, [])).body], env, node, refusal)
     except (NotPassed, UnsupportedError):
         reader.progress.callables.clear()
         reader.progress.callables.update(known)
         raise refusal from None
     return found
-
-
-def _as_list(made: Any) -> list[ast.stmt]:
-    return made if isinstance(made, list) else [made]
 
 
 def _call(
@@ -330,7 +325,7 @@ def _call(
             before.append(statement("z = [x for x in elements]", z=_plain(name), elements=_plain(parameter)))
         elif not isinstance(entry, (Value, tuple, Opaque)):
             raise NotPassed
-        inputs.copying = writes and not all(_is_read(x, entry, parents) for x in parents if _is_load(x, name))
+        inputs.copying = writes and not all(_is_read(x, entry, parents) for x in parents if _reads(x, name))
         memory = {root for x in leaves(entry) if isinstance(x, Value) for root in x.roots}
         if memory & (seen if inputs.copying else copied):
             raise NotPassed  # copies of what has two names are two arrays
@@ -351,8 +346,8 @@ def _call(
     return add_handed(reader, call, inputs, call, types.int64, INT, refusal)
 
 
-def _is_load(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+def _reads(node: ast.AST, name: str) -> bool:
+    return is_name(node, name) and isinstance(node.ctx, ast.Load)  # type: ignore[attr-defined]
 
 
 def _is_read(node: Any, entry: Any, parents: dict[ast.AST, ast.AST]) -> bool:
@@ -368,7 +363,8 @@ def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env
         return isinstance(node.ctx, ast.Store)
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         name = node.target.id
-        given = [x for part in body for x in ast.walk(part) if isinstance(x, ast.Assign) and _is_target(x, name)]
+        given = [x for part in body for x in ast.walk(part) if isinstance(x, ast.Assign)]
+        given = [x for x in given if any(is_name(y, name) for target in x.targets for y in ast.walk(target))]
         is_number_here = name in env and is_number(env[name])
         return not is_number_here and not (given and all(isinstance(x.value, ast.Constant) for x in given))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -376,10 +372,6 @@ def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env
         called = entry.value if isinstance(entry, Object) else outside.get(node.func.id)
         return is_dispatcher(called) and may_write_arrays(called)
     return isinstance(node, ast.Call) and calls_writers(node)
-
-
-def _is_target(statement: ast.Assign, name: str) -> bool:
-    return any(isinstance(x, ast.Name) and x.id == name for target in statement.targets for x in ast.walk(target))
 
 
 def _find_outside(reader: "ExpressionReader", body: list[ast.stmt], env: "Environment") -> dict[str, Any]:

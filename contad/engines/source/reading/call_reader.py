@@ -247,7 +247,8 @@ class CallReader:
         ]
         if is_face:
             given = [
-                self.special[np.array](self, [x], {}, node) if isinstance(x, (tuple, BoundedBuffer)) else x for x in given
+                self.special[np.array](self, [x], {}, node) if isinstance(x, (tuple, BoundedBuffer)) else x
+                for x in given
             ]
         by_number = False
         if any(isinstance(x, Point) for x in given):

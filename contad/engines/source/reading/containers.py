@@ -14,15 +14,7 @@ import numba
 from numba import types
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import (
-    Object,
-    Rows,
-    Unknown,
-    constant,
-    is_array,
-    is_number,
-    join_kinds,
-)
+from contad.engines.source.ir.entries import Object, Rows, Unknown, constant, is_array, is_number, join_kinds
 from contad.engines.source.ir.single_assignment import INT, Block, For, Kind, Value
 from contad.engines.source.ir.syntax import is_name
 from contad.engines.source.ir.walks import find_written_roots
@@ -35,7 +27,6 @@ if TYPE_CHECKING:
 
 _KINDS = {types.float64: Kind("float"), types.int64: Kind("int")}
 _TYPES = {"empty_list": ("item_type",), "empty": ("key_type", "value_type")}  # that make typed ones, and what they take
-_NAMELESS = "an empty list without a name", "give it a name, and append to that"
 
 
 # ---- those that are filled -------------------------------------------------------------------------------------------
@@ -67,19 +58,17 @@ def _find_declared(reader: "ExpressionReader", node: ast.expr, env: "Environment
         return None
     found = reader.expression(func, env)
     cls = found.value if isinstance(found, Object) else None
-    if cls is numba.typed.List and len(takes) < 2:
-        remedy = "give float64 or int64"
-    elif (cls is numba.typed.Dict and len(takes) != 1) or (cls is dict and not takes):
-        remedy = "give int64, a tuple of int64 or unicode_type for keys, and float64 or int64 for values"
-    else:
+    is_list = cls is numba.typed.List and len(takes) < 2
+    if not is_list and not (cls is numba.typed.Dict and len(takes) != 1) and not (cls is dict and not takes):
         return None
     if not takes:
-        return (None,) if cls is numba.typed.List else (None, None)
+        return (None,) if is_list else (None, None)
     told = [reader.expression(dict(given)[name], env) for name in takes]
     named = [x.value if isinstance(x, Object) and isinstance(x.value, types.Type) else None for x in told]
     declared = (*map(_width, named[:-1]), _KINDS.get(named[-1]))
     if None in declared:
-        reader.progress.refuse(node, f"the types in {ast.unparse(node)!r}", remedy)
+        keys = "" if is_list else "int64, a tuple of int64 or unicode_type for keys, and "
+        reader.progress.refuse(node, f"the types in {ast.unparse(node)!r}", f"give {keys}float64 or int64 for values")
     return declared
 
 
@@ -218,7 +207,7 @@ def list_arrays_as_tuple(reader: "ExpressionReader", node: ast.expr, env: "Envir
 def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) -> BoundedBuffer:
     """These numbers in an array, of the kind that all of them can have."""
     if not numbers:
-        reader.progress.refuse(node, *_NAMELESS)
+        reader.progress.refuse(node, "an empty list without a name", "give it a name, and append to that")
     kind = numbers[0].kind
     for x in numbers[1:]:
         kind = join_kinds(kind, x.kind)
@@ -254,8 +243,7 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
     row, nested = node.elt, isinstance(node.elt, (ast.ListComp, ast.List))
     inner = row.generators if isinstance(row, ast.ListComp) else []
     if any(len(x) != 1 or x[0].ifs for x in (node.generators, inner) if x):
-        remedy = "write it as loops over one array" if nested else "write it as a loop over one array"
-        reader.progress.refuse(node, f"the list {ast.unparse(node)!r}", remedy)
+        reader.progress.refuse(node, f"the list {ast.unparse(node)!r}", "write it as a loop over one array")
     builder, target = reader.builder, node.generators[0].target
     elements = row.elts if isinstance(row, ast.List) else [row.elt if isinstance(row, ast.ListComp) else row]
     outer = _Walk(reader, reader.expression(node.generators[0].iter, env), node)
@@ -288,7 +276,7 @@ def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Env
         visit(lambda _, x: kinds.append(x.kind))
     builder.added = before
     if not kinds:
-        reader.progress.refuse(node, *_NAMELESS)
+        return _list_of(reader, [], node)
     made = builder.create("empty", shape, functools.reduce(join_kinds, kinds).base)
     made.order = "C"
     first = len(builder.block.operations)
