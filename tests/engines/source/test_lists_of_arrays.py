@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from contad.engines.source.reading import containers
+from contad.engines.source.reading import made_containers
 from contad.errors import UnsupportedError
 from tests.engines.source.agreement import as_python, request
 
@@ -50,7 +50,7 @@ def test_values_and_gradients(f):
 
 
 def test_a_misplaced_row_is_noticed(monkeypatch):
-    monkeypatch.setattr(containers, "_position", lambda _, index, limits: limits[0])
+    monkeypatch.setattr(made_containers, "_position", lambda _, index, limits: limits[0])
     value, _ = as_python(request(matrices, X))(X.copy())
     assert value != pytest.approx(matrices(X))
 

@@ -11,14 +11,14 @@ from contad.engines.source.ir.entries import Grid, Object, Point, constant
 from contad.engines.source.planning import store_plan
 from contad.engines.source.reading import (
     call_reader,
-    containers,
     generators,
     handlers,
+    made_containers,
     points,
     statements,
 )
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer
-from contad.engines.source.reading.containers import Keyed, Members
+from contad.engines.source.reading.made_containers import Keyed, Members
 from contad.engines.source.writing import adjoint_sweep, reverse_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
@@ -120,7 +120,7 @@ def signatures_ignored(monkeypatch):
 # ---- containers, and what works in place -----------------------------------------------------------------------------
 def positions_counted_from_zero(monkeypatch):
     """A comprehension over a range fills its list as if the range were range(n)."""
-    monkeypatch.setattr(containers, "_position", lambda reader, index, limits: index)
+    monkeypatch.setattr(made_containers, "_position", lambda reader, index, limits: index)
 
 
 def lists_copied(monkeypatch):

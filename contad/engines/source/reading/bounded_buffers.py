@@ -195,8 +195,8 @@ class KeyedBuffer:
     def assign(self, key: Any, entry: Any, target: ast.AST, statement: ast.AST | None) -> None:
         """self[key] = entry, where that puts in a key at most that was counted."""
         if statement not in self.values.sites:
-            what = f"the assignment to {ast.unparse(target)!r}, a dict made elsewhere"
-            self.reader.progress.refuse(target, what, _INSIDE)
+            made = f"the assignment to {ast.unparse(target)!r}, a dict made elsewhere"
+            self.reader.progress.refuse(target, made, _INSIDE)
         if not is_number(entry):
             what = f"the assignment of something that is no number to {ast.unparse(target)!r}"
             self.reader.progress.refuse(target, what, "give a number")

@@ -27,13 +27,13 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
-from contad.engines.source.reading import containers, points, record_arrays
+from contad.engines.source.reading import made_containers, points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.class_instances import class_of, read_attribute
-from contad.engines.source.reading.containers import Keyed, Members
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.handlers import DividesByZero
+from contad.engines.source.reading.made_containers import Keyed, Members
 from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.passing import pass_on
 from contad.engines.source.reading.progress import Environment
@@ -262,10 +262,10 @@ class ExpressionReader:
         return tuple(self.settle(self.expression(part, env)) for part in node.elts)
 
     def read_List(self, node: ast.List, env: Environment) -> Any:
-        return containers.read_list(self, node, env)
+        return made_containers.read_list(self, node, env)
 
     def read_ListComp(self, node: ast.ListComp, env: Environment) -> Any:
-        return containers.read_comprehension(self, node, env)
+        return made_containers.read_comprehension(self, node, env)
 
     def read_Dict(self, node: ast.Dict, env: Environment) -> Any:
         return Keyed(self, node, env)
@@ -307,7 +307,7 @@ class ExpressionReader:
             return x + y
         is_repeated = isinstance(x, BoundedBuffer) and operator == "Mult" and isinstance(node, ast.BinOp)
         if is_repeated and is_number(y) and y.kind == INT:
-            return containers.repeat(self, x, y)
+            return made_containers.repeat(self, x, y)
         if not all(is_number(v) or is_array(v) for v in (x, y)):
             self.progress.refuse(
                 node,

@@ -26,7 +26,7 @@ from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply,
 from contad.engines.source.reading import points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_reader import CallReader
-from contad.engines.source.reading.containers import Keyed
+from contad.engines.source.reading.made_containers import Keyed
 from contad.native.checkpointed import checkpointed
 from contad.ops.spherical_bessel import sinc
 

@@ -26,7 +26,7 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading import class_instances, containers, points, record_arrays
+from contad.engines.source.reading import class_instances, made_containers, points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.buffer_bounds import count_axis
 from contad.engines.source.reading.declared_names import cast
@@ -70,7 +70,7 @@ class StatementReader:
 
     # ---- assignments -------------------------------------------------------------------------------------------------
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
-        filled = containers.read_filled(self.expressions, statement, env)
+        filled = made_containers.read_filled(self.expressions, statement, env)
         entry = self.expressions.expression(statement.value, env) if filled is None else filled
         if len(statement.targets) > 1 and isinstance(entry, Elementwise):
             entry = self.arrays.compute(entry)
@@ -387,7 +387,7 @@ class StatementReader:
     def do_For(self, statement: ast.For, env: Environment) -> None:
         """A loop over a range, an array, a tuple, or an argument that is a list or a dict."""
         statement = self._over_argument(statement, env)
-        head = containers.list_arrays_as_tuple(self.expressions, statement.iter, env)
+        head = made_containers.list_arrays_as_tuple(self.expressions, statement.iter, env)
         iterated = self.expressions.expression(head, env)
         if isinstance(iterated, Iteration):
             iterated = _parts_of(iterated)

@@ -17,9 +17,9 @@ from contad.engines.source.ir.entries import (
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading import points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
-from contad.engines.source.reading.containers import Keyed
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
+from contad.engines.source.reading.made_containers import Keyed
 from contad.engines.source.reading.progress import Environment
 
 

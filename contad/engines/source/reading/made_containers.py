@@ -66,9 +66,11 @@ def _find_declared(reader: "ExpressionReader", node: ast.expr, env: "Environment
     told = [reader.expression(dict(given)[name], env) for name in takes]
     named = [x.value if isinstance(x, Object) and isinstance(x.value, types.Type) else None for x in told]
     declared = (*map(_width, named[:-1]), _KINDS.get(named[-1]))
+    if None in declared and is_list:
+        reader.progress.refuse(node, f"the type in {ast.unparse(node)!r}", "give float64 or int64")
     if None in declared:
-        keys = "" if is_list else "int64, a tuple of int64 or unicode_type for keys, and "
-        reader.progress.refuse(node, f"the types in {ast.unparse(node)!r}", f"give {keys}float64 or int64 for values")
+        remedy = "give int64, a tuple of int64 or unicode_type for keys, and float64 or int64 for values"
+        reader.progress.refuse(node, f"the types in {ast.unparse(node)!r}", remedy)
     return declared
 
 
