@@ -480,7 +480,7 @@ class StatementReader:
         ]
         # under names of their own, because the function may give these to something else
         env.update((f"__{f.__name__}", Object(f)) for f in (np.array, list, zip))
-        made.iter = placed(arrays[0] if len(arrays) == 1 else call("__zip", arrays), statement)
+        made.iter = placed(arrays[0] if len(arrays) == 1 else expression("__zip(arrays)", arrays=arrays), statement)
         return made
 
     def _unroll(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
