@@ -5,8 +5,8 @@
         y.append(v * v)              y[count[0]] = v * v
                                      count[0] += 1
 
-So derivatives are those of an array. The bound is computed where the buffer is made (`buffer_bounds`); what comes
-beyond it, as a limit has changed since, raises. A list that is written out is full, and needs no count. A dict is a
+So derivatives are those of an array. The bound is computed where the buffer is made (`buffer_bounds`); an element
+beyond it raises, where a limit has changed since. A list that is written out is full, and needs no count. A dict is a
 buffer of values beside columns of keys, in the order in which they came. Keys are integers, tuples of them, or strings
 that the source shows, which are numbered.
 """

@@ -1,7 +1,7 @@
 """How much room an array needs that becomes longer in a loop.
 
-How often a loop runs is computed where the array is made. Of loops that tell it only later, or never, Numba counts it
-there: it runs the statements beforehand.
+The reader computes how often the loops around run, where the array is made. Some loops tell that only later, or never:
+for them Numba runs the statements beforehand, and counts.
 
     z = []                                  .room = counted(x)           the same statements, as Numba compiles them,
     while t < 5.0:                ->        z = []  with room for that   on copies of what they may write; it returns
@@ -91,7 +91,7 @@ class _Bounds:
         self.reader, self.sites, self.what = reader, sites, what
 
     def add_up(self, statements: list[ast.stmt], env: "Environment") -> Value:
-        """Of all statements behind one; lengths among them are known to the next ones."""
+        """The sum over statements; a length that one of them computes is known to the next ones."""
         room, ahead = constant(0), dict(env)
         for part in statements:
             room = self._sum([room], [part], dict(ahead))
@@ -110,7 +110,7 @@ class _Bounds:
         return total
 
     def most(self, part: ast.stmt, env: "Environment") -> Value:
-        """Of one statement."""
+        """How many elements one statement adds."""
         count = sum(x in self.sites for x in ast.walk(part))
         if not count:
             return constant(0)
@@ -124,7 +124,7 @@ class _Bounds:
         return constant(count)
 
     def _in_loop(self, loop: ast.For, part: ast.stmt, env: "Environment") -> Value:
-        """Of a statement of a loop in all its iterations, each as many as in the first one or the last."""
+        """How many a statement of a loop adds: in each iteration as many as in the first one or in the last."""
         if not any(x in self.sites for x in ast.walk(part)):
             return constant(0)
         apply = self.reader.builder.apply

@@ -46,7 +46,7 @@ def read_filled(
 
 
 def _find_declared(reader: "ExpressionReader", node: ast.expr, env: "Environment") -> tuple[Any, ...] | None:
-    """Of what makes an empty one the kind of its elements, or the width of keys and the kind of values; None untold."""
+    """The kind of elements, or the width of keys and the kind of values, of an empty one; None where it is not told."""
     if not isinstance(node, ast.Call):
         return None
     takes = _TYPES.get(getattr(node.func, "attr", ""), ())
@@ -101,7 +101,7 @@ def _read_list(
     reader: "ExpressionReader", statement: ast.Assign, declared: tuple[Any] | None, following: list[ast.stmt],
     env: "Environment",
 ) -> BoundedBuffer | None:  # fmt: skip
-    """[...] or a typed list; None where nothing is appended to the former."""
+    """The list, which is typed or appended to; None of any other."""
     name = statement.targets[0].id  # type: ignore[attr-defined]
     sites = {x for part in following for x in ast.walk(part) if _is_call(x, "append", name)}
     if declared is None and not sites:
@@ -118,7 +118,7 @@ def _read_dict(
     reader: "ExpressionReader", statement: ast.Assign, declared: tuple[Any, Any] | None, following: list[ast.stmt],
     env: "Environment",
 ) -> KeyedBuffer | None:  # fmt: skip
-    """{...} or a typed dict; None of the former where constants are looked up in it, and nothing else is done."""
+    """The dict; None where it is not typed, and nothing is done but to look up constants in it."""
     name = statement.targets[0].id  # type: ignore[attr-defined]
     sites = {x for part in following for x in ast.walk(part) if _is_put(x, name)}
     members = statement.value if isinstance(statement.value, ast.Dict) else ast.Dict([], [])
