@@ -9,12 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 
-from contad.engines.source.ir.syntax import (
-    names_in,
-    note_of,
-    statement,
-    walk_statements,
-)
+from contad.engines.source.ir.syntax import names_in, note_of, statement, walk_statements
 
 LONG = 100  # statements; shorter functions are left as they read best
 
