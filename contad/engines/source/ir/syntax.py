@@ -174,6 +174,13 @@ def splice(body: list[ast.stmt], instead: Mapping[ast.stmt, list[ast.stmt]]) -> 
     body[:] = [made for s in body for made in instead.get(s, (s,))] or [ast.Pass()]
 
 
+def placed(tree: ast.expr, place: ast.AST) -> ast.expr:
+    """A new expression as one that stands where another node does in the user's source."""
+    for x in ast.walk(tree):
+        ast.copy_location(x, place)
+    return tree
+
+
 @functools.cache
 def _read(template: str, kind: str) -> Any:
     """The tree of a template; statements have the number that Python's printer asks for."""

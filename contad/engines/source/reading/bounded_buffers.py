@@ -86,7 +86,7 @@ class BoundedBuffer:
             self.array.kind = Kind(base, 1)
         self.is_typed = True
 
-    def add(self, count: Value, columns: list[tuple[Value, Value]], full: str) -> Value:
+    def add(self, count: Value, columns: list[tuple[Value, Value]], full: tuple[Any, ...]) -> Value:
         """Put numbers behind as many others in their arrays, which are full where there is no room; the count then."""
         builder, put = self.reader.builder, self.reader.arrays.put
         bound = builder.length(self.array, 0)

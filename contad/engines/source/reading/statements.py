@@ -25,6 +25,7 @@ from contad.engines.source.ir.entries import (
     is_number,
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
+from contad.engines.source.ir.syntax import expression, placed
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading import class_instances, made_containers, points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
@@ -472,11 +473,14 @@ class StatementReader:
         if not isinstance(iterated, ast.Name) or not known or read not in ("keys", "values", "items"):
             return statement
         made = copy.copy(statement)
-        arrays = [f"__array(__list({iterated.id}.{k}()))" for k in ("keys", "values") if read in (k, "items")]
-        text = arrays[0] if len(arrays) == 1 else f"__zip({', '.join(arrays)})"
+        arrays = [
+            expression("__array(__list(parts()))", parts=f"{iterated.id}.{k}")
+            for k in ("keys", "values")
+            if read in (k, "items")
+        ]
         # under names of their own, because the function may give these to something else
         env.update((f"__{f.__name__}", Object(f)) for f in (np.array, list, zip))
-        made.iter = _parse(text, statement)
+        made.iter = placed(arrays[0] if len(arrays) == 1 else expression("__zip(arrays)", arrays=arrays), statement)
         return made
 
     def _unroll(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
@@ -510,8 +514,8 @@ class StatementReader:
             return [constant(0), length, constant(1)], lambda index: record_arrays.read_item(iterated, index)
         if isinstance(iterated, Opaque) and isinstance(iterated.type, (types.ListType, types.List)):
             names: Environment = {"iterated": iterated, "len": Object(len)}
-            length = self.expressions.number(_parse("len(iterated)", node), names)
-            element = _parse("iterated[index]", node)
+            length = self.expressions.number(placed(expression("len(iterated)"), node), names)
+            element = placed(expression("iterated[index]"), node)
             limits = [constant(0), length, constant(1)]
             return limits, lambda index: self.expressions.expression(element, names | {"index": index})
         if isinstance(iterated, Iteration):
@@ -546,14 +550,6 @@ def _parts_of(iterated: Iteration) -> Any:
     if iterated.kind == "enumerate":
         return tuple((constant(iterated.start.constant + k), x) for k, x in enumerate(parts[0]))
     return tuple(zip(*parts, strict=False))
-
-
-def _parse(text: str, place: ast.AST) -> ast.expr:
-    """An expression that stands where another node does."""
-    tree = ast.parse(text, mode="eval").body
-    for node in ast.walk(tree):
-        ast.copy_location(node, place)
-    return tree
 
 
 def find_assigned(statements: list[ast.stmt]) -> list[str]:
