@@ -278,6 +278,7 @@ def same(x: Any, y: Any) -> bool:
 
 
 def is_name(node: Any, text: str) -> bool:
+    """Whether a tree is this name."""
     return isinstance(node, ast.Name) and node.id == text
 
 

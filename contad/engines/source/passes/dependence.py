@@ -3,7 +3,7 @@
     for i in range(1, n):              bounds_of: 1, n, 1
         row = a[i]                     Accesses: row is a[i] (a view), a[i, j] is read through it,
         b[i - 1] += row[j]             b[i - 1] is added to: iterations have elements of their own in b
-        t = math.sin(c[i])             LoopBody: this may run ahead of what is written to b
+        t = math.sin(c[i])             LoopStatements: this may run ahead of what is written to b
 
 A statement may move before others if no true, anti or output dependence leads from them to it, neither in an iteration
 nor from one to a later one. Where indices do not tell, memory is told apart by the roots of arrays.
@@ -319,7 +319,7 @@ def _is_new_axis(index: ast.expr) -> bool:
 
 
 # ---- statements of loops ---------------------------------------------------------------------------------------------
-class LoopBody:
+class LoopStatements:
     """What the statements of a loop read and write."""
 
     def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:

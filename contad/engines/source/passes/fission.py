@@ -33,7 +33,7 @@ from contad.engines.source.passes.compaction import (
     Taking,
     gather_calls,
 )
-from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
@@ -89,7 +89,7 @@ class LoopParts(NamedTuple):
         return len(self.rows) + len(self.entering) + len(self.rows_of_branches)
 
 
-def find_parts(body: LoopBody, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
+def find_parts(body: LoopStatements, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
     """The three parts of a loop; None where no function in it is worth it, or may run ahead.
 
     Without `gather`, functions in branches stay where they are.
@@ -102,7 +102,7 @@ def find_parts(body: LoopBody, fresh: Callable[[str], str], gather: bool = True)
 class _Search:
     """Walks through the statements of a loop in their order and takes out what goes along rows."""
 
-    def __init__(self, body: LoopBody, fresh: Callable[[str], str]) -> None:
+    def __init__(self, body: LoopStatements, fresh: Callable[[str], str]) -> None:
         self.body, self.fresh = body, fresh
         self.steps: dict[str, Kernel | Plain] = {}  # by name
         self.same: dict[object, str] = {}  # the names of steps by what they compute

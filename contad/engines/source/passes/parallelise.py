@@ -40,6 +40,7 @@ from contad.engines.source.ir.syntax import (
     tuple_of,
 )
 from contad.engines.source.passes.dependence import (
+    PURE,
     Access,
     Accesses,
     UnknownAccess,
@@ -58,13 +59,10 @@ from contad.engines.source.passes.sum_reductions import is_sum
 
 FIXED, EACH, UP, DOWN = "fixed", "each", "up", "down"
 # besides functions of math: what runs without Python, and writes nothing but what it makes
-QUIET = frozenset(
-    (
-        *("chain", "chain_slope", "select", "integer", "put_integer", "small_zeros", "abs", "bool", "float", "int"),
-        *("len", "max", "min", "range", "np.int64", "np.float64", "np.zeros", "np.empty", "np.ones", "np.isfinite"),
-        *("np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # of numbers
-    )
-)
+QUIET = PURE | {
+    *("integer", "put_integer", "small_zeros", "np.zeros", "np.empty", "np.ones", "np.int64", "np.float64"),
+    *("np.isfinite", "np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # of numbers
+}  # fmt: skip
 NOISY = (ast.Lambda, ast.Try, ast.With, ast.JoinedStr, ast.Dict, ast.Set, ast.List)
 WORK = ("work", "top")
 

@@ -89,10 +89,10 @@ def _cost_of(s: ast.AST) -> float:
     """The cost of an expression, in additions."""
     found = 0.0
     for node in nodes_in(s):
+        if isinstance(getattr(node, "op", None), (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)):
+            found += DIVISION_COST
         if isinstance(node, ast.Call):
             found += CALL_COST if called(node).startswith(("math.", "value_", *CALLEES)) else 1.0
-        elif isinstance(node, (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)):
-            found += DIVISION_COST
         elif isinstance(node, (ast.BinOp, ast.Subscript, ast.Compare, ast.AugAssign)):
             found += 1.0
     return found

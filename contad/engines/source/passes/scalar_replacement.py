@@ -61,7 +61,7 @@ class Vectors(NamedTuple):
     roots: Mapping[str, frozenset[str]]  # of arrays: the memory that they may be
 
 
-class Carried(NamedTuple):
+class WithScalars(NamedTuple):
     """A function after its loops were looked at, and the names of numbers that they have now."""
 
     function: ast.FunctionDef
@@ -81,7 +81,7 @@ class _StencilLoop(NamedTuple):
     ahead: int  # the greatest one
 
 
-class _Before(NamedTuple):
+class _HeldBefore(NamedTuple):
     """Zeros that an array holds before a loop, from the newest element of its first iteration on."""
 
     zeros: Zeros | None  # None where they fill an array of the caller
@@ -89,7 +89,7 @@ class _Before(NamedTuple):
     add: ast.AugAssign | None  # where it does so first, by an addition
 
 
-def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> Carried:
+def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> WithScalars:
     """A function with such loops written so."""
     made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
     loops = [x for x in nodes_in(function) if made and isinstance(x, ast.For)]
@@ -97,7 +97,7 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
     pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(added_to, x.body)} & made.keys())]
     found = [loop for x, name in pairs if (loop := _find(x, name, function, facts)) is not None]
     if not found:
-        return Carried(function, [])
+        return WithScalars(function, [])
     lengths = EqualLengths(function)
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     numbers: list[str] = []
@@ -114,7 +114,7 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
         numbers += names
         _write(loop, names, instead, before, is_whole)
     splice(function.body, instead)
-    return Carried(function, numbers)
+    return WithScalars(function, numbers)
 
 
 def _makes_vector(s: ast.stmt, vectors: frozenset[str]) -> bool:
@@ -176,7 +176,7 @@ def _reads_elements(value: ast.expr, name: str) -> bool:
     return all(x in inside for x in nodes_in(value) if is_name(x, name))
 
 
-def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop) -> _Before | None:
+def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop) -> _HeldBefore | None:
     """The zeros of an array, where the loop is the first that touches it but for an iteration that is peeled off."""
     zeros, name = find_zeros(made), loop.name
     if zeros is None and (called(made.value) != "fill_with_zeros" or note_of(made)):  # type: ignore[attr-defined]
@@ -184,7 +184,7 @@ def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop)
     later = function.body[function.body.index(made) + 1 :]
     alone, *others = [s for s in later if name in names_of(s)]
     if alone is loop.node:
-        return _Before(zeros, None, None)
+        return _HeldBefore(zeros, None, None)
     if not isinstance(alone, ast.If) or alone.orelse or others[:1] != [loop.node] or loop.ahead - loop.behind != 1:
         return None
     if not same(alone.body[0], statement("i = k", i=loop.counter, k=loop.first + loop.behind)):
@@ -195,10 +195,10 @@ def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop)
         return None
     add = touching[0]
     adds = isinstance(add, ast.AugAssign) and isinstance(add.op, ast.Add) and name not in names_of(add.value)
-    return _Before(zeros, alone, add if adds and added_to(add) == name else None)  # type: ignore[arg-type]
+    return _HeldBefore(zeros, alone, add if adds and added_to(add) == name else None)  # type: ignore[arg-type]
 
 
-def _is_whole(loop: _StencilLoop, before: _Before, lengths: EqualLengths) -> bool:
+def _is_whole(loop: _StencilLoop, before: _HeldBefore, lengths: EqualLengths) -> bool:
     """Whether the loop, if it runs, writes all elements of the array; else what stands before it does."""
     zeros, alone, end = before.zeros, before.alone, loop.end
     if zeros is None or loop.first + loop.behind != 0 or not isinstance(end, ast.Name):
@@ -223,7 +223,7 @@ def _is_whole(loop: _StencilLoop, before: _Before, lengths: EqualLengths) -> boo
 
 
 def _write(
-    loop: _StencilLoop, names: list[str], instead: dict[ast.stmt, list[ast.stmt]], before: _Before | None,
+    loop: _StencilLoop, names: list[str], instead: dict[ast.stmt, list[ast.stmt]], before: _HeldBefore | None,
     is_whole: bool,
 ) -> None:  # fmt: skip
     """Write a loop so; the array holds zeros before it, or what it holds is read."""

@@ -59,7 +59,7 @@ from contad.engines.source.passes.collapsing import (
 from contad.engines.source.passes.compaction import Taking
 from contad.engines.source.passes.dependence import (
     Bounds,
-    LoopBody,
+    LoopStatements,
     bounds_of,
     is_function,
 )
@@ -151,7 +151,7 @@ class _Miner:
         self.function, self.facts, self.splits_all = function, facts, splits_all
         self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
-        self.bodies: dict[ast.For, LoopBody] = {}
+        self.bodies: dict[ast.For, LoopStatements] = {}
 
     @functools.cached_property
     def integers(self) -> set[str]:
@@ -163,10 +163,10 @@ class _Miner:
         """The names that are read behind loops."""
         return LiveNames(self.function.body).after
 
-    def body_of(self, loop: ast.For) -> LoopBody:
+    def body_of(self, loop: ast.For) -> LoopStatements:
         """The statements of a loop, which stay as they are: what is written are copies."""
         if loop not in self.bodies:
-            self.bodies[loop] = LoopBody(loop, *self.facts[:3])
+            self.bodies[loop] = LoopStatements(loop, *self.facts[:3])
         return self.bodies[loop]
 
     def mine(

@@ -1,10 +1,12 @@
-"""Numbers of text that statements only add to, whatever they were: so that sums of blocks can begin at zero.
+"""Recognition of reductions: numbers that statements only add to, so that the sum of a block can begin at zero.
 
     if test:
         t_2 = total + x[i]        total, t_2: what total was, and something that does not depend on it
     else:
         t_2 = total
     total = t_2
+
+Ref: Allen & Kennedy (2001), section 5.6; Bacon, Graham & Sharp (1994), section 6.5.4.
 """
 
 import ast

@@ -9,7 +9,7 @@ from contad.engines.source.ir.runtime_names import RUNTIME
 from contad.engines.source.ir.syntax import called, nodes_in, quoted, statement
 
 
-class Definition(NamedTuple):
+class ModuleFunction(NamedTuple):
     """A function of a module, what compiles it, and whether threads share its blocks."""
 
     function: ast.FunctionDef
@@ -18,7 +18,7 @@ class Definition(NamedTuple):
 
 
 def print_module(
-    what: str, rules: Iterable[str], constants: Sequence[ast.stmt], functions: Sequence[Definition]
+    what: str, rules: Iterable[str], constants: Sequence[ast.stmt], functions: Sequence[ModuleFunction]
 ) -> str:
     """The text of a module: what it is, the rules whose values it calls, its constants, and its functions in order."""
     values = [
