@@ -27,6 +27,7 @@ from contad.engines.source.ir.syntax import (
     is_name,
     key,
     names_in,
+    nodes_in,
     note_of,
     splice,
     statements,
