@@ -16,8 +16,8 @@ from contad.engines.source.passes import (
     compaction,
     dead_stores,
     fission,
-    hoist as invariants,
     hoist_allocations,
+    hoist_invariants,
     peel,
     renaming,
     scalar_replacement,
@@ -86,11 +86,11 @@ PASSES = {
         Pass("remove_dead_zeros", _TEXT, _same, (dead_stores,), "test_dead_stores.py"),
         Pass("peel", _TEXT, _same, (peel,), "test_peel.py"),
         Pass(
-            "replace_by_scalars", _TEXT, lambda function, *_: scalar_replacement.Carried(function, []),
+            "replace_by_scalars", _TEXT, lambda function, *_: scalar_replacement.ReplacedElements(function, []),
             (scalar_replacement,), "test_scalar_replacement.py",
         ),
         Pass("hoist_allocations", _TEXT, _same, (hoist_allocations,), "test_hoist_allocations.py"),
-        Pass("hoist_invariants", _TEXT, _same, (invariants,)),
+        Pass("hoist_invariants", _TEXT, _same, (hoist_invariants,)),
         Pass(
             "strip_mine", _TEXT, lambda function, *_, **__: strip_mining.StripMined(function, []),
             (strip_mining, fission), "test_strip_mining.py",

@@ -62,7 +62,7 @@ class Vectors(NamedTuple):
     roots: Mapping[str, frozenset[str]]  # of arrays: the memory that they may be
 
 
-class Carried(NamedTuple):
+class ReplacedElements(NamedTuple):
     """A function after its loops were looked at, and the names of numbers that they have now."""
 
     function: ast.FunctionDef
@@ -90,7 +90,7 @@ class _Before(NamedTuple):
     add: ast.AugAssign | None  # where it does so first, by an addition
 
 
-def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> Carried:
+def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> ReplacedElements:
     """A function with such loops written so."""
     made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
     loops = [s for s in walk_statements(function.body) if made and isinstance(s, ast.For)]
@@ -98,7 +98,7 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
     pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(added_to, x.body)} & made.keys())]
     found = [loop for x, name in pairs if (loop := _find(x, name, function, facts)) is not None]
     if not found:
-        return Carried(function, [])
+        return ReplacedElements(function, [])
     lengths = EqualLengths(function)
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     numbers: list[str] = []
@@ -115,7 +115,7 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
         numbers += names
         _write(loop, names, instead, before, is_whole)
     splice(function.body, instead)
-    return Carried(function, numbers)
+    return ReplacedElements(function, numbers)
 
 
 def _makes_vector(s: ast.stmt, vectors: frozenset[str]) -> bool:

@@ -24,8 +24,8 @@ from contad.engines.source.ir.walks import class_of_names, leaves, values_in, wa
 from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.dead_stores import remove_dead_zeros
 from contad.engines.source.passes.dependence import WORK
-from contad.engines.source.passes.hoist import hoist_invariants
 from contad.engines.source.passes.hoist_allocations import hoist_allocations
+from contad.engines.source.passes.hoist_invariants import hoist_invariants
 from contad.engines.source.passes.parallelise import Shared, SharedFacts, SharedLoop, share_loops
 from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.engines.source.passes.peel import peel
