@@ -27,6 +27,7 @@ from contad.engines.source.ir.syntax import (
     note_of,
     splice,
     statement,
+    walk_statements,
 )
 from contad.engines.source.passes.dependence import (
     LEAVES,
@@ -59,7 +60,7 @@ class Zeros(NamedTuple):
 
 def remove_dead_zeros(function: ast.FunctionDef) -> ast.FunctionDef:
     """A function without zeros that are written over."""
-    bodies = [function.body, *(x.body for x in nodes_in(function) if isinstance(x, ast.For))]
+    bodies = [function.body, *(s.body for s in walk_statements(function.body) if isinstance(s, ast.For))]
     found = [nest for body in bodies if any(map(find_zeros, body)) for nest in _list_nests(body)]
     if not found:
         return function

@@ -18,8 +18,8 @@ from contad.engines.source.ir.syntax import (
     is_name,
     key,
     names_of,
-    nodes_in,
     number_statements,
+    walk_statements,
 )
 from contad.engines.source.passes.dependence import MAKERS
 from contad.engines.source.passes.liveness import names_assigned
@@ -36,7 +36,7 @@ class EqualLengths:
         self.body = function.body
         self.given = {x.arg for x in function.args.args}
         self.assigned: dict[str, list[ast.AST]] = defaultdict(list)
-        for s in nodes_in(function):
+        for s in walk_statements(function.body):
             if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
                 for name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target]):
                     self.assigned[name].append(s)

@@ -14,14 +14,14 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from contad.engines.source.ir.syntax import called, nodes_in, splice
+from contad.engines.source.ir.syntax import called, names_in, splice
 
 
 def hoist_allocations(function: ast.FunctionDef) -> ast.FunctionDef:
     """A function with such arrays before the outermost of their loops."""
     if not (found := list(_find(function.body, None))):
         return function
-    stored = Counter(x.id for x in nodes_in(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
+    stored = Counter(x.id for x in names_in(function) if isinstance(x.ctx, ast.Store))
     lengths = {name for s in function.body if _is_length(s) and stored[name := s.targets[0].id] == 1}  # type: ignore
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     for s, name, shape, loop in found:

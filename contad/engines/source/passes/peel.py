@@ -26,10 +26,12 @@ from contad.engines.source.ir.syntax import (
     integer_of,
     is_name,
     key,
+    names_in,
     nodes_in,
     note_of,
     splice,
     statements,
+    walk_statements,
 )
 from contad.engines.source.passes.dependence import LEAVES, bounds_of, offset_of
 from contad.engines.source.passes.liveness import names_assigned
@@ -66,9 +68,9 @@ _Tests = dict[Any, _Apart]  # by their keys
 
 def peel(function: ast.FunctionDef) -> ast.FunctionDef:
     """A function with such iterations apart."""
-    waiting = [x for x in nodes_in(function) if isinstance(x, ast.For)]
+    waiting = [s for s in walk_statements(function.body) if isinstance(s, ast.For)]
     for node in waiting:
-        loop = _find_range(node)
+        loop = _find_range(node) if any(isinstance(s, ast.If) for s in node.body) else None
         tests = _find_tests(loop, function) if loop is not None else {}
         if loop is None or not tests or not _body(node, tests, False, function):  # else the others do nothing
             continue
@@ -118,8 +120,8 @@ def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
 
 def _value_of(name: str, loop: ast.For, function: ast.FunctionDef) -> ast.expr | None:
     """What a name is given in a loop, and nowhere else."""
-    nodes = (x for x in nodes_in(function) if isinstance(x, (ast.Assign, ast.AugAssign, ast.For)))
-    makers = [s for s in nodes if name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target])]
+    found = (s for s in walk_statements(function.body) if isinstance(s, (ast.Assign, ast.AugAssign, ast.For)))
+    makers = [s for s in found if name in names_assigned(s.targets if isinstance(s, ast.Assign) else [s.target])]
     (s,) = makers if len(makers) == 1 else (None,)
     return s.value if isinstance(s, ast.Assign) and s in loop.body else None
 
@@ -169,7 +171,7 @@ def _write(loop: _Range, tests: _Tests, function: ast.FunctionDef) -> list[ast.s
 
 def _body(node: ast.For, tests: _Tests, there: bool, function: ast.FunctionDef) -> list[ast.stmt]:
     """The statements of an iteration, at the end or elsewhere."""
-    reads = [x.id for x in nodes_in(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)]
+    reads = [x.id for x in names_in(function) if isinstance(x.ctx, ast.Load)]
     found: list[ast.stmt] = []
     for s in node.body:
         if isinstance(s, ast.If) and (apart := tests.get(key(s.test))) is not None:

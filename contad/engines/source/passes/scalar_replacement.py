@@ -37,6 +37,7 @@ from contad.engines.source.ir.syntax import (
     splice,
     statement,
     statements,
+    walk_statements,
 )
 from contad.engines.source.passes.dead_stores import Zeros, find_zeros, store_instead
 from contad.engines.source.passes.dependence import (
@@ -92,8 +93,8 @@ class _HeldBefore(NamedTuple):
 def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callable[[str], str]) -> WithScalars:
     """A function with such loops written so."""
     made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
-    loops = [x for x in nodes_in(function) if made and isinstance(x, ast.For)]
-    shared = {x for s in loops if called(s.iter) == "prange" for x in nodes_in(s)}  # which asks for additions alone
+    loops = [s for s in walk_statements(function.body) if made and isinstance(s, ast.For)]
+    shared = {x for s in loops if called(s.iter) == "prange" for x in walk_statements([s])}  # of additions alone
     pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(added_to, x.body)} & made.keys())]
     found = [loop for x, name in pairs if (loop := _find(x, name, function, facts)) is not None]
     if not found:
@@ -159,7 +160,7 @@ def _others_of(function: ast.FunctionDef, name: str, facts: Vectors) -> set[str]
     ahead = {name}
     while ahead:
         known = ahead.pop()
-        for s in nodes_in(function):
+        for s in walk_statements(function.body):
             if isinstance(s, ast.Assign) and not _reads_elements(s.value, known):
                 ahead |= names_assigned(s.targets) - found - {name}
                 found |= names_assigned(s.targets) - {name}
