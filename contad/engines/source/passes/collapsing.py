@@ -90,14 +90,14 @@ def find_nest(
     if between - set(parts.rows) & {*outer.writers, outer.index}:
         return None
     counter = {inner.target.id}  # type: ignore[attr-defined]
-    needed = (exposed_names(parts.before) | set(parts.given) - _made_by(parts.before)) - counter
+    needed = (exposed_names(parts.before) | set(parts.given) - names_assigned(parts.before)) - counter
     needed &= outer.writers.keys()
     if any(max(outer.writers[name]) > outer.statements.index(inner) for name in needed):  # of the iteration before
         return None
     moved = outer.closure(needed)
     if moved is None or not _are_own(parts, inner, outer, live):
         return None
-    made = _made_by([outer.statements[k] for k in moved])
+    made = names_assigned([outer.statements[k] for k in moved])
     leaving: set[str] = set()
     for k, s in enumerate(outer.statements):
         if k in moved:
@@ -134,14 +134,10 @@ def find_inner(loop: ast.For) -> ast.For | None:
 
 def _are_own(parts: LoopParts, inner: ast.For, outer: LoopBody, live: Names) -> bool:
     """Whether what the first part of the inner loop makes is read there alone, or made again in the second one."""
-    again = _made_by([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
+    again = names_assigned([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
     again |= {x for x in parts.after if isinstance(x, str)}
-    lost = _made_by(parts.before) - again
+    lost = names_assigned(parts.before) - again
     return not lost & live and not any(lost & exposed_names([s]) for s in outer.statements if s is not inner)
-
-
-def _made_by(statements: list[ast.stmt]) -> set[str]:
-    return names_assigned(statements)
 
 
 def find_integers(function: ast.FunctionDef) -> set[str]:

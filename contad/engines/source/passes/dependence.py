@@ -387,7 +387,7 @@ class LoopBody:
         # of integers by 0, where a test comes before
         return not isinstance(getattr(node, "op", None), (ast.FloorDiv, ast.Mod))
 
-    def closure(self, names: set[str]) -> set[int] | None:
+    def closure(self, names: Iterable[str]) -> set[int] | None:
         """The statements that make names, and all that these read; None where some may not run ahead."""
         found: set[int] = set()
         waiting = [name for name in names if name in self.writers]
