@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.source.reading import appended_arrays, growing_lists
+from contad.engines.source.reading import appended_arrays, made_containers
 from tests.engines.source.agreement import agree, as_python, request
 
 X = np.array([0.6, -1.3, 2.1, 0.4])
@@ -132,7 +132,7 @@ def test_arrays_that_share_memory_are_no_lists(f):
         raise AssertionError("a list")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing_lists, "find_room", fail)
+        patch.setattr(made_containers, "find_bound", fail)
         value, (gradient,) = as_python(request(f, X))(X.copy())
     assert value == pytest.approx(f(X), rel=1e-13)
     np.testing.assert_allclose(gradient, differences(f, X), rtol=1e-7)
@@ -140,6 +140,6 @@ def test_arrays_that_share_memory_are_no_lists(f):
 
 def test_a_planted_fault_is_noticed(monkeypatch):
     """A view that is kept becomes a copy."""
-    monkeypatch.setattr(appended_arrays, "_is_transient", lambda *_: True)
+    monkeypatch.setattr(appended_arrays, "is_transient", lambda *_, **__: True)
     value, _ = as_python(request(with_a_view, X))(X.copy())
     assert value != pytest.approx(with_a_view(X))

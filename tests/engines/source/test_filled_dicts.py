@@ -9,7 +9,7 @@ from numba.typed import Dict
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.engines.source.reading import filled_dicts
+from contad.engines.source.reading import bounded_buffers
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.native.request import Request
 from tests.engines.source.agreement import agree, as_python, request
@@ -220,7 +220,7 @@ def test_what_is_not_there_raises():
 
 def test_a_planted_fault_is_noticed(monkeypatch):
     """Every key that is new gets the slot of the first one."""
-    monkeypatch.setattr(filled_dicts, "find_slot", _first_slot)
+    monkeypatch.setattr(bounded_buffers, "find_slot", _first_slot)
     with pytest.raises((AssertionError, KeyError)):
         test_dicts_are_generated(counted)
 

@@ -9,7 +9,8 @@ from numba.typed import List
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.engines.source.reading import growing_lists
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.errors import EngineLimitError
 from contad.native.request import Request
 from tests.engines.source.agreement import agree, as_python, request
@@ -185,14 +186,14 @@ def test_a_limit_that_changes_raises():
 
 def counts_forgotten(monkeypatch):
     """Elements are written, and the count stays."""
-    original = growing_lists._append
+    original = BoundedBuffer.append
 
-    def append(reader, listed, x, node):
-        before = reader.builder.load(listed.cell, [growing_lists.constant(0)])
-        original(reader, listed, x, node)
-        reader.arrays.put(listed.cell, [growing_lists.constant(0)], before)
+    def append(self, x, node):
+        before = self.count()
+        original(self, x, node)
+        self.reader.arrays.put(self.cell, [constant(0)], before)
 
-    monkeypatch.setattr(growing_lists, "_append", append)
+    monkeypatch.setattr(BoundedBuffer, "append", append)
 
 
 def test_a_planted_fault_is_noticed(monkeypatch):

@@ -7,7 +7,7 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.engines.source.reading import counted_runs
+from contad.engines.source.reading import buffer_bounds
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python, constants_in_python, request
@@ -142,13 +142,13 @@ def test_they_are_right_once_compiled(f):
 
 @pytest.mark.parametrize(("f", "words"), [(nested, "becomes longer"), (lists, "grows by more")])
 def test_a_count_that_is_too_small_raises(f, words, monkeypatch):
-    monkeypatch.setattr(counted_runs, "_load", lambda function, *_: lambda *given: function(*given) - 1)
+    monkeypatch.setattr(buffer_bounds, "_load", lambda function, *_: lambda *given: function(*given) - 1)
     with pytest.raises(EngineLimitError, match=words):
         as_python(request(f, X))(X.copy())
 
 
 def test_a_write_that_is_overlooked_is_found_by_numba(monkeypatch):
-    monkeypatch.setattr(counted_runs, "_may_write", lambda *_: False)
+    monkeypatch.setattr(buffer_bounds, "_may_write", lambda *_: False)
     with pytest.raises(UnsupportedError, match="does not tell how often it runs"):
         as_python(request(lists, X))
 

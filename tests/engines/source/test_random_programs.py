@@ -7,18 +7,18 @@ from collections import Counter
 import pytest
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Grid, Listed, Members, Object, Point, constant
+from contad.engines.source.ir.entries import Grid, Object, Point, constant
 from contad.engines.source.planning import store_plan
 from contad.engines.source.reading import (
     call_reader,
     generators,
-    growing_lists,
     handlers,
     made_containers,
     points,
     statements,
-    subscripts,
 )
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer
+from contad.engines.source.reading.made_containers import Keyed, Members
 from contad.engines.source.writing import adjoint_sweep, reverse_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
@@ -128,8 +128,8 @@ def lists_copied(monkeypatch):
     original = statements.StatementReader.assign
 
     def assign(self, target, entry, env, statement=None):
-        if isinstance(entry, Listed) and any(entry is x for x in env.values()):
-            entry = Listed(self.arrays.copy_elements(entry.array))
+        if isinstance(entry, BoundedBuffer) and any(entry is x for x in env.values()):
+            entry = BoundedBuffer(entry.reader, self.arrays.copy_elements(entry.array))
         original(self, target, entry, env, statement)
 
     monkeypatch.setattr(statements.StatementReader, "assign", assign)
@@ -149,18 +149,15 @@ def points_copied(monkeypatch):
 
 def keys_confused(monkeypatch):
     """Of a dict the first value is read, whatever the key."""
-    monkeypatch.setattr(subscripts, "look_up", lambda reader, keyed, *_: next(iter(keyed.members.values())))
+    monkeypatch.setattr(Keyed, "read", lambda self, *_: next(iter(self.members.values())))
 
 
 def members_forgotten(monkeypatch):
     """A set has its first member alone."""
-    original = made_containers.contains
-
-    def contains(reader, x, container, node):
-        first = Members(container.numbers[:1]) if isinstance(container, Members) else container
-        return original(reader, x, first, node)
-
-    monkeypatch.setattr(made_containers, "contains", contains)
+    original = Members.contains
+    monkeypatch.setattr(
+        Members, "contains", lambda self, *rest: original(Members(self.reader, self.numbers[:1]), *rest)
+    )
 
 
 def walked(change):
@@ -217,16 +214,16 @@ def outputs_untouched(monkeypatch):
 
 def lists_never_grow(monkeypatch):
     """The method append of a list leaves it as it is."""
-    original = growing_lists._append
+    original = BoundedBuffer.append
 
-    def append(reader, listed, x, node):
-        before = reader.builder.load(listed.cell, [constant(0)])
-        original(reader, listed, x, node)
-        more = reader.builder.apply(known_functions.COMPARISONS["Gt"], before, constant(0))
-        after = reader.builder.apply(known_functions.SELECT, more, before, constant(1))
-        reader.arrays.put(listed.cell, [constant(0)], after)
+    def append(self, x, node):
+        before, apply = self.count(), self.reader.builder.apply
+        original(self, x, node)
+        more = apply(known_functions.COMPARISONS["Gt"], before, constant(0))
+        after = apply(known_functions.SELECT, more, before, constant(1))
+        self.reader.arrays.put(self.cell, [constant(0)], after)
 
-    monkeypatch.setattr(growing_lists, "_append", append)
+    monkeypatch.setattr(BoundedBuffer, "append", append)
 
 
 def generators_go_on(monkeypatch):

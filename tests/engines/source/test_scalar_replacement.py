@@ -83,7 +83,8 @@ def rewrite(body):
 def test_each_element_is_written_once_and_has_the_same_bits(what):
     before, after = rewrite(CARRIED[what])
     alone = "apart" in what
-    assert sum(bool(re.search(r"[ab]\[.*\] [+-]=", line)) for line in after.split("\n")) == alone * (2 - (what in WHOLLY_WRITTEN))
+    adds = sum(bool(re.search(r"[ab]\[.*\] [+-]=", line)) for line in after.split("\n"))
+    assert adds == alone * (2 - (what in WHOLLY_WRITTEN))
     runs = []
     for text in (before, after):
         names = {"np": np}

@@ -731,7 +731,7 @@ def test_a_loop_whose_parts_depend_on_each_other_stays_whole(name):
 
 
 def test_a_store_that_is_overlooked_is_found(monkeypatch):
-    monkeypatch.setattr(dependence.LoopBody, "is_still", lambda self, array: True)
+    monkeypatch.setattr(dependence.LoopDependences, "is_still", lambda self, array: True)
     f, args = WHOLE["reading_what_it_writes"]
     with pytest.raises(AssertionError):
         require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))

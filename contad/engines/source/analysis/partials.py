@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from contad.engines.source.ir.known_functions import SELECT, TO_FLOAT, Function
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Value
-from contad.engines.source.ir.syntax import called, clone, fill, key
+from contad.engines.source.ir.syntax import Part, called, clone, fill, key
 from contad.native.rule_source import or_call, partial_tree
 from contad.rules.scalar_rule import ScalarRule
 
@@ -61,15 +61,33 @@ def write_partial(
     result and the operands. `called(rule)` names a compiled function for a rule whose value is no expression. What is
     divided by one of `inverses`, by their keys, is multiplied by the name that it maps to.
     """
-    assert rule.body is not None
-    names = [f"operand_{n}_of" for n in range(len(operands))]
-    parts = dict(zip(names, operands, strict=True))
-    lines, result = partial_tree(rule, k, names, prefix, or_call(called))
+    lines, result, rules = _read_partial(rule, rule.body, k, len(operands))
+    for inner in rules:
+        called(inner)
+    parts: dict[str, Part] = {f"{_OPERAND}{n}": x for n, x in enumerate(operands)}
+    parts |= {f"{_LINE}{name}": f"{prefix}{name}" for name, _ in lines}
 
     def write(tree: ast.expr) -> ast.expr:
-        return cast(ast.expr, ByInverse(inverses.get).visit(fill(_Branchless().visit(tree), parts)))
+        written = fill(tree, parts)
+        return cast(ast.expr, ByInverse(inverses.get).visit(written)) if inverses else written
 
-    return [(name, write(tree)) for name, tree in lines], write(result)
+    return [(f"{prefix}{name}", write(tree)) for name, tree in lines], write(result)
+
+
+@functools.cache
+def _read_partial(
+    rule: ScalarRule, body: Any, k: int, count: int
+) -> tuple[list[tuple[str, ast.expr]], ast.expr, list[ScalarRule]]:
+    """A partial of a rule without branches, by `_OPERAND` and `_LINE` in front of numbers and names; what it calls."""
+    rules: list[ScalarRule] = []
+
+    def call(inner: ScalarRule) -> str:
+        rules.append(inner)
+        return f"value_{inner.name}"
+
+    lines, result = partial_tree(rule, k, [f"{_OPERAND}{n}" for n in range(count)], _LINE, or_call(call))
+    branchless = [(name.removeprefix(_LINE), _Branchless().visit(tree)) for name, tree in lines]
+    return branchless, _Branchless().visit(result), rules
 
 
 def negated(tree: ast.expr) -> ast.expr | None:
@@ -82,6 +100,7 @@ def negated(tree: ast.expr) -> ast.expr | None:
     return None
 
 
+_OPERAND, _LINE = "operand_", "line_"  # how names begin in partials as they are read
 _CHEAP = ("abs", "select", "math.sqrt", "math.isnan")
 _NOT_RECALLED = (*_CHEAP, "math.isinf", "math.isfinite", "math.copysign", "math.floor")
 

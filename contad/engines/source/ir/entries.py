@@ -53,52 +53,11 @@ class Method:
         self.array, self.name = array, name
 
 
-class Listed:
-    """A list of numbers that keeps its length, and the array that holds them."""
-
-    def __init__(self, array: Value) -> None:
-        self.array = array
-
-
 class Rows:
     """A list of lists of numbers, all of one length, and the matrix that holds them."""
 
     def __init__(self, array: Value) -> None:
         self.array = array
-
-
-class Grown(Listed):
-    """A list that `sites` append to: the array has room for all of them, the cell (1,) tells how many there are."""
-
-    def __init__(self, array: Value, cell: Value, room: Value, sites: set[Any]) -> None:
-        super().__init__(array)
-        self.cell, self.room, self.sites = cell, room, sites
-        self.is_typed = self.is_read = False  # whether its elements have a kind; whether any has been read
-        self.maker: Any = None  # the statement that made it
-
-
-class Filled:
-    """A dict that `sites` fill: columns of keys and an array of values with room for all, and where keys are found.
-
-    The cell (1,) tells how many keys there are. A key is `width` integers; 0 of a string, which has a number.
-    """
-
-    def __init__(
-        self, places: Value, columns: tuple[Value, ...], cell: Value, room: Value, values: Value, sites: set[Any]
-    ) -> None:
-        """Hold the arrays; what keys are, and of which kind values, may be told later."""
-        self.places, self.columns, self.cell = places, columns, cell
-        self.room, self.values, self.sites = room, values, sites
-        self.width: int | None = None
-        self.texts: dict[str, int] = {}
-        self.is_typed = False
-
-
-class Keyed:
-    """A dict that is only read, whose keys are constants."""
-
-    def __init__(self, members: dict[Any, Any]) -> None:
-        self.members = members
 
 
 class RecordArray:
@@ -121,13 +80,6 @@ class Point(NamedTuple):
     """
 
     array: Any  # a value; its kind, or what else a tuple of kinds or of values is turned into
-
-
-class Members:
-    """A set of numbers, of which it is only asked whether it has one."""
-
-    def __init__(self, numbers: list[Value]) -> None:
-        self.numbers = numbers
 
 
 class Elementwise:

@@ -41,7 +41,7 @@ def part(given: Part) -> ast.expr:
     """What a part of a template stands for, as a tree; a copy where it stands in another tree already."""
     if isinstance(given, ast.expr):
         if "stands" in given.__dict__:
-            return clone(given)  # type: ignore[no-any-return]
+            return clone(given)
         given.stands = True  # type: ignore[attr-defined]
         return given
     if isinstance(given, str):
@@ -174,10 +174,18 @@ def splice(body: list[ast.stmt], instead: Mapping[ast.stmt, list[ast.stmt]]) -> 
     body[:] = [made for s in body for made in instead.get(s, (s,))] or [ast.Pass()]
 
 
+def placed(tree: ast.expr, place: ast.AST) -> ast.expr:
+    """A new expression as one that stands where another node does in the user's source."""
+    for x in ast.walk(tree):
+        ast.copy_location(x, place)
+    return tree
+
+
 @functools.cache
 def _read(template: str, kind: str) -> Any:
     """The tree of a template; statements have the number that Python's printer asks for."""
-    return ast.parse(textwrap.dedent(template), mode=kind).body
+    tree: Any = ast.parse(textwrap.dedent(template), mode=kind)
+    return tree.body
 
 
 def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
@@ -193,7 +201,7 @@ def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
         return node
     made = _copy_of(node)
     for field in _BRANCHES[type(node)]:
-        value = getattr(node, field, None)
+        value: Any = getattr(node, field, None)
         if field == "targets":  # where several are a tuple
             made.__dict__[field] = [substitute(x, parts) for x in value]
         elif isinstance(value, list):

@@ -50,7 +50,7 @@ class Writer:
         self.noted = 0  # the line of the user's source that was noted last
         self.inside: dict[Value, ast.expr] = {}  # what is written inside the expression that reads it
         self.numbered: dict[str, int] = {}  # the last number that a hint was given
-        self.taken: set[str] = RESERVED | {f"value_{rule.name}" for rule in rules()}
+        self.taken = RESERVED | {f"value_{rule.name}" for rule in rules()}
         self.taken |= set(program.callables)
         for parameter in program.parameters:
             for value in leaves(parameter):
@@ -145,7 +145,7 @@ class Writer:
     def text(self, value: Value) -> ast.expr:
         """A value as an operand."""
         if value in self.inside:
-            return clone(self.inside[value])  # type: ignore[no-any-return]
+            return clone(self.inside[value])
         return name(value.name) if value.constant is None else number(value.constant)
 
     def subscript(self, array: Part, indices: list[Value]) -> ast.expr:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.syntax import called, dotted, names_of, nodes_in
-from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.dependence import LoopDependences, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
@@ -53,7 +53,7 @@ class NestParts(NamedTuple):
         return self.parts.size + len(self.floats) + len(self.integers)
 
 
-class OuterBody(LoopBody):
+class OuterBody(LoopDependences):
     """The statements of an outer loop, which notes what arrays it takes for different ones."""
 
     def __init__(self, *given: Any) -> None:
@@ -75,7 +75,8 @@ class OuterBody(LoopBody):
 
 
 def find_nest(
-    outer: OuterBody, inner: ast.For, body: LoopBody, integers: set[str], live: Names, fresh: Callable[[str], str]
+    outer: OuterBody, inner: ast.For, body: LoopDependences, integers: set[str], live: Names,
+    fresh: Callable[[str], str],
 ) -> NestParts | None:
     """The parts of a nest, by its outer loop and its inner one; None where its first part may not run ahead.
 
@@ -132,7 +133,7 @@ def find_inner(loop: ast.For) -> ast.For | None:
     return inner if isinstance(inner.target, ast.Name) and not inner.orelse and not loop.orelse else None
 
 
-def _are_own(parts: LoopParts, inner: ast.For, outer: LoopBody, live: Names) -> bool:
+def _are_own(parts: LoopParts, inner: ast.For, outer: LoopDependences, live: Names) -> bool:
     """Whether what the first part of the inner loop makes is read there alone, or made again in the second one."""
     again = names_assigned([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
     again |= {x for x in parts.after if isinstance(x, str)}

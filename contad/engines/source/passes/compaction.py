@@ -34,7 +34,7 @@ from contad.engines.source.ir.syntax import (
     statement,
     substitute,
 )
-from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.dependence import LoopDependences, is_function
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
@@ -81,7 +81,7 @@ class GatheredCalls(NamedTuple):
     after: Mapping[int, ast.stmt]  # statements of the loop with values in place of calls, by their number
 
 
-def gather_calls(body: LoopBody, fresh: Callable[[str], str], is_split: bool) -> GatheredCalls | None:
+def gather_calls(body: LoopDependences, fresh: Callable[[str], str], is_split: bool) -> GatheredCalls | None:
     """The functions in branches of a loop; None where there are none, or too few for a loop that is not split yet."""
     return _Gathering(body, fresh).gather(is_split)
 
@@ -105,7 +105,7 @@ class _Block(NamedTuple):
 class _Gathering:
     """Looks through the branches of a loop."""
 
-    def __init__(self, body: LoopBody, fresh: Callable[[str], str]) -> None:
+    def __init__(self, body: LoopDependences, fresh: Callable[[str], str]) -> None:
         """Note where the statements of a loop stand, and what they write."""
         self.body, self.fresh = body, fresh
         self.order = 0

@@ -20,18 +20,22 @@ from contad.engines.source.ir.syntax import (
     called,
     expression,
     integer_of,
-    is_name,
     is_number,
     name,
-    names_in,
     names_of,
     nodes_in,
     note_of,
     splice,
     statement,
 )
-from contad.engines.source.passes.dependence import bounds_of, indices_of
-from contad.engines.source.passes.equal_lengths import LEAVES, EqualLengths
+from contad.engines.source.passes.dependence import (
+    LEAVES,
+    added_to,
+    bounds_of,
+    indices_of,
+    touches_only,
+)
+from contad.engines.source.passes.equal_lengths import EqualLengths
 from contad.engines.source.passes.liveness import names_assigned
 
 _EMPTY = {"np.zeros": "np.empty", "lent_zeros": "lent_empty"}
@@ -131,24 +135,12 @@ def _find_add(zeros: Zeros, nest: ast.For, lengths: EqualLengths) -> ast.AugAssi
 def _find_limit(loop: ast.For) -> ast.expr | None:
     """The number n of a loop over 0, ..., n - 1 in either order; None of another one."""
     bounds = bounds_of(loop)
-    if bounds is None or bounds.step != -1:
-        return bounds.stop if bounds is not None and bounds.step == 1 and is_number(bounds.start, 0) else None
-    last = bounds.start
-    is_last = isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub) and is_number(last.right, 1)
-    return last.left if is_last and integer_of(bounds.stop) == -1 else None  # type: ignore[attr-defined]
+    up = bounds.upwards if bounds is not None else None
+    return up.stop if up is not None and is_number(up.start, 0) else None
 
 
 def _added_at(s: ast.stmt, array: str) -> list[str]:
     """The indices, if all are names, of the element that a statement adds to."""
-    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add) or array in names_of(s.value):
+    if added_to(s) != array or not isinstance(s.op, ast.Add) or array in names_of(s.value):  # type: ignore[attr-defined]
         return []
-    if not isinstance(s.target, ast.Subscript) or not is_name(s.target.value, array):
-        return []
-    return [x.id if isinstance(x, ast.Name) else "" for x in indices_of(s.target)]
-
-
-def touches_only(s: ast.AST, array: str, indices: list[str]) -> bool:
-    """Whether a statement names an array nowhere but in its element at these indices."""
-    elements = [x for x in nodes_in(s) if isinstance(x, ast.Subscript) and is_name(x.value, array)]
-    there = [x for x in elements if [getattr(i, "id", "") for i in indices_of(x)] == indices]
-    return len(there) == sum(x.id == array for x in names_in(s))
+    return [x.id if isinstance(x, ast.Name) else "" for x in indices_of(s.target)]  # type: ignore[attr-defined]

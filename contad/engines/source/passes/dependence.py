@@ -3,7 +3,7 @@
     for i in range(1, n):              bounds_of: 1, n, 1
         row = a[i]                     Accesses: row is a[i] (a view), a[i, j] is read through it,
         b[i - 1] += row[j]             b[i - 1] is added to: iterations have elements of their own in b
-        t = math.sin(c[i])             LoopBody: this may run ahead of what is written to b
+        t = math.sin(c[i])             LoopDependences: this may run ahead of what is written to b
 
 A statement may move before others if no true, anti or output dependence leads from them to it, neither in an iteration
 nor from one to a later one. Where indices do not tell, memory is told apart by the roots of arrays.
@@ -13,7 +13,7 @@ Ref: Allen & Kennedy (2001), chapters 2 and 3.
 
 import ast
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from contad.engines.source.ir.printing import show
@@ -25,8 +25,12 @@ from contad.engines.source.ir.syntax import (
     difference,
     dotted,
     integer_of,
+    is_name,
+    is_number,
+    names_in,
     names_of,
     nodes_in,
+    number,
     part,
     same,
 )
@@ -36,7 +40,9 @@ from contad.native.elementary.elementary_table import BY_CALL
 
 WORK = "work"  # the name of the workspace
 RAISED = "ZeroDivisionError"  # where no memory is at stake, so that earlier parts may run for later iterations
-MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros"))  # arrays stay where they are made
+# arrays stay where they are made
+MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "lent_empty", "lent_zeros"))
+LEAVES = (ast.Break, ast.Continue, ast.Return)  # what an iteration ends with before its last statement
 PURE = frozenset(("abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"))
 ON_WORK = frozenset(("grow", "integer", "put_integer"))  # they touch nothing but the workspace
 
@@ -78,6 +84,16 @@ class Bounds(NamedTuple):
         """How many of them there are from one on."""
         near, far = clone(part(first)), clone(self.stop)
         return difference(near, far) if self.down else difference(far, near)
+
+    @property
+    def upwards(self) -> "Bounds | None":
+        """The same numbers as a range that counts up by one; None where it is not seen."""
+        if self.step == 1:
+            return self
+        last, before = self.start, integer_of(self.stop)
+        is_last = isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub) and is_number(last.right, 1)
+        known = self.down and is_last and before is not None
+        return Bounds(number(before + 1), last.left, 1) if known else None  # type: ignore[operator, attr-defined]
 
     @property
     def is_known(self) -> bool:
@@ -125,6 +141,21 @@ def base_of(node: ast.expr) -> str:
     while isinstance(value, (ast.Subscript, ast.Attribute)):
         value = value.value
     return value.id if isinstance(value, ast.Name) else ""
+
+
+def added_to(s: ast.AST) -> str:
+    """The array to whose element a statement adds a number, or takes one from it; empty of other statements."""
+    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, (ast.Add, ast.Sub)):
+        return ""
+    element = s.target
+    return element.value.id if isinstance(element, ast.Subscript) and isinstance(element.value, ast.Name) else ""
+
+
+def touches_only(s: ast.AST, array: str, indices: list[str]) -> bool:
+    """Whether a statement names an array nowhere but in its element at these indices."""
+    elements = [x for x in nodes_in(s) if isinstance(x, ast.Subscript) and is_name(x.value, array)]
+    there = [x for x in elements if [getattr(i, "id", "") for i in indices_of(x)] == indices]
+    return len(there) == sum(x.id == array for x in names_in(s))
 
 
 class UnknownAccess(Exception):
@@ -288,7 +319,7 @@ def _is_new_axis(index: ast.expr) -> bool:
 
 
 # ---- statements of loops ---------------------------------------------------------------------------------------------
-class LoopBody:
+class LoopDependences:
     """What the statements of a loop read and write."""
 
     def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
@@ -387,7 +418,7 @@ class LoopBody:
         # of integers by 0, where a test comes before
         return not isinstance(getattr(node, "op", None), (ast.FloorDiv, ast.Mod))
 
-    def closure(self, names: Iterable[str]) -> set[int] | None:
+    def closure(self, names: Collection[str]) -> set[int] | None:
         """The statements that make names, and all that these read; None where some may not run ahead."""
         found: set[int] = set()
         waiting = [name for name in names if name in self.writers]

@@ -12,13 +12,20 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.syntax import called, expression, is_name, key, names_of, nodes_in, number_statements
+from contad.engines.source.ir.syntax import (
+    called,
+    expression,
+    is_name,
+    key,
+    names_of,
+    nodes_in,
+    number_statements,
+)
+from contad.engines.source.passes.dependence import MAKERS
 from contad.engines.source.passes.liveness import names_assigned
 
-MAKERS = ("np.empty", "np.zeros", "lent_empty", "lent_zeros")
 # what may be a length, make an array or compare lengths
 _LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
-LEAVES = (ast.Break, ast.Continue, ast.Return)
 
 
 class EqualLengths:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from contad.engines.source.ir.syntax import called, clone, dotted, key, names_of, nodes_in, part, statement
 from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
-from contad.engines.source.passes.dependence import LoopBody, is_function
+from contad.engines.source.passes.dependence import LoopDependences, is_function
 from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
@@ -75,7 +75,7 @@ class LoopParts(NamedTuple):
         return len(self.rows) + len(self.entering) + len(self.rows_of_branches)
 
 
-def find_parts(body: LoopBody, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
+def find_parts(body: LoopDependences, fresh: Callable[[str], str], gather: bool = True) -> LoopParts | None:
     """The three parts of a loop; None where no function in it is worth it, or may run ahead.
 
     Without `gather`, functions in branches stay where they are.
@@ -88,7 +88,7 @@ def find_parts(body: LoopBody, fresh: Callable[[str], str], gather: bool = True)
 class _Search:
     """Walks through the statements of a loop in their order and takes out what goes along rows."""
 
-    def __init__(self, body: LoopBody, fresh: Callable[[str], str]) -> None:
+    def __init__(self, body: LoopDependences, fresh: Callable[[str], str]) -> None:
         self.body, self.fresh = body, fresh
         self.steps: dict[str, Kernel | Plain] = {}  # by name
         self.same: dict[object, str] = {}  # the names of steps by what they compute

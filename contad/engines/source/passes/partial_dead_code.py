@@ -13,7 +13,13 @@ Ref: Knoop, Ruething & Steffen (1994), "Partial dead code elimination"; Muchnick
 import ast
 from collections.abc import Collection
 
-from contad.engines.source.ir.syntax import called, expression, names_in, nodes_in, statement
+from contad.engines.source.ir.syntax import (
+    called,
+    expression,
+    names_in,
+    nodes_in,
+    statement,
+)
 from contad.engines.source.passes.liveness import names_read
 from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.request import ASKS

@@ -25,15 +25,13 @@ from contad.engines.source.ir.syntax import (
     expression,
     integer_of,
     is_name,
-    is_number,
     key,
     nodes_in,
     note_of,
     splice,
     statements,
 )
-from contad.engines.source.passes.dependence import bounds_of, offset_of
-from contad.engines.source.passes.equal_lengths import LEAVES
+from contad.engines.source.passes.dependence import LEAVES, bounds_of, offset_of
 from contad.engines.source.passes.liveness import names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
@@ -83,20 +81,13 @@ def peel(function: ast.FunctionDef) -> ast.FunctionDef:
 def _find_range(node: ast.For) -> _Range | None:
     """A loop over all whole numbers of a range from a known one on, in either order; None of another one."""
     bounds = bounds_of(node) if called(node.iter) == "range" else None
-    if bounds is None or bounds.step not in (1, -1) or (bounds.step == -1 and not _is_before(bounds.start)):
+    up = bounds.upwards if bounds is not None else None
+    least = integer_of(up.start) if up is not None else None
+    if bounds is None or up is None or least is None or least < 0:
         return None
-    down = bounds.step == -1
-    stop = bounds.start.left if isinstance(bounds.start, ast.BinOp) and down else bounds.stop
-    first = integer_of(bounds.stop if down else bounds.start)
-    if first is None or first + down < 0 or not isinstance(stop, ast.Name) or stop.id in names_assigned([node]):
+    if not isinstance(up.stop, ast.Name) or up.stop.id in names_assigned([node]):
         return None
-    return _Range(node, node.target.id, first + down, stop.id, down)  # type: ignore[attr-defined]
-
-
-def _is_before(node: ast.expr, name: str = "") -> bool:
-    """Whether an expression is a number less 1: of any one, or of this name."""
-    is_before = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_number(node.right, 1)
-    return is_before and (not name or is_name(node.left, name))
+    return _Range(node, node.target.id, least, up.stop.id, bounds.down)  # type: ignore[attr-defined]
 
 
 def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
@@ -144,7 +135,7 @@ def _tell(test: ast.expr | None, loop: _Range) -> _Apart | None:
     if ahead == 0 and limit is not None:
         apart = _Apart(True, holds(loop.least, limit), holds(loop.least + 1, limit))
         is_settled = limit <= loop.least or (limit == loop.least + 1 and op in (ast.Lt, ast.GtE))
-    elif (ahead == 0 and _is_before(right, loop.stop)) or (ahead == 1 and is_name(right, loop.stop)):
+    elif (ahead == 0 and offset_of(right, loop.stop) == -1) or (ahead == 1 and is_name(right, loop.stop)):
         apart, is_settled = _Apart(False, holds(0, 0), holds(-1, 0)), True
     else:
         return None

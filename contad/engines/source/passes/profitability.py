@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.runtime_names import CALLEES
-from contad.engines.source.ir.syntax import called, expression, is_number, key, nodes_in, number, product, total
+from contad.engines.source.ir.syntax import (
+    called,
+    expression,
+    integer_of,
+    is_number,
+    key,
+    nodes_in,
+    number,
+    product,
+    total,
+)
 from contad.engines.source.passes.dependence import bounds_of, is_function
 from contad.engines.source.passes.liveness import names_read
 
@@ -70,8 +80,8 @@ def _count_trips(s: ast.For | ast.While, inside: frozenset[str]) -> tuple[float,
     if bounds is None or (names_read(bounds.start) | names_read(bounds.stop)) & inside:
         return UNKNOWN_TRIPS, ()
     span = bounds.span
-    if isinstance(span, ast.Constant):
-        return float(span.value), ()
+    if (count := integer_of(span)) is not None:
+        return float(count), ()
     return 1.0, (expression("max(span, 0)", span=span),)
 
 

@@ -9,12 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 
-from contad.engines.source.ir.syntax import (
-    names_in,
-    note_of,
-    statement,
-    walk_statements,
-)
+from contad.engines.source.ir.syntax import names_in, note_of, statement, walk_statements
 
 LONG = 100  # statements; shorter functions are left as they read best
 
@@ -61,7 +56,7 @@ class _Versions(ast.NodeTransformer):
             made.note = note_of(s)  # type: ignore[attr-defined]
             s = made
         if not isinstance(s, ast.Assign):
-            return self.visit(s)  # type: ignore[no-any-return]
+            return self.visit(s)
         s.value = self.visit(s.value)
         for target in s.targets:
             for x in names_in(target):

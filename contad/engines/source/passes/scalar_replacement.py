@@ -38,17 +38,19 @@ from contad.engines.source.ir.syntax import (
     statement,
     statements,
 )
-from contad.engines.source.passes.dead_stores import (
-    Zeros,
-    find_zeros,
-    store_instead,
+from contad.engines.source.passes.dead_stores import Zeros, find_zeros, store_instead
+from contad.engines.source.passes.dependence import (
+    LEAVES,
+    MAKERS,
+    added_to,
+    bounds_of,
+    indices_of,
+    offset_of,
     touches_only,
 )
-from contad.engines.source.passes.dependence import bounds_of, indices_of, offset_of
-from contad.engines.source.passes.equal_lengths import LEAVES, MAKERS, EqualLengths
+from contad.engines.source.passes.equal_lengths import EqualLengths
 from contad.engines.source.passes.liveness import names_assigned, names_read
 
-_MAKERS = (*MAKERS, "fill_with_zeros")
 MOST_CARRIED = 3  # numbers from one iteration to the next
 
 
@@ -92,7 +94,7 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
     made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
     loops = [x for x in nodes_in(function) if made and isinstance(x, ast.For)]
     shared = {x for s in loops if called(s.iter) == "prange" for x in nodes_in(s)}  # which asks for additions alone
-    pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(_array_of, x.body)} & made.keys())]
+    pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(added_to, x.body)} & made.keys())]
     found = [loop for x, name in pairs if (loop := _find(x, name, function, facts)) is not None]
     if not found:
         return Carried(function, [])
@@ -117,16 +119,8 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
 
 def _makes_vector(s: ast.stmt, vectors: frozenset[str]) -> bool:
     """Whether a statement makes an array with one axis."""
-    is_made = isinstance(s, ast.Assign) and called(s.value) in _MAKERS
+    is_made = isinstance(s, ast.Assign) and called(s.value) in (*MAKERS, "fill_with_zeros")
     return is_made and isinstance(s.targets[0], ast.Name) and s.targets[0].id in vectors  # type: ignore[attr-defined]
-
-
-def _array_of(s: ast.AST) -> str:
-    """The array to whose element a statement adds a number, or takes one from it."""
-    if not isinstance(s, ast.AugAssign) or not isinstance(s.op, (ast.Add, ast.Sub)):
-        return ""
-    element = s.target
-    return element.value.id if isinstance(element, ast.Subscript) and isinstance(element.value, ast.Name) else ""
 
 
 def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -> _StencilLoop | None:
@@ -142,7 +136,7 @@ def _find(node: ast.For, name: str, function: ast.FunctionDef, facts: Vectors) -
     for s in node.body:
         if name not in names_of(s):
             continue
-        if _array_of(s) != name:
+        if added_to(s) != name:
             return None
         assert isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Subscript)
         indices = indices_of(s.target)
@@ -201,7 +195,7 @@ def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop)
         return None
     add = touching[0]
     adds = isinstance(add, ast.AugAssign) and isinstance(add.op, ast.Add) and name not in names_of(add.value)
-    return _Before(zeros, alone, add if adds and _array_of(add) == name else None)  # type: ignore[arg-type]
+    return _Before(zeros, alone, add if adds and added_to(add) == name else None)  # type: ignore[arg-type]
 
 
 def _is_whole(loop: _StencilLoop, before: _Before, lengths: EqualLengths) -> bool:

@@ -51,7 +51,7 @@ from contad.engines.source.ir.syntax import (
 )
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
 from contad.engines.source.passes.compaction import Taking
-from contad.engines.source.passes.dependence import Bounds, LoopBody, bounds_of, is_function
+from contad.engines.source.passes.dependence import Bounds, LoopDependences, bounds_of, is_function
 from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
 from contad.engines.source.passes.liveness import LiveNames, Names, names_assigned
 from contad.engines.source.passes.profitability import is_outgrown
@@ -135,7 +135,7 @@ class _Miner:
         self.function, self.facts, self.splits_all = function, facts, splits_all
         self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
-        self.bodies: dict[ast.For, LoopBody] = {}
+        self.bodies: dict[ast.For, LoopDependences] = {}
 
     @functools.cached_property
     def integers(self) -> set[str]:
@@ -147,10 +147,10 @@ class _Miner:
         """The names that are read behind loops."""
         return LiveNames(self.function.body).after
 
-    def body_of(self, loop: ast.For) -> LoopBody:
+    def body_of(self, loop: ast.For) -> LoopDependences:
         """The statements of a loop, which stay as they are: what is written are copies."""
         if loop not in self.bodies:
-            self.bodies[loop] = LoopBody(loop, *self.facts[:3])
+            self.bodies[loop] = LoopDependences(loop, *self.facts[:3])
         return self.bodies[loop]
 
     def mine(
@@ -508,9 +508,9 @@ for block in range(start, stop, step):
         found: dict[int, str] = {}
 
         def shift(node: ast.expr) -> ast.expr:
-            if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index)):
-                return node
-            back = integer_of(node.right)
+            back = None
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and is_name(node.left, index):
+                back = integer_of(node.right)
             if back is None or not 0 <= back <= start:
                 return node
             if back not in found:

@@ -24,11 +24,12 @@ Ref: Allen & Kennedy (2001), section 8.4; Bacon, Graham & Sharp (1994), section 
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from contad.engines.source.ir.syntax import (
     called,
     clone,
+    difference,
     dotted,
     expression,
     is_name,
@@ -41,13 +42,7 @@ from contad.engines.source.ir.syntax import (
     statement,
     statements,
 )
-from contad.engines.source.passes.dependence import (
-    RAISED,
-    WORK,
-    bounds_of,
-    indices_of,
-    is_pure,
-)
+from contad.engines.source.passes.dependence import RAISED, WORK, bounds_of, indices_of, is_pure
 from contad.engines.source.passes.fission import is_straight
 from contad.engines.source.passes.liveness import exposed_names, names_assigned
 
@@ -55,6 +50,7 @@ _TOGETHER = 4
 _SHORTEST = 32  # iterations, from which on that is less work
 _FEWEST = 8  # terms that are worth it
 _KEPT_OUT = {"top", "grow"}  # with these the workspace moves
+_Roots: TypeAlias = dict[str, frozenset[str]]  # of arrays: the memory that they may be
 
 
 class _Nest(NamedTuple):
@@ -68,11 +64,10 @@ class _Nest(NamedTuple):
     sums: list[str]
 
 
-def unroll_and_jam(
-    function: ast.FunctionDef, roots: dict[str, frozenset[str]], fresh: Callable[[str], str]
-) -> ast.FunctionDef:
-    """A function with sums of neighbouring iterations together; `roots` are the memory that arrays may be."""
-    roots = roots | {name: frozenset((name,)) for name in _find_rows(function.body)}
+def unroll_and_jam(function: ast.FunctionDef, roots: _Roots, fresh: Callable[[str], str]) -> ast.FunctionDef:
+    """A function with sums of neighbouring iterations together."""
+    made = [s for s in function.body if isinstance(s, ast.Assign) and called(s.value) == "new_row"]  # on the stack
+    roots = roots | {name: frozenset((name,)) for name in names_assigned(made)}
     nests = [nest for loop in _find_loops(function.body) if (nest := _find_nest(loop, roots)) is not None]
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     rows: list[str] = []
@@ -84,12 +79,6 @@ def unroll_and_jam(
         splice(function.body, instead)
         function.body[:0] = [s for name in rows for s in statements("row = new_row()", row=name)]
     return function
-
-
-def _find_rows(body: list[ast.stmt]) -> set[str]:
-    """The names of rows on the stack."""
-    made = (s for s in body if isinstance(s, ast.Assign) and called(s.value) == "new_row")
-    return names_assigned(made)
 
 
 def _find_loops(statements: Iterable[ast.stmt]) -> Iterator[ast.For]:
@@ -112,7 +101,7 @@ def _limits(loop: ast.For) -> list[ast.expr]:
     return clone([bounds.start, bounds.stop]) if is_up else []  # type: ignore[union-attr]
 
 
-def _find_nest(loop: ast.For, roots: dict[str, frozenset[str]]) -> _Nest | None:
+def _find_nest(loop: ast.For, roots: _Roots) -> _Nest | None:
     """The parts of a loop whose sums may be added up together; None where they may not."""
     place = next((k for k, s in enumerate(loop.body) if isinstance(s, ast.For)), None)
     if place is None or not _limits(loop):
@@ -206,11 +195,7 @@ def _is_allowed(node: ast.AST) -> bool:
 
 
 def _are_apart(
-    parts: list[list[ast.stmt]],
-    again: Sequence[ast.stmt],
-    inner: ast.For,
-    length: ast.expr,
-    roots: dict[str, frozenset[str]],
+    parts: list[list[ast.stmt]], again: Sequence[ast.stmt], inner: ast.For, length: ast.expr, roots: _Roots
 ) -> bool:
     """Whether the first part of an iteration, and its terms up to the first of the four, may run ahead of the last.
 
@@ -248,28 +233,20 @@ def _elements(statements: Iterable[ast.stmt]) -> list[ast.Subscript]:
 def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[ast.stmt]:
     """A loop whose sums go together."""
     loop, inner = nest.loop, nest.inner
-    assert isinstance(loop.target, ast.Name) and isinstance(inner.target, ast.Name)
     (start, stop), (_, length) = _limits(loop), _limits(inner)
+    i, k = loop.target.id, inner.target.id  # type: ignore[attr-defined]
+    sums = list(zip(rows, nest.sums, strict=True))
     four, last, begun = map(fresh, ("four", "last", "begun"))
-    written = names_assigned((*nest.again, *inner.body))
-    ways = [
-        {name: fresh(f"{name}_of_{k}") for name in sorted(written | {loop.target.id})} for k in range(_TOGETHER)
-    ]
+    renamed = sorted(names_assigned([*nest.again, *inner.body, loop.target]))
     begin: list[ast.stmt] = []
     terms: list[ast.stmt] = []
     end: list[ast.stmt] = []
-    for k, names in enumerate(ways):
-        begin += statements("i = four + k", i=names[loop.target.id], four=four, k=k)
-        begin += _rename(nest.again, names)
+    for n in range(_TOGETHER):
+        names = {name: fresh(f"{name}_of_{n}") for name in renamed}
+        begin += [*statements("i = four + n", i=names[i], four=four, n=n), *_rename(nest.again, names)]
+        begin += [s for row, x in sums for s in statements("x = row[n]", x=names[x], row=row, n=n)]
         terms += _rename(inner.body, names)
-        for row, x in zip(rows, nest.sums, strict=True):
-            begin += statements("x = row[k]", x=names[x], row=row, k=k)
-            end += statements("row[k] = x", x=names[x], row=row, k=k)
-    put: list[ast.stmt] = []
-    take: list[ast.stmt] = []
-    for row, x in zip(rows, nest.sums, strict=True):
-        put += statements("row[i - four] = x", row=row, i=loop.target.id, four=four, x=x)
-        take += statements("x = row[i - four]", row=row, i=loop.target.id, four=four, x=x)
+        end += [s for row, x in sums for s in statements("row[n] = x", x=names[x], row=row, n=n)]
     rest = clone(inner)
     rest.iter = expression("range(begun, length)", begun=begun, length=length)
     made = statement(
@@ -298,11 +275,12 @@ def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[as
                     rest
                     after
         """,
-        span=stop if is_number(start, 0) else expression("stop - start", stop=stop, start=start),
-        shortest=_SHORTEST, fewest=_FEWEST, together=_TOGETHER, loop=[loop], start=start, stop=stop, four=four,
-        last=last, begun=begun, i=loop.target.id, k=inner.target.id, length=length, before=clone(nest.before), put=put,
-        again=_rename(nest.again, {}), begin=begin, terms=terms, end=end, take=take, rest=[rest],
-        after=clone(nest.after),
+        span=difference(stop, start), shortest=_SHORTEST, fewest=_FEWEST, together=_TOGETHER, loop=[loop], start=start,
+        stop=stop, four=four, last=last, begun=begun, i=i, k=k, length=length, before=clone(nest.before),
+        put=[s for row, x in sums for s in statements("row[i - four] = x", row=row, i=i, four=four, x=x)],
+        again=_rename(nest.again, {}), begin=begin, terms=terms, end=end,
+        take=[s for row, x in sums for s in statements("x = row[i - four]", row=row, i=i, four=four, x=x)],
+        rest=[rest], after=clone(nest.after),
     )  # fmt: skip
     made.orelse[0].note = note_of(loop)
     return [made]
@@ -313,7 +291,6 @@ def _rename(body: Sequence[ast.stmt], names: dict[str, str]) -> list[ast.stmt]:
     made: list[ast.stmt] = clone(list(body))
     for s in made:
         s.note = 0  # type: ignore[attr-defined]
-        for x in nodes_in(s):
-            if isinstance(x, ast.Name):
-                x.id = names.get(x.id, x.id)
+        for x in names_in(s):
+            x.id = names.get(x.id, x.id)
     return made

@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
-# of NumPy's functions those that neither keep their argument nor give a view of it
+from contad.engines.source.ir.syntax import is_name
+
+# of NumPy's functions those that neither keep their arguments, nor write into them, nor give views of them
 _READING = frozenset(
     (
         *("sum", "mean", "prod", "max", "min", "amax", "amin", "std", "var", "median", "dot", "vdot", "outer", "any"),
         *("all", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "square", "cumsum", "cumprod", "diff"),
         *("argmax", "argmin", "copy", "array", "concatenate", "sort", "interp", "searchsorted", "where", "trapezoid"),
+        *("append", "hstack", "vstack", "zeros_like"),
     )
 )
 _METHODS = frozenset(("sum", "mean", "prod", "max", "min", "std", "var", "any", "all", "argmax", "argmin", "copy"))
@@ -39,21 +42,14 @@ def without_appended_arrays(body: list[ast.stmt], outer: Outer, arrays: Collecti
     The statements that make and change such a list have the attribute `appended`, the name of the array.
     """
     nodes = [x for statement in body for x in ast.walk(statement)]
-    sites = [x for x in nodes if isinstance(x, ast.Assign) and _is_site(x, outer)]
-    loops = [x for x in nodes if isinstance(x, (ast.For, ast.While))]
-    inside = {x for loop in loops for x in ast.walk(loop)} if sites else set()
-    names = {_name(x) for x in sites if x in inside} - {*arrays}
+    sites = {x: name for x in nodes if (name := _find_appended(x, outer))}
+    loops = [x for x in nodes if sites and isinstance(x, (ast.For, ast.While))]
+    names = {sites[x] for loop in loops for x in ast.walk(loop) if x in sites} - {*arrays}
     if not names:
         return body
     parents = {inner: x for x in nodes for inner in ast.iter_child_nodes(x)}
     names = {name for name in names if _is_list(name, nodes, parents, outer)}
     return [_Rewriter(names, outer).visit(copy.deepcopy(statement)) for statement in body] if names else body
-
-
-def _name(statement: ast.Assign) -> str:
-    (target,) = statement.targets
-    assert isinstance(target, ast.Name)
-    return target.id
 
 
 def _numpy_name(node: ast.expr, outer: Outer) -> str:
@@ -66,72 +62,77 @@ def _numpy_name(node: ast.expr, outer: Outer) -> str:
         return ""
 
 
-def _is_site(statement: ast.Assign, outer: Outer) -> bool:
-    """Whether a statement is z = np.append(z, x)."""
-    call = statement.value
-    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name) or not isinstance(call, ast.Call):
-        return False
-    if _numpy_name(call.func, outer) != "append" or len(call.args) != 2 or call.keywords:
-        return False
-    return isinstance(call.args[0], ast.Name) and call.args[0].id == statement.targets[0].id
+def _read_call(node: ast.AST, outer: Outer) -> tuple[str, str, list[ast.expr]]:
+    """The names and the arguments in z = np.f(...); none of any other node."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return "", "", []
+    target, call = node.targets[0], node.value
+    if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or call.keywords:
+        return "", "", []
+    return target.id, _numpy_name(call.func, outer), call.args
 
 
-def _first_elements(statement: ast.stmt, outer: Outer) -> list[ast.expr] | None:
-    """The elements of the array that z = np.empty(0) or z = np.array([...]) makes; None of any other statement."""
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
-        return None
-    call = statement.value
-    made = _numpy_name(call.func, outer)
-    if len(statement.targets) != 1 or len(call.args) != 1 or call.keywords:
-        return None
-    (given,) = call.args
-    if made in _EMPTY and isinstance(given, ast.Constant) and given.value == 0:
+def _find_appended(node: ast.AST, outer: Outer) -> str:
+    """The name of z in z = np.append(z, x); empty of any other node."""
+    name, function, given = _read_call(node, outer)
+    return name if function == "append" and len(given) == 2 and is_name(given[0], name) else ""
+
+
+def _first_elements(node: ast.AST, outer: Outer) -> list[ast.expr] | None:
+    """The elements of the array that z = np.empty(0) or z = np.array([...]) makes; None of any other node."""
+    _, function, given = _read_call(node, outer)
+    (first,) = given if len(given) == 1 else (None,)
+    if function in _EMPTY and isinstance(first, ast.Constant) and first.value == 0:
         return []
-    if made == "array" and isinstance(given, ast.List) and given.elts:
-        return None if any(isinstance(x, (ast.List, ast.Tuple, ast.Starred)) for x in given.elts) else given.elts
-    return None
+    numbers = function == "array" and isinstance(first, ast.List) and first.elts
+    if not numbers or any(isinstance(x, (ast.List, ast.Tuple, ast.Starred)) for x in numbers):
+        return None
+    return numbers
 
 
 def _is_list(name: str, nodes: list[ast.AST], parents: dict[ast.AST, ast.AST], outer: Outer) -> bool:
     """Whether an array is made once and appended to, and whatever else is done with it may be done with a list."""
     makers = 0
     for x in nodes:
-        if isinstance(x, (ast.FunctionDef, ast.Lambda, ast.ListComp)) and _names(x, name):
+        if isinstance(x, (ast.FunctionDef, ast.Lambda, ast.ListComp)) and any(is_name(y, name) for y in ast.walk(x)):
             return False
         if not isinstance(x, ast.Name) or x.id != name:
             continue
         parent = parents[x]
         if isinstance(x.ctx, ast.Store):
-            if not isinstance(parent, ast.Assign) or parent.targets != [x]:
-                return False
-            if not _is_site(parent, outer):
+            if _find_appended(parent, outer) != name:
                 makers += 1
                 if _first_elements(parent, outer) is None:
                     return False
-        elif not isinstance(x.ctx, ast.Load) or not _is_transient(x, parents, outer):
+        elif not isinstance(x.ctx, ast.Load) or not is_transient(
+            x, parents, lambda function: _numpy_name(function, outer), ndim=1, writes=True
+        ):
             return False
     return makers == 1
 
 
-def _names(node: ast.AST, name: str) -> bool:
-    return any(isinstance(x, ast.Name) and x.id == name for x in ast.walk(node))
+def is_transient(
+    node: ast.AST, parents: dict[ast.AST, ast.AST], name_of: Callable[[ast.expr], str], ndim: int, writes: bool = False
+) -> bool:
+    """Whether the array that an expression is has no name, and no view, when its statement is over, and is not written.
 
-
-def _is_transient(node: ast.expr, parents: dict[ast.AST, ast.AST], outer: Outer) -> bool:
-    """Whether the array that an expression is has no name, and no view, when its statement is over."""
+    `name_of` tells which of NumPy's functions is called; `writes` of elements may be allowed.
+    """
     parent = parents[node]
     if isinstance(parent, ast.Subscript) and parent.value is node:
-        if not _has_slice(parent):
+        parts = parent.slice.elts if isinstance(parent.slice, ast.Tuple) else [parent.slice]
+        is_element = len(parts) == ndim and not any(isinstance(x, (ast.Slice, ast.Starred, ast.Tuple)) for x in parts)
+        if is_element and writes:
             return True
-        return isinstance(parent.ctx, ast.Load) and _is_transient(parent, parents, outer)
+        loads = isinstance(parent.ctx, ast.Load)
+        return loads and (is_element or is_transient(parent, parents, name_of, ndim))
     if isinstance(parent, ast.Attribute):
         called = parents[parent]
         is_method = isinstance(called, ast.Call) and called.func is parent and parent.attr in _METHODS
         return is_method or parent.attr in ("size", "shape", "ndim")
     if isinstance(parent, ast.Call) and node in parent.args:
         is_length = isinstance(parent.func, ast.Name) and parent.func.id == "len"
-        is_site = isinstance(parents[parent], ast.Assign) and _is_site(parents[parent], outer)  # type: ignore[arg-type]
-        return is_length or _numpy_name(parent.func, outer) in _READING or (is_site and node is parent.args[0])
+        return is_length or name_of(parent.func) in _READING
     return isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Compare))
 
 
@@ -154,7 +155,7 @@ class _Rewriter(ast.NodeTransformer):
         call = node.value
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
         self.numpy = call.func.value
-        if _is_site(node, self.outer):
+        if _find_appended(node, self.outer):
             append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
             call = ast.Call(append, [_as_float(self.visit(call.args[1]))], [])
             call.args[0].appended = name  # type: ignore[attr-defined]

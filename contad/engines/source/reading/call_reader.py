@@ -12,8 +12,6 @@ from contad.engines.source.analysis.shared_callees import Callee, callee_of, key
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     Elementwise,
-    Filled,
-    Grown,
     Local,
     Method,
     Object,
@@ -37,7 +35,8 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.walks import leaves, like
-from contad.engines.source.reading import filled_dicts, points, record_arrays
+from contad.engines.source.reading import points, record_arrays
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.class_instances import (
     call_method as call_method_of_instance,
     class_of,
@@ -48,7 +47,6 @@ from contad.engines.source.reading.derivative_calls import read_asked, read_deri
 from contad.engines.source.reading.elementwise import arrays_of, overlaps
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
-from contad.engines.source.reading.growing_lists import call_method
 from contad.engines.source.reading.made_functions import is_made, read_made
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.random_draws import DRAWS, read_draw
@@ -144,8 +142,8 @@ class CallReader:
             return call_method_of_instance(self, called, arguments, keywords, node, env)
         if isinstance(called, Method) and isinstance(called.array, RecordArray) and not arguments:
             return record_arrays.copy_records(self.expressions, called.array)
-        if isinstance(called, Method) and isinstance(called.array, Filled):
-            return filled_dicts.call_method(self.expressions, called, [*arguments, *keywords.values()], node, env)
+        if isinstance(called, Method) and isinstance(called.array, (BoundedBuffer, KeyedBuffer)):
+            return called.array.call(called.name, [*arguments, *keywords.values()], node)
         if isinstance(called, Method):
             return self.method(called, arguments, keywords, node)
         if isinstance(called, Local):
@@ -248,7 +246,10 @@ class CallReader:
             for key, parameter in parameters[:count]
         ]
         if is_face:
-            given = [self.special[np.array](self, [x], {}, node) if isinstance(x, (tuple, Grown)) else x for x in given]
+            given = [
+                self.special[np.array](self, [x], {}, node) if isinstance(x, (tuple, BoundedBuffer)) else x
+                for x in given
+            ]
         by_number = False
         if any(isinstance(x, Point) for x in given):
             ndims = tuple(x.value if _is_text(x) else getattr(getattr(x, "kind", None), "ndim", 0) for x in given)
@@ -428,8 +429,6 @@ class CallReader:
         array = method.array
         if method.name == "item" and not arguments and not keywords and (is_number(array) or isinstance(array, Point)):
             return points.element(self.arrays, array)
-        if isinstance(array, Grown):
-            return call_method(self.expressions, array, method.name, [*arguments, *keywords.values()], node)
         if method.name in self.reductions:
             return self.reductions[method.name](self, [array, *arguments], keywords, node)
         if keywords:

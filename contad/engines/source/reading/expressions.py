@@ -14,13 +14,8 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     SMALL,
     Elementwise,
-    Filled,
     Grid,
-    Grown,
-    Keyed,
-    Listed,
     Local,
-    Members,
     Method,
     Object,
     Point,
@@ -32,11 +27,13 @@ from contad.engines.source.ir.entries import (
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
-from contad.engines.source.reading import filled_dicts, made_containers, points, record_arrays
+from contad.engines.source.reading import made_containers, points, record_arrays
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.class_instances import class_of, read_attribute
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.handlers import DividesByZero
+from contad.engines.source.reading.made_containers import Keyed, Members
 from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.passing import pass_on
 from contad.engines.source.reading.progress import Environment
@@ -217,7 +214,7 @@ class ExpressionReader:
             return points.read_attribute(self, base, node.attr)
         if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
             return base[class_of_names(base)._fields.index(node.attr)]
-        if isinstance(base, (Grown, Filled)):
+        if isinstance(base, (BoundedBuffer, KeyedBuffer)):
             return Method(base, node.attr)
         if record_arrays.is_argument(base):
             base = record_arrays.read_argument(self, base)
@@ -248,9 +245,6 @@ class ExpressionReader:
             return base if node.attr == "real" else Method(base, "item")
         if isinstance(base, Object) and base.value is numba.typed.Dict:
             self.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
-        if isinstance(base, Listed):
-            remedy = "append to the name that it was made with, or make an array of the list"
-            self.progress.refuse(node, f"{ast.unparse(node)!r} of a list", remedy)
         return self.progress.refuse(node, f"the attribute {ast.unparse(node)!r}")
 
     def read_Lambda(self, node: ast.Lambda, env: Environment) -> Any:
@@ -274,10 +268,10 @@ class ExpressionReader:
         return made_containers.read_comprehension(self, node, env)
 
     def read_Dict(self, node: ast.Dict, env: Environment) -> Any:
-        return made_containers.read_dict(self, node, env)
+        return Keyed(self, node, env)
 
     def read_Set(self, node: ast.Set, env: Environment) -> Any:
-        return made_containers.read_set(self, node, env)
+        return Members(self, [self.number(part, env) for part in node.elts])
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
@@ -311,7 +305,7 @@ class ExpressionReader:
             return points.compute(self.arrays, [x, y], lambda x, y: self.binary(operator, x, y, node))
         if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
             return x + y
-        is_repeated = isinstance(x, Listed) and operator == "Mult" and isinstance(node, ast.BinOp)
+        is_repeated = isinstance(x, BoundedBuffer) and operator == "Mult" and isinstance(node, ast.BinOp)
         if is_repeated and is_number(y) and y.kind == INT:
             return made_containers.repeat(self, x, y)
         if not all(is_number(v) or is_array(v) for v in (x, y)):
@@ -395,9 +389,8 @@ class ExpressionReader:
             for x, y in zip(left, right, strict=False):
                 equal = self.builder.apply(known_functions.AND, equal, self.compare("Eq", x, y, node))
             return equal if operator == "Eq" else self.negate(equal)
-        if operator in ("In", "NotIn") and isinstance(right, (Filled, Keyed, Members)):
-            filled = isinstance(right, Filled)
-            found = (filled_dicts if filled else made_containers).contains(self, left, right, node)
+        if operator in ("In", "NotIn") and isinstance(right, (KeyedBuffer, Keyed, Members)):
+            found = right.contains(left, node)
             return found if operator == "In" else self.negate(found)
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")

@@ -8,11 +8,11 @@ import numpy as np
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Object, is_array
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
+from contad.engines.source.ir.syntax import expression, placed
 from contad.engines.source.reading.elementwise import arrays_of, is_unit
 from contad.engines.source.reading.expressions import ExpressionReader
 
 _WHOLE = (None, None, None)
-_POSITIONS = "np.nonzero(mask)[0]"
 
 
 def has_arrays(spec: list[Any]) -> bool:
@@ -86,9 +86,7 @@ class IndexArrays:
         if index.kind.base == "int":
             return index
         self.arrays.require_equal(length, self.builder.length(index, 0))
-        tree = ast.parse(_POSITIONS, mode="eval").body
-        for x in ast.walk(tree):
-            ast.copy_location(x, node)
+        tree = placed(expression("np.nonzero(mask)[0]"), node)
         found: Value = self.expressions.expression(tree, {"np": Object(np), "mask": index})
         return found
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Listed, Point, constant, is_array, is_number
+from contad.engines.source.ir.entries import Point, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Kind, Value
 from contad.engines.source.reading import points
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.index_arrays import IndexArrays
-from contad.engines.source.reading.made_containers import array_of
 from contad.engines.source.reading.shape_calls import axis_of, copy_unshared, flat_view
 
 _WHOLE = (None, None, None)
@@ -313,7 +313,7 @@ def _take(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
 def _sum(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """The builtin sum, of a tuple, a list that is written out, or a vector."""
     taken, start = calls.take("iterable start", arguments, keywords, node)
-    given: Any = array_of(calls.expressions, taken) if isinstance(taken, Listed) else taken
+    given: Any = taken.elements() if isinstance(taken, BoundedBuffer) else taken
     total = constant(0) if start is None else start
     numbers = isinstance(given, tuple) and all(map(is_number, given))
     if not is_number(total) or not (numbers or (is_array(given) and given.kind.ndim == 1)):

@@ -1,41 +1,182 @@
-"""Containers that are made inside: lists of numbers, dicts and sets with members that the source shows.
+"""Lists, dicts and sets where they are made: those that later statements fill, and those that are written out.
 
-A list keeps its length, so that it is an array that checks its indices. A dict is looked up while it is read, a set is
-a comparison with each of its members. What would change which members they have is refused.
+A dict that is only read is looked up while the function is read, a set is a comparison with each of its members. What
+would change which members they have is refused.
 """
 
 import ast
 import copy
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numba
+from numba import types
+
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import (
-    Grown,
-    Keyed,
-    Listed,
-    Members,
-    Object,
-    Range,
-    Rows,
-    Unknown,
-    constant,
-    is_array,
-    is_number,
-    join_kinds,
-)
-from contad.engines.source.ir.single_assignment import INT, Block, Check, For, Value
+from contad.engines.source.ir.entries import Object, Rows, Unknown, constant, is_array, is_number, join_kinds
+from contad.engines.source.ir.single_assignment import INT, Block, For, Kind, Value
+from contad.engines.source.ir.syntax import is_name
 from contad.engines.source.ir.walks import find_written_roots
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
+from contad.engines.source.reading.buffer_bounds import count_runs, find_bound, find_following
 
 if TYPE_CHECKING:
     from contad.engines.source.reading.expressions import ExpressionReader
     from contad.engines.source.reading.progress import Environment
 
-_BEYOND = "IndexError", "the index of a list is out of range"
+_KINDS = {types.float64: Kind("float"), types.int64: Kind("int")}
+_TYPES = {"empty_list": ("item_type",), "empty": ("key_type", "value_type")}  # that make typed ones, and what they take
 
 
-# ---- lists -----------------------------------------------------------------------------------------------------------
-def read_list(reader: "ExpressionReader", node: ast.List, env: "Environment") -> Listed:
+# ---- those that are filled -------------------------------------------------------------------------------------------
+def read_filled(
+    reader: "ExpressionReader", statement: ast.Assign, env: "Environment"
+) -> BoundedBuffer | KeyedBuffer | None:
+    """The list or dict of `name = ...`, where later statements put something in; None of anything else."""
+    if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+        return None
+    declared = _find_declared(reader, statement.value, env)
+    is_list = isinstance(statement.value, ast.List) if declared is None else len(declared) == 1
+    if declared is None and not is_list and not isinstance(statement.value, ast.Dict):
+        return None
+    following = find_following(reader.progress.scope.body, statement)
+    read = _read_list if is_list else _read_dict
+    return read(reader, statement, declared, following, env)
+
+
+def _find_declared(reader: "ExpressionReader", node: ast.expr, env: "Environment") -> tuple[Any, ...] | None:
+    """Of what makes an empty one the kind of its elements, or the width of keys and the kind of values; None untold."""
+    if not isinstance(node, ast.Call):
+        return None
+    takes = _TYPES.get(getattr(node.func, "attr", ""), ())
+    func = node.func.value if takes else node.func  # type: ignore[attr-defined]
+    given = [*zip(takes, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]
+    if len(node.args) + len(node.keywords) != len(takes) or {name for name, _ in given} != set(takes):
+        return None
+    if not isinstance(func, (ast.Name, ast.Attribute)) or any(getattr(x, "id", "") in env for x in ast.walk(func)):
+        return None
+    found = reader.expression(func, env)
+    cls = found.value if isinstance(found, Object) else None
+    is_list = cls is numba.typed.List and len(takes) < 2
+    if not is_list and not (cls is numba.typed.Dict and len(takes) != 1) and not (cls is dict and not takes):
+        return None
+    if not takes:
+        return (None,) if is_list else (None, None)
+    told = [reader.expression(dict(given)[name], env) for name in takes]
+    named = [x.value if isinstance(x, Object) and isinstance(x.value, types.Type) else None for x in told]
+    declared = (*map(_width, named[:-1]), _KINDS.get(named[-1]))
+    if None in declared and is_list:
+        reader.progress.refuse(node, f"the type in {ast.unparse(node)!r}", "give float64 or int64")
+    if None in declared:
+        remedy = "give int64, a tuple of int64 or unicode_type for keys, and float64 or int64 for values"
+        reader.progress.refuse(node, f"the types in {ast.unparse(node)!r}", remedy)
+    return declared
+
+
+def _width(t: Any) -> int | None:
+    """How many integers a key of a type is, 0 of a string; None of any other type."""
+    if t == types.unicode_type:
+        return 0
+    if isinstance(t, types.UniTuple):
+        return t.count if t.dtype == types.int64 and t.count else None
+    return 1 if t == types.int64 else None
+
+
+def _make(
+    reader: "ExpressionReader", statement: ast.Assign, given: int, following: list[ast.stmt], sites: set[Any],
+    new: set[Any], kind: Kind | None, env: "Environment", what: str,
+) -> BoundedBuffer:  # fmt: skip
+    """An empty buffer with room for what is given, and for what the sites add that may be new."""
+    bound = find_bound(reader, statement, given, following, new, env, what)
+    cell = reader.builder.create("zeros", [constant(1)], "int")
+    array = reader.builder.create("empty", [bound], "float", statement.targets[0].id)  # type: ignore[attr-defined]
+    made = BoundedBuffer(reader, array, cell, sites, statement)
+    if kind is not None:
+        made.give_kind(kind, statement)
+    return made
+
+
+def _read_list(
+    reader: "ExpressionReader", statement: ast.Assign, declared: tuple[Any] | None, following: list[ast.stmt],
+    env: "Environment",
+) -> BoundedBuffer | None:  # fmt: skip
+    """[...] or a typed list; None where nothing is appended to the former."""
+    name = statement.targets[0].id  # type: ignore[attr-defined]
+    sites = {x for part in following for x in ast.walk(part) if _is_call(x, "append", name)}
+    if declared is None and not sites:
+        return None
+    given = [reader.number(x, env) for x in getattr(statement.value, "elts", ())]
+    kind = None if declared is None else declared[0]
+    made = _make(reader, statement, len(given), following, sites, sites, kind, env, "a list that grows")
+    for x in given:
+        made.append(x, statement)
+    return made
+
+
+def _read_dict(
+    reader: "ExpressionReader", statement: ast.Assign, declared: tuple[Any, Any] | None, following: list[ast.stmt],
+    env: "Environment",
+) -> KeyedBuffer | None:  # fmt: skip
+    """{...} or a typed dict; None of the former where constants are looked up in it, and nothing else is done."""
+    name = statement.targets[0].id  # type: ignore[attr-defined]
+    sites = {x for part in following for x in ast.walk(part) if _is_put(x, name)}
+    members = statement.value if isinstance(statement.value, ast.Dict) else ast.Dict([], [])
+    if None in members.keys:
+        return None
+    if declared is None and not sites and all(_is_looked_up(part, name) for part in following):
+        return None
+    pairs = zip(members.keys, members.values, strict=True)
+    given = [(reader.expression(k, env), reader.expression(x, env)) for k, x in pairs if k is not None]
+    if not all(is_number(x) for _, x in given):
+        if not sites:
+            return None
+        what = f"the dict {ast.unparse(members)!r}, which is filled"
+        reader.progress.refuse(statement, what, "give it numbers as values")
+    # loops over the dict itself put in no key that is new
+    loops = [x for part in following for x in ast.walk(part) if isinstance(x, ast.For)]
+    own = [x for x in loops if is_name(getattr(getattr(x.iter, "func", None), "value", x.iter), name)]
+    new = sites - {x for loop in own for x in ast.walk(loop)}
+    width, kind = declared or (None, None)
+    buffer = _make(reader, statement, len(given), following, sites, new, kind, env, "a dict that is filled")
+    made = KeyedBuffer(buffer, width, _count_columns(sites) if width is None else max(width, 1), statement)
+    for key, x in given:
+        made.put(key, x, statement)
+    return made
+
+
+def _is_call(node: ast.AST, method: str, name: str) -> bool:
+    """Whether a node calls a method of what has a name."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr == method and is_name(called.value, name)
+
+
+def _is_put(node: ast.AST, name: str) -> bool:
+    """Whether a node puts something into the dict of a name, and may put in a key that is new."""
+    parts = [x for target in node.targets for x in ast.walk(target)] if isinstance(node, ast.Assign) else []
+    stores = [x for x in parts if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store)]
+    return any(is_name(x.value, name) for x in stores) or _is_call(node, "setdefault", name)
+
+
+def _is_looked_up(node: ast.AST, name: str) -> bool:
+    """Whether all that is done with a dict is to look up constants in it."""
+    if isinstance(node, ast.Subscript) and is_name(node.value, name) and isinstance(node.ctx, ast.Load):
+        return isinstance(node.slice, ast.Constant)
+    if isinstance(node, ast.Compare) and isinstance(node.left, ast.Constant) and len(node.ops) == 1:
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and is_name(node.comparators[0], name):
+            return True
+    return not is_name(node, name) and all(_is_looked_up(x, name) for x in ast.iter_child_nodes(node))
+
+
+def _count_columns(sites: set[Any]) -> int:
+    """How many integers the keys are that are put in, where they are written out; of strings one, their number."""
+    targets = [target for x in sites if isinstance(x, ast.Assign) for target in x.targets]
+    keys = [x.slice for x in targets if isinstance(x, ast.Subscript)]
+    return max((len(key.elts) for key in keys if isinstance(key, ast.Tuple)), default=1)
+
+
+# ---- lists that are written out --------------------------------------------------------------------------------------
+def read_list(reader: "ExpressionReader", node: ast.List, env: "Environment") -> BoundedBuffer:
     """[x, y, ...], of numbers."""
     return _list_of(reader, [_number(reader, part, node, env) for part in node.elts], node)
 
@@ -65,7 +206,7 @@ def list_arrays_as_tuple(reader: "ExpressionReader", node: ast.expr, env: "Envir
     return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
 
 
-def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) -> Listed:
+def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) -> BoundedBuffer:
     """These numbers in an array, of the kind that all of them can have."""
     if not numbers:
         reader.progress.refuse(node, "an empty list without a name", "give it a name, and append to that")
@@ -76,12 +217,12 @@ def _list_of(reader: "ExpressionReader", numbers: list[Value], node: ast.AST) ->
     made.order = "C"
     for k, x in enumerate(numbers):
         reader.arrays.put(made, [constant(k)], x)
-    return Listed(made)
+    return BoundedBuffer(reader, made)
 
 
-def repeat(reader: "ExpressionReader", listed: Listed, times: Value) -> Listed:
+def repeat(reader: "ExpressionReader", listed: BoundedBuffer, times: Value) -> BoundedBuffer:
     """list * n: the elements n times over; none where n is negative."""
-    builder, array = reader.builder, array_of(reader, listed)
+    builder, array = reader.builder, listed.elements()
     length, some = builder.length(array, 0), builder.apply(known_functions.COMPARISONS["Gt"], times, constant(0))
     count = builder.apply(known_functions.SELECT, some, times, constant(0))
     made = builder.create("empty", [builder.apply(known_functions.MULTIPLY, count, length)], array.kind.base)
@@ -96,97 +237,55 @@ def repeat(reader: "ExpressionReader", listed: Listed, times: Value) -> Listed:
         reader.arrays.over([count], lambda at: reader.arrays.put(made, at, x))
     else:
         reader.arrays.over([count, length], copy_element)
-    return Listed(made)
+    return BoundedBuffer(reader, made)
 
 
-def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> Listed | Rows:
-    """[expression for target in iterated], of numbers: a loop that fills an array as long as what it runs over."""
-    if isinstance(node.elt, (ast.ListComp, ast.List)):
-        return _read_rows(reader, node, env)
-    if len(node.generators) != 1 or node.generators[0].ifs:
+def read_comprehension(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> BoundedBuffer | Rows:
+    """[x for i in ...] or [[x for j in ...] for i in ...], of numbers: loops that fill an array."""
+    row, nested = node.elt, isinstance(node.elt, (ast.ListComp, ast.List))
+    inner = row.generators if isinstance(row, ast.ListComp) else []
+    if any(len(x) != 1 or x[0].ifs for x in (node.generators, inner) if x):
         reader.progress.refuse(node, f"the list {ast.unparse(node)!r}", "write it as a loop over one array")
-    (generator,) = node.generators
-    statements, builder = reader.statements, reader.builder
-    iterated, inner = reader.expression(generator.iter, env), dict(env)
-    if isinstance(iterated, tuple):
-        numbers = []
-        for part in iterated:
-            statements.assign(generator.target, part, inner)
-            numbers.append(_number(reader, node.elt, node, inner))
-        return _list_of(reader, numbers, node)
-    limits, item = statements.items(iterated, node)
+    builder, target = reader.builder, node.generators[0].target
+    elements = row.elts if isinstance(row, ast.List) else [row.elt if isinstance(row, ast.ListComp) else row]
+    outer = _Walk(reader, reader.expression(node.generators[0].iter, env), node)
+    shape, own = [outer.count], dict(env)
+    if inner:
+        unknown = Unknown("rows of a list of lists have one length")
+        own.update((x.id, unknown) for x in ast.walk(target) if isinstance(x, ast.Name))
+        columns = _Walk(reader, reader.expression(inner[0].iter, own), node)
+        shape.append(columns.count)
+    elif nested:
+        shape.append(constant(len(elements)))
 
-    def element(index: Value, env: "Environment") -> Value:
-        statements.assign(generator.target, item(index), env)
-        return _number(reader, node.elt, node, env)
-
-    before = builder.added
-    reader.progress.loop_depth += 1
-    with builder.inside(Block()):  # once, to see of which kind the elements are
-        kind = element(Value(INT), dict(env)).kind
-    reader.progress.loop_depth -= 1
-    builder.added = before
-    made = builder.create("empty", [count_of(reader, iterated, limits, node)], kind.base)
-    made.order = "C"
-
-    def write(env: "Environment", start: Any) -> For:
-        index = Value(INT, "k")
-        with builder.inside(Block()) as body:
-            start(env)
-            reader.arrays.put(made, [_position(reader, index, limits)], element(index, env))
-        return For(limits, index, body, None)
-
-    names = [x.id for x in ast.walk(generator.target) if isinstance(x, ast.Name)]
-    for name in names:
-        inner.pop(name, None)
-    statements.loop(inner, names, write)
-    return Listed(made)
-
-
-def _read_rows(reader: "ExpressionReader", node: ast.ListComp, env: "Environment") -> Rows:
-    """[[x for j in ...] for i in ...], of numbers: two loops that fill a matrix."""
-    row, builder = node.elt, reader.builder
-    known = isinstance(row, ast.List) or (len(row.generators) == 1 and not row.generators[0].ifs)  # type: ignore[attr-defined]
-    if len(node.generators) != 1 or node.generators[0].ifs or not known:
-        reader.progress.refuse(node, f"the list {ast.unparse(node)!r}", "write it as loops over one array")
-    outer, own = node.generators[0], dict(env)
-    names = [x.id for x in ast.walk(outer.target) if isinstance(x, ast.Name)]
-    for name in names:
-        own[name] = Unknown("rows of a list of lists have one length")
-    over_rows = _Walk(reader, reader.expression(outer.iter, env), node)
-    columns = row.elts if isinstance(row, ast.List) else []
-    over_columns = None if columns else _Walk(reader, reader.expression(row.generators[0].iter, own), node)  # type: ignore[attr-defined]
-    width = constant(len(columns)) if over_columns is None else over_columns.count
-
-    def visit(put: Any) -> Any:
+    def visit(put: Callable[[list[Value], Value], object]) -> None:
         """Visit all elements."""
 
-        def visit_row(i: Value, env: "Environment") -> None:
-            if over_columns is None:
-                for k, x in enumerate(columns):
-                    put([i, constant(k)], _number(reader, x, node, env))
-                return
-            over_columns.each(row.generators[0].target, dict(env), lambda j, env: put(  # type: ignore[attr-defined]
-                [i, j], _number(reader, row.elt, node, env)  # type: ignore[attr-defined]
-            ))  # fmt: skip
+        def visit_one(i: Value, env: "Environment") -> None:
+            if inner:
+                columns.each(inner[0].target, dict(env), lambda j, env: put([i, j], number(elements[0], env)))
+            for k, x in enumerate([] if inner else elements):
+                put([i, constant(k)] if nested else [i], number(x, env))
 
-        over_rows.each(outer.target, dict(env), visit_row)
+        outer.each(target, dict(env), visit_one)
 
-    kinds: list[Any] = []
+    def number(x: ast.expr, env: "Environment") -> Value:
+        return _number(reader, x, node, env)
+
+    kinds: list[Kind] = []
     before = builder.added
     with builder.inside(Block()):  # once, to see of which kind the elements are
         visit(lambda _, x: kinds.append(x.kind))
     builder.added = before
-    kind = kinds[0]
-    for x in kinds[1:]:
-        kind = join_kinds(kind, x)
-    made = builder.create("empty", [over_rows.count, width], kind.base)
+    if not kinds:
+        return _list_of(reader, [], node)
+    made = builder.create("empty", shape, functools.reduce(join_kinds, kinds).base)
     made.order = "C"
     first = len(builder.block.operations)
     visit(lambda at, x: reader.arrays.put(made, at, x))
-    if any(find_written_roots(o) - {made} for o in builder.block.operations[first:]):
+    if nested and any(find_written_roots(o) - {made} for o in builder.block.operations[first:]):
         reader.progress.refuse(node, "a call that writes into an array in a list of lists", "write it as loops")
-    return Rows(made)
+    return Rows(made) if nested else BoundedBuffer(reader, made)
 
 
 class _Walk:
@@ -198,9 +297,9 @@ class _Walk:
             self.count = constant(len(self.parts))
         else:
             self.limits, self.item = reader.statements.items(iterated, node)
-            self.count = count_of(reader, iterated, self.limits, node)
+            self.count = count_runs(reader, iterated, self.limits, node)
 
-    def each(self, target: ast.expr, env: "Environment", visit: Callable[[Value, "Environment"], None]) -> None:
+    def each(self, target: ast.expr, env: "Environment", visit: Callable[[Value, "Environment"], object]) -> None:
         """Visit each position, the target standing for what is there."""
         statements = self.reader.statements
         if self.parts is not None:
@@ -223,33 +322,6 @@ class _Walk:
         statements.loop(env, names, write)
 
 
-def count_of(reader: "ExpressionReader", iterated: Any, limits: list[Value], node: ast.AST) -> Value:
-    """How often a loop with these limits runs."""
-    start, stop, step = limits
-    if not isinstance(iterated, Range):
-        return stop
-    if not isinstance(step.constant, int) or step.constant == 0:
-        reader.progress.refuse(node, "a list made over a range with a variable step", "write it as a loop")
-    apply = reader.builder.apply
-    first, last, size = (start, stop, step.constant) if step.constant > 0 else (stop, start, -step.constant)
-    span = apply(known_functions.SUBTRACT, last, first)
-    if size > 1:
-        span = apply(known_functions.ADD, span, constant(size - 1))
-        span = reader.builder.divide(known_functions.FLOOR_DIVIDE, span, constant(size))
-    some = apply(known_functions.COMPARISONS["Gt"], span, constant(0))
-    found: Value = apply(known_functions.SELECT, some, span, constant(0))
-    return found
-
-
-def array_of(reader: "ExpressionReader", listed: Listed) -> Value:
-    """The array of the elements that a list has now."""
-    if not isinstance(listed, Grown):
-        return listed.array
-    listed.is_read = True
-    count = reader.builder.load(listed.cell, [constant(0)])
-    return reader.builder.view(listed.array, [(None, count, None)])
-
-
 def _position(reader: "ExpressionReader", index: Value, limits: list[Value]) -> Value:
     """The how-manieth iteration one with this index is, from 0."""
     start, _, step = limits
@@ -259,58 +331,56 @@ def _position(reader: "ExpressionReader", index: Value, limits: list[Value]) -> 
     return offset if step.constant == 1 else reader.builder.divide(known_functions.FLOOR_DIVIDE, offset, step)
 
 
-def check_index(reader: "ExpressionReader", array: Value, index: Any, node: ast.AST) -> None:
-    """An index of a list is one integer; beyond the ends it raises, whatever the flags of the function."""
-    if not is_number(index) or index.kind != INT:
-        reader.progress.refuse(node, f"{ast.unparse(node)!r} of a list", "give one integer, or make it an array")
-    outside = reader.builder.apply(known_functions.OUTSIDE, index, reader.builder.length(array, 0))
-    reader.builder.add(Check(outside, _BEYOND))
+# ---- dicts and sets that are only read -------------------------------------------------------------------------------
+class Keyed:
+    """A dict that is only read, whose keys are constants; its values are of one kind, unless the keys are strings."""
+
+    def __init__(self, reader: "ExpressionReader", node: ast.Dict, env: "Environment") -> None:
+        """{key: value, ...}."""
+        self.reader = reader
+        if not node.keys:
+            reader.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
+        self.members: dict[Any, Any] = {}
+        for key, part in zip(node.keys, node.values, strict=True):
+            entry = None if key is None else reader.expression(key, env)
+            self.members[self._constant(entry, node)] = reader.settle(reader.expression(part, env))
+        kinds = {x.kind if isinstance(x, Value) else None for x in self.members.values()}
+        if len(kinds) > 1 and not all(isinstance(key, str) for key in self.members):
+            remedy = "give it values of one type, or use a tuple"
+            reader.progress.refuse(node, f"the dict {ast.unparse(node)!r}", remedy)
+
+    def _constant(self, entry: Any, node: ast.AST) -> Any:
+        """A key that the source shows."""
+        found = entry.value if isinstance(entry, Object) else entry.constant if is_number(entry) else None
+        if type(found) not in (int, str):
+            self.reader.progress.refuse(node, f"the key in {ast.unparse(node)!r}", "give a constant integer or string")
+        return found
+
+    def read(self, key: Any, node: ast.AST) -> Any:
+        """The value of a key."""
+        found = self._constant(key, node)
+        if found not in self.members:
+            self.reader.progress.refuse(node, f"{ast.unparse(node)!r}: no such key", "give one that the dict has")
+        return self.members[found]
+
+    def contains(self, key: Any, node: ast.AST) -> Value:
+        """key in self."""
+        return constant(self._constant(key, node) in self.members)
 
 
-# ---- dicts and sets --------------------------------------------------------------------------------------------------
-def read_dict(reader: "ExpressionReader", node: ast.Dict, env: "Environment") -> Keyed:
-    """{key: value, ...} with constant keys; the values are of one kind, unless the keys are strings."""
-    if not node.keys:
-        reader.progress.refuse(node, "an empty dict without a name", "give it a name, in a statement of its own")
-    members: dict[Any, Any] = {}
-    for key, part in zip(node.keys, node.values, strict=True):
-        entry = None if key is None else reader.expression(key, env)
-        members[_key(reader, entry, node)] = reader.settle(reader.expression(part, env))
-    kinds = {x.kind if isinstance(x, Value) else None for x in members.values()}
-    if (len(kinds) > 1 and not all(isinstance(key, str) for key in members)):
-        reader.progress.refuse(node, f"the dict {ast.unparse(node)!r}", "give it values of one type, or use a tuple")
-    return Keyed(members)
+class Members:
+    """A set of numbers, of which it is only asked whether it has one."""
 
+    def __init__(self, reader: "ExpressionReader", numbers: list[Value]) -> None:
+        self.reader, self.numbers = reader, numbers
 
-def _key(reader: "ExpressionReader", entry: Any, node: ast.AST) -> Any:
-    """A key that the source shows."""
-    found = entry.value if isinstance(entry, Object) else entry.constant if is_number(entry) else None
-    if type(found) not in (int, str):
-        reader.progress.refuse(node, f"the key in {ast.unparse(node)!r}", "give a constant integer or string")
-    return found
-
-
-def look_up(reader: "ExpressionReader", keyed: Keyed, node: ast.Subscript, env: "Environment") -> Any:
-    """The value of a key."""
-    key = _key(reader, reader.expression(node.slice, env), node)
-    if key not in keyed.members:
-        reader.progress.refuse(node, f"{ast.unparse(node)!r}: no such key", "give one that the dict has")
-    return keyed.members[key]
-
-
-def read_set(reader: "ExpressionReader", node: ast.Set, env: "Environment") -> Members:
-    """{x, y, ...}, of numbers."""
-    return Members([reader.number(part, env) for part in node.elts])
-
-
-def contains(reader: "ExpressionReader", x: Any, container: Keyed | Members, node: ast.AST) -> Value:
-    """x in container."""
-    if isinstance(container, Keyed):
-        return constant(_key(reader, x, node) in container.members)
-    if not is_number(x):
-        reader.progress.refuse(node, f"the comparison {ast.unparse(node)!r}", "compare numbers with numbers")
-    found = constant(False)
-    for member in container.numbers:
-        equal = reader.builder.apply(known_functions.COMPARISONS["Eq"], x, member)
-        found = equal if found.constant is False else reader.builder.apply(known_functions.OR, found, equal)
-    return found
+    def contains(self, x: Any, node: ast.AST) -> Value:
+        """x in self."""
+        if not is_number(x):
+            what = f"the comparison {ast.unparse(node)!r}"
+            self.reader.progress.refuse(node, what, "compare numbers with numbers")
+        apply, found = self.reader.builder.apply, constant(False)
+        for member in self.numbers:
+            equal = apply(known_functions.COMPARISONS["Eq"], x, member)
+            found = equal if found.constant is False else apply(known_functions.OR, found, equal)
+        return found

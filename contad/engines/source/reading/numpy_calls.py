@@ -11,11 +11,8 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
-    Filled,
     Grid,
     Iteration,
-    Keyed,
-    Listed,
     Object,
     Point,
     Range,
@@ -26,9 +23,10 @@ from contad.engines.source.ir.entries import (
     is_number,
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, SINGLE, Apply, Check, Kind, Value
-from contad.engines.source.reading import filled_dicts, points, record_arrays
+from contad.engines.source.reading import points, record_arrays
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_reader import CallReader
-from contad.engines.source.reading.made_containers import array_of
+from contad.engines.source.reading.made_containers import Keyed
 from contad.native.checkpointed import checkpointed
 from contad.ops.spherical_bessel import sinc
 
@@ -85,8 +83,8 @@ def _full(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
 def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.array of a list of numbers, or of lists of them; of an array, its copy."""
     given, dtype = calls.take("object dtype", arguments, keywords, node)
-    if isinstance(given, Listed):
-        elements = array_of(calls.expressions, given)
+    if isinstance(given, BoundedBuffer):
+        elements = given.elements()
         return _copy(calls, [elements], {}, node) if dtype is None else calls.as_type(
             elements, calls.dtype(dtype, node)
         )
@@ -183,9 +181,9 @@ def _length(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], n
         return constant(len(x.members))
     if isinstance(x, RecordArray) and x.ndim:
         return record_arrays.shape_of(calls.expressions, x)[0]
-    if isinstance(x, Filled):
-        return filled_dicts.count_of_keys(calls.expressions, x)
-    x = array_of(calls.expressions, x) if isinstance(x, Listed) else x
+    if isinstance(x, KeyedBuffer):
+        return x.count()
+    x = x.elements() if isinstance(x, BoundedBuffer) else x
     return calls.arrays.shape(x)[0] if is_array(x) else calls.progress.refuse(node, f"{ast.unparse(node)!r}")
 
 

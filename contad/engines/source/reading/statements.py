@@ -12,11 +12,8 @@ from numba import types
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     Elementwise,
-    Filled,
     Grid,
-    Grown,
     Iteration,
-    Listed,
     Object,
     Opaque,
     Point,
@@ -28,16 +25,11 @@ from contad.engines.source.ir.entries import (
     is_number,
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
+from contad.engines.source.ir.syntax import expression, placed
 from contad.engines.source.ir.walks import find_written_roots
-from contad.engines.source.reading import (
-    class_instances,
-    filled_dicts,
-    growing_lists,
-    made_containers,
-    points,
-    record_arrays,
-)
-from contad.engines.source.reading.counted_runs import count_axis
+from contad.engines.source.reading import class_instances, made_containers, points, record_arrays
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
+from contad.engines.source.reading.buffer_bounds import count_axis
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.exits import locate
@@ -79,10 +71,8 @@ class StatementReader:
 
     # ---- assignments -------------------------------------------------------------------------------------------------
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
-        grown = growing_lists.read_growing(self.expressions, statement, env) or filled_dicts.read_filled(
-            self.expressions, statement, env
-        )
-        entry = self.expressions.expression(statement.value, env) if grown is None else grown
+        filled = made_containers.read_filled(self.expressions, statement, env)
+        entry = self.expressions.expression(statement.value, env) if filled is None else filled
         if len(statement.targets) > 1 and isinstance(entry, Elementwise):
             entry = self.arrays.compute(entry)
         for target in statement.targets:
@@ -145,8 +135,8 @@ class StatementReader:
     ) -> None:
         """target = entry, for elements or parts of an array, or a value of a dict."""
         filled = env.get(target.value.id) if isinstance(target.value, ast.Name) else None
-        if isinstance(filled, Filled):
-            filled_dicts.assign(self.expressions, filled, target, entry, statement, env)
+        if isinstance(filled, KeyedBuffer):
+            filled.assign(self.expressions.expression(target.slice, env), entry, target, statement)
             return
         with self.expressions.forbid_writes([entry], target):
             records = self.records_at(target, env)
@@ -185,16 +175,11 @@ class StatementReader:
     def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
         """The array that an assignment goes to, and where in it."""
         array = self.expressions.expression(target.value, env)
-        if isinstance(array, Listed):
-            index = self.expressions.expression(target.slice, env)
-            elements = made_containers.array_of(self.expressions, array)
-            made_containers.check_index(self.expressions, elements, index, target)
-            return elements, [index]
+        if isinstance(array, (BoundedBuffer, KeyedBuffer)):
+            return array.place(self.expressions.expression(target.slice, env), target)
         if isinstance(array, RecordArray):
             name = self.expressions.expression(target.slice, env)
             return record_arrays.find_place(self.expressions, array, getattr(name, "value", None), target)
-        if isinstance(array, Filled):
-            return filled_dicts.find_place(self.expressions, array, target, env)
         if isinstance(array, Point):
             return points.find_place(self.expressions, array, target, env)
         if not isinstance(array, Value) or not array.is_array:
@@ -419,10 +404,10 @@ class StatementReader:
             self._walk(statement, iterated, env)
             return
         keyed = self._dict_of(statement, iterated, env)
-        before = None if keyed is None else filled_dicts.count_of_keys(self.expressions, keyed)
-        if isinstance(iterated, Filled):
-            iterated = filled_dicts.keys_of(self.expressions, iterated, statement)
-        if isinstance(iterated, Grown) and any(x in iterated.sites for x in ast.walk(statement)):
+        before = None if keyed is None else keyed.count()
+        if isinstance(iterated, KeyedBuffer):
+            iterated = iterated.list_keys(statement)
+        if isinstance(iterated, BoundedBuffer) and any(x in iterated.sites for x in ast.walk(statement)):
             self.progress.refuse(statement, "a loop over a list that grows in it", "loop over range(len(...)) before")
         limits, item = self.items(iterated, statement)
         hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
@@ -436,7 +421,7 @@ class StatementReader:
                 self.statements(statement.body, inner)
                 ends = self.exit(statement, inner)
                 if keyed is not None and before is not None:
-                    filled_dicts.check_size(self.expressions, keyed, before, ends)
+                    keyed.check_count(before, ends)
             loop = For(limits, index, body, ends)
             loop.checkpointed = isinstance(iterated, Range) and iterated.checkpointed
             loop.is_parallel = isinstance(iterated, Range) and iterated.is_parallel
@@ -445,15 +430,15 @@ class StatementReader:
         names = find_assigned([ast.Assign([statement.target], statement.iter), *statement.body])
         self.loop(env, names, write, statement)
 
-    def _dict_of(self, statement: ast.For, iterated: Any, env: Environment) -> Filled | None:
+    def _dict_of(self, statement: ast.For, iterated: Any, env: Environment) -> KeyedBuffer | None:
         """The dict that a loop runs over and that its body fills; None where there is none."""
         node = statement.iter
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
-        found = iterated if isinstance(iterated, Filled) else env.get(node.id) if isinstance(node, ast.Name) else None
-        if not isinstance(found, Filled):
-            return None
-        return found if any(x in found.sites for x in ast.walk(statement)) else None
+        named = env.get(node.id) if isinstance(node, ast.Name) else None
+        found = iterated if isinstance(iterated, KeyedBuffer) else named
+        filled = isinstance(found, KeyedBuffer) and any(x in found.values.sites for x in ast.walk(statement))
+        return found if filled else None
 
     def do_Yielded(self, statement: Yielded, env: Environment) -> None:
         statement.loop.write_body(statement, env)
@@ -488,11 +473,14 @@ class StatementReader:
         if not isinstance(iterated, ast.Name) or not known or read not in ("keys", "values", "items"):
             return statement
         made = copy.copy(statement)
-        arrays = [f"__array(__list({iterated.id}.{k}()))" for k in ("keys", "values") if read in (k, "items")]
-        text = arrays[0] if len(arrays) == 1 else f"__zip({', '.join(arrays)})"
+        arrays = [
+            expression("__array(__list(parts()))", parts=f"{iterated.id}.{k}")
+            for k in ("keys", "values")
+            if read in (k, "items")
+        ]
         # under names of their own, because the function may give these to something else
         env.update((f"__{f.__name__}", Object(f)) for f in (np.array, list, zip))
-        made.iter = _parse(text, statement)
+        made.iter = placed(arrays[0] if len(arrays) == 1 else expression("__zip(arrays)", arrays=arrays), statement)
         return made
 
     def _unroll(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
@@ -511,9 +499,8 @@ class StatementReader:
         """The limits of the range that a loop runs over, and what the target stands for at an index."""
         if isinstance(iterated, Range):
             return iterated.limits, lambda index: index
-        if is_array(iterated) or isinstance(iterated, Listed):
-            listed = isinstance(iterated, Listed)
-            array = made_containers.array_of(self.expressions, iterated) if listed else self.arrays.compute(iterated)
+        if is_array(iterated) or isinstance(iterated, BoundedBuffer):
+            array = iterated.elements() if isinstance(iterated, BoundedBuffer) else self.arrays.compute(iterated)
             rest = [(None, None, None)] * (array.kind.ndim - 1)
             limits = [constant(0), self.builder.length(array, 0), constant(1)]
             return (
@@ -527,8 +514,8 @@ class StatementReader:
             return [constant(0), length, constant(1)], lambda index: record_arrays.read_item(iterated, index)
         if isinstance(iterated, Opaque) and isinstance(iterated.type, (types.ListType, types.List)):
             names: Environment = {"iterated": iterated, "len": Object(len)}
-            length = self.expressions.number(_parse("len(iterated)", node), names)
-            element = _parse("iterated[index]", node)
+            length = self.expressions.number(placed(expression("len(iterated)"), node), names)
+            element = placed(expression("iterated[index]"), node)
             limits = [constant(0), length, constant(1)]
             return limits, lambda index: self.expressions.expression(element, names | {"index": index})
         if isinstance(iterated, Iteration):
@@ -563,14 +550,6 @@ def _parts_of(iterated: Iteration) -> Any:
     if iterated.kind == "enumerate":
         return tuple((constant(iterated.start.constant + k), x) for k, x in enumerate(parts[0]))
     return tuple(zip(*parts, strict=False))
-
-
-def _parse(text: str, place: ast.AST) -> ast.expr:
-    """An expression that stands where another node does."""
-    tree = ast.parse(text, mode="eval").body
-    for node in ast.walk(tree):
-        ast.copy_location(node, place)
-    return tree
 
 
 def find_assigned(statements: list[ast.stmt]) -> list[str]:

@@ -5,9 +5,6 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
-    Filled,
-    Keyed,
-    Listed,
     Object,
     Opaque,
     Point,
@@ -18,10 +15,11 @@ from contad.engines.source.ir.entries import (
     is_number,
 )
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
-from contad.engines.source.reading import filled_dicts, points, record_arrays
+from contad.engines.source.reading import points, record_arrays
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
-from contad.engines.source.reading.made_containers import array_of, check_index, look_up
+from contad.engines.source.reading.made_containers import Keyed
 from contad.engines.source.reading.progress import Environment
 
 
@@ -40,21 +38,14 @@ class SubscriptReader:
             return points.read_part(self.expressions, base, node, env)
         if isinstance(base, tuple):
             return self._part(base, node, env)
-        if isinstance(base, Keyed):
-            return look_up(self.expressions, base, node, env)
         if record_arrays.is_argument(base):
             base = record_arrays.read_argument(self.expressions, base)
         if isinstance(base, RecordArray):
             return record_arrays.read_part(self.expressions, base, node, env)
-        if isinstance(base, Filled):
-            return filled_dicts.look_up(self.expressions, base, node, env)
-        if isinstance(base, Rows) or (isinstance(base, Listed) and isinstance(node.slice, ast.Slice)):
+        if isinstance(base, Rows) or (isinstance(base, BoundedBuffer) and isinstance(node.slice, ast.Slice)):
             self.progress.refuse(node, f"{ast.unparse(node)!r}, a part of a list", "make an array of the list")
-        if isinstance(base, Listed):
-            index = self.expressions.expression(node.slice, env)
-            elements = array_of(self.expressions, base)
-            check_index(self.expressions, elements, index, node)
-            return self.builder.load(elements, [index])
+        if isinstance(base, (BoundedBuffer, KeyedBuffer, Keyed)):
+            return base.read(self.expressions.expression(node.slice, env), node)
         if is_number(base) and self.expressions.expression(node.slice, env) == ():
             return base  # which Numba may have in an array of no axes
         if not is_array(base):

@@ -277,8 +277,8 @@ class DerivativeWriter:
             for k, part in enumerate(tree):
                 self._seed(part, expression("seed[k]", seed=seed, k=k))
         elif tree in self.adjoints.active and tree.is_array:
-            template = "bar += seed" if self.lanes is None else "add_lanes(bar, seed)"
-            self.writer.line(template, bar=self.adjoints.bar(tree), seed=seed)
+            bar = self.adjoints.bar(tree)
+            self.writer.line("bar += seed" if self.lanes is None else "add_lanes(bar, seed)", bar=bar, seed=seed)
         elif tree in self.adjoints.active:
             self.adjoints.add(tree, seed)
 

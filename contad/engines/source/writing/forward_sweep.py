@@ -172,6 +172,7 @@ class ForwardSweep:
             self.storing.save(value)
 
     def forward_Handed(self, o: Handed) -> None:
+        """Write an expression of the user's as it is."""
         made = self.writer.fill(o)
 
         def targets(shape: Any) -> Part:

@@ -1,4 +1,7 @@
-"""How much room an array needs that grows in a loop of unknown length: Numba runs statements beforehand, and counts.
+"""How much room an array needs that becomes longer in a loop.
+
+How often a loop runs is computed where the array is made. Of loops that tell it only later, or never, Numba counts it
+there: it runs the statements beforehand.
 
     z = []                                  .room = counted(x)           the same statements, as Numba compiles them,
     while t < 5.0:                ->        z = []  with room for that   on copies of what they may write; it returns
@@ -10,6 +13,7 @@ must not be done twice (a draw, a print) is refused.
 
 import ast
 import copy
+from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +21,15 @@ import numba
 import numpy as np
 from numba import types
 
-from contad.engines.source.ir.entries import Grown, Listed, Object, Opaque, Unknown, is_number
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import UNDEFINED, Grid, Object, Opaque, Range, Unknown, constant, is_number
 from contad.engines.source.ir.options import options_of
 from contad.engines.source.ir.single_assignment import INT, Value
+from contad.engines.source.ir.syntax import clone, expression, is_name, statement
 from contad.engines.source.ir.walks import leaves
+from contad.engines.source.reading.appended_arrays import is_transient
+from contad.engines.source.reading.bounded_buffers import BoundedBuffer
 from contad.engines.source.reading.exits import RESULT
-from contad.engines.source.reading.made_containers import array_of
 from contad.engines.source.reading.numba_typing import number_type, result_type
 from contad.engines.source.reading.passing import NotPassed, Passed, add_handed
 from contad.engines.source.reading.python_blocks import find_read_first
@@ -45,26 +52,150 @@ _METHODS = frozenset(
         *("values", "get", "index", "count"),
     )
 )
-_READING = frozenset(
-    (
-        *("sum", "mean", "prod", "max", "min", "dot", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "abs", "any"),
-        *("all", "cumsum", "argmax", "argmin", "copy", "concatenate", "append", "hstack", "vstack", "zeros_like"),
-    )
-)
+
+
+def find_following(body: list[ast.stmt], made: ast.stmt) -> list[ast.stmt]:
+    """The statements behind one, in the block where it stands."""
+    inside = (getattr(x, name, None) for part in body for x in ast.walk(part) for name in ("body", "orelse"))
+    for block in (body, *inside):
+        if isinstance(block, list) and any(x is made for x in block):
+            return block[[x is made for x in block].index(True) + 1 :]
+    return []
+
+
+def find_bound(
+    reader: "ExpressionReader", made: ast.Assign, given: int, following: list[ast.stmt], sites: set[Any],
+    env: "Environment", what: str,
+) -> Value:  # fmt: skip
+    """How many elements a buffer needs room for: those given where it is made, and what these nodes may add."""
+    before = reader.state()
+    try:
+        most = _Bounds(reader, sites, what).add_up(following, env)
+        bound: Value = reader.builder.apply(known_functions.ADD, constant(given), most)
+    except UnsupportedError as refusal:
+        reader.return_to(before)
+        try:
+            return _count_list(reader, made, following, sites, env, refusal)
+        except UnsupportedError:
+            if hasattr(made, "appended"):
+                reader.progress.scope.unlist(made.appended)
+            raise
+    return bound
+
+
+# ---- what loops tell -------------------------------------------------------------------------------------------------
+class _Bounds:
+    """How many elements statements may add by some nodes, from how often the loops around them run."""
+
+    def __init__(self, reader: "ExpressionReader", sites: set[Any], what: str) -> None:
+        self.reader, self.sites, self.what = reader, sites, what
+
+    def add_up(self, statements: list[ast.stmt], env: "Environment") -> Value:
+        """Of all statements behind one; lengths among them are known to the next ones."""
+        room, ahead = constant(0), dict(env)
+        for part in statements:
+            room = self._sum([room], [part], dict(ahead))
+            names = [x.id for x in ast.walk(part) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)]
+            known = not any(isinstance(ahead.get(name, UNDEFINED), Unknown) for name in names if name != "len")
+            if known and isinstance(part, ast.Assign) and all(map(_tells_length, ast.walk(part.value))):
+                for target in part.targets:
+                    if isinstance(target, (ast.Name, ast.Tuple)):
+                        self.reader.statements.assign(target, self.reader.expression(part.value, ahead), ahead)
+        return room
+
+    def _sum(self, found: list[Value], statements: Iterable[ast.stmt], env: "Environment") -> Value:
+        total = constant(0)
+        for x in (*found, *(self.most(part, env) for part in statements)):
+            total = self.reader.builder.apply(known_functions.ADD, total, x)
+        return total
+
+    def most(self, part: ast.stmt, env: "Environment") -> Value:
+        """Of one statement."""
+        count = sum(x in self.sites for x in ast.walk(part))
+        if not count:
+            return constant(0)
+        if isinstance(part, ast.If):
+            return self._sum([], [*part.body, *part.orelse], env)
+        if isinstance(part, ast.For):
+            return self._sum([self._in_loop(part, x, env) for x in part.body], part.orelse, env)
+        if not isinstance(part, (ast.Expr, ast.Assign)):
+            what = f"{self.what} in a loop that does not tell how often it runs"
+            self.reader.progress.refuse(part, what, "use for ... in range(...)")
+        return constant(count)
+
+    def _in_loop(self, loop: ast.For, part: ast.stmt, env: "Environment") -> Value:
+        """Of a statement of a loop in all its iterations, each as many as in the first one or the last."""
+        if not any(x in self.sites for x in ast.walk(part)):
+            return constant(0)
+        apply = self.reader.builder.apply
+        count, ends = self._runs(loop, env)
+        larger, *others = [self.most(part, env | named) for named in ends]
+        for x in others:
+            larger = apply(known_functions.SELECT, apply(known_functions.COMPARISONS["Gt"], x, larger), x, larger)
+        found: Value = apply(known_functions.MULTIPLY, count, larger)
+        return found
+
+    def _runs(self, loop: ast.For, env: "Environment") -> tuple[Value, list["Environment"]]:
+        """How often a loop runs, and what its target is at first and at last, where that is known."""
+        reader, apply = self.reader, self.reader.builder.apply
+        iterated = reader.expression(loop.iter, env)
+        if isinstance(iterated, tuple):
+            return constant(len(iterated)), [{}]
+        if isinstance(iterated, Grid):
+            count = constant(1)
+            for length in iterated.shape:
+                count = apply(known_functions.MULTIPLY, count, length)
+            return count, [{}]
+        limits, _ = reader.statements.items(iterated, loop)
+        ends: list[Environment] = [{}]
+        if isinstance(iterated, Range) and isinstance(loop.target, ast.Name):
+            first, stop, step = limits
+            backwards = isinstance(step.constant, int) and step.constant < 0
+            last = apply(known_functions.SUBTRACT, stop, constant(-1 if backwards else 1))
+            ends = [{loop.target.id: first}, {loop.target.id: last}]
+        return count_runs(reader, iterated, limits, loop), ends
+
+
+def count_runs(reader: "ExpressionReader", iterated: Any, limits: list[Value], node: ast.AST) -> Value:
+    """How often a loop with these limits runs."""
+    start, stop, step = limits
+    if not isinstance(iterated, Range):
+        return stop
+    if not isinstance(step.constant, int) or step.constant == 0:
+        reader.progress.refuse(node, "a list made over a range with a variable step", "write it as a loop")
+    apply = reader.builder.apply
+    first, last, size = (start, stop, step.constant) if step.constant > 0 else (stop, start, -step.constant)
+    span = apply(known_functions.SUBTRACT, last, first)
+    if size > 1:
+        span = apply(known_functions.ADD, span, constant(size - 1))
+        span = reader.builder.divide(known_functions.FLOOR_DIVIDE, span, constant(size))
+    some = apply(known_functions.COMPARISONS["Gt"], span, constant(0))
+    found: Value = apply(known_functions.SELECT, some, span, constant(0))
+    return found
+
+
+def _tells_length(node: ast.AST) -> bool:
+    """Whether a node may stand in a length that is computed from shapes and names, so that it may be computed twice."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "len"
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("shape", "size")
+    plain = (ast.Name, ast.Constant, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.expr_context)
+    return isinstance(node, plain)
 
 
 # ---- what is counted -------------------------------------------------------------------------------------------------
-def count_list(
-    reader: "ExpressionReader", statement: ast.Assign, following: list[ast.stmt], sites: set[Any],
-    env: "Environment", refusal: UnsupportedError,
+def _count_list(
+    reader: "ExpressionReader", made: ast.Assign, following: list[ast.stmt], sites: set[Any], env: "Environment",
+    refusal: UnsupportedError,
 ) -> Value:  # fmt: skip
     """The greatest length of the list that a statement makes, over the statements that append to it."""
     last = max(k for k, part in enumerate(following) if any(x in sites for x in ast.walk(part)))
-    target = statement.targets[0]
-    assert isinstance(target, ast.Name)
-    length: ast.expr = ast.Call(ast.Name("len", ast.Load()), [ast.Name(target.id, ast.Load())], [])
-    body = [statement, _note(length, first=True), *following[: last + 1]]
-    return _count(reader, body, _Noting(length, sites=sites), env, statement, refusal)
+    length = expression("len(x)", x=made.targets[0].id)  # type: ignore[attr-defined]
+    body = [made, _note(length), *following[: last + 1]]
+    return _count(reader, body, _Noting(length, sites=sites), env, made, refusal)
 
 
 def count_axis(
@@ -72,15 +203,13 @@ def count_axis(
     refusal: UnsupportedError,
 ) -> Value:  # fmt: skip
     """The greatest length along an axis of an array, before a loop and at the ends of its iterations."""
-    shape = ast.Attribute(ast.Name(name, ast.Load()), "shape", ast.Load())
-    length = ast.Subscript(shape, ast.Constant(axis), ast.Load())
-    return _count(reader, [_note(length, first=True), loop], _Noting(length, loop=loop), env, loop, refusal)
+    length = expression("x.shape[axis]", x=ast.Name(name, ast.Load()), axis=axis)
+    return _count(reader, [_note(length), loop], _Noting(length, loop=loop), env, loop, refusal)
 
 
-def _note(length: ast.expr, first: bool = False) -> ast.stmt:
+def _note(length: ast.expr) -> ast.stmt:
     """Keep the greatest length."""
-    room = ast.Name(_ROOM, ast.Load())
-    greatest = length if first else ast.Call(ast.Name("max", ast.Load()), [room, length], [])
+    greatest = expression("max(room, length)", room=ast.Name(_ROOM, ast.Load()), length=length)
     return ast.Assign([ast.Name(_ROOM, ast.Store())], greatest)
 
 
@@ -156,8 +285,8 @@ def _count(
     try:
         if reader.progress.trying:
             raise NotPassed
-        made = [part for x in body for part in _as_list(noting.visit(x))]
-        found: Value = _call(reader, made, env, node, refusal)
+        begin = ast.Assign([ast.Name(_ROOM, ast.Store())], ast.Constant(0))
+        found: Value = _call(reader, [begin, *noting.visit(ast.Module(body, [])).body], env, node, refusal)
     except (NotPassed, UnsupportedError):
         reader.progress.callables.clear()
         reader.progress.callables.update(known)
@@ -165,16 +294,12 @@ def _count(
     return found
 
 
-def _as_list(made: Any) -> list[ast.stmt]:
-    return made if isinstance(made, list) else [made]
-
-
 def _call(
     reader: "ExpressionReader", body: list[ast.stmt], env: "Environment", node: ast.stmt, refusal: UnsupportedError
 ) -> Any:
     """The call of the function of these statements."""
     read = [name for name in find_read_first(body) if name in env and not isinstance(env[name], Unknown)]
-    empty = [name for name in read if isinstance(env[name], Grown) and not env[name].is_typed]
+    empty = [name for name in read if isinstance(env[name], BoundedBuffer) and not env[name].is_typed]
     body = [*(_Noting(ast.Constant(0)).visit(env[name].maker) for name in empty), *body]
     parents = {inner: x for part in body for x in ast.walk(part) for inner in ast.iter_child_nodes(x)}
     outside = _find_outside(reader, body, env)
@@ -195,12 +320,12 @@ def _call(
             outside[name] = entry.value
             continue
         parameter = name
-        if isinstance(entry, Listed):
-            parameter, entry = f"{name}.elements", array_of(reader, entry)
-            before.append(ast.parse(f"{_plain(name)} = [x for x in {_plain(parameter)}]").body[0])
+        if isinstance(entry, BoundedBuffer):
+            parameter, entry = f"{name}.elements", entry.elements()
+            before.append(statement("z = [x for x in elements]", z=_plain(name), elements=_plain(parameter)))
         elif not isinstance(entry, (Value, tuple, Opaque)):
             raise NotPassed
-        inputs.copying = writes and not all(_is_read(x, entry, parents) for x in parents if _is_load(x, name))
+        inputs.copying = writes and not all(_is_read(x, entry, parents) for x in parents if _reads(x, name))
         memory = {root for x in leaves(entry) if isinstance(x, Value) for root in x.roots}
         if memory & (seen if inputs.copying else copied):
             raise NotPassed  # copies of what has two names are two arrays
@@ -221,8 +346,15 @@ def _call(
     return add_handed(reader, call, inputs, call, types.int64, INT, refusal)
 
 
-def _is_load(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+def _reads(node: ast.AST, name: str) -> bool:
+    return is_name(node, name) and isinstance(node.ctx, ast.Load)  # type: ignore[attr-defined]
+
+
+def _is_read(node: Any, entry: Any, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether what a name stands for is surely not written where it is read."""
+    holds_arrays = any(isinstance(x, Value) and x.is_array for x in leaves(entry))
+    ndim = entry.kind.ndim if isinstance(entry, Value) else -1
+    return not holds_arrays or is_transient(node, parents, lambda function: getattr(function, "attr", ""), ndim)
 
 
 def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env: "Environment") -> bool:
@@ -231,7 +363,8 @@ def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env
         return isinstance(node.ctx, ast.Store)
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         name = node.target.id
-        given = [x for part in body for x in ast.walk(part) if isinstance(x, ast.Assign) and _is_target(x, name)]
+        given = [x for part in body for x in ast.walk(part) if isinstance(x, ast.Assign)]
+        given = [x for x in given if any(is_name(y, name) for target in x.targets for y in ast.walk(target))]
         is_number_here = name in env and is_number(env[name])
         return not is_number_here and not (given and all(isinstance(x.value, ast.Constant) for x in given))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -239,27 +372,6 @@ def _may_write(node: ast.AST, body: list[ast.stmt], outside: dict[str, Any], env
         called = entry.value if isinstance(entry, Object) else outside.get(node.func.id)
         return is_dispatcher(called) and may_write_arrays(called)
     return isinstance(node, ast.Call) and calls_writers(node)
-
-
-def _is_target(statement: ast.Assign, name: str) -> bool:
-    return any(isinstance(x, ast.Name) and x.id == name for target in statement.targets for x in ast.walk(target))
-
-
-def _is_read(node: ast.AST, entry: Any, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether what a name stands for is surely not written where it is read."""
-    if all(not isinstance(x, Value) or not x.is_array for x in leaves(entry)):
-        return True
-    parent = parents[node]
-    if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(entry, Value):
-        parts = parent.slice.elts if isinstance(parent.slice, ast.Tuple) else [parent.slice]
-        whole = len(parts) == entry.kind.ndim and not any(isinstance(x, (ast.Slice, ast.Starred)) for x in parts)
-        return isinstance(parent.ctx, ast.Load) and (whole or _is_read(parent, entry, parents))
-    if isinstance(parent, ast.Attribute):
-        return parent.attr in ("size", "shape", "ndim", "sum", "mean", "max", "min", "prod", "copy")
-    if isinstance(parent, ast.Call) and node in parent.args:
-        name = getattr(parent.func, "attr", getattr(parent.func, "id", ""))
-        return name == "len" or (isinstance(parent.func, ast.Attribute) and name in _READING)
-    return isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Compare))
 
 
 def _find_outside(reader: "ExpressionReader", body: list[ast.stmt], env: "Environment") -> dict[str, Any]:
@@ -322,7 +434,7 @@ def _write(body: list[ast.stmt], names: list[str]) -> str:
     """The function of statements as source."""
     returned = ast.Return(ast.Name(_ROOM, ast.Load()))
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-    tree = copy.deepcopy(ast.FunctionDef("count", arguments, [*body, returned], []))
+    tree = clone(ast.FunctionDef("count", arguments, [*body, returned], []))
     for x in ast.walk(tree):
         if isinstance(x, ast.Name):
             x.id = _plain(x.id)
