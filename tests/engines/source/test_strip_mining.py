@@ -517,7 +517,7 @@ def test_functions_beside_loops_as_long_as_theirs_are_no_rows(rows):
 def test_either_function_of_another_one():
     """Each call of a line, those in others, too."""
     s = statement("y = math.exp(2 * (x + math.exp(z))) + (cmath.exp(1) if t else math.exp(x))")
-    choose = dependence.Taking(lambda c: expression("own(x) if long else c", x=c.args, c=c), everywhere=True)
+    choose = compaction.Taking(lambda c: expression("own(x) if long else c", x=c.args, c=c), everywhere=True)
     inner = "2 * (x + (own(z) if long else math.exp(z)))"
     last = "(cmath.exp(1) if t else own(x) if long else math.exp(x))"
     assert print_statements([choose.visit(s)]) == [f"y = (own({inner}) if long else math.exp({inner})) + {last}"]

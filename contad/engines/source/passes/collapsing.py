@@ -21,12 +21,7 @@ import ast
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import (
-    called,
-    dotted,
-    names_of,
-    nodes_in,
-)
+from contad.engines.source.ir.syntax import called, dotted, names_of, nodes_in
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
@@ -80,7 +75,8 @@ class OuterBody(LoopStatements):
 
 
 def find_nest(
-    outer: OuterBody, inner: ast.For, body: LoopStatements, integers: set[str], live: Names, fresh: Callable[[str], str]
+    outer: OuterBody, inner: ast.For, body: LoopStatements, integers: set[str], live: Names,
+    fresh: Callable[[str], str],
 ) -> NestParts | None:
     """The parts of a nest, by its outer loop and its inner one; None where its first part may not run ahead.
 
@@ -95,14 +91,14 @@ def find_nest(
     if between - set(parts.rows) & {*outer.writers, outer.index}:
         return None
     counter = {inner.target.id}  # type: ignore[attr-defined]
-    needed = (exposed_names(parts.before) | set(parts.given) - _made_by(parts.before)) - counter
+    needed = (exposed_names(parts.before) | set(parts.given) - names_assigned(parts.before)) - counter
     needed &= outer.writers.keys()
     if any(max(outer.writers[name]) > outer.statements.index(inner) for name in needed):  # of the iteration before
         return None
     moved = outer.closure(needed)
     if moved is None or not _are_own(parts, inner, outer, live):
         return None
-    made = _made_by([outer.statements[k] for k in moved])
+    made = names_assigned([outer.statements[k] for k in moved])
     leaving: set[str] = set()
     for k, s in enumerate(outer.statements):
         if k in moved:
@@ -139,14 +135,10 @@ def find_inner(loop: ast.For) -> ast.For | None:
 
 def _are_own(parts: LoopParts, inner: ast.For, outer: LoopStatements, live: Names) -> bool:
     """Whether what the first part of the inner loop makes is read there alone, or made again in the second one."""
-    again = _made_by([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
+    again = names_assigned([x for x in parts.after if isinstance(x, ast.stmt)]) | set(parts.read)
     again |= {x for x in parts.after if isinstance(x, str)}
-    lost = _made_by(parts.before) - again
+    lost = names_assigned(parts.before) - again
     return not lost & live and not any(lost & exposed_names([s]) for s in outer.statements if s is not inner)
-
-
-def _made_by(statements: list[ast.stmt]) -> frozenset[str]:
-    return names_assigned(statements)
 
 
 def find_integers(function: ast.FunctionDef) -> set[str]:

@@ -17,24 +17,10 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import (
-    called,
-    clone,
-    dotted,
-    key,
-    names_of,
-    nodes_in,
-    part,
-    statement,
-)
-from contad.engines.source.passes.compaction import (
-    Gathered,
-    GatheredCalls,
-    Taking,
-    gather_calls,
-)
+from contad.engines.source.ir.syntax import called, clone, dotted, key, names_of, nodes_in, part, statement
+from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
 from contad.engines.source.passes.dependence import LoopStatements, is_function
-from contad.engines.source.passes.liveness import exposed_names, names_assigned
+from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned
 from contad.native.elementary.elementary_table import BY_CALL
 
 _CHEAP = {"abs", "chain", "select", "float", "math.sqrt"}  # what may be computed twice
@@ -395,8 +381,8 @@ def is_straight(statement: ast.stmt) -> bool:
     return True
 
 
-def _read_of(item: ast.stmt | str) -> frozenset[str]:
-    return frozenset() if isinstance(item, str) else exposed_names([item])
+def _read_of(item: ast.stmt | str) -> Names:
+    return NONE if isinstance(item, str) else exposed_names([item])
 
 
 def _read_by(step: Kernel | Plain) -> set[str]:

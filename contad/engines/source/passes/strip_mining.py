@@ -49,26 +49,10 @@ from contad.engines.source.ir.syntax import (
     statements,
     substitute,
 )
-from contad.engines.source.passes.collapsing import (
-    NestParts,
-    OuterBody,
-    find_inner,
-    find_integers,
-    find_nest,
-)
+from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
 from contad.engines.source.passes.compaction import Taking
-from contad.engines.source.passes.dependence import (
-    Bounds,
-    LoopStatements,
-    bounds_of,
-    is_function,
-)
-from contad.engines.source.passes.fission import (
-    Kernel,
-    LoopParts,
-    find_parts,
-    find_sums,
-)
+from contad.engines.source.passes.dependence import Bounds, LoopStatements, bounds_of, is_function
+from contad.engines.source.passes.fission import Kernel, LoopParts, find_parts, find_sums
 from contad.engines.source.passes.liveness import LiveNames, Names, names_assigned
 from contad.engines.source.passes.profitability import is_outgrown
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
