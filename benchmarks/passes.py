@@ -82,22 +82,22 @@ PASSES = {
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),
         Pass("find_product", (loop_products, forward_sweep), _nothing, (loop_products,), "test_loop_products.py"),
-        Pass("rename_scalars", (derivative_text, called_reverse), _same, (renaming,)),
-        Pass("remove_dead_zeros", _TEXT, _same, (dead_stores,), "test_dead_stores.py"),
-        Pass("peel", _TEXT, _same, (peel,), "test_peel.py"),
+        Pass("rename_scalars", (derivative_text, called_reverse), _same, (renaming,), "passes/renaming.py"),
+        Pass("remove_dead_zeros", _TEXT, _same, (dead_stores,), "passes/dead_stores.py"),
+        Pass("peel", _TEXT, _same, (peel,), "passes/peel.py"),
         Pass(
             "replace_by_scalars", _TEXT, lambda function, *_: scalar_replacement.WithScalars(function, []),
-            (scalar_replacement,), "test_scalar_replacement.py",
+            (scalar_replacement,), "passes/scalar_replacement.py",
         ),
-        Pass("hoist_allocations", _TEXT, _same, (hoist_allocations,), "test_hoist_allocations.py"),
-        Pass("hoist_invariants", _TEXT, _same, (code_motion,)),
+        Pass("hoist_allocations", _TEXT, _same, (hoist_allocations,), "passes/hoist_allocations.py"),
+        Pass("hoist_invariants", _TEXT, _same, (code_motion,), "passes/code_motion.py"),
         Pass(
             "strip_mine", _TEXT, lambda function, *_, **__: strip_mining.StripMined(function, []),
             (strip_mining, fission), "test_strip_mining.py",
         ),
         Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_collapsing.py"),
         Pass("gather_calls", (fission,), _nothing, (compaction,)),
-        Pass("unroll_and_jam", _TEXT, _same, (unroll_and_jam,), "test_unroll_and_jam.py"),
+        Pass("unroll_and_jam", _TEXT, _same, (unroll_and_jam,), "passes/unroll_and_jam.py"),
     )
 }  # fmt: skip
 

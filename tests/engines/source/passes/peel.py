@@ -4,13 +4,9 @@ import re
 import textwrap
 
 import numpy as np
-import pytest
-from numba import njit
 
-import contad
-from contad.engines.source.passes.peel import peel
-from contad.testing import expect_ad
-from tests.engines.source.trees import function_of, text_of
+from contad.engines.source.passes import peel
+from tests.engines.source.passes.harness import Table
 
 HEAD = "n = x.shape[0]\ns = 0.0\n"
 BODY = "    s = 0.9 * s + x[i]\n    if {test}:\n        s = s * x[i {far}]\n        s += 0.1\n    s += 0.2 * x[i]"
@@ -55,84 +51,35 @@ LEFT = {
     "a function in a loop": f"{HEAD}for k in range(2):\n    for i in range(n):\n        if i > 0:\n"
                             "            s += math.exp(x[i])",
 }  # fmt: skip
+LEFT |= {
+    "an end by another name": f"{HEAD}k = n // 2\n{UP}{BODY.format(test='i < k - 1', far='+ 0')}",
+    "left at once": f"{HEAD}{UP}    if i == 0:\n        break\n    s += x[i]",
+}
+LEFT["written twice, too long"] = f"{HEAD}{UP}    if i > 0:\n" + "        s += x[i - 1]\n" * 60
 
 
-def rewrite(body):
-    text = "def run(x):\n" + textwrap.indent(f"{body}\nreturn s", "    ")
-    return text_of(function_of(text)), text_of(peel(function_of(text)))
+def arguments():
+    return [(np.random.default_rng(n).normal(size=n),) for n in range(9)]
 
 
-@pytest.mark.parametrize("what", WRITTEN)
-def test_iterations_apart_have_the_same_bits_and_no_branch_is_left_in_the_loop(what):
-    before, after = rewrite(WRITTEN[what])
+def expect(name, before, after):
+    """No branch is left in the loop."""
     loops = after.split("    for i in ")[1:]
     assert len(loops) == 1
     assert not re.search(r"^ {8,}if ", loops[0].partition("\n    if ")[0], re.MULTILINE)
-    runs = []
-    for text in (before, after):
-        names = {}
-        exec(text, names)
-        runs.append(names["run"])
-    for n in range(9):
-        x = np.random.default_rng(n).normal(size=n)
-        assert runs[0](x) == runs[1](x), n
 
 
-@pytest.mark.parametrize("what", LEFT)
-def test_what_is_no_end_stays(what):
-    before, after = rewrite(LEFT[what])
-    assert before == after
-
-
-def test_long_loops_are_not_written_twice():
-    before, after = rewrite(f"{HEAD}{UP}    if i > 0:\n" + "        s += x[i - 1]\n" * 60)
-    assert before == after
-
-
-@njit
-def walk(x, a):
-    """Steps of a walk, the first of which is from zero."""
-    total = 0.0
-    for t in range(len(x)):
-        total += 0.5 * x[t] * x[t]
-        if t > 0:
-            step = x[t] - a * x[t - 1]
-            total -= step * step
-    return total
-
-
-def test_the_gradient_of_neighbours_has_no_zeros_and_writes_each_element_once():
-    text = re.sub(r"  # line .*", "", contad.source(walk, np.ones(4), 0.3))
-    assert "np.zeros" not in text
-    alone, _, rest = text.partition("for t in range(1, x_length):")
-    assert "x_bar[t] = " in alone
-    loop = rest.partition("\n    if ")[0]
-    assert "if " not in loop
-    assert re.findall(r"x_bar\[.*?\] .?=", loop) == ["x_bar[t - 1] ="]
-    for n in (0, 1, 2, 3, 7):
-        x = np.linspace(0.5, 1.5, n)
-        _, (x_bar, a_bar) = contad.value_and_grad(walk, (0, 1))(x, 0.3)
-        step = x[1:] - 0.3 * x[:-1]
-        expected = x.copy()
-        expected[1:] -= 2.0 * step
-        expected[:-1] += 2.0 * 0.3 * step
-        np.testing.assert_allclose(x_bar, expected, rtol=1e-14)
-        assert a_bar == pytest.approx(np.sum(2.0 * step * x[:-1]))
-
-
-@njit
-def both_ends(x):
-    total = 0.0
-    n = len(x)
-    for i in range(n):
-        left = x[i - 1] if i > 0 else 0.0
-        right = 0.5
-        if i < n - 1:
-            right = x[i + 1]
-        total += (left - 2.0 * x[i] + right) * x[i] * x[i]
-    return total
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 6])
-def test_tests_of_both_ends(n):
-    expect_ad(both_ends, np.linspace(0.5, 1.5, n))
+PEEL = Table(
+    "peel", lambda function, _: peel.peel(function), "def run(x):", "return s", arguments, WRITTEN, LEFT, expect,
+    faults={
+        "a test of another iteration": (peel, "integer_of", lambda node: 0),
+        "an end by another name": (peel, "is_name", lambda *_: True),
+        "a number that is no end": (peel, "is_number", lambda *_: True),
+        "a test that changes": (peel, "_value_of", lambda name, loop, function: next(
+            (s.value for s in loop.body if getattr(s, "targets", None) and s.targets[0].id == name), None)),
+        "loops that are left": (peel, "LEAVES", ()),
+        "comparisons the other way round": (peel, "_HOLDS", {
+            op: lambda x, y, holds=holds: not holds(x, y) for op, holds in peel._HOLDS.items()}),
+    },
+    nests=5,
+)  # fmt: skip

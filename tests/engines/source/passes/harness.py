@@ -1,0 +1,135 @@
+"""What tests of all passes share: a table of programs for each pass, which are rewritten and run as plain Python.
+
+A program is the body of a function `run`, as text. Before the pass and after it, it has to give the same numbers to the
+last bit, or raise the same error, for several arguments; what `np.empty` makes holds NaN, so that whoever reads it is
+found.
+"""
+
+import ast
+import itertools
+import math
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.engines.source.ir.printing import print_statements
+from contad.engines.source.ir.syntax import called, key, note_of, walk_nodes
+from contad.native.elementary.rows import are_apart
+from tests.engines.source.trees import function_of, text_of
+
+Plant = tuple[Any, str, Any]  # the owner of an attribute, its name, and what it is instead
+
+
+class Table(NamedTuple):
+    """A pass, and what is expected of it."""
+
+    name: str
+    apply: Callable[[ast.FunctionDef, Callable[[str], str]], Any]  # a function, and definitions that it needs, if any
+    head: str  # of functions
+    end: str  # what they return
+    arguments: Callable[[], list[tuple[Any, ...]]]
+    changes: Mapping[str, str]  # bodies that it must change, by what is special about them
+    leaves: Mapping[str, str]  # bodies that it must leave as they are
+    expect: Callable[[str, str, str], None] = lambda name, before, after: None  # of texts that it has changed
+    shows: Mapping[str, tuple[str, ...]] = {}  # patterns that are in the new texts of programs, or not: `!pattern`
+    faults: Mapping[str, Plant] = {}  # each is found by a program, or by a random nest
+    settings: tuple[Plant, ...] = ()
+    nests: int = 0  # how many of the random nests it changes at least
+
+
+def programs(text: str) -> dict[str, str]:
+    """The programs of a text by their names, each of which is a comment before its program."""
+    _, *parts = re.split(r"(?m)^# (.*)\n", textwrap.dedent(text))
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def text_with(table: Table, body: str) -> str:
+    """A whole function."""
+    return f"{table.head}\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n    {table.end}"
+
+
+def rewrite(table: Table, text: str) -> tuple[str, str, bool]:
+    """The text of a function as it is printed, after the pass, and whether that is another tree.
+
+    Its statements are those of the user's lines, but those that make zeros, which are of adjoints.
+    """
+    function = function_of(text)
+    for s in walk_nodes(function):
+        if isinstance(s, ast.stmt) and not note_of(s) and "zeros" not in called(getattr(s, "value", s)):
+            s.note = s.lineno
+    before, was = text_of(function), key(function)
+    numbers = itertools.count()
+    found = table.apply(function, lambda hint: f"{hint}_{next(numbers)}")
+    function, definitions = found if isinstance(found, tuple) else (found, [])
+    after = "\n".join([*print_statements(definitions), text_of(function)])
+    return before, after, key(function) != was
+
+
+class _Numpy(SimpleNamespace):
+    """NumPy, where nothing is in an empty array."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+def _empty(shape: Any, dtype: Any = float) -> Any:
+    return np.full(shape, np.nan if dtype is float else 77, dtype)
+
+
+def _rows_of(name: str) -> Callable[..., None]:
+    def run(x: Any, z: Any, n: int) -> None:
+        z[:n] = [getattr(math, name)(t) for t in x[:n]]
+
+    return run
+
+
+NAMES = {
+    "np": _Numpy(empty=_empty), "math": math, "prange": lambda place, iterations: iterations, "place": int,
+    "lent_zeros": lambda slot, shape: np.zeros(shape), "lent_empty": lambda slot, shape: _empty(shape),
+    "new_row": lambda: _empty(8), "elementary_rows": _rows_of, "elementary": lambda name: getattr(math, name),
+    "are_apart": are_apart,
+}  # fmt: skip
+
+
+def outcomes(text: str, arguments: list[tuple[Any, ...]]) -> list[str]:
+    """What a function gives for each of these, bits and all, with what it leaves in them; or the error it raises."""
+    names: dict[str, Any] = dict(NAMES)
+    try:
+        exec(text, names)
+    except SyntaxError as error:
+        return [repr(error)]
+    return [_outcome(names["run"], args) for args in arguments]
+
+
+def _outcome(run: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    own = [np.copy(x) if isinstance(x, np.ndarray) else x for x in args]
+    try:
+        return _bits([run(*own), own])
+    except Exception as error:
+        return repr(error)
+
+
+def _bits(x: Any) -> str:
+    if isinstance(x, (tuple, list)):
+        return "(" + " ".join(map(_bits, x)) + ")"
+    return repr(x.tolist()) if isinstance(x, np.ndarray) else repr(float(x))
+
+
+def is_wrong(table: Table, text: str) -> bool:
+    """Whether what the pass makes of a function gives something else, or is no function at all."""
+    before, after, _ = rewrite(table, text)
+    arguments = table.arguments()
+    return outcomes(before, arguments) != outcomes(after, arguments)
+
+
+def lost_notes(before: str, after: str) -> set[str]:
+    """The statements that stand once in a text, and in the new one without the line of the user's."""
+    old, new = ([line.strip().partition("  # line ") for line in text.splitlines()] for text in (before, after))
+    count = Counter(x for x, _, _ in old)
+    noted = [(x, note, {n for y, _, n in new if x == y}) for x, _, note in old if note and count[x] == 1]
+    return {x for x, note, found in noted if found and note not in found}
