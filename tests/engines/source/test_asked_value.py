@@ -9,12 +9,10 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import derivative_of
-from contad.engines.source.passes.partial_dead_code import ask_for_value
 from contad.errors import ValueMismatchError
 from contad.front.first_call import FirstCall
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python
-from tests.engines.source.trees import function_of, text_of
 
 
 @njit
@@ -142,44 +140,3 @@ def test_wrong_values_are_found_where_nobody_asks_for_them(monkeypatch, tmp_path
 
     with pytest.raises(ValueMismatchError):
         contad.grad(g)(ARGS[0], x)
-
-
-def changed(*body):
-    """The lines that are guarded, of a function with these."""
-    function = function_of(["def run(x, y):", *(f"    {line}" for line in body)])
-    before = text_of(function)
-    if not ask_for_value(function, {"value_own"}):
-        assert text_of(function) == before
-        return None
-    found = text_of(function).splitlines()
-    assert found[0] == "def run(x, y, asks_value):"
-    guarded = [k for k, line in enumerate(found) if "asks_value" in line or "if asks_value:" in found[k - 1]]
-    return [found[k].strip() for k in guarded[1:]]
-
-
-def test_chains_of_numbers():
-    assert changed("t = math.log(x)", "s = t * 2.0", "return s, (y,)") == ["t = math.log(x) if asks_value else 0.0"]
-    assert changed("t = value_own(x)  # line 3", "t += math.exp(t)", "return t, (y,)") == [
-        "t = value_own(x) if asks_value else 0.0  # line 3", "if asks_value:", "t += math.exp(t)",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        ["t = math.log(x)", "g = t * 2.0", "return t, (g,)"],
-        ["t = math.log(x)", "a = np.empty(3)", "a[0] = t", "return t, (a,)"],
-        ["t = math.log(x)", "a = y", "a[0] = t", "return 0.0, (y,)"],
-        ["t = math.log(x)", "if t > 0.0:", "    raise ValueError('large')", "return t, (y,)"],
-        ["t = math.log(x)", "for i in range(int(t)):", "    y += 1.0", "return 0.0, (y,)"],
-        ["t = math.log(x)", "u = other(t)", "return u, (y,)"],
-        ["t = math.log(x)", "u, v = t, 2.0", "return u, (v,)"],
-        ["t = value_other(x)", "return t, (y,)"],
-        ["t = math.log(x)", "return (t, y), (y,)"],
-        ["t = math.log(x)", "y[int(t)] = 1.0", "return t, (y,)"],
-        ["a = new_row()", "exp_rows(x, a, 3)", "g = a[0]", "return 0.0, (g,)"],
-        ["a = np.empty(3)", "exp_rows(x, a, 3)", "t = a[0]", "return t, (y,)"],
-    ],
-)
-def test_what_else_reads_is_left_alone(body):
-    assert changed(*body) is None

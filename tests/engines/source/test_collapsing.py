@@ -1,8 +1,6 @@
 """Functions of inner loops along rows of several iterations of the loop around."""
 
 import ast
-import functools
-import itertools
 import math
 import re
 
@@ -13,15 +11,12 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import build, derivative_of
-from contad.engines.source.ir.printing import print_statements
-from contad.engines.source.passes import collapsing, strip_mining
+from contad.engines.source.passes import strip_mining
 from contad.engines.source.passes.collapsing import find_integers
-from contad.engines.source.passes.strip_mining import Facts
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.elementary.rows import are_apart
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python, flat
-from tests.engines.source.trees import function_of, text_of
 from tests.random_programs.generated_programs import grown
 
 pytestmark = pytest.mark.skipif(not has_fast_registers(), reason="this processor has no such registers")
@@ -80,135 +75,7 @@ def where_the_greatest_is(x, w):
     return total
 
 
-@njit
-def recurrence(x, w, y):
-    """The first part carries a state from iteration to iteration."""
-    total, state = 0.0, 0.3
-    for i in range(len(x)):
-        state = 0.5 * state + x[i]
-        s = y
-        for k in range(len(w)):
-            s += math.tanh(state * w[k])
-        total += s * state
-    return total
-
-
-@njit
-def written_behind(x, w):
-    """Adds to what was never read, and reads what is written before the loop."""
-    z = np.zeros(len(x))
-    u = w * 0.5
-    for i in range(1, len(x)):
-        for k in range(len(w)):
-            z[i - 1] += math.exp(u[k] * x[i])
-    return np.sum(z * z)
-
-
-NESTS = {f.py_func.__name__: f for f in (mixture, chain_of_states, where_the_greatest_is, recurrence, written_behind)}
-
-
-@njit
-def own_result(x, w):
-    """An iteration reads what the one before has written."""
-    z = np.zeros(len(x) + 1)
-    for i in range(len(x)):
-        s = 0.0
-        for k in range(len(w)):
-            s += math.exp(w[k] * x[i] + z[i])
-        z[i + 1] = 0.1 * s
-    return np.sum(z)
-
-
-@njit
-def own_number(x, w):
-    total, state = 0.0, 0.1
-    for i in range(len(x)):
-        s = 0.0
-        for k in range(len(w)):
-            s += math.exp(w[k] * x[i] - state)
-        state = 0.5 * s
-        total += s
-    return total
-
-
-@njit
-def left_early(x, w):
-    total = 0.0
-    for i in range(len(x)):
-        if x[i] > 5.0:
-            break
-        for k in range(len(w)):
-            total += math.exp(w[k] * x[i])
-    return total
-
-
-@njit
-def growing(x, w):
-    """Inner loops of another length each."""
-    total = 0.0
-    for i in range(len(w)):
-        for k in range(i):
-            total += math.exp(w[k] * w[i]) + x[0]
-    return total
-
-
-@njit
-def two_inside(x, w):
-    total = 0.0
-    for i in range(len(x)):
-        s = 0.0
-        for k in range(len(w)):
-            s += math.exp(w[k] * x[i])
-        for k in range(len(w)):
-            total += math.sin(w[k] * s)
-    return total
-
-
-@njit
-def number_of_the_rest(x, w):
-    """What is between functions has a number of the outer loop's in it, which all of a row would share."""
-    total = 0.0
-    for i in range(len(x)):
-        d = x[i] * x[i]
-        for k in range(len(w)):
-            t = math.exp(w[k] * x[i])
-            total += math.exp(-t * d)
-    return total
-
-
-@njit
-def number_made_behind(x, w):
-    """What arguments are made of is that of the iteration before: it may run ahead, but not before they are made."""
-    total, state = 0.0, 0.1
-    for i in range(len(x)):
-        s = 0.0
-        for k in range(len(w)):
-            s += math.exp(w[k] * x[i] - state)
-        state = 0.5 * state + x[i]
-        total += s
-    return total
-
-
-@njit
-def large_whole_numbers(x, w):
-    """Whole numbers that no float holds, by some iterations."""
-    total, state = 0.0, 12345
-    for i in range(len(x)):
-        state = state * 1000003 + 1
-        s = 0.0
-        for k in range(len(w)):
-            s += math.exp(w[k] * x[i] + 0.1 * (state & 15))
-        total += s * ((state >> 1) & 7)
-    return total
-
-
-OTHERS = {
-    f.py_func.__name__: f
-    for f in (
-        own_result, own_number, left_early, growing, two_inside, number_of_the_rest, number_made_behind,
-        large_whole_numbers,
-    )
-}  # fmt: skip
+NESTS = {f.py_func.__name__: f for f in (mixture, chain_of_states, where_the_greatest_is)}
 
 
 def arguments(f, n, m):
@@ -217,9 +84,7 @@ def arguments(f, n, m):
         return rng.normal(size=m), rng.normal(size=(m, m)), n
     if f is where_the_greatest_is:
         return rng.normal(size=(n, m)), rng.normal(size=m)
-    if f is mixture:
-        return rng.normal(size=n), rng.normal(size=m), rng.normal(size=m)
-    return (rng.normal(size=n), rng.normal(size=m), 0.7)[: 3 if f is recurrence else 2]
+    return rng.normal(size=n), rng.normal(size=m), rng.normal(size=m)
 
 
 def request(f, args, numerics):
@@ -251,15 +116,7 @@ def test_gradients_agree_with_those_of_whole_loops(name, numerics, monkeypatch):
         compare(f, arguments(f, n, m), numerics)
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_depends_on_the_rest_is_no_nest(name):
-    f = OTHERS[name]
-    args = arguments(f, 6, 5)
-    assert "wide = " not in derivative_of(request(f, args, "simd")).source()
-    compare(f, args)
-
-
-@pytest.mark.parametrize("name", ["mixture", "chain_of_states", "where_the_greatest_is"])
+@pytest.mark.parametrize("name", NESTS)
 def test_compiled(name):
     f = NESTS[name]
     run, whole = (build(request(f, arguments(f, 5, 4), numerics)) for numerics in ("auto", "libm"))
@@ -290,200 +147,6 @@ def test_a_step_is_one_call_for_all_states():
 
 def test_a_loop_in_no_other_asks_for_no_length_of_those_in_it():
     assert "long" not in derivative_of(request(mixture, arguments(mixture, 5, 4), "auto")).source()
-
-
-def planted(monkeypatch, name, change):
-    monkeypatch.setattr(collapsing.OuterBody, name, change)
-    monkeypatch.setattr(strip_mining, "ROWS", 8)
-
-
-def test_a_store_that_is_overlooked_is_found(monkeypatch):
-    planted(monkeypatch, "is_still", lambda self, array: True)
-    with pytest.raises(AssertionError):
-        compare(own_result, arguments(own_result, 6, 3))
-
-
-BODIES = {
-    "an array of inner indices that the rest writes": """
-        for k in range(m):
-            s += math.exp(a[k] * x[i])
-        a[0] = 0.1 * s""",
-    "an array that another inner loop writes": """
-        for k in range(m):
-            s += math.exp(a[k] * x[i])
-        for k_2 in range(m):
-            a[k_2] = 0.5 * a[k_2] + 0.1""",
-    "what the first part leaves behind": """
-        for k in range(m):
-            d = x[i] / w[k]
-            s += math.exp(d)
-        s += d""",
-    "a number between functions that the outer loop makes": """
-        c = x[i] * s
-        for k in range(m):
-            t = math.exp(x[i] * w[k])
-            s += math.exp(-t * c)""",
-    "the outer index between functions": """
-        for k in range(m):
-            t = math.exp(x[i] * w[k])
-            s += math.exp(-t * i)""",
-    "a number of the iteration before": """
-        for k in range(m):
-            s += math.exp(c * w[k])
-        c = x[i]""",
-    "a number that is written over again": """
-        b = 0.5
-        if x[i] > 0.0:
-            c = 0.1
-            b = x[i]
-        else:
-            c = 0.3
-            b = 0.2
-        for k in range(m):
-            s += math.exp(c * w[k])
-        s += b""",
-    "a number that is sometimes made": """
-        b = 0.5
-        if x[i] > 0.0:
-            c = 0.1
-            b = x[i]
-        for k in range(m):
-            s += math.exp(c * w[k])
-        s += b""",
-    "a number that is read before it is made": """
-        s += c
-        c = x[i]
-        for k in range(m):
-            s += math.exp(c * w[k])""",
-    "a length that changes": """
-        for k in range(p):
-            s += math.exp(x[i] * w[k])
-        p = 1 - p""",
-    "an index between others": """
-        for k in range(i):
-            s += math.exp(x[i] * a[k])""",
-    "a number of the inner iteration before, which the first part writes over": """
-        for k in range(m):
-            s += c * w[k]
-            c = x[i] * w[k]
-            s += math.exp(c)""",
-    "an iteration that leaves the loop": """
-        if x[i] > 0.7:
-            break
-        for k in range(m):
-            s += math.exp(x[i] * w[k])""",
-    "an iteration that ends early": """
-        if x[i] > 0.2:
-            continue
-        for k in range(m):
-            s += math.exp(x[i] * w[k])""",
-    "a whole number that no float holds": """
-        p = p * 1000003 + 1
-        for k in range(m):
-            s += math.exp(0.1 * (p & 7) - w[k])
-        s += (p >> 2) & 7""",
-}
-AHEAD = {
-    "a number that goes on": """
-        c = 0.5 * c + x[i]
-        for k in range(m):
-            s += math.exp(c * w[k])
-        s += c""",
-    "a number that some iterations make": """
-        if x[i] > 0.0:
-            c = x[i]
-        for k in range(m):
-            s += math.exp(c * w[k])
-        s += c""",
-    "a number that is made behind the functions": """
-        d = 2.0 * c
-        for k in range(m):
-            s += math.exp(d * w[k])
-        c = 0.5 * c + x[i]
-        s += c * d""",
-    "a whole number that goes on": """
-        if x[i] > 0.0:
-            p = i
-        for k in range(m):
-            s += math.exp(x[p] * w[k])
-        s += a[p]""",
-}
-
-
-def text_of_nest(body, is_split):
-    """A function that has this nest, and whether it is one that goes along rows."""
-    lines = ["def run(x, w, a):", "    n, m = x.shape[0], w.shape[0]", "    s, c, b, p = 0.3, 0.2, 0.4, 1"]
-    lines += ["    for i in range(n):", *body.splitlines()[1:], "    return s, c, p"]
-    if not is_split:
-        return "\n".join(lines), False
-    facts = Facts(set("scbdt"), {name: frozenset((name,)) for name in "xwa"}, set())
-    names = (f"new_{k}" for k in itertools.count())
-    function, definitions = strip_mining.strip_mine(function_of(lines), facts, lambda _: next(names), nests=True)
-    text = "\n".join([text_of(function), *print_statements(definitions)])
-    return text, " // max(" in text
-
-
-def rows_of(name):
-    def run(x, z, n):
-        z[:n] = [getattr(math, name)(t) for t in x[:n]]
-
-    return run
-
-
-def outcome_of_nest(body, is_split):
-    text, is_nest = text_of_nest(body, is_split)
-    names = {
-        "math": math, "np": np, "place": int, "new_row": lambda: np.zeros(8), "elementary_rows": rows_of,
-        "elementary": lambda name: getattr(math, name),
-    }  # fmt: skip
-    exec(text, names)
-    rng = np.random.default_rng(0)
-    a = rng.uniform(0.2, 0.9, 9)
-    return names["run"](rng.uniform(-0.9, 0.9, 9), rng.uniform(0.2, 0.9, 2), a), *a, is_nest
-
-
-@pytest.mark.parametrize(("body", "may"), [*((b, False) for b in BODIES), *((b, True) for b in AHEAD)])
-def test_nests_of_text_that_may_run_ahead(body, may, monkeypatch):
-    monkeypatch.setattr(strip_mining, "ROWS", 8)
-    text = (AHEAD if may else BODIES)[body]
-    *expected, _ = outcome_of_nest(text, False)
-    *got, is_nest = outcome_of_nest(text, True)
-    assert got == expected
-    assert is_nest == may
-
-
-@njit
-def perhaps_the_same(x, w, steps):
-    """The array that is read is the one that is written in every third step."""
-    a, b = x.copy(), x * 0.5
-    for t in range(steps):
-        source = a if t % 2 == 0 else b
-        target = b if t % 3 == 0 else a
-        for i in range(1, len(x)):
-            s = 0.0
-            for k in range(len(w)):
-                s += math.exp(w[k] * 0.1 + 0.1 * source[i - 1])
-            target[i] = 0.3 * s
-    return np.sum(a) + np.sum(b)
-
-
-def test_arrays_that_may_be_one_are_asked_for(monkeypatch):
-    monkeypatch.setattr(strip_mining, "ROWS", 8)
-    rng = np.random.default_rng(1)
-    args = rng.normal(size=7), rng.normal(size=2), 6
-    assert "are_apart(source, target)" in derivative_of(request(perhaps_the_same, args, "simd")).source()
-    compare(perhaps_the_same, args)
-    monkeypatch.setattr(strip_mining._Miner, "_find_nest", functools.partialmethod(_without_tests))
-    with pytest.raises(AssertionError):
-        compare(perhaps_the_same, args)
-
-
-_FIND = strip_mining._Miner._find_nest
-
-
-def _without_tests(self, loop, down):
-    nest = _FIND(self, loop, down)
-    return nest and nest._replace(apart=[])
 
 
 def test_where_arrays_are_apart():

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import contad
 from contad.engines.source.ir.printing import print_statements
 from contad.engines.source.ir.syntax import called, key, note_of, walk_nodes
+from contad.native.elementary.elementary_table import BY_CALL
 from contad.native.elementary.rows import are_apart
 from tests.engines.source.trees import function_of, text_of
 
@@ -39,6 +41,7 @@ class Table(NamedTuple):
     shows: Mapping[str, tuple[str, ...]] = {}  # patterns that are in the new texts of programs, or not: `!pattern`
     faults: Mapping[str, Plant] = {}  # each is found by a program, or by a random nest
     settings: tuple[Plant, ...] = ()
+    seen: Callable[[Any], Any] = lambda result: result  # what of a result has to be the same
     nests: int = 0  # how many of the random nests it changes at least
 
 
@@ -81,35 +84,43 @@ def _empty(shape: Any, dtype: Any = float) -> Any:
     return np.full(shape, np.nan if dtype is float else 77, dtype)
 
 
+def _elementary(name: str) -> Callable[[float], float]:
+    """An elementary function, as functions that are no rows compute it."""
+    (known,) = (x for x, function in BY_CALL.items() if function.name == name)
+    return NAMES[known] if known in NAMES else getattr(math, known.removeprefix("math."))
+
+
 def _rows_of(name: str) -> Callable[..., None]:
     def run(x: Any, z: Any, n: int) -> None:
-        z[:n] = [getattr(math, name)(t) for t in x[:n]]
+        z[:n] = [_elementary(name)(t) for t in x[:n]]
 
     return run
 
 
-NAMES = {
+NAMES: dict[str, Any] = {
     "np": _Numpy(empty=_empty), "math": math, "prange": lambda place, iterations: iterations, "place": int,
     "lent_zeros": lambda slot, shape: np.zeros(shape), "lent_empty": lambda slot, shape: _empty(shape),
-    "new_row": lambda: _empty(8), "elementary_rows": _rows_of, "elementary": lambda name: getattr(math, name),
-    "are_apart": are_apart,
+    "new_row": lambda: _empty(8), "elementary_rows": _rows_of, "elementary": _elementary,
+    "are_apart": are_apart, "exp_rows": _rows_of("exp"), "value_own": math.sqrt, "value_other": math.sqrt,
+    "other": math.sqrt, "value_expit": contad.expit, "value_log1p_exp": contad.log1p_exp,
+    "value_log1m_exp": contad.log1m_exp, "value_log_expit": contad.log_expit,
 }  # fmt: skip
 
 
-def outcomes(text: str, arguments: list[tuple[Any, ...]]) -> list[str]:
-    """What a function gives for each of these, bits and all, with what it leaves in them; or the error it raises."""
+def outcomes(table: Table, text: str) -> list[str]:
+    """What a function gives for arguments of a table, bits and all, with what it leaves in them; or its error."""
     names: dict[str, Any] = dict(NAMES)
     try:
         exec(text, names)
     except SyntaxError as error:
         return [repr(error)]
-    return [_outcome(names["run"], args) for args in arguments]
+    return [_outcome(table, names["run"], args) for args in table.arguments()]
 
 
-def _outcome(run: Callable[..., Any], args: tuple[Any, ...]) -> str:
+def _outcome(table: Table, run: Callable[..., Any], args: tuple[Any, ...]) -> str:
     own = [np.copy(x) if isinstance(x, np.ndarray) else x for x in args]
     try:
-        return _bits([run(*own), own])
+        return _bits([table.seen(run(*own)), own])
     except Exception as error:
         return repr(error)
 
@@ -123,11 +134,23 @@ def _bits(x: Any) -> str:
 def is_wrong(table: Table, text: str) -> bool:
     """Whether what the pass makes of a function gives something else, or is no function at all."""
     before, after, _ = rewrite(table, text)
-    arguments = table.arguments()
-    return outcomes(before, arguments) != outcomes(after, arguments)
+    return outcomes(table, before) != outcomes(table, after)
 
 
-def lost_notes(before: str, after: str) -> set[str]:
+def require_change(table: Table, name: str) -> None:
+    """A program is changed as it has to be."""
+    before, after, is_changed = rewrite(table, text_with(table, table.changes[name]))
+    assert is_changed
+    expected = outcomes(table, before)
+    assert outcomes(table, after) == expected
+    assert any("Error(" not in x for x in expected)
+    assert _lost_notes(before, after) == set()
+    table.expect(name, before, after)
+    for pattern in table.shows.get(name, ()):
+        assert bool(re.search(pattern.removeprefix("!"), after, re.MULTILINE)) != pattern.startswith("!"), pattern
+
+
+def _lost_notes(before: str, after: str) -> set[str]:
     """The statements that stand once in a text, and in the new one without the line of the user's."""
     old, new = ([line.strip().partition("  # line ") for line in text.splitlines()] for text in (before, after))
     count = Counter(x for x, _, _ in old)
