@@ -1,6 +1,6 @@
 """Numbers of formulas that no iteration changes are computed before the loops."""
 
-from contad.engines.source.passes import hoist
+from contad.engines.source.passes import code_motion
 from tests.engines.source.passes.harness import Table, programs
 
 MOVED = programs("""
@@ -69,7 +69,7 @@ def _all_at_once(loop, names):
 
 
 HOIST = Table(
-    "hoist invariants", lambda function, _: hoist.hoist_invariants(function, {"t", "u"}), "def run(x, n):", "return s",
+    "code motion", lambda function, _: code_motion.hoist_invariants(function, {"t", "u"}), "def run(x, n):", "return s",
     lambda: [(0.3, 0), (0.7, 1), (0.9, 4)], MOVED, KEPT,
     shows={
         "a number": (r"^    t = 2.0 \* x", "!^        t ="), "a chain, out of two loops": (r"^    u = t \+ x",),
@@ -77,8 +77,8 @@ HOIST = Table(
         "nothing is left": (r"^        pass",),
     },
     faults={
-        "what changes in the loop": (hoist, "names_assigned", lambda nodes: set()),
-        "whatever is assigned": (hoist, "_take", _all_at_once),
-        "elements": (hoist.ast, "Subscript", ()),
+        "what changes in the loop": (code_motion, "names_assigned", lambda nodes: set()),
+        "whatever is assigned": (code_motion, "_take", _all_at_once),
+        "elements": (code_motion.ast, "Subscript", ()),
     },
 )  # fmt: skip

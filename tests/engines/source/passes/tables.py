@@ -1,7 +1,7 @@
 """The tables of all passes."""
 
+from tests.engines.source.passes.code_motion import HOIST
 from tests.engines.source.passes.dead_stores import DEAD_STORES
-from tests.engines.source.passes.hoist import HOIST
 from tests.engines.source.passes.hoist_allocations import HOIST_ALLOCATIONS
 from tests.engines.source.passes.partial_dead_code import PARTIAL_DEAD_CODE
 from tests.engines.source.passes.peel import PEEL
