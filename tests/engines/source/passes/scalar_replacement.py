@@ -76,32 +76,12 @@ def arguments():
     return [(np.random.default_rng(n).normal(size=n),) for n in range(9)]
 
 
-<<<<<<< HEAD:tests/engines/source/test_scalar_replacement.py
-@pytest.mark.parametrize("what", CARRIED)
-def test_each_element_is_written_once_and_has_the_same_bits(what):
-    before, after = rewrite(CARRIED[what])
-    alone = "apart" in what
-    adds = sum(bool(re.search(r"[ab]\[.*\] [+-]=", line)) for line in after.split("\n"))
-    assert adds == alone * (2 - (what in WHOLLY_WRITTEN))
-    runs = []
-    for text in (before, after):
-        names = {"np": np}
-        exec(text, names)
-        runs.append(names["run"])
-    for n in range(9):
-        x = np.random.default_rng(n).normal(size=n)
-        assert np.array_equal(runs[0](x), runs[1](x)), n
-    assert (" a = np.empty(" in after and "    a = np.zeros(" not in after) == (
-        what in WHOLLY_WRITTEN or "a = np.empty" in CARRIED[what]
-    )
-=======
 def expect(name, before, after):
     whole = name in WHOLLY_WRITTEN
     adds = sum(bool(re.search(r"[ab]\[.*\] [+-]=", line)) for line in after.split("\n"))
     assert adds == ("apart" in name) * (2 - whole)
     is_empty = " a = np.empty(" in after and "    a = np.zeros(" not in after
     assert is_empty == (whole or "a = np.empty" in CARRIED[name])
->>>>>>> 71e4c71c (Tests of passes are tables, which one harness runs: programs that change, that stay, planted faults, random nests):tests/engines/source/passes/scalar_replacement.py
 
 
 SCALAR_REPLACEMENT = Table(
