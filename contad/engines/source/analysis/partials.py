@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from contad.engines.source.ir.known_functions import SELECT, TO_FLOAT, Function
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Value
-from contad.engines.source.ir.syntax import Part, called, clone, fill, key
+from contad.engines.source.ir.syntax import Part, called_name, clone, fill, key
 from contad.native.rule_source import or_call, partial_tree
 from contad.rules.scalar_rule import ScalarRule
 
@@ -90,12 +90,12 @@ def _read_partial(
     return branchless, _Branchless().visit(result), rules
 
 
-def negated(tree: ast.expr) -> ast.expr | None:
+def find_negated(tree: ast.expr) -> ast.expr | None:
     """What the negative of is an expression, where that is seen at its front: a * b of -a * b; None of others."""
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         return None if isinstance(tree.operand, (ast.BinOp, ast.UnaryOp)) else tree.operand
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
-        left = negated(tree.left)
+        left = find_negated(tree.left)
         return None if left is None else ast.BinOp(left, tree.op, tree.right)
     return None
 
@@ -127,7 +127,7 @@ class _Branchless(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         calls = [n for x in (node.body, node.orelse) for n in ast.walk(x) if isinstance(n, ast.Call)]
-        if any(called(x) not in _CHEAP for x in calls):
+        if any(called_name(x) not in _CHEAP for x in calls):
             return node
         return ast.Call(ast.Name("select", ast.Load()), [node.test, node.body, node.orelse], [])
 
@@ -151,7 +151,7 @@ class _Recalls(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        name = called(node)
+        name = called_name(node)
         if name in _NOT_RECALLED or not name.startswith(("math.", "value_")) or len(node.args) > 2:
             return node
         return ast.Call(ast.Name("recall", ast.Load()), [*map(clone, _MEMORY), node.func, *node.args], [])

@@ -72,7 +72,7 @@ def number(x: Any) -> ast.expr:
     return ast.Constant(x)
 
 
-def quoted(text: str) -> ast.expr:
+def string(text: str) -> ast.expr:
     """A string as a constant."""
     return ast.Constant(text)
 
@@ -174,7 +174,7 @@ def splice(body: list[ast.stmt], instead: Mapping[ast.stmt, list[ast.stmt]]) -> 
     body[:] = [made for s in body for made in instead.get(s, (s,))] or [ast.Pass()]
 
 
-def placed(tree: ast.expr, place: ast.AST) -> ast.expr:
+def place_at(tree: ast.expr, place: ast.AST) -> ast.expr:
     """A new expression as one that stands where another node does in the user's source."""
     for x in ast.walk(tree):
         ast.copy_location(x, place)
@@ -216,7 +216,7 @@ def substitute(node: Any, parts: Mapping[str, Part]) -> Any:
 
 def _fill_each(node: Any, parts: Mapping[str, Part]) -> list[Any]:
     """What stands for one member of a list: several where it is a part that is a list."""
-    if isinstance(node, ast.Expr) and isinstance(block := parts.get(dotted(node.value)), list):
+    if isinstance(node, ast.Expr) and isinstance(block := parts.get(dotted_name(node.value)), list):
         return block
     given = parts.get(node.id) if isinstance(node, ast.Name) else None
     if isinstance(given, (list, tuple)):
@@ -243,18 +243,18 @@ def _as_target(node: ast.expr) -> ast.expr:
 
 
 # ---- asking ----------------------------------------------------------------------------------------------------------
-def dotted(node: ast.AST) -> str:
+def dotted_name(node: ast.AST) -> str:
     """The text of a name with or without points; empty of anything else."""
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
+    if isinstance(node, ast.Attribute) and (before := dotted_name(node.value)):
         return f"{before}.{node.attr}"
     return ""
 
 
-def called(node: ast.AST | None) -> str:
+def called_name(node: ast.AST | None) -> str:
     """The name of the function that an expression calls; empty where it is no call."""
-    return dotted(node.func) if isinstance(node, ast.Call) else ""
+    return dotted_name(node.func) if isinstance(node, ast.Call) else ""
 
 
 def key(node: Any) -> Any:

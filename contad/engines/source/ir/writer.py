@@ -19,7 +19,7 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.syntax import (
     Part,
-    called,
+    called_name,
     clone,
     depth_of,
     expression,
@@ -162,7 +162,7 @@ class Writer:
         if function.template.startswith("value_") and function.rule is not None:
             self.call_rule(function.rule)
         made = function.write(list(map(self.text, operation.inputs)))
-        if self.recalls and function.cost >= COSTLY and called(made).startswith(("math.", "value_")):
+        if self.recalls and function.cost >= COSTLY and called_name(made).startswith(("math.", "value_")):
             assert isinstance(made, ast.Call)
             return expression("recall(memory, marks, given)", given=[made.func, *made.args])
         return made

@@ -21,7 +21,7 @@ import ast
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from contad.engines.source.ir.syntax import called, dotted, names_of, nodes_in
+from contad.engines.source.ir.syntax import called_name, dotted_name, names_of, nodes_in
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
@@ -128,7 +128,7 @@ def find_inner(loop: ast.For) -> ast.For | None:
         return None
     inner = found[0]
     over = inner.iter
-    if not (isinstance(over, ast.Call) and called(over) == "range" and len(over.args) == 1):
+    if not (isinstance(over, ast.Call) and called_name(over) == "range" and len(over.args) == 1):
         return None
     return inner if isinstance(inner.target, ast.Name) and not inner.orelse and not loop.orelse else None
 
@@ -146,16 +146,16 @@ def find_integers(function: ast.FunctionDef) -> set[str]:
     values: dict[str, list[ast.expr | None]] = {}
     for s in nodes_in(function):
         if isinstance(s, ast.For) and isinstance(s.target, ast.Name):
-            values.setdefault(s.target.id, []).append(ast.Constant(0) if called(s.iter) == "range" else None)
+            values.setdefault(s.target.id, []).append(ast.Constant(0) if called_name(s.iter) == "range" else None)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
             values.setdefault(s.targets[0].id, []).append(s.value)
         elif isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple) and isinstance(s.value, ast.Tuple):
             for target, value in zip(s.targets[0].elts, s.value.elts, strict=True):
-                values.setdefault(dotted(target), []).append(value)
+                values.setdefault(dotted_name(target), []).append(value)
         elif isinstance(s, (ast.Assign, ast.AugAssign, ast.For)):
             for name in names_assigned([s]):
                 values.setdefault(name, []).append(None)
-        elif isinstance(s, ast.Call) and called(s) == "put_integer":
+        elif isinstance(s, ast.Call) and called_name(s) == "put_integer":
             values.setdefault(STORED, []).append(s.args[-1])
     found = values.keys() - {x.arg for x in function.args.args}
     while lost := {name for name in found if not all(_is_integer(value, found) for value in values[name])}:
@@ -174,7 +174,7 @@ def _is_integer(value: ast.expr | None, known: set[str]) -> bool:
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
         return isinstance(value.right, ast.Constant) and all(_is_integer(x, known) for x in (value.left, value.right))
     if isinstance(value, ast.Call):
-        if called(value) == "integer":
+        if called_name(value) == "integer":
             return STORED in known
-        return called(value) == "select" and all(_is_integer(x, known) for x in value.args[1:])
+        return called_name(value) == "select" and all(_is_integer(x, known) for x in value.args[1:])
     return False

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.syntax import (
-    called,
+    called_name,
     clone,
     expression,
     key,
@@ -206,7 +206,7 @@ class _Gathering:
         if found is None:
             return None
         j, kept, needed = found
-        function, asked = BY_CALL[called(call)].name, key(argument)
+        function, asked = BY_CALL[called_name(call)].name, key(argument)
         counter = self.counters.setdefault(path, "") or self.fresh("taken")
         self.counters[path] = counter
         if (path, asked) not in self.arguments:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from contad.engines.source.ir.syntax import (
-    called,
+    called_name,
     expression,
     integer_of,
     is_number,
@@ -55,7 +55,7 @@ class Zeros(NamedTuple):
 
     def leave_empty(self) -> None:
         """Make the array without zeros."""
-        self.made.value.func = name(_EMPTY[called(self.made.value)])  # type: ignore[attr-defined]
+        self.made.value.func = name(_EMPTY[called_name(self.made.value)])  # type: ignore[attr-defined]
 
 
 def remove_dead_zeros(function: ast.FunctionDef) -> ast.FunctionDef:
@@ -85,7 +85,7 @@ def _list_nests(body: list[ast.stmt]) -> Iterator[tuple[Zeros, ast.For]]:
 
 def find_zeros(s: ast.stmt) -> Zeros | None:
     """The zeros that a statement makes; None of the user's own, which are noted."""
-    if not isinstance(s, ast.Assign) or called(s.value) not in _EMPTY or note_of(s):
+    if not isinstance(s, ast.Assign) or called_name(s.value) not in _EMPTY or note_of(s):
         return None
     (*slot, shape), target = s.value.args, s.targets[0]  # type: ignore[attr-defined]
     is_shape = isinstance(shape, ast.Tuple) or (isinstance(shape, ast.Attribute) and shape.attr == "shape")

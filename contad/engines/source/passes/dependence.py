@@ -20,10 +20,10 @@ from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.runtime_names import CALLEES
 from contad.engines.source.ir.syntax import (
     Part,
-    called,
+    called_name,
     clone,
     difference,
-    dotted,
+    dotted_name,
     integer_of,
     is_name,
     is_number,
@@ -59,7 +59,7 @@ def is_pure(function: str) -> bool:
 
 def is_function(node: ast.AST) -> bool:
     """Whether a node calls a function that has a kernel."""
-    return called(node) in BY_CALL
+    return called_name(node) in BY_CALL
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
@@ -109,9 +109,9 @@ class Bounds(NamedTuple):
 def bounds_of(loop: ast.stmt) -> Bounds | None:
     """What a loop runs over, also where threads may share it; None where that is no range, or no loop over one name."""
     over = loop.iter if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) else None
-    if called(over) == "prange":
+    if called_name(over) == "prange":
         over = over.args[1]  # type: ignore[union-attr]  # behind the number of the loop
-    if not isinstance(over, ast.Call) or called(over) != "range":
+    if not isinstance(over, ast.Call) or called_name(over) != "range":
         return None
     if len(over.args) == 1:
         return Bounds(ast.Constant(0), over.args[0], 1)
@@ -186,7 +186,7 @@ class Accesses:
         self.found: list[Access] = []
         self.views: dict[str, ViewOf] = {}
         self.unknown: set[str] = set()
-        makes = [x for s in body for x in nodes_in(s) if isinstance(x, ast.Assign) and called(x.value) in MAKERS]
+        makes = [x for s in body for x in nodes_in(s) if isinstance(x, ast.Assign) and called_name(x.value) in MAKERS]
         self.made = {name for x in makes for name in names_assigned(x.targets)}  # arrays that the statements make
         for s in body:
             self._statement(s)
@@ -267,7 +267,7 @@ class Accesses:
         """The adjoints of arrays are added to by a function of a callee's reverse; else arguments are read."""
         for given in node.args:
             if isinstance(given, ast.Name) and self._is_array(given.id):
-                adds = called(node).startswith(CALLEES[1]) and given.id.endswith(BAR)
+                adds = called_name(node).startswith(CALLEES[1]) and given.id.endswith(BAR)
                 self.found.append(Access(given.id, (), "add" if adds else "read"))
             else:
                 self._expression(given)
@@ -298,7 +298,7 @@ def find_own(accesses: Sequence[Access], index: str) -> int | None:
 
 def is_plain(node: ast.Attribute) -> bool:
     """Whether an attribute is that of a module, or tells how long an array is."""
-    return node.attr in ("shape", "size") or dotted(node.value) in ("math", "np")
+    return node.attr in ("shape", "size") or dotted_name(node.value) in ("math", "np")
 
 
 def _fill_slices(taken: tuple[ast.expr, ...], given: tuple[ast.expr, ...]) -> tuple[ast.expr, ...]:
@@ -351,7 +351,7 @@ class LoopStatements:
                 yield from self.roots.get(base_of(node), ("",))
             elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 yield from self.roots.get(node.target.id, ())
-            elif called(node) in ON_WORK:
+            elif called_name(node) in ON_WORK:
                 yield WORK
 
     @functools.cached_property
@@ -375,10 +375,10 @@ class LoopStatements:
             if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Lambda)):
                 return False
             if isinstance(node, ast.Raise):
-                if called(node.exc) != RAISED:
+                if called_name(node.exc) != RAISED:
                     return False
-            elif isinstance(node, ast.Call) and called(node) != RAISED:
-                function = called(node)
+            elif isinstance(node, ast.Call) and called_name(node) != RAISED:
+                function = called_name(node)
                 if not (is_pure(function) or function in MAKERS or function in ON_WORK):
                     return False
         return self.index not in self.writers
@@ -414,7 +414,7 @@ class LoopStatements:
                 return False  # an index that a test may have to come before
             return self.is_still(base_of(node))
         if isinstance(node, ast.Call):
-            return is_pure(called(node)) and not is_function(node)
+            return is_pure(called_name(node)) and not is_function(node)
         # of integers by 0, where a test comes before
         return not isinstance(getattr(node, "op", None), (ast.FloorDiv, ast.Mod))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir.syntax import (
-    called,
+    called_name,
     expression,
     is_name,
     key,
@@ -93,24 +93,24 @@ class EqualLengths:
 
 def _key(length: ast.expr) -> Any:
     """A length, of an array's first axis as of any other."""
-    if called(length) == "len":
+    if called_name(length) == "len":
         length = expression("array.shape[0]", array=length.args[0])  # type: ignore[attr-defined]
     return key(length)
 
 
 def _surely_raises(s: ast.stmt) -> bool:
     """Whether a statement raises whenever it is met, which a test hides from Numba."""
-    if isinstance(s, ast.If) and called(s.test) == "bool" and s.test.args[0].value is True:  # type: ignore[attr-defined]
+    if isinstance(s, ast.If) and called_name(s.test) == "bool" and s.test.args[0].value is True:  # type: ignore[attr-defined]
         s = s.body[0]
     return isinstance(s, ast.Raise)
 
 
 def _shape_of(made: ast.expr) -> list[ast.expr]:
     """The lengths of an array that is made by a call."""
-    shape = made.args[-1] if isinstance(made, ast.Call) and called(made) in MAKERS else None
+    shape = made.args[-1] if isinstance(made, ast.Call) and called_name(made) in MAKERS else None
     return shape.elts if isinstance(shape, ast.Tuple) else []
 
 
 def _is_copy(s: ast.AST, name: str) -> bool:
     """Whether a statement is `x = x.copy()`."""
-    return isinstance(s, ast.Assign) and is_name(s.targets[0], name) and called(s.value) == f"{name}.copy"
+    return isinstance(s, ast.Assign) and is_name(s.targets[0], name) and called_name(s.value) == f"{name}.copy"

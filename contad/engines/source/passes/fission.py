@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from contad.engines.source.ir.syntax import called, clone, dotted, key, names_of, nodes_in, part, statement
+from contad.engines.source.ir.syntax import called_name, clone, dotted_name, key, names_of, nodes_in, part, statement
 from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned
@@ -168,7 +168,7 @@ class _Search:
         Of a quotient it reads the row, which is sooner there than a division is done.
         """
         statement = self.body.statements[k]
-        calls = {called(x) for x in nodes_in(statement) if isinstance(x, ast.Call)}
+        calls = {called_name(x) for x in nodes_in(statement) if isinstance(x, ast.Call)}
         if not isinstance(statement, ast.Assign) or not calls <= _CHEAP:
             return False
         names = names_assigned([statement])
@@ -196,7 +196,7 @@ class _Search:
         if alone and is_function(left.value):
             left.value.args = [taking.visit(x) for x in left.value.args]
             made = self.take_call(left.value, k, own)
-            if made is not None and dotted(made) == own:
+            if made is not None and dotted_name(made) == own:
                 return own
             taking.taken |= made is not None
             left.value = made or left.value
@@ -213,7 +213,7 @@ class _Search:
 
     def take_call(self, call: ast.Call, k: int, own: str = "") -> ast.expr | None:
         """A function's value along rows, by its own name or a new one; None where its argument is not there."""
-        function = BY_CALL[called(call)].name
+        function = BY_CALL[called_name(call)].name
         argument = self._find_row(call.args[0], k, f"{function}_of")
         if argument is None:
             return None
@@ -256,7 +256,7 @@ class _Search:
             found = None if element is None else part(element)
         elif isinstance(node, ast.Constant):
             found = node if isinstance(node.value, (int, float)) else None
-        elif dotted(node) in ("math.inf", "math.nan"):
+        elif dotted_name(node) in ("math.inf", "math.nan"):
             found = node
         elif _is_arithmetic(node):
             found = copy.copy(node)
@@ -326,7 +326,7 @@ def _is_arithmetic(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, (ast.USub, ast.UAdd))
     if isinstance(node, ast.Call):
-        return called(node) in _BETWEEN and not node.keywords
+        return called_name(node) in _BETWEEN and not node.keywords
     return isinstance(node, ast.Compare) and len(node.ops) == 1
 
 
@@ -376,7 +376,7 @@ def is_straight(statement: ast.stmt) -> bool:
     for node in nodes_in(statement):
         if isinstance(node, (ast.IfExp, ast.BoolOp)):
             return False
-        if isinstance(node, ast.Call) and called(node) not in _BETWEEN:
+        if isinstance(node, ast.Call) and called_name(node) not in _BETWEEN:
             return False
     return True
 

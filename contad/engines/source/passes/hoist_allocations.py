@@ -14,7 +14,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from contad.engines.source.ir.syntax import called, names_in, splice
+from contad.engines.source.ir.syntax import called_name, names_in, splice
 
 
 def hoist_allocations(function: ast.FunctionDef) -> ast.FunctionDef:
@@ -40,7 +40,7 @@ def _find(body: list[ast.stmt], loop: ast.For | None) -> Iterator[tuple[ast.stmt
             yield from _find(s.body, loop or s)
         elif isinstance(s, (ast.If, ast.While)):  # where a loop may begin, but none goes on
             yield from _find([*s.body, *s.orelse], None)
-        elif loop is not None and isinstance(s, ast.Assign) and called(s.value) == "np.empty":
+        elif loop is not None and isinstance(s, ast.Assign) and called_name(s.value) == "np.empty":
             target, (shape, *others) = s.targets[0], s.value.args  # type: ignore[attr-defined]
             if isinstance(target, ast.Name) and isinstance(shape, ast.Tuple) and not others:
                 yield s, target.id, shape.elts, loop

@@ -26,7 +26,7 @@ from contad.engines.source.ir.single_assignment import For
 from contad.engines.source.ir.syntax import (
     both,
     call,
-    called,
+    called_name,
     clone,
     expression,
     integer_of,
@@ -115,7 +115,7 @@ def share_loops(
 def _make_serial(function: ast.FunctionDef) -> None:
     """Loops that are left run over plain ranges."""
     for s in nodes_in(function):
-        if isinstance(s, ast.For) and called(s.iter) == "prange":
+        if isinstance(s, ast.For) and called_name(s.iter) == "prange":
             s.iter = s.iter.args[1]  # type: ignore[attr-defined]
 
 
@@ -134,7 +134,7 @@ class _Sharer(NamedTuple):
         """Statements without the loops that can be shared, the outermost first."""
         made: list[ast.stmt] = []
         for s in body:
-            called_instead = self._share(s) if isinstance(s, ast.For) and called(s.iter) == "prange" else None
+            called_instead = self._share(s) if isinstance(s, ast.For) and called_name(s.iter) == "prange" else None
             if called_instead is not None:
                 made += called_instead
                 continue
@@ -204,7 +204,7 @@ class _LoopOfBlocks:
 
     def _require_quiet_call(self, node: ast.Call) -> None:
         """A call runs without Python, and so does what is called."""
-        name = called(node)
+        name = called_name(node)
         if name.startswith("math.") or name in QUIET or name in self.facts.quiet_rules or name.endswith("Error"):
             return
         if name == "prange" or (name in self.facts.called and "work" not in names_read(node)):

@@ -13,13 +13,7 @@ Ref: Knoop, Ruething & Steffen (1994), "Partial dead code elimination"; Muchnick
 import ast
 from collections.abc import Collection
 
-from contad.engines.source.ir.syntax import (
-    called,
-    expression,
-    names_in,
-    nodes_in,
-    statement,
-)
+from contad.engines.source.ir.syntax import called_name, expression, names_in, nodes_in, statement
 from contad.engines.source.passes.liveness import names_read
 from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.request import ASKS
@@ -66,14 +60,14 @@ def _guard(body: list[ast.stmt], guarded: set[ast.stmt]) -> None:
 
 
 def _calls_in(node: ast.AST) -> set[str]:
-    return {called(x) for x in nodes_in(node) if isinstance(x, ast.Call)}
+    return {called_name(x) for x in nodes_in(node) if isinstance(x, ast.Call)}
 
 
 def _made_by(s: ast.stmt, calls: Collection[str]) -> set[str]:
     """The name that a statement makes and has no effect beside; none for other statements."""
     if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and len(s.value.args) == 3:
         into = s.value.args[1]
-        return {into.id} if called(s.value) in _ROWS and isinstance(into, ast.Name) else set()
+        return {into.id} if called_name(s.value) in _ROWS and isinstance(into, ast.Name) else set()
     target = s.targets[0] if isinstance(s, ast.Assign) else s.target if isinstance(s, ast.AugAssign) else None
     if not isinstance(s, (ast.Assign, ast.AugAssign)) or not _calls_in(s.value) <= {*calls, "new_row"}:
         return set()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from contad.engines.source.ir.syntax import (
-    called,
+    called_name,
     clone,
     expression,
     integer_of,
@@ -82,7 +82,7 @@ def peel(function: ast.FunctionDef) -> ast.FunctionDef:
 
 def _find_range(node: ast.For) -> _Range | None:
     """A loop over all whole numbers of a range from a known one on, in either order; None of another one."""
-    bounds = bounds_of(node) if called(node.iter) == "range" else None
+    bounds = bounds_of(node) if called_name(node.iter) == "range" else None
     up = bounds.upwards if bounds is not None else None
     least = integer_of(up.start) if up is not None else None
     if bounds is None or up is None or least is None or least < 0:
@@ -103,7 +103,7 @@ def _find_tests(loop: _Range, function: ast.FunctionDef) -> _Tests:
         return {}
     if loop.counter in names_assigned(node.body) or sum(isinstance(x, ast.stmt) for x in inside) > MOST:
         return {}
-    if node not in function.body and any(called(x) in BY_CALL for x in inside):
+    if node not in function.body and any(called_name(x) in BY_CALL for x in inside):
         return {}  # a function that one iteration would have alone, in another loop
     found: _Tests = {}
     for branch in branches:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from contad.engines.source.ir.runtime_names import CALLEES
 from contad.engines.source.ir.syntax import (
-    called,
+    called_name,
     expression,
     integer_of,
     is_number,
@@ -92,7 +92,7 @@ def _cost_of(s: ast.AST) -> float:
         if isinstance(getattr(node, "op", None), (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)):
             found += DIVISION_COST
         if isinstance(node, ast.Call):
-            found += CALL_COST if called(node).startswith(("math.", "value_", *CALLEES)) else 1.0
+            found += CALL_COST if called_name(node).startswith(("math.", "value_", *CALLEES)) else 1.0
         elif isinstance(node, (ast.BinOp, ast.Subscript, ast.Compare, ast.AugAssign)):
             found += 1.0
     return found

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from contad.engines.source.ir.syntax import (
-    called,
+    called_name,
     clone,
     expression,
     integer_of,
@@ -94,7 +94,7 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
     """A function with such loops written so."""
     made = {s.targets[0].id: s for s in function.body if _makes_vector(s, facts.vectors)}  # type: ignore[attr-defined]
     loops = [s for s in walk_statements(function.body) if made and isinstance(s, ast.For)]
-    shared = {x for s in loops if called(s.iter) == "prange" for x in walk_statements([s])}  # of additions alone
+    shared = {x for s in loops if called_name(s.iter) == "prange" for x in walk_statements([s])}  # of additions alone
     pairs = [(x, name) for x in loops if x not in shared for name in sorted({*map(added_to, x.body)} & made.keys())]
     found = [loop for x, name in pairs if (loop := _find(x, name, function, facts)) is not None]
     if not found:
@@ -120,7 +120,7 @@ def replace_by_scalars(function: ast.FunctionDef, facts: Vectors, fresh: Callabl
 
 def _makes_vector(s: ast.stmt, vectors: frozenset[str]) -> bool:
     """Whether a statement makes an array with one axis."""
-    is_made = isinstance(s, ast.Assign) and called(s.value) in (*MAKERS, "fill_with_zeros")
+    is_made = isinstance(s, ast.Assign) and called_name(s.value) in (*MAKERS, "fill_with_zeros")
     return is_made and isinstance(s.targets[0], ast.Name) and s.targets[0].id in vectors  # type: ignore[attr-defined]
 
 
@@ -180,7 +180,7 @@ def _reads_elements(value: ast.expr, name: str) -> bool:
 def _zeros_before(made: ast.stmt, function: ast.FunctionDef, loop: _StencilLoop) -> _HeldBefore | None:
     """The zeros of an array, where the loop is the first that touches it but for an iteration that is peeled off."""
     zeros, name = find_zeros(made), loop.name
-    if zeros is None and (called(made.value) != "fill_with_zeros" or note_of(made)):  # type: ignore[attr-defined]
+    if zeros is None and (called_name(made.value) != "fill_with_zeros" or note_of(made)):  # type: ignore[attr-defined]
         return None
     later = function.body[function.body.index(made) + 1 :]
     alone, *others = [s for s in later if name in names_of(s)]

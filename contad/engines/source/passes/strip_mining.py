@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 from contad.engines.source.ir.syntax import (
     Part,
     both,
-    called,
+    called_name,
     clone,
-    dotted,
+    dotted_name,
     expression,
     integer_of,
     is_name,
@@ -165,7 +165,7 @@ class _Miner:
         self.rare: list[ast.stmt] = []  # loops
         self.split: list[_Blocked] = []
         self.rows: list[str] = []
-        there = {BY_CALL[called(x)].name for x in self.called}
+        there = {BY_CALL[called_name(x)].name for x in self.called}
         self.functions = {x: (self.fresh(x), self.fresh(f"{x}_rows")) for x in ELEMENTARY if x in there}
         self.used: set[str] = set()  # those along rows
         self.staying: set[str] = set()  # in loops, not along rows
@@ -197,7 +197,7 @@ class _Miner:
         body = self.function.body
         first = next(k for k, s in enumerate(body) if any(isinstance(x, (ast.For, ast.While)) for x in nodes_in(s)))
         known = {x.arg: -1 for x in self.function.args.args}
-        known |= {dotted(s.targets[0]): k for k, s in enumerate(body) if isinstance(s, ast.Assign)}
+        known |= {dotted_name(s.targets[0]): k for k, s in enumerate(body) if isinstance(s, ast.Assign)}
         written = [x.id for x in names_in(self.function) if isinstance(x.ctx, ast.Store)]
         names = {x for length in lengths.values() for x in names_of(length)}
         if any(known.get(x, first) >= first or written.count(x) > 1 for x in names):
@@ -213,14 +213,14 @@ class _Miner:
         tested = self.long.functions & used.keys() if self.long else frozenset()
         alone: set[str] = set()
         for call, way in self.calls:
-            known = BY_CALL[called(call)].name
+            known = BY_CALL[called_name(call)].name
             if known in used and way != "short" and not (way == "rare" and known in tested):
                 call.func = part(used[known][0])
                 alone.add(known)
 
         def choose(call: ast.Call) -> ast.expr | None:
             """Either function, by the test."""
-            known = BY_CALL[called(call)].name
+            known = BY_CALL[called_name(call)].name
             if known not in tested or self.long is None:
                 return None
             alone.add(known)
@@ -250,7 +250,7 @@ class _Miner:
             vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
         head = s.iter if isinstance(s, ast.For) else s.test if isinstance(s, (ast.While, ast.If)) else s
         if head not in self.functions_in:
-            self.functions_in[head] = {BY_CALL[called(x)].name for x in nodes_in(head) if is_function(x)}
+            self.functions_in[head] = {BY_CALL[called_name(x)].name for x in nodes_in(head) if is_function(x)}
         if self.functions_in[head]:
             self.calls += [(x, self.way) for x in nodes_in(made) if isinstance(x, ast.Call) and is_function(x)]
             self.staying |= self.functions_in[head] if self.around and not self.stays_whole else set()
@@ -258,7 +258,7 @@ class _Miner:
         if isinstance(s, ast.If):
             made.body, made.orelse = self.write_all(s.body), self.write_all(s.orelse)
         elif isinstance(s, (ast.For, ast.While)):
-            with self._set(around=[*self.around, dotted(getattr(s, "target", s))]):
+            with self._set(around=[*self.around, dotted_name(getattr(s, "target", s))]):
                 made.body = self.write_all(s.body)
         return made
 
@@ -337,7 +337,7 @@ class _Miner:
     # ---- loops in blocks ---------------------------------------------------------------------------------------------
     def _write_split(self, loop: ast.For, bounds: Bounds, parts: LoopParts | NestParts) -> list[ast.stmt]:
         """A loop in blocks; one with an inner loop where that is short, else each of the inner ones alone."""
-        with self._set(around=[*self.around, dotted(loop.target)]):
+        with self._set(around=[*self.around, dotted_name(loop.target)]):
             if not isinstance(parts, NestParts):
                 return self._write_parts(loop, bounds, parts)
             together = self._write_nest(loop, bounds, parts)
@@ -354,7 +354,7 @@ class _Miner:
         self.rows += [*names.values(), *leaving.values()]
         wide, first, count, at, row = map(self.fresh, ("wide", "first", "count", "at", "row"))
         block = self.fresh("block") if bounds.counts_from_number else first
-        counter, length = dotted(inner.target), nest.length
+        counter, length = dotted_name(inner.target), nest.length
         element, every = expression("row + k", row=row, k=counter), expression("count * m", count=count, m=length)
 
         def inside(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -389,7 +389,7 @@ for block in range(start, stop, wide):
         rest
 """,
             block=block, start=bounds.start, stop=bounds.stop, wide=wide, opening=_open(first, block), count=count,
-            left=bounds.count_from(first), at=at, index=dotted(loop.target), first=first, ahead=ahead, row=row,
+            left=bounds.count_from(first), at=at, index=dotted_name(loop.target), first=first, ahead=ahead, row=row,
             length=length, inner=inside(ahead_inside), functions=functions, taken=taken, rest=rest, rows=ROWS,
         )  # fmt: skip
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
@@ -397,7 +397,7 @@ for block in range(start, stop, wide):
 
     def _write_parts(self, loop: ast.For, bounds: Bounds, parts: LoopParts) -> list[ast.stmt]:
         """A loop in blocks: what runs ahead, functions along rows, the rest, and sums if they are apart."""
-        index = dotted(loop.target)
+        index = dotted_name(loop.target)
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
         entering = {x: self.fresh(f"{x}_before") for x in parts.entering}
         self.rows += [*names.values(), *entering.values()]
@@ -413,11 +413,11 @@ for block in range(start, stop, wide):
         reads = any(index in names_of(item) for item in parts.after if isinstance(item, ast.stmt))
         sums = find_sums(parts.after, self.facts.floats)
         heads: dict[str, int] = {}  # what an iteration adds to an adjoint is added up before, in one row
-        adjoints = {k: name for k, s in sums.items() if (name := dotted(s.target)) in self.facts.adjoints}
+        adjoints = {k: name for k, s in sums.items() if (name := dotted_name(s.target)) in self.facts.adjoints}
         groups = {k: heads.setdefault(adjoints[k], k) if k in adjoints else k for k in sums}
         if len(self.rows) + len(set(groups.values())) > MOST_ROWS:
             sums, groups = {}, {}
-        terms = {k: self.fresh(f"{dotted(sums[k].target)}_terms") for k in dict.fromkeys(groups.values())}
+        terms = {k: self.fresh(f"{dotted_name(sums[k].target)}_terms") for k in dict.fromkeys(groups.values())}
         self.rows += terms.values()
         rest = self._write_rest(parts, names, part(at), {k: terms[group] for k, group in groups.items()})
         inside = statements(
@@ -528,7 +528,7 @@ for block in range(start, stop, step):
 def _bounds(loop: ast.For) -> Bounds | None:
     """The range of a loop that steps by one and is not known to be short; None of other loops."""
     bounds = bounds_of(loop)
-    if bounds is None or loop.orelse or bounds.step not in (1, -1) or called(loop.iter) != "range":
+    if bounds is None or loop.orelse or bounds.step not in (1, -1) or called_name(loop.iter) != "range":
         return None
     if (length := integer_of(bounds.span)) is not None and length < FEWEST:
         return None

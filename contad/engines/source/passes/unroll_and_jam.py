@@ -27,10 +27,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from contad.engines.source.ir.syntax import (
-    called,
+    called_name,
     clone,
     difference,
-    dotted,
+    dotted_name,
     expression,
     is_name,
     is_number,
@@ -66,7 +66,7 @@ class _Nest(NamedTuple):
 
 def unroll_and_jam(function: ast.FunctionDef, roots: _Roots, fresh: Callable[[str], str]) -> ast.FunctionDef:
     """A function with sums of neighbouring iterations together."""
-    made = [s for s in function.body if isinstance(s, ast.Assign) and called(s.value) == "new_row"]  # on the stack
+    made = [s for s in function.body if isinstance(s, ast.Assign) and called_name(s.value) == "new_row"]  # on the stack
     roots = roots | {name: frozenset((name,)) for name in names_assigned(made)}
     nests = [nest for loop in _find_loops(function.body) if (nest := _find_nest(loop, roots)) is not None]
     instead: dict[ast.stmt, list[ast.stmt]] = {}
@@ -97,7 +97,7 @@ def _find_loops(statements: Iterable[ast.stmt]) -> Iterator[ast.For]:
 def _limits(loop: ast.For) -> list[ast.expr]:
     """Where a loop over a range that counts up by one starts and stops; nothing for other loops."""
     bounds = bounds_of(loop)
-    is_up = bounds is not None and bounds.step == 1 and called(loop.iter) == "range"
+    is_up = bounds is not None and bounds.step == 1 and called_name(loop.iter) == "range"
     return clone([bounds.start, bounds.stop]) if is_up else []  # type: ignore[union-attr]
 
 
@@ -184,11 +184,11 @@ def _is_quiet(statements: list[ast.stmt]) -> bool:
 def _is_allowed(node: ast.AST) -> bool:
     """Whether that is true of a node, whatever it has in it."""
     if isinstance(node, ast.Raise):
-        return called(node.exc) == RAISED
+        return called_name(node.exc) == RAISED
     if isinstance(node, ast.Call):
-        return called(node) == RAISED or is_pure(called(node))
+        return called_name(node) == RAISED or is_pure(called_name(node))
     if isinstance(node, (ast.Attribute, ast.Slice)):
-        return isinstance(node, ast.Attribute) and dotted(node.value) in ("math", "np")
+        return isinstance(node, ast.Attribute) and dotted_name(node.value) in ("math", "np")
     if isinstance(node, ast.Name):
         return node.id not in _KEPT_OUT
     return not isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.While, ast.Delete))

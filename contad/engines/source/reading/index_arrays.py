@@ -8,7 +8,7 @@ import numpy as np
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Object, is_array
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
-from contad.engines.source.ir.syntax import expression, placed
+from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.reading.elementwise import arrays_of, is_unit
 from contad.engines.source.reading.expressions import ExpressionReader
 
@@ -86,7 +86,7 @@ class IndexArrays:
         if index.kind.base == "int":
             return index
         self.arrays.require_equal(length, self.builder.length(index, 0))
-        tree = placed(expression("np.nonzero(mask)[0]"), node)
+        tree = place_at(expression("np.nonzero(mask)[0]"), node)
         found: Value = self.expressions.expression(tree, {"np": Object(np), "mask": index})
         return found
 

@@ -25,7 +25,7 @@ from contad.engines.source.ir.entries import (
     is_number,
 )
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
-from contad.engines.source.ir.syntax import expression, placed
+from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading import class_instances, made_containers, points, record_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
@@ -480,7 +480,7 @@ class StatementReader:
         ]
         # under names of their own, because the function may give these to something else
         env.update((f"__{f.__name__}", Object(f)) for f in (np.array, list, zip))
-        made.iter = placed(arrays[0] if len(arrays) == 1 else expression("__zip(arrays)", arrays=arrays), statement)
+        made.iter = place_at(arrays[0] if len(arrays) == 1 else expression("__zip(arrays)", arrays=arrays), statement)
         return made
 
     def _unroll(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
@@ -514,8 +514,8 @@ class StatementReader:
             return [constant(0), length, constant(1)], lambda index: record_arrays.read_item(iterated, index)
         if isinstance(iterated, Opaque) and isinstance(iterated.type, (types.ListType, types.List)):
             names: Environment = {"iterated": iterated, "len": Object(len)}
-            length = self.expressions.number(placed(expression("len(iterated)"), node), names)
-            element = placed(expression("iterated[index]"), node)
+            length = self.expressions.number(place_at(expression("len(iterated)"), node), names)
+            element = place_at(expression("iterated[index]"), node)
             limits = [constant(0), length, constant(1)]
             return limits, lambda index: self.expressions.expression(element, names | {"index": index})
         if isinstance(iterated, Iteration):

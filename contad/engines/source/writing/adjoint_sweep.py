@@ -7,7 +7,7 @@ from typing import Any
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.finite_partials import may_be_infinite, pole_values, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
-from contad.engines.source.analysis.partials import negated, partial, recall_calls, write_partial
+from contad.engines.source.analysis.partials import find_negated, partial, recall_calls, write_partial
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
@@ -102,7 +102,7 @@ class AdjointWriter:
                 self.same[value] = term.id
                 return
             self.writer.line("bar = term", bar=bar, term=term)
-        elif (positive := negated(term)) is not None:
+        elif (positive := find_negated(term)) is not None:
             self.writer.line("bar -= term", bar=bar, term=positive)
         else:
             self.writer.line("bar += term", bar=bar, term=term)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from contad.engines.source.ir.printing import print_function, print_statements
 from contad.engines.source.ir.runtime_names import RUNTIME
-from contad.engines.source.ir.syntax import called, nodes_in, quoted, statement
+from contad.engines.source.ir.syntax import called_name, nodes_in, statement, string
 
 
 class ModuleFunction(NamedTuple):
@@ -22,7 +22,7 @@ def print_module(
 ) -> str:
     """The text of a module: what it is, the rules whose values it calls, its constants, and its functions in order."""
     values = [
-        statement("value = value_function(rule(name))", value=f"value_{rule}", name=quoted(rule))
+        statement("value = value_function(rule(name))", value=f"value_{rule}", name=string(rule))
         for rule in sorted(rules)
     ]
     body: list[str] = []
@@ -30,7 +30,7 @@ def print_module(
         body += ["", "", *([f"@{decorator}"] if decorator else []), *print_function(function)]
         if is_shared:
             body += ["", "", f"share_{function.name} = sharer({function.name})"]
-    used = {called(x) for s in (*values, *constants, *(f.function for f in functions)) for x in nodes_in(s)}
+    used = {called_name(x) for s in (*values, *constants, *(f.function for f in functions)) for x in nodes_in(s)}
     used |= {f.decorator.partition("(")[0] for f in functions} | {"sharer" for f in functions if f.is_shared}
     own = [
         f"from contad.{module} import {', '.join(found)}"

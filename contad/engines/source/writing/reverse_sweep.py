@@ -145,13 +145,13 @@ class ReverseSweep:
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif o.exit is None and o.step.constant == 1:
             first = expression("stop - 1", stop=stop)
-            over = expression("range(first, last, -1)", first=first, last=self._moved(o.start, -1))
+            over = expression("range(first, last, -1)", first=first, last=self._shift(o.start, -1))
             over = self.forward_sweep.shared.head(o, over, reverse=True)
             with self.writer.block("for k in over: pass", o.line, k=o.index.name, over=over):
                 self.reverse_iteration(o, self.storing.iteration(o))
                 self._stop_at_zero(o)
         elif o.exit is None and o.step.constant == -1:
-            first, last = self._moved(o.stop, 1), self._moved(o.start, 1)
+            first, last = self._shift(o.stop, 1), self._shift(o.start, 1)
             with self.writer.block("for k in range(first, last): pass", o.line, k=o.index.name, first=first, last=last):
                 self.reverse_iteration(o, expression("start - k", start=start, k=o.index.name))
         else:
@@ -167,7 +167,7 @@ class ReverseSweep:
         with self.writer.block("for k in range(count - 1, -1, -1): pass", o.line, k=k, count=count):
             yield k
 
-    def _moved(self, x: Value, by: int) -> ast.expr:
+    def _shift(self, x: Value, by: int) -> ast.expr:
         """An integer and another one that is 1 or -1."""
         if x.constant is not None:
             return number(x.constant + by)

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.partials import ByInverse, write_partial
 from contad.engines.source.ir.single_assignment import Apply, Loop
-from contad.engines.source.ir.syntax import called, expression, fill, key, name, names_of, nodes_in
+from contad.engines.source.ir.syntax import called_name, expression, fill, key, name, names_of, nodes_in
 from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import Writer
 from contad.rules.scalar_rule import ScalarRule
@@ -74,13 +74,13 @@ class WrittenFormulas:
         lines, result = write_partial(rule, rule.arity, operands, prefix, call, {})
         found: Lines = []
         for target, tree in (*lines, ("", result)):
-            if target and isinstance(tree, ast.Call) and (known := formulas.get(called(tree))) is not None:
+            if target and isinstance(tree, ast.Call) and (known := formulas.get(called_name(tree))) is not None:
                 _, [*more, (_, value)] = self._lines_of(known, [name(target), *tree.args], f"{target}_")
                 found += [*more, (target, value)]
                 continue
             for node in nodes_in(tree):
-                if called(node) in formulas:
-                    self.writer.call_rule(formulas[called(node)])
+                if called_name(node) in formulas:
+                    self.writer.call_rule(formulas[called_name(node)])
             found.append((target, tree))
         return dict(lines), found
 

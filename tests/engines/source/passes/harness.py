@@ -19,7 +19,7 @@ import numpy as np
 
 import contad
 from contad.engines.source.ir.printing import print_statements
-from contad.engines.source.ir.syntax import called, key, note_of, walk_nodes
+from contad.engines.source.ir.syntax import called_name, key, nodes_in, note_of
 from contad.native.elementary.elementary_table import BY_CALL
 from contad.native.elementary.rows import are_apart
 from tests.engines.source.trees import function_of, text_of
@@ -62,8 +62,8 @@ def rewrite(table: Table, text: str) -> tuple[str, str, bool]:
     Its statements are those of the user's lines, but those that make zeros, which are of adjoints.
     """
     function = function_of(text)
-    for s in walk_nodes(function):
-        if isinstance(s, ast.stmt) and not note_of(s) and "zeros" not in called(getattr(s, "value", s)):
+    for s in nodes_in(function):
+        if isinstance(s, ast.stmt) and not note_of(s) and "zeros" not in called_name(getattr(s, "value", s)):
             s.note = s.lineno
     before, was = text_of(function), key(function)
     numbers = itertools.count()

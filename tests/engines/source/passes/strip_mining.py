@@ -342,7 +342,7 @@ STRIP_MINING = Table(
     "strip mining", lambda function, fresh: tuple(strip_mining.strip_mine(function, FACTS, fresh, nests=True)),
     HEAD, "return s, c, p", arguments, ROWS | NO_NESTS | NESTS, WHOLE, expect,
     faults={
-        "stores": (dependence.LoopBody, "is_still", lambda self, array: True),
+        "stores": (dependence.LoopStatements, "is_still", lambda self, array: True),
         "stores of nests": (collapsing.OuterBody, "is_still", lambda self, array: True),
         "branches that are not told apart": (compaction, "_exclude", lambda x, y: False),
         "an argument of another iteration": (compaction._Gathering, "_find_place", _find_early),
@@ -351,7 +351,7 @@ STRIP_MINING = Table(
         "arrays that may be one": (strip_mining._Miner, "_find_nest", _find_untested),
         "numbers of the rest": (collapsing, "_are_own", lambda *_: True),
         "whole numbers": (strip_mining, "find_integers", lambda function: {"p"}),
-        "loops that are left": (dependence.LoopBody, "runs_to_its_end", True),
+        "loops that are left": (dependence.LoopStatements, "runs_to_its_end", True),
     },
     settings=((strip_mining, "ROWS", 8), (strip_mining, "FEWEST", 3)), nests=10,
 )  # fmt: skip
