@@ -270,7 +270,7 @@ def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[as
                             terms
                         end
                 for i in range(four, last):
-                    again
+                    made
                     take
                     rest
                     after
@@ -278,7 +278,7 @@ def _write(nest: _Nest, rows: list[str], fresh: Callable[[str], str]) -> list[as
         span=difference(stop, start), shortest=_SHORTEST, fewest=_FEWEST, together=_TOGETHER, loop=[loop], start=start,
         stop=stop, four=four, last=last, begun=begun, i=i, k=k, length=length, before=clone(nest.before),
         put=[s for row, x in sums for s in statements("row[i - four] = x", row=row, i=i, four=four, x=x)],
-        again=_rename(nest.again, {}), begin=begin, terms=terms, end=end,
+        again=_rename(nest.again, {}), made=_rename(nest.again, {}), begin=begin, terms=terms, end=end,
         take=[s for row, x in sums for s in statements("x = row[i - four]", row=row, i=i, four=four, x=x)],
         rest=[rest], after=clone(nest.after),
     )  # fmt: skip
