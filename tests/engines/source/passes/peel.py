@@ -6,6 +6,7 @@ import textwrap
 import numpy as np
 
 from contad.engines.source.passes import peel
+from contad.engines.source.passes.dependence import offset_of
 from tests.engines.source.passes.harness import Table
 
 HEAD = "n = x.shape[0]\ns = 0.0\n"
@@ -74,7 +75,8 @@ PEEL = Table(
     faults={
         "a test of another iteration": (peel, "integer_of", lambda node: 0),
         "an end by another name": (peel, "is_name", lambda *_: True),
-        "a number that is no end": (peel, "is_number", lambda *_: True),
+        "a number that is no end": (peel, "offset_of", lambda node, index: next(
+            (max(c, -1) for c in [offset_of(node, index)] if c is not None), None)),
         "a test that changes": (peel, "_value_of", lambda name, loop, function: next(
             (s.value for s in loop.body if getattr(s, "targets", None) and s.targets[0].id == name), None)),
         "loops that are left": (peel, "LEAVES", ()),

@@ -5,6 +5,7 @@ import textwrap
 
 import numpy as np
 
+from contad.engines.source.ir.syntax import statement
 from contad.engines.source.passes import scalar_replacement
 from contad.engines.source.passes.scalar_replacement import Vectors
 from tests.engines.source.passes.harness import Table
@@ -91,11 +92,12 @@ SCALAR_REPLACEMENT = Table(
     faults={
         "another name of the array": (scalar_replacement, "_others_of", lambda *_: set()),
         "what is not all written": (scalar_replacement, "_is_whole", lambda *_: True),
-        "what stands before": (scalar_replacement, "_zeros_before", lambda made, *_: scalar_replacement._Before(
+        "what stands before": (scalar_replacement, "_zeros_before", lambda made, *_: scalar_replacement._HeldBefore(
             scalar_replacement.find_zeros(made), None, None)),
         "an iteration apart elsewhere": (scalar_replacement, "touches_only", lambda *_: True),
         "loops that are left": (scalar_replacement, "LEAVES", ()),
-        "signs": (scalar_replacement, "_add", lambda held, op, value: value),
+        "signs": (scalar_replacement, "statement", lambda template, **parts: statement(
+            template.replace("-value", "value"), **parts)),
     },
     nests=3,
 )  # fmt: skip
