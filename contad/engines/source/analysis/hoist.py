@@ -60,7 +60,7 @@ def _find_movable(loop: For) -> list[Operation]:
             _leave(o)
         elif isinstance(o, Load) and not written & set(o.array.roots) and not may_raise:
             if guard is None:
-                guard, made = _runs(loop)
+                guard, made = runs(loop)
                 moved += made
             if guard.constant is None:
                 if o.guard is None:
@@ -83,7 +83,7 @@ def _leave(o: Operation) -> None:
         value.block = None
 
 
-def _runs(loop: For) -> tuple[Value, list[Operation]]:
+def runs(loop: For) -> tuple[Value, list[Operation]]:
     """Whether a loop runs at all."""
     step = loop.step.constant
     symbol = "Lt" if step > 0 else "Gt"

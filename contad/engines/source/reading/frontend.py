@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.analysis.hoist import hoist
+from contad.engines.source.analysis.scalar_expansion import expand_scalars
 from contad.engines.source.analysis.shared_elements import share_elements
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
@@ -165,6 +166,8 @@ def _program(
     program.fastmath = flags.fastmath if all(x == flags.fastmath for x in progress.fastmath) else False
     simplify(program)
     hoist(program)
+    if expand_scalars(program):
+        simplify(program)
     if flags.parallel_arrays:
         share_elements(program)
     program.captured_values = [value for value, _ in progress.captured.values()]

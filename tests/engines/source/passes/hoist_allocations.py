@@ -97,7 +97,7 @@ HOIST_ALLOCATIONS = Table(
         "numbers that may be negative": (hoist_allocations, "_is_length", lambda s: isinstance(s, ast.Assign)),
         "shapes that change": (hoist_allocations, "_find", lambda body, loop: (
             (s, name, [], loop) for s, name, _, loop in _FIND(body, loop))),
-        "arrays of zeros": (hoist_allocations, "called", lambda x: called_name(x).replace("zeros", "empty")),
+        "arrays of zeros": (hoist_allocations, "called_name", lambda x: called_name(x).replace("zeros", "empty")),
         "arrays that are made twice": (hoist_allocations, "Counter", lambda names: defaultdict(lambda: 1)),
     },
     nests=3,

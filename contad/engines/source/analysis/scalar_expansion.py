@@ -1,0 +1,196 @@
+"""Loop-invariant code motion with scalar expansion: what only inner loops change is computed before the outer one.
+
+    for i in range(n):                        scales = np.empty(m)
+        for j in range(m):                    for j in range(m):
+            s += exp(a[j]) * x[i, j]   ->         scales[j] = exp(a[j])
+                                              for i in range(n):
+                                                  for j in range(m):
+                                                      s += scales[j] * x[i, j]
+
+The reverse pass gains as much: the elements have adjoints, to which the outer loop adds, and the derivative of the
+function is taken once for each element. Only functions that take much longer than a read of an element are moved. A
+loop may run zero times; then the elements are not computed, because what they read need not be there.
+
+Ref: Muchnick (1997), section 13.2 (loop-invariant code motion); Allen & Kennedy (2001), section 5.3 (scalar expansion).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
+
+from contad.engines.source.analysis.hoist import runs
+from contad.engines.source.analysis.shared_callees import raises
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.clones import clone
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.single_assignment import (
+    BOOL,
+    FLOAT,
+    INT,
+    Apply,
+    Block,
+    Create,
+    For,
+    If,
+    Kind,
+    Length,
+    Load,
+    Operation,
+    SourceProgram,
+    Store,
+    Value,
+    View,
+)
+from contad.engines.source.ir.walks import find_written_roots, is_inside, walk
+
+_Operation = TypeVar("_Operation", bound=Operation)
+DEAR = 20.0  # what a function costs that is worth an array, in units of an addition
+
+
+def expand_scalars(program: SourceProgram) -> bool:
+    """Compute before a loop what its inner loops would compute in each iteration; whether there was anything."""
+    changed = False
+    for loop in [o for o in walk(program.block) if isinstance(o, For) and o.step.constant]:
+        invariants = _Invariants(program, loop)
+        for nest, moved in invariants.find().items():
+            invariants.move(nest, moved)
+            changed = True
+    return changed
+
+
+class _Place(NamedTuple):
+    """All loops between a loop and what is computed inside, and those of them whose iterations differ in it."""
+
+    around: tuple[For, ...]
+    own: tuple[For, ...]
+
+
+class _Invariants:
+    """The numbers inside a loop that are the same in each of its iterations."""
+
+    def __init__(self, program: SourceProgram, loop: For) -> None:
+        self.program, self.loop = program, loop
+        self.written = find_written_roots(loop)
+        self.parts: dict[Value, list[Operation] | None] = {}
+
+    # ---- what is moved -----------------------------------------------------------------------------------------------
+    def find(self) -> dict[_Place, list[Apply]]:
+        """What is worth an array, by the loops around it."""
+        found: dict[_Place, list[Apply]] = {}
+        for o, around in self._run_always(self.loop.body, ()):
+            if raises(o):  # what follows need not run
+                break
+            if around and isinstance(o, Apply) and o.result.kind == FLOAT and self._is_dear(o) and self._is_read(o):
+                read = {x for part in self.compute(o.result) or () for x in part.inputs}
+                nest = _Place(around, tuple(h for h in around if h.index in read))
+                if nest.own:
+                    found.setdefault(nest, []).append(o)
+        return found
+
+    def _run_always(self, block: Block, around: tuple[For, ...]) -> Iterator[tuple[Operation, tuple[For, ...]]]:
+        """The operations of a block; where they run whenever the loops around them do, with these, else with none."""
+        for o in block.operations:
+            yield o, around
+            first = o.start.constant if isinstance(o, For) and o.exit is None and o.step.constant == 1 else None
+            if isinstance(o, For) and first is not None and first >= 0 and not is_inside(o.stop.block, self.loop):
+                yield from self._run_always(o.body, (*around, o))
+            else:
+                yield from ((x, ()) for inner in o.blocks for x in walk(inner))
+
+    def _is_dear(self, o: Apply) -> bool:
+        parts = self.compute(o.result) or ()
+        return any(isinstance(part, Apply) and part.function.cost >= DEAR for part in parts)
+
+    def _is_read(self, o: Apply) -> bool:
+        """Whether anything reads a number that is not moved with it."""
+        readers = (x for x in walk(self.loop.body) if o.result in x.reads())
+        return any(not isinstance(x, Apply) or self.compute(x.result) is None for x in readers)
+
+    def compute(self, value: Value) -> list[Operation] | None:
+        """The operations inside the loop that compute a value, in order; None where its iterations differ in it."""
+        if value not in self.parts:
+            self.parts[value] = self._compute(value)
+        return self.parts[value]
+
+    def _compute(self, value: Value) -> list[Operation] | None:
+        """Follow what a value is made of, as far as where the loop begins."""
+        o = value.operation
+        if value.constant is not None or not is_inside(value.block, self.loop):
+            return []
+        if isinstance(o, For):
+            return [] if value is o.index and o is not self.loop else None
+        if not isinstance(o, (Apply, Load, View, Length)) or (isinstance(o, Load) and self._is_written(o.array)):
+            return None
+        found: dict[Operation, None] = {}
+        for x in o.inputs:
+            parts = self.compute(x)
+            if parts is None:
+                return None
+            found |= dict.fromkeys(parts)
+        return [*found, o]
+
+    def _is_written(self, array: Value) -> bool:
+        return not self.written.isdisjoint(array.roots)
+
+    # ---- how it is moved ---------------------------------------------------------------------------------------------
+    def move(self, nest: _Place, moved: list[Apply]) -> None:
+        """Write a nest of loops that computes numbers before the loop, and read them in the loop."""
+        before: list[Operation] = []
+        lengths = [self._find_length(own.stop, before) for own in nest.own]
+        new = {own.index: Value(INT, own.index.hint) for own in nest.own}
+        body = Block()
+        for o in moved:
+            for part in self.compute(o.result) or ():
+                if part.result not in new:
+                    body.append(*clone([part], new))
+            array = Value(Kind("float", len(nest.own)), f"{o.result.hint or o.function.name}s")
+            array.order = "C"
+            before.append(_note(Create("empty", lengths, array), o))
+            body.append(_note(Store(array, [new[own.index] for own in nest.own], new[o.result]), o))
+            read = _note(Load(array, [own.index for own in nest.own], o.result), o)
+            read.block = o.block
+            assert o.block is not None
+            o.block.operations[o.block.operations.index(o)] = read
+        for own in reversed(nest.own):
+            inner, body = body, Block()
+            body.append(_note(For([own.start, own.stop, constant(1)], new[own.index], inner), own))
+        test = self._find_test(nest, before)
+        self._insert([*before, *(body.operations if test is None else [_note(If(test, body, Block()), self.loop)])])
+        self.parts.clear()
+
+    def _find_length(self, stop: Value, before: list[Operation]) -> Value:
+        """The length of an axis of which a loop passes the elements as far as the stop."""
+        if isinstance(stop.operation, Length) or (stop.constant or 0) > 0:
+            return stop
+        more = Apply(known_functions.COMPARISONS["Gt"], [stop, constant(0)], Value(BOOL))
+        length = Apply(known_functions.SELECT, [more.result, stop, constant(0)], Value(INT))
+        before += [_note(more, self.loop), _note(length, self.loop)]
+        return length.result
+
+    def _find_test(self, nest: _Place, before: list[Operation]) -> Value | None:
+        """Whether all loops run at all: else what would be read need not be there. None where it is known."""
+        test: Value | None = None
+        for loop in (self.loop, *(h for h in nest.around if h not in nest.own)):
+            one, made = runs(loop)
+            before += made
+            if one.constant is not True and test is not None:
+                both = _note(Apply(known_functions.AND, [test, one], Value(BOOL)), self.loop)
+                before.append(both)
+                one = both.result
+            test = test if one.constant is True else one
+        return test
+
+    def _insert(self, operations: list[Operation]) -> None:
+        """Put operations before the loop."""
+        block = self.loop.block
+        assert block is not None
+        place = block.operations.index(self.loop)
+        later, block.operations = block.operations[place:], block.operations[:place]
+        for o in operations:
+            block.append(o)
+        block.operations += later
+
+
+def _note(o: _Operation, like: Operation) -> _Operation:
+    """An operation, of the line of the user's that another one is of."""
+    o.file, o.line = like.file, like.line
+    return o
