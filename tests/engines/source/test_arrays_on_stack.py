@@ -7,6 +7,7 @@ from numba.core.runtime import _nrt_python, rtsys
 
 import contad
 from contad.engines.source.runtime.lent_arrays import ON_STACK, lent_empty, lent_zeros
+from tests.engines.source.agreement import agree
 
 SHAPES = [(0,), (1,), (ON_STACK - 1,), (ON_STACK,), (ON_STACK + 1,), (8, 8), (8, 9), (4, 0, 5), (2, 4, 8)]
 
@@ -112,3 +113,30 @@ def test_threads_have_their_own():
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(run, range(8)))
+
+
+@njit
+def of_steps(a):
+    """Arrays of an iteration, some of which the next one still reads."""
+    total, y = 0.0, np.array([0.3, 0.7])
+    before = y
+    for k in range(a.size):
+        z, w = np.empty(2), np.zeros((2, 2))
+        z[0], z[1] = a[k] + y[1], np.sin(y[0] * a[k])
+        w[0, 1] += z[0] * y[0]
+        before, y = y, z
+        total += w[0, 1] * before[1] + w[1, 0] + z[1]
+    return total * before[0] + y[1]
+
+
+def test_arrays_that_iterations_make_ask_for_no_memory(allocations):
+    gradient = contad.value_and_grad(of_steps, engine="generated")
+    found = []
+    for count in (50, 5, 50):
+        a = np.linspace(0.2, 0.9, count)
+        allocations()
+        _, got = gradient(a)
+        found.append(allocations())
+        (expected,) = agree(of_steps, a)
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+    assert found[1] == found[2]

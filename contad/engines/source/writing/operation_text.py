@@ -9,14 +9,12 @@ from contad.engines.source.ir.rule_sites import RuleForward
 from contad.engines.source.ir.single_assignment import (
     NEW_AXIS,
     Apply,
-    Body,
     Choose,
     Create,
     For,
     Handed,
     Length,
     Load,
-    Loop,
     MatrixCall,
     Operation,
     Permuted,
@@ -26,7 +24,7 @@ from contad.engines.source.ir.single_assignment import (
     View,
 )
 from contad.engines.source.ir.syntax import call, expression, name, tuple_of
-from contad.engines.source.ir.walks import around, walk
+from contad.engines.source.ir.walks import walk
 from contad.engines.source.ir.writer import BAR, ZEROS, Writer
 from contad.engines.source.writing.small_products import MOST
 from contad.native.arena import LOANS
@@ -145,11 +143,9 @@ class ExpressionWriter:
         return tuple_of([self.writer.text(x) for x in o.inputs])
 
     def is_small(self, o: Create) -> bool:
-        """Whether an array and its adjoint may lie on the stack: small, of a known shape, and made once."""
+        """Whether an array and its adjoint may lie on the stack: small, and of a known shape."""
         sizes = [x.constant for x in o.inputs]
-        if None in sizes or min(sizes) < 1 or math.prod(sizes) > MOST:
-            return False
-        return not any(isinstance(holder, Loop) and not isinstance(holder, Body) for holder in around(o.block))
+        return None not in sizes and min(sizes) >= 1 and math.prod(sizes) <= MOST
 
     def write_view(self, o: View, array: ast.expr) -> ast.expr:
         """A part of an array in another form, or of its adjoint."""

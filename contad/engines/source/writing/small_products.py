@@ -14,7 +14,7 @@ MOST = 32  # elements
 
 
 def small_zeros(shape: tuple[int, ...]) -> Any:
-    """An array of zeros of a literal shape. Compiled, it must not outlive the function, nor be made in a loop."""
+    """An array of zeros of a literal shape. Compiled, it must outlive neither the function nor an iteration."""
     return np.zeros(shape)
 
 
