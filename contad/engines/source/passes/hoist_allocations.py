@@ -1,24 +1,27 @@
 """Loop-invariant allocations: arrays that every iteration makes anew, of a shape known before the loop, are made once.
 
     for k in range(n):                      z = np.empty((m, m))
-        z = np.empty((m, m))        ->      for k in range(n):
-        ...                                     ...
+        z = np.empty((m, m))        ->      y = np.empty((m,))
+        y = np.zeros((m,))                  for k in range(n):
+        ...                                     for element in range(m):
+                                                    y[element] = 0.0
+                                                ...
 
-No iteration reads what the one before has left there: no array outlives the iteration that makes it, and an empty one
-holds anything. To make a small array takes as long as to fill it.
+No iteration reads what the one before has left there: no array outlives the iteration that makes it, an empty one holds
+anything, and zeros are written again. To make a small array takes longer than to fill it.
 
 Ref: Muchnick (1997), section 13.2 (loop-invariant code motion), for allocations.
 """
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from contad.engines.source.ir.syntax import called_name, names_in, splice
+from contad.engines.source.ir.syntax import called_name, clone, expression, names_in, note_of, splice, statement
 
 
-def hoist_allocations(function: ast.FunctionDef) -> ast.FunctionDef:
-    """A function with such arrays before the outermost of their loops."""
+def hoist_allocations(function: ast.FunctionDef, fresh: Callable[[str], str]) -> ast.FunctionDef:
+    """A function with such arrays before the outermost of their loops; `fresh` gives names of indices."""
     if not (found := list(_find(function.body, None))):
         return function
     stored = Counter(x.id for x in names_in(function) if isinstance(x.ctx, ast.Store))
@@ -27,8 +30,13 @@ def hoist_allocations(function: ast.FunctionDef) -> ast.FunctionDef:
     for s, name, shape, loop in found:
         known = all(isinstance(n, ast.Constant) or (isinstance(n, ast.Name) and n.id in lengths) for n in shape)
         if known and stored[name] == 1:
+            made = statement("z = np.empty(shape)", z=name, shape=ast.Tuple(shape, ast.Load()))
+            made.note = note_of(s)
+            instead.setdefault(loop, [loop]).insert(-1, made)
             instead[s] = []
-            instead.setdefault(loop, [loop]).insert(-1, s)
+            if called_name(s.value) == "np.zeros":  # type: ignore[attr-defined]
+                instead[s] = [_clear(name, shape, fresh)]
+                instead[s][0].note = note_of(s)  # type: ignore[attr-defined]
     splice(function.body, instead)
     return function
 
@@ -40,10 +48,21 @@ def _find(body: list[ast.stmt], loop: ast.For | None) -> Iterator[tuple[ast.stmt
             yield from _find(s.body, loop or s)
         elif isinstance(s, (ast.If, ast.While)):  # where a loop may begin, but none goes on
             yield from _find([*s.body, *s.orelse], None)
-        elif loop is not None and isinstance(s, ast.Assign) and called_name(s.value) == "np.empty":
+        elif loop is not None and isinstance(s, ast.Assign) and called_name(s.value) in ("np.empty", "np.zeros"):
             target, (shape, *others) = s.targets[0], s.value.args  # type: ignore[attr-defined]
             if isinstance(target, ast.Name) and isinstance(shape, ast.Tuple) and not others:
                 yield s, target.id, shape.elts, loop
+
+
+def _clear(array: str, shape: list[ast.expr], fresh: Callable[[str], str]) -> ast.stmt:
+    """Loops that write zeros into an array."""
+    indices = [fresh("element") for _ in shape]
+    made: ast.stmt = statement("z[indices] = 0.0", z=array, indices=[expression("k", k=k) for k in indices])
+    for k, length in reversed(list(zip(indices, shape, strict=True))):
+        loop = statement("for k in range(n): pass", k=k, n=clone(length))
+        loop.body = [made]
+        made = loop
+    return made
 
 
 def _is_length(s: ast.stmt) -> bool:

@@ -184,7 +184,7 @@ class DerivativeWriter:
         run, blocks = shared.function, shared.blocks
         names = self.adjoints.formulas.names
         if not self.adjoints.expressions.hands_on:
-            run = hoist_allocations(run)
+            run = hoist_allocations(run, self.writer.fresh)
         run = hoist_invariants(run, names)
         blocks = [hoist_invariants(block, names) for block in blocks]
         definitions: list[ast.stmt] = []

@@ -1,6 +1,7 @@
 """Arrays that iterations make, of lengths that are known before the loop, are made once."""
 
 import ast
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -27,7 +28,15 @@ HOISTED = {
     "of zeros": TEXT.format(made="np.zeros((m,))"),
     "of integers": TEXT.format(made="np.empty((m,), np.int64)"),
     "made twice": f"{TEXT.format(made=MADE)}b = a",
-}
+} | programs("""
+    # of zeros that something is added to
+    m = a.shape[0]
+    s = 0.0
+    for k in range(n):
+        b = np.zeros((m,))
+        b[0] += k
+        s += b[0]
+""")
 LEFT = {
     "another value": f"{TEXT.format(made=MADE)}m = 2 * m",
     "the index of a loop": f"{TEXT.format(made=MADE)}for m in range(2):\n    s += m",
@@ -52,13 +61,6 @@ LEFT = {
     s = 0.0
     for k in range(p):
         b = np.empty((p,))
-    # of zeros that something is added to
-    m = a.shape[0]
-    s = 0.0
-    for k in range(n):
-        b = np.zeros((m,))
-        b[0] += k
-        s += b[0]
     # what an iteration has from the one before
     m = a.shape[0]
     s = 0.0
@@ -67,15 +69,6 @@ LEFT = {
         s += b[0]
         b = np.empty((m,))
         b[0] = k
-    # kept under another name
-    m = a.shape[0]
-    s = 0.0
-    for k in range(n):
-        b = np.zeros((m,))
-        b[0] = k
-        if k == 0:
-            first = b
-        s += first[0]
 """)
 
 
@@ -84,13 +77,15 @@ def expect(name, before, after):
     if name == "before the outermost loop":
         found = [x.strip().partition("  #")[0] for x in lines[3:6]]
         assert found == [f"b = {MADE}", "c = np.empty((m, 2))", "for k in range(3):"]
+    elif "zeros" in name:
+        assert "zeros" not in after and re.search(r"^            b\[\w+\] = 0.0", after, re.MULTILINE)
     else:
         assert sum(x.startswith("    c = np.empty((m, 2))") for x in lines) == 1 and "        b = " in after
 
 
 _FIND = hoist_allocations._find
 HOIST_ALLOCATIONS = Table(
-    "hoist allocations", lambda function, _: hoist_allocations.hoist_allocations(function),
+    "hoist allocations", hoist_allocations.hoist_allocations,
     "def run(a, n, x):", "return s", lambda: [(np.arange(3.0), 4, np.arange(5.0)), (np.arange(1.0), 1, np.arange(2.0))],
     HOISTED, LEFT, expect,
     faults={
