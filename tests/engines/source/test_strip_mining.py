@@ -15,7 +15,7 @@ import contad
 from contad.engines.source.build import build, derivative_of
 from contad.engines.source.ir.printing import print_statements
 from contad.engines.source.ir.syntax import expression, statement
-from contad.engines.source.passes import compaction, dependence, fission, strip_mining
+from contad.engines.source.passes import compaction, strip_mining
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python, flat
@@ -67,44 +67,6 @@ def log_sum_exp(x):
 
 
 @njit
-def filtered(x, phi):
-    """A recurrence, whose states then go through functions."""
-    state, total = 0.3, 0.0
-    for t in range(len(x)):
-        state = phi * state + x[t]
-        total += math.exp(-state) * math.sin(state) + math.tanh(0.5 * state)
-    return total
-
-
-@njit
-def backwards(x, a):
-    total = 0.0
-    for k in range(len(x) - 1, -1, -1):
-        total = total * a + math.cos(x[k])
-    return total
-
-
-@njit
-def divided(x, a):
-    total = 0.0
-    for k in range(len(x)):
-        total += math.erf(x[k]) / (a + x[k] * x[k])
-    return total
-
-
-@njit
-def in_branches(x, a):
-    total = 0.0
-    for k in range(len(x)):
-        e = math.exp(a * x[k])
-        if x[k] > 0.1:
-            total += e * math.log(1.5 + x[k])
-        else:
-            total -= e
-    return total
-
-
-@njit
 def mixed(x, a):
     """A function whose argument is no more known than its own value."""
     total = 0.3
@@ -143,21 +105,6 @@ def censored(x, a):
 
 
 @njit
-def latest(x, a):
-    """What a branch computes, an iteration before it reads as it was when the branch was last taken."""
-    total, last = 0.0, 0.3
-    for k in range(len(x)):
-        if x[k] < 0.4:
-            total += a * last * x[k]
-        if x[k] > 0.1:
-            last = x[k] * a
-            total += math.exp(-last) + math.sin(last)
-        else:
-            total += math.exp(x[k])
-    return total
-
-
-@njit
 def on_arrays(x, y):
     return np.sum(np.tanh(x * y) * np.exp(-x)) + np.mean(np.log(1.0 + x * x))
 
@@ -173,24 +120,6 @@ def layered(x, w):
     return total
 
 
-@njit
-def of_contad(x):
-    total = 0.0
-    for k in range(len(x)):
-        total += contad.log1p_exp(x[k]) * contad.expit(-x[k])
-    return total
-
-
-@njit
-def of_values(x, w):
-    """Functions and elements of values of functions that the loop gives no names."""
-    total = 0.0
-    for k in range(len(x)):
-        total += math.exp(0.3 * math.tanh(0.5 * k)) * w + x[k]
-        total += math.sin(x[int(3.0 * math.exp(-0.1 * k))] * w)
-    return total
-
-
 def numbers(n, seed=0):
     return np.random.default_rng(seed).normal(size=n)
 
@@ -198,18 +127,11 @@ def numbers(n, seed=0):
 ROWS = {
     "logistic": (logistic, (0.3 * numbers(3), numbers((300, 3), 1), np.abs(numbers(300, 2)))),
     "log_sum_exp": (log_sum_exp, (numbers(600),)),
-    "filtered": (filtered, (0.3 * numbers(520), 0.9)),
-    "backwards": (backwards, (numbers(513), 0.99)),
-    "divided": (divided, (numbers(300), 1.5)),
-    "in_branches": (in_branches, (numbers(300), 0.4)),
     "mixed": (mixed, (numbers(300), 0.4)),
     "graded": (graded, (1.5 * numbers(300), np.array([-1.0, 0.2, 0.9]), np.arange(300) * 7 % 11 % 4)),
     "censored": (censored, (numbers(300), 0.8)),
-    "latest": (latest, (numbers(300), 0.8)),
     "on_arrays": (on_arrays, (numbers(270), numbers(270, 1))),
     "layered": (layered, (numbers(9), numbers(260, 1))),
-    "of_contad": (of_contad, (numbers(300),)),
-    "of_values": (of_values, (numbers(300), 0.8)),
 }
 
 
@@ -220,14 +142,14 @@ def test_gradients_agree_with_those_of_the_c_library(name):
     require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
-@pytest.mark.parametrize("name", ["logistic", "filtered", "graded", "censored"])
+@pytest.mark.parametrize("name", ["logistic", "graded", "censored"])
 def test_compiled(name):
     f, args = ROWS[name]
     require_close(build(request(f, *args))(*args), build(request(f, *args, numerics="libm"))(*args))
 
 
 # ---- what is left of the C library -----------------------------------------------------------------------------------
-@pytest.mark.parametrize(("name", "functions"), [("logistic", 2), ("log_sum_exp", 1), ("filtered", 5), ("divided", 2)])
+@pytest.mark.parametrize(("name", "functions"), [("logistic", 2), ("log_sum_exp", 1)])
 def test_functions_of_loops_are_along_rows(name, functions):
     """No loop has a function of its own, and each is computed once."""
     f, args = ROWS[name]
@@ -278,22 +200,6 @@ def test_what_is_left_goes_to_vector_registers_beside_sums_in_their_order():
 
 
 @njit
-def area(x, a):
-    """A sum that the iteration goes on with."""
-    total, below = 0.0, 0.0
-    for k in range(len(x)):
-        total += math.exp(-x[k]) * (1.0 + a * x[k]) * (1.0 - a * x[k])
-        below += a * total * x[k]
-    return below
-
-
-def test_a_sum_that_is_read_in_between_stays_where_it_is():
-    args = numbers(600), 0.4
-    assert "total_terms" not in text_of(area, *args)
-    require_close(as_python(request(area, *args))(*args), as_python(request(area, *args, numerics="libm"))(*args))
-
-
-@njit
 def volatility(h, mu, phi, y):
     """Neighbours, of which the first has none, and a number to whose adjoint an iteration adds twice."""
     total = 0.0
@@ -337,23 +243,6 @@ def test_terms_of_an_adjoint_have_their_signs():
     terms = re.findall(r"^ +a_bar_terms\[at\] ([-+]?)=", text_of(between, *args), re.MULTILINE)
     assert sorted(terms) == ["", "-"]
     require_close(*(as_python(request(between, *args, numerics=x))(*args) for x in ("simd", "libm")))
-
-
-@njit
-def summed_twice(x, a):
-    """A number of the function itself, whose terms keep their order."""
-    total = 0.0
-    for k in range(len(x)):
-        total += math.exp(-x[k]) * (1.0 + a * x[k]) * (1.0 - a * x[k])
-        total += a * x[k] * x[k] * x[k]
-    return total
-
-
-def test_terms_of_a_value_keep_their_order():
-    args = numbers(600), 0.4
-    text = text_of(summed_twice, *args)
-    assert len(re.findall(r"^ +total \+= total_terms\w*\[at\]", text, re.MULTILINE)) == 2
-    require_close(*(as_python(request(summed_twice, *args, numerics=x))(*args) for x in ("simd", "libm")))
 
 
 @njit
@@ -406,16 +295,6 @@ def test_a_short_loop_in_a_loop_stays_whole():
 
 
 @njit
-def kernel_sums(x, y):
-    """The length of the inner loop grows with that of the outer one."""
-    total = 0.0
-    for i in range(len(x)):
-        for j in range(i):
-            total += y[i] * y[j] * math.exp(-((x[i] - x[j]) ** 2))
-    return total
-
-
-@njit
 def in_two_loops(x, w):
     """A function in a loop that is split, and in another one, whose length may be a handful."""
     total = 0.0
@@ -426,45 +305,6 @@ def in_two_loops(x, w):
     for i in range(len(x)):
         total += math.exp(-x[i]) * math.sin(x[i])
     return total
-
-
-@njit
-def ragged(x, lengths):
-    """How long the inner loop is, no test before the outer one can tell."""
-    total = 0.0
-    for i in range(len(lengths)):
-        for j in range(lengths[i]):
-            total += math.exp(x[j] * x[i])
-    return total
-
-
-def test_by_default_loops_are_split_that_are_sure_to_gain():
-    """Those in no other, or as long as it is."""
-    f, args = ROWS["log_sum_exp"]
-    assert text_of(f, *args, numerics="auto") == text_of(f, *args)
-    x, y = numbers(70), numbers(70, 1)
-    assert "exp_rows(" in text_of(kernel_sums, x, y, numerics="auto")
-    asked, libm = (request(kernel_sums, x, y, numerics=n) for n in ("auto", "libm"))
-    require_close(as_python(asked)(x, y), as_python(libm)(x, y))
-    args = x, np.arange(20)
-    assert "exp_rows(" in text_of(ragged, *args) and "_rows(" not in text_of(ragged, *args, numerics="auto")
-
-
-@njit
-def of_given_length(x, m, n):
-    total = 0.0
-    for i in range(len(x)):
-        for j in range(m, n):
-            total += math.exp(x[i] * 0.1 * j)
-    return total
-
-
-def test_lengths_may_be_arguments():
-    x = numbers(5)
-    assert "    long = n - m >= 12\n" in text_of(of_given_length, x, 1, 20, numerics="auto")
-    for n in (12, 13, 30):
-        asked, libm = (request(of_given_length, x, 1, n, numerics=way, argnums=(0,)) for way in ("auto", "libm"))
-        require_close(as_python(asked)(x, 1, n), as_python(libm)(x, 1, n))
 
 
 @njit
@@ -590,7 +430,7 @@ def lines_of_branches(text):
     return [line for line in text.splitlines() if re.match(" {16}", line)]
 
 
-@pytest.mark.parametrize(("name", "functions"), [("graded", 11), ("censored", 4), ("latest", 3), ("in_branches", 2)])
+@pytest.mark.parametrize(("name", "functions"), [("graded", 11), ("censored", 4)])
 def test_functions_in_branches_are_along_rows(name, functions):
     """No branch calls one; each is computed once, of the iterations that ask for it."""
     f, args = ROWS[name]
@@ -618,123 +458,6 @@ def test_a_branch_that_is_not_taken_has_no_part_in_gradients():
         got, expected = asked(x, a), libm(x, a)
         assert np.all(np.isfinite(flat(got[1])))
         require_close(got, expected)
-
-
-@njit
-def rarely(x):
-    """One function in a branch that few iterations may take."""
-    total = 0.0
-    for k in range(len(x)):
-        if x[k] > 3.0:
-            total += math.exp(x[k])
-    return total
-
-
-@njit
-def changing(x, a):
-    """The same text of a test, which has another answer the second time."""
-    total, sign = 0.0, 1.0
-    for k in range(len(x)):
-        test = x[k] * sign > 0.1
-        if test:
-            total += math.exp(a * x[k])
-        else:
-            total += math.sin(a * x[k])
-        test = x[k] < 0.3
-        if test:
-            total += math.cos(a * x[k])
-        else:
-            total += math.tanh(a * x[k])
-    return total
-
-
-def test_a_branch_that_may_be_rare_stays_as_it_is():
-    assert "_rows(" not in text_of(rarely, numbers(20))
-
-
-def test_a_test_that_changes_is_asked_twice():
-    args = numbers(300), 0.7
-    assert "sin_rows(" in text_of(changing, *args)
-    asked, libm = (as_python(request(changing, *args, numerics=n)) for n in ("simd", "libm"))
-    require_close(asked(*args), libm(*args))
-
-
-def test_an_argument_of_another_iteration_is_found(monkeypatch):
-    """Of branches that are not told apart one reads what the other has gathered."""
-    monkeypatch.setattr(compaction, "_exclude", lambda x, y: False)
-    f, args = ROWS["latest"]
-    assert "_rows(" not in text_of(f, *args)
-    monkeypatch.undo()
-    find = compaction._Gathering._find_place
-
-    def find_early(self, argument, k, path, order):
-        j, kept, needed = find(self, argument, k, path, order)
-        return j, set(list(kept)[1:]), needed
-
-    monkeypatch.setattr(compaction._Gathering, "_find_place", find_early)
-    with pytest.raises((AssertionError, NameError, UnboundLocalError)):
-        require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
-
-
-# ---- loops that stay whole -------------------------------------------------------------------------------------------
-@njit
-def through_a_function(x):
-    """The recurrence goes through the function."""
-    state = 0.1
-    for k in range(len(x)):
-        state = math.tanh(0.5 * state + x[k])
-    return state
-
-
-@njit
-def reading_what_it_writes(x):
-    z = np.zeros(len(x) + 1)
-    for k in range(len(x)):
-        z[k + 1] = 0.3 * math.sin(z[k]) + x[k]
-    return z[-1] + z[1]
-
-
-@njit
-def leaving(x):
-    total = 0.0
-    for k in range(len(x)):
-        if x[k] > 5.0:
-            break
-        total += math.exp(x[k])
-    return total
-
-
-@njit
-def guarded(x, places):
-    """The test of an index comes before what is read there."""
-    total = 0.0
-    for k in range(len(places)):
-        if places[k] >= len(x):
-            raise IndexError("too far")
-        total += math.exp(x[places[k]])
-    return total
-
-
-WHOLE = {
-    "through_a_function": (through_a_function, (numbers(20),)),
-    "reading_what_it_writes": (reading_what_it_writes, (numbers(20),)),
-    "leaving": (leaving, (numbers(20),)),
-    "guarded": (guarded, (numbers(20), np.arange(9))),
-}
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_a_loop_whose_parts_depend_on_each_other_stays_whole(name):
-    f, args = WHOLE[name]
-    assert "_rows(" not in forward_of(text_of(f, *args))
-    require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
-
-
-def test_a_store_that_is_overlooked_is_found(monkeypatch):
-    monkeypatch.setattr(dependence.LoopStatements, "is_still", lambda self, array: True)
-    f, args = WHOLE["reading_what_it_writes"]
-    with pytest.raises(AssertionError):
-        require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
 
 
 # ---- random programs -------------------------------------------------------------------------------------------------
@@ -788,11 +511,6 @@ def test_more_random_programs_in_blocks_of_three(start):
     for numerics in ("simd", "auto"):
         found = [disagreement(seed, numerics) for seed in range(start, start + 100)]
         assert [wrong for _, wrong in found if wrong] == []
-
-
-def test_a_number_of_the_iteration_before_that_is_overlooked_is_found(monkeypatch):
-    monkeypatch.setattr(fission._Search, "_is_own", lambda self, name, k: self.body.writers.get(name) == [k])
-    assert disagreement(306)[1]
 
 
 def test_only_loops_with_functions_are_looked_through(monkeypatch):

@@ -60,6 +60,17 @@ ROWS = programs("""
                 s += math.log(x[k] - 0.5) * math.exp(-c * x[k])
         else:
             s -= math.log1p(c * c - x[k])
+    # an argument that both branches make
+    for k in range(n):
+        if x[k] > 0.1:
+            d = c * x[k]
+            s += math.exp(d)
+        else:
+            d = 0.5 * x[k]
+            s += math.sin(d) + math.cos(d)
+    # functions of contad
+    for k in range(n):
+        s += value_log1p_exp(x[k]) * value_expit(-x[k])
     # what a branch computes, as it was when the branch was last taken
     for k in range(n):
         if x[k] < 0.4:
@@ -302,6 +313,41 @@ NESTS = inside_a_loop("""
     for i in range(n):
         s += z[i]
 """)
+BY_DEFAULT = programs("""
+    # a loop in no other
+    for i in range(n):
+        s += math.exp(x[i])
+    # a length that grows with that of the outer loop
+    for i in range(n):
+        for j in range(i):
+            s += x[i] * x[j] * math.exp(-((x[i] - x[j]) ** 2))
+    # a length that is tested
+    for i in range(n):
+        before = 0.01 * s
+        for j in range(m):
+            s += math.exp(x[i] * w[j] - before)
+    # a length between two arguments
+    for i in range(n):
+        for j in range(p, m):
+            s += math.exp(x[i] * 0.1 * j)
+    # functions beside loops as long as theirs
+    for q in range(2):
+        for i in range(n):
+            t = math.exp(0.1 * x[i])
+            for j in range(i, n):
+                s += t * x[j]
+    for i in range(n):
+        before = 0.01 * c
+        for k in range(m):
+            c += math.exp(x[i] * w[k] - before)
+""")
+RAGGED = programs("""
+    # a length that no test before the outer loop can tell
+    for i in range(n):
+        p = int(9.0 * a[i])
+        for j in range(p):
+            s += math.exp(a[j] * x[i])
+""")
 FULL = r"^ {8,}.*\b(math\.)?(exp|log|log1p|sin|cos|tanh|erf|value_\w+)\("
 MAY_STAY = ("more known than", "grows with", "both of which", "have no names")
 
@@ -353,5 +399,19 @@ STRIP_MINING = Table(
         "whole numbers": (strip_mining, "find_integers", lambda function: {"p"}),
         "loops that are left": (dependence.LoopStatements, "runs_to_its_end", True),
     },
+    shows={"terms of a sum in their order": (r"s \+= s_terms\w*\[at.*\n +s \+= s_terms\w*\[at",)},
     settings=((strip_mining, "ROWS", 8), (strip_mining, "FEWEST", 3)), nests=10,
+)  # fmt: skip
+STRIP_MINING_BY_DEFAULT = Table(
+    "strip mining by default",
+    lambda function, fresh: tuple(strip_mining.strip_mine(function, FACTS, fresh, nests=False)),
+    HEAD, "return s, c, p", arguments, BY_DEFAULT, RAGGED,
+    shows={
+        "a loop in no other": ("!long", r"^exp_rows_\d+ ="),
+        "a length that grows with that of the outer loop": ("!long",),
+        "a length that is tested": (r"long\w* = m >= 3$", r"math\.exp\("),
+        "a length between two arguments": (r"long\w* = m - p >= 3$",),
+        "functions beside loops as long as theirs": (r"t = exp_\d+\((.*)\) if long\w* else math\.exp\(\1\)  #",),
+    },
+    settings=((strip_mining, "ROWS", 8), (strip_mining, "LONG", 3)), nests=5,
 )  # fmt: skip
