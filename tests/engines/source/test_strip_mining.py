@@ -13,9 +13,7 @@ from numba import njit
 
 import contad
 from contad.engines.source.build import build, derivative_of
-from contad.engines.source.ir.printing import print_statements
-from contad.engines.source.ir.syntax import expression, statement
-from contad.engines.source.passes import compaction, strip_mining
+from contad.engines.source.passes import strip_mining
 from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.request import Request
 from tests.engines.source.agreement import as_python, flat
@@ -67,15 +65,6 @@ def log_sum_exp(x):
 
 
 @njit
-def mixed(x, a):
-    """A function whose argument is no more known than its own value."""
-    total = 0.3
-    for k in range(len(x)):
-        total = math.exp(a * x[k]) - math.log(2.0 + total * total)
-    return total
-
-
-@njit
 def graded(x, cuts, y):
     """Categories between cuts, the first and the last of which are open: every branch has its functions."""
     total = 0.0
@@ -109,17 +98,6 @@ def on_arrays(x, y):
     return np.sum(np.tanh(x * y) * np.exp(-x)) + np.mean(np.log(1.0 + x * x))
 
 
-@njit
-def layered(x, w):
-    """A loop in a loop, both of which are split."""
-    total = 0.0
-    for i in range(len(x)):
-        h = math.sin(x[i])
-        for j in range(len(w)):
-            total += math.exp(h * w[j])
-    return total
-
-
 def numbers(n, seed=0):
     return np.random.default_rng(seed).normal(size=n)
 
@@ -127,11 +105,9 @@ def numbers(n, seed=0):
 ROWS = {
     "logistic": (logistic, (0.3 * numbers(3), numbers((300, 3), 1), np.abs(numbers(300, 2)))),
     "log_sum_exp": (log_sum_exp, (numbers(600),)),
-    "mixed": (mixed, (numbers(300), 0.4)),
     "graded": (graded, (1.5 * numbers(300), np.array([-1.0, 0.2, 0.9]), np.arange(300) * 7 % 11 % 4)),
     "censored": (censored, (numbers(300), 0.8)),
     "on_arrays": (on_arrays, (numbers(270), numbers(270, 1))),
-    "layered": (layered, (numbers(9), numbers(260, 1))),
 }
 
 
@@ -276,116 +252,6 @@ def test_partials_of_a_formula_divide_by_nothing_that_stays():
     named = set(re.findall(r"\w+ = 1\.0 / (\w+)$", text, re.MULTILINE))
     assert named > {"sigma"}
     assert not [line for line in partials if (found := re.search(r"/ (\w+)", line)) and found[1] in named]
-
-
-def test_the_same_function_everywhere():
-    """What another part of the derivative computes of the same number is the same number."""
-    f, args = ROWS["mixed"]
-    text = text_of(f, *args)
-    assert "math.exp(" not in text and "math.log(" in text  # which no loop has along rows
-
-
-def test_a_short_loop_in_a_loop_stays_whole():
-    """Which is known when it runs."""
-    f, (x, w) = ROWS["layered"]
-    assert "if w_length < 8:" in text_of(f, x, w)
-    for short in (1, 7):
-        args = x, w[:short]
-        require_close(as_python(request(f, *args))(*args), as_python(request(f, *args, numerics="libm"))(*args))
-
-
-@njit
-def in_two_loops(x, w):
-    """A function in a loop that is split, and in another one, whose length may be a handful."""
-    total = 0.0
-    for i in range(len(x)):
-        before = 0.01 * total
-        for j in range(len(w)):
-            total += math.exp(x[i] * w[j] - before)
-    for i in range(len(x)):
-        total += math.exp(-x[i]) * math.sin(x[i])
-    return total
-
-
-@njit
-def triangles_and_terms(q, x):
-    """A function of each row beside loops over its entries, and one of as many terms as a call says."""
-    k, n = q.shape[0], q.shape[1]
-    scales = np.zeros(k)
-    for c in range(k):
-        for i in range(n):
-            s = math.exp(0.1 * q[c, i])
-            for j in range(i, n):
-                scales[c] += s * q[c, j]
-    total = 0.0
-    for i in range(len(x)):
-        before = 0.01 * total
-        for c in range(k):
-            total += math.exp(x[i] * scales[c] - before)
-    return total
-
-
-@pytest.mark.parametrize("rows", [1, 11, 12, 30])
-def test_functions_beside_loops_as_long_as_theirs_are_no_rows(rows):
-    """Their loop stands in the text once, and has the same function as the loops of the call whose length is tested."""
-    q, x = 0.2 * numbers(7 * rows).reshape(rows, 7), numbers(5)
-    text = text_of(triangles_and_terms, q, x, numerics="auto")
-    assert len(re.findall(r"for j in range\(", text)) == 1 + 1  # forwards and backwards
-    assert re.search(r"= exp\((.*)\) if long else math\.exp\(\1\)  #", text)
-    counts = {"exp": 0, "math.exp": 0, "exp_rows": 0}
-
-    def noted(name):
-        def function(*given):
-            counts[name] += 1
-            if name != "exp_rows":
-                return math.exp(*given)
-            given[1][: given[2]] = np.exp(given[0][: given[2]])
-            return None
-
-        return function
-
-    names = {}
-    exec(re.sub(r"(?m)^exp(_rows)? = .*$", "", text).replace("math.exp(", "exp_of_library("), names)
-    names.update(exp=noted("exp"), exp_rows=noted("exp_rows"), exp_of_library=noted("math.exp"))
-    got = names["run"](q, x)
-    called = {name for name, count in counts.items() if count}
-    assert called == ({"exp", "exp_rows"} if rows >= 12 else {"math.exp"})
-    require_close(got, as_python(request(triangles_and_terms, q, x, numerics="libm"))(q, x))
-    assert "exp_rows(" in text_of(triangles_and_terms, q, x).partition("scales[c]")[0]  # where it is asked for
-
-
-def test_either_function_of_another_one():
-    """Each call of a line, those in others, too."""
-    s = statement("y = math.exp(2 * (x + math.exp(z))) + (cmath.exp(1) if t else math.exp(x))")
-    choose = compaction.Taking(lambda c: expression("own(x) if long else c", x=c.args, c=c), everywhere=True)
-    inner = "2 * (x + (own(z) if long else math.exp(z)))"
-    last = "(cmath.exp(1) if t else own(x) if long else math.exp(x))"
-    assert print_statements([choose.visit(s)]) == [f"y = (own({inner}) if long else math.exp({inner})) + {last}"]
-
-
-@pytest.mark.parametrize("name", ["layered", "in_two_loops"])
-def test_by_default_a_call_tests_whether_loops_in_others_are_long(name):
-    """Once, for all loops that share a function, which is one and the same: the C library's where they are short."""
-    f, (x, w) = {"layered": layered, "in_two_loops": in_two_loops}[name], ROWS["layered"][1]
-    text = text_of(f, x, w, numerics="auto")
-    assert re.findall(r"^    (long\w* = .*)$", text, re.MULTILINE) == ["long = w_length >= 12"]
-    inside = {"": [], "if": [], "else": []}
-    ways = [(0, "")]
-    for line in text.partition("def run(")[2].splitlines()[1:]:
-        depth = len(line) - len(line.lstrip())
-        while depth <= ways[-1][0] and len(ways) > 1 and not (depth == ways[-1][0] and line.lstrip() == "else:"):
-            ways.pop()
-        if depth == ways[-1][0] and line.lstrip() == "else:" and ways[-1][1]:
-            ways[-1] = depth, "else"
-        elif line.lstrip() == "if long:":
-            ways.append((depth, "if"))
-        inside[ways[-1][1]].append(line)
-    has = {way: [x for x in ("math.exp(", "exp_rows(") if x in "\n".join(lines)] for way, lines in inside.items()}
-    assert has == {"": [], "if": ["exp_rows("], "else": ["math.exp("]}
-    for short in (1, 11, 12, 40):
-        args = x, w[:short]
-        asked, libm = (request(f, *args, numerics=n) for n in ("auto", "libm"))
-        require_close(as_python(asked)(*args), as_python(libm)(*args))
 
 
 def test_the_default_is_named():

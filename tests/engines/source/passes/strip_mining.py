@@ -326,6 +326,13 @@ BY_DEFAULT = programs("""
         before = 0.01 * s
         for j in range(m):
             s += math.exp(x[i] * w[j] - before)
+    # a function of two loops, of which one may be short
+    for i in range(n):
+        before = 0.01 * s
+        for j in range(m):
+            s += math.exp(x[i] * w[j] - before)
+    for i in range(n):
+        s += math.exp(-x[i]) * math.sin(x[i])
     # a length between two arguments
     for i in range(n):
         for j in range(p, m):
@@ -333,7 +340,7 @@ BY_DEFAULT = programs("""
     # functions beside loops as long as theirs
     for q in range(2):
         for i in range(n):
-            t = math.exp(0.1 * x[i])
+            t = math.exp(0.1 * (x[i] + math.exp(a[i])))
             for j in range(i, n):
                 s += t * x[j]
     for i in range(n):
@@ -399,8 +406,16 @@ STRIP_MINING = Table(
         "whole numbers": (strip_mining, "find_integers", lambda function: {"p"}),
         "loops that are left": (dependence.LoopStatements, "runs_to_its_end", True),
     },
-    shows={"terms of a sum in their order": (r"s \+= s_terms\w*\[at.*\n +s \+= s_terms\w*\[at",)},
+    shows={
+        "a function whose argument is no more known than its own value": (r"!math\.exp\(", r"math\.log\("),
+        "a loop in a loop, both of which are split": (r"if m < 3:",),
+        "terms of a sum in their order": (r"s \+= s_terms\w*\[at.*\n +s \+= s_terms\w*\[at",),
+    },
     settings=((strip_mining, "ROWS", 8), (strip_mining, "FEWEST", 3)), nests=10,
+)  # fmt: skip
+ELSE = r"^ +else:\n(?: {12,}.*\n)*? {12,}.*"  # where the loop is short, the C library's functions, and no others
+TESTED = (
+    r"^    long\w* = m >= 3$", r"^ +if long\w*:\n(?: {12,}.*\n)*? {12,}exp_rows", f"{ELSE}math\\.exp", f"!{ELSE}\\bexp_",
 )  # fmt: skip
 STRIP_MINING_BY_DEFAULT = Table(
     "strip mining by default",
@@ -409,9 +424,10 @@ STRIP_MINING_BY_DEFAULT = Table(
     shows={
         "a loop in no other": ("!long", r"^exp_rows_\d+ ="),
         "a length that grows with that of the outer loop": ("!long",),
-        "a length that is tested": (r"long\w* = m >= 3$", r"math\.exp\("),
+        "a length that is tested": TESTED, "a function of two loops, of which one may be short": TESTED,
         "a length between two arguments": (r"long\w* = m - p >= 3$",),
-        "functions beside loops as long as theirs": (r"t = exp_\d+\((.*)\) if long\w* else math\.exp\(\1\)  #",),
+        "functions beside loops as long as theirs": (
+            r"t = exp_\d+\((.*) \(exp_\d+\((.*)\) if long\w* else math\.exp\(\2\)\)\)\) if long\w* else math\.exp\(\1",),
     },
     settings=((strip_mining, "ROWS", 8), (strip_mining, "LONG", 3)), nests=5,
 )  # fmt: skip

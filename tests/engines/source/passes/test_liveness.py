@@ -1,9 +1,11 @@
-"""What iterations carry from one to the next, by the text of their statements, and which of it is a sum."""
+"""What iterations carry from one to the next, which of it is a sum, and what statements name."""
 
 import ast
 
 import pytest
 
+from contad.engines.source.ir.syntax import names_in
+from contad.engines.source.passes import liveness
 from contad.engines.source.passes.liveness import LiveNames, carried_names
 from contad.engines.source.passes.sum_reductions import is_sum
 
@@ -55,3 +57,46 @@ def test_what_is_read_after_a_loop():
     assert "v" not in LiveNames(body).after[body[0]]
     outer = ast.parse("for k in range(3):\n    for i in range(n):\n        t = i\n    u = t").body
     assert "t" in LiveNames(outer).after[outer[0].body[0]]
+
+
+TEXT = """
+def run(x, *, y=z):
+    global g
+    total: float = 0.0
+    for i, (j, k) in zip(a, b):
+        total += x[i, j : k] * -y.real if i < n <= m else {p: q, **r}[s]
+        while not (total and flag):
+            if (w := f(x, *args, key=v, **rest)) or [c for c in d if e]:
+                raise Problem(f"{text!r:>{width}}") from cause
+    return lambda u: u + total
+"""
+
+NEST = """
+def run(n):
+    for i in range(n):
+        for j in range(n):
+            a = b
+            b = c
+            c = a
+"""
+
+
+def test_all_names_in_statements_are_found():
+    tree = ast.parse(TEXT)
+    expected = [x for x in ast.walk(tree) if isinstance(x, ast.Name)]
+    found = names_in(tree)
+    assert len(found) == len(expected)
+    assert set(found) == set(expected)
+
+
+def test_statements_in_loops_are_read_once(monkeypatch):
+    (function,) = ast.parse(NEST).body
+    read = []
+
+    def names_read(node):
+        read.append(ast.unparse(node))
+        return frozenset(x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
+
+    monkeypatch.setattr(liveness, "names_read", names_read)
+    liveness.LiveNames(function.body)
+    assert [read.count(s) for s in ("a = b", "b = c", "c = a")] == [1, 1, 1]
