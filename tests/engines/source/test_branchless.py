@@ -11,10 +11,10 @@ from numba import float64
 
 import contad
 from contad.engines.source import source
-from contad.engines.source.passes.renaming import _assigned_again
+from contad.engines.source.passes.renaming import _assigned_again, rename_scalars
 from contad.engines.source.writing.branchless import chain, select
 from contad.native.request import Request
-from tests.engines.source.trees import function_of as tree_of
+from tests.engines.source.trees import function_of as tree_of, text_of
 from tests.judges.light_compiling import whole
 
 
@@ -64,6 +64,11 @@ def test_no_number_is_assigned_again_and_again():
     lines = lines_of(statements(STATEMENTS[0], 80))
     head = next(k for k, line in enumerate(lines) if line.startswith("def run("))
     assert _assigned_again(tree_of(lines[head:]).body) == set()
+
+
+def test_short_functions_keep_their_names():
+    lines = ["def f():", "    a = 1.0", "    a += 2.0"]
+    assert text_of(rename_scalars(tree_of(lines), {"a"}, lambda name: f"{name}_2")) == "\n".join(lines)
 
 
 @pytest.mark.parametrize("x", [0.3, -0.7])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numba import njit
 
-import contad
 from contad.engines.source.build import build, derivative_of
 from contad.engines.source.passes import strip_mining
 from contad.engines.source.passes.collapsing import find_integers
@@ -199,13 +198,3 @@ def run(n, x):
         put = f"    put_integer(work, 3, {stored})\n" if stored else ""
         (function,) = ast.parse(text + put).body
         assert find_integers(function) == known | more
-
-
-def test_the_value_of_a_mixture():
-    x, centres, w = arguments(mixture, 9, 3)
-    value, (x_bar, _, w_bar) = contad.value_and_grad(mixture, (0, 1, 2))(x, centres, w)
-    terms = w - np.outer(x, centres)
-    weights = np.exp(terms) / np.exp(terms).sum(axis=1)[:, None]
-    assert value == pytest.approx(np.log(np.exp(terms).sum(axis=1)).sum(), rel=1e-14)
-    np.testing.assert_allclose(w_bar, weights.sum(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(x_bar, -(weights @ centres), rtol=1e-12)

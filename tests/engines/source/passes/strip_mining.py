@@ -409,13 +409,15 @@ STRIP_MINING = Table(
     shows={
         "a function whose argument is no more known than its own value": (r"!math\.exp\(", r"math\.log\("),
         "a loop in a loop, both of which are split": (r"if m < 3:",),
+        "a sum that is read in between": ("!s_terms",),
         "terms of a sum in their order": (r"s \+= s_terms\w*\[at.*\n +s \+= s_terms\w*\[at",),
     },
     settings=((strip_mining, "ROWS", 8), (strip_mining, "FEWEST", 3)), nests=10,
 )  # fmt: skip
 ELSE = r"^ +else:\n(?: {12,}.*\n)*? {12,}.*"  # where the loop is short, the C library's functions, and no others
 TESTED = (
-    r"^    long\w* = m >= 3$", r"^ +if long\w*:\n(?: {12,}.*\n)*? {12,}exp_rows", f"{ELSE}math\\.exp", f"!{ELSE}\\bexp_",
+    r"^    long\w* = m >= 3$", r"^ +if long\w*:\n(?: {12,}.*\n)*? {12,}exp_rows", f"{ELSE}math\\.exp",
+    f"!{ELSE}\\bexp_",
 )  # fmt: skip
 STRIP_MINING_BY_DEFAULT = Table(
     "strip mining by default",
@@ -427,7 +429,7 @@ STRIP_MINING_BY_DEFAULT = Table(
         "a length that is tested": TESTED, "a function of two loops, of which one may be short": TESTED,
         "a length between two arguments": (r"long\w* = m - p >= 3$",),
         "functions beside loops as long as theirs": (
-            r"t = exp_\d+\((.*) \(exp_\d+\((.*)\) if long\w* else math\.exp\(\2\)\)\)\) if long\w* else math\.exp\(\1",),
+            r"t = exp_\d+\((.*) \(exp_\d+\((.*)\) if long\w* else math\.exp\(\2\)\)\)\) if long\w* else math",),
     },
     settings=((strip_mining, "ROWS", 8), (strip_mining, "LONG", 3)), nests=5,
 )  # fmt: skip
