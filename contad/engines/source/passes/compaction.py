@@ -267,8 +267,11 @@ class _Gathering:
             if max(self.body.writers[name]) < k and self.body.closure({name}) is not None:
                 needed.add(name)
                 continue
-            atom, *others = [a for a in self.atoms[name] if not _exclude(a.path, path)]
-            if others or not atom.path or atom.path != path[: len(atom.path)] or atom.order >= order:
+            made = [a for a in self.atoms[name] if not _exclude(a.path, path)]
+            if len(made) != 1:  # none: it is that of an earlier iteration
+                return None
+            (atom,) = made
+            if not atom.path or atom.path != path[: len(atom.path)] or atom.order >= order:
                 return None
             if not isinstance(atom.statement, ast.Assign) or not self.body.is_movable(atom.statement):
                 return None

@@ -142,6 +142,13 @@ WHOLE = programs("""
     for k in range(n):
         if x[k] > 0.6:
             s += math.exp(x[k])
+    # a number that another branch made in an earlier iteration
+    for k in range(n):
+        test = x[k] > c
+        if test:
+            s = 0.5 * s + x[k]
+        else:
+            t += math.cos(c * x[k] - s)
     # what may be the array that is written
     z = np.zeros(n + 1)
     either = z if n > 2 else x
