@@ -95,7 +95,7 @@ PASSES = {
             "strip_mine", _TEXT, lambda function, *_, **__: strip_mining.StripMined(function, []),
             (strip_mining, fission), "test_strip_mining.py",
         ),
-        Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_collapsing.py"),
+        Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_strip_mining.py"),
         Pass("gather_calls", (fission,), _nothing, (compaction,)),
         Pass("unroll_and_jam", _TEXT, _same, (unroll_and_jam,), "passes/unroll_and_jam.py"),
     )

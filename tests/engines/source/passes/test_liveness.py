@@ -6,6 +6,7 @@ import pytest
 
 from contad.engines.source.ir.syntax import names_in
 from contad.engines.source.passes import liveness
+from contad.engines.source.passes.collapsing import find_integers
 from contad.engines.source.passes.liveness import LiveNames, carried_names
 from contad.engines.source.passes.sum_reductions import is_sum
 
@@ -100,3 +101,39 @@ def test_statements_in_loops_are_read_once(monkeypatch):
     monkeypatch.setattr(liveness, "names_read", names_read)
     liveness.LiveNames(function.body)
     assert [read.count(s) for s in ("a = b", "b = c", "c = a")] == [1, 1, 1]
+
+
+def test_whole_numbers_of_text():
+    text = """
+def run(n, x):
+    a = -1
+    b = a
+    c = 0.5
+    d = 0
+    d = c
+    k = n
+    t = x[0] > 0
+    u = select(t, a, b)
+    v = select(t, a, c)
+    e = 2 * a + b
+    g = 1
+    g += 1
+    p, q = 1, 2
+    for i in range(3):
+        b = i
+    for j in x:
+        h = j
+    w = integer(work, 3)
+    z = 1 / 2
+    state = 1
+    for i in range(9):
+        state = 3 * state
+        last = i - 1
+    l = 2 ** 60
+    o = 1152921504606846976
+"""
+    known = {"a", "b", "u", "i", "last", "p", "q"}
+    for stored, more in (("", set()), ("a", {"w"}), ("state", set()), ("x[0]", set())):
+        put = f"    put_integer(work, 3, {stored})\n" if stored else ""
+        (function,) = ast.parse(text + put).body
+        assert find_integers(function) == known | more
