@@ -104,7 +104,7 @@ def adjoints_assigned(monkeypatch):
 
 
 def stores_forgotten(monkeypatch):
-    monkeypatch.setattr(adjoint_sweep.AdjointWriter, "reverse_Store", lambda self, o: self.add(o.stored, "0.0"))
+    monkeypatch.setattr(adjoint_sweep.AdjointWriter, "reverse_Store", lambda self, o: self.add(o.stored, 0.0))
 
 
 def overlaps_unseen(monkeypatch):

@@ -4,7 +4,12 @@ import ast
 
 import pytest
 
+from benchmarks.comparison.topic import Choice
+from benchmarks.topics.passes import list_real
+from contad.engines.source.build import derivative_of
 from contad.engines.source.ir import syntax
+from contad.engines.source.writing import derivative_text
+from tests.engines.source.passes.tree_check import find_faults
 from tests.judges.sources import SOURCES, nodes_of
 
 PACKAGE = "contad.engines.source."
@@ -83,3 +88,41 @@ def test_a_template_is_parsed_once_in_a_process():
 )
 def test_a_breach_is_found(source, what):
     assert [x for _, x in breaches(f"{PACKAGE}passes.new", source)] == what
+
+
+PASSES_OF_RUN = (
+    "rename_scalars", "remove_dead_zeros", "peel", "replace_by_scalars", "hoist_allocations", "hoist_invariants",
+    "unroll_and_jam",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["value_and_grad", "hvp"])
+@pytest.mark.parametrize("name", ["bundle", "lotka_volterra", "regularised_horseshoe", "gaussian_process", "upwind"])
+def test_trees_are_well_formed_between_passes(name, mode, monkeypatch):
+    (subject,) = list_real(Choice(names=(name,)))
+    checked = []
+
+    def watch(original):
+        def watched(function, *rest):
+            checked.append(find_faults(function))
+            found = original(function, *rest)
+            checked.append(find_faults(found[0] if isinstance(found, tuple) else found))
+            return found
+
+        return watched
+
+    for x in PASSES_OF_RUN:
+        monkeypatch.setattr(derivative_text, x, watch(getattr(derivative_text, x)))
+    derivative_of(subject.request._replace(mode=mode)).source("njit()")
+    assert len(checked) >= 2 * len(PASSES_OF_RUN)
+    assert [x for x in checked if x] == []
+
+
+def test_a_tree_that_is_not_well_formed_is_found():
+    function = syntax.statement("def run(x):\n    y = x + 1.0\n    return y")
+    assert find_faults(function) == []
+    function.body.append(function.body[0])
+    assert "stands in two places" in find_faults(function)[0]
+    function.body.pop()
+    function.body[0].targets[0].ctx = ast.Load()
+    assert find_faults(function) == ["y is Load, where it stands it is Store"]

@@ -19,6 +19,7 @@ from contad.engines.source.ir.syntax import (
     key,
     names_of,
     number_statements,
+    same,
     walk_statements,
 )
 from contad.engines.source.passes.dependence import MAKERS
@@ -26,6 +27,8 @@ from contad.engines.source.passes.liveness import names_assigned
 
 # what may be a length, make an array or compare lengths
 _LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
+
+_HIDDEN = expression("bool(True)")  # the test that hides from Numba that a branch always raises
 
 
 class EqualLengths:
@@ -100,7 +103,7 @@ def _key(length: ast.expr) -> Any:
 
 def _surely_raises(s: ast.stmt) -> bool:
     """Whether a statement raises whenever it is met, which a test hides from Numba."""
-    if isinstance(s, ast.If) and called_name(s.test) == "bool" and s.test.args[0].value is True:  # type: ignore[attr-defined]
+    if isinstance(s, ast.If) and same(s.test, _HIDDEN):
         s = s.body[0]
     return isinstance(s, ast.Raise)
 
