@@ -96,7 +96,7 @@ def of_module(x):
 
 def wrong_product(monkeypatch):
     """Sabotage of the generator: x * y is written as x * y * 2."""
-    planted = known_functions.MULTIPLY._replace(template="{0} * {1} * 2.0")
+    planted = known_functions.MULTIPLY._replace(template="x0 * x1 * 2.0")
     monkeypatch.setitem(known_functions.OPERATORS, "Mult", planted)
 
 

@@ -457,7 +457,7 @@ def stages(x, w, n):
 def test_small_arrays_lie_on_the_stack():
     text = text_of(stages, X, W, 2, argnums=(0, 1))
     assert "v_bar = small_zeros((2, 2))" in text
-    assert "= np.zeros((2,))" in text  # made in a loop
+    assert "= small_zeros((2,))" in text and "np.zeros((2,))" not in text  # made in a loop
     assert "small" not in text_of(steps_of_products, X, W, 2)
 
     @njit

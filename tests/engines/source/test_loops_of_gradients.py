@@ -112,7 +112,7 @@ def test_neighbours_go_on_in_numbers():
         x_bar[k] = x_bar_here
     else:
         x_bar[:] = 0.0
-    return (total, (x_bar,))
+    return total, (x_bar,)
 """
     x = np.array([0.5, -1.0, 2.0])
     a = x[1:] - x[:-1] ** 2

@@ -41,11 +41,16 @@ def _print(s: ast.stmt) -> Iterator[str]:
         elif s.orelse:
             yield "else:"
             yield from print_statements(s.orelse, 1)
+    elif isinstance(s, ast.Return) and s.value is not None:
+        yield f"return {_text(s.value)}{note}"
+    elif isinstance(s, ast.Assign):
+        yield " = ".join(map(_text, (*s.targets, s.value))) + note
     else:
         yield _text(s) + note
 
 
 def _text(node: ast.AST) -> str:
-    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) > 1:  # without parentheses
-        return ", ".join(map(_text, node.elts))
+    """The text of what stands alone: of a tuple without parentheses."""
+    if isinstance(node, ast.Tuple) and len(node.elts) > 1:
+        return ", ".join(map(ast.unparse, node.elts))
     return ast.unparse(node)
