@@ -244,7 +244,7 @@ class _Miner:
 
     def _copy(self, s: ast.stmt) -> ast.stmt:
         """A statement as it was, though loops in it may be split; its functions are noted."""
-        made: Any = type(s)()
+        made: Any = type(s).__new__(type(s))
         blocks = ("body", "orelse")
         if not self.is_trial:
             vars(made).update({x: [] if x in blocks else clone(value) for x, value in vars(s).items()})
