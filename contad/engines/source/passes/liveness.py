@@ -24,7 +24,20 @@ def names_read(node: ast.AST) -> Names:
 
 def names_assigned(nodes: Iterable[ast.AST]) -> Names:
     """The names that statements assign, also by `+=` and as the index of a loop."""
-    return frozenset([x.id for node in nodes for x in names_in(node) if isinstance(x.ctx, ast.Store)])
+    found: set[str] = set()
+    waiting = list(nodes)
+    for node in waiting:
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Assign):
+            waiting += node.targets
+        elif isinstance(node, (ast.AugAssign, ast.For)):
+            waiting.append(node.target)
+        elif isinstance(node, ast.Tuple):
+            waiting += node.elts
+        if isinstance(node, (ast.For, ast.While, ast.If)):
+            waiting += (*node.body, *node.orelse)
+    return frozenset(found)
 
 
 class LiveNames:

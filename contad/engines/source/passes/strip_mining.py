@@ -136,6 +136,8 @@ class _Miner:
         self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[ast.For, LoopStatements] = {}
+        self.answers: dict[tuple[ast.stmt, Any], bool] = {}
+        self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # parts of loops in trials
 
     @functools.cached_property
     def integers(self) -> set[str]:
@@ -152,6 +154,12 @@ class _Miner:
         if loop not in self.bodies:
             self.bodies[loop] = LoopStatements(loop, *self.facts[:3])
         return self.bodies[loop]
+
+    def _ask(self, s: ast.stmt, question: Callable[[ast.stmt], bool]) -> bool:
+        """What a function says of a statement, which is the same in all trials."""
+        if (s, question) not in self.answers:
+            self.answers[s, question] = question(s)
+        return self.answers[s, question]
 
     def mine(
         self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
@@ -281,7 +289,7 @@ class _Miner:
         bounds = None if self.stays_whole else _bounds(loop)
         if bounds is None:
             return []
-        if self.around and not self.in_nest and not self.splits_all and is_outgrown(loop):
+        if self.around and not self.in_nest and not self.splits_all and self._ask(loop, is_outgrown):
             with self._set(way=self.way or "rare"):
                 whole = self._copy_whole(loop)
             self.rare += [] if self.way else [whole]
@@ -312,7 +320,7 @@ class _Miner:
 
     def _find_nest(self, loop: ast.For, down: bool) -> NestParts | None:
         """The parts of a loop with one in it whose functions may go along rows of several iterations."""
-        if down or self.in_nest or (not self.splits_all and any(map(is_outgrown, loop.body))):
+        if down or self.in_nest or (not self.splits_all and any(self._ask(s, is_outgrown) for s in loop.body)):
             return None
         inner = find_inner(loop)
         if inner is None or loop not in self.live:
@@ -324,12 +332,20 @@ class _Miner:
                 return None
         return nest
 
+    def _try_parts(self, loop: ast.For, gathers: bool) -> LoopParts | None:
+        """The parts of a loop by their final names, or in trials by those of an earlier one."""
+        if not self.is_trial:
+            return find_parts(self.body_of(loop), self.fresh, gathers)
+        if (loop, gathers) not in self.tried:
+            self.tried[loop, gathers] = find_parts(self.body_of(loop), self.fresh, gathers)
+        return self.tried[loop, gathers]
+
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
-        if not any(map(is_function, nodes_in(loop))):
+        if not self._ask(loop, _has_functions):
             return None
         for gathers in (True, False) if self.gathers else (False,):
-            parts = find_parts(self.body_of(loop), self.fresh, gathers)
+            parts = self._try_parts(loop, gathers)
             if parts is not None and len(self.rows) + parts.size <= MOST_ROWS:
                 return parts
         return None
@@ -569,3 +585,7 @@ def _elements(node: ast.AST) -> Iterator[ast.Subscript]:
         yield node
     for x in ast.iter_child_nodes(node):
         yield from _elements(x)
+
+
+def _has_functions(s: ast.stmt) -> bool:
+    return any(map(is_function, nodes_in(s)))
