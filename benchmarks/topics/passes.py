@@ -123,7 +123,7 @@ def build(request: Request, skipped: str = "") -> Built:
 def compare(on: Built, off: Built, args: tuple[Any, ...], quick: bool) -> float:
     """The time of the second over that of the first; they must agree."""
     for x, y in zip(_numbers(on.run(*args)), _numbers(off.run(*args)), strict=True):
-        np.testing.assert_allclose(y, x, rtol=1e-9, atol=1e-9 * max(np.max(np.abs(x), initial=0.0), 1e-300))
+        np.testing.assert_allclose(y, x, rtol=1e-8, atol=1e-8 * max(np.max(np.abs(x), initial=0.0), 1e-300))
     runs = {"on": lambda: on.run(*args), "off": lambda: off.run(*args)}
     found = take_turns(runs, *((1, 0.0) if quick else (15, MOST_CALLS)))
     return found["off"].seconds / found["on"].seconds
