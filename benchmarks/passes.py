@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 from unittest import mock
 
-from contad.engines.source.analysis import hoist
+from contad.engines.source.analysis import hoist, scalar_expansion
 from contad.engines.source.build import derivative_of
 from contad.engines.source.ir.syntax import key
 from contad.engines.source.passes import (
@@ -78,6 +78,10 @@ PASSES = {
     p.name: p
     for p in (
         Pass("hoist", (frontend,), _nothing, (hoist,), in_place=True),
+        Pass(
+            "expand_scalars", (frontend,), lambda *_: False, (scalar_expansion,), "test_scalar_expansion.py",
+            in_place=True,
+        ),
         Pass("fuse_loops", _TEXT, lambda *_: frozenset(), (fuse,), "test_loops_at_once.py"),
         Pass("choices", _TEXT, lambda *_: {}, (running_choice,)),
         Pass("running_products", _TEXT, lambda *_: {}, (running_products,), "test_running_products.py"),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from contad.engines.source.ir.known_functions import SELECT, TO_FLOAT, Function
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Value
-from contad.engines.source.ir.syntax import Part, called_name, clone, fill, key
+from contad.engines.source.ir.syntax import Part, called_name, clone, key, substitute
 from contad.native.rule_source import or_call, partial_tree
 from contad.rules.scalar_rule import ScalarRule
 
@@ -68,7 +68,7 @@ def write_partial(
     parts |= {f"{_LINE}{name}": f"{prefix}{name}" for name, _ in lines}
 
     def write(tree: ast.expr) -> ast.expr:
-        written = fill(tree, parts)
+        written = substitute(tree, parts)
         return cast(ast.expr, ByInverse(inverses.get).visit(written)) if inverses else written
 
     return [(f"{prefix}{name}", write(tree)) for name, tree in lines], write(result)

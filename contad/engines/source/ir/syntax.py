@@ -124,13 +124,6 @@ def both(tests: Sequence[Part]) -> ast.expr:
     return found[0] if len(found) == 1 else ast.BoolOp(ast.And(), found)
 
 
-def fill(tree: ast.expr, parts: Mapping[str, Part]) -> ast.expr:
-    """A copy of an expression that was read before, with its parts filled in as in a template."""
-    made = substitute(tree, parts)
-    assert isinstance(made, ast.expr)
-    return made
-
-
 def clone(node: Any) -> Any:
     """A tree of its own that is the same, with its notes."""
     if isinstance(node, ast.Name):

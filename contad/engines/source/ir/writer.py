@@ -23,11 +23,11 @@ from contad.engines.source.ir.syntax import (
     clone,
     depth_of,
     expression,
-    fill,
     name,
     number,
     statement,
     statements,
+    substitute,
 )
 from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
@@ -170,4 +170,4 @@ class Writer:
     def fill(self, operation: Handed) -> ast.expr:
         """An expression that is handed on."""
         inputs = {input_name(k): self.text(x) for k, x in enumerate(operation.inputs)}
-        return fill(operation.expression, inputs)
+        return substitute(operation.expression, inputs)

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.partials import ByInverse, write_partial
 from contad.engines.source.ir.single_assignment import Apply, Loop
-from contad.engines.source.ir.syntax import called_name, expression, fill, key, name, names_of, nodes_in
+from contad.engines.source.ir.syntax import called_name, expression, key, name, names_of, nodes_in, substitute
 from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import Writer
 from contad.rules.scalar_rule import ScalarRule
@@ -103,7 +103,7 @@ class WrittenFormulas:
         """Lines of a partial and itself, without those that compute what another line of the formula has."""
         kept: Lines = []
         for target, given in lines:
-            value = fill(given, self.renamed)
+            value = substitute(given, self.renamed)
             if key(value) not in self.known:
                 value = self._invert(value, kept)
             known = value.id if isinstance(value, ast.Name) else self.known.setdefault(key(value), target)
@@ -111,7 +111,7 @@ class WrittenFormulas:
                 self.renamed[target] = known
             else:
                 kept.append((target, value))
-        return kept, self._invert(fill(partial, self.renamed), kept)
+        return kept, self._invert(substitute(partial, self.renamed), kept)
 
     def _invert(self, tree: ast.expr, lines: Lines) -> ast.expr:
         """An expression with products by inverses: by those that a line has, and of what stays while the loop runs.
