@@ -100,7 +100,7 @@ def source(
     ...     return x * x * y
     >>> print(source(f, 3.0, 2.0).partition("def ")[2])
     run(x, y):
-        result = (x * x) * y  # line 2
+        result = x * x * y  # line 2
         result_bar = 1.0
         t_bar = result_bar * y
         x_bar = t_bar * (2.0 * x)
