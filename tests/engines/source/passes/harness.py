@@ -126,9 +126,10 @@ def _outcome(table: Table, run: Callable[..., Any], args: tuple[Any, ...]) -> st
 
 
 def _bits(x: Any) -> str:
+    """Numbers with all their digits; a zero has no sign, as 0 - y and -y differ by it."""
     if isinstance(x, (tuple, list)):
         return "(" + " ".join(map(_bits, x)) + ")"
-    return repr(x.tolist()) if isinstance(x, np.ndarray) else repr(float(x))
+    return repr((x + 0.0).tolist()) if isinstance(x, np.ndarray) else repr(float(x) + 0.0)
 
 
 def is_wrong(table: Table, text: str) -> bool:
