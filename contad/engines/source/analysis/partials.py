@@ -52,14 +52,14 @@ def write_partial(
     k: int,
     operands: Sequence[ast.expr],
     prefix: str,
-    called: Callable[[ScalarRule], str],
+    called: Callable[[ScalarRule], object],
     inverses: Mapping[Any, str],
 ) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
     """Names with what they are, and an expression, for the derivative of a rule with respect to operand k.
 
     The partials of a formula number one more than its operands, the last of which is its value. `operands` are the
-    result and the operands. `called(rule)` names a compiled function for a rule whose value is no expression. What is
-    divided by one of `inverses`, by their keys, is multiplied by the name that it maps to.
+    result and the operands. `called` is told of each rule whose value is no expression, and is called as a function.
+    What is divided by one of `inverses`, by their keys, is multiplied by the name that it maps to.
     """
     lines, result, rules = _read_partial(rule, rule.body, k, len(operands))
     for inner in rules:
@@ -78,7 +78,10 @@ def write_partial(
 def _read_partial(
     rule: ScalarRule, body: Any, k: int, count: int
 ) -> tuple[list[tuple[str, ast.expr]], ast.expr, list[ScalarRule]]:
-    """A partial of a rule without branches, by `_OPERAND` and `_LINE` in front of numbers and names; what it calls."""
+    """A partial of a rule without branches, by `_OPERAND` and `_LINE` in front of numbers and names; what it calls.
+
+    `body` is that of the rule, which may be given another one: then it is read again.
+    """
     rules: list[ScalarRule] = []
 
     def call(inner: ScalarRule) -> str:

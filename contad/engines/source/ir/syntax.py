@@ -126,8 +126,6 @@ def both(tests: Sequence[Part]) -> ast.expr:
 
 def clone(node: Any) -> Any:
     """A tree of its own that is the same, with its notes."""
-    if isinstance(node, ast.Name):
-        return ast.Name(node.id, node.ctx)
     if isinstance(node, list):
         return [clone(x) for x in node]
     if not isinstance(node, ast.AST):
@@ -298,24 +296,6 @@ def note_of(node: ast.AST) -> int:
     return getattr(node, "note", 0)
 
 
-def names_in(node: ast.AST) -> list[ast.Name]:
-    """The names in a tree, in no order; `ast.walk` takes several times as long."""
-    found: list[ast.Name] = []
-    waiting: list[Any] = [node]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name):
-            found.append(node)
-            continue
-        for field in _BRANCHES.get(type(node), ()):
-            value = node.__dict__.get(field)
-            if isinstance(value, list):
-                waiting += value
-            elif isinstance(value, ast.AST):
-                waiting.append(value)
-    return found
-
-
 def nodes_in(node: ast.AST) -> list[ast.AST]:
     """A tree and all in it but operators, those around others before them; `ast.walk` takes several times as long."""
     found: list[ast.AST] = [node]
@@ -327,6 +307,11 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
             elif isinstance(value, ast.AST):
                 found.append(value)
     return found
+
+
+def names_in(node: ast.AST) -> list[ast.Name]:
+    """The names in a tree."""
+    return [x for x in nodes_in(node) if isinstance(x, ast.Name)]
 
 
 def names_of(node: ast.AST) -> set[str]:

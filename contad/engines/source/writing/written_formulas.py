@@ -65,11 +65,11 @@ class WrittenFormulas:
         """
         formulas: dict[str, Formula] = {}
 
-        def call(inner: ScalarRule) -> str:
-            if not isinstance(inner, Formula):
-                return self.writer.call_rule(inner)
-            formulas[f"value_{inner.name}"] = inner
-            return f"value_{inner.name}"
+        def call(inner: ScalarRule) -> None:
+            if isinstance(inner, Formula):
+                formulas[f"value_{inner.name}"] = inner
+            else:
+                self.writer.call_rule(inner)
 
         lines, result = write_partial(rule, rule.arity, operands, prefix, call, {})
         found: Lines = []
