@@ -57,7 +57,7 @@ class OuterBody(LoopStatements):
     """The statements of an outer loop, which notes what arrays it takes for different ones."""
 
     def __init__(self, *given: Any) -> None:
-        """Of a loop, as of any other."""
+        """Look through the outer loop; what is given is that of `LoopStatements`."""
         self.apart: dict[tuple[str, str], None] = {}
         super().__init__(*given)
 

@@ -291,7 +291,7 @@ class _Gathering:
                 yield from names_assigned([s])
 
     def _slice(self, branch: ast.If, k: int, path: Path, made: dict[str, str]) -> list[ast.stmt]:
-        """A statement with what its branches gather, and what that is made of; nothing where there is none of it.
+        """A branch with what is gathered in it, and what that is made of; an empty list where nothing is.
 
         What is `made` has names of its own: those of the program may be read by another iteration.
         """

@@ -77,7 +77,7 @@ class Bounds(NamedTuple):
 
     @property
     def span(self) -> ast.expr:
-        """How many iterations there are if the step is 1 or -1; less than 0 where there are none."""
+        """The number of iterations if the step is 1 or -1; it may be negative, and then there are none."""
         return self.count_from(self.start)
 
     def count_from(self, first: Part) -> ast.expr:
@@ -323,7 +323,7 @@ class LoopStatements:
     """What the statements of a loop read and write."""
 
     def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
-        """Of a loop: its numbers of float64, what memory arrays may be, and what of that is never written."""
+        """Look through a loop; given are float64 numbers, the memory that arrays may be, and what is never written."""
         assert isinstance(loop.target, ast.Name)
         self.statements, self.index, self.floats = loop.body, loop.target.id, floats
         self.roots, self.constant = roots, constant

@@ -87,8 +87,8 @@ def strip_mine(
     Without `nests`, of loops that stand in others those whose length changes with these are split: it grows as theirs
     does. Other lengths, of states or components, are often a handful. So where these are known before all loops, the
     function tests them, and has either all of its loops in blocks that share functions, or none and the C library's
-    functions: a function is the same one in a whole call. A function that would stay in another loop, too, is none
-    that is split by: the C library computes it sooner. (Functions beside loops that are as long as theirs are few: such
+    functions: a function is the same one in a whole call. No loop is split for a function that would stay in another
+    loop: the C library computes it sooner. (Functions beside loops that are as long as theirs are few: such
     loops stay whole, and are written once so.) Where a function is not `alone`, but shares its work with others,
     nothing is left to a test.
     """
