@@ -22,7 +22,6 @@ from contad.engines.source.passes import (
     renaming,
     scalar_replacement,
     strip_mining,
-    unroll_and_jam,
 )
 from contad.engines.source.planning import fuse, running_choice, running_products
 from contad.engines.source.reading import frontend
@@ -101,7 +100,6 @@ PASSES = {
         ),
         Pass("find_nest", (strip_mining,), _nothing, (collapsing,), "test_strip_mining.py"),
         Pass("gather_calls", (fission,), _nothing, (compaction,)),
-        Pass("unroll_and_jam", _TEXT, _same, (unroll_and_jam,), "passes/unroll_and_jam.py"),
     )
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ def test_the_passes_that_change_a_source_are_found(subject):
 def test_programs_of_the_comparison_are_asked_of_the_engine():
     found = {subject.name: subject for subject in topic.list_ours(Choice(quick=True))}
     assert {"kalman", "kalman of loops", "product, reassociating"} <= found.keys()
-    assert "unroll_and_jam" in passes.find_changing(found["gaussian_process"].request)
+    assert "find_nest" in passes.find_changing(found["gaussian_process_lapack"].request)
     assert "running_products" in passes.find_changing(found["product, reassociating"].request)
 
 

@@ -92,7 +92,6 @@ def test_a_breach_is_found(source, what):
 
 PASSES_OF_RUN = (
     "rename_scalars", "remove_dead_zeros", "peel", "replace_by_scalars", "hoist_allocations", "hoist_invariants",
-    "unroll_and_jam",
 )  # fmt: skip
 
 

@@ -32,7 +32,6 @@ from contad.engines.source.passes.peel import peel
 from contad.engines.source.passes.renaming import rename_scalars
 from contad.engines.source.passes.scalar_replacement import Vectors, replace_by_scalars
 from contad.engines.source.passes.strip_mining import Facts, strip_mine
-from contad.engines.source.passes.unroll_and_jam import unroll_and_jam
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.running_products import running_products
@@ -192,8 +191,6 @@ class DerivativeWriter:
             nests, facts, fresh = self.numerics == "simd", self._list_facts(), self.writer.fresh
             for k, function in enumerate([run, *blocks]):
                 definitions += strip_mine(function, facts, fresh, nests, alone=k == 0 and not blocks).definitions
-        if self.lanes is None:
-            run = unroll_and_jam(run, self._list_facts().roots, self.writer.fresh)
         if self.optional_value and not blocks:
             rules = {f"value_{name}" for name, rule in self.writer.rules.items() if rule.__module__.startswith(_OPS)}
             self.asks_value = ask_for_value(run, rules)
