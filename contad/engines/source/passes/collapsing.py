@@ -19,8 +19,9 @@ of the functions in them alone.)
 
 import ast
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import called_name, dotted_name, names_of, nodes_in
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
@@ -56,10 +57,10 @@ class NestParts(NamedTuple):
 class OuterBody(LoopStatements):
     """The statements of an outer loop, which notes what arrays it takes for different ones."""
 
-    def __init__(self, *given: Any) -> None:
-        """Look through the outer loop; what is given is that of `LoopStatements`."""
+    def __init__(self, loop: ast.For, names: NameTable) -> None:
+        """Look through the outer loop."""
         self.apart: dict[tuple[str, str], None] = {}
-        super().__init__(*given)
+        super().__init__(loop, names)
 
     def is_still(self, array: str) -> bool:
         """Whether nothing in the loop writes where an array lies, if those that may be one are not."""

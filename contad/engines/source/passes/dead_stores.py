@@ -58,12 +58,12 @@ class Zeros(NamedTuple):
         self.made.value.func = name(_EMPTY[called_name(self.made.value)])  # type: ignore[attr-defined]
 
 
-def remove_dead_zeros(function: ast.FunctionDef) -> ast.FunctionDef:
-    """A function without zeros that are written over."""
+def remove_dead_zeros(function: ast.FunctionDef) -> None:
+    """Make arrays empty whose zeros are written over."""
     bodies = [function.body, *(s.body for s in walk_statements(function.body) if isinstance(s, ast.For))]
     found = [nest for body in bodies if any(map(find_zeros, body)) for nest in _list_nests(body)]
     if not found:
-        return function
+        return
     lengths = EqualLengths(function)
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     for zeros, nest in found:
@@ -71,7 +71,6 @@ def remove_dead_zeros(function: ast.FunctionDef) -> ast.FunctionDef:
             zeros.leave_empty()
             instead[add] = [store_instead(add)]
     splice(function.body, instead)
-    return function
 
 
 def _list_nests(body: list[ast.stmt]) -> Iterator[tuple[Zeros, ast.For]]:

@@ -22,7 +22,7 @@ from contad.engines.source.ir.syntax import (
     same,
     walk_statements,
 )
-from contad.engines.source.passes.dependence import MAKERS
+from contad.engines.source.passes.effects import MAKERS
 from contad.engines.source.passes.liveness import names_assigned
 
 # what may be a length, make an array or compare lengths

@@ -15,15 +15,17 @@ Ref: Muchnick (1997), section 13.2 (loop-invariant code motion), for allocations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from contad.engines.source.ir.name_table import NameTable
+from contad.engines.source.ir.single_assignment import INT
 from contad.engines.source.ir.syntax import called_name, clone, expression, names_in, note_of, splice, statement
 
 
-def hoist_allocations(function: ast.FunctionDef, fresh: Callable[[str], str]) -> ast.FunctionDef:
-    """A function with such arrays before the outermost of their loops; `fresh` gives names of indices."""
+def hoist_allocations(function: ast.FunctionDef, names: NameTable) -> None:
+    """Make such arrays before the outermost of their loops."""
     if not (found := list(_find(function.body, None))):
-        return function
+        return
     stored = Counter(x.id for x in names_in(function) if isinstance(x.ctx, ast.Store))
     lengths = {name for s in function.body if _is_length(s) and stored[name := s.targets[0].id] == 1}  # type: ignore
     instead: dict[ast.stmt, list[ast.stmt]] = {}
@@ -35,10 +37,9 @@ def hoist_allocations(function: ast.FunctionDef, fresh: Callable[[str], str]) ->
             instead.setdefault(loop, [loop]).insert(-1, made)
             instead[s] = []
             if called_name(s.value) == "np.zeros":  # type: ignore[attr-defined]
-                instead[s] = [_clear(name, shape, fresh)]
+                instead[s] = [_clear(name, shape, names)]
                 instead[s][0].note = note_of(s)  # type: ignore[attr-defined]
     splice(function.body, instead)
-    return function
 
 
 def _find(body: list[ast.stmt], loop: ast.For | None) -> Iterator[tuple[ast.stmt, str, list[ast.expr], ast.For]]:
@@ -54,9 +55,10 @@ def _find(body: list[ast.stmt], loop: ast.For | None) -> Iterator[tuple[ast.stmt
                 yield s, target.id, shape.elts, loop
 
 
-def _clear(array: str, shape: list[ast.expr], fresh: Callable[[str], str]) -> ast.stmt:
+def _clear(array: str, shape: list[ast.expr], names: NameTable) -> ast.stmt:
     """Loops that write zeros into an array."""
-    indices = [fresh("element") for _ in shape]
+    indices = [names.fresh("element") for _ in shape]
+    names.add(INT, indices)
     made: ast.stmt = statement("z[indices] = 0.0", z=array, indices=[expression("k", k=k) for k in indices])
     for k, length in reversed(list(zip(indices, shape, strict=True))):
         loop = statement("for k in range(n): pass", k=k, n=clone(length))

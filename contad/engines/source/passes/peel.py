@@ -66,8 +66,8 @@ class _Apart(NamedTuple):
 _Tests = dict[Any, _Apart]  # by their keys
 
 
-def peel(function: ast.FunctionDef) -> ast.FunctionDef:
-    """A function with such iterations apart."""
+def peel(function: ast.FunctionDef) -> None:
+    """Write such iterations apart."""
     waiting = [s for s in walk_statements(function.body) if isinstance(s, ast.For)]
     for node in waiting:
         loop = _find_range(node) if any(isinstance(s, ast.If) for s in node.body) else None
@@ -77,7 +77,6 @@ def peel(function: ast.FunctionDef) -> ast.FunctionDef:
         parts = _write(loop, tests, function)
         splice(function.body, {node: parts})
         waiting += [s for s in parts if isinstance(s, ast.For)]  # the other end
-    return function
 
 
 def _find_range(node: ast.For) -> _Range | None:

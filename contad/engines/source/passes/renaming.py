@@ -7,25 +7,21 @@ compile a long one would grow with the square of its length.
 
 import ast
 from collections import Counter
-from collections.abc import Callable
 
+from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import names_in, note_of, statement, walk_statements
 
 LONG = 100  # statements; shorter functions are left as they read best
 
 
-def rename_scalars(function: ast.FunctionDef, numbers: set[str], fresh: Callable[[str], str]) -> ast.FunctionDef:
-    """A function with `x_2 = x + ...` in place of `x += ...` where no branch or loop assigns x.
-
-    `numbers` are the names that may be treated so.
-    """
+def rename_scalars(function: ast.FunctionDef, names: NameTable) -> None:
+    """Write `x_2 = x + ...` in place of `x += ...` where no branch or loop assigns x, a number."""
     if sum(1 for _ in walk_statements(function.body)) <= LONG:
-        return function
-    names = _assigned_again(function.body) & numbers
-    if names:
-        versions = _Versions(names, fresh)
+        return
+    renamed = _assigned_again(function.body) & names.numbers
+    if renamed:
+        versions = _Versions(renamed, names)
         function.body = [versions.rename(s) for s in function.body]
-    return function
 
 
 def _assigned_again(body: list[ast.stmt]) -> set[str]:
@@ -44,8 +40,8 @@ def _assigned_again(body: list[ast.stmt]) -> set[str]:
 class _Versions(ast.NodeTransformer):
     """Gives names what they are called now."""
 
-    def __init__(self, names: set[str], fresh: Callable[[str], str]) -> None:
-        self.names, self.fresh = names, fresh
+    def __init__(self, names: set[str], table: NameTable) -> None:
+        self.names, self.table = names, table
         self.current: dict[str, str] = {}
 
     def rename(self, s: ast.stmt) -> ast.stmt:
@@ -61,9 +57,15 @@ class _Versions(ast.NodeTransformer):
         for target in s.targets:
             for x in names_in(target):
                 if isinstance(x.ctx, ast.Store) and x.id in self.names:
-                    self.current[x.id] = self.fresh(x.id) if x.id in self.current else x.id
+                    self.current[x.id] = self._next(x.id) if x.id in self.current else x.id
             self.visit(target)
         return s
+
+    def _next(self, name: str) -> str:
+        """A name for another value."""
+        made = self.table.fresh(name)
+        self.table.add(self.table.kinds[name], [made])
+        return made
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         node.id = self.current.get(node.id, node.id)

@@ -28,6 +28,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import (
     Part,
     both,
@@ -63,26 +64,10 @@ FEWEST = 8  # iterations that are worth it; known where their number is written 
 LONG = 12  # iterations of loops in others that are sooner along rows than the C library has their functions
 
 
-class Facts(NamedTuple):
-    """What a function does not tell of the names in it."""
-
-    floats: set[str]  # numbers of float64
-    roots: dict[str, frozenset[str]]  # of arrays: the memory that they may be
-    constant: set[str]  # roots that are never written
-    adjoints: frozenset[str] = frozenset()  # numbers of float64 whose terms have no order
-
-
-class StripMined(NamedTuple):
-    """A function after its loops were split, and the definitions that it needs."""
-
-    function: ast.FunctionDef
-    definitions: list[ast.stmt]
-
-
 def strip_mine(
-    function: ast.FunctionDef, facts: Facts, fresh: Callable[[str], str], nests: bool = True, alone: bool = True
-) -> StripMined:
-    """A function with loops in blocks where that puts elementary functions into registers.
+    function: ast.FunctionDef, names: NameTable, nests: bool = True, alone: bool = True
+) -> list[ast.stmt]:
+    """Write loops in blocks where that puts elementary functions into registers; the definitions that these need.
 
     Without `nests`, of loops that stand in others those whose length changes with these are split: it grows as theirs
     does. Other lengths, of states or components, are often a handful. So where these are known before all loops, the
@@ -92,16 +77,16 @@ def strip_mine(
     loops stay whole, and are written once so.) Where a function is not `alone`, but shares its work with others,
     nothing is left to a test.
     """
-    miner = _Miner(function, facts, nests)
+    miner, fresh = _Miner(function, names, nests), names.fresh
     if not miner.called or any(len(x.args) != 1 for x in miner.called):  # a logarithm of some base
-        return StripMined(function, [])
+        return []
     if nests:
         return miner.mine(fresh).finish()
     long = miner.mine(None, long=LongLoops("", (), -1, frozenset())).find_long(fresh) if alone else None
     for way in dict.fromkeys([(True, long), (True, None), (False, None)]):
         if miner.mine(None, *way).is_consistent:
             return miner.mine(fresh, *way).finish()
-    return StripMined(function, [])
+    return []
 
 
 def _count_names() -> Callable[[str], str]:
@@ -130,9 +115,9 @@ class _Blocked(NamedTuple):
 class _Miner:
     """Writes the statements of a function again, their loops in blocks where they can be."""
 
-    def __init__(self, function: ast.FunctionDef, facts: Facts, splits_all: bool) -> None:
+    def __init__(self, function: ast.FunctionDef, names: NameTable, splits_all: bool) -> None:
         """What is known of a function; whether loops in others are split whatever their length."""
-        self.function, self.facts, self.splits_all = function, facts, splits_all
+        self.function, self.names, self.splits_all = function, names, splits_all
         self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[ast.For, LoopStatements] = {}
@@ -152,7 +137,7 @@ class _Miner:
     def body_of(self, loop: ast.For) -> LoopStatements:
         """The statements of a loop, which stay as they are: what is written are copies."""
         if loop not in self.bodies:
-            self.bodies[loop] = LoopStatements(loop, *self.facts[:3])
+            self.bodies[loop] = LoopStatements(loop, self.names)
         return self.bodies[loop]
 
     def _ask(self, s: ast.stmt, question: Callable[[ast.stmt], bool]) -> bool:
@@ -213,10 +198,10 @@ class _Miner:
         place = max((known[x] for x in names), default=-1)
         return LongLoops(fresh("long"), (*lengths.values(),), place, frozenset(functions))
 
-    def finish(self) -> StripMined:
-        """The function as it was written, with own functions in place of the C library's."""
+    def finish(self) -> list[ast.stmt]:
+        """Write the function so, with own functions in place of the C library's."""
         if not self.rows:
-            return StripMined(self.function, [])
+            return []
         used = {x: given for x, given in self.functions.items() if x in self.used}
         tested = self.long.functions & used.keys() if self.long else frozenset()
         alone: set[str] = set()
@@ -239,7 +224,7 @@ class _Miner:
         self.function.body = [*(statement("row = new_row()", row=row) for row in self.rows), *self.body]
         one = [statement("f = elementary(x)", f=f, x=number(x)) for x, (f, _) in used.items() if x in alone]
         rows = [statement("f = elementary_rows(x)", f=f, x=number(x)) for x, (_, f) in used.items()]
-        return StripMined(self.function, one + rows)
+        return one + rows
 
     def write_all(self, body: Iterable[ast.stmt]) -> list[ast.stmt]:
         """Statements, their loops in blocks where they can be."""
@@ -326,7 +311,7 @@ class _Miner:
         if inner is None or loop not in self.live:
             return None
         for fresh in (_count_names(), self.fresh):
-            outer = OuterBody(loop, *self.facts[:3])
+            outer = OuterBody(loop, self.names)
             nest = find_nest(outer, inner, self.body_of(inner), self.integers, self.live[loop], fresh)
             if nest is None or len(self.rows) + nest.size > MOST_ROWS:
                 return None
@@ -427,9 +412,9 @@ for block in range(start, stop, wide):
         for call in parts.gathered:
             functions += self._call(call.function, [call.argument, call.value, call.counter])
         reads = any(index in names_of(item) for item in parts.after if isinstance(item, ast.stmt))
-        sums = find_sums(parts.after, self.facts.floats)
+        sums = find_sums(parts.after, self.names.floats)
         heads: dict[str, int] = {}  # what an iteration adds to an adjoint is added up before, in one row
-        adjoints = {k: name for k, s in sums.items() if (name := dotted_name(s.target)) in self.facts.adjoints}
+        adjoints = {k: name for k, s in sums.items() if (name := dotted_name(s.target)) in self.names.adjoints}
         groups = {k: heads.setdefault(adjoints[k], k) if k in adjoints else k for k in sums}
         if len(self.rows) + len(set(groups.values())) > MOST_ROWS:
             sums, groups = {}, {}

@@ -170,4 +170,5 @@ class Called:
     def _define(self, name: str, given: list[str], body: list[ast.stmt], returned: list[Part]) -> ast.FunctionDef:
         function: ast.FunctionDef = statement("def name(given): pass", name=name, given=given)
         function.body = [*map(clone, body), *(statements("return returned", returned=returned) if returned else [])]
-        return rename_scalars(function, self.reverse_sweep.numbers(), self.writer.fresh)
+        rename_scalars(function, self.adjoints.names)
+        return function

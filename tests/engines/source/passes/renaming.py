@@ -1,5 +1,6 @@
 """Numbers that straight-line code assigns again get a name for each value."""
 
+from contad.engines.source.ir.single_assignment import FLOAT
 from contad.engines.source.passes import renaming
 from tests.engines.source.passes.harness import Table, programs
 
@@ -54,17 +55,17 @@ KEPT = programs("""
 
 
 def _rename_early(self, s):
-    self.current |= {x.id: self.fresh(x.id) for x in getattr(s, "targets", []) if getattr(x, "id", "") in self.names}
+    self.current |= {x.id: self._next(x.id) for x in getattr(s, "targets", []) if getattr(x, "id", "") in self.names}
     return self.visit(s)
 
 
 RENAMING = Table(
-    "rename scalars", lambda function, fresh: renaming.rename_scalars(function, {*"abcuf"}, fresh),
+    "rename scalars", renaming.rename_scalars,
     "def run(x, u, v):", "return a, b, u, v", lambda: [(0.3, 1.0, 0.0), (-0.7, 2.0, 0.5)], RENAMED, KEPT,
     shows={"a chain": (r"a_1 = a_0 \+ x", r"b = a_1")},
     faults={
         "values by their new names": (renaming._Versions, "rename", _rename_early),
     },
     settings=((renaming, "LONG", 0),),
-    nests=5,
+    nests=5, known=((FLOAT, "abcuf"),),
 )  # fmt: skip
