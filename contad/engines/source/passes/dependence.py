@@ -16,6 +16,7 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from contad.elementary.elementary_table import BY_CALL
 from contad.engines.source.ir.name_table import WORK, NameTable
 from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.runtime_names import CALLEES
@@ -38,7 +39,6 @@ from contad.engines.source.ir.syntax import (
 from contad.engines.source.ir.writer import BAR
 from contad.engines.source.passes.effects import MAKERS, ON_WORK, RAISED, is_pure
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
-from contad.native.elementary.elementary_table import BY_CALL
 
 LEAVES = (ast.Break, ast.Continue, ast.Return)  # what an iteration ends with before its last statement
 

@@ -9,7 +9,7 @@
 
 from collections.abc import Mapping
 
-from contad.native.rules import needs_no_python
+from contad.compiled_rules.rules import needs_no_python
 from contad.rules.scalar_rule import ScalarRule
 
 MAKERS = frozenset(("np.zeros", "np.empty", "np.ones", "np.full", "small_zeros", "lent_empty", "lent_zeros"))
