@@ -174,8 +174,12 @@ def place_at(tree: ast.expr, place: ast.AST) -> ast.expr:
 
 @functools.cache
 def _read(template: str, kind: str) -> Any:
-    """The tree of a template; statements have the number that Python's printer asks for."""
+    """The tree of a template, without places but the number that Python's printer asks for in statements."""
     tree: Any = ast.parse(textwrap.dedent(template), mode=kind)
+    for node in ast.walk(tree):
+        for place in {"lineno", "col_offset", "end_lineno", "end_col_offset"} & vars(node).keys():
+            if place != "lineno" or not isinstance(node, ast.stmt):
+                delattr(node, place)
     return tree.body
 
 

@@ -18,12 +18,12 @@ of the functions in them alone.)
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from contad.engines.source.ir.name_table import NameTable
 from contad.engines.source.ir.syntax import called_name, dotted_name, names_of, nodes_in
-from contad.engines.source.passes.dependence import LoopStatements, is_function
+from contad.engines.source.passes.dependence import LoopStatements
 from contad.engines.source.passes.fission import LoopParts, Plain, find_parts
 from contad.engines.source.passes.liveness import Names, exposed_names, names_assigned
 
@@ -121,10 +121,9 @@ def find_nest(
     )  # fmt: skip
 
 
-def find_inner(loop: ast.For) -> ast.For | None:
+def find_inner(loop: ast.For, calling: Collection[ast.stmt]) -> ast.For | None:
     """The one loop over 0, ..., m - 1 among the statements of a loop that has functions, none of them deeper."""
-    others = [s for s in loop.body if not isinstance(s, (ast.Assign, ast.AugAssign))]
-    found = [s for s in others if any(map(is_function, nodes_in(s)))]
+    found = [s for s in loop.body if s in calling and not isinstance(s, (ast.Assign, ast.AugAssign))]
     if len(found) != 1 or not isinstance(found[0], ast.For):
         return None
     inner = found[0]

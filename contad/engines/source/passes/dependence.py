@@ -82,9 +82,10 @@ class Bounds(NamedTuple):
         return Bounds(number(before + 1), last.left, 1) if known else None  # type: ignore[operator, attr-defined]
 
     @property
-    def is_known(self) -> bool:
-        """Whether they are numbers."""
-        return integer_of(self.start) is not None and integer_of(self.stop) is not None
+    def number(self) -> int | None:
+        """The number of iterations as `span` has it; None where it is not known."""
+        start, stop = integer_of(self.start), integer_of(self.stop)
+        return None if start is None or stop is None else start - stop if self.down else stop - start
 
     @property
     def counts_from_number(self) -> bool:

@@ -118,11 +118,25 @@ class _Miner:
     def __init__(self, function: ast.FunctionDef, names: NameTable, splits_all: bool) -> None:
         """What is known of a function; whether loops in others are split whatever their length."""
         self.function, self.names, self.splits_all = function, names, splits_all
-        self.called = [x for x in nodes_in(function) if isinstance(x, ast.Call) and is_function(x)]
+        self.called = [x for x in nodes_in(function) if is_function(x)]
+        self.calling: set[ast.stmt] = set()  # the statements that these are in
+        self._note_calling(function.body)
         self.functions_in: dict[ast.AST, set[str]] = {}  # statements, and heads of loops and branches
         self.bodies: dict[ast.For, LoopStatements] = {}
-        self.answers: dict[tuple[ast.stmt, Any], bool] = {}
+        self.outgrown: dict[ast.stmt, bool] = {}
         self.tried: dict[tuple[ast.For, bool], LoopParts | None] = {}  # parts of loops in trials
+
+    def _note_calling(self, body: list[ast.stmt]) -> bool:
+        """Note which statements have functions in them, or in statements inside; whether any has."""
+        for s in body:
+            if isinstance(s, (ast.For, ast.While, ast.If)):
+                head, inside = s.iter if isinstance(s, ast.For) else s.test, [self._note_calling(s.body)]
+                has_functions = any([*inside, self._note_calling(s.orelse)]) or _has_functions(head)
+            else:
+                has_functions = _has_functions(s)
+            if has_functions:
+                self.calling.add(s)
+        return not self.calling.isdisjoint(body)
 
     @functools.cached_property
     def integers(self) -> set[str]:
@@ -140,11 +154,11 @@ class _Miner:
             self.bodies[loop] = LoopStatements(loop, self.names)
         return self.bodies[loop]
 
-    def _ask(self, s: ast.stmt, question: Callable[[ast.stmt], bool]) -> bool:
-        """What a function says of a statement, which is the same in all trials."""
-        if (s, question) not in self.answers:
-            self.answers[s, question] = question(s)
-        return self.answers[s, question]
+    def _is_outgrown(self, s: ast.stmt) -> bool:
+        """Whether functions of a loop are few beside loops in it."""
+        if s not in self.outgrown:
+            self.outgrown[s] = s in self.calling and is_outgrown(s)
+        return self.outgrown[s]
 
     def mine(
         self, fresh: Callable[[str], str] | None, gathers: bool = True, long: LongLoops | None = None
@@ -232,6 +246,8 @@ class _Miner:
 
     def write(self, s: ast.stmt) -> list[ast.stmt]:
         """A statement, which becomes several where it is a loop in blocks."""
+        if s not in self.calling:
+            return [clone(s) if self.around and not self.is_trial else s]
         split = self._split(s) if isinstance(s, ast.For) else []
         return split or [self._copy(s)]
 
@@ -274,7 +290,7 @@ class _Miner:
         bounds = None if self.stays_whole else _bounds(loop)
         if bounds is None:
             return []
-        if self.around and not self.in_nest and not self.splits_all and self._ask(loop, is_outgrown):
+        if self.around and not self.in_nest and not self.splits_all and self._is_outgrown(loop):
             with self._set(way=self.way or "rare"):
                 whole = self._copy_whole(loop)
             self.rare += [] if self.way else [whole]
@@ -282,7 +298,8 @@ class _Miner:
         varies = any(x in self.around for x in names_of(loop.iter))
         if not (self.nests or not self.around or varies):
             return []
-        if bounds.is_known and self.around and self.long is not None:
+        is_known = bounds.number is not None
+        if is_known and self.around and self.long is not None:
             return []
         parts = self._find_nest(loop, bounds.down) or self._find_parts(loop)
         if parts is None:
@@ -290,7 +307,7 @@ class _Miner:
         length = bounds.span
         if isinstance(parts, NestParts):
             length = product([length, parts.length])
-        is_asked = self.long is not None and self.around and not (varies or bounds.is_known or self.in_nest)
+        is_asked = self.long is not None and self.around and not (varies or is_known or self.in_nest)
         self.split.append(_Blocked(parts.functions, (length,) if is_asked else (), varies))
         if self.long is not None and self.long.functions & parts.functions and not self.way:
             with self._set(way="long"):
@@ -298,16 +315,16 @@ class _Miner:
             with self._set(way="short"):
                 whole = self._copy_whole(loop)
             return _either(part(self.long.name), split, [whole])
-        if self.around and not bounds.is_known and self.way != "long":
+        if self.around and not is_known and self.way != "long":
             is_short = expression("length < fewest", length=length, fewest=FEWEST)
             return _either(is_short, [self._copy_whole(loop)], self._write_split(loop, bounds, parts))
         return self._write_split(loop, bounds, parts)
 
     def _find_nest(self, loop: ast.For, down: bool) -> NestParts | None:
         """The parts of a loop with one in it whose functions may go along rows of several iterations."""
-        if down or self.in_nest or (not self.splits_all and any(self._ask(s, is_outgrown) for s in loop.body)):
+        if down or self.in_nest or (not self.splits_all and any(map(self._is_outgrown, loop.body))):
             return None
-        inner = find_inner(loop)
+        inner = find_inner(loop, self.calling)
         if inner is None or loop not in self.live:
             return None
         for fresh in (_count_names(), self.fresh):
@@ -327,8 +344,6 @@ class _Miner:
 
     def _find_parts(self, loop: ast.For) -> LoopParts | None:
         """The parts of a loop, with the functions in its branches if there are rows left for them."""
-        if not self._ask(loop, _has_functions):
-            return None
         for gathers in (True, False) if self.gathers else (False,):
             parts = self._try_parts(loop, gathers)
             if parts is not None and len(self.rows) + parts.size <= MOST_ROWS:
@@ -531,7 +546,7 @@ def _bounds(loop: ast.For) -> Bounds | None:
     bounds = bounds_of(loop)
     if bounds is None or loop.orelse or bounds.step not in (1, -1) or called_name(loop.iter) != "range":
         return None
-    if (length := integer_of(bounds.span)) is not None and length < FEWEST:
+    if bounds.number is not None and bounds.number < FEWEST:
         return None
     return None if names_of(loop.iter) & names_assigned([loop]) else bounds
 
@@ -572,5 +587,5 @@ def _elements(node: ast.AST) -> Iterator[ast.Subscript]:
         yield from _elements(x)
 
 
-def _has_functions(s: ast.stmt) -> bool:
-    return any(map(is_function, nodes_in(s)))
+def _has_functions(node: ast.AST) -> bool:
+    return any(map(is_function, nodes_in(node)))
